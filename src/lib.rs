@@ -88,6 +88,9 @@
 
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod options;
+
 pub mod auto;
 pub mod compaction;
 pub mod compactor;

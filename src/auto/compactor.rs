@@ -1,15 +1,14 @@
 //! Decides when to compact: the soft trigger, and the hard check before every request.
 
 use super::{
-    learned::Learned,
+    breaker::Breaker,
     policy::{AutoPolicy, Goal},
-    pressure::Pressure,
+    pressure::{Learned, Pressure},
     trigger::{Level, Reading, Signal, Trigger},
 };
 use crate::{
     cost::Planner,
     message::{CompactionReason, ContextWindow, InvalidValue, Text, Timestamp},
-    strategy::Breaker,
 };
 
 /// The last attempt of a turn compacts to the usual target divided by this, because another refusal

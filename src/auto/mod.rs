@@ -24,8 +24,8 @@
 //! # Ok::<(), threadfold::message::InvalidValue>(())
 //! ```
 
+mod breaker;
 mod compactor;
-mod learned;
 mod policy;
 mod pressure;
 mod trigger;

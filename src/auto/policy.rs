@@ -9,60 +9,64 @@ use crate::{
     message::{ContextWindow, InvalidValue},
 };
 
-/// When a thread is compacted before it exceeds the window, and to which size.
-///
-/// ```
-/// use threadfold::auto::{AutoPolicy, Threshold};
-///
-/// // Fields that the settings do not name keep their defaults.
-/// let settings = r#"{"threshold": {"remaining": 20000}, "target": {"fraction": 0.4}}"#;
-/// let policy: AutoPolicy = serde_json::from_str(settings)?;
-/// let (threshold, target) = (Threshold::Remaining(20_000), Threshold::Fraction(0.4));
-/// assert_eq!(policy, AutoPolicy { threshold, target, ..AutoPolicy::default() });
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AutoPolicy {
-    /// Enables compaction ahead of need. Requests that exceed the window are compacted regardless.
-    pub enabled: bool,
-    /// The size at which the soft trigger fires.
-    pub threshold: Threshold,
-    /// The size that a compaction should reach.
-    pub target: Threshold,
-    /// The minimum number of tokens of the window that are kept for the answer. More are kept if a
-    /// request asks for a longer answer (`max_output`) or a provider reserves more. The threshold
-    /// is a share of the rest.
-    pub output_reserve: u64,
-    /// How long the soft trigger is quiet after a successful compaction, in milliseconds.
-    pub cooldown_ms: u64,
-    /// The growth that ends the quiet time early, as a share of the window: 0 to 1.
-    pub cooldown_growth: f64,
-    /// Whether the soft trigger estimates the context while no provider has counted it; otherwise
-    /// it waits. The hard check estimates in any case.
-    pub estimates_usage: bool,
-    /// The number of failures in a row after which there is a pause.
-    pub max_consecutive_failures: u32,
-    /// The length of the first such pause, in milliseconds. Every further failure doubles it.
-    pub failure_pause_ms: u64,
-    /// How many compactions may be tried for one request that does not fit, whether by our count or
-    /// by the provider's refusal. A turn may have many such requests.
-    pub max_reactive: u32,
-    /// Whether a finished turn may be compacted too, for hosts that are idle then.
-    pub after_turn: bool,
-    /// The prices of the model. With them, reports state what a compaction costs, and the soft
-    /// trigger fires when it pays: before the threshold if the requests since the last compaction
-    /// have paid for it or the provider's cache is cold anyway. `None` by default: then only the
-    /// threshold decides.
-    pub prices: Option<Prices>,
-    /// With prices: the minimum number of tokens that a compaction by the soft trigger must save.
-    pub min_gain: u64,
-    /// With prices: how many requests the host still expects, if it knows. A compaction that they
-    /// would not pay for is skipped as long as they fit.
-    pub requests_left: Option<u64>,
-    /// With prices: the tokens of the summary that a model writes, for which it reads the whole
-    /// prompt; 0 for a strategy that calls no model.
-    pub summary_tokens: u64,
+options! {
+    /// When a thread is compacted before it exceeds the window, and to which size.
+    ///
+    /// ```
+    /// use threadfold::auto::{AutoPolicy, Threshold};
+    ///
+    /// // Fields that the settings do not name keep their defaults.
+    /// let settings = r#"{"threshold": {"remaining": 20000}, "target": {"fraction": 0.4}}"#;
+    /// let policy: AutoPolicy = serde_json::from_str(settings)?;
+    /// let (threshold, target) = (Threshold::Remaining(20_000), Threshold::Fraction(0.4));
+    /// assert_eq!(policy, AutoPolicy { threshold, target, ..AutoPolicy::default() });
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct AutoPolicy {
+        /// Enables compaction ahead of need. Requests that exceed the window are compacted
+        /// regardless.
+        pub enabled: bool = true,
+        /// The size at which the soft trigger fires.
+        pub threshold: Threshold = Threshold::Fraction(0.8),
+        /// The size that a compaction should reach.
+        pub target: Threshold = Threshold::Fraction(0.5),
+        /// The minimum number of tokens of the window that are kept for the answer. More are kept
+        /// if a request asks for a longer answer (`max_output`) or a provider reserves more. The
+        /// threshold is a share of the rest.
+        pub output_reserve: u64 = 0,
+        /// How long the soft trigger is quiet after a successful compaction, in milliseconds.
+        pub cooldown_ms: u64 = 60_000,
+        /// The growth that ends the quiet time early, as a share of the window: 0 to 1.
+        pub cooldown_growth: f64 = 0.05,
+        /// Whether the soft trigger estimates the context while no provider has counted it;
+        /// otherwise it waits. The hard check estimates in any case.
+        pub estimates_usage: bool = false,
+        /// The number of failures in a row after which there is a pause.
+        pub max_consecutive_failures: u32 = 3,
+        /// The length of the first such pause, in milliseconds. Every further failure doubles it.
+        pub failure_pause_ms: u64 = 60_000,
+        /// How many compactions may be tried for one request that does not fit, whether by our
+        /// count or by the provider's refusal. A turn may have many such requests.
+        pub max_reactive: u32 = 2,
+        /// Whether a finished turn may be compacted too, for hosts that are idle then.
+        pub after_turn: bool = false,
+        /// The prices of the model. With them, reports state what a compaction costs, and the soft
+        /// trigger fires when it pays: before the threshold if the requests since the last
+        /// compaction have paid for it or the provider's cache is cold anyway. `None` by default:
+        /// then only the threshold decides.
+        pub prices: Option<Prices> = None,
+        /// With prices: the minimum number of tokens that a compaction by the soft trigger must
+        /// save.
+        pub min_gain: u64 = 0,
+        /// With prices: how many requests the host still expects, if it knows. A compaction that
+        /// they would not pay for is skipped as long as they fit.
+        pub requests_left: Option<u64> = None,
+        /// With prices: the tokens of the summary that a model writes, for which it reads the whole
+        /// prompt; 0 for a strategy that calls no model.
+        pub summary_tokens: u64 = 2_000,
+    }
 }
 
 /// A size of the next request: at which the soft trigger fires, or which a compaction should reach.
@@ -79,28 +83,6 @@ pub enum Threshold {
     /// As long as the messages alone have at most this share of the window, less system prompt,
     /// tools and output reserve. For the trigger only estimates count.
     MessagesOver(f64),
-}
-
-impl Default for AutoPolicy {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            threshold: Threshold::Fraction(0.8),
-            target: Threshold::Fraction(0.5),
-            output_reserve: 0,
-            cooldown_ms: 60_000,
-            cooldown_growth: 0.05,
-            estimates_usage: false,
-            max_consecutive_failures: 3,
-            failure_pause_ms: 60_000,
-            max_reactive: 2,
-            after_turn: false,
-            prices: None,
-            min_gain: 0,
-            requests_left: None,
-            summary_tokens: 2_000,
-        }
-    }
 }
 
 impl AutoPolicy {

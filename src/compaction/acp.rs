@@ -69,7 +69,9 @@ pub fn compaction_update(event: &CompactionEvent) -> Option<Value> {
 /// use threadfold::{ContextWindow, session::acp};
 ///
 /// let update = acp::usage_update(53_000, ContextWindow::new(200_000));
-/// let expected = serde_json::json!({"sessionUpdate": "usage_update", "used": 53_000, "size": 200_000});
+/// let size = 200_000;
+/// let expected =
+///     serde_json::json!({"sessionUpdate": "usage_update", "used": 53_000, "size": size});
 /// assert_eq!(update, expected);
 /// ```
 #[must_use]

@@ -9,6 +9,9 @@ use crate::{
     strategy::StrategyError,
 };
 
+/// What a compaction returns, with its own error.
+pub(crate) type Result<T, E = CompactionError> = std::result::Result<T, E>;
+
 /// Why a compaction failed or could not be stored, and what its model calls cost.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

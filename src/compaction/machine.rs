@@ -2,15 +2,19 @@
 
 use std::mem;
 
-use super::{error::CompactionError, event::CompactionEvent};
+use super::{
+    error::{CompactionError, Result},
+    event::CompactionEvent,
+};
 use crate::{
-    compact::CompactReport,
+    compact::{CompactError, CompactReport, CompactionCost, Prices, PromptChange, Size},
     log::{CompactionFailure, CompactionRecord, Rung},
     message::{
-        CompactionId, CompactionReason, InvalidValue, Redactor, Text, ThreadId, Timestamp, Usage,
-        redact::redacted_text,
+        CompactionId, CompactionReason, InvalidValue, Message, Redactor, Text, ThreadId, Timestamp,
+        ToolSpec, Usage, redact::redacted_text,
     },
-    strategy::{ArchiveEntry, Brief, Proposal, StrategyError},
+    strategy::{Brief, Proposal, Snapshot, StrategyError},
+    tokens::TokenCounter,
 };
 
 /// One compaction, from its start to its end.
@@ -19,13 +23,11 @@ use crate::{
 /// |---|---|---|---|
 /// | proposing | `Propose` | [`proposed`](Self::proposed), accepted | accepted |
 /// | proposing | `Propose` | [`proposed`](Self::proposed), an error | failing |
-/// | accepted | `Archive` | [`archived`](Self::archived), written | archived |
-/// | accepted | `Archive` | [`archived`](Self::archived), an error | failing |
-/// | archived | `Commit` | [`committed`](Self::committed), applied | committed |
-/// | archived | `Commit` | [`committed`](Self::committed), an error | failing |
+/// | accepted | `Commit` | [`committed`](Self::committed), archived and applied | committed |
+/// | accepted | `Commit` | [`committed`](Self::committed), an error | failing |
 /// | committed | `Store` | [`stored`](Self::stored) | ended, `Completed` |
 /// | failing | `Note` | [`noted`](Self::noted) | ended, `Failed` or `Cancelled` |
-/// | proposing, accepted, archived | | [`interrupted`](Self::interrupted) | failing |
+/// | proposing, accepted | | [`interrupted`](Self::interrupted) | failing |
 /// | committed, failing, ended | | [`interrupted`](Self::interrupted) | unchanged |
 /// | ended | `Ended` | | |
 ///
@@ -49,7 +51,6 @@ pub(crate) struct Compaction {
 enum Stage {
     Proposing,
     Accepted(Box<Offer>),
-    Archived(Box<Offer>, usize),
     Committed(Box<CompactionRecord>),
     Failing(Box<CompactionFailure>, Ending),
     Ended(Box<CompactionEvent>, Option<Box<CompactionRecord>>),
@@ -74,10 +75,9 @@ enum Ending {
 pub(crate) enum CompactionStep<'a> {
     /// Make a proposal that passes the acceptance check.
     Propose,
-    /// Write these entries to the archive, if there is one. Call it without entries too, because
-    /// this removes the entries that a crash left under this id.
-    Archive(&'a [ArchiveEntry]),
-    /// Apply the plan to thread and log, or to neither.
+    /// Write the entries to the archive, if there is one, and then apply the plan to thread and log,
+    /// or to neither. Nothing is awaited between the two. The archive is called without entries
+    /// too, because this removes the entries that a crash left under this id.
     Commit(&'a Proposal),
     /// Append this failure to the log.
     Note(&'a CompactionFailure),
@@ -129,20 +129,7 @@ impl Compaction {
         match &self.stage {
             Stage::Committed(done) => Some(done),
             Stage::Ended(_, done) => done.as_deref(),
-            Stage::Proposing | Stage::Accepted(_) | Stage::Archived(..) | Stage::Failing(..) => {
-                None
-            }
-        }
-    }
-
-    /// The tokens and the number of the calls for the proposal.
-    pub(crate) fn spent(&self) -> (Usage, usize) {
-        match &self.stage {
-            Stage::Accepted(offer) | Stage::Archived(offer, _) => {
-                (offer.driven.usage, offer.driven.calls)
-            }
-            Stage::Committed(done) => (done.usage, done.calls),
-            Stage::Proposing | Stage::Failing(..) | Stage::Ended(..) => (Usage::default(), 0),
+            Stage::Proposing | Stage::Accepted(_) | Stage::Failing(..) => None,
         }
     }
 
@@ -150,8 +137,7 @@ impl Compaction {
     pub(crate) fn step(&self) -> CompactionStep<'_> {
         match &self.stage {
             Stage::Proposing => CompactionStep::Propose,
-            Stage::Accepted(offer) => CompactionStep::Archive(&offer.driven.archive),
-            Stage::Archived(offer, _) => CompactionStep::Commit(&offer.driven),
+            Stage::Accepted(offer) => CompactionStep::Commit(&offer.driven),
             Stage::Committed(..) => CompactionStep::Store,
             Stage::Failing(failure, _) => CompactionStep::Note(failure),
             Stage::Ended(..) => CompactionStep::Ended,
@@ -166,7 +152,7 @@ impl Compaction {
     /// [`InvalidValue`] unless the next step is [`CompactionStep::Propose`].
     pub(crate) fn proposed(
         &mut self,
-        outcome: Result<Proposal, CompactionError>,
+        outcome: Result<Proposal>,
         redactor: Option<&dyn Redactor>,
     ) -> Result<(), InvalidValue> {
         let Stage::Proposing = self.stage else { return Err(self.unexpected()) };
@@ -187,28 +173,17 @@ impl Compaction {
         Ok(())
     }
 
-    /// Takes the number of archived entries, or the text of the archive's error.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidValue`].
-    pub(crate) fn archived(&mut self, written: Result<usize, Text>) -> Result<(), InvalidValue> {
-        let stage = mem::replace(&mut self.stage, Stage::Proposing);
-        let Stage::Accepted(offer) = stage else { return self.refuse(stage) };
-        self.stage = match written {
-            Ok(entries) => Stage::Archived(offer, entries),
-            Err(words) => self.failing(offer.driven.usage, offer.rungs, words, Ending::Failed),
-        };
-        Ok(())
-    }
-
-    /// Returns the record for the log, which holds the plan.
+    /// Returns the record for the log, which holds the plan, after so many entries were archived.
     ///
     /// # Errors
     ///
     /// [`InvalidValue`] unless the next step is [`CompactionStep::Commit`].
-    pub(crate) fn record(&self, report: CompactReport) -> Result<CompactionRecord, InvalidValue> {
-        let Stage::Archived(offer, archived) = &self.stage else { return Err(self.unexpected()) };
+    pub(crate) fn record(
+        &self,
+        report: CompactReport,
+        archived: usize,
+    ) -> Result<CompactionRecord, InvalidValue> {
+        let Stage::Accepted(offer) = &self.stage else { return Err(self.unexpected()) };
         let Proposal { plan, usage, calls, .. } = &offer.driven;
         Ok(CompactionRecord {
             id: self.id,
@@ -219,7 +194,7 @@ impl Compaction {
             usage: *usage,
             calls: *calls,
             rungs: offer.rungs.clone(),
-            archived: *archived,
+            archived,
         })
     }
 
@@ -233,7 +208,7 @@ impl Compaction {
         outcome: Result<CompactionRecord, Text>,
     ) -> Result<(), InvalidValue> {
         let stage = mem::replace(&mut self.stage, Stage::Proposing);
-        let Stage::Archived(offer, _) = stage else { return self.refuse(stage) };
+        let Stage::Accepted(offer) = stage else { return self.refuse(stage) };
         self.stage = match outcome {
             Ok(record) => Stage::Committed(Box::new(record)),
             Err(words) => self.failing(offer.driven.usage, offer.rungs, words, Ending::Failed),
@@ -285,9 +260,7 @@ impl Compaction {
     pub(crate) fn interrupted(&mut self) {
         let (usage, rungs) = match &mut self.stage {
             Stage::Proposing => (Usage::default(), Vec::new()),
-            Stage::Accepted(offer) | Stage::Archived(offer, _) => {
-                (offer.driven.usage, mem::take(&mut offer.rungs))
-            }
+            Stage::Accepted(offer) => (offer.driven.usage, mem::take(&mut offer.rungs)),
             Stage::Committed(..) | Stage::Failing(..) | Stage::Ended(..) => return,
         };
         self.stage = self.failing(usage, rungs, "cancelled".into(), Ending::Cancelled);
@@ -310,7 +283,6 @@ impl Compaction {
         let state = match &self.stage {
             Stage::Proposing => "proposing",
             Stage::Accepted(_) => "accepted",
-            Stage::Archived(..) => "archived",
             Stage::Committed(..) => "committed",
             Stage::Failing(..) => "failing",
             Stage::Ended(..) => "over",
@@ -332,6 +304,84 @@ pub(crate) fn redacted_by(text: Text, redactor: Option<&dyn Redactor>) -> Text {
     redactor.map_or_else(|| text.clone(), |redactor| redacted_text(&text, redactor))
 }
 
+/// Returns the outcome of an attempt with redacted error texts: its own, those of its rungs, and
+/// those in its notes. Providers quote requests in their errors.
+pub(crate) fn redacted(
+    mut outcome: Result<Proposal>,
+    redactor: Option<&dyn Redactor>,
+) -> Result<Proposal> {
+    match (&mut outcome, redactor) {
+        (_, None) => {}
+        (Ok(proposal), Some(redactor)) => proposal.redact(redactor),
+        (Err(failed), Some(redactor)) => failed.redact(redactor),
+    }
+    outcome
+}
+
+impl Proposal {
+    /// Returns the proposal if its plan passes the acceptance check.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
+    /// use threadfold::strategy::{Brief, Proposal, Snapshot};
+    ///
+    /// let thread = Snapshot::new(vec![Message::assistant("Hello!"), Message::user("Fix the parser.")]);
+    /// // Of the whole thread, so what the user asked for would be gone.
+    /// let all = Replacement::new("Hi.");
+    /// let plan = Plan::new(thread.messages(), &[all], &CompactOptions::default())?;
+    /// let error = Proposal::new(plan).accepted(&thread, &Brief::default()).unwrap_err();
+    /// assert_eq!(error.to_string(), "rejected: the last message that the user typed would be gone");
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CompactionError`], with the tokens that were spent, if it does not.
+    pub fn accepted(self, thread: &Snapshot, brief: &Brief) -> Result<Self> {
+        let (usage, calls) = (self.usage, self.calls);
+        let settled = thread.settle(self, brief);
+        settled.map_err(|rejection| CompactionError::new(rejection).after(usage, calls))
+    }
+
+    /// Returns the error of a compaction whose proposal could not be used.
+    pub(crate) fn failed(&self, error: impl Into<StrategyError>) -> CompactionError {
+        CompactionError::new(error).after(self.usage, self.calls)
+    }
+
+    /// Returns the report of the plan for this thread, with the strategy's retention and notes.
+    pub(crate) fn report(
+        &self,
+        thread: &[Message],
+        counter: &dyn TokenCounter,
+    ) -> Result<CompactReport, CompactError> {
+        let Proposal { plan, retention, notes, .. } = self;
+        let after = plan.after(thread)?;
+        let mut report = CompactReport::new(Size::of(thread, counter), &after, plan, counter);
+        report.retention = retention.clone().map(Box::new);
+        report.notes.clone_from(notes);
+        Ok(report)
+    }
+
+    /// Returns what the compaction costs and saves; `None` without prices. The request is given as
+    /// system prompt, tools and messages; `is_warm` is whether the provider still caches it.
+    pub(crate) fn cost(
+        &self,
+        prices: Option<Prices>,
+        (system, tools, thread): (&[Message], &[ToolSpec], &[Message]),
+        report: &CompactReport,
+        counter: &dyn TokenCounter,
+        is_warm: bool,
+    ) -> Option<Box<CompactionCost>> {
+        let prices = prices?;
+        let untouched = thread.get(..self.plan.first_touched()).unwrap_or(thread);
+        let fixed = counter.tools(tools).saturating_add(counter.messages(system));
+        let sizes = [counter.messages(untouched), report.before.tokens, report.after.tokens];
+        let [kept, before, after] = sizes.map(|messages| fixed.saturating_add(messages));
+        let change = PromptChange { kept, before, after };
+        Some(Box::new(prices.compaction(change, &self.usage, is_warm)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -341,7 +391,7 @@ mod tests {
         strategy::Proposal,
     };
 
-    const STATES: [&str; 6] = ["proposing", "accepted", "archived", "committed", "failing", "over"];
+    const STATES: [&str; 5] = ["proposing", "accepted", "committed", "failing", "over"];
 
     type Take = fn(&mut Compaction) -> Result<(), InvalidValue>;
 
@@ -361,7 +411,7 @@ mod tests {
         let plan = || {
             CompactionRecord::new(CompactionId(3), CompactionReason::default(), "", driven().plan)
         };
-        compaction.record(CompactReport::default()).unwrap_or_else(|_| plan())
+        compaction.record(CompactReport::default(), 7).unwrap_or_else(|_| plan())
     }
 
     /// A compaction in the state of this name.
@@ -369,15 +419,13 @@ mod tests {
         let brief = Brief { now: Timestamp(1), ..Brief::default() };
         let thread = "main".parse().unwrap();
         let mut compaction = Compaction::begin(CompactionId(3), thread, "own", &brief);
-        let mut inputs: Vec<Take> = vec![
-            |compaction| compaction.proposed(Ok(driven()), None),
-            |compaction| compaction.archived(Ok(7)),
-            |compaction| compaction.committed(Ok(record(compaction))),
-        ];
+        let mut inputs: Vec<Take> =
+            vec![|compaction| compaction.proposed(Ok(driven()), None), |compaction| {
+                compaction.committed(Ok(record(compaction)))
+            }];
         match state {
             "proposing" => inputs.truncate(0),
             "accepted" => inputs.truncate(1),
-            "archived" => inputs.truncate(2),
             "failing" => inputs = vec![|compaction| compaction.proposed(Err(refused()), None)],
             "over" => inputs.push(Compaction::stored),
             _ => {}
@@ -400,14 +448,12 @@ mod tests {
 
     #[test]
     fn every_input_leads_where_the_table_says_or_is_refused_and_changes_nothing() {
-        let rows: [(&str, Take, &str); 9] = [
+        let rows: [(&str, Take, &str); 7] = [
             ("proposing", |c| c.proposed(Ok(driven()), None), "accepted"),
             ("proposing", |c| c.proposed(Err(refused()), None), "failing"),
-            ("accepted", |c| c.archived(Ok(0)), "archived"),
-            ("accepted", |c| c.archived(Err("full".into())), "failing"),
-            ("archived", |c| c.committed(Ok(record(c))), "committed"),
-            ("archived", |c| c.committed(Err("stale".into())), "failing"),
-            ("archived", |c| c.record(CompactReport::default()).map(|_| ()), "archived"),
+            ("accepted", |c| c.committed(Ok(record(c))), "committed"),
+            ("accepted", |c| c.committed(Err("stale".into())), "failing"),
+            ("accepted", |c| c.record(CompactReport::default(), 0).map(|_| ()), "accepted"),
             ("committed", Compaction::stored, "over"),
             ("failing", Compaction::noted, "over"),
         ];
@@ -433,7 +479,7 @@ mod tests {
         for state in STATES {
             let mut compaction = at(state);
             compaction.interrupted();
-            let cancels = ["proposing", "accepted", "archived"].contains(&state);
+            let cancels = ["proposing", "accepted"].contains(&state);
             assert_eq!(state_of(&compaction), if cancels { "failing" } else { state });
             if !cancels {
                 continue;
@@ -450,13 +496,9 @@ mod tests {
     #[test]
     fn steps_events_and_record_say_what_happened() {
         let mut compaction = at("accepted");
-        assert!(
-            matches!(compaction.step(), CompactionStep::Archive(entries) if entries.is_empty())
-        );
-        assert_eq!((compaction.spent(), compaction.done()), ((Usage::new(9, 4), 2), None));
-        compaction.archived(Ok(7)).unwrap();
+        assert_eq!(compaction.done(), None);
         assert!(matches!(compaction.step(), CompactionStep::Commit(driven) if driven.calls == 2));
-        let record = compaction.record(CompactReport::default()).unwrap();
+        let record = compaction.record(CompactReport::default(), 7).unwrap();
         assert_eq!(
             (record.id, record.archived, record.usage),
             (CompactionId(3), 7, Usage::new(9, 4))
@@ -465,7 +507,6 @@ mod tests {
         compaction.now = Timestamp(8);
         compaction.committed(Ok(record)).unwrap();
         assert!(matches!(compaction.step(), CompactionStep::Store));
-        assert_eq!(compaction.spent(), (Usage::new(9, 4), 2));
         compaction.stored().unwrap();
         assert_eq!(compaction.done().map(|done| (done.id, done.calls)), Some((CompactionId(3), 2)));
         let Some(CompactionEvent::Completed { at, rungs, usage, .. }) = compaction.end() else {

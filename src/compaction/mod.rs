@@ -13,16 +13,16 @@ mod display;
 mod error;
 mod event;
 mod machine;
-mod outcome;
 #[doc(hidden)]
 pub mod telemetry;
 mod tool_calls;
 
 pub use display::{CompactionDisplay, console};
+pub(crate) use error::Result;
 pub use error::{CompactionError, CompactionErrorKind};
 pub use event::CompactionEvent;
+pub(crate) use machine::redacted;
 pub(crate) use machine::{Compaction, CompactionStep, redacted_by};
-pub(crate) use outcome::redacted;
 pub use tool_calls::{
     COMPACT, COMPACT_CONTEXT, COMPACTED, compact_context_tool, compact_tool, plan_call,
 };

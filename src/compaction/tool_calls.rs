@@ -177,7 +177,7 @@ pub(super) fn json<T: Serialize>(value: &T) -> String {
 /// use threadfold::{Message, ModelAgent, Role, message::ToolUse, testing::ScriptedModel};
 ///
 /// // Without `from` and `to` it is the whole thread, this call included.
-/// let range = serde_json::json!({"replacements": [{"summary": "The user wants to know a colour."}]});
+/// let range = serde_json::json!({"replacements": [{"summary": "The user wants a colour."}]});
 /// let call = Message::new(Role::Assistant, vec![ToolUse::new("t1", COMPACT, range).into()]);
 /// let model = ScriptedModel::new([call, Message::assistant("Blue.")]);
 /// let builder = Session::builder(ModelAgent::new(Arc::new(model))).compact_tool();

@@ -14,7 +14,6 @@
 //! The value has a serde form: store it beside the thread. The form holds the rules and facts of
 //! removed messages, and stays small however long the conversation is. The options are not stored.
 
-mod calls;
 mod compact;
 mod configure;
 mod memory;

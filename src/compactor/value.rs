@@ -78,29 +78,17 @@ pub(super) struct Live {
     pub(super) compacted_by: Option<Text>,
 }
 
-/// The options that a host sets. None of them is stored.
-#[derive(Clone, Debug)]
-pub(super) struct Options {
-    pub(super) strategy: Arc<dyn CompactionStrategy>,
-    pub(super) redactor: Option<Arc<dyn Redactor>>,
-    pub(super) retention: Option<RetentionPolicy>,
-    pub(super) counter: Arc<dyn TokenCounter>,
-    pub(super) window: Option<ContextWindow>,
-    pub(super) system: Arc<Vec<Message>>,
-    pub(super) tools: Arc<Vec<ToolSpec>>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            strategy: Arc::new(Ladder::default()),
-            redactor: None,
-            retention: Some(RetentionPolicy::default()),
-            counter: Arc::new(ByteEstimate::TRIGGER),
-            window: None,
-            system: Arc::default(),
-            tools: Arc::default(),
-        }
+options! {
+    /// The options that a host sets. None of them is stored.
+    #[derive(Clone, Debug)]
+    pub(super) struct Options {
+        pub(super) strategy: Arc<dyn CompactionStrategy> = Arc::new(Ladder::default()),
+        pub(super) redactor: Option<Arc<dyn Redactor>> = None,
+        pub(super) retention: Option<RetentionPolicy> = Some(RetentionPolicy::default()),
+        pub(super) counter: Arc<dyn TokenCounter> = Arc::new(ByteEstimate::TRIGGER),
+        pub(super) window: Option<ContextWindow> = None,
+        pub(super) system: Arc<Vec<Message>> = Arc::default(),
+        pub(super) tools: Arc<Vec<ToolSpec>> = Arc::default(),
     }
 }
 
@@ -121,7 +109,8 @@ impl Compactor {
     /// ```
     /// use threadfold::{Compactor, Message};
     ///
-    /// let mut messages = vec![Message::user("Never touch the lexer."), Message::assistant("Fine.")];
+    /// let mut messages =
+    ///     vec![Message::user("Never touch the lexer."), Message::assistant("Fine.")];
     /// let mut compactor = Compactor::default();
     /// compactor.observe(&messages);
     /// messages.push(Message::user("You may touch the lexer now."));

@@ -6,9 +6,9 @@ use futures::{
 };
 
 use crate::{
-    compaction::CompactionError,
+    compaction::{CompactionError, Result},
     message::{Delta, ModelError, ModelErrorKind, Turn, Usage},
-    model::{self, Clock, Model, StdClock},
+    model::{Clock, Model, StdClock},
     strategy::{
         Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Proposal, RunStep, Snapshot,
         Step, StrategyError,
@@ -41,7 +41,8 @@ pub struct Models<'a> {
 /// use threadfold::{Message, drive::{Models, propose}};
 /// use threadfold::strategy::{Brief, KeepRecent, Snapshot};
 ///
-/// let thread = Snapshot::new(vec![Message::user("hi"), Message::assistant("hello"), Message::user("bye")]);
+/// let thread = ["hi", "hello?", "bye"].map(Message::user);
+/// let thread = Snapshot::new(thread.to_vec());
 /// let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let brief = Brief::default();
 /// let driven = block_on(propose(&strategy, &thread, &brief, Models::default(), &mut |_, _| {}))?;
@@ -58,7 +59,7 @@ pub async fn propose(
     brief: &Brief,
     models: Models<'_>,
     observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
-) -> Result<Proposal, CompactionError> {
+) -> Result<Proposal> {
     let mut attempt = begin(strategy, thread, brief);
     drive(attempt.as_mut(), models, observe).await?.accepted(thread, brief)
 }
@@ -71,7 +72,8 @@ pub async fn propose(
 /// use threadfold::{Message, drive::{Models, drive}};
 /// use threadfold::strategy::{Brief, CompactionStrategy, KeepRecent, Snapshot};
 ///
-/// let thread = Snapshot::new(vec![Message::user("hi"), Message::assistant("hello"), Message::user("bye")]);
+/// let thread = ["hi", "hello?", "bye"].map(Message::user);
+/// let thread = Snapshot::new(thread.to_vec());
 /// let keep = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let mut attempt = keep.begin(&thread, &Brief::default());
 /// let driven = block_on(drive(attempt.as_mut(), Models::default(), &mut |_, _| {}))?;
@@ -88,7 +90,7 @@ pub async fn drive(
     attempt: &mut dyn Attempt,
     models: Models<'_>,
     mut observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
-) -> Result<Proposal, CompactionError> {
+) -> Result<Proposal> {
     drive_with(attempt, models, &mut observe).await
 }
 
@@ -97,7 +99,7 @@ pub(crate) async fn drive_with(
     attempt: &mut dyn Attempt,
     models: Models<'_>,
     listener: &mut dyn Listener,
-) -> Result<Proposal, CompactionError> {
+) -> Result<Proposal> {
     let (mut usage, mut calls, mut steps) = (Usage::default(), 0, 0);
     loop {
         let answer = match attempt.step() {
@@ -144,7 +146,7 @@ impl<F: FnMut(Step<'_>, Option<&Delta>) + Send> Listener for F {
 /// use threadfold::{Message, drive::{Models, advance}, testing::ExtractiveModel};
 /// use threadfold::strategy::{CompactionRun, Chunked, RunStep};
 ///
-/// let thread = [Message::user("Fix src/parser.rs."), Message::assistant("src/parser.rs is fixed.")];
+/// let thread = [Message::user("Fix src/parser.rs."), Message::assistant("It is fixed.")];
 /// let mut run = CompactionRun::new(&thread, None, Chunked::default())?;
 /// while block_on(advance(&mut run, Models::one(&ExtractiveModel), &mut |_, _| {})) {
 ///     // The run is a value: store it here.
@@ -213,7 +215,7 @@ impl<'a> Models<'a> {
                 return Ok(turn);
             }
         }
-        Err(model::cut_short())
+        Err(ModelError::cut_short())
     }
 
     fn get(&self, role: ModelRole) -> Option<&'a dyn Model> {

@@ -8,14 +8,16 @@ use super::{
 };
 use crate::{
     compact::Prices,
-    compaction::{Compaction, CompactionError, CompactionErrorKind, CompactionStep, redacted},
+    compaction::{
+        Compaction, CompactionError, CompactionErrorKind, CompactionStep, Result, redacted,
+    },
     log::{CompactionRecord, Event, LogError},
     message::{CompactionId, ContextWindow, Delta, Message, ToolSpec},
     model::{self, ProviderThread, Tools},
-    store::{Archive, Journal},
+    store::{Archive, Journal, StoreError},
     strategy::{
-        Attempt, Brief, CompactionStrategy, Known, Proposal, Snapshot, Step, StrategyError,
-        attempt::begin,
+        ArchiveEntry, Attempt, Brief, CompactionStrategy, Known, Proposal, Snapshot, Step,
+        StrategyError, attempt::begin,
     },
 };
 
@@ -148,7 +150,9 @@ impl<'a> Conversation<'a> {
 /// let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let brief = Brief { now: Timestamp(2), ..Brief::default() };
 /// let models = Models::default();
-/// let done = block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {}))?;
+/// let done = block_on(drive::compact(
+///     &mut conversation, &strategy, &brief, models, &mut |_, _| {},
+/// ))?;
 /// assert_eq!(done.report.after.messages, 1);
 /// assert_eq!(journal.log().replay()?, agent.messages()[..]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -163,7 +167,7 @@ pub async fn compact(
     brief: &Brief,
     models: Models<'_>,
     observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
-) -> Result<CompactionRecord, CompactionError> {
+) -> Result<CompactionRecord> {
     run(conversation, strategy, brief, models, observe, Proposal::accepted).await
 }
 
@@ -174,8 +178,8 @@ pub(crate) async fn run(
     brief: &Brief,
     models: Models<'_>,
     observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
-    accept: fn(Proposal, &Snapshot, &Brief) -> Result<Proposal, CompactionError>,
-) -> Result<CompactionRecord, CompactionError> {
+    accept: fn(Proposal, &Snapshot, &Brief) -> Result<Proposal>,
+) -> Result<CompactionRecord> {
     conversation.check()?;
     let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
     let begun = conversation.begin(strategy, &brief).await?;
@@ -204,7 +208,7 @@ pub(crate) async fn with_facts(
     snapshot: Snapshot,
     journal: &mut Journal,
     brief: &Brief,
-) -> Result<Snapshot, CompactionError> {
+) -> Result<Snapshot> {
     let Some(policy) = &brief.retention else { return Ok(snapshot) };
     match journal.facts(&policy.audit_options()).await {
         Ok(facts) => Ok(snapshot.with_facts(facts)),
@@ -228,7 +232,7 @@ impl Conversation<'_> {
         &mut self,
         strategy: &dyn CompactionStrategy,
         brief: &Brief,
-    ) -> Result<Begun, CompactionError> {
+    ) -> Result<Begun> {
         let (snapshot, redacted) = (self.snapshot_for(brief).await?, self.journal.redacted(brief));
         let attempt = begin(strategy, &snapshot, &redacted);
         if let Some(error) = nothing_to_do(attempt.as_ref()) {
@@ -267,7 +271,7 @@ impl Conversation<'_> {
     ///
     /// [`CompactionErrorKind::Facts`](super::CompactionErrorKind::Facts) if the store cannot be
     /// read.
-    pub async fn snapshot_for(&mut self, brief: &Brief) -> Result<Snapshot, CompactionError> {
+    pub async fn snapshot_for(&mut self, brief: &Brief) -> Result<Snapshot> {
         let snapshot = self.ruled_snapshot();
         match &self.known {
             Some(_) => Ok(snapshot),
@@ -305,8 +309,8 @@ impl Conversation<'_> {
     /// use threadfold::drive::{self, Conversation, Models};
     /// use threadfold::strategy::{Brief, CompactionStrategy, KeepRecent};
     /// # use std::sync::Arc;
-    /// # use threadfold::{EventLog, Message, ModelAgent, ProviderThread, log::Event, message::Timestamp};
-    /// # use threadfold::{store::Journal, testing::ScriptedModel};
+    /// # use threadfold::{EventLog, Message, ModelAgent, ProviderThread, log::Event};
+    /// # use threadfold::{message::Timestamp, store::Journal, testing::ScriptedModel};
     /// # let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
     /// # let mut journal = Journal::new(EventLog::new("main".parse()?));
     /// # for text in ["An old question.", "A new question."] {
@@ -317,7 +321,9 @@ impl Conversation<'_> {
     /// let mut conversation = Conversation::new(&mut agent, &mut journal);
     /// let (keep, brief) = (KeepRecent { messages: 1, ..KeepRecent::default() }, Brief::default());
     /// let thread = conversation.snapshot();
-    /// let driven = block_on(drive::propose(&keep, &thread, &brief, Models::default(), &mut |_, _| {}));
+    /// let driven = block_on(drive::propose(
+    ///     &keep, &thread, &brief, Models::default(), &mut |_, _| {},
+    /// ));
     /// // A host may ask the user for confirmation here.
     /// let done = block_on(conversation.finish(keep.name(), &brief, driven))?;
     /// assert_eq!(done.report.after.messages, 1);
@@ -332,8 +338,8 @@ impl Conversation<'_> {
         &mut self,
         strategy: &str,
         brief: &Brief,
-        outcome: Result<Proposal, CompactionError>,
-    ) -> Result<CompactionRecord, CompactionError> {
+        outcome: Result<Proposal>,
+    ) -> Result<CompactionRecord> {
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
         // Archiving under a used id would overwrite the entries of another compaction.
         if self.journal.log().is_ended(id) {
@@ -349,8 +355,8 @@ impl Conversation<'_> {
         &mut self,
         compaction: &mut Compaction,
         span: &CompactionSpan,
-        outcome: Result<Proposal, CompactionError>,
-    ) -> Result<CompactionRecord, CompactionError> {
+        outcome: Result<Proposal>,
+    ) -> Result<CompactionRecord> {
         let redactor = self.journal.redactor().map(AsRef::as_ref);
         let outcome = redacted(outcome, redactor);
         let failed = outcome.as_ref().err().cloned();
@@ -372,12 +378,11 @@ impl Conversation<'_> {
         &mut self,
         compaction: &mut Compaction,
         span: &CompactionSpan,
-    ) -> Result<(), CompactionError> {
+    ) -> Result<()> {
         let mut first = Ok(());
         loop {
             let done = match compaction.step() {
-                CompactionStep::Archive(_) => self.archive(compaction, span).await,
-                CompactionStep::Commit(_) => self.commit(compaction, span),
+                CompactionStep::Commit(_) => self.commit(compaction, span).await,
                 CompactionStep::Store => self.store(compaction, span).await,
                 CompactionStep::Note(_) => self.note(compaction).await,
                 CompactionStep::Propose | CompactionStep::Ended => return first,
@@ -389,7 +394,7 @@ impl Conversation<'_> {
 
     /// Checks that thread and log hold the same messages before a model call is paid for. This is
     /// cheap: they share their messages, so equal handles are enough.
-    fn check(&self) -> Result<(), CompactionError> {
+    fn check(&self) -> Result<()> {
         let log = self.journal.log().replay()?;
         let thread = self.thread.messages();
         let same = log.iter().zip(thread.iter()).take_while(|(one, other)| one == other).count();
@@ -399,63 +404,56 @@ impl Conversation<'_> {
         Err(CompactionErrorKind::Diverged { message: same }.into())
     }
 
+    /// Archives the batches and applies the plan to thread and log, or to neither. Stores nothing
+    /// yet.
+    async fn commit(&mut self, compaction: &mut Compaction, span: &CompactionSpan) -> Result<()> {
+        let CompactionStep::Commit(proposal) = compaction.step() else { return Ok(()) };
+        let (usage, calls) = (proposal.usage, proposal.calls);
+        let archived = self.archive(compaction.id, &proposal.archive).await;
+        let (kind, words, error) = match archived {
+            Ok(archived) => match self.apply(compaction, proposal, archived) {
+                Ok(record) => {
+                    span.complete(&record.report, usage, calls);
+                    return Ok(compaction.committed(Ok(record))?);
+                }
+                Err(error) => ("commit", error.to_string(), error),
+            },
+            Err(error) => {
+                let words = error.to_string();
+                ("archive", words, CompactionError::of_store(CompactionErrorKind::Archive, error))
+            }
+        };
+        span.fail(kind, usage, calls);
+        compaction.committed(Err(self.journal.redacted_text(words)))?;
+        Err(error)
+    }
+
+    /// Returns the number of archived entries.
     async fn archive(
         &self,
-        compaction: &mut Compaction,
-        span: &CompactionSpan,
-    ) -> Result<(), CompactionError> {
-        let CompactionStep::Archive(entries) = compaction.step() else { return Ok(()) };
-        let written = match self.archive {
-            Some(archive) => {
-                let thread = self.journal.log().thread_id();
-                archive.write(thread, compaction.id, entries).await.map(|()| entries.len())
-            }
-            None => Ok(0),
-        };
-        match written {
-            Ok(entries) => Ok(compaction.archived(Ok(entries))?),
-            Err(error) => {
-                let (usage, calls) = compaction.spent();
-                span.fail("archive", usage, calls);
-                compaction.archived(Err(self.journal.redacted_text(error.to_string())))?;
-                Err(CompactionError::of_store(CompactionErrorKind::Archive, error))
-            }
-        }
+        id: CompactionId,
+        entries: &[ArchiveEntry],
+    ) -> Result<usize, StoreError> {
+        let Some(archive) = self.archive else { return Ok(0) };
+        archive.write(self.journal.log().thread_id(), id, entries).await?;
+        Ok(entries.len())
     }
 
-    /// Applies the plan to thread and log, or to neither. Stores nothing yet.
-    fn commit(
+    fn apply(
         &mut self,
-        compaction: &mut Compaction,
-        span: &CompactionSpan,
-    ) -> Result<(), CompactionError> {
-        let (usage, calls) = compaction.spent();
-        match self.apply(compaction) {
-            Ok(record) => {
-                span.complete(&record.report, usage, calls);
-                Ok(compaction.committed(Ok(record))?)
-            }
-            Err(error) => {
-                span.fail("commit", usage, calls);
-                compaction.committed(Err(self.journal.redacted_text(error.to_string())))?;
-                Err(error)
-            }
-        }
-    }
-
-    fn apply(&mut self, compaction: &Compaction) -> Result<CompactionRecord, CompactionError> {
-        let CompactionStep::Commit(driven) = compaction.step() else {
-            return Err(compaction.unexpected().into());
-        };
-        let (at, proposal) = (compaction.now, driven);
+        compaction: &Compaction,
+        proposal: &Proposal,
+        archived: usize,
+    ) -> Result<CompactionRecord> {
+        let at = compaction.now;
         let counter = Arc::clone(self.thread.thread().counter());
         let before: Vec<Message> =
             self.thread.messages().iter().chain(&self.arriving).cloned().collect();
-        let mut report = driven.report(&before, counter.as_ref())?;
+        let mut report = proposal.report(&before, counter.as_ref())?;
         let request = (&self.system[..], &self.tools.specs[..], &before[..]);
         let is_warm = self.journal.log().is_warm(at, self.prices.as_ref());
-        report.cost = driven.cost(self.prices, request, &report, counter.as_ref(), is_warm);
-        let record = compaction.record(report)?;
+        report.cost = proposal.cost(self.prices, request, &report, counter.as_ref(), is_warm);
+        let record = compaction.record(report, archived)?;
         if let Some(message) = self.arriving.take() {
             let event = Event::MessageAppended(message.clone());
             self.journal.log().check(&event)?;
@@ -471,18 +469,14 @@ impl Conversation<'_> {
     }
 
     /// Writes the log to the store. A failure does not undo the compaction.
-    async fn store(
-        &mut self,
-        compaction: &mut Compaction,
-        span: &CompactionSpan,
-    ) -> Result<(), CompactionError> {
+    async fn store(&mut self, compaction: &mut Compaction, span: &CompactionSpan) -> Result<()> {
         let stored = self.journal.flush().await.inspect_err(|_| span.error("store"));
         compaction.stored()?;
         Ok(stored?)
     }
 
     /// Appends the failure of the compaction to the log and stores it.
-    async fn note(&mut self, compaction: &mut Compaction) -> Result<(), CompactionError> {
+    async fn note(&mut self, compaction: &mut Compaction) -> Result<()> {
         let CompactionStep::Note(failure) = compaction.step() else { return Ok(()) };
         let event = Event::CompactionFailed(Box::new(failure.clone()));
         let noted = self.journal.append(compaction.now, event).map(|_| ());

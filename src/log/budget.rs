@@ -180,7 +180,8 @@ impl TokenBudget {
     /// ```
     /// use threadfold::{Usage, log::TokenBudget};
     ///
-    /// let mut budget = TokenBudget { max_tokens: 1_000, reserve_tokens: 100, ..TokenBudget::default() };
+    /// let (max_tokens, reserve_tokens) = (1_000, 100);
+    /// let mut budget = TokenBudget { max_tokens, reserve_tokens, ..TokenBudget::default() };
     /// budget.record(Usage::new(850, 0));
     /// assert_eq!((budget.should_prune(), budget.max_request_size()), (true, 50));
     /// assert_eq!(budget.warning().as_deref(), Some("85 % of the tokens are spent"));

@@ -7,6 +7,9 @@ use crate::{
     message::{CompactionId, InvalidValue, Text},
 };
 
+/// What a log returns, with its own error.
+pub(super) type Result<T, E = LogError> = std::result::Result<T, E>;
+
 /// Why a log cannot be read, appended to, replayed or undone. The log is unchanged in every case.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -1,8 +1,10 @@
 //! The log: every event of a thread, in order. Events are never removed from it; in memory it may
 //! begin at a base.
 
+use std::collections::BTreeSet;
+
 use super::{
-    error::LogError,
+    error::{LogError, Result},
     event::{CompactionRecord, Event, LoggedEvent},
     size::weight,
     state::State,
@@ -12,7 +14,6 @@ use crate::{
     ledger::Ledger,
     message::{CompactionId, Text, ThreadId, Timestamp},
 };
-use std::collections::BTreeSet;
 
 /// Every event of a thread, in order. The log only grows, so messages that a compaction removed
 /// from the thread are still here, and the compaction can be [undone](Self::undo).
@@ -153,7 +154,7 @@ impl EventLog {
     /// fit the live thread, a compaction whose id is in the log already, the undo of a compaction
     /// other than the latest standing one, or an event that this build could not read. A truncation
     /// needs a whole log.
-    pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, LogError> {
+    pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent> {
         self.check(&event)?;
         self.append_logged(LoggedEvent { seq: self.len(), at, event })
     }
@@ -172,7 +173,7 @@ impl EventLog {
     /// # Errors
     ///
     /// As [`append`](Self::append).
-    pub fn check(&self, event: &Event) -> Result<(), LogError> {
+    pub fn check(&self, event: &Event) -> Result<()> {
         self.state.check(event)
     }
 
@@ -195,7 +196,7 @@ impl EventLog {
     /// # Errors
     ///
     /// [`LogError::Seq`] if the event is not the next one.
-    pub fn append_logged(&mut self, event: LoggedEvent) -> Result<&LoggedEvent, LogError> {
+    pub fn append_logged(&mut self, event: LoggedEvent) -> Result<&LoggedEvent> {
         let (expected, found) = (self.len(), event.seq);
         if found != expected {
             return Err(LogError::Seq { expected, found });

@@ -14,7 +14,13 @@ use std::io::{self, BufRead, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::{error::LogError, event::LoggedEvent, event_log::EventLog, form, log_id::LogId};
+use super::{
+    error::{LogError, Result},
+    event::LoggedEvent,
+    event_log::EventLog,
+    form,
+    log_id::LogId,
+};
 use crate::message::{Text, ThreadId};
 
 /// The version of the format that this build writes, and the only one that it reads.
@@ -158,7 +164,7 @@ impl EventLog {
     ///
     /// [`LogError`] for an input without a complete header, of another format or version, with a
     /// broken line before the last, or with a line that is no event, too long or out of order.
-    pub fn read(input: impl BufRead) -> Result<Loaded, LogError> {
+    pub fn read(input: impl BufRead) -> Result<Loaded> {
         Self::read_within(input, Self::MAX_LINE_BYTES)
     }
 
@@ -178,7 +184,7 @@ impl EventLog {
     /// # Errors
     ///
     /// As [`read`](Self::read).
-    pub fn read_within(input: impl BufRead, max_line_bytes: u64) -> Result<Loaded, LogError> {
+    pub fn read_within(input: impl BufRead, max_line_bytes: u64) -> Result<Loaded> {
         let mut lines = Lines { input, limit: max_line_bytes, line: 0, start: 0, end: 0 };
         let mut buffer = Vec::new();
         let complete = lines.next(&mut buffer)?;
@@ -196,7 +202,7 @@ impl EventLog {
         Ok(lines.torn(log, id))
     }
 
-    fn append_line(&mut self, event: LoggedEvent, line: u64) -> Result<(), LogError> {
+    fn append_line(&mut self, event: LoggedEvent, line: u64) -> Result<()> {
         let (expected, found) = (self.len(), event.seq);
         match self.append_logged(event) {
             Ok(_) => Ok(()),
@@ -206,7 +212,7 @@ impl EventLog {
 }
 
 /// Parses the first line.
-fn header(line: &[u8], complete: bool) -> Result<Header<ThreadId>, LogError> {
+fn header(line: &[u8], complete: bool) -> Result<Header<ThreadId>> {
     if !complete {
         let common = line.len().min(HEADER_START.len());
         let begun = line.get(..common) == HEADER_START.get(..common);
@@ -224,7 +230,7 @@ fn header(line: &[u8], complete: bool) -> Result<Header<ThreadId>, LogError> {
     serde_json::from_str(line).map_err(|_| LogError::NotALog)
 }
 
-fn event(bytes: &[u8], line: u64) -> Result<LoggedEvent, LogError> {
+fn event(bytes: &[u8], line: u64) -> Result<LoggedEvent> {
     let text = std::str::from_utf8(bytes).map_err(|error| broken(line, &error))?;
     form::read(text).map_err(|error| {
         // Serde reports a wrong field before it reaches broken JSON after it.
@@ -255,7 +261,7 @@ struct Lines<R> {
 impl<R: BufRead> Lines<R> {
     /// Reads the next line into the buffer and returns whether it is complete. The line at the end
     /// of the input is incomplete, and may be empty.
-    fn next(&mut self, buffer: &mut Vec<u8>) -> Result<bool, LogError> {
+    fn next(&mut self, buffer: &mut Vec<u8>) -> Result<bool> {
         buffer.clear();
         let most = self.limit.saturating_add(1);
         let bytes = self.input.by_ref().take(most).read_until(b'\n', buffer)? as u64;
@@ -266,7 +272,7 @@ impl<R: BufRead> Lines<R> {
         Ok(buffer.last() == Some(&b'\n'))
     }
 
-    fn is_last(&mut self) -> Result<bool, LogError> {
+    fn is_last(&mut self) -> Result<bool> {
         Ok(self.input.fill_buf()?.is_empty())
     }
 

@@ -20,7 +20,8 @@ impl Thread {
     /// use threadfold::{ContentBlock, Message, Role, Thread};
     ///
     /// let thread: Thread = [Message::user("hi")].into_iter().collect();
-    /// let answer = Message::new(Role::Assistant, vec![ContentBlock::text(" "), ContentBlock::text("Hello!")]);
+    /// let texts = [" ", "Hello!"].map(ContentBlock::text);
+    /// let answer = Message::new(Role::Assistant, texts.into());
     /// // Providers refuse a blank text.
     /// assert_eq!(thread.repaired(answer), Message::assistant("Hello!"));
     /// ```

@@ -10,7 +10,7 @@ use std::{collections::HashMap, ops::Range};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    error::LogError,
+    error::{LogError, Result},
     event::{CompactionRecord, Event, LoggedEvent},
     form,
     ids::Ids,
@@ -142,7 +142,7 @@ pub(super) struct Standing {
 
 impl State {
     /// Checks whether an event may be appended.
-    pub(super) fn check(&self, event: &Event) -> Result<(), LogError> {
+    pub(super) fn check(&self, event: &Event) -> Result<()> {
         match event {
             Event::LocalNotice { .. }
             | Event::RuleAdded { .. }
@@ -181,7 +181,7 @@ impl State {
     }
 
     /// Returns the compaction if it can be undone.
-    pub(super) fn check_undo(&self, id: CompactionId) -> Result<&Standing, LogError> {
+    pub(super) fn check_undo(&self, id: CompactionId) -> Result<&Standing> {
         self.check_readable()?;
         match self.compactions.get(&id) {
             None if self.dropped.ended.contains(id) => self.check_whole()?,
@@ -254,19 +254,19 @@ impl State {
         }
     }
 
-    pub(super) fn check_readable(&self) -> Result<(), LogError> {
+    pub(super) fn check_readable(&self) -> Result<()> {
         self.unreadable.map_or(Ok(()), |seq| Err(LogError::Unreadable { seq }))
     }
 
     /// Checks that the log holds all its events.
-    pub(super) fn check_whole(&self) -> Result<(), LogError> {
+    pub(super) fn check_whole(&self) -> Result<()> {
         match self.dropped.seq {
             0 => Ok(()),
             base => Err(LogError::NotHeld { base }),
         }
     }
 
-    fn check_new(&self, id: CompactionId) -> Result<(), LogError> {
+    fn check_new(&self, id: CompactionId) -> Result<()> {
         if self.is_ended(id) { Err(LogError::IdUsed { id }) } else { Ok(()) }
     }
 

@@ -1,12 +1,9 @@
-//! The live thread: its messages, and an index for the questions of every turn.
+//! The live thread: its messages, an index for the questions of every turn, and the thread as a plan
+//! will leave it, computed before the change.
 
 use std::{collections::HashSet, sync::Arc};
 
-use super::{
-    event_log::EventLog,
-    rewrite::{Next, count_each},
-    usage,
-};
+use super::{event_log::EventLog, usage};
 use crate::{
     compact::{
         CheckpointIndex, CheckpointPosition, CompactError, CompactOptions, Plan, Position,
@@ -230,7 +227,8 @@ impl Thread {
     /// ```
     /// use threadfold::{Message, Thread};
     ///
-    /// let mut thread: Thread = [Message::user("hi"), Message::assistant("hello")].into_iter().collect();
+    /// let messages = [Message::user("hi"), Message::assistant("hello")];
+    /// let mut thread: Thread = messages.into_iter().collect();
     /// let before = thread.epoch();
     /// thread.truncate(1);
     /// assert_eq!(thread.messages()[..], [Message::user("hi")]);
@@ -286,7 +284,8 @@ impl Thread {
     /// ```
     /// use threadfold::{Message, Replacement, Thread, compact::{CompactOptions, CompactError}};
     ///
-    /// let mut thread: Thread = [Message::user("hi"), Message::assistant("hello")].into_iter().collect();
+    /// let messages = [Message::user("hi"), Message::assistant("hello")];
+    /// let mut thread: Thread = messages.into_iter().collect();
     /// let plan = thread.plan(&[Replacement::new("We said hello.")], &CompactOptions::default())?;
     /// thread.truncate(1);
     /// assert_eq!(thread.apply(&plan), Err(CompactError::Length { planned: 2, found: 1 }));
@@ -403,6 +402,39 @@ pub fn stamp(mut messages: Vec<Message>, seed: u64) -> Vec<Message> {
         }
     }
     messages
+}
+
+/// A thread as a plan will leave it.
+#[derive(Debug)]
+pub(crate) struct Next {
+    pub(super) messages: Vec<Message>,
+    pub(super) removed: Vec<Message>,
+    /// The index of the first message that changes; `None` if the plan changes nothing.
+    pub(super) from: Option<usize>,
+    /// The tokens of each message from `from` on, so that applying the plan calls no counter.
+    pub(super) tokens: Vec<u64>,
+}
+
+/// Returns the tokens of each message. The counter is the host's and may panic, so call this before
+/// any change.
+pub(super) fn count_each(messages: &[Message], counter: &dyn TokenCounter) -> Vec<u64> {
+    messages.iter().map(|message| counter.message(message)).collect()
+}
+
+impl Next {
+    /// Applies a plan that was just made for these messages to a copy.
+    pub(super) fn unchecked(plan: &Plan, messages: &[Message], counter: &dyn TokenCounter) -> Self {
+        let from = (!plan.is_empty()).then(|| plan.first_touched());
+        let next = plan.after_unchecked(messages);
+        let changed = next.iter().skip(from.unwrap_or(next.len()));
+        let tokens = changed.map(|message| counter.message(message)).collect();
+        Self { messages: next, removed: plan.removed_from(messages), from, tokens }
+    }
+
+    /// Whether the plan changes the thread.
+    pub(crate) fn changes(&self) -> bool {
+        self.from.is_some()
+    }
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@
 //! answers' usage is what was billed. How full the context is follows from the *last* answer alone,
 //! and only until the messages before it are rewritten.
 
-use std::{cell::LazyCell, collections::HashSet};
+use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, LoggedEvent};
 use crate::{
-    message::{CompactionId, Message, Role, Usage},
+    message::{Message, Role, Usage},
     tokens::TokenCounter,
 };
 
@@ -114,20 +114,36 @@ pub(super) enum LastCount {
 /// Returns the last count of a context and the number of messages appended since. `before` is the
 /// same pair before these events.
 pub(super) fn last_count(events: &[LoggedEvent], before: (LastCount, usize)) -> (LastCount, usize) {
-    let empty =
-        LazyCell::new(|| events.iter().filter_map(empty_compaction).collect::<HashSet<_>>());
-    // After the last rewrite there are only appends, and their messages are the end of the thread.
-    let mut since = 0_usize;
-    for logged in events.iter().rev() {
-        match effect(&logged.event) {
-            Effect::Nothing => {}
-            Effect::Undone(id) if empty.contains(&id) => {}
-            Effect::Appended(None) => since += 1,
-            Effect::Appended(Some(tokens)) => return (LastCount::Reported(tokens), since),
-            Effect::Undone(_) | Effect::Rewritten => return (LastCount::Rewritten, since),
-        }
+    let (mut last, mut empty) = (before, HashSet::new());
+    for logged in events {
+        last = match &logged.event {
+            Event::MessageAppended(message) => match reported_tokens(message) {
+                Some(tokens) => (LastCount::Reported(tokens), 0),
+                None => (last.0, last.1.saturating_add(1)),
+            },
+            Event::Truncated { from, len } if len >= from => last,
+            Event::Compacted(record) if record.plan.is_empty() => {
+                empty.insert(record.id);
+                last
+            }
+            // What changed nothing leaves nothing to undo.
+            Event::CompactionUndone { id } if empty.contains(id) => last,
+            // An unreadable event may have rewritten the thread, so its earlier counts do not hold.
+            Event::Truncated { .. }
+            | Event::Compacted(_)
+            | Event::CompactionUndone { .. }
+            | Event::Malformed { .. } => (LastCount::Rewritten, 0),
+            Event::SystemPromptSet { .. }
+            | Event::LocalNotice { .. }
+            | Event::CompactionFailed(_)
+            | Event::RuleAdded { .. }
+            | Event::RuleRevoked { .. }
+            | Event::Host { .. }
+            | Event::ResultCut(_)
+            | Event::Unknown { .. } => last,
+        };
     }
-    (before.0, before.1.saturating_add(since))
+    last
 }
 
 /// Returns the provider's count, if no later event made it obsolete, and an estimate of the
@@ -159,44 +175,4 @@ pub(crate) fn usage_of(
 fn cost(message: &Message) -> Usage {
     let tools = message.tool_results().filter_map(|result| result.usage.as_deref().copied());
     message.usage.into_iter().chain(tools).sum()
-}
-
-/// How an event changes the usage of the context.
-enum Effect {
-    Nothing,
-    /// A message was appended, with the context's tokens if the provider reported them.
-    Appended(Option<u64>),
-    /// Earlier counts are no longer valid.
-    Rewritten,
-    /// Earlier counts are no longer valid, unless this compaction changed nothing.
-    Undone(CompactionId),
-}
-
-/// Returns the id of a compaction that changed nothing.
-fn empty_compaction(logged: &LoggedEvent) -> Option<CompactionId> {
-    if let Event::Compacted(record) = &logged.event {
-        return record.plan.is_empty().then_some(record.id);
-    }
-    None
-}
-
-fn effect(event: &Event) -> Effect {
-    match event {
-        Event::MessageAppended(message) => Effect::Appended(reported_tokens(message)),
-        Event::Truncated { from, len } if len < from => Effect::Rewritten,
-        Event::Compacted(record) if !record.plan.is_empty() => Effect::Rewritten,
-        // An unreadable event may have rewritten the thread, so its earlier counts do not hold.
-        Event::Malformed { .. } => Effect::Rewritten,
-        Event::CompactionUndone { id } => Effect::Undone(*id),
-        Event::Truncated { .. }
-        | Event::Compacted(_)
-        | Event::SystemPromptSet { .. }
-        | Event::LocalNotice { .. }
-        | Event::CompactionFailed(_)
-        | Event::RuleAdded { .. }
-        | Event::RuleRevoked { .. }
-        | Event::Host { .. }
-        | Event::ResultCut(_)
-        | Event::Unknown { .. } => Effect::Nothing,
-    }
 }

@@ -1,13 +1,19 @@
-//! `Clock`: the time of events, and waiting.
+//! `Clock`: the time of events, and waiting, for which it needs no runtime.
 
 use std::{
     fmt,
+    sync::mpsc::{self, RecvTimeoutError},
+    task::Poll,
+    thread,
     time::{Duration, SystemTime},
 };
 
-use futures::future::BoxFuture;
+use futures::{
+    FutureExt,
+    channel::oneshot,
+    future::{self, BoxFuture},
+};
 
-use super::wait;
 use crate::message::Timestamp;
 
 /// Gives the time of events, and waits, for example between a failed request and its retry.
@@ -58,7 +64,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// The default waits on a thread of its own, which ends with the wait or when the future is
     /// dropped.
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        wait::on_thread(time)
+        on_thread(time)
     }
 }
 
@@ -90,3 +96,39 @@ impl Clock for StdClock {
 }
 
 const _: Option<Box<dyn Clock>> = None;
+
+/// Waits on a thread of its own, which ends with the wait or when the future is dropped.
+pub(super) fn on_thread(time: Duration) -> BoxFuture<'static, ()> {
+    if time.is_zero() {
+        return future::ready(()).boxed();
+    }
+    let (done, wait) = oneshot::channel();
+    // The future holds the sender. Dropping it disconnects the channel, which ends the thread.
+    let (held, dropped) = mpsc::channel::<()>();
+    let sleeping = thread::Builder::new().name("threadfold-sleep".to_owned()).spawn(move || {
+        if dropped.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
+            let _ = done.send(());
+        }
+    });
+    async move {
+        let _held = held;
+        // If no thread could be spawned, do not wait. The retry comes early and may fail again.
+        if sleeping.is_ok() {
+            let _ = wait.await;
+        }
+    }
+    .boxed()
+}
+
+/// Is pending at the first poll and wakes its task, so that other tasks run in between.
+pub(crate) async fn yield_now() {
+    let mut is_first = true;
+    let poll = future::poll_fn(|context| {
+        if !std::mem::take(&mut is_first) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    });
+    poll.await;
+}

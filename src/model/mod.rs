@@ -14,25 +14,19 @@ mod agent;
 mod clock;
 mod deltas;
 mod forward;
-mod limits;
 #[expect(clippy::module_inception, reason = "the folder is the edge, the file its main trait")]
 mod model;
 mod tool;
-mod tools;
-mod wait;
 
 pub use agent::{Agent, ModelAgent, ProviderThread, model_of};
 pub(crate) use agent::{AgentModel, rewrite};
-pub(crate) use clock::StdClock;
 pub use clock::{Clock, std_clock};
-pub use deltas::{deltas_of, deltas_within};
+pub(crate) use clock::{StdClock, yield_now};
+pub use deltas::{AnswerLimits, deltas_of, deltas_within};
 pub(crate) use forward::for_pointers;
-pub use limits::AnswerLimits;
 pub use model::{Model, turn_of};
 pub use tool::{Tool, ToolContext, ToolOutput};
 
 pub use crate::message::{ModelError, ModelErrorKind};
 
-pub(crate) use model::cut_short;
-pub(crate) use tools::Tools;
-pub(crate) use wait::yield_now;
+pub(crate) use tool::Tools;

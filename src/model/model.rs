@@ -104,12 +104,7 @@ pub async fn turn_of(
             return Ok(turn);
         }
     }
-    Err(cut_short())
-}
-
-/// Returns the error of a stream that ended without a turn.
-pub(crate) fn cut_short() -> ModelError {
-    ModelError::cut_short()
+    Err(ModelError::cut_short())
 }
 
 fn deltas(answer: Result<Turn, ModelError>) -> Vec<Result<Delta, ModelError>> {

@@ -1,11 +1,19 @@
-//! `Tool`: a function that an agent can call.
+//! `Tool`: a function that an agent can call, and the tools that a request offers.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
+use futures::FutureExt;
 
 use super::forward::for_pointers;
-use crate::message::{ContentBlock, Message, Text, ThreadId, ToolSpec, ToolUse, Usage};
+use crate::{
+    message::{ContentBlock, Message, Text, ThreadId, ToolSpec, ToolUse, Usage},
+    strategy::panic_message,
+};
 
 /// A function that an agent can call, with a name, a description and a JSON schema.
 ///
@@ -25,7 +33,11 @@ use crate::message::{ContentBlock, Message, Text, ThreadId, ToolSpec, ToolUse, U
 ///         ToolSpec::new("roll", "Rolls a die.", serde_json::json!({"type": "object"}))
 ///     }
 ///
-///     async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
+///     async fn call(
+///         &self,
+///         _: &ToolUse,
+///         _: &ToolContext<'_>,
+///     ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
 ///         Ok(ToolOutput::from("4"))
 ///     }
 /// }
@@ -116,3 +128,124 @@ for_pointers! { Tool {
     fn spec(&self) -> ToolSpec;
     fn subject(&self, call: &ToolUse) -> Option<Text>;
 } }
+
+/// The tools of a host, and those that the driver itself answers. No two have the same name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tools {
+    pub(crate) host: Vec<Arc<dyn Tool>>,
+    /// The specs of the host's tools in their order, then those of the driver's own.
+    pub(crate) specs: Arc<Vec<ToolSpec>>,
+}
+
+impl Tools {
+    /// Returns the tools, or the name that two of them have.
+    pub(crate) fn new(host: Vec<Arc<dyn Tool>>, own: &[ToolSpec]) -> Result<Self, Text> {
+        let specs: Vec<ToolSpec> =
+            host.iter().map(|tool| tool.spec()).chain(own.iter().cloned()).collect();
+        let mut names: Vec<&Text> = specs.iter().map(|spec| &spec.name).collect();
+        names.sort_unstable();
+        let mut pairs = names.iter().zip(names.iter().skip(1));
+        match pairs.find(|(one, other)| one == other) {
+            Some((name, _)) => Err((*name).clone()),
+            None => Ok(Self { host, specs: specs.into() }),
+        }
+    }
+
+    /// Returns the tools of a host that runs their calls itself.
+    pub(crate) fn of(specs: Arc<Vec<ToolSpec>>) -> Self {
+        Self { host: Vec::new(), specs }
+    }
+
+    /// The specs of the driver's own tools.
+    pub(crate) fn own(&self) -> Vec<ToolSpec> {
+        self.specs.iter().skip(self.host.len()).cloned().collect()
+    }
+
+    /// Whether a tool has this name.
+    pub(crate) fn offers(&self, name: &str) -> bool {
+        self.specs.iter().any(|spec| spec.name == *name)
+    }
+
+    /// The host's tool of this name.
+    pub(crate) fn host_tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        let index = self.specs.iter().position(|spec| spec.name == *name)?;
+        self.host.get(index)
+    }
+
+    /// The subject of a call, if its tool returns one. A tool that panics returns none.
+    pub(crate) fn subject(&self, call: &ToolUse) -> Option<Text> {
+        let tool = self.host_tool(&call.name)?;
+        catch_unwind(AssertUnwindSafe(|| tool.subject(call))).ok().flatten()
+    }
+
+    /// Calls a tool of the host. A tool that fails, panics or does not exist, and input that is not
+    /// JSON, give an error result. If `unwinds`, a panic is passed on to the caller instead.
+    pub(crate) async fn call(
+        &self,
+        call: &ToolUse,
+        context: &ToolContext<'_>,
+        unwinds: bool,
+    ) -> ToolOutput {
+        if let Err(error) = call.input.json() {
+            return ToolOutput::error(format!("The input of the call cannot be read: {error}."));
+        }
+        let Some(tool) = self.host_tool(&call.name) else {
+            let names: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
+            let (name, names) = (&call.name, names.join(", "));
+            return ToolOutput::error(format!("There is no tool {name}; there are {names}."));
+        };
+        // Called through the `Arc`, the future would be boxed twice. A tool may panic before it
+        // returns its future, so that is made inside.
+        let called = async { tool.as_ref().call(call, context).await };
+        match AssertUnwindSafe(called).catch_unwind().await {
+            Ok(Ok(output)) => output,
+            Ok(Err(error)) => ToolOutput::error(error.to_string()),
+            Err(panic) if unwinds => resume_unwind(panic),
+            Err(panic) => {
+                ToolOutput::error(format!("The tool panicked: {}.", panic_message(&*panic)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::message::Json;
+
+    /// Knows what its calls are about, but for those of an odd number.
+    #[derive(Debug)]
+    struct Picky;
+
+    #[async_trait]
+    impl Tool for Picky {
+        fn spec(&self) -> ToolSpec {
+            ToolSpec::new("pick", "Picks.", serde_json::json!({}))
+        }
+
+        fn subject(&self, call: &ToolUse) -> Option<Text> {
+            assert_ne!(call.id.as_str(), "odd", "it does not like this call");
+            Some(call.id.clone())
+        }
+
+        async fn call(
+            &self,
+            _: &ToolUse,
+            _: &ToolContext<'_>,
+        ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
+            Ok(ToolOutput::default())
+        }
+    }
+
+    #[test]
+    fn a_tool_that_panics_knows_no_subject() {
+        let tools = Tools::new(vec![Arc::new(Picky)], &[]).unwrap();
+        let subject =
+            |id: &str, name: &str| tools.subject(&ToolUse::new(id, name, Json::default()));
+        assert_eq!(subject("even", "pick"), Some("even".into()));
+        assert_eq!(subject("odd", "pick"), None);
+        assert_eq!(subject("even", "other"), None);
+    }
+}

@@ -1,5 +1,7 @@
 //! Answering requests from a log, in a bounded number of bytes.
 
+use super::request::Result;
+
 #[cfg(feature = "recall")]
 use std::{collections::HashSet, mem};
 use std::{iter, ops::Range};
@@ -43,7 +45,8 @@ impl<'a> Recall<'a> {
     /// let (mut log, port) = (EventLog::new("main".parse()?), Message::assistant("The port is 8443."));
     /// log.append(Timestamp(1), Event::MessageAppended(port.clone()))?;
     /// let plan = Plan::new(&[port], &[Replacement::new("A port.")], &CompactOptions::default())?;
-    /// let record = CompactionRecord::new(CompactionId(0), CompactionReason::Threshold, "by-hand", plan);
+    /// let (id, reason) = (CompactionId(0), CompactionReason::Threshold);
+    /// let record = CompactionRecord::new(id, reason, "by-hand", plan);
     /// log.append(Timestamp(2), Event::Compacted(Box::new(record)))?;
     ///
     /// let recalled = Recall::of(&log).call(&serde_json::json!({}))?;
@@ -61,10 +64,12 @@ impl<'a> Recall<'a> {
     /// use threadfold::{EventLog, message::Redactor, recall::Recall};
     /// # use threadfold::{Message, Plan, Replacement, compact::CompactOptions, message::*};
     /// # use threadfold::log::{CompactionRecord, Event};
-    /// # let (mut log, key) = (EventLog::new("main".parse()?), Message::assistant("The key is sk-123."));
+    /// # let mut log = EventLog::new("main".parse()?);
+    /// # let key = Message::assistant("The key is sk-123.");
     /// # log.append(Timestamp(1), Event::MessageAppended(key.clone()))?;
     /// # let plan = Plan::new(&[key], &[Replacement::new("A key.")], &CompactOptions::default())?;
-    /// # let record = CompactionRecord::new(CompactionId(0), CompactionReason::Threshold, "by-hand", plan);
+    /// # let (id, reason) = (CompactionId(0), CompactionReason::Threshold);
+    /// # let record = CompactionRecord::new(id, reason, "by-hand", plan);
     /// # log.append(Timestamp(2), Event::Compacted(Box::new(record)))?;
     ///
     /// #[derive(Debug)]
@@ -124,7 +129,7 @@ impl<'a> Recall<'a> {
     /// [`RecallError`], whose text is written for the model, for an invalid field, a message or
     /// checkpoint that does not exist, a query without a word, too long or without the feature
     /// `recall`, or a log that cannot be read.
-    pub fn call(&self, input: &Value) -> Result<String, RecallError> {
+    pub fn call(&self, input: &Value) -> Result<String> {
         let request = RecallRequest::parse(input)?;
         let mut step = self.begin_from(self.log.taken()?, &request)?;
         loop {
@@ -152,10 +157,7 @@ impl<'a> Recall<'a> {
     /// # Errors
     ///
     /// As [`call`](Self::call).
-    pub fn begin(
-        &self,
-        input: &Value,
-    ) -> Result<impl Iterator<Item = Option<String>> + use<'a>, RecallError> {
+    pub fn begin(&self, input: &Value) -> Result<impl Iterator<Item = Option<String>> + use<'a>> {
         let request = RecallRequest::parse(input)?;
         let mut step = Some(self.begin_from(self.log.taken()?, &request)?);
         Ok(iter::from_fn(move || {
@@ -172,7 +174,7 @@ impl<'a> Recall<'a> {
         &self,
         taken: Vec<Taken>,
         request: &RecallRequest,
-    ) -> Result<Steps<'a>, RecallError> {
+    ) -> Result<Steps<'a>> {
         let recalled = match request {
             RecallRequest::Range { from, to, offset } => {
                 self.range(&taken, (*from, *to), *offset)?
@@ -195,7 +197,7 @@ impl<'a> Recall<'a> {
         taken: &[Taken],
         (from, to): (Option<CheckpointId>, Option<CheckpointId>),
         offset: u64,
-    ) -> Result<Recalled, RecallError> {
+    ) -> Result<Recalled> {
         let begin = from.map_or(Ok(0), |id| self.bounds(taken, id).map(|bounds| bounds.begin))?;
         let end = to.map_or(Ok(u64::MAX), |id| self.bounds(taken, id).map(|bounds| bounds.end))?;
         if let (Some(from), Some(to)) = (from, to)
@@ -220,14 +222,14 @@ impl<'a> Recall<'a> {
         Ok(recalled)
     }
 
-    fn message(&self, taken: &[Taken], number: u64, offset: u64) -> Result<Recalled, RecallError> {
+    fn message(&self, taken: &[Taken], number: u64, offset: u64) -> Result<Recalled> {
         let index = taken.binary_search_by_key(&number, |taken| taken.number).ok();
         let taken = index.and_then(|index| taken.get(index));
         self.piece(taken.ok_or(RecallError::NotTaken { number })?, offset)
     }
 
     /// Returns a piece of the whole result of a call, from the latest event that holds one.
-    fn whole_result(&self, id: &str, offset: u64) -> Result<Recalled, RecallError> {
+    fn whole_result(&self, id: &str, offset: u64) -> Result<Recalled> {
         let cut = self.log.events().iter().rev().find_map(|logged| {
             let Event::ResultCut(result) = &logged.event else { return None };
             (result.tool_use_id == *id).then_some((logged, result))
@@ -241,7 +243,7 @@ impl<'a> Recall<'a> {
         self.piece(&Taken { number, at: logged.at, message }, offset)
     }
 
-    fn piece(&self, taken: &Taken, offset: u64) -> Result<Recalled, RecallError> {
+    fn piece(&self, taken: &Taken, offset: u64) -> Result<Recalled> {
         let number = taken.number;
         let text = self.text(taken);
         let start = usize::try_from(offset).ok().filter(|start| *start < text.len());
@@ -255,17 +257,12 @@ impl<'a> Recall<'a> {
 
     #[cfg(not(feature = "recall"))]
     #[expect(clippy::unused_self, reason = "with the feature it searches")]
-    fn search(&self, _: Vec<Taken>, _: &Text, _: u64) -> Result<Steps<'a>, RecallError> {
+    fn search(&self, _: Vec<Taken>, _: &Text, _: u64) -> Result<Steps<'a>> {
         Err(RecallError::NoSearch)
     }
 
     #[cfg(feature = "recall")]
-    fn search(
-        &self,
-        taken: Vec<Taken>,
-        query: &Text,
-        offset: u64,
-    ) -> Result<Steps<'a>, RecallError> {
+    fn search(&self, taken: Vec<Taken>, query: &Text, offset: u64) -> Result<Steps<'a>> {
         let (recall, terms) = (*self, Terms::of(query)?);
         let quoting = search::quoting(&taken);
         let mut search = Search { taken, quoting, terms, reading: Reading::default() };
@@ -287,7 +284,7 @@ impl<'a> Recall<'a> {
 
     /// Returns the bounds of a checkpoint, among the removed messages and those in the thread. For
     /// a checkpoint that occurs more than once, they are the widest.
-    fn bounds(&self, taken: &[Taken], id: CheckpointId) -> Result<CheckpointBounds, RecallError> {
+    fn bounds(&self, taken: &[Taken], id: CheckpointId) -> Result<CheckpointBounds> {
         let removed =
             taken.iter().filter_map(|taken| CheckpointBounds::of(taken.number, &taken.message, id));
         let thread = self.log.replay()?;

@@ -54,8 +54,6 @@ mod request;
 #[cfg(feature = "recall")]
 mod search;
 pub mod tool;
-#[cfg(feature = "recall")]
-mod words;
 
 pub(crate) use answer::Steps;
 pub use answer::{MAX_BYTES, MIN_BYTES, Recall};

@@ -51,6 +51,9 @@ pub(crate) enum RecallRequest {
     },
 }
 
+/// What recalling returns, with its own error.
+pub(super) type Result<T, E = RecallError> = std::result::Result<T, E>;
+
 /// Why nothing can be recalled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -151,7 +154,7 @@ impl RecallRequest {
     /// `{"call", "offset"?}` or `{"query", "offset"?}`. A `null` counts as absent, and a checkpoint
     /// may also be written as its marker, `<checkpoint:a1b2c3>`. Whether message and checkpoints
     /// exist is not checked here.
-    pub(crate) fn parse(input: &Value) -> Result<Self, RecallError> {
+    pub(crate) fn parse(input: &Value) -> Result<Self> {
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
         if let Some(key) = object.keys().find(|key| !FIELDS.contains(&key.as_str())) {
             return Err(RecallError::Unknown { field: abridged(key) });
@@ -187,26 +190,22 @@ fn value<'f>(object: &'f Fields, field: &str) -> Option<&'f Value> {
 }
 
 /// Checks that none of the other fields is present.
-fn check_alone(
-    object: &Fields,
-    one: &'static str,
-    others: &[&'static str],
-) -> Result<(), RecallError> {
+fn check_alone(object: &Fields, one: &'static str, others: &[&'static str]) -> Result<()> {
     let other = others.iter().find(|other| value(object, other).is_some());
     other.map_or(Ok(()), |other| Err(RecallError::Mixed { one, other }))
 }
 
-fn number(object: &Fields, field: &'static str) -> Result<Option<u64>, RecallError> {
+fn number(object: &Fields, field: &'static str) -> Result<Option<u64>> {
     let Some(value) = value(object, field) else { return Ok(None) };
     let number = value.as_u64().ok_or_else(|| mismatch(field, "a whole number from 0", value))?;
     Ok(Some(number))
 }
 
-fn text<'v>(field: &'static str, value: &'v Value) -> Result<&'v str, RecallError> {
+fn text<'v>(field: &'static str, value: &'v Value) -> Result<&'v str> {
     value.as_str().ok_or_else(|| mismatch(field, "a string", value))
 }
 
-fn checkpoint(object: &Fields, field: &'static str) -> Result<Option<CheckpointId>, RecallError> {
+fn checkpoint(object: &Fields, field: &'static str) -> Result<Option<CheckpointId>> {
     let Some(value) = value(object, field) else { return Ok(None) };
     let text = text(field, value)?;
     let inner = text.strip_prefix("<checkpoint:").and_then(|rest| rest.strip_suffix('>'));

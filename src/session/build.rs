@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     builder::{SessionBuilder, Source},
-    error::SessionError,
+    error::{Result, SessionError},
     handle::Shared,
     session::{Session, table_window},
 };
@@ -46,7 +46,7 @@ impl SessionBuilder {
     /// # Errors
     ///
     /// Those of [`build`](Self::build), and [`SessionError::Store`] if the log cannot be loaded.
-    pub async fn open(mut self) -> Result<Session, SessionError> {
+    pub async fn open(mut self) -> Result<Session> {
         if let (Source::Thread(thread), Some(store)) = (&self.source, &self.store) {
             let journal = Journal::open(Arc::clone(store), thread.clone()).await?;
             self.source = Source::Log(Box::new(journal));
@@ -72,7 +72,7 @@ impl SessionBuilder {
     /// - [`SessionError::NotLoaded`] if the thread is named and has a store, which may hold it.
     /// - [`SessionError::Log`] if the log cannot be replayed.
     /// - [`SessionError::DoubleTool`] if two tools have the same name.
-    pub fn build(self) -> Result<Session, SessionError> {
+    pub fn build(self) -> Result<Session> {
         let auto = AutoCompactor::new(self.policy)?;
         let tools = Tools::new(self.tools, &self.own_tools);
         let tools = tools.map_err(|name| SessionError::DoubleTool { name })?;

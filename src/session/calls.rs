@@ -1,17 +1,31 @@
 //! Executing the calls of an answer: the host's tools and the session's own.
+//!
+//! The model compacts its own thread with two of them. `compact_context` runs the session's
+//! strategy. In a call of `compact` the model names ranges by their checkpoints and writes the
+//! summaries itself: the call is checked first, against the thread with the results of the other
+//! calls in it, and then thread and log change in one step.
 
 use std::error::Error;
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
-use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session};
+use super::{
+    compacting::{Order, stored},
+    error::Result,
+    event::SessionEvent,
+    events::Emit,
+    session::Session,
+};
 use crate::{
-    compaction::{COMPACT, COMPACT_CONTEXT, ONE_CALL, not_compacted},
+    compact::Plan,
+    compaction::{
+        self, COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, ONE_CALL, not_compacted,
+    },
     log::Event,
-    message::{ToolResult, ToolUse},
+    message::{CompactionReason, Message, Role, Text, ToolResult, ToolUse},
     model::{ToolContext, ToolOutput, yield_now},
     recall::{MAX_BYTES, Recall, RecallRequest, Steps, tool::RECALL},
-    strategy::clip_result,
+    strategy::{Brief, Proposal, clip_result},
 };
 
 /// The result of a compaction tool that the builder did not add.
@@ -41,7 +55,7 @@ impl Session {
         &mut self,
         calls: &[ToolUse],
         emit: &mut Emit,
-    ) -> Result<Called, SessionError> {
+    ) -> Result<Called> {
         let mut results: Vec<Option<ToolResult>> = vec![None; calls.len()];
         for call in calls {
             let (id, name) = (call.id.clone(), call.name.clone());
@@ -119,7 +133,7 @@ impl Session {
     }
 
     /// Cuts the results that are too long and logs the whole of them.
-    fn cut_long(&mut self, results: &mut [Option<ToolResult>]) -> Result<(), SessionError> {
+    fn cut_long(&mut self, results: &mut [Option<ToolResult>]) -> Result<()> {
         let Some(most) = self.settings.max_tool_result else { return Ok(()) };
         let can_recall = self.tools.offers(RECALL);
         for result in results.iter_mut().flatten() {
@@ -194,4 +208,70 @@ fn finish<'e>(
     }
     let (id, name) = (call.id.clone(), call.name.clone());
     emit.event(SessionEvent::ToolFinished { id, name, is_error, content })
+}
+
+impl Session {
+    /// Executes a call of `compact_context`.
+    pub(super) async fn compact_context(&mut self, emit: &mut Emit) -> Result<ToolOutput> {
+        let target = self.requested_target();
+        let before = self.agent.thread().size().tokens;
+        // A thread within its target needs no compaction.
+        let counted = self.ratio.scale_up(before);
+        if target.is_some_and(|target| counted <= target) {
+            return Ok(ContextCompacted::nothing(before).into());
+        }
+        let reason = CompactionReason::AgentTool;
+        let order = Order { reason, target, limit: None, next_prompt: None, strategy: None };
+        let done = self.compact_for(order, emit).await?;
+        let (text, is_error) = ContextCompacted::result(before, done.as_ref());
+        Ok(ToolOutput { is_error, ..text.into() })
+    }
+
+    /// Executes a call of `compact`. `results` holds the results of the answer's other calls; on
+    /// success they are appended in the same step as the compaction.
+    pub(super) async fn compact_ranges(
+        &mut self,
+        call: &ToolUse,
+        results: &[Option<ToolResult>],
+        emit: &mut Emit,
+    ) -> Result<ToolOutput> {
+        let (arriving, brief, thread, plan) = match self.check_ranges(call, results) {
+            Ok(checked) => checked,
+            Err(words) => return Ok(ToolOutput::error(words)),
+        };
+        let mut proposal = Proposal::new(plan);
+        if let Some(policy) = &brief.retention {
+            // The plan is audited, but gets no addendum: the summary stays as the model wrote it.
+            let after = proposal.plan.after(&thread)?;
+            // Boxed: inlined, this rare path would enlarge every turn's future.
+            let facts = Box::pin(self.journal.facts(&policy.audit_options())).await?;
+            proposal.retention = Some(facts.audit(&after).shortened());
+        }
+        let span = self.span(COMPACT, &brief);
+        let work = self.carry_out(COMPACT, &brief, Ok(proposal), Some(arriving), (&span, emit));
+        stored(work.await)??;
+        Ok(ToolOutput::from(COMPACTED))
+    }
+
+    /// Plans a call against the thread as it will be. Returns the message with all results of the
+    /// answer, or the text of the error result.
+    fn check_ranges(
+        &mut self,
+        call: &ToolUse,
+        results: &[Option<ToolResult>],
+    ) -> Result<(Message, Brief, Vec<Message>, Plan), Text> {
+        let ranges = compaction::ranges(call)?;
+        // Only this call has no result yet.
+        let blocks = results.iter().map(|result| match result {
+            Some(result) => result.clone().into(),
+            None => ToolResult::text(call.id.clone(), COMPACTED).into(),
+        });
+        let results = self.stamped(Message::new(Role::User, blocks.collect()));
+        let id = self.next_compaction();
+        let brief = Brief { compaction: Some(id), ..self.brief(CompactionReason::AgentTool, None) };
+        let thread: Vec<Message> = self.messages().iter().chain([&results]).cloned().collect();
+        let counter = self.agent.thread().counter().as_ref();
+        let plan = compaction::plan_ranges(&thread, call, &ranges, id, counter)?;
+        Ok((results, brief, thread, plan))
+    }
 }

@@ -3,7 +3,11 @@
 
 use std::sync::Arc;
 
-use super::{builder::SessionBuilder, error::SessionError, session::Session};
+use super::{
+    builder::SessionBuilder,
+    error::{Result, SessionError},
+    session::Session,
+};
 use crate::{
     auto::AutoPolicy,
     compact::{CompactOptions, Replacement},
@@ -83,10 +87,7 @@ impl Session {
     ///
     /// [`SessionError::Invalid`] if no strategy of the [registry](super::SessionBuilder::registry)
     /// has the name, or the options do not fit it. The strategy is then unchanged.
-    pub fn set_strategy_named(
-        &mut self,
-        strategy: impl Into<serde_json::Value>,
-    ) -> Result<(), SessionError> {
+    pub fn set_strategy_named(&mut self, strategy: impl Into<serde_json::Value>) -> Result<()> {
         self.settings.strategy = self.settings.registry.build(&strategy.into())?;
         Ok(())
     }
@@ -110,14 +111,15 @@ impl Session {
     ///
     /// [`SessionError::Invalid`] if a share in it is not between 0 and 1. The policy is then
     /// unchanged.
-    pub fn set_policy(&mut self, policy: AutoPolicy) -> Result<(), SessionError> {
+    pub fn set_policy(&mut self, policy: AutoPolicy) -> Result<()> {
         Ok(self.auto.set_policy(policy)?)
     }
 
     /// Offers the model these tools of the host from now on; the session's own tools stay.
     ///
     /// ```
-    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # use {futures::executor::block_on, std::sync::Arc};
+    /// # use threadfold::{ModelAgent, Session, testing::ScriptedModel};
     /// # use threadfold::{async_trait, message::{ToolSpec, ToolUse}};
     /// # use threadfold::model::{Tool, ToolContext, ToolOutput};
     /// # #[derive(Debug)]
@@ -125,7 +127,9 @@ impl Session {
     /// # #[async_trait]
     /// # impl Tool for Dice {
     /// #     fn spec(&self) -> ToolSpec { ToolSpec::new("roll", "Rolls a die.", serde_json::json!({})) }
-    /// #     async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
+    /// #     async fn call(
+    /// #         &self, _: &ToolUse, _: &ToolContext<'_>
+    /// #     ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
     /// #         Ok("4".into())
     /// #     }
     /// # }
@@ -133,7 +137,8 @@ impl Session {
     /// let mut session = Session::builder(ModelAgent::new(model.clone())).recall_tool().build()?;
     /// session.set_tools(vec![Arc::new(Dice)])?;
     /// block_on(async { session.send("What can you do?").await })?;
-    /// let offered: Vec<String> = model.requests()[0].tools.iter().map(|tool| tool.name.to_string()).collect();
+    /// let request = &model.requests()[0];
+    /// let offered: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
     /// assert_eq!(offered, ["roll", "recall"]);
     /// # Ok::<(), threadfold::session::SessionError>(())
     /// ```
@@ -141,7 +146,7 @@ impl Session {
     /// # Errors
     ///
     /// [`SessionError::DoubleTool`] if two tools have the same name. The tools are then unchanged.
-    pub fn set_tools(&mut self, tools: Vec<Arc<dyn Tool>>) -> Result<(), SessionError> {
+    pub fn set_tools(&mut self, tools: Vec<Arc<dyn Tool>>) -> Result<()> {
         let tools = Tools::new(tools, &self.tools.own());
         self.tools = tools.map_err(|name| SessionError::DoubleTool { name })?;
         self.count_overhead();
@@ -151,7 +156,8 @@ impl Session {
     /// Sends another system prompt from now on; a blank text sends none.
     ///
     /// ```
-    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # use {futures::executor::block_on, std::sync::Arc};
+    /// # use threadfold::{ModelAgent, Session, testing::ScriptedModel};
     /// # use threadfold::Message;
     /// # let model = Arc::new(ScriptedModel::new(["Hello!", "Hi."]));
     /// let mut session = Session::builder(ModelAgent::new(model.clone())).system("Be brief.").build()?;
@@ -222,10 +228,7 @@ impl Session {
     ///   from its result.
     /// - [`SessionError::Compaction`] if the resulting thread is not legal, or a range holds the
     ///   message that the user typed last.
-    pub async fn replace(
-        &mut self,
-        replacements: &[Replacement],
-    ) -> Result<CompactionRecord, SessionError> {
+    pub async fn replace(&mut self, replacements: &[Replacement]) -> Result<CompactionRecord> {
         let plan = self.agent.thread().plan(replacements, &CompactOptions::default())?;
         let messages = self.messages().clone();
         Ok(self.apply_again(BY_HOST.into(), plan, messages).await?)
@@ -266,10 +269,7 @@ impl Session {
     /// - [`SessionError::Stale`] if the thread does not match the log.
     /// - [`SessionError::Store`] if the store could not be read, for a compaction whose messages
     ///   are only there, or could not be written; then the compactions are undone.
-    pub async fn undo_compaction(
-        &mut self,
-        id: CompactionId,
-    ) -> Result<Vec<CompactionId>, SessionError> {
+    pub async fn undo_compaction(&mut self, id: CompactionId) -> Result<Vec<CompactionId>> {
         self.journal.hold(id).await?;
         let ids = self.journal.log().to_undo(id)?;
         let now = self.now();
@@ -317,10 +317,7 @@ impl Session {
     /// - [`SessionError::Store`] if the store could not be read.
     /// - [`SessionError::Compaction`] if the messages that it removed are no longer in the thread
     ///   as they were, for example because another compaction removed them.
-    pub async fn redo_compaction(
-        &mut self,
-        id: CompactionId,
-    ) -> Result<CompactionRecord, SessionError> {
+    pub async fn redo_compaction(&mut self, id: CompactionId) -> Result<CompactionRecord> {
         let (record, before) = self.journal.whole().await?.undone(id)?;
         Ok(self.apply_again(record.strategy, record.plan, before.into()).await?)
     }
@@ -361,7 +358,7 @@ impl Session {
     ///
     /// - [`SessionError::Log`] if the log cannot be cut there.
     /// - [`SessionError::Store`] if the store cannot be read.
-    pub async fn fork(&self, thread: ThreadId) -> Result<SessionBuilder, SessionError> {
+    pub async fn fork(&self, thread: ThreadId) -> Result<SessionBuilder> {
         self.fork_before(thread, self.messages().len()).await
     }
 
@@ -369,7 +366,8 @@ impl Session {
     /// also the number of messages that the fork keeps.
     ///
     /// ```
-    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # use {futures::executor::block_on, std::sync::Arc};
+    /// # use threadfold::{ModelAgent, Session, testing::ScriptedModel};
     /// # let model = Arc::new(ScriptedModel::new(["Blue.", "Fine."]));
     /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
     /// for text in ["Which colour?", "How are you?"] {
@@ -384,11 +382,7 @@ impl Session {
     /// # Errors
     ///
     /// As [`fork`](Self::fork), and [`SessionError::NoMessage`] if the thread has fewer messages.
-    pub async fn fork_before(
-        &self,
-        thread: ThreadId,
-        message: usize,
-    ) -> Result<SessionBuilder, SessionError> {
+    pub async fn fork_before(&self, thread: ThreadId, message: usize) -> Result<SessionBuilder> {
         let found = self.messages().len();
         if message > found {
             return Err(SessionError::NoMessage { message, found });
@@ -410,7 +404,8 @@ impl Session {
     /// Same as [`fork`](Self::fork), from after the message that holds this checkpoint.
     ///
     /// ```
-    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # use {futures::executor::block_on, std::sync::Arc};
+    /// # use threadfold::{ModelAgent, Session, testing::ScriptedModel};
     /// use threadfold::ContentBlock;
     ///
     /// # let model = Arc::new(ScriptedModel::new(["Blue."]));
@@ -431,7 +426,7 @@ impl Session {
         &self,
         thread: ThreadId,
         checkpoint: CheckpointId,
-    ) -> Result<SessionBuilder, SessionError> {
+    ) -> Result<SessionBuilder> {
         let position = self.agent.thread().checkpoint(checkpoint);
         let position = position.ok_or(SessionError::NoCheckpoint { id: checkpoint })?;
         self.fork_before(thread, position.message + 1).await

@@ -17,7 +17,7 @@ use futures::{
     future::{self, BoxFuture},
 };
 
-use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session};
+use super::{error::Result, event::SessionEvent, events::Emit, session::Session};
 use crate::{
     auto::Input,
     compaction::{Compaction, CompactionEvent},
@@ -51,7 +51,7 @@ impl Session {
         &'a mut self,
         order: Order,
         emit: &'a mut Emit,
-    ) -> BoxFuture<'a, Result<Result<CompactionRecord, CompactionError>, SessionError>> {
+    ) -> BoxFuture<'a, Result<Result<CompactionRecord, CompactionError>>> {
         let work = async move {
             let Order { reason, target, limit, next_prompt, strategy } = order;
             let limit = limit.map(|tokens| self.ratio.scale_down(tokens));
@@ -253,9 +253,7 @@ impl Listener for EmitProgress<'_> {
 
 /// Returns an error of the store as an error of the session. It is no failure of the compaction,
 /// which was already applied or has not begun.
-pub(super) fn stored<T>(
-    done: Result<T, CompactionError>,
-) -> Result<Result<T, CompactionError>, SessionError> {
+pub(super) fn stored<T>(done: Result<T, CompactionError>) -> Result<Result<T, CompactionError>> {
     let failed = done.as_ref().err().and_then(CompactionError::of_log_store).cloned();
     failed.map_or(Ok(done), |error| Err(error.into()))
 }

@@ -8,6 +8,9 @@ use crate::{
     store::StoreError,
 };
 
+/// What a session returns, with its own error.
+pub(super) type Result<T, E = SessionError> = std::result::Result<T, E>;
+
 /// Why a session could not be built, a turn failed, or a fork or an undo was refused. After a turn
 /// that failed the session stays usable: messages appended before the failure stay, and the
 /// next turn first answers calls without a result.

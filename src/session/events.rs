@@ -11,7 +11,7 @@ use std::{
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
 
 use super::{
-    error::SessionError,
+    error::Result,
     event::{SessionEvent, notice_line},
     handle::Shared,
 };
@@ -123,13 +123,13 @@ impl Events<'_> {
     /// assert_eq!(stop_reason, StopReason::EndTurn);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub async fn next(&mut self) -> Option<Result<SessionEvent, SessionError>> {
+    pub async fn next(&mut self) -> Option<Result<SessionEvent>> {
         StreamExt::next(self).await
     }
 }
 
 impl Stream for Events<'_> {
-    type Item = Result<SessionEvent, SessionError>;
+    type Item = Result<SessionEvent>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
@@ -166,7 +166,7 @@ impl Drop for Events<'_> {
 }
 
 impl<'a> IntoFuture for Events<'a> {
-    type Output = Result<Reply, SessionError>;
+    type Output = Result<Reply>;
     type IntoFuture = BoxFuture<'a, Self::Output>;
 
     /// Returns the future of the turn's reply.

@@ -1,4 +1,5 @@
-//! Handles that control a session while a turn borrows it, and the state that they share with it.
+//! Handles that control a session while a turn borrows it, and the state that they share with it:
+//! among it the last events, for user interfaces that connect late.
 
 use std::{
     collections::VecDeque,
@@ -10,10 +11,13 @@ use std::{
 
 use futures::task::AtomicWaker;
 
-use super::{error::SessionError, event::SessionEvent, recent::Recent};
+use super::{
+    error::{Result, SessionError},
+    event::SessionEvent,
+};
 use crate::{
     compaction::api::TokenUsageSummary,
-    message::{CompactionId, Message, Text},
+    message::{CompactionId, ContentBlock, Message, Text},
 };
 
 /// Watches and controls a session while one of its turns borrows it, from any thread. Clones
@@ -108,9 +112,11 @@ impl SessionHandle {
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
-    /// # use threadfold::{ContextWindow, ModelAgent, Session, session::SessionEvent, testing::ScriptedModel};
+    /// # use threadfold::{ContextWindow, ModelAgent, Session, session::SessionEvent};
+    /// # use threadfold::testing::ScriptedModel;
     /// # let model = Arc::new(ScriptedModel::new(["Hello!"]));
-    /// # let mut session = Session::builder(ModelAgent::new(model)).window(ContextWindow::new(200_000)).build()?;
+    /// # let agent = ModelAgent::new(model).with_window(ContextWindow::new(200_000));
+    /// # let mut session = Session::builder(agent).build()?;
     /// block_on(async { session.send("Hi.").await })?;
     /// let events = session.handle().recent_events();
     /// assert_eq!(events[0], SessionEvent::TextDelta { text: "Hello!".into() });
@@ -221,7 +227,7 @@ pub(super) struct State {
     is_aborted: bool,
     /// The next events of the turn. The turn waits until the stream has taken them. Nothing has to
     /// be woken, because the stream that takes an event also polls the turn.
-    pub(super) slot: VecDeque<Result<SessionEvent, SessionError>>,
+    pub(super) slot: VecDeque<Result<SessionEvent>>,
     /// Events that happened while no stream was open, for the next one.
     deferred: VecDeque<SessionEvent>,
     /// The compaction of the last delivered compaction event, and whether that event was its end.
@@ -314,7 +320,7 @@ impl Shared {
     }
 
     /// Takes the next event of the turn, and records that it was delivered.
-    pub(super) fn next_event(&self) -> Option<Result<SessionEvent, SessionError>> {
+    pub(super) fn next_event(&self) -> Option<Result<SessionEvent>> {
         let event = self.lock().slot.pop_front()?;
         self.observe(event.as_ref());
         if let Ok(event) = &event {
@@ -340,6 +346,59 @@ impl State {
         if let SessionEvent::Compaction(event) = event {
             self.last_compaction = Some((event.id(), event.is_end()));
         }
+    }
+}
+
+/// The maximum number of events that are kept.
+const KEPT: usize = 256;
+
+/// The maximum bytes of tool results that the older events hold together.
+const KEPT_BYTES: u64 = 16 * 1024;
+
+/// The last events. Pieces of one text count as one event.
+#[derive(Debug, Default)]
+pub(super) struct Recent(VecDeque<Kept>);
+
+#[derive(Debug)]
+enum Kept {
+    Text(String),
+    Thinking(String),
+    Other(SessionEvent),
+}
+
+impl Kept {
+    /// The bytes of a tool result.
+    fn bytes(&self) -> u64 {
+        let Self::Other(SessionEvent::ToolFinished { content, .. }) = self else { return 0 };
+        content.iter().map(ContentBlock::text_bytes).sum()
+    }
+}
+
+impl Recent {
+    pub(super) fn push(&mut self, event: &SessionEvent) {
+        let kept = match (event, self.0.back_mut()) {
+            (SessionEvent::TextDelta { text }, Some(Kept::Text(before)))
+            | (SessionEvent::ThinkingDelta { text }, Some(Kept::Thinking(before))) => {
+                before.push_str(text);
+                return;
+            }
+            (SessionEvent::TextDelta { text }, _) => Kept::Text(text.to_string()),
+            (SessionEvent::ThinkingDelta { text }, _) => Kept::Thinking(text.to_string()),
+            (event, _) => Kept::Other(event.clone()),
+        };
+        while self.0.len() == KEPT || self.0.iter().map(Kept::bytes).sum::<u64>() > KEPT_BYTES {
+            self.0.pop_front();
+        }
+        self.0.push_back(kept);
+    }
+
+    pub(super) fn events(&self) -> Vec<SessionEvent> {
+        let events = self.0.iter().map(|kept| match kept {
+            Kept::Text(text) => SessionEvent::TextDelta { text: text.as_str().into() },
+            Kept::Thinking(text) => SessionEvent::ThinkingDelta { text: text.as_str().into() },
+            Kept::Other(event) => event.clone(),
+        });
+        events.collect()
     }
 }
 
@@ -404,5 +463,28 @@ mod tests {
         put(Ok(notice("three")));
         shared.lock().slot.clear();
         assert_eq!((is_taken(), take()), (true, None));
+    }
+}
+
+#[cfg(test)]
+mod recent_tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_joined_and_the_oldest_events_go() {
+        let text = |text: &str| SessionEvent::TextDelta { text: text.into() };
+        let thought = |text: &str| SessionEvent::ThinkingDelta { text: text.into() };
+        let mut recent = Recent::default();
+        for event in
+            [thought("H"), thought("m"), text("a"), text("b"), SessionEvent::Aborted, text("c")]
+        {
+            recent.push(&event);
+        }
+        let joined = [thought("Hm"), text("ab"), SessionEvent::Aborted, text("c")];
+        assert_eq!(recent.events(), joined);
+        for _ in 0..KEPT - 1 {
+            recent.push(&SessionEvent::Aborted);
+        }
+        assert_eq!((recent.events().len(), &recent.events()[0]), (KEPT, &text("c")));
     }
 }

@@ -80,14 +80,12 @@ mod build;
 mod builder;
 mod calls;
 mod change;
-mod compact_tools;
 mod compacting;
 mod error;
 mod event;
 mod events;
 mod handle;
 mod job;
-mod recent;
 mod send;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;

@@ -6,7 +6,7 @@ use futures::FutureExt;
 
 use super::{
     compacting::Order,
-    error::SessionError,
+    error::{Result, SessionError},
     event::SessionEvent,
     events::{Emit, Events},
     session::Session,
@@ -212,20 +212,12 @@ impl Session {
         Events { work: Some(work.boxed()), shared, is_command }
     }
 
-    pub(super) async fn run_text(
-        &mut self,
-        text: Text,
-        emit: &mut Emit,
-    ) -> Result<(), SessionError> {
+    pub(super) async fn run_text(&mut self, text: Text, emit: &mut Emit) -> Result<()> {
         emit.event(SessionEvent::QueuedMessage { text: text.clone() }).await;
         self.run_input(UserInput::parse(text), emit).await
     }
 
-    pub(super) async fn run_input(
-        &mut self,
-        input: UserInput,
-        emit: &mut Emit,
-    ) -> Result<(), SessionError> {
+    pub(super) async fn run_input(&mut self, input: UserInput, emit: &mut Emit) -> Result<()> {
         match input {
             UserInput::Message(message) => self.turn(Some(message), emit).await,
             UserInput::Continue => {
@@ -250,7 +242,7 @@ impl Session {
         focus: Option<Text>,
         next_prompt: Option<Message>,
         emit: &mut Emit,
-    ) -> Result<(), SessionError> {
+    ) -> Result<()> {
         self.answer_open_calls()?;
         // A user who asks for a compaction expects an effect, so the target is at most half of the
         // thread, and there is none where the thread already meets it.
@@ -280,7 +272,7 @@ impl Session {
     }
 
     /// The message that a continued turn begins with; `None` if the thread is sent as it is.
-    fn continuation(&self) -> Result<Option<Message>, SessionError> {
+    fn continuation(&self) -> Result<Option<Message>> {
         let last = self.messages().last().ok_or(SessionError::NothingToContinue)?;
         if last.role != Role::Assistant || !self.agent.thread().open_calls().is_empty() {
             return Ok(None);

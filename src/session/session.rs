@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
-    error::SessionError,
+    error::{Result, SessionError},
     handle::{SessionHandle, Shared},
 };
 use crate::{
@@ -74,28 +74,30 @@ pub struct Session {
     pub(super) shared: Arc<Shared>,
 }
 
-/// The settings that a builder collects, a session keeps and a fork inherits.
-#[derive(Clone, Debug)]
-pub(super) struct Settings {
-    pub(super) archive: Option<Arc<dyn Archive>>,
-    pub(super) system: Arc<Vec<Message>>,
-    pub(super) reminder: Option<Text>,
-    pub(super) remind_every: Option<u64>,
-    pub(super) strategy: Arc<dyn CompactionStrategy>,
-    /// The strategies that can be chosen by name.
-    pub(super) registry: StrategyRegistry,
-    pub(super) fast: Option<Arc<dyn Model>>,
-    pub(super) retention: Option<RetentionPolicy>,
-    pub(super) rules_in_system_prompt: bool,
-    pub(super) window: Option<ContextWindow>,
-    pub(super) max_output: Option<u64>,
-    pub(super) max_rounds: u32,
-    /// The most tokens of a tool result in the thread.
-    pub(super) max_tool_result: Option<u64>,
-    /// Whether a panic of a tool is passed on to the host.
-    pub(super) tool_panics_unwind: bool,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) seed: u64,
+options! {
+    /// The settings that a builder collects, a session keeps and a fork inherits.
+    #[derive(Clone, Debug)]
+    pub(super) struct Settings {
+        pub(super) archive: Option<Arc<dyn Archive>> = None,
+        pub(super) system: Arc<Vec<Message>> = Arc::default(),
+        pub(super) reminder: Option<Text> = None,
+        pub(super) remind_every: Option<u64> = None,
+        pub(super) strategy: Arc<dyn CompactionStrategy> = Arc::new(Ladder::default()),
+        /// The strategies that can be chosen by name.
+        pub(super) registry: StrategyRegistry = StrategyRegistry::default(),
+        pub(super) fast: Option<Arc<dyn Model>> = None,
+        pub(super) retention: Option<RetentionPolicy> = Some(RetentionPolicy::default()),
+        pub(super) rules_in_system_prompt: bool = false,
+        pub(super) window: Option<ContextWindow> = None,
+        pub(super) max_output: Option<u64> = None,
+        pub(super) max_rounds: u32 = 100,
+        /// The most tokens of a tool result in the thread.
+        pub(super) max_tool_result: Option<u64> = None,
+        /// Whether a panic of a tool is passed on to the host.
+        pub(super) tool_panics_unwind: bool = false,
+        pub(super) clock: Arc<dyn Clock> = Arc::new(std_clock()),
+        pub(super) seed: u64 = 0,
+    }
 }
 
 impl Settings {
@@ -103,29 +105,6 @@ impl Settings {
     pub(super) fn models<'a>(&'a self, conversation: &'a AgentModel<'_>) -> Models<'a> {
         let (fast, clock) = (self.fast.as_deref(), Some(self.clock.as_ref()));
         Models { conversation: Some(conversation), fast, clock }
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            archive: None,
-            system: Arc::default(),
-            reminder: None,
-            remind_every: None,
-            strategy: Arc::new(Ladder::default()),
-            registry: StrategyRegistry::default(),
-            fast: None,
-            retention: Some(RetentionPolicy::default()),
-            rules_in_system_prompt: false,
-            window: None,
-            max_output: None,
-            max_rounds: 100,
-            max_tool_result: None,
-            tool_panics_unwind: false,
-            clock: Arc::new(std_clock()),
-            seed: 0,
-        }
     }
 }
 
@@ -164,7 +143,9 @@ impl Session {
     /// Returns the log with all its events, from the store if memory does not hold them.
     ///
     /// ```
-    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # use futures::executor::block_on;
+    /// # use std::sync::Arc;
+    /// # use threadfold::{ModelAgent, Session, testing::ScriptedModel};
     /// use threadfold::store::MemoryStore;
     ///
     /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!"])));
@@ -179,7 +160,7 @@ impl Session {
     /// # Errors
     ///
     /// [`SessionError::Store`] if the store cannot be read, or holds another log by now.
-    pub async fn whole_log(&self) -> Result<Cow<'_, EventLog>, SessionError> {
+    pub async fn whole_log(&self) -> Result<Cow<'_, EventLog>> {
         Ok(self.journal.whole().await?)
     }
 
@@ -354,7 +335,7 @@ impl Session {
     /// # Errors
     ///
     /// [`SessionError::Invalid`] if the text is blank or too long, or there are too many rules.
-    pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<Text, SessionError> {
+    pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<Text> {
         let text: Text = text.into();
         let shown = self.journal.redacted_text(text.clone());
         let mut rules = self.rules().clone();
@@ -384,7 +365,7 @@ impl Session {
     /// # Errors
     ///
     /// [`SessionError::Log`], which does not occur for a change of rules.
-    pub fn revoke_rule(&mut self, id: &str) -> Result<bool, SessionError> {
+    pub fn revoke_rule(&mut self, id: &str) -> Result<bool> {
         if !self.rules().active().any(|rule| rule.id == id) {
             return Ok(false);
         }

@@ -7,7 +7,7 @@ use futures::{FutureExt, StreamExt};
 use super::{
     calls::Called,
     compacting::{Order, stored},
-    error::SessionError,
+    error::{Result, SessionError},
     event::SessionEvent,
     events::Emit,
     send::UserInput,
@@ -20,7 +20,6 @@ use crate::{
         CompactionReason, ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, Role,
         StopReason, Text, ToolUse, Turn, Usage,
     },
-    model::cut_short,
     turn::{self, TurnMachine, TurnStep},
 };
 
@@ -35,7 +34,7 @@ impl Session {
         input: UserInput,
         queued_later: u64,
         emit: &mut Emit,
-    ) -> Result<(), SessionError> {
+    ) -> Result<()> {
         if self.compaction.is_some() {
             // Boxed: inlined, this rare path would enlarge every turn's future.
             // Its failure was reported by its events.
@@ -59,11 +58,7 @@ impl Session {
     }
 
     /// Runs a turn that begins with this message, or with the thread as it is.
-    pub(super) async fn turn(
-        &mut self,
-        message: Option<Message>,
-        emit: &mut Emit,
-    ) -> Result<(), SessionError> {
+    pub(super) async fn turn(&mut self, message: Option<Message>, emit: &mut Emit) -> Result<()> {
         self.answer_open_calls()?;
         let message = match message.map(|message| self.agent.thread().repaired(message)) {
             Some(message) if message.content.is_empty() => return Err(SessionError::Blank),
@@ -92,11 +87,7 @@ impl Session {
     }
 
     /// Runs rounds of model and tools until the turn ends.
-    async fn rounds(
-        &mut self,
-        message: Option<Message>,
-        emit: &mut Emit,
-    ) -> Result<(), SessionError> {
+    async fn rounds(&mut self, message: Option<Message>, emit: &mut Emit) -> Result<()> {
         self.tick();
         // The first request is checked again if rules in the prompt may have lengthened the system
         // prompt.
@@ -149,11 +140,7 @@ impl Session {
 
     /// Makes sure that the next request fits: compacts ahead of need, compacts what exceeds the
     /// window, or returns an error.
-    async fn guard(
-        &mut self,
-        prompt: Option<&Message>,
-        emit: &mut Emit,
-    ) -> Result<(), SessionError> {
+    async fn guard(&mut self, prompt: Option<&Message>, emit: &mut Emit) -> Result<()> {
         let mut tried = None;
         loop {
             let input = match prompt {
@@ -189,7 +176,7 @@ impl Session {
     }
 
     /// Appends an answer to the thread.
-    fn take(&mut self, mut turn: Turn, machine: &mut TurnMachine) -> Result<(), SessionError> {
+    fn take(&mut self, mut turn: Turn, machine: &mut TurnMachine) -> Result<()> {
         self.learn(&turn);
         if turn.message.role != Role::Assistant {
             turn.message.make_mut().role = Role::Assistant;
@@ -206,11 +193,7 @@ impl Session {
 
     /// Asks the model. If the provider refuses the request as too long, or the window cuts the
     /// answer off, compacts and asks again.
-    async fn call_model(
-        &mut self,
-        usage: &mut Usage,
-        emit: &mut Emit,
-    ) -> Result<Turn, SessionError> {
+    async fn call_model(&mut self, usage: &mut Usage, emit: &mut Emit) -> Result<Turn> {
         loop {
             let mut streamed = String::new();
             let answer = self.ask(&mut streamed, emit).await;
@@ -238,7 +221,7 @@ impl Session {
         answer: Result<Turn, ModelError>,
         usage: &mut Usage,
         emit: &mut Emit,
-    ) -> Result<Option<Turn>, SessionError> {
+    ) -> Result<Option<Turn>> {
         let (now, pressure) = (self.now(), self.pressure(0));
         let (limit, output) = match &answer {
             Err(ModelError { kind: ModelErrorKind::Overflow { limit, output, .. }, .. }) => {
@@ -300,7 +283,7 @@ impl Session {
                 }
             }
         }
-        Err(cut_short())
+        Err(ModelError::cut_short())
     }
 
     /// The next request.
@@ -314,7 +297,7 @@ impl Session {
     }
 
     /// Answers the calls that a dropped turn left open.
-    pub(super) fn answer_open_calls(&mut self) -> Result<(), SessionError> {
+    pub(super) fn answer_open_calls(&mut self) -> Result<()> {
         if self.agent.thread().open_calls().is_empty() {
             return Ok(());
         }
@@ -349,7 +332,7 @@ impl Session {
     }
 
     /// Appends a user message with a checkpoint as its last block.
-    fn append_user(&mut self, message: Message) -> Result<(), SessionError> {
+    fn append_user(&mut self, message: Message) -> Result<()> {
         let message = self.stamped(message);
         self.append(message)
     }
@@ -367,7 +350,7 @@ impl Session {
     }
 
     /// Appends a message to thread and log, both or neither. No other function here does.
-    pub(super) fn append(&mut self, message: Message) -> Result<(), SessionError> {
+    pub(super) fn append(&mut self, message: Message) -> Result<()> {
         let event = Event::MessageAppended(message.clone());
         self.journal.log().check(&event)?;
         // The thread first: its counter may panic, and then both are as before.

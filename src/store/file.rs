@@ -4,9 +4,16 @@
 //! Readers hold a shared lock on the file and writers an exclusive one, so a half-written line is
 //! visible only if its writer died. The next write cuts off such a line, and the rest of a failed
 //! write.
+//!
+//! No link is followed, and new files are accessible to their owner only. The metadata of a path are
+//! read before it is opened, without following a link, and compared with those of the open file. A
+//! file that was exchanged in between has another inode, and is closed before anything is read or
+//! written. `O_NOFOLLOW` would do this in one step, but its value differs between systems, and the
+//! standard library does not define it. A missing file is created with `create_new`, which never
+//! follows a link.
 
 use std::{
-    fs::File,
+    fs::{self, DirBuilder, File, Metadata, OpenOptions},
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
     ops::Range,
     path::{Path, PathBuf},
@@ -15,10 +22,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    plain_file::{self, OpenError},
-    store_error::StoreError,
-};
+use super::store_error::{Result, StoreError};
 use crate::{
     log::{
         EventLog, Loaded, LogError, LogId, LoggedEvent, read_event, write_event, write_named_header,
@@ -65,18 +69,14 @@ pub(super) struct LogFile<'a> {
 
 impl<'a> LogFile<'a> {
     /// Opens and locks a file to read it; `None` if there is no file.
-    pub(super) fn to_read(at: LogPath<'a>) -> Result<Option<Self>, StoreError> {
-        let file = plain_file::open(&at.path, false);
+    pub(super) fn to_read(at: LogPath<'a>) -> Result<Option<Self>> {
+        let file = open(&at.path, false);
         Self::locked(at, file, File::lock_shared)
     }
 
     /// Opens and locks a file to write it; `None` if there is no file and `create` is false.
-    pub(super) fn to_write(at: LogPath<'a>, create: bool) -> Result<Option<Self>, StoreError> {
-        let file = if create {
-            plain_file::open_or_create(&at.path).map(Some)
-        } else {
-            plain_file::open(&at.path, true)
-        };
+    pub(super) fn to_write(at: LogPath<'a>, create: bool) -> Result<Option<Self>> {
+        let file = if create { open_or_create(&at.path).map(Some) } else { open(&at.path, true) };
         Self::locked(at, file, File::lock)
     }
 
@@ -84,7 +84,7 @@ impl<'a> LogFile<'a> {
         at: LogPath<'a>,
         file: Result<Option<File>, OpenError>,
         lock: fn(&File) -> io::Result<()>,
-    ) -> Result<Option<Self>, StoreError> {
+    ) -> Result<Option<Self>> {
         let file = match file {
             Ok(Some(file)) => file,
             Ok(None) => return Ok(None),
@@ -102,12 +102,12 @@ impl<'a> LogFile<'a> {
     }
 
     /// Adds the path to an error.
-    fn io<T>(&self, outcome: io::Result<T>) -> Result<T, StoreError> {
+    fn io<T>(&self, outcome: io::Result<T>) -> Result<T> {
         outcome.map_err(|error| failed(&self.at.path, error))
     }
 
     /// Reads the whole log.
-    pub(super) fn load(&self) -> Result<(Loaded, LogPrefix), StoreError> {
+    pub(super) fn load(&self) -> Result<(Loaded, LogPrefix)> {
         let read = self.reader(0).map_err(LogError::from).and_then(EventLog::read);
         let (loaded, bytes) = match read {
             Ok(read) => {
@@ -130,7 +130,7 @@ impl<'a> LogFile<'a> {
     }
 
     /// Returns the part of the file that is a log. It reads only what follows an earlier prefix.
-    pub(super) fn prefix(&self, before: Option<LogPrefix>) -> Result<LogPrefix, StoreError> {
+    pub(super) fn prefix(&self, before: Option<LogPrefix>) -> Result<LogPrefix> {
         let extended = before.map_or(Ok(None), |before| self.read_on(before, &mut drop));
         match self.io(extended)? {
             Some(prefix) => Ok(prefix),
@@ -144,14 +144,14 @@ impl<'a> LogFile<'a> {
     pub(super) fn events_after(
         &self,
         before: LogPrefix,
-    ) -> Result<Option<(Vec<LoggedEvent>, LogPrefix)>, StoreError> {
+    ) -> Result<Option<(Vec<LoggedEvent>, LogPrefix)>> {
         let mut events = Vec::new();
         let prefix = self.io(self.read_on(before, &mut |event| events.push(event)))?;
         Ok(prefix.map(|prefix| (events, prefix)))
     }
 
     /// Whether the file begins with an earlier prefix.
-    pub(super) fn begins_with(&self, prefix: &LogPrefix) -> Result<bool, StoreError> {
+    pub(super) fn begins_with(&self, prefix: &LogPrefix) -> Result<bool> {
         self.io(self.has_prefix(prefix))
     }
 
@@ -205,7 +205,7 @@ impl<'a> LogFile<'a> {
         id: Option<LogId>,
         events: &[LoggedEvent],
         sync: bool,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         if events.is_empty() {
             return Ok(());
         }
@@ -231,7 +231,7 @@ impl<'a> LogFile<'a> {
         prefix: &LogPrefix,
         id: Option<LogId>,
         events: &[LoggedEvent],
-    ) -> Result<Vec<u8>, StoreError> {
+    ) -> Result<Vec<u8>> {
         let mut lines = Vec::new();
         if prefix.bytes == 0 {
             self.io(write_named_header(&mut lines, id, self.at.thread))?;
@@ -263,7 +263,7 @@ impl<'a> LogFile<'a> {
 
     /// Empties the file. It is not removed, because a writer that waits for its lock would then
     /// write into a file without a name.
-    pub(super) fn clear(&self, sync: bool) -> Result<(), StoreError> {
+    pub(super) fn clear(&self, sync: bool) -> Result<()> {
         if let Some(owner) = self.io(self.owner())? {
             self.check_owner(&owner)?;
         }
@@ -278,7 +278,7 @@ impl<'a> LogFile<'a> {
         Ok(EventLog::read(line.as_slice()).ok().map(|read| read.log.thread_id().clone()))
     }
 
-    fn check_owner(&self, found: &ThreadId) -> Result<(), StoreError> {
+    fn check_owner(&self, found: &ThreadId) -> Result<()> {
         if found == self.at.thread {
             return Ok(());
         }
@@ -346,6 +346,100 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Why a path could not be opened.
+pub(super) enum OpenError {
+    /// It is a symbolic link, or was replaced while it was opened.
+    Link,
+    /// Opening failed, or the path is not a plain file.
+    Io(io::Error),
+}
+
+impl From<io::Error> for OpenError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Opens a file to read it, and to write it if `write`; `None` if there is no file.
+pub(super) fn open(path: &Path, write: bool) -> Result<Option<File>, OpenError> {
+    let seen = match fs::symlink_metadata(path) {
+        Ok(seen) => seen,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    if seen.is_symlink() {
+        return Err(OpenError::Link);
+    }
+    // Opening a pipe would wait for its other end.
+    if !seen.is_file() {
+        return Err(io::Error::other("not a plain file").into());
+    }
+    let file = match OpenOptions::new().read(true).write(write).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    if is_same(&seen, &file.metadata()?) { Ok(Some(file)) } else { Err(OpenError::Link) }
+}
+
+/// Opens a file to read and write it, and creates it if it is missing: accessible to its owner
+/// only, where the system has such permissions.
+pub(super) fn open_or_create(path: &Path) -> Result<File, OpenError> {
+    loop {
+        match create_file(path) {
+            // Another process created it. If it is removed before it is opened here, try again.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if let Some(file) = open(path, true)? {
+                    return Ok(file);
+                }
+            }
+            made => return Ok(made?),
+        }
+    }
+}
+
+/// Creates a file that does not exist, accessible to its owner only.
+///
+/// # Errors
+///
+/// Those of the system.
+pub fn create_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Creates a folder and its missing parents, accessible to their owner only. Existing folders keep
+/// their permissions.
+///
+/// # Errors
+///
+/// Those of the system.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Whether both are metadata of the same file. Only on Unix the standard library has a number that
+/// identifies a file.
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        (one.dev(), one.ino()) == (other.dev(), other.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (one, other);
+        true
+    }
 }
 
 #[cfg(unix)]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{journal::Journal, store_error::StoreError, thread_store::ThreadStore};
+use super::{journal::Journal, store_error::Result, thread_store::ThreadStore};
 use crate::{
     ledger::Ledger,
     log::{Event, LogBase},
@@ -50,13 +50,13 @@ impl Journal {
 
     /// The facts of all messages of the log, redacted. Those of messages before the log's base come
     /// from the store.
-    pub(crate) async fn facts(&mut self, options: &AuditOptions) -> Result<Arc<Facts>, StoreError> {
+    pub(crate) async fn facts(&mut self, options: &AuditOptions) -> Result<Arc<Facts>> {
         // Boxed: inlined, this rare path would enlarge every turn's future.
         Box::pin(self.read_base_facts()).await?;
         Ok(self.facts.of(&self.log, options, self.redactor.as_deref()))
     }
 
-    async fn read_base_facts(&mut self) -> Result<(), StoreError> {
+    async fn read_base_facts(&mut self) -> Result<()> {
         let (Some(store), true) = (&self.store, self.facts.lack_base(&self.log)) else {
             return Ok(());
         };

@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use super::{
     rules_cache::RulesCache,
-    store_error::StoreError,
+    store_error::{Result, StoreError},
     thread_store::{Expected, ThreadStore, begins_with},
 };
 use crate::{
@@ -118,7 +118,7 @@ impl Journal {
     /// # Errors
     ///
     /// [`StoreError`] if the log cannot be loaded.
-    pub async fn open(store: Arc<dyn ThreadStore>, thread: ThreadId) -> Result<Self, StoreError> {
+    pub async fn open(store: Arc<dyn ThreadStore>, thread: ThreadId) -> Result<Self> {
         let base = store.load_base(&thread).await?.and_then(|text| LogBase::read(&text, &thread));
         if let Some(base) = base {
             let events = store.load_from(&thread, base.seq()).await?;
@@ -151,7 +151,7 @@ impl Journal {
     ///   stored log is not the one that this journal wrote.
     /// - [`StoreError::Unreadable`] if there is no store to read from.
     /// - Any other [`StoreError`] of the store.
-    pub async fn whole(&self) -> Result<Cow<'_, EventLog>, StoreError> {
+    pub async fn whole(&self) -> Result<Cow<'_, EventLog>> {
         let (thread, base) = (self.log.thread_id(), self.log.base());
         if base == 0 {
             return Ok(Cow::Borrowed(&self.log));
@@ -193,7 +193,7 @@ impl Journal {
     /// assert_eq!(journal.log().base(), 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub async fn read_whole(&mut self) -> Result<(), StoreError> {
+    pub async fn read_whole(&mut self) -> Result<()> {
         if let Cow::Owned(log) = self.whole().await? {
             self.log = log;
         }
@@ -201,7 +201,7 @@ impl Journal {
     }
 
     /// Reads all events unless the log holds what the undo of this compaction needs.
-    pub(crate) async fn hold(&mut self, id: CompactionId) -> Result<(), StoreError> {
+    pub(crate) async fn hold(&mut self, id: CompactionId) -> Result<()> {
         if self.log.holds(id) || !self.log.is_ended(id) {
             return Ok(());
         }
@@ -318,7 +318,8 @@ impl Journal {
     /// }
     /// let plan = Plan::new(&thread, &[Replacement::new("A greeting.")], &CompactOptions::default())?;
     /// let _ = plan.apply(&mut thread)?;
-    /// let record = CompactionRecord::new(CompactionId(0), CompactionReason::Threshold, "by-hand", plan);
+    /// let (id, reason) = (CompactionId(0), CompactionReason::Threshold);
+    /// let record = CompactionRecord::new(id, reason, "by-hand", plan);
     /// journal.append(at, Event::Compacted(Box::new(record)))?;
     ///
     /// let back = journal.undo(Timestamp(2), CompactionId(0))?;
@@ -368,7 +369,7 @@ impl Journal {
     /// - [`StoreError::Deleted`] if the thread was deleted in the store.
     /// - [`StoreError::OtherLog`] if it was deleted and created again.
     /// - Any other [`StoreError`] of the store.
-    pub async fn flush(&mut self) -> Result<(), StoreError> {
+    pub async fn flush(&mut self) -> Result<()> {
         let Some(store) = self.store.clone().filter(|_| !self.unstored().is_empty()) else {
             return Ok(());
         };
@@ -399,7 +400,7 @@ impl Journal {
     }
 
     /// Stores the events that an earlier write, which was dropped or failed, did not store.
-    async fn continue_write(&self, store: &dyn ThreadStore, found: u64) -> Result<(), StoreError> {
+    async fn continue_write(&self, store: &dyn ThreadStore, found: u64) -> Result<()> {
         let (thread, expected) = (self.log.thread_id(), self.stored);
         let loaded = store.load(thread).await?;
         let is_ours = loaded.id.is_none_or(|id| self.id == Some(id))

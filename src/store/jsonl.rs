@@ -14,9 +14,8 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    file::{LogFile, LogPath, LogPrefix, failed},
-    plain_file::{self, OpenError},
-    store_error::StoreError,
+    file::{self, LogFile, LogPath, LogPrefix, OpenError, failed},
+    store_error::Result,
     thread_store::{Expected, ThreadStore, check_places},
 };
 use crate::{
@@ -38,14 +37,15 @@ const MAX_PREFIXES: usize = 4_096;
 /// - On Unix, new files have mode 600 and a new folder has mode 700. Existing ones keep their
 ///   permissions. The content is not encrypted.
 /// - Symbolic links in the folder are never followed: the thread of that name gives
-///   [`StoreError::Link`], and [`list`](ThreadStore::list) skips links and everything else that is
-///   no plain file. The path of the folder itself may contain links.
+///   [`StoreError::Link`](super::StoreError::Link), and [`list`](ThreadStore::list) skips links and
+///   everything else that is no plain file. The path of the folder itself may contain links.
 /// - The base of a long thread is kept as `ID.base`, so that the thread opens fast. It can be
 ///   removed at any time: the whole log is then read.
 /// - A deleted thread leaves an empty file, because another writer may be waiting for its lock.
 ///
 /// The folder must be on a file system with locks. If the file system ignores case, a thread whose
-/// id differs from another's only in case is refused ([`StoreError::OtherThread`]).
+/// id differs from another's only in case is refused
+/// ([`StoreError::OtherThread`](super::StoreError::OtherThread)).
 ///
 /// # Blocking
 ///
@@ -95,10 +95,10 @@ impl JsonlStore {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Medium`] if it cannot be created.
-    pub fn open(folder: impl Into<PathBuf>) -> Result<Self, StoreError> {
+    /// [`StoreError::Medium`](super::StoreError::Medium) if it cannot be created.
+    pub fn open(folder: impl Into<PathBuf>) -> Result<Self> {
         let folder = folder.into();
-        plain_file::create_folder(&folder).map_err(|error| failed(&folder, error))?;
+        file::create_folder(&folder).map_err(|error| failed(&folder, error))?;
         let (prefixes, bytes_read) = (Mutex::default(), AtomicU64::default());
         Ok(Self { folder, syncs: true, prefixes, bytes_read })
     }
@@ -146,7 +146,7 @@ impl JsonlStore {
     /// Reads a base, the prefix of its log file, and a reader at its facts, which follow in the
     /// same file and are not read here. `None` if there is no readable base.
     fn read_base(&self, thread: &ThreadId) -> Option<(LogPrefix, String, BufReader<File>)> {
-        let file = plain_file::open(&self.base_path(thread), false).ok()??;
+        let file = file::open(&self.base_path(thread), false).ok()??;
         let (mut file, [mut prefix, mut base]) = (BufReader::new(file), <[String; 2]>::default());
         let read = file.read_line(&mut prefix).ok()? + file.read_line(&mut base).ok()?;
         self.bytes_read.fetch_add(read as u64, Ordering::Relaxed);
@@ -154,7 +154,7 @@ impl JsonlStore {
     }
 
     fn write_base(&self, thread: &ThreadId, lines: [&str; 3]) -> io::Result<()> {
-        let mut file = match plain_file::open_or_create(&self.base_path(thread)) {
+        let mut file = match file::open_or_create(&self.base_path(thread)) {
             Ok(file) => file,
             // A link is never followed, so there is no base.
             Err(OpenError::Link) => return Ok(()),
@@ -165,12 +165,7 @@ impl JsonlStore {
     }
 
     /// Appends to the expected log. A new log gets its id.
-    fn write(
-        &self,
-        thread: &ThreadId,
-        expected: Expected,
-        events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
+    fn write(&self, thread: &ThreadId, expected: Expected, events: &[LoggedEvent]) -> Result<()> {
         check_places(expected.len, events)?;
         // An append that cannot be the first one does not create a file.
         let create = events.first().is_some_and(|event| event.seq == 0);
@@ -212,11 +207,11 @@ impl ThreadStore for JsonlStore {
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         self.write(thread, Expected { id: log, len: expected_len }, events)
     }
 
-    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded> {
         let Some(file) = LogFile::to_read(self.at(thread))? else {
             return Ok(Loaded::new(EventLog::new(thread.clone())));
         };
@@ -225,7 +220,7 @@ impl ThreadStore for JsonlStore {
         Ok(loaded)
     }
 
-    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
+    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>> {
         let before = self.prefixes().remove(thread).filter(|prefix| prefix.events <= seq);
         let file = LogFile::to_read(self.at(thread))?;
         if let (Some(file), Some(before)) = (file, before)
@@ -244,7 +239,7 @@ impl ThreadStore for JsonlStore {
         seq: u64,
         base: &str,
         facts: &str,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let Some(file) = LogFile::to_write(self.at(thread), false)? else { return Ok(()) };
         let prefix = file.prefix(self.prefixes().remove(thread))?;
         // The stored base begins with the length of the log file, so only a base of the whole file
@@ -259,7 +254,7 @@ impl ThreadStore for JsonlStore {
         Ok(())
     }
 
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError> {
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>> {
         // The lock also excludes a writer of the base.
         let Some(file) = LogFile::to_read(self.at(thread))? else { return Ok(None) };
         let Some((prefix, base, _)) = self.read_base(thread) else { return Ok(None) };
@@ -271,12 +266,7 @@ impl ThreadStore for JsonlStore {
         Ok(Some(base))
     }
 
-    async fn load_facts(
-        &self,
-        thread: &ThreadId,
-        log: LogId,
-        seq: u64,
-    ) -> Result<Option<String>, StoreError> {
+    async fn load_facts(&self, thread: &ThreadId, log: LogId, seq: u64) -> Result<Option<String>> {
         // The lock excludes a writer of the base.
         let Some(_file) = LogFile::to_read(self.at(thread))? else { return Ok(None) };
         let Some((prefix, _, mut file)) = self.read_base(thread) else { return Ok(None) };
@@ -287,7 +277,7 @@ impl ThreadStore for JsonlStore {
         Ok(file.read_to_string(&mut facts).is_ok().then_some(facts))
     }
 
-    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+    async fn list(&self) -> Result<Vec<ThreadId>> {
         let mut threads = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(|error| failed(&self.folder, error))? {
             let entry = entry.map_err(|error| failed(&self.folder, error))?;
@@ -307,7 +297,7 @@ impl ThreadStore for JsonlStore {
         Ok(threads)
     }
 
-    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+    async fn delete(&self, thread: &ThreadId) -> Result<()> {
         if let Some(file) = LogFile::to_write(self.at(thread), false)? {
             self.prefixes().remove(thread);
             match fs::remove_file(self.base_path(thread)) {

@@ -5,7 +5,11 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
-use super::{lease::Lease, store_error::StoreError, thread_store::ThreadStore};
+use super::{
+    lease::Lease,
+    store_error::{Result, StoreError},
+    thread_store::ThreadStore,
+};
 use crate::{
     log::{Loaded, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
@@ -71,7 +75,7 @@ pub trait LeaseStore: ThreadStore {
         worker: &str,
         now: Timestamp,
         lifetime: Duration,
-    ) -> Result<Lease, StoreError>;
+    ) -> Result<Lease>;
 
     /// Extends a lease until `lifetime` after `now`, and returns it with its new time. The fence
     /// stays. A lease never becomes shorter, so renewals may arrive late or twice. An expired lease
@@ -82,12 +86,8 @@ pub trait LeaseStore: ThreadStore {
     /// # Errors
     ///
     /// [`StoreError::LeaseLost`] and [`StoreError::Medium`].
-    async fn renew_lease(
-        &self,
-        lease: &Lease,
-        now: Timestamp,
-        lifetime: Duration,
-    ) -> Result<Lease, StoreError>;
+    async fn renew_lease(&self, lease: &Lease, now: Timestamp, lifetime: Duration)
+    -> Result<Lease>;
 
     /// Ends a lease, so that another worker can acquire the thread at once. For a lease that was
     /// lost or released before, nothing happens.
@@ -97,7 +97,7 @@ pub trait LeaseStore: ThreadStore {
     /// # Errors
     ///
     /// [`StoreError::Medium`].
-    async fn release_lease(&self, lease: &Lease) -> Result<(), StoreError>;
+    async fn release_lease(&self, lease: &Lease) -> Result<()>;
 
     /// Like [`append`](ThreadStore::append) for the thread of the lease, if the worker still has
     /// the lease. Fence, id and length are compared, and the events stored, in one step.
@@ -112,7 +112,7 @@ pub trait LeaseStore: ThreadStore {
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
-    ) -> Result<(), StoreError>;
+    ) -> Result<()>;
 
     /// Stores the run of a thread, in place of an earlier one. When the future is ready, it is
     /// stored durably.
@@ -122,21 +122,21 @@ pub trait LeaseStore: ThreadStore {
     /// # Errors
     ///
     /// [`StoreError::Medium`].
-    async fn save_run(&self, thread: &ThreadId, run: &CompactionRun) -> Result<(), StoreError>;
+    async fn save_run(&self, thread: &ThreadId, run: &CompactionRun) -> Result<()>;
 
     /// Returns the run of a thread, if one is stored.
     ///
     /// # Errors
     ///
     /// [`StoreError::Medium`] if it cannot be read.
-    async fn load_run(&self, thread: &ThreadId) -> Result<Option<CompactionRun>, StoreError>;
+    async fn load_run(&self, thread: &ThreadId) -> Result<Option<CompactionRun>>;
 
     /// Removes the run of a thread, if one is stored.
     ///
     /// # Errors
     ///
     /// [`StoreError::Medium`].
-    async fn delete_run(&self, thread: &ThreadId) -> Result<(), StoreError>;
+    async fn delete_run(&self, thread: &ThreadId) -> Result<()>;
 }
 
 /// Returns a store whose appends carry this lease. It writes only the thread of the lease, and
@@ -154,7 +154,8 @@ pub trait LeaseStore: ThreadStore {
 /// let ten = Duration::from_secs(10);
 /// let lease = block_on(store.acquire_lease(&thread, "worker-1", Timestamp(0), ten))?;
 /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!"])));
-/// let mut session = block_on(Session::builder(agent).thread(thread.clone()).store(leased(store.clone(), lease)).open())?;
+/// let builder = Session::builder(agent).thread(thread.clone());
+/// let mut session = block_on(builder.store(leased(store.clone(), lease)).open())?;
 /// block_on(async { session.send("Hi.").await })?;
 ///
 /// block_on(store.acquire_lease(&thread, "worker-2", Timestamp(10_000), ten))?;
@@ -175,7 +176,7 @@ struct Leased {
 
 impl Leased {
     /// Checks that the lease is for this thread.
-    fn check_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
+    fn check_thread(&self, thread: &ThreadId) -> Result<()> {
         if self.lease.thread == *thread {
             return Ok(());
         }
@@ -191,12 +192,12 @@ impl ThreadStore for Leased {
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         self.check_thread(thread)?;
         self.store.append_leased(&self.lease, log, expected_len, events).await
     }
 
-    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded> {
         self.store.load(thread).await
     }
 
@@ -205,11 +206,11 @@ impl ThreadStore for Leased {
         Some(self.store.as_ref())
     }
 
-    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+    async fn list(&self) -> Result<Vec<ThreadId>> {
         self.store.list().await
     }
 
-    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+    async fn delete(&self, thread: &ThreadId) -> Result<()> {
         self.store.delete(thread).await
     }
 }

@@ -1,7 +1,7 @@
-//! A store in memory.
+//! A store and an archive in memory.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -9,15 +9,16 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
+    archive::{Archive, check_entries, list_entries, search_entries},
     lease::{Lease, lease_end},
     lease_store::LeaseStore,
-    store_error::StoreError,
+    store_error::{Result, StoreError},
     thread_store::{Expected, ThreadStore, check_places},
 };
 use crate::{
     log::{EventLog, Loaded, LogId, LoggedEvent},
-    message::{ThreadId, Timestamp},
-    strategy::CompactionRun,
+    message::{CompactionId, ThreadId, Timestamp},
+    strategy::{ArchiveEntry, CompactionRun},
 };
 
 /// A store in memory, for tests and for threads that need not outlive the process.
@@ -33,7 +34,8 @@ use crate::{
 /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
 /// block_on(store.append(log.thread_id(), None, 0, log.events()))?;
 /// assert_eq!(block_on(store.load(log.thread_id()))?.log, log);
-/// assert!(block_on(store.append(log.thread_id(), None, 0, log.events())).is_err(), "it is longer by now");
+/// let again = block_on(store.append(log.thread_id(), None, 0, log.events()));
+/// assert!(again.is_err(), "it is longer by now");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Default)]
@@ -74,7 +76,7 @@ impl Stored {
         thread: &ThreadId,
         expected: Expected,
         events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let found = self.logs.get(thread);
         let (found, len) = found.map_or((None, 0), |log| (log.id, log.events.len() as u64));
         expected.check(thread, found, len)?;
@@ -87,7 +89,7 @@ impl Stored {
     }
 
     /// Checks that no worker has the lease of the thread.
-    fn check_free(&self, thread: &ThreadId) -> Result<(), StoreError> {
+    fn check_free(&self, thread: &ThreadId) -> Result<()> {
         match self.leases.get(thread) {
             Some(lease) => Err(StoreError::Held { lease: lease.clone() }),
             None => Ok(()),
@@ -95,7 +97,7 @@ impl Stored {
     }
 
     /// Returns the current form of a lease.
-    fn current(&mut self, lease: &Lease) -> Result<&mut Lease, StoreError> {
+    fn current(&mut self, lease: &Lease) -> Result<&mut Lease> {
         let Lease { thread, fence, .. } = lease;
         let lost = StoreError::LeaseLost { thread: thread.clone(), fence: *fence };
         self.leases.get_mut(thread).filter(|found| found.fence == *fence).ok_or(lost)
@@ -110,14 +112,14 @@ impl ThreadStore for MemoryStore {
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         check_places(expected_len, events)?;
         let mut stored = self.stored();
         stored.check_free(thread)?;
         stored.write(thread, Expected { id: log, len: expected_len }, events)
     }
 
-    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded> {
         let (id, events) = {
             let stored = self.stored();
             let found = stored.logs.get(thread);
@@ -130,7 +132,7 @@ impl ThreadStore for MemoryStore {
         Ok(Loaded { id, ..Loaded::new(log) })
     }
 
-    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
+    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>> {
         let stored = self.stored();
         let events = stored.logs.get(thread).map(|log| log.events.as_slice()).unwrap_or_default();
         let from = usize::try_from(seq).ok();
@@ -144,7 +146,7 @@ impl ThreadStore for MemoryStore {
         seq: u64,
         base: &str,
         facts: &str,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         if let Some(stored) = self.stored().logs.get_mut(thread)
             && stored.id == Some(log)
             && seq <= stored.events.len() as u64
@@ -155,7 +157,7 @@ impl ThreadStore for MemoryStore {
         Ok(())
     }
 
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError> {
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>> {
         Ok(self
             .stored()
             .logs
@@ -163,23 +165,18 @@ impl ThreadStore for MemoryStore {
             .and_then(|log| log.base.as_ref().map(|(_, [base, _])| base.clone())))
     }
 
-    async fn load_facts(
-        &self,
-        thread: &ThreadId,
-        log: LogId,
-        seq: u64,
-    ) -> Result<Option<String>, StoreError> {
+    async fn load_facts(&self, thread: &ThreadId, log: LogId, seq: u64) -> Result<Option<String>> {
         let stored = self.stored();
         let stored = stored.logs.get(thread).filter(|stored| stored.id == Some(log));
         let base = stored.and_then(|stored| stored.base.as_ref()).filter(|base| base.0 == seq);
         Ok(base.map(|(_, [_, facts])| facts.clone()))
     }
 
-    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+    async fn list(&self) -> Result<Vec<ThreadId>> {
         Ok(self.stored().logs.keys().cloned().collect())
     }
 
-    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+    async fn delete(&self, thread: &ThreadId) -> Result<()> {
         let mut stored = self.stored();
         stored.leases.remove(thread);
         stored.runs.remove(thread);
@@ -196,7 +193,7 @@ impl LeaseStore for MemoryStore {
         worker: &str,
         now: Timestamp,
         lifetime: Duration,
-    ) -> Result<Lease, StoreError> {
+    ) -> Result<Lease> {
         let mut stored = self.stored();
         if let Some(lease) = stored.leases.get(thread).filter(|lease| now < lease.expires) {
             return Err(StoreError::Held { lease: lease.clone() });
@@ -214,14 +211,14 @@ impl LeaseStore for MemoryStore {
         lease: &Lease,
         now: Timestamp,
         lifetime: Duration,
-    ) -> Result<Lease, StoreError> {
+    ) -> Result<Lease> {
         let mut stored = self.stored();
         let current = stored.current(lease)?;
         current.expires = current.expires.max(lease_end(now, lifetime));
         Ok(current.clone())
     }
 
-    async fn release_lease(&self, lease: &Lease) -> Result<(), StoreError> {
+    async fn release_lease(&self, lease: &Lease) -> Result<()> {
         let mut stored = self.stored();
         if stored.current(lease).is_ok() {
             stored.leases.remove(&lease.thread);
@@ -235,24 +232,121 @@ impl LeaseStore for MemoryStore {
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         check_places(expected_len, events)?;
         let mut stored = self.stored();
         stored.current(lease)?;
         stored.write(&lease.thread, Expected { id: log, len: expected_len }, events)
     }
 
-    async fn save_run(&self, thread: &ThreadId, run: &CompactionRun) -> Result<(), StoreError> {
+    async fn save_run(&self, thread: &ThreadId, run: &CompactionRun) -> Result<()> {
         self.stored().runs.insert(thread.clone(), run.clone());
         Ok(())
     }
 
-    async fn load_run(&self, thread: &ThreadId) -> Result<Option<CompactionRun>, StoreError> {
+    async fn load_run(&self, thread: &ThreadId) -> Result<Option<CompactionRun>> {
         Ok(self.stored().runs.get(thread).cloned())
     }
 
-    async fn delete_run(&self, thread: &ThreadId) -> Result<(), StoreError> {
+    async fn delete_run(&self, thread: &ThreadId) -> Result<()> {
         self.stored().runs.remove(thread);
+        Ok(())
+    }
+}
+
+/// Returns an archive in memory, for tests and for threads that need not outlive the process.
+///
+/// Its futures are ready at the first poll. Texts are shared with the caller.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::sync::Arc;
+/// use threadfold::store::{Archive, memory_archive};
+/// use threadfold::{ModelAgent, Session, strategy::FoldBatches, testing::ScriptedModel};
+///
+/// let told = "The parser is in src/parse.rs, I read. ".repeat(20);
+/// let model = ScriptedModel::new([&*told, "A hundred lines.", "They looked for the parser."]);
+/// let archive = Arc::new(memory_archive());
+/// let mut session = Session::builder(ModelAgent::new(Arc::new(model)))
+///     .strategy(Arc::new(FoldBatches { keep_recent: 1, ..FoldBatches::default() }))
+///     .archive(archive.clone())
+///     .build()?;
+/// for text in ["Where is the parser?", "How long is it?", "/compact"] {
+///     block_on(async { session.send(text).await })?;
+/// }
+/// let batches = block_on(archive.list(session.thread_id(), &session.log().archived()))?;
+/// assert!(batches[0].batch.text.contains("They looked for the parser."));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn memory_archive() -> impl Archive + use<> {
+    MemoryArchive::default()
+}
+
+#[derive(Debug, Default)]
+struct MemoryArchive {
+    threads: Mutex<HashMap<ThreadId, Compactions>>,
+}
+
+type Compactions = BTreeMap<CompactionId, Vec<ArchiveEntry>>;
+
+impl MemoryArchive {
+    fn threads(&self) -> MutexGuard<'_, HashMap<ThreadId, Compactions>> {
+        // Every change is a single call of a map, so a panic leaves consistent data.
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Archive for MemoryArchive {
+    async fn write(
+        &self,
+        thread: &ThreadId,
+        compaction: CompactionId,
+        entries: &[ArchiveEntry],
+    ) -> Result<()> {
+        check_entries(compaction, entries)?;
+        if entries.is_empty() {
+            return self.delete(thread, compaction).await;
+        }
+        let mut threads = self.threads();
+        threads.entry(thread.clone()).or_default().insert(compaction, entries.to_vec());
+        Ok(())
+    }
+
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        visible: &BTreeSet<CompactionId>,
+    ) -> Result<Vec<ArchiveEntry>> {
+        let threads = self.threads();
+        Ok(list_entries(
+            threads.get(thread).into_iter().flat_map(BTreeMap::values).flatten(),
+            visible,
+        ))
+    }
+
+    async fn search(
+        &self,
+        thread: &ThreadId,
+        query: &str,
+        limit: usize,
+        visible: &BTreeSet<CompactionId>,
+    ) -> Result<Vec<ArchiveEntry>> {
+        let threads = self.threads();
+        let entries = threads.get(thread).into_iter().flat_map(BTreeMap::values).flatten();
+        Ok(search_entries(entries, query, limit, visible))
+    }
+
+    async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<()> {
+        if let Some(compactions) = self.threads().get_mut(thread) {
+            compactions.remove(&compaction);
+        }
+        Ok(())
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
+        self.threads().remove(thread);
         Ok(())
     }
 }

@@ -44,7 +44,6 @@
 //! Test your own implementation with `testing::conformance`.
 
 mod archive;
-mod archive_search;
 mod file;
 mod held;
 mod journal;
@@ -52,26 +51,24 @@ mod jsonl;
 mod lease;
 mod lease_store;
 mod memory;
-mod memory_archive;
 #[cfg(feature = "recall")]
 mod past;
-mod plain_file;
 mod rules_cache;
 mod store_error;
 mod thread_store;
 mod word_index;
 
 pub use crate::log::Loaded;
-pub use archive::{Archive, check_entries};
-pub use archive_search::{list_entries, search_entries, search_text, search_words};
+pub use archive::{
+    Archive, check_entries, list_entries, search_entries, search_text, search_words,
+};
+#[doc(hidden)]
+pub use file::{create_file, create_folder};
 pub use journal::Journal;
 pub use jsonl::JsonlStore;
 pub use lease::{Lease, lease_end};
 pub use lease_store::{LeaseStore, leased};
-pub use memory::MemoryStore;
-pub use memory_archive::memory_archive;
-#[doc(hidden)]
-pub use plain_file::{create_file, create_folder};
+pub use memory::{MemoryStore, memory_archive};
 pub use store_error::StoreError;
 pub use thread_store::{ThreadStore, check_places, event_lines, stored_event};
 pub use word_index::WordIndex;

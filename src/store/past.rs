@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    journal::Journal, store_error::StoreError, thread_store::ThreadStore, word_index::WordIndex,
+    journal::Journal, store_error::Result, thread_store::ThreadStore, word_index::WordIndex,
 };
 use crate::{
     log::{Event, Taken},
@@ -17,7 +17,7 @@ impl Journal {
     /// Returns the removed messages that may contain words of a query, and their neighbours, which
     /// give them context. `None` if the whole log must be read instead: memory holds all of it, the
     /// store has no index, or a redactor changes what can be found.
-    pub(crate) async fn candidates(&self, query: &str) -> Result<Option<Vec<Taken>>, StoreError> {
+    pub(crate) async fn candidates(&self, query: &str) -> Result<Option<Vec<Taken>>> {
         let Some(store) = self.store.as_deref().filter(|_| self.log.base() > 0) else {
             return Ok(None);
         };
@@ -36,11 +36,7 @@ impl Journal {
     }
 
     /// Indexes the events that memory does not hold. Returns whether the index has them all.
-    async fn index_past(
-        &self,
-        store: &dyn ThreadStore,
-        index: &dyn WordIndex,
-    ) -> Result<bool, StoreError> {
+    async fn index_past(&self, store: &dyn ThreadStore, index: &dyn WordIndex) -> Result<bool> {
         let (thread, log, base) = (self.log.thread_id(), self.id, self.log.base());
         let Some((mut from, mut number)) = index.indexed(thread, log).await? else {
             return Ok(false);

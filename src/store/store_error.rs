@@ -9,6 +9,9 @@ use crate::{
     message::{BatchId, CompactionId, Text, ThreadId},
 };
 
+/// What a store returns, with its own error.
+pub(super) type Result<T, E = StoreError> = std::result::Result<T, E>;
+
 /// Why an operation of a store failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]

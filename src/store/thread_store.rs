@@ -4,7 +4,10 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use super::{store_error::StoreError, word_index::WordIndex};
+use super::{
+    store_error::{Result, StoreError},
+    word_index::WordIndex,
+};
 use crate::{
     log::{EventLog, Loaded, LogError, LogId, LoggedEvent, read_event},
     message::ThreadId,
@@ -63,7 +66,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         log: Option<LogId>,
         expected_len: u64,
         events: &[LoggedEvent],
-    ) -> Result<(), StoreError>;
+    ) -> Result<()>;
 
     /// Returns the log of a thread; an empty one if no event is stored.
     ///
@@ -72,7 +75,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::OtherThread`], [`StoreError::Unreadable`] and [`StoreError::Medium`].
-    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError>;
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded>;
 
     /// Returns the events of a thread from this `seq` on; none if the log is shorter.
     ///
@@ -81,7 +84,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// As [`load`](Self::load).
-    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
+    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>> {
         match self.inner() {
             Some(inner) => inner.load_from(thread, seq).await,
             None => Ok(self.load(thread).await?.log.since(seq).to_vec()),
@@ -106,7 +109,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         seq: u64,
         base: &str,
         facts: &str,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let Some(inner) = self.inner() else { return Ok(()) };
         inner.save_base(thread, log, seq, base, facts).await
     }
@@ -119,7 +122,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// As [`load`](Self::load).
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError> {
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>> {
         let Some(inner) = self.inner() else { return Ok(None) };
         inner.load_base(thread).await
     }
@@ -133,12 +136,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// As [`load`](Self::load).
-    async fn load_facts(
-        &self,
-        thread: &ThreadId,
-        log: LogId,
-        seq: u64,
-    ) -> Result<Option<String>, StoreError> {
+    async fn load_facts(&self, thread: &ThreadId, log: LogId, seq: u64) -> Result<Option<String>> {
         let Some(inner) = self.inner() else { return Ok(None) };
         inner.load_facts(thread, log, seq).await
     }
@@ -198,7 +196,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::Medium`].
-    async fn list(&self) -> Result<Vec<ThreadId>, StoreError>;
+    async fn list(&self) -> Result<Vec<ThreadId>>;
 
     /// Removes the log of a thread, and its lease and its stored run if the store keeps them.
     /// [`Archive::delete_thread`](super::Archive::delete_thread) removes its archive.
@@ -208,7 +206,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::OtherThread`] and [`StoreError::Medium`].
-    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError>;
+    async fn delete(&self, thread: &ThreadId) -> Result<()>;
 }
 
 /// Checks that the `seq`s of events continue a log of `expected_len` events. Every append does this
@@ -226,7 +224,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
 /// # Errors
 ///
 /// [`StoreError::Place`] for the first event that does not.
-pub fn check_places(expected_len: u64, events: &[LoggedEvent]) -> Result<(), StoreError> {
+pub fn check_places(expected_len: u64, events: &[LoggedEvent]) -> Result<()> {
     let mut expected = expected_len;
     for event in events {
         let found = event.seq;
@@ -254,7 +252,7 @@ pub fn check_places(expected_len: u64, events: &[LoggedEvent]) -> Result<(), Sto
 ///
 /// [`StoreError::Place`], [`StoreError::TooLong`], and [`StoreError::Medium`] if an event of the
 /// host cannot be serialized.
-pub fn event_lines(expected_len: u64, events: &[LoggedEvent]) -> Result<Vec<String>, StoreError> {
+pub fn event_lines(expected_len: u64, events: &[LoggedEvent]) -> Result<Vec<String>> {
     check_places(expected_len, events)?;
     let mut lines = Vec::with_capacity(events.len());
     for event in events {
@@ -266,7 +264,7 @@ pub fn event_lines(expected_len: u64, events: &[LoggedEvent]) -> Result<Vec<Stri
     Ok(lines)
 }
 
-fn check_size(seq: u64, bytes: u64, limit: u64) -> Result<(), StoreError> {
+fn check_size(seq: u64, bytes: u64, limit: u64) -> Result<()> {
     if bytes <= limit { Ok(()) } else { Err(StoreError::TooLong { seq, bytes, limit }) }
 }
 
@@ -282,7 +280,7 @@ fn check_size(seq: u64, bytes: u64, limit: u64) -> Result<(), StoreError> {
 /// # Errors
 ///
 /// [`StoreError::Unreadable`] if the line is not an event.
-pub fn stored_event(place: &str, seq: u64, line: &str) -> Result<LoggedEvent, StoreError> {
+pub fn stored_event(place: &str, seq: u64, line: &str) -> Result<LoggedEvent> {
     read_event(line).map_err(|error| {
         // As for a line in a file of this log, whose first line is a header.
         let (line, reason) = (seq.saturating_add(2), error.to_string().into());
@@ -305,7 +303,7 @@ impl Expected {
         thread: &ThreadId,
         found: Option<LogId>,
         found_len: u64,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let Self { id: expected, len } = self;
         // An empty log has no id.
         if len > 0 && found_len > 0 && expected != found {
@@ -319,16 +317,16 @@ impl Expected {
 for_pointers! { ThreadStore {
     async fn append(
         &self, thread: &ThreadId, log: Option<LogId>, expected_len: u64, events: &[LoggedEvent]
-    ) -> Result<(), StoreError>;
-    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError>;
-    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError>;
+    ) -> Result<()>;
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded>;
+    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>>;
     async fn save_base(&self, thread: &ThreadId, log: LogId, seq: u64, base: &str, facts: &str)
-        -> Result<(), StoreError>;
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError>;
+        -> Result<()>;
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>>;
     async fn load_facts(&self, thread: &ThreadId, log: LogId, seq: u64)
-        -> Result<Option<String>, StoreError>;
-    async fn list(&self) -> Result<Vec<ThreadId>, StoreError>;
-    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError>;
+        -> Result<Option<String>>;
+    async fn list(&self) -> Result<Vec<ThreadId>>;
+    async fn delete(&self, thread: &ThreadId) -> Result<()>;
     fn inner(&self) -> Option<&dyn ThreadStore>;
     fn word_index(&self) -> Option<&dyn WordIndex>;
 } }

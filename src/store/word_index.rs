@@ -4,7 +4,7 @@ use std::{fmt, ops::Range};
 
 use async_trait::async_trait;
 
-use super::store_error::StoreError;
+use super::store_error::Result;
 use crate::{
     log::{LogId, LoggedEvent},
     message::ThreadId,
@@ -26,12 +26,8 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Medium`].
-    async fn indexed(
-        &self,
-        thread: &ThreadId,
-        log: Option<LogId>,
-    ) -> Result<Option<(u64, u64)>, StoreError>;
+    /// [`StoreError::Medium`](super::StoreError::Medium).
+    async fn indexed(&self, thread: &ThreadId, log: Option<LogId>) -> Result<Option<(u64, u64)>>;
 
     /// Adds the messages of these events, in one step, and returns `true`. Adds nothing and returns
     /// `false` if another log is stored, or the index does not end at the first event and after
@@ -46,7 +42,7 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Medium`].
+    /// [`StoreError::Medium`](super::StoreError::Medium).
     async fn add(
         &self,
         thread: &ThreadId,
@@ -54,24 +50,21 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
         events: Range<u64>,
         number: u64,
         messages: &[(u64, Vec<String>)],
-    ) -> Result<bool, StoreError>;
+    ) -> Result<bool>;
 
     /// Returns the numbers of the indexed messages with at least one of these words, ascending.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Medium`].
-    async fn find(&self, thread: &ThreadId, words: &[String]) -> Result<Vec<u64>, StoreError>;
+    /// [`StoreError::Medium`](super::StoreError::Medium).
+    async fn find(&self, thread: &ThreadId, words: &[String]) -> Result<Vec<u64>>;
 
     /// Returns the events of these indexed messages with their numbers, in the order of `numbers`,
     /// which ascend. Numbers that are not indexed are left out.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Medium`] and [`StoreError::Unreadable`].
-    async fn read(
-        &self,
-        thread: &ThreadId,
-        numbers: &[u64],
-    ) -> Result<Vec<(u64, LoggedEvent)>, StoreError>;
+    /// [`StoreError::Medium`](super::StoreError::Medium) and
+    /// [`StoreError::Unreadable`](super::StoreError::Unreadable).
+    async fn read(&self, thread: &ThreadId, numbers: &[u64]) -> Result<Vec<(u64, LoggedEvent)>>;
 }

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use super::{
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError},
+    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Result, Step, StrategyError},
     snapshot::Snapshot,
     tail::nothing,
 };
@@ -44,7 +44,7 @@ pub(crate) fn begin(
 }
 
 /// Returns the attempt, or one that ends at once with the error.
-pub(super) fn or_failed(attempt: Result<Box<dyn Attempt>, StrategyError>) -> Box<dyn Attempt> {
+pub(super) fn or_failed(attempt: Result<Box<dyn Attempt>>) -> Box<dyn Attempt> {
     attempt.unwrap_or_else(|error| Box::new(Ended(Err(error))))
 }
 
@@ -101,7 +101,8 @@ impl From<ModelRole> for AskOptions {
 ///         let last = messages.iter().rposition(Message::is_typed).unwrap_or(messages.len());
 ///         let cut = thread.cut_at_or_before(last);
 ///         let mut request = Request::new(messages[..cut].to_vec());
-///         Arc::make_mut(&mut request.messages).push(Message::user("Sum up the conversation so far."));
+///         let question = Message::user("Sum up the conversation so far.");
+///         Arc::make_mut(&mut request.messages).push(question);
 ///         attempt::ask(ModelRole::Fast, request, move |turn| {
 ///             Ok(Plan::summarise(&messages, 0..cut, attempt::summary_of(&turn)?)?)
 ///         })
@@ -123,7 +124,7 @@ impl From<ModelRole> for AskOptions {
 pub fn ask<P: Into<Proposal>>(
     model: ModelRole,
     request: Request,
-    plan: impl FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
+    plan: impl FnOnce(Turn) -> Result<P> + Send + 'static,
 ) -> Box<dyn Attempt> {
     ask_with(model.into(), request, plan)
 }
@@ -135,7 +136,7 @@ pub fn ask_within<P: Into<Proposal>>(
     model: ModelRole,
     max_wait: Duration,
     request: Request,
-    plan: impl FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
+    plan: impl FnOnce(Turn) -> Result<P> + Send + 'static,
 ) -> Box<dyn Attempt> {
     ask_with(AskOptions { max_wait, ..model.into() }, request, plan)
 }
@@ -143,7 +144,7 @@ pub fn ask_within<P: Into<Proposal>>(
 pub(super) fn ask_with<P: Into<Proposal>>(
     options: AskOptions,
     request: Request,
-    plan: impl FnOnce(Turn) -> Result<P, StrategyError> + Send + 'static,
+    plan: impl FnOnce(Turn) -> Result<P> + Send + 'static,
 ) -> Box<dyn Attempt> {
     Box::new(Asking {
         options,
@@ -170,7 +171,7 @@ pub(super) fn ask_with<P: Into<Proposal>>(
 ///
 /// [`StrategyError::CalledTool`], [`StrategyError::Incomplete`] if the answer was cut off or
 /// refused, [`StrategyError::BlankSummary`].
-pub fn summary_of(turn: &Turn) -> Result<Text, StrategyError> {
+pub fn summary_of(turn: &Turn) -> Result<Text> {
     let stop_reason = turn.stop_reason.clone();
     if let Some(call) = turn.message.tool_uses().next() {
         return Err(StrategyError::CalledTool { tool: call.name.clone() });
@@ -201,7 +202,7 @@ pub(super) fn is_complete(reason: &StopReason) -> bool {
 
 /// An attempt that has ended.
 #[derive(Debug)]
-pub(super) struct Ended(pub(super) Result<Proposal, StrategyError>);
+pub(super) struct Ended(pub(super) Result<Proposal>);
 
 impl Attempt for Ended {
     fn step(&self) -> Step<'_> {
@@ -214,7 +215,7 @@ impl Attempt for Ended {
     fn handle(&mut self, _: Result<Turn, ModelError>) {}
 }
 
-type Propose = Box<dyn FnOnce(Turn) -> Result<Proposal, StrategyError> + Send>;
+type Propose = Box<dyn FnOnce(Turn) -> Result<Proposal> + Send>;
 
 /// An attempt that asks one question.
 struct Asking {

@@ -1,4 +1,8 @@
 //! `clear-results`: replaces old tool results with a short line.
+//!
+//! Anthropic's Messages API has the same as context edits, which can be read as options: the fields
+//! are those of the beta `context-management-2025-06-27`, and what is left out has the default that
+//! its documentation states.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,90 +11,77 @@ use serde::{Deserialize, Serialize};
 use super::{
     attempt,
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, StrategyError},
+    contract::{Attempt, CompactionStrategy, Result},
     snapshot::Snapshot,
     tail::nothing,
 };
 use crate::{
     compact::{Insert, Plan, Splice, legality},
-    message::{ContentBlock, Message, Role, Text, ToolInput, ToolResult, ToolUse},
+    message::{
+        ContentBlock, InvalidValue, Json, Message, Role, Text, ToolInput, ToolResult, ToolUse,
+    },
 };
 
 /// Results with fewer tokens stay: the line in their place would save too little.
 const MIN_TOKENS: u64 = 60;
 
-/// Replaces old tool results with a line of under 30 tokens. By default it changes nothing else.
-/// Calls no model.
-///
-/// The line says how the model reads the result again if the tool
-/// [`recall`](crate::recall::tool) is offered to it. Results that the model has not answered yet
-/// stay, and so does the message that the user typed last.
-///
-/// [`trim`](crate::compact::trim()) shortens every long result, the more the less room there is.
-/// This strategy clears whole results, chosen by age and use. So it makes one large edit instead of
-/// many small ones, each of which would invalidate the provider's prompt cache.
-///
-/// ```
-/// use threadfold::{Message, Role, strategy::*};
-/// use threadfold::message::{Json, ToolResult, ToolUse};
-///
-/// let mut thread = vec![Message::user("What is in the files?")];
-/// for id in ["t1", "t2", "t3"] {
-///     let input = Json::parse(&format!(r#"{{"path":"{id}.rs"}}"#))?;
-///     thread.push(Message::new(Role::Assistant, vec![ToolUse::new(id, "read", input).into()]));
-///     let content = "let lamp = Lamp::new();\n".repeat(40);
-///     thread.push(Message::new(Role::User, vec![ToolResult::text(id, content).into()]));
-/// }
-/// thread.push(Message::assistant("Lamps."));
-/// let thread = Snapshot::new(thread);
-/// let strategy = ClearResults { keep: 1, ..ClearResults::default() };
-/// let attempt = strategy.begin(&thread, &Brief::default());
-/// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
-/// assert_eq!(proposal.plan.new_messages().count(), 2);
-/// # Ok::<(), threadfold::message::InvalidValue>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ClearResults {
-    /// The number of newest calls whose results stay, obsolete ones not counted.
-    pub keep: usize,
-    /// The tools whose results stay.
-    pub exclude_tools: Vec<Text>,
-    /// Keeps the results of failed calls.
-    pub keep_errors: bool,
-    /// Clears a result of any age if a later call that did not fail made it obsolete: an identical
-    /// call, or one with the same [`Tool::subject`](crate::model::Tool::subject).
-    pub obsolete: bool,
-    /// Whether the calls lose their inputs with their results.
-    pub inputs: bool,
-    /// The tools whose calls lose their inputs; empty for all tools.
-    pub inputs_of: Vec<Text>,
-    /// The number of newest turns with reasoning whose reasoning stays; `None` keeps all. The
-    /// reasoning of an open tool loop always stays.
-    pub keep_reasoning: Option<usize>,
-    /// The minimum number of tokens that must be saved. If fewer would be, nothing is changed.
-    pub at_least: u64,
-    /// Threads with fewer tokens are not changed.
-    pub from_tokens: u64,
-    /// Threads with fewer answered calls are not changed.
-    pub from_calls: usize,
-}
-
-impl Default for ClearResults {
-    /// Keeps three results, those of failed calls, inputs and reasoning; clears obsolete results.
-    fn default() -> Self {
-        Self {
-            keep: 3,
-            exclude_tools: Vec::new(),
-            keep_errors: true,
-            obsolete: true,
-            inputs: false,
-            inputs_of: Vec::new(),
-            keep_reasoning: None,
-            at_least: 0,
-            from_tokens: 0,
-            from_calls: 0,
-        }
+options! {
+    /// Replaces old tool results with a line of under 30 tokens. By default it changes nothing
+    /// else. Calls no model.
+    ///
+    /// The line says how the model reads the result again if the tool
+    /// [`recall`](crate::recall::tool) is offered to it. Results that the model has not answered
+    /// yet stay, and so does the message that the user typed last.
+    ///
+    /// [`trim`](crate::compact::trim()) shortens every long result, the more the less room there
+    /// is. This strategy clears whole results, chosen by age and use. So it makes one large edit
+    /// instead of many small ones, each of which would invalidate the provider's prompt cache.
+    ///
+    /// ```
+    /// use threadfold::{Message, Role, strategy::*};
+    /// use threadfold::message::{Json, ToolResult, ToolUse};
+    ///
+    /// let mut thread = vec![Message::user("What is in the files?")];
+    /// for id in ["t1", "t2", "t3"] {
+    ///     let input = Json::parse(&format!(r#"{{"path":"{id}.rs"}}"#))?;
+    ///     let call = ToolUse::new(id, "read", input);
+    ///     thread.push(Message::new(Role::Assistant, vec![call.into()]));
+    ///     let content = "let lamp = Lamp::new();\n".repeat(40);
+    ///     thread.push(Message::new(Role::User, vec![ToolResult::text(id, content).into()]));
+    /// }
+    /// thread.push(Message::assistant("Lamps."));
+    /// let thread = Snapshot::new(thread);
+    /// let strategy = ClearResults { keep: 1, ..ClearResults::default() };
+    /// let attempt = strategy.begin(&thread, &Brief::default());
+    /// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
+    /// assert_eq!(proposal.plan.new_messages().count(), 2);
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct ClearResults {
+        /// The number of newest calls whose results stay, obsolete ones not counted.
+        pub keep: usize = 3,
+        /// The tools whose results stay.
+        pub exclude_tools: Vec<Text> = Vec::new(),
+        /// Keeps the results of failed calls.
+        pub keep_errors: bool = true,
+        /// Clears a result of any age if a later call that did not fail made it obsolete: an
+        /// identical call, or one with the same [`Tool::subject`](crate::model::Tool::subject).
+        pub obsolete: bool = true,
+        /// Whether the calls lose their inputs with their results.
+        pub inputs: bool = false,
+        /// The tools whose calls lose their inputs; empty for all tools.
+        pub inputs_of: Vec<Text> = Vec::new(),
+        /// The number of newest turns with reasoning whose reasoning stays; `None` keeps all. The
+        /// reasoning of an open tool loop always stays.
+        pub keep_reasoning: Option<usize> = None,
+        /// The minimum number of tokens that must be saved. If fewer would be, nothing is changed.
+        pub at_least: u64 = 0,
+        /// Threads with fewer tokens are not changed.
+        pub from_tokens: u64 = 0,
+        /// Threads with fewer answered calls are not changed.
+        pub from_calls: usize = 0,
     }
 }
 
@@ -116,7 +107,7 @@ struct Answered<'a> {
 type Changes = HashMap<(usize, usize), Option<ContentBlock>>;
 
 impl ClearResults {
-    fn plan(&self, thread: &Snapshot) -> Result<Plan, StrategyError> {
+    fn plan(&self, thread: &Snapshot) -> Result<Plan> {
         let messages = thread.messages();
         let before = thread.counter().messages(messages);
         let calls = answered_calls(messages);
@@ -264,4 +255,168 @@ fn plan_of(messages: &[Message], mut changes: Changes) -> Plan {
     });
     let splices = splices.collect();
     Plan::from_splices(messages.len(), splices).with_reasoning_marked(messages)
+}
+
+/// The tokens at which Anthropic clears tool results by default.
+const TRIGGER: u64 = 100_000;
+
+/// The value of `context_management`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edits {
+    edits: Vec<Edit>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", deny_unknown_fields)]
+enum Edit {
+    #[serde(rename = "clear_tool_uses_20250919")]
+    ToolUses(ToolUses),
+    #[serde(rename = "clear_thinking_20251015")]
+    Thinking { keep: Option<Thinking> },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolUses {
+    trigger: Option<Number>,
+    keep: Option<Number>,
+    clear_at_least: Option<Number>,
+    exclude_tools: Option<Vec<Text>>,
+    clear_tool_inputs: Option<ToolInputs>,
+}
+
+/// All inputs or none, or those of calls of these tools.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ToolInputs {
+    All(bool),
+    Of(Vec<Text>),
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+enum Number {
+    InputTokens { value: u64 },
+    ToolUses { value: usize },
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Thinking {
+    /// The text `all`.
+    Word(Text),
+    Of(Turns),
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+enum Turns {
+    ThinkingTurns { value: usize },
+    All,
+}
+
+impl ClearResults {
+    /// Reads the field `context_management` of a request to Anthropic's Messages API, with the
+    /// edits `clear_tool_uses_20250919` and `clear_thinking_20251015`, so that the same settings
+    /// hold for every provider. As there, results of failed calls are cleared like others, and only
+    /// its age decides when a result is cleared.
+    ///
+    /// Without the edit for thinking, reasoning stays, as newer models of Anthropic keep it; with
+    /// the edit but without `keep`, that of the last turn stays.
+    ///
+    /// ```
+    /// use threadfold::{message::Json, strategy::ClearResults};
+    ///
+    /// let edits = r#"{"edits": [{"type": "clear_tool_uses_20250919",
+    ///     "trigger": {"type": "input_tokens", "value": 30000},
+    ///     "clear_at_least": {"type": "input_tokens", "value": 5000},
+    ///     "exclude_tools": ["web_search"]}]}"#;
+    /// let clear = ClearResults::from_context_management(&Json::parse(edits)?)?;
+    /// assert_eq!((clear.keep, clear.from_tokens, clear.at_least), (3, 30_000, 5_000));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidValue`] for another edit or field, a unit that does not belong to its field, or the
+    /// same edit twice.
+    pub fn from_context_management(json: &Json) -> Result<Self, InvalidValue> {
+        let what = "a list of edits for clear-results";
+        let Edits { edits } = serde_json::from_str(json.as_str())
+            .map_err(|error| InvalidValue::new(what, error.to_string(), json.as_str()))?;
+        let (mut results, mut reasoning) = (None, None);
+        for edit in edits {
+            let is_second = match edit {
+                Edit::Thinking { keep } => reasoning.replace(kept(keep)?).is_some(),
+                Edit::ToolUses(edit) => results.replace(cleared(edit)?).is_some(),
+            };
+            if is_second {
+                let rule = "an edit may be there once";
+                return Err(InvalidValue::new(what, rule, json.as_str()));
+            }
+        }
+        // Without the edit for results, all of them stay.
+        let results = results.unwrap_or_else(|| Self {
+            keep: usize::MAX,
+            obsolete: false,
+            ..Self::default()
+        });
+        Ok(Self { keep_reasoning: reasoning.flatten(), ..results })
+    }
+}
+
+/// Returns how many turns keep their reasoning; `None` for all.
+fn kept(keep: Option<Thinking>) -> Result<Option<usize>, InvalidValue> {
+    match keep {
+        None => Ok(Some(1)),
+        Some(Thinking::Of(Turns::ThinkingTurns { value })) => Ok(Some(value)),
+        Some(Thinking::Of(Turns::All)) => Ok(None),
+        Some(Thinking::Word(word)) if word == *"all" => Ok(None),
+        Some(Thinking::Word(word)) => {
+            Err(InvalidValue::new("what to keep of thinking", "\"all\" or turns are", &word))
+        }
+    }
+}
+
+fn cleared(edit: ToolUses) -> Result<ClearResults, InvalidValue> {
+    let (from_tokens, from_calls) = match edit.trigger {
+        None => (TRIGGER, 0),
+        Some(Number::InputTokens { value }) => (value, 0),
+        Some(Number::ToolUses { value }) => (0, value),
+    };
+    let keep = match edit.keep {
+        None => ClearResults::default().keep,
+        Some(Number::ToolUses { value }) => value,
+        Some(Number::InputTokens { value }) => return Err(unit("keep", "tool_uses", value)),
+    };
+    let at_least = match edit.clear_at_least {
+        None => 0,
+        Some(Number::InputTokens { value }) => value,
+        Some(Number::ToolUses { value }) => {
+            return Err(unit("clear_at_least", "input_tokens", value as u64));
+        }
+    };
+    let (inputs, inputs_of) = match edit.clear_tool_inputs {
+        None => (false, Vec::new()),
+        Some(ToolInputs::All(all)) => (all, Vec::new()),
+        Some(ToolInputs::Of(tools)) => (!tools.is_empty(), tools),
+    };
+    Ok(ClearResults {
+        keep,
+        exclude_tools: edit.exclude_tools.unwrap_or_default(),
+        keep_errors: false,
+        obsolete: false,
+        inputs,
+        inputs_of,
+        keep_reasoning: None,
+        at_least,
+        from_tokens,
+        from_calls,
+    })
+}
+
+fn unit(field: &str, unit: &str, found: u64) -> InvalidValue {
+    let rule = format!("{field} is a number of {unit}");
+    InvalidValue::new("a number in the right unit", rule, &found.to_string())
 }

@@ -1,10 +1,11 @@
-//! Shortens a text to a token limit by omitting its middle.
+//! Shortens a text to a token limit: by its middle, or a summary by whole sentences.
 
 use std::collections::HashSet;
 
 use crate::{
     message::{ContentBlock, TextBlock, ToolResult},
-    prose::sentences,
+    prose::{Kind, Speaker, item, sentences, spans},
+    retention::key,
     tokens::TokenCounter,
 };
 
@@ -110,6 +111,132 @@ pub(crate) fn border_before(text: &str, offset: usize) -> usize {
     border
 }
 
+/// Returns a text without the sentences that have one of these keys, except in fences, and without
+/// headings that have no text left.
+pub(super) fn without_stated(text: &str, stated: &HashSet<String>) -> String {
+    let parts = parts(text);
+    let is_stated: Vec<bool> =
+        parts.iter().map(|part| part.is_sentence && stated.contains(&key(part.text))).collect();
+    if !is_stated.contains(&true) {
+        return text.to_owned();
+    }
+    write(&parts, |part| is_stated.get(part.at) == Some(&false), 0)
+}
+
+/// Returns the text in at most `most` tokens, by whole sentences: first those that state a fact,
+/// such as a path or a number, then the others, from both ends of the text inwards. A line gives
+/// the number of omitted bytes, even if that alone has more than `most` tokens.
+pub(super) fn excerpt(text: &str, most: u64, counter: &dyn TokenCounter) -> String {
+    if counter.text(text) <= most {
+        return text.to_owned();
+    }
+    let parts = parts(text);
+    let mut order: Vec<&Part<'_>> = parts.iter().filter(|part| !part.is_gap()).collect();
+    order.sort_by_cached_key(|part| (!states_fact(part.text), part.at.min(parts.len() - part.at)));
+    let mut left = most.saturating_sub(counter.text(&note(text.len())));
+    order.retain(|part| {
+        let cost = counter.text(part.text).saturating_add(counter.text(part.mark));
+        let fits = cost <= left;
+        left -= if fits { cost } else { 0 };
+        fits
+    });
+    // The whole may have more tokens than the sum of its parts.
+    loop {
+        let kept: HashSet<usize> = order.iter().map(|part| part.at).collect();
+        let written = write(&parts, |part| kept.contains(&part.at), text.len());
+        if order.is_empty() || counter.text(&written) <= most {
+            return written;
+        }
+        order.truncate(order.len() - order.len().div_ceil(8));
+    }
+}
+
+/// A sentence, or a line that has none.
+struct Part<'a> {
+    at: usize,
+    line: usize,
+    /// What its line begins with, before its first sentence: the mark of a list item.
+    mark: &'a str,
+    text: &'a str,
+    is_sentence: bool,
+}
+
+impl Part<'_> {
+    fn is_heading(&self) -> bool {
+        !self.is_sentence && self.text.starts_with('#')
+    }
+
+    /// Whether the part is a heading or a blank line, which stay with what follows them.
+    fn is_gap(&self) -> bool {
+        self.is_heading() || self.text.trim().is_empty()
+    }
+}
+
+/// Returns the parts of a text in order.
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let (mut parts, mut fenced) = (Vec::new(), false);
+    for (line, text) in text.lines().enumerate() {
+        let is_fence = text.trim_start().starts_with("```");
+        fenced ^= is_fence;
+        let at = parts.len();
+        if fenced || is_fence || text.starts_with('#') || text.trim().is_empty() {
+            parts.push(Part { at, line, mark: "", text, is_sentence: false });
+            continue;
+        }
+        let listed = text.trim_start();
+        let body = item(listed).unwrap_or(listed).trim_start_matches(['-', '*', '>', ' ']);
+        let mark = text.strip_suffix(body).unwrap_or_default();
+        parts.extend(sentences(body).enumerate().map(|(index, text)| {
+            let is_sentence = true;
+            Part { at: at + index, line, mark, text, is_sentence }
+        }));
+    }
+    parts
+}
+
+/// Writes the parts that stay. A heading stays if something below it does. If `bytes` is the size
+/// of the whole, a line says how many of them are left out.
+fn write(parts: &[Part<'_>], keeps: impl Fn(&Part<'_>) -> bool, bytes: usize) -> String {
+    let (mut text, mut last, mut omits_at) = (String::new(), None, None);
+    let mut gap: Vec<&str> = Vec::new();
+    for part in parts {
+        if part.is_heading() {
+            gap.retain(|line| !line.starts_with('#'));
+        }
+        if part.is_gap() {
+            gap.push(part.text);
+        } else if keeps(part) {
+            if last == Some(part.line) {
+                text.truncate(text.trim_end_matches('\n').len());
+                text.push(' ');
+            } else {
+                gap.drain(..).for_each(|line| text.extend([line, "\n"]));
+                text.push_str(part.mark);
+            }
+            text.extend([part.text, "\n"]);
+            last = Some(part.line);
+        } else if bytes > 0 {
+            omits_at.get_or_insert(text.len());
+            last = None;
+        }
+    }
+    if let Some(at) = omits_at {
+        text.insert_str(at, &note(bytes.saturating_sub(text.len())));
+    }
+    text.trim().to_owned()
+}
+
+/// The line in place of omitted text.
+fn note(bytes: usize) -> String {
+    format!("[... {bytes} bytes omitted ...]\n")
+}
+
+fn states_fact(text: &str) -> bool {
+    let mut found = false;
+    spans(Speaker::Assistant, Kind::Said, text, &mut |_| found = true);
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,5 +267,61 @@ mod tests {
         assert!(clipped.contains(&format!("[... {omitted} bytes omitted ...]")), "{clipped}");
         assert_eq!(clip("short", 2, &COUNTER), "short");
         assert_eq!(clip(&text, 0, &COUNTER), "[... 400 bytes omitted ...]");
+    }
+}
+
+#[cfg(test)]
+mod excerpt_tests {
+    use proptest::{collection::vec, prelude::*, sample::select};
+
+    use super::*;
+    use crate::tokens::ByteEstimate;
+
+    fn any_summary() -> impl Strategy<Value = String> {
+        let lines = select(vec![
+            "## State",
+            "",
+            "- They fixed src/lex.rs. It took 12 ms.",
+            "The tea is green. Nobody asked why! Was it late?",
+            "let x = 1.",
+            "1. First the tests, e.g. those of `a.rs`. Then the docs.",
+            "\u{8fd9}\u{662f}\u{7b2c}\u{4e00}\u{53e5}\u{3002}\u{8fd9}\u{662f}\u{7b2c}\u{4e8c}\u{53e5}\u{3002}",
+        ]);
+        vec(lines, 0..30).prop_map(|lines| lines.join("\n"))
+    }
+
+    proptest! {
+        #[test]
+        fn an_excerpt_fits_and_consists_of_whole_sentences_in_order(
+            text in any_summary(),
+            most in 40_u64..800,
+        ) {
+            let counter = ByteEstimate::new(1);
+            let short = excerpt(&text, most, &counter);
+            prop_assert!(counter.text(&short) <= most, "{short}");
+            let all: Vec<&str> = parts(&text).iter().map(|part| part.text.trim()).collect();
+            let mut rest = all.iter();
+            let shown: Vec<&str> = short.lines().filter(|line| !line.starts_with("[...")).collect();
+            for part in parts(&shown.join("\n")).iter().map(|part| part.text.trim()) {
+                let is_whole = part.is_empty() || rest.any(|whole| *whole == part);
+                prop_assert!(is_whole, "{part:?} in {short}");
+            }
+        }
+    }
+
+    #[test]
+    fn sentences_that_state_a_fact_stay_longest() {
+        let text = "The tea is green. They fixed src/lex.rs. Nobody asked why.";
+        let short = excerpt(text, 50, &ByteEstimate::new(1));
+        assert_eq!(short, "[... 35 bytes omitted ...]\nThey fixed src/lex.rs.");
+    }
+
+    #[test]
+    fn stated_sentences_go_with_headings_that_have_nothing_left() {
+        let stated = HashSet::from([key("Never touch the lexer.")]);
+        let text = "## Rules\n\n- Never touch the lexer.\n\n## State\n\nAll is well.";
+        assert_eq!(without_stated(text, &stated), "## State\n\nAll is well.");
+        let fenced = "```\nNever touch the lexer.\n```";
+        assert_eq!(without_stated(fenced, &stated), fenced);
     }
 }

@@ -5,45 +5,42 @@ use serde::{Deserialize, Serialize};
 use super::{
     attempt,
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, StrategyError},
+    contract::{Attempt, CompactionStrategy, Result},
     snapshot::Snapshot,
     tail::{TailRequest, nothing},
     task::Task,
 };
 use crate::compact::Plan;
 
-/// Keeps the end of the thread and the message that the user typed last, and drops the rest. Calls
-/// no model.
-///
-/// If the target leaves too little room, fewer messages stay, and their tool results are
-/// [trimmed](crate::compact::trim()) before the last turn is dropped.
-///
-/// ```
-/// use threadfold::{Message, strategy::*};
-///
-/// let thread = Snapshot::new(vec![
-///     Message::user("old"),
-///     Message::assistant("older than it looks"),
-///     Message::user("new"),
-///     Message::assistant("newest"),
-/// ]);
-/// let attempt = KeepRecent { messages: 2, ..KeepRecent::default() }.begin(&thread, &Brief::default());
-/// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
-/// assert_eq!(thread.accept(&proposal.plan, &Brief::default())?.len(), 2);
-/// # Ok::<(), Rejection>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct KeepRecent {
-    /// Number of messages to keep, if they fit the target. More stay if no legal cut is near.
-    pub messages: usize,
-    /// Upper limit for the tokens of the kept messages; the target of the brief applies too.
-    pub tokens: Option<u64>,
-}
-
-impl Default for KeepRecent {
-    fn default() -> Self {
-        Self { messages: 16, tokens: None }
+options! {
+    /// Keeps the end of the thread and the message that the user typed last, and drops the rest.
+    /// Calls no model.
+    ///
+    /// If the target leaves too little room, fewer messages stay, and their tool results are
+    /// [trimmed](crate::compact::trim()) before the last turn is dropped.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::*};
+    ///
+    /// let thread = Snapshot::new(vec![
+    ///     Message::user("old"),
+    ///     Message::assistant("older than it looks"),
+    ///     Message::user("new"),
+    ///     Message::assistant("newest"),
+    /// ]);
+    /// let strategy = KeepRecent { messages: 2, ..KeepRecent::default() };
+    /// let attempt = strategy.begin(&thread, &Brief::default());
+    /// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
+    /// assert_eq!(thread.accept(&proposal.plan, &Brief::default())?.len(), 2);
+    /// # Ok::<(), Rejection>(())
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct KeepRecent {
+        /// Number of messages to keep, if they fit the target. More stay if no legal cut is near.
+        pub messages: usize = 16,
+        /// Upper limit for the tokens of the kept messages; the target of the brief applies too.
+        pub tokens: Option<u64> = None,
     }
 }
 
@@ -58,7 +55,7 @@ impl CompactionStrategy for KeepRecent {
 }
 
 impl KeepRecent {
-    fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan, StrategyError> {
+    fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
         // The user's newest message always stays, so its tokens are reserved first.
         let last = thread.messages().iter().rev().find(|message| message.is_typed());
         let request = TailRequest {

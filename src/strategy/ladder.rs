@@ -13,18 +13,13 @@ use super::{
     brief::Brief,
     chunked::Chunked,
     clear_results::ClearResults,
-    contract::{Attempt, CompactionStrategy, Proposal, Step, StrategyError},
+    contract::{Attempt, CompactionStrategy, Proposal, Result, Step, StrategyError},
     digest::Digest,
-    panic_guard::{Guarded, State},
+    panic_guard::{Decide, Guarded, Outer, State},
     snapshot::{Rejection, Snapshot},
     summarize::Summarize,
 };
-use crate::{
-    compact::TrimToolResults,
-    log::Rung,
-    message::{ModelError, Turn},
-    retention::FactClass,
-};
+use crate::{compact::TrimToolResults, log::Rung, retention::FactClass};
 
 /// Tries strategies in order until one is accepted.
 ///
@@ -109,7 +104,8 @@ impl Ladder {
     /// use threadfold::{Message, Role, message::*, retention::RetentionPolicy, strategy::*};
     ///
     /// let call = ToolUse::new("t1", "read", Json::parse("{}")?);
-    /// let mut thread = vec![Message::user("Read it."), Message::new(Role::Assistant, vec![call.into()])];
+    /// let call = Message::new(Role::Assistant, vec![call.into()]);
+    /// let mut thread = vec![Message::user("Read it."), call];
     /// let result = ToolResult::text("t1", "A long line of a file.\n".repeat(400));
     /// thread.extend([Message::new(Role::User, vec![result.into()]), Message::assistant("Done.")]);
     /// let clear = ClearResults { keep: 0, ..ClearResults::default() };
@@ -147,11 +143,30 @@ impl CompactionStrategy for Ladder {
     }
 
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        Box::new(Climb::new(self, thread, brief))
+        Box::new(self.climb(thread, brief))
     }
 }
 
-/// An attempt that climbs the rungs.
+impl Ladder {
+    fn climb(&self, thread: &Snapshot, brief: &Brief) -> Outer<Climb> {
+        let mut climb = Climb {
+            thread: thread.clone(),
+            brief: brief.clone(),
+            untried: self.rungs.iter().rev().cloned().collect(),
+            too_long: self.too_long.clone(),
+            tried: Vec::new(),
+            best: None,
+            smallest: None,
+        };
+        let first = match self.enough.as_deref().and_then(|strategy| climb.enough(strategy)) {
+            Some(proposal) => State::Ended(Ended(Ok(proposal))),
+            None => climb.next(),
+        };
+        Outer::new(climb, first)
+    }
+}
+
+/// The way up the rungs.
 #[derive(Debug)]
 struct Climb {
     thread: Snapshot,
@@ -164,42 +179,33 @@ struct Climb {
     best: Option<(Proposal, usize)>,
     /// The smallest proposal that misses only the target, with its tokens.
     smallest: Option<(Proposal, u64)>,
-    state: State,
 }
 
-impl Attempt for Climb {
-    fn step(&self) -> Step<'_> {
-        self.state.step()
-    }
-
-    fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        self.state.handle(answer);
-        self.advance();
+impl Decide for Climb {
+    fn after(&mut self, rung: Rung<StrategyError>, outcome: Result<Proposal>) -> State {
+        let proposal = match outcome {
+            Ok(proposal) => proposal,
+            Err(error) => return self.failed(rung, error),
+        };
+        let settled = match self.thread.settle(proposal.clone(), &self.brief) {
+            Ok(settled) => settled,
+            Err(rejection) => return self.rejected(rung, proposal, rejection),
+        };
+        let failure = settled.shortfall.clone().map(StrategyError::KeepsTooLittle);
+        let is_enough = failure.is_none();
+        let index = self.record_rungs(rung, &settled.rungs, failure);
+        if is_enough {
+            return self.end(settled, index);
+        }
+        let weight = kept_weight(&settled);
+        if self.best.as_ref().is_none_or(|(best, _)| kept_weight(best) < weight) {
+            self.best = Some((settled, index));
+        }
+        self.next()
     }
 }
 
 impl Climb {
-    fn new(ladder: &Ladder, thread: &Snapshot, brief: &Brief) -> Self {
-        let mut climb = Self {
-            thread: thread.clone(),
-            brief: brief.clone(),
-            untried: ladder.rungs.iter().rev().cloned().collect(),
-            too_long: ladder.too_long.clone(),
-            tried: Vec::new(),
-            best: None,
-            smallest: None,
-            state: State::Ended(Ended(Err(StrategyError::NoRung { rungs: Vec::new() }))),
-        };
-        match ladder.enough.as_deref().and_then(|strategy| climb.enough(strategy)) {
-            Some(proposal) => climb.state = State::Ended(Ended(Ok(proposal))),
-            None => {
-                climb.next();
-                climb.advance();
-            }
-        }
-        climb
-    }
-
     /// Returns the proposal of a strategy that needs no model, meets the target and keeps enough.
     fn enough(&self, strategy: &dyn CompactionStrategy) -> Option<Proposal> {
         let before = self.thread.size();
@@ -217,69 +223,40 @@ impl Climb {
         {
             return None;
         }
-        Some(Proposal { rungs: vec![attempt.rung(None)], ..proposal })
-    }
-
-    /// Continues until a model must be called, a rung is accepted, or no rung is left.
-    fn advance(&mut self) {
-        while let State::Running(attempt) = &self.state {
-            let rung = attempt.rung(None);
-            let proposal = match attempt.step() {
-                Step::Call { .. } => return,
-                Step::Failed(error) => {
-                    let error = error.clone();
-                    self.fail(rung, error);
-                    continue;
-                }
-                Step::Proposed(proposal) => proposal.clone(),
-            };
-            match self.thread.settle(proposal.clone(), &self.brief) {
-                Ok(proposal) => {
-                    let failure = proposal.shortfall.clone().map(StrategyError::KeepsTooLittle);
-                    let is_enough = failure.is_none();
-                    let index = self.record_rungs(rung, &proposal.rungs, failure);
-                    if is_enough {
-                        self.end(proposal, index);
-                        continue;
-                    }
-                    let weight = kept_weight(&proposal);
-                    if self.best.as_ref().is_none_or(|(best, _)| kept_weight(best) < weight) {
-                        self.best = Some((proposal, index));
-                    }
-                    self.next();
-                }
-                Err(rejection) => self.rejected(rung, proposal, rejection),
-            }
-        }
+        Some(Proposal { rungs: vec![attempt.rung()], ..proposal })
     }
 
     /// Handles a rung whose proposal is rejected. A proposal that misses only the target may be the
     /// smallest. It gets no addendum here, because only the caller knows how much fits.
-    fn rejected(&mut self, rung: Rung<StrategyError>, proposal: Proposal, rejection: Rejection) {
+    fn rejected(
+        &mut self,
+        rung: Rung<StrategyError>,
+        proposal: Proposal,
+        rejection: Rejection,
+    ) -> State {
         let Rejection::OverTarget { after, .. } = rejection else {
-            return self.fail(rung, rejection.into());
+            return self.failed(rung, rejection.into());
         };
         if let Err(rejection) = self.thread.settle_within(proposal.clone(), &self.brief, None) {
-            return self.fail(rung, rejection.into());
+            return self.failed(rung, rejection.into());
         }
         self.record_rungs(rung, &proposal.rungs, Some(rejection.into()));
         if self.smallest.as_ref().is_none_or(|(_, least)| after < *least) {
             self.smallest = Some((proposal, after));
         }
-        self.next();
+        self.next()
     }
 
     /// Handles a rung that failed, or whose plan is not acceptable at any size.
-    fn fail(&mut self, rung: Rung<StrategyError>, error: StrategyError) {
+    fn failed(&mut self, rung: Rung<StrategyError>, error: StrategyError) -> State {
         if self.is_already_compacted(&error) {
-            self.state = State::Ended(Ended(Err(error)));
-            return;
+            return State::Ended(Ended(Err(error)));
         }
         if error.is_too_long() {
             self.untried.extend(self.too_long.take());
         }
         self.tried.push(Rung { failure: Some(error), ..rung });
-        self.next();
+        self.next()
     }
 
     /// Records a rung that proposed a plan and returns the index of the rung that made it. A nested
@@ -302,12 +279,12 @@ impl Climb {
     }
 
     /// Ends with this proposal, made by the rung at this index.
-    fn end(&mut self, proposal: Proposal, rung: usize) {
+    fn end(&mut self, proposal: Proposal, rung: usize) -> State {
         let mut rungs = std::mem::take(&mut self.tried);
         if let Some(rung) = rungs.get_mut(rung) {
             rung.failure = None;
         }
-        self.state = State::Ended(Ended(Ok(Proposal { rungs, ..proposal })));
+        State::Ended(Ended(Ok(Proposal { rungs, ..proposal })))
     }
 
     /// Whether a rung found nothing to remove in a thread that was compacted before and is within
@@ -323,19 +300,18 @@ impl Climb {
 
     /// Starts the next rung. If none is left, proposes what keeps most, else the smallest plan over
     /// the target, else fails.
-    fn next(&mut self) {
+    fn next(&mut self) -> State {
         if let Some(strategy) = self.untried.pop() {
-            let attempt = Guarded::begin(strategy.as_ref(), &self.thread, &self.brief);
-            self.state = State::Running(attempt);
-        } else if let Some((proposal, rung)) = self.best.take() {
-            self.end(proposal, rung);
-        } else {
-            let rungs = std::mem::take(&mut self.tried);
-            self.state = State::Ended(Ended(match self.smallest.take() {
-                Some((proposal, _)) => Ok(Proposal { rungs, ..proposal }),
-                None => Err(StrategyError::NoRung { rungs }),
-            }));
+            return State::Running(Guarded::begin(strategy.as_ref(), &self.thread, &self.brief));
         }
+        if let Some((proposal, rung)) = self.best.take() {
+            return self.end(proposal, rung);
+        }
+        let rungs = std::mem::take(&mut self.tried);
+        State::Ended(Ended(match self.smallest.take() {
+            Some((proposal, _)) => Ok(Proposal { rungs, ..proposal }),
+            None => Err(StrategyError::NoRung { rungs }),
+        }))
     }
 }
 
@@ -351,7 +327,10 @@ mod tests {
     use super::*;
     use crate::{
         compact::{Insert, Plan, Splice},
-        message::{ContextWindow, Message, ModelErrorKind, Role, StopReason, Summary, Usage},
+        message::{
+            ContextWindow, Message, ModelError, ModelErrorKind, Role, StopReason, Summary, Turn,
+            Usage,
+        },
         retention::RetentionPolicy,
         strategy::{KeepRecent, attempt},
     };
@@ -493,22 +472,22 @@ mod tests {
     #[test]
     fn a_thread_too_long_for_the_model_is_read_in_pieces_instead() {
         let within = |tokens| thread().with_window(Some(ContextWindow::new(tokens)));
-        let fits = Climb::new(&Ladder::default(), &within(6_000), &Brief::default());
-        assert!(fits.tried.is_empty());
-        let climb = Climb::new(&Ladder::default(), &too_long(), &Brief::default());
-        assert_eq!(names(&climb.tried), [("summarize", false)]);
+        let fits = Ladder::default().climb(&within(6_000), &Brief::default());
+        assert!(fits.decides.tried.is_empty());
+        let climb = Ladder::default().climb(&too_long(), &Brief::default());
+        assert_eq!(names(&climb.decides.tried), [("summarize", false)]);
         assert!(
-            matches!(&climb.state, State::Running(attempt) if attempt.rung(None).strategy == *"chunked")
+            matches!(&climb.state, State::Running(attempt) if attempt.rung().strategy == *"chunked")
         );
     }
 
     #[test]
     fn a_model_that_refuses_the_length_has_it_read_in_pieces_too() {
-        let mut climb = Climb::new(&Ladder::default(), &thread(), &Brief::default());
+        let mut climb = Ladder::default().climb(&thread(), &Brief::default());
         let overflow = ModelErrorKind::Overflow { limit: Some(100), found: None, output: None };
         climb.handle(Err(ModelError::new(overflow, "prompt is too long")));
         assert!(
-            matches!(&climb.state, State::Running(attempt) if attempt.rung(None).strategy == *"chunked")
+            matches!(&climb.state, State::Running(attempt) if attempt.rung().strategy == *"chunked")
         );
     }
 
@@ -534,9 +513,9 @@ mod tests {
         let inner = Ladder::new([Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>]);
         let outer = Ladder::new([Arc::new(inner) as Arc<dyn CompactionStrategy>])
             .with_too_long(Arc::new(Chunked::default()));
-        let climb = Climb::new(&outer, &too_long(), &Brief::default());
+        let climb = outer.climb(&too_long(), &Brief::default());
         assert!(
-            matches!(&climb.state, State::Running(attempt) if attempt.rung(None).strategy == *"chunked")
+            matches!(&climb.state, State::Running(attempt) if attempt.rung().strategy == *"chunked")
         );
     }
 

@@ -1,18 +1,213 @@
-//! The lists after a summary: what the user typed, and the facts that are missing beside it.
+//! The lists after a summary: standing rules, what the user typed, and the facts that are missing
+//! beside it.
+
+use std::collections::HashSet;
 
 use super::{
     brief::Brief,
+    clip::{ASIDE_TOKENS, excerpt, without_repeats, without_stated},
     contract::Proposal,
-    rules,
+    digest,
     snapshot::Snapshot,
-    typed::{self, Typed},
+    typed::{self, Typed, rule_keys},
 };
 use crate::{
     compact::Plan,
-    message::{Message, Text},
+    ledger::{self, Rule},
+    message::{ContextWindow, Message, Role, Text},
     prose::{one_line, without_typed},
-    retention::{Beside, Fact, Retention, RetentionPolicy},
+    retention::{Beside, Fact, Retention, RetentionPolicy, key},
+    tokens::TokenCounter,
 };
+
+/// Tokens that stay free between an addendum and the target, because a whole text can have more
+/// tokens than the sum of its parts.
+const MARGIN: u64 = 8;
+
+/// Summaries of up to this many bytes are not shortened.
+const SHORT: usize = 300;
+
+/// Upper limit for the tokens of rules after a summary.
+const RULES_TOKENS: u64 = 4_000;
+
+/// The active rules as a list for the summarising model; empty if there are none.
+pub(super) fn for_model(thread: &Snapshot) -> String {
+    let tenth = thread.window().map(ContextWindow::tokens).map_or(u64::MAX, |tokens| tokens / 10);
+    thread.rules().to_text(ASIDE_TOKENS.min(tenth), thread.counter())
+}
+
+impl Snapshot {
+    /// Adds the active rules to the summary of a proposal: those that neither a message that stays
+    /// nor the system prompt states. Returns the proposal, its summary with the rules, and the
+    /// rules that the list of the user's statements must show. If no text is acceptable, the
+    /// proposal and its summary are returned unchanged.
+    pub(super) fn append_rules(
+        &self,
+        proposal: Proposal,
+        summary: Text,
+        after: &[Message],
+        brief: &Brief,
+    ) -> (Proposal, Text, Vec<&str>) {
+        let counter = self.counter();
+        let left_out = self.rules().left_out();
+        let own = self.own_text(&summary);
+        // An earlier list of rules is not part of `own`, so its tokens are free again.
+        let freed = counter.text(&summary).saturating_sub(counter.text(&own));
+        let room = self.room(after, brief).saturating_add(freed);
+        let missing = unstated(self.rules().active(), after, self.system());
+        let list = ledger::titled(&missing, left_out, RULES_TOKENS, counter);
+        // If rules and statements do not both fit, a rule that the user typed is listed once, as a
+        // statement.
+        let (typed, stated) =
+            self.stated_by_lists(after, room, counter.text(&list), brief).unwrap_or_else(|| {
+                (HashSet::new(), missing.iter().flat_map(|rule| rule_keys(rule)).collect())
+            });
+        let (merged, others): (Vec<&str>, Vec<&str>) =
+            missing.iter().partition(|rule| typed.contains(&key(rule)));
+        let unrepeated = without_stated(&own, &stated);
+        if missing.is_empty() && unrepeated.len() == summary.len() {
+            return (proposal, summary, merged);
+        }
+        let excess = counter.text(&list).saturating_add(MARGIN).saturating_sub(room);
+        let half = counter.text(&own).div_ceil(2);
+        let short_list = ledger::titled(&others, left_out, room, counter);
+        let list = if merged.is_empty() { list } else { short_list.clone() };
+        let must_shorten = !merged.is_empty() && excess > 0;
+        let unrepeated = match must_shorten {
+            true => shortened(&unrepeated, excess, half, counter),
+            false => unrepeated,
+        };
+        // Complete rules matter more than a complete summary, so the summary shrinks first.
+        let texts = [
+            (unrepeated.as_str(), list.as_str()),
+            (&own, &list),
+            (&shortened(&own, excess, half, counter), &list),
+            (&own, &short_list),
+            (&own, ""),
+        ];
+        let alone = room.saturating_add(counter.text(&own));
+        for (own, list) in texts {
+            let text = joined(own, list);
+            // If the statements of the user say all that the summary says, they replace it.
+            let shown =
+                if text.is_blank() { self.words_alone(alone, brief, after) } else { text.clone() };
+            let plan = proposal.plan.clone().with_last_summary(shown.clone());
+            if !shown.is_blank() && self.accept(&plan, brief).is_ok() {
+                return (Proposal { plan, ..proposal }, text, merged);
+            }
+        }
+        (proposal, summary, Vec::new())
+    }
+
+    /// Returns a summary without the lists that settling adds, values that the user replaced, and
+    /// repetitions.
+    fn own_text(&self, summary: &str) -> String {
+        // Lists under our titles are removed in any case: a model may have written them.
+        let own = without_typed(&ledger::without_titled(summary));
+        // A value that the user replaced later would mislead.
+        let own = self.statements().without_replaced(&own);
+        if digest::is_digest(&own) { own } else { without_repeats(&own) }
+    }
+
+    /// Returns the list of the user's statements, as the whole text of a summary.
+    fn words_alone(&self, room: u64, brief: &Brief, after: &[Message]) -> Text {
+        let statements = self.statements();
+        Typed::new(&statements, self, brief, after).list(room, self.counter()).into()
+    }
+
+    /// Returns `None` if the list of rules and the list of the user's statements both fit. If they
+    /// do not, the rules are written as the first of the statements. For that it returns the keys
+    /// of the statements, and these together with the keys of everything that stays in the thread:
+    /// the summary loses its sentences with a key of the second set.
+    fn stated_by_lists(
+        &self,
+        after: &[Message],
+        room: u64,
+        list_tokens: u64,
+        brief: &Brief,
+    ) -> Option<(HashSet<String>, HashSet<String>)> {
+        brief.retention.as_ref().filter(|policy| policy.lists_typed())?;
+        let statements = self.statements();
+        let typed = Typed::new(&statements, self, brief, after);
+        let all = self.counter().text(&typed.list(u64::MAX, self.counter()));
+        let needed = list_tokens.saturating_add(all).saturating_add(MARGIN);
+        (needed > room).then(|| (typed.keys().clone(), typed.known()))
+    }
+
+    /// Returns the active rules as a list if a plan removes some of them; empty if it removes none.
+    pub(super) fn removed_rules(&self, after: &[Message], brief: &Brief) -> String {
+        let (before, left) = (texts(self.messages()), texts(after));
+        let mut rules = self.rules().active().map(|rule| &*rule.text);
+        if !rules.any(|rule| state(&before, rule) && !state(&left, rule)) {
+            return String::new();
+        }
+        let unstated = unstated(self.rules().active(), after, self.system());
+        let room = self.room(after, brief).saturating_sub(self.stamp_tokens()).min(RULES_TOKENS);
+        ledger::titled(&unstated, self.rules().left_out(), room, self.counter())
+    }
+
+    /// Returns the rules that a summary need not state: revoked ones, and those in the system
+    /// prompt.
+    pub(super) fn rules_elsewhere(&self) -> Vec<&str> {
+        let unstated = unstated(self.rules().active(), &[], self.system());
+        let texts = self.rules().rules().map(|rule| &*rule.text);
+        texts.filter(|text| !unstated.contains(text)).collect()
+    }
+
+    /// Tokens that may still be added to the compacted thread.
+    pub(super) fn room(&self, after: &[Message], brief: &Brief) -> u64 {
+        let smaller = self.size().saturating_sub(1);
+        let most = brief.target.map_or(smaller, |target| target.min(smaller));
+        most.saturating_sub(self.counter().messages(after)).saturating_sub(MARGIN)
+    }
+}
+
+/// Returns a summary with `excess` tokens less, but at least `least`. A short one stays whole: the
+/// note about omitted bytes would take most of its room.
+fn shortened(text: &str, excess: u64, least: u64, counter: &dyn TokenCounter) -> String {
+    let most = counter.text(text).saturating_sub(excess).max(least);
+    if text.len() > SHORT { excerpt(text, most, counter) } else { text.to_owned() }
+}
+
+/// Returns the rules that neither a user message nor the system prompt states. Summaries do not
+/// count.
+fn unstated<'a>(
+    rules: impl Iterator<Item = &'a Rule>,
+    after: &[Message],
+    system: &[Message],
+) -> Vec<&'a str> {
+    let users = after.iter().filter(|message| message.role == Role::User && !message.is_summary());
+    let texts = users.chain(system).flat_map(Message::texts);
+    let texts: Vec<String> = texts.map(|text| one_line(text).into_owned()).collect();
+    let rules = rules.map(|rule| &*rule.text);
+    rules.filter(|rule| !state(&texts, rule)).collect()
+}
+
+/// Whether one of these texts states a rule, as such or in a list below its heading.
+fn state(texts: &[String], rule: &str) -> bool {
+    let listed = rule.split_once(": ").map(|(heading, item)| (format!("- {heading}: - "), item));
+    texts.iter().any(|text| {
+        let below =
+            listed.as_ref().and_then(|(heading, item)| Some((text.split_once(heading)?.1, item)));
+        text.contains(rule) || below.is_some_and(|(below, item)| below.contains(*item))
+    })
+}
+
+/// The text and summary blocks of messages, each on one line.
+fn texts(messages: &[Message]) -> Vec<String> {
+    let summaries = messages.iter().flat_map(Message::summaries).map(|summary| &summary.text);
+    let texts = summaries.chain(messages.iter().flat_map(Message::texts));
+    texts.map(|text| one_line(text).into_owned()).collect()
+}
+
+/// Returns a summary with a list after it, if there is one.
+pub(super) fn joined(summary: &str, list: &str) -> Text {
+    match (summary.trim_end(), list) {
+        (_, "") => summary.into(),
+        ("", list) => list.into(),
+        (summary, list) => format!("{summary}\n\n{list}").into(),
+    }
+}
 
 /// What an audit of a proposal with one summary compares with.
 pub(super) struct Audit<'a> {
@@ -132,7 +327,7 @@ impl Lists<'_> {
         let (policy, tokens) = (self.audit.policy, self.thread.counter().text(list));
         let addendum_tokens = self.room.saturating_sub(tokens).min(policy.addendum_tokens);
         let policy = RetentionPolicy { addendum_tokens, ..policy.clone() };
-        Some((rules::joined(self.summary, list), policy))
+        Some((joined(self.summary, list), policy))
     }
 
     /// Returns the settled proposal with this list and with those missing facts for which
@@ -145,8 +340,9 @@ impl Lists<'_> {
         self.thread.accept(&settled.plan, brief).ok().map(|_| settled)
     }
 
-    /// Returns the tokens that the addendum leaves after this list. The list grows into them; the
-    /// rest is for facts without their statements.
+    /// Returns the tokens that are left after this list and the facts beside it, so that the list
+    /// may grow by them. Facts that a statement of the user holds are not counted, because the list
+    /// will show them.
     fn room_after(&self, list: &str) -> Option<u64> {
         let (summary, policy) = self.listed(list)?;
         let Audit { beside, brief, .. } = self.audit;
@@ -167,4 +363,61 @@ impl Lists<'_> {
 /// Returns the text of the last new summary of a plan.
 pub(super) fn last_summary(plan: &Plan) -> Option<&Text> {
     plan.new_messages().flat_map(Message::summaries).last().map(|summary| &summary.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        compact::{Plan, Splice},
+        ledger::{Ledger, TITLE},
+        message::Summary,
+        retention::RetentionPolicy,
+    };
+
+    /// Returns the thread after a plan that drops its first messages and inserts `insert`.
+    fn settled(thread: Snapshot, drops: usize, insert: Vec<Message>) -> Vec<Message> {
+        let insert = insert.into_iter().map(|message| crate::compact::Insert::Message { message });
+        let splice = Splice { at: 0..drops, insert: insert.collect() };
+        let plan = Plan::from_splices(thread.messages().len(), vec![splice]);
+        let brief = Brief { retention: Some(RetentionPolicy::default()), ..Brief::default() };
+        let settled = thread.settle(Proposal::new(plan), &brief).unwrap();
+        thread.accept(&settled.plan, &brief).unwrap()
+    }
+
+    #[test]
+    fn rules_listed_under_a_heading_are_found_again() {
+        let mut rules = Ledger::default();
+        rules.add("Style: tabs only.").unwrap();
+        rules.add("Style: no emoji at all.").unwrap();
+        let list = rules.to_string();
+        assert!(list.contains("- Style:\n  - tabs only.\n"));
+        let long = |text: &str| format!("{text} {}", "Words without much in them. ".repeat(30));
+        let talk = [
+            Message::user(long("Hi.")),
+            Message::assistant(long("Hello.")),
+            Message::user("Go on."),
+        ];
+        let with_rules =
+            |messages: Vec<Message>| Snapshot::new(messages).with_rules(Arc::new(rules.clone()));
+        let summary = |text: &str| Message::summary(Role::User, Summary::new(text));
+
+        let system = Arc::new(vec![Message::system(format!("{TITLE}\n{list}"))]);
+        let thread = with_rules(talk.to_vec()).with_context(system, Arc::default());
+        let after = settled(thread, 2, vec![summary("They talked.")]);
+        assert!(
+            !format!("{after:?}").contains("tabs only"),
+            "the system prompt states it: {after:?}"
+        );
+
+        let listed = summary(&long(&format!("They talked.\n\n{TITLE}\n{list}\nMore.")));
+        let thread = [listed, Message::assistant(long("Well.")), Message::user("Go on.")];
+        let after = settled(with_rules(thread.to_vec()), 2, Vec::new());
+        assert!(
+            format!("{after:?}").contains("tabs only"),
+            "the rule goes with no plan: {after:?}"
+        );
+    }
 }

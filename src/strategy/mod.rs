@@ -24,18 +24,15 @@
 //! strategies by name and builds them from settings ([`StrategyRegistry::build`]).
 
 pub mod attempt;
-mod breaker;
 mod brief;
 mod call_facts;
 pub(crate) use call_facts::Known;
 mod chunked;
-mod clear_edits;
 mod clear_results;
 mod clip;
 pub(crate) use clip::{border_before, clip_result};
 mod contract;
 mod digest;
-mod excerpt;
 mod fold_batches;
 mod full_summary;
 mod instructions;
@@ -45,9 +42,7 @@ mod lists;
 mod native;
 mod net;
 mod panic_guard;
-mod redacted;
 mod registry;
-mod rules;
 mod run_error;
 mod settle;
 mod snapshot;
@@ -59,7 +54,6 @@ mod trim_tool_results;
 mod typed;
 
 pub use crate::compact::TrimToolResults;
-pub(crate) use breaker::Breaker;
 pub use brief::Brief;
 pub use chunked::{ChunkStep, Chunked, CompactionRun, RunStep};
 pub use clear_results::ClearResults;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     attempt::{self, AskOptions},
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, StrategyError},
+    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Result, StrategyError},
     digest,
     snapshot::Snapshot,
     tail::{Candidate, TailRequest},
@@ -21,48 +21,49 @@ use crate::message::{
     ContentBlock, ContextWindow, Message, Opaque, Request, StopReason, Text, Turn,
 };
 
-/// Replaces the old part of the thread with the provider's own compaction of it, followed by a
-/// digest that every provider can read.
-///
-/// It fails if the model's adapter does not [offer](crate::model::Model::compact_natively) it, so
-/// it is usually the first rung of a [`Ladder`](super::Ladder). The user's messages before the kept
-/// end are listed in the digest; only the newest one stays as a message, after the compaction,
-/// because Anthropic demands that its block comes first.
-///
-/// ```
-/// use threadfold::{Message, Role, message::*, strategy::*};
-///
-/// let turn = |n| [Message::user(format!("Question {n}? {}", "Word ".repeat(30))), Message::assistant("Answer.")];
-/// let thread = Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>());
-/// let mut attempt = Native { messages: 4, ..Native::default() }.begin(&thread, &Brief::default());
-/// let Step::Call { model, request, .. } = attempt.step() else { panic!("it asks the provider") };
-/// assert_eq!((model, request.messages.len()), (ModelRole::Native, 12));
-///
-/// let block = Json::parse(r#"{"type":"compaction","content":"They talked.","signature":"c2ln"}"#)?;
-/// let answer = Message::new(Role::Assistant, vec![Opaque::new("anthropic-messages", block).into()]);
-/// attempt.handle(Ok(Turn::new(answer, StopReason::PauseTurn, None)));
-/// let Step::Proposed(proposal) = attempt.step() else { panic!("it has one") };
-/// let after = thread.accept(&proposal.plan, &Brief::default()).map_err(|error| error.to_string());
-/// assert!(after.is_ok_and(|after| after[0].is_summary() && after.len() == 5));
-/// # Ok::<(), threadfold::message::InvalidValue>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Native {
-    /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut is
-    /// near.
-    pub messages: usize,
-    /// Upper limit for their tokens.
-    pub tokens: Option<u64>,
-    /// Upper limit for the tokens of the provider's answer, its reasoning included.
-    pub output_tokens: u64,
-    /// Upper limit for the tokens of the digest.
-    pub digest_tokens: u64,
-}
-
-impl Default for Native {
-    fn default() -> Self {
-        Self { messages: 8, tokens: None, output_tokens: 8_192, digest_tokens: 1_000 }
+options! {
+    /// Replaces the old part of the thread with the provider's own compaction of it, followed by a
+    /// digest that every provider can read.
+    ///
+    /// It fails if the model's adapter does not [offer](crate::model::Model::compact_natively) it,
+    /// so it is usually the first rung of a [`Ladder`](super::Ladder). The user's messages before
+    /// the kept end are listed in the digest; only the newest one stays as a message, after the
+    /// compaction, because Anthropic demands that its block comes first.
+    ///
+    /// ```
+    /// use threadfold::{Message, Role, message::*, strategy::*};
+    ///
+    /// let question = |n| Message::user(format!("Question {n}? {}", "Word ".repeat(30)));
+    /// let turn = |n| [question(n), Message::assistant("Answer.")];
+    /// let thread = Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>());
+    /// let strategy = Native { messages: 4, ..Native::default() };
+    /// let mut attempt = strategy.begin(&thread, &Brief::default());
+    /// let Step::Call { model, request, .. } = attempt.step() else {
+    ///     panic!("it asks the provider")
+    /// };
+    /// assert_eq!((model, request.messages.len()), (ModelRole::Native, 12));
+    ///
+    /// let block = r#"{"type":"compaction","content":"They talked.","signature":"c2ln"}"#;
+    /// let block = Opaque::new("anthropic-messages", Json::parse(block)?);
+    /// let answer = Message::new(Role::Assistant, vec![block.into()]);
+    /// attempt.handle(Ok(Turn::new(answer, StopReason::PauseTurn, None)));
+    /// let Step::Proposed(proposal) = attempt.step() else { panic!("it has one") };
+    /// let after = thread.accept(&proposal.plan, &Brief::default());
+    /// assert!(after.is_ok_and(|after| after[0].is_summary() && after.len() == 5));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Native {
+        /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut
+        /// is near.
+        pub messages: usize = 8,
+        /// Upper limit for their tokens.
+        pub tokens: Option<u64> = None,
+        /// Upper limit for the tokens of the provider's answer, its reasoning included.
+        pub output_tokens: u64 = 8_192,
+        /// Upper limit for the tokens of the digest.
+        pub digest_tokens: u64 = 1_000,
     }
 }
 
@@ -77,7 +78,7 @@ impl CompactionStrategy for Native {
 }
 
 impl Native {
-    fn attempt(self, task: Task) -> Result<Box<dyn Attempt>, StrategyError> {
+    fn attempt(self, task: Task) -> Result<Box<dyn Attempt>> {
         let candidates = self.candidates(&task)?;
         let head = candidates.first().map_or(0, |candidate| candidate.cut);
         let request = self.request(&task.thread, head)?;
@@ -96,7 +97,7 @@ impl Native {
 
     /// Returns the candidates that are worth a call and share the cut of the first of them, because
     /// the provider compacts up to one cut.
-    fn candidates(self, task: &Task) -> Result<Vec<Candidate>, StrategyError> {
+    fn candidates(self, task: &Task) -> Result<Vec<Candidate>> {
         let Task { thread, brief } = task;
         let target = task.missed_target().unwrap_or(u64::MAX);
         let expected = self.output_tokens.min(target / 4);
@@ -115,7 +116,7 @@ impl Native {
     }
 
     /// The request begins like those of the conversation, so the provider's prompt cache applies.
-    fn request(self, thread: &Snapshot, head: usize) -> Result<Request, StrategyError> {
+    fn request(self, thread: &Snapshot, head: usize) -> Result<Request> {
         let head: Vec<Message> = thread.messages().iter().take(head).cloned().collect();
         let request = Request {
             system: thread.system().clone(),
@@ -149,7 +150,7 @@ impl Native {
 
 /// Returns the opaque blocks of an answer, at least one of which is a compaction: OpenAI returns
 /// messages of the user beside it and wants all of them back.
-fn compaction(turn: &Turn) -> Result<Vec<Opaque>, StrategyError> {
+fn compaction(turn: &Turn) -> Result<Vec<Opaque>> {
     let blocks = turn.message.content.iter().filter_map(|block| {
         if let ContentBlock::Opaque(opaque) = block { Some(opaque.clone()) } else { None }
     });

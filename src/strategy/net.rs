@@ -10,18 +10,14 @@ use std::sync::Arc;
 use super::{
     attempt::{Ended, propose},
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, Proposal, Step, StrategyError},
+    contract::{Attempt, CompactionStrategy, Proposal, Result, Step, StrategyError},
     digest::Digest,
     ladder::Ladder,
-    panic_guard::{Guarded, State},
+    panic_guard::{Decide, Guarded, Outer, State},
     snapshot::Snapshot,
     tail::nothing,
 };
-use crate::{
-    compact::TrimToolResults,
-    log::Rung,
-    message::{ModelError, Turn},
-};
+use crate::{compact::TrimToolResults, log::Rung};
 
 /// A strategy with its fallback.
 #[derive(Clone, Debug)]
@@ -48,63 +44,46 @@ impl CompactionStrategy for Net {
         if self.once && is_done && thread.has_room(brief) {
             return propose(nothing("nothing was added since the last compaction".to_owned()));
         }
-        let mut attempt = NetAttempt {
+        let fallback = Fallback {
             thread: thread.clone(),
             brief: brief.clone(),
             limit: self.limit,
             last_resort: self.last_resort || brief.is_needed(),
-            state: State::Running(Guarded::begin(self.strategy.as_ref(), thread, brief)),
         };
-        attempt.advance();
-        Box::new(attempt)
+        let first = Guarded::begin(self.strategy.as_ref(), thread, brief);
+        Box::new(Outer::new(fallback, State::Running(first)))
     }
 }
 
+/// What follows the strategy's own attempt.
 #[derive(Debug)]
-struct NetAttempt {
+struct Fallback {
     thread: Snapshot,
     brief: Brief,
     limit: Option<u64>,
     last_resort: bool,
-    state: State,
 }
 
-impl Attempt for NetAttempt {
-    fn step(&self) -> Step<'_> {
-        self.state.step()
-    }
-
-    fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        self.state.handle(answer);
-        self.advance();
-    }
-}
-
-impl NetAttempt {
-    /// Ends the attempt if the strategy has ended.
-    fn advance(&mut self) {
-        let State::Running(attempt) = &self.state else { return };
-        let outcome = match attempt.step() {
-            Step::Call { .. } => return,
-            Step::Failed(error) => Err(error.clone()),
-            Step::Proposed(proposal) => self.accepted(proposal.clone()),
-        };
-        let outcome = match outcome {
+impl Decide for Fallback {
+    fn after(&mut self, rung: Rung<StrategyError>, outcome: Result<Proposal>) -> State {
+        let outcome = match outcome.and_then(|proposal| self.accepted(proposal)) {
             Err(error) if self.last_resort => {
                 let failed = if let StrategyError::NoRung { rungs } = &error {
                     rungs.clone()
                 } else {
-                    vec![attempt.rung(Some(error.clone()))]
+                    vec![Rung { failure: Some(error.clone()), ..rung }]
                 };
                 self.fall_back(&failed).ok_or(error)
             }
             outcome => outcome,
         };
-        self.state = State::Ended(Ended(outcome));
+        State::Ended(Ended(outcome))
     }
+}
 
+impl Fallback {
     /// Returns the settled proposal if it is acceptable within the target or else the limit.
-    fn accepted(&self, proposal: Proposal) -> Result<Proposal, StrategyError> {
+    fn accepted(&self, proposal: Proposal) -> Result<Proposal> {
         let rungs = proposal.rungs.clone();
         match self.thread.settle_within(proposal, &self.brief, self.limit) {
             Ok(settled) => Ok(settled),

@@ -1,10 +1,11 @@
-//! Turns a panic of a strategy into a failure.
+//! Attempts that run the attempts of other strategies, and survive a panic in them.
 //!
-//! A host's strategy runs inside a session, which must survive it. An attempt that panicked is
-//! dropped and never called again.
+//! A host's strategy runs inside a session, which must not end with it. So its panic is a failure,
+//! and its attempt is dropped and never called again.
 
 use std::{
     any::Any,
+    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     time::Duration,
 };
@@ -12,11 +13,13 @@ use std::{
 use super::{
     attempt::{Ended, record_call},
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, Step, StrategyError},
+    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Result, Step, StrategyError},
     snapshot::Snapshot,
 };
-use crate::log::Rung;
-use crate::message::{ModelError, Request, Text, Turn, Usage};
+use crate::{
+    log::Rung,
+    message::{ModelError, Request, Text, Turn, Usage},
+};
 
 /// An attempt of a strategy within another one, with what its model calls cost. A panic in it ends
 /// it with [`StrategyError::Panicked`].
@@ -57,24 +60,59 @@ impl Attempt for Guarded {
     }
 }
 
-/// The state of an attempt that runs the attempts of other strategies.
+/// Decides what comes after an attempt of another strategy.
+pub(super) trait Decide: fmt::Debug + Send + 'static {
+    /// Returns the next attempt or the end, after this outcome of the strategy in `rung`.
+    fn after(&mut self, rung: Rung<StrategyError>, outcome: Result<Proposal>) -> State;
+}
+
+/// What an attempt that runs other attempts is doing.
 #[derive(Debug)]
 pub(super) enum State {
     Running(Guarded),
     Ended(Ended),
 }
 
-impl Attempt for State {
+/// An attempt that runs other attempts, one after another.
+#[derive(Debug)]
+pub(super) struct Outer<D> {
+    pub(super) decides: D,
+    pub(super) state: State,
+}
+
+impl<D: Decide> Outer<D> {
+    /// Returns an attempt that begins in this state.
+    pub(super) fn new(decides: D, state: State) -> Self {
+        let mut outer = Self { decides, state };
+        outer.advance();
+        outer
+    }
+
+    /// Continues until a model must be called or the end is reached.
+    fn advance(&mut self) {
+        while let State::Running(attempt) = &self.state {
+            let outcome = match attempt.step() {
+                Step::Call { .. } => return,
+                Step::Proposed(proposal) => Ok(proposal.clone()),
+                Step::Failed(error) => Err(error.clone()),
+            };
+            self.state = self.decides.after(attempt.rung(), outcome);
+        }
+    }
+}
+
+impl<D: Decide> Attempt for Outer<D> {
     fn step(&self) -> Step<'_> {
-        match self {
-            Self::Running(attempt) => attempt.step(),
-            Self::Ended(ended) => ended.step(),
+        match &self.state {
+            State::Running(attempt) => attempt.step(),
+            State::Ended(ended) => ended.step(),
         }
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        if let Self::Running(attempt) = self {
+        if let State::Running(attempt) = &mut self.state {
             attempt.handle(answer);
+            self.advance();
         }
     }
 }
@@ -97,9 +135,10 @@ impl Guarded {
         guarded
     }
 
-    /// The result of this attempt as a rung.
-    pub(super) fn rung(&self, failure: Option<StrategyError>) -> Rung<StrategyError> {
-        Rung { strategy: self.strategy.clone(), failure, usage: self.usage, calls: self.calls }
+    /// The attempt as a rung that has not failed.
+    pub(super) fn rung(&self) -> Rung<StrategyError> {
+        let (usage, calls) = (self.usage, self.calls);
+        Rung { strategy: self.strategy.clone(), failure: None, usage, calls }
     }
 
     /// Runs code of the strategy and stores the next step of the attempt that it returns.

@@ -133,7 +133,9 @@ impl StrategyRegistry {
     /// let ladder = registry.build(&json!({"ladder": {"rungs": rungs, "too_long": "chunked"}}))?;
     /// assert_eq!(ladder.name(), "ladder");
     /// let error = registry.build(&json!({"keep-recent": {"mesages": 4}})).unwrap_err().to_string();
-    /// assert!(error.starts_with("\"keep-recent\" is not a strategy with these options: unknown field `mesages`"));
+    /// let expected = "\"keep-recent\" is not a strategy with these options: \
+    ///                 unknown field `mesages`";
+    /// assert!(error.starts_with(expected));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::{
     brief::Brief,
+    clip::excerpt,
     contract::Proposal,
     digest,
-    excerpt::excerpt,
     full_summary::with_summaries,
     lists::{Audit, last_summary},
     snapshot::{Rejection, Snapshot},
@@ -44,7 +44,7 @@ impl Snapshot {
     /// For every plan, reasoning after the first change is [marked](Plan::with_reasoning_marked),
     /// and new summaries get the number of the compaction. If the thread has checkpoints, each
     /// summary inserted as a user message ends with a fresh one. Settling the result again changes
-    /// neither.
+    /// nothing of this.
     ///
     /// A plan without a summary is audited and kept as it is, except that rules which it removes
     /// are inserted as a summary of their own, and if it only shortens messages, the facts too, in
@@ -173,9 +173,9 @@ impl Snapshot {
         Ok(self.enriched(proposal, &summary, &after, audit, &merged))
     }
 
-    /// Returns the settled proposal, or one with a part of its summary if that makes room for many
-    /// more of the user's words and of the facts: a summary can be written again, what was typed
-    /// cannot.
+    /// Returns the settled proposal, or the same with a shorter summary, if the room that this
+    /// frees holds many more of the user's words and of the facts. A summary can be written again;
+    /// what the user typed cannot.
     fn with_shorter(
         &self,
         whole: Proposal,

@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use super::{
     attempt::{self, AskOptions},
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, StrategyError},
+    contract::{Attempt, CompactionStrategy, ModelRole, Result, StrategyError},
     full_summary,
     instructions::{self, SECTIONS, VALUES, asides, fill, sections, tagged},
-    rules,
+    lists,
     snapshot::Snapshot,
     tail::{self, Candidate, TailRequest},
     task::Task,
@@ -38,56 +38,46 @@ const NEXT: &str = "Right after the summary the user will ask this; do not answe
 /// The system prompt for a model that reads the old part as text.
 const READER: &str = include_str!("prompts/summarize_text.md");
 
-/// Replaces the old part of the thread with a model's summary under eight headings, from the user's
-/// goals to the next step.
-///
-/// ```
-/// use threadfold::{Message, strategy::*};
-///
-/// let turn = |n| [Message::user(format!("Question {n}? {}", "Word ".repeat(30))), Message::assistant("Answer.")];
-/// let thread = Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>());
-/// let attempt = Summarize { messages: 4, ..Summarize::default() }.begin(&thread, &Brief::default());
-/// let Step::Call { request, .. } = attempt.step() else { panic!("it asks a model") };
-/// assert_eq!(request.messages.len(), 12 + 1);
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Summarize {
-    /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut is
-    /// near, fewer if the user asks for a compaction and nothing else can be summarised.
-    pub messages: usize,
-    /// Upper limit for the tokens of these messages.
-    pub tokens: Option<u64>,
-    /// Number of user messages in the summarised part that stay word for word.
-    pub user_messages: usize,
-    /// Upper limit for the tokens of these user messages. The newest one stays whatever its size.
-    pub user_tokens: u64,
-    /// Upper limit for the tokens of the summary.
-    pub summary_tokens: u64,
-    /// Whether the fast model reads the summarised part as text, without system prompt and tools.
-    /// Otherwise the conversation's model reads it as messages, and the provider's prompt cache may
-    /// apply.
-    pub as_text: bool,
-    /// The opening of the question, instead of the built-in one: what is to be written, and for
-    /// whom. The rest of the question follows it: sections, literal values, focus, rules.
-    pub prompt: Option<Text>,
-    /// What belongs into the summary, one text for each section and in this order, instead of the
-    /// built-in eight.
-    pub sections: Vec<Text>,
-}
-
-impl Default for Summarize {
-    fn default() -> Self {
-        Self {
-            messages: 8,
-            tokens: None,
-            user_messages: 3,
-            user_tokens: 4_000,
-            summary_tokens: 4_096,
-            as_text: false,
-            prompt: None,
-            sections: Vec::new(),
-        }
+options! {
+    /// Replaces the old part of the thread with a model's summary under eight headings, from the
+    /// user's goals to the next step.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::*};
+    ///
+    /// let question = |n| Message::user(format!("Question {n}? {}", "Word ".repeat(30)));
+    /// let turn = |n| [question(n), Message::assistant("Answer.")];
+    /// let thread = Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>());
+    /// let strategy = Summarize { messages: 4, ..Summarize::default() };
+    /// let attempt = strategy.begin(&thread, &Brief::default());
+    /// let Step::Call { request, .. } = attempt.step() else { panic!("it asks a model") };
+    /// assert_eq!(request.messages.len(), 12 + 1);
+    /// ```
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Summarize {
+        /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut
+        /// is near, fewer if the user asks for a compaction and nothing else can be summarised.
+        pub messages: usize = 8,
+        /// Upper limit for the tokens of these messages.
+        pub tokens: Option<u64> = None,
+        /// Number of user messages in the summarised part that stay word for word.
+        pub user_messages: usize = 3,
+        /// Upper limit for the tokens of these user messages. The newest one stays whatever its
+        /// size.
+        pub user_tokens: u64 = 4_000,
+        /// Upper limit for the tokens of the summary.
+        pub summary_tokens: u64 = 4_096,
+        /// Whether the fast model reads the summarised part as text, without system prompt and
+        /// tools. Otherwise the conversation's model reads it as messages, and the provider's
+        /// prompt cache may apply.
+        pub as_text: bool = false,
+        /// The opening of the question, instead of the built-in one: what is to be written, and for
+        /// whom. The rest of the question follows it: sections, literal values, focus, rules.
+        pub prompt: Option<Text> = None,
+        /// What belongs into the summary, one text for each section and in this order, instead of
+        /// the built-in eight.
+        pub sections: Vec<Text> = Vec::new(),
     }
 }
 
@@ -102,7 +92,7 @@ impl CompactionStrategy for Summarize {
 }
 
 impl Summarize {
-    fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>, StrategyError> {
+    fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>> {
         instructions::check(self.prompt.as_ref(), &self.sections)?;
         let candidates = self.candidates(&task)?;
         let cut = candidates.first().map_or(0, |candidate| candidate.cut);
@@ -120,7 +110,7 @@ impl Summarize {
 
     /// Returns the request for a summary of everything before the cut. If it exceeds the window,
     /// tool results are trimmed: they take most of the room, and their first lines matter most.
-    fn fitting_request(&self, task: &Task, cut: usize) -> Result<Request, StrategyError> {
+    fn fitting_request(&self, task: &Task, cut: usize) -> Result<Request> {
         let thread = &task.thread;
         let head = thread.messages().iter().take(cut);
         let head: Vec<Message> = full_summary::messages(head).collect();
@@ -139,7 +129,7 @@ impl Summarize {
 
     /// Returns what may stay beside a summary: the first candidate that is worth a call and likely
     /// to meet the target, then smaller ones for a longer summary.
-    fn candidates(&self, task: &Task) -> Result<Vec<Candidate>, StrategyError> {
+    fn candidates(&self, task: &Task) -> Result<Vec<Candidate>> {
         let Task { thread, brief } = task;
         let target = task.missed_target().unwrap_or(u64::MAX);
         let user_tokens = self.user_tokens.min(target / 4);
@@ -199,7 +189,7 @@ impl Summarize {
             ("values", VALUES),
             ("update", &update),
         ];
-        let asides = asides(task, &rules::for_model(&task.thread), NEXT);
+        let asides = asides(task, &lists::for_model(&task.thread), NEXT);
         Message::user(fill(PROMPT, &values) + &asides)
     }
 }

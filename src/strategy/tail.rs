@@ -6,7 +6,13 @@
 
 use std::ops::Range;
 
-use super::{brief::Brief, contract::StrategyError, snapshot::Snapshot, task::Task, typed::Typed};
+use super::{
+    brief::Brief,
+    contract::{Result, StrategyError},
+    snapshot::Snapshot,
+    task::Task,
+    typed::Typed,
+};
 use crate::{
     compact::{CompactOptions, Plan, Position, TrimToolResults, legality, trim, trim_after},
     message::{ContentBlock, Message, Role, Summary},
@@ -52,7 +58,7 @@ impl Task {
     /// # Errors
     ///
     /// [`StrategyError::NothingToCompact`], for the first candidate.
-    pub(super) fn worthwhile(&self, request: TailRequest) -> Result<Vec<Candidate>, StrategyError> {
+    pub(super) fn worthwhile(&self, request: TailRequest) -> Result<Vec<Candidate>> {
         let (mut found, mut worthless) = (Vec::new(), None);
         for candidate in self.candidates(request)? {
             match self.check_worth(candidate.cut, &candidate.typed, MIN_TOKENS) {
@@ -79,7 +85,7 @@ impl Task {
     ///
     /// [`StrategyError::NothingToCompact`] if the thread is within its target and the tail is all
     /// of it.
-    pub(super) fn candidates(&self, request: TailRequest) -> Result<Vec<Candidate>, StrategyError> {
+    pub(super) fn candidates(&self, request: TailRequest) -> Result<Vec<Candidate>> {
         let Self { thread: snapshot, brief } = self;
         let bare_task = self.with_thread(snapshot.without_reasoning());
         let bare = &bare_task.thread;
@@ -133,11 +139,7 @@ impl Task {
     }
 
     /// The candidates for a thread within its target.
-    fn within_target(
-        &self,
-        bare: &Snapshot,
-        request: TailRequest,
-    ) -> Result<Vec<Candidate>, StrategyError> {
+    fn within_target(&self, bare: &Snapshot, request: TailRequest) -> Result<Vec<Candidate>> {
         let snapshot = &self.thread;
         // In an open tool loop the agent has not yet read the last message.
         let is_open = legality::open_loop(snapshot.messages()).is_some();
@@ -182,8 +184,8 @@ impl Task {
     pub(super) fn first_within_target(
         &self,
         candidates: &[Candidate],
-        build: impl Fn(&Candidate) -> Result<Plan, StrategyError>,
-    ) -> Result<Plan, StrategyError> {
+        build: impl Fn(&Candidate) -> Result<Plan>,
+    ) -> Result<Plan> {
         let target = self.brief.target.unwrap_or(u64::MAX);
         let mut smallest: Option<(u64, Plan)> = None;
         for candidate in candidates {
@@ -208,7 +210,7 @@ impl Task {
     /// # Errors
     ///
     /// [`StrategyError::Rejected`] if the plan was made for another thread.
-    pub(super) fn fitted(&self, mut plan: Plan) -> Result<Plan, StrategyError> {
+    pub(super) fn fitted(&self, mut plan: Plan) -> Result<Plan> {
         let target = self.brief.target.unwrap_or(u64::MAX);
         for step in &STEPS {
             if self.thread.tokens_after(&plan)? <= target {
@@ -231,7 +233,7 @@ impl Task {
         cut: usize,
         kept: &[Range<Position>],
         least: u64,
-    ) -> Result<(), StrategyError> {
+    ) -> Result<()> {
         let (counter, needed) = (self.thread.counter(), self.missed_target().is_some());
         let mut goes: u64 = 0;
         for (index, message) in self.thread.messages().iter().enumerate().take(cut) {
@@ -303,8 +305,8 @@ pub(super) fn trimmed(messages: &[Message]) -> impl Iterator<Item = Vec<Message>
     STEPS.iter().map(|step| trim(messages, step).after_unchecked(messages))
 }
 
-/// Returns the cut before the kept tail: at least `messages` long, but without the messages before
-/// `first`. Zero if the tail is the whole thread.
+/// Returns the legal cut at which the kept tail begins; zero keeps the whole thread. The tail has
+/// the last `messages` messages, and more if no cut is near, but none before `first`.
 fn cut(points: &[usize], bare: &Snapshot, messages: usize, first: usize) -> usize {
     let by_length = at_or_before(points, bare.messages().len().saturating_sub(messages));
     // If no cut leaves few enough tokens because a call is open, the last cut leaves the fewest.
@@ -335,8 +337,8 @@ pub(super) fn is_kept(kept: &[Range<Position>], message: usize, block: usize) ->
     kept.binary_search_by_key(&Position { message, block }, |range| range.start).is_ok()
 }
 
-/// Whether removing the block alone does not justify a summary: an earlier summary, or a marker
-/// that every compaction removes.
+/// Whether removing the block saves nothing that is worth a summary, because it is an earlier
+/// summary, or a marker that every compaction removes anyway.
 pub(super) fn is_marker(block: &ContentBlock) -> bool {
     matches!(
         block,
@@ -384,16 +386,12 @@ fn typed_ranges(index: usize, message: &Message) -> Vec<Range<Position>> {
 
 impl Candidate {
     /// Returns the plan that removes everything else and inserts these messages at the cut.
-    pub(super) fn plan(&self, task: &Task, insert: Vec<Message>) -> Result<Plan, StrategyError> {
+    pub(super) fn plan(&self, task: &Task, insert: Vec<Message>) -> Result<Plan> {
         self.plan_of(task, remove_except(self.typed.clone(), self.cut, insert))
     }
 
     /// Like [`plan`](Self::plan), with the message before everything that stays.
-    pub(super) fn plan_with_first(
-        &self,
-        task: &Task,
-        first: Message,
-    ) -> Result<Plan, StrategyError> {
+    pub(super) fn plan_with_first(&self, task: &Task, first: Message) -> Result<Plan> {
         let mut edits = remove_except(self.typed.clone(), self.cut, Vec::new());
         let start = Position::before(0);
         match edits.first_mut() {
@@ -403,11 +401,7 @@ impl Candidate {
         self.plan_of(task, edits)
     }
 
-    fn plan_of(
-        &self,
-        task: &Task,
-        edits: Vec<(Range<Position>, Vec<Message>)>,
-    ) -> Result<Plan, StrategyError> {
+    fn plan_of(&self, task: &Task, edits: Vec<(Range<Position>, Vec<Message>)>) -> Result<Plan> {
         let messages = task.thread.messages();
         let plan = Plan::from_edits(messages, edits, &CompactOptions::default())?;
         let trimmed = self.trim.map(|step| trim_after(&plan, messages, &step, None));
@@ -434,7 +428,7 @@ pub(super) fn remove_except(
     edits
 }
 
-pub(super) fn nothing<T>(reason: String) -> Result<T, StrategyError> {
+pub(super) fn nothing<T>(reason: String) -> Result<T> {
     Err(StrategyError::NothingToCompact { reason: reason.into() })
 }
 

@@ -3,7 +3,7 @@
 use super::{
     attempt,
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, StrategyError},
+    contract::{Attempt, CompactionStrategy, Result},
     snapshot::Snapshot,
     tail::nothing,
 };
@@ -28,11 +28,7 @@ impl CompactionStrategy for TrimToolResults {
 /// last two, with two lines of at most 400 bytes; none, with one line of at most 200 bytes; and one
 /// line of at most 100 bytes, also of errors and of results in the message that the user typed
 /// last, which is untouched until then. The first that meets the target is proposed, else the last.
-fn plan(
-    options: &TrimToolResults,
-    thread: &Snapshot,
-    brief: &Brief,
-) -> Result<Plan, StrategyError> {
+fn plan(options: &TrimToolResults, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
     let messages = thread.messages();
     let last = messages.iter().rposition(Message::is_typed);
     let untouched = Plan::from_splices(messages.len(), Vec::new());

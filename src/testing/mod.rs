@@ -12,11 +12,9 @@
 //! | tests for your adapter | [`conformance`] |
 
 pub mod conformance;
-mod extract;
 mod extractive;
 mod faulty_store;
 pub mod generate;
-mod hostile;
 pub mod notation;
 mod scripted;
 mod test_clock;

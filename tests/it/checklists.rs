@@ -238,7 +238,7 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
                 "a_call_that_may_go_well_later_is_tried_again_with_half_of_the_chunk",
             ),
             By("tests/it/fold_batches.rs", "two_messages_are_not_divided_for_a_timeout"),
-            By("src/strategy/breaker.rs", "pauses_grow_up_to_the_longest_and_a_success_ends_them"),
+            By("src/auto/breaker.rs", "pauses_grow_up_to_the_longest_and_a_success_ends_them"),
         ],
     ),
     (

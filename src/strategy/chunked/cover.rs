@@ -5,7 +5,7 @@ use std::{collections::HashMap, ops::Range};
 
 use super::{
     condense::condense,
-    step::{ChunkOutcome, ChunkStep},
+    data::{ChunkOutcome, ChunkStep},
 };
 use crate::{
     message::Text,

@@ -1,13 +1,14 @@
-//! The data of a run: what is stored between two answers.
+//! The data of a run: what is stored between two answers, its next step, and the records of its
+//! finished steps.
 
 use std::{ops::Range, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use threadfold_edl::Workspace;
 
-use super::{options::Chunked, step::ChunkStep};
 use crate::{
     message::{Message, Request, Text, Usage},
+    render::{ChunkBudget, RenderOptions},
     strategy::run_error::RunError,
 };
 
@@ -109,4 +110,174 @@ pub(super) fn workspace_of(summary: &str) -> Workspace {
     // The path is a constant that names a file, so the insertion cannot fail.
     let _ = workspace.insert(SUMMARY, summary);
     workspace
+}
+
+/// The next step of a run, or its end.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::{Message, Model, testing::ExtractiveModel};
+/// use threadfold::strategy::{CompactionRun, Chunked, RunStep};
+///
+/// let thread = [
+///     Message::user("Fix src/parse.rs. Never touch the lexer, whatever it does."),
+///     Message::assistant("I read src/parse.rs and found that it parses nothing at all."),
+/// ];
+/// let rules = "- Never touch the lexer, whatever it does.\n";
+/// let mut run = CompactionRun::new(&thread, None, Chunked::default())?.with_rules(rules);
+/// while let RunStep::Call { request, .. } = run.step() {
+///     match block_on(ExtractiveModel.complete(request.clone())) {
+///         Ok(turn) => run.handle_turn(turn)?,
+///         Err(error) => run.handle_error(error)?,
+///     }
+/// }
+/// let RunStep::Done { summary } = run.step() else { panic!("the model answered") };
+/// assert!(summary.contains("src/parse.rs"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum RunStep<'a> {
+    /// Call a model with this request and pass the outcome to the run.
+    Call {
+        /// The request to send. A durable host can store answers under its [`Request::key`].
+        request: &'a Request,
+        /// Index of the chunk.
+        chunk: usize,
+        /// Number of chunks so far; grows if one exceeds the window and is halved.
+        total: usize,
+        /// Time to wait before the call: zero except for a retry.
+        after: Duration,
+    },
+    /// Every chunk was folded in or has an extract in the summary. [`CompactionRun::notes`] names
+    /// those that no model folded in.
+    ///
+    /// [`CompactionRun::notes`]: super::CompactionRun::notes
+    Done {
+        /// The summary.
+        summary: &'a str,
+    },
+    /// The run ended without a summary.
+    Failed {
+        /// Why.
+        error: &'a RunError,
+    },
+}
+
+/// The record of the work on one chunk, for inspection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ChunkStep {
+    /// The bytes of the rendering that the chunk covers.
+    pub bytes: Range<usize>,
+    /// The conversation after the prompt: answers, with long texts shortened, and the results of
+    /// their calls.
+    pub messages: Vec<Message>,
+    /// Token usage of its calls.
+    pub usage: Usage,
+    /// Size of the summary afterwards, in bytes.
+    pub summary_bytes: usize,
+    pub(super) outcome: ChunkOutcome,
+    /// Why no model folded it in, or not completely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<RunError>,
+}
+
+impl ChunkStep {
+    /// How the work ended, as a word:
+    ///
+    /// | word | what happened |
+    /// |---|---|
+    /// | `folded` | the chunk was folded into the summary |
+    /// | `unchanged` | the model found nothing in it to add |
+    /// | `capped` | it was folded in, but the work ended early: at the limit on rounds or on the conversation, because a call failed, or because its edit did not fit and was shortened |
+    /// | `halved` | it exceeded the model's window and was cut into two halves |
+    /// | `full` | its edit did not fit the summary, which is condensed; the chunk is repeated |
+    /// | `condensed` | the model condensed the summary before this chunk |
+    /// | `clipped` | the summary was shortened without a model before this chunk |
+    /// | `skipped` | no model folded it in; at the end of the run the summary gets an extract of it |
+    /// | `failed` | the run failed or was aborted at this chunk |
+    #[must_use]
+    pub fn outcome(&self) -> &'static str {
+        match self.outcome {
+            ChunkOutcome::Folded => "folded",
+            ChunkOutcome::Unchanged => "unchanged",
+            ChunkOutcome::Capped => "capped",
+            ChunkOutcome::Halved => "halved",
+            ChunkOutcome::Full => "full",
+            ChunkOutcome::Condensed => "condensed",
+            ChunkOutcome::Clipped => "clipped",
+            ChunkOutcome::Skipped => "skipped",
+            ChunkOutcome::Failed => "failed",
+        }
+    }
+}
+
+/// How the work on one chunk ended; [`ChunkStep::outcome`] explains each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ChunkOutcome {
+    Folded,
+    Unchanged,
+    Capped,
+    Halved,
+    Full,
+    Condensed,
+    Clipped,
+    Skipped,
+    Failed,
+}
+
+options! {
+    /// Folds the thread chunk by chunk into a summary that a model edits. For threads that exceed
+    /// any single request.
+    ///
+    /// Everything before the last legal cut is summarised; open calls stay after it. An earlier
+    /// summary is edited, so that its lines which still hold stay word for word and cost no tokens.
+    /// The message that the user typed last stays word for word, unless a next prompt follows. If
+    /// the context window is known, every request with its answer fits it, for windows from about
+    /// 3,500 tokens.
+    ///
+    /// Once a chunk is folded in, the attempt ends with a proposal. A full summary is condensed, by
+    /// the model if possible. Chunks that the model refuses or does not fold in, and all chunks
+    /// after a permanent failure, are added as an extract made without a model. If the model
+    /// answers but folds nothing in, and the thread is over its target, the proposal is that of
+    /// [`Digest`](crate::strategy::Digest). The notes of the proposal name what no model
+    /// summarised.
+    ///
+    /// The fields are also the options and limits of a [`CompactionRun`](super::CompactionRun).
+    /// Every run ends within these limits, whatever the model answers.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Chunked {
+        /// How the thread is rendered for the summariser.
+        pub render: RenderOptions = RenderOptions {
+            // Long tool output is rarely worth sending a second time.
+            tool_result_cap: Some(12_000),
+            tool_input_cap: Some(6_000),
+            ..RenderOptions::default()
+        },
+        /// System prompt of the summarising model, instead of the built-in one.
+        pub prompt: Option<Text> = None,
+        /// What belongs into the summary, one text for each section and in this order, instead of
+        /// the built-in sections.
+        pub sections: Vec<Text> = Vec::new(),
+        /// Size of a chunk in bytes.
+        pub chunks: ChunkBudget = ChunkBudget::default(),
+        /// Upper limit for the number of chunks, including those from halving.
+        pub max_chunks: usize = 500,
+        /// Upper limit for the model's answers about one chunk.
+        pub max_rounds: usize = 8,
+        /// Upper limit for the bytes of the summary.
+        pub summary_bytes: usize = 60_000,
+        /// Upper limit for the bytes of the conversation about one chunk after its prompt: answers
+        /// and results of their calls. Reaching it ends the chunk, as reaching `max_rounds` does.
+        pub conversation_bytes: usize = 200_000,
+        /// Upper limit for the bytes of each text beside the chunk: next prompt, focus, rules.
+        pub aside_bytes: usize = 8_000,
+        /// Upper limit for the tokens of one answer.
+        pub answer_tokens: u64 = 8_192,
+        /// Upper limit for the retries of one call after retryable failures.
+        pub max_retries: usize = 4,
+    }
 }

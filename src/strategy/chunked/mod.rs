@@ -6,21 +6,17 @@
 //! [`Chunked`] is the strategy that uses it.
 //!
 //! A run keeps the work that was paid for: `condense` shortens a full summary, `cover` extracts the
-//! chunks that no model folded in, and `state` documents when each happens. `fit` sizes a run for a
-//! window.
+//! chunks that no model folded in, and `state` documents when each happens. `strategy` sizes a run
+//! for a window.
 
 mod condense;
 mod cover;
 mod data;
-mod fit;
-pub(super) mod options;
 mod prompt;
 mod run;
 mod state;
-mod step;
 mod strategy;
 mod tools;
 
-pub use options::Chunked;
+pub use data::{ChunkStep, Chunked, RunStep};
 pub use run::CompactionRun;
-pub use step::{ChunkStep, RunStep};

@@ -6,19 +6,15 @@
 //!
 //! [`state`](super::state) documents the states.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{
     condense::clipped,
     cover,
-    data::{Data, State, Task},
-    options::Chunked,
-    prompt,
-    step::{ChunkOutcome, ChunkStep, RunStep},
-    tools,
+    data::{ChunkOutcome, ChunkStep, Chunked, Data, RunStep, State, Task},
+    prompt, tools,
 };
 use crate::{
     compact::legality,
@@ -352,7 +348,8 @@ impl CompactionRun {
     /// assert!(run.notes().is_empty());
     /// let no = Turn::new(Message::assistant("No."), StopReason::Refusal, None);
     /// run.handle_turn(no).unwrap();
-    /// let note = "summarised without a model: chunk 1 of 1 (the model stopped with refusal at chunk 1)";
+    /// let note = "summarised without a model: chunk 1 of 1 \
+    ///             (the model stopped with refusal at chunk 1)";
     /// assert_eq!(run.notes(), [note]);
     /// ```
     #[must_use]

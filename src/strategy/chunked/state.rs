@@ -27,10 +27,8 @@ use std::{ops::Range, time::Duration};
 use super::{
     condense::condense,
     cover,
-    data::{self, Data, FORMAT, State, Task, workspace_of},
-    options::Chunked,
+    data::{self, ChunkOutcome, ChunkStep, Chunked, Data, FORMAT, State, Task, workspace_of},
     prompt,
-    step::{ChunkOutcome, ChunkStep},
 };
 use crate::{
     message::{Message, ModelErrorKind, Request, Text},

@@ -1,22 +1,29 @@
-//! `chunked`: a [`CompactionRun`] as a strategy.
+//! `chunked`: a [`CompactionRun`] as a strategy, with chunks small enough that each request fits the
+//! context window.
 
 use std::ops::Range;
 
-use super::{condense::condense, fit, options::Chunked, run::CompactionRun, step::RunStep};
+use super::{
+    condense::condense,
+    data::{Chunked, RunStep},
+    run::CompactionRun,
+};
 use crate::{
     compact::{CompactOptions, Plan, Position},
-    message::{Message, ModelError, ModelErrorKind, Request, Turn},
+    message::{ContextWindow, Message, ModelError, ModelErrorKind, Request, Turn},
+    render::ChunkBudget,
     strategy::{
         attempt,
         brief::Brief,
-        contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError},
+        contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Result, Step, StrategyError},
         digest::Digest,
-        full_summary,
+        full_summary, lists,
         run_error::RunError,
         snapshot::{Rejection, Snapshot},
         tail,
         task::Task,
     },
+    tokens::{self, TokenCounter},
 };
 
 /// Lower limit for the size of a summary, in bytes.
@@ -33,7 +40,7 @@ impl CompactionStrategy for Chunked {
 }
 
 impl Chunked {
-    fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>, StrategyError> {
+    fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>> {
         let messages = task.thread.messages();
         let cut = task.thread.without_reasoning().cut_at_or_before(messages.len());
         task.check_worth(cut, &kept(&task, cut), 0)?;
@@ -46,17 +53,17 @@ impl Chunked {
     }
 
     /// Returns the run for the messages before the cut.
-    fn run_for(&self, job: &SummaryJob, head: &[Message]) -> Result<CompactionRun, StrategyError> {
+    fn run_for(&self, job: &SummaryJob, head: &[Message]) -> Result<CompactionRun> {
         let task = &job.task;
-        let options = fit::within_window(task, head, self.clone())?;
-        let bytes = fit::bytes(job.summary_tokens(), head, task.thread.counter());
+        let options = within_window(task, head, self.clone())?;
+        let bytes = bytes(job.summary_tokens(), head, task.thread.counter());
         let summary_bytes = options.summary_bytes.min(bytes).max(MIN_SUMMARY);
         let options = Chunked { summary_bytes, ..options };
         // A summary that leaves too little room for edits is read like every other message.
         let earlier = full_summary::split(head, &task.brief);
         match earlier.filter(|(text, _)| text.len() <= summary_bytes / 2) {
-            Some((text, new)) => Ok(fit::new_run(&new, task, options)?.with_summary(&text)),
-            None => Ok(fit::new_run(head, task, options)?),
+            Some((text, new)) => Ok(new_run(&new, task, options)?.with_summary(&text)),
+            None => Ok(new_run(head, task, options)?),
         }
     }
 }
@@ -71,7 +78,7 @@ struct SummaryJob {
 
 impl SummaryJob {
     /// Returns the plan that inserts this summary.
-    fn plan(&self, summary: &str) -> Result<Plan, StrategyError> {
+    fn plan(&self, summary: &str) -> Result<Plan> {
         let Self { task, cut } = self;
         let messages = task.thread.messages();
         let message = task.summary_message(task.summary(summary.trim()), *cut == messages.len());
@@ -93,7 +100,7 @@ impl SummaryJob {
 
     /// Returns the plan that inserts the summary, shortened until the acceptance check finds the
     /// thread small enough.
-    fn fitting(&self, summary: &str) -> Result<Plan, StrategyError> {
+    fn fitting(&self, summary: &str) -> Result<Plan> {
         let mut summary = summary.trim().to_owned();
         loop {
             let plan = self.plan(&summary)?;
@@ -110,7 +117,7 @@ impl SummaryJob {
     }
 
     /// Returns the proposal of [`Digest`], for a model that answered but wrote no summary.
-    fn digest(&self, why: RunError) -> Result<Proposal, StrategyError> {
+    fn digest(&self, why: RunError) -> Result<Proposal> {
         let attempt = Digest::default().begin(&self.task.thread, &self.task.brief);
         match attempt.step() {
             Step::Proposed(proposal) => {
@@ -127,7 +134,7 @@ struct ChunkedAttempt {
     job: SummaryJob,
     run: CompactionRun,
     /// Set when the run ends.
-    outcome: Option<Result<Proposal, StrategyError>>,
+    outcome: Option<Result<Proposal>>,
 }
 
 impl Attempt for ChunkedAttempt {
@@ -177,7 +184,7 @@ impl ChunkedAttempt {
 
     /// Handles a run without a summary. If the model answered and the thread is over its target, a
     /// digest is proposed; if it did not answer, another strategy may do better.
-    fn failed(&self, error: RunError) -> Result<Proposal, StrategyError> {
+    fn failed(&self, error: RunError) -> Result<Proposal> {
         let is_idle = matches!(
             error,
             RunError::TooManyRounds { .. }
@@ -216,4 +223,83 @@ impl From<RunError> for StrategyError {
         }
         Self::Run(Box::new(error))
     }
+}
+
+/// A run needs at least this many bytes for a chunk and the summary.
+const MIN_ROOM: usize = 1_200;
+
+/// Tokens of the results of an edit, and of the message that asks for a correction.
+const RESULTS: u64 = 120;
+
+/// Returns the run for these messages, with the focus and next prompt of the brief and the standing
+/// rules of the thread.
+pub(super) fn new_run(
+    messages: &[Message],
+    Task { thread, brief }: &Task,
+    options: Chunked,
+) -> Result<CompactionRun, RunError> {
+    let run = CompactionRun::new(messages, brief.next_prompt.clone(), options)?;
+    let run = match brief.reason.focus() {
+        Some(focus) => run.with_focus(focus.clone()),
+        None => run,
+    };
+    let rules = lists::for_model(thread);
+    Ok(if rules.is_empty() { run } else { run.with_rules(rules) })
+}
+
+/// Returns the options with chunk, summary, answer and aside limits lowered until a request with
+/// all of them fits the window, if the window is known. Providers are not relied on for this: some
+/// truncate a long request instead of refusing it.
+///
+/// # Errors
+///
+/// [`StrategyError::TooLong`] if the prompt leaves too little room.
+pub(super) fn within_window(task: &Task, head: &[Message], options: Chunked) -> Result<Chunked> {
+    let window = task.thread.window().map(ContextWindow::tokens);
+    let Some(window) = window else { return Ok(options) };
+    let counter = task.thread.counter();
+    let answer = options.answer_tokens.min(window / 10).max(1);
+    // An edit stays in the conversation when the model is asked again.
+    let conversation = answer.saturating_add(RESULTS);
+    // A tenth stays free, because counts are estimates.
+    let usable = (window - window / 10).saturating_sub(answer.saturating_add(conversation));
+    // The asides come with every request and must leave most of the room to chunk and summary.
+    let most =
+        bytes(usable.saturating_sub(fixed_tokens(task, options.clone(), 0)?), head, counter) / 8;
+    let aside_bytes = options.aside_bytes.min(most);
+    let fixed = fixed_tokens(task, options.clone(), aside_bytes)?;
+    let room = bytes(usable.saturating_sub(fixed), head, counter);
+    if room < MIN_ROOM {
+        let tokens = fixed.saturating_add(answer.saturating_add(conversation));
+        return Err(StrategyError::TooLong { tokens, window });
+    }
+    let most = room - room / 3;
+    let chunks = if options.chunks.max() > most {
+        ChunkBudget { target: most - most / 6, tolerance: most / 6 }
+    } else {
+        options.chunks
+    };
+    Ok(Chunked {
+        chunks,
+        summary_bytes: options.summary_bytes.min(room / 3),
+        conversation_bytes: options.conversation_bytes.min(bytes(conversation, head, counter)),
+        aside_bytes,
+        answer_tokens: answer,
+        ..options
+    })
+}
+
+/// Returns the tokens of a request without chunk and summary, with this limit on the asides.
+fn fixed_tokens(task: &Task, options: Chunked, aside_bytes: usize) -> Result<u64, RunError> {
+    let run = new_run(&[Message::user(".")], task, Chunked { aside_bytes, ..options })?;
+    let RunStep::Call { request, .. } = run.step() else { return Ok(0) };
+    Ok(task.thread.counter().request(request))
+}
+
+/// Returns the bytes of this many tokens, at the bytes per token of the thread (1 to 3).
+pub(super) fn bytes(room: u64, thread: &[Message], counter: &dyn TokenCounter) -> usize {
+    let tokens = counter.messages(thread).max(1);
+    let bytes = tokens::text_bytes(thread).clamp(tokens, tokens.saturating_mul(3));
+    let room = u128::from(room) * u128::from(bytes) / u128::from(tokens);
+    usize::try_from(room).unwrap_or(usize::MAX)
 }

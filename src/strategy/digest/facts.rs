@@ -39,30 +39,24 @@ pub(super) struct Quote {
 }
 
 /// Items, and the number of those that are left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct List<T> {
     pub(super) items: Vec<T>,
     pub(super) left_out: u64,
 }
 
 /// A file, and how often each tool got it as input, in order of first use.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct File {
     pub(super) path: String,
     pub(super) tools: Vec<(String, u64)>,
 }
 
 /// A command, on one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Command {
     pub(super) line: String,
     pub(super) failed: bool,
-}
-
-impl<T> Default for List<T> {
-    fn default() -> Self {
-        Self { items: Vec::new(), left_out: 0 }
-    }
 }
 
 impl Facts {

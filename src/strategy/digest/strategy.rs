@@ -12,7 +12,7 @@ use crate::{
     strategy::{
         attempt,
         brief::Brief,
-        contract::{Attempt, CompactionStrategy, StrategyError},
+        contract::{Attempt, CompactionStrategy, Result},
         snapshot::Snapshot,
         tail::{self, Candidate, TailRequest, is_marker, nothing},
         task::Task,
@@ -20,63 +20,56 @@ use crate::{
     },
 };
 
-/// Replaces the old part of the thread with a digest: quotes and lists extracted by fixed rules.
-/// Calls no model; the same thread gives the same digest.
-///
-/// The digest is a user message with a summary in Markdown: the first request, earlier summaries,
-/// files and commands from tool inputs, errors, the model's last text, and what the user typed,
-/// statement by statement. The user's statements get a third of the budget before anything else,
-/// more if they are rules, labelled or give values, and the room that the other sections leave. If
-/// they need most of the budget, the summary has nothing else. Lines over the budget are omitted,
-/// and a note gives the number of omitted lines other than the user's. A digest in the old part is
-/// parsed and merged with what came after it, so a digest of a digest is no longer than one and
-/// keeps the first request.
-///
-/// The end of the thread and the newest user messages stay, as for
-/// [`Summarize`](super::super::Summarize). If the target of the brief leaves too little room, in
-/// this order: only the last user message is kept word for word; tool results at the end of the
-/// thread are [trimmed](crate::compact::trim()) to 40 lines and 4,000 bytes, then 12 and 1,000, 3
-/// and 300, 1 and 100 (the last step includes errors); only messages that no cut can remove stay,
-/// trimmed in the same way; and if a next prompt follows, earlier user messages are removed too. So
-/// every target is met that leaves room for the last user message, for open calls and for one line.
-///
-/// ```
-/// use threadfold::{Message, strategy::*};
-///
-/// let mut thread = vec![Message::user("Port the parser to Rust. Never touch the lexer.")];
-/// thread.extend((0..40).map(|step| Message::assistant(format!("Step {step} of the port is done."))));
-/// let thread = Snapshot::new(thread);
-/// let attempt = Digest { user_messages: 0, ..Digest::default() }.begin(&thread, &Brief::default());
-/// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
-/// let after = thread.accept(&proposal.plan, &Brief::default())?;
-/// assert_eq!(after.len(), 1 + 1 + 8);
-/// # Ok::<(), Rejection>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Digest {
-    /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut is
-    /// near.
-    pub messages: usize,
-    /// Upper limit for their tokens.
-    pub tokens: Option<u64>,
-    /// Number of user messages in the old part that stay word for word.
-    pub user_messages: usize,
-    /// Upper limit for their tokens together. The newest one stays whatever its size.
-    pub user_tokens: u64,
-    /// Upper limit for the tokens of the digest.
-    pub digest_tokens: u64,
-}
-
-impl Default for Digest {
-    fn default() -> Self {
-        Self {
-            messages: 8,
-            tokens: None,
-            user_messages: 3,
-            user_tokens: 4_000,
-            digest_tokens: 2_500,
-        }
+options! {
+    /// Replaces the old part of the thread with a digest: quotes and lists extracted by fixed
+    /// rules. Calls no model; the same thread gives the same digest.
+    ///
+    /// The digest is a user message with a summary in Markdown: the first request, earlier
+    /// summaries, files and commands from tool inputs, errors, the model's last text, and what the
+    /// user typed, statement by statement. The user's statements get a third of the budget before
+    /// anything else, more if they are rules, labelled or give values, and the room that the other
+    /// sections leave. If they need most of the budget, the summary has nothing else. Lines over
+    /// the budget are omitted, and a note gives the number of omitted lines other than the user's.
+    /// A digest in the old part is parsed and merged with what came after it, so a digest of a
+    /// digest is no longer than one and keeps the first request.
+    ///
+    /// The end of the thread and the newest user messages stay, as for
+    /// [`Summarize`](super::super::Summarize). If the target of the brief leaves too little room,
+    /// in this order: only the last user message is kept word for word; tool results at the end of
+    /// the thread are [trimmed](crate::compact::trim()) to 40 lines and 4,000 bytes, then 12 and
+    /// 1,000, 3 and 300, 1 and 100 (the last step includes errors); only messages that no cut can
+    /// remove stay, trimmed in the same way; and if a next prompt follows, earlier user messages
+    /// are removed too. So every target is met that leaves room for the last user message, for open
+    /// calls and for one line.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::*};
+    ///
+    /// let mut thread = vec![Message::user("Port the parser to Rust. Never touch the lexer.")];
+    /// let done = |step| Message::assistant(format!("Step {step} of the port is done."));
+    /// thread.extend((0..40).map(done));
+    /// let thread = Snapshot::new(thread);
+    /// let strategy = Digest { user_messages: 0, ..Digest::default() };
+    /// let attempt = strategy.begin(&thread, &Brief::default());
+    /// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
+    /// let after = thread.accept(&proposal.plan, &Brief::default())?;
+    /// assert_eq!(after.len(), 1 + 1 + 8);
+    /// # Ok::<(), Rejection>(())
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Digest {
+        /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut
+        /// is near.
+        pub messages: usize = 8,
+        /// Upper limit for their tokens.
+        pub tokens: Option<u64> = None,
+        /// Number of user messages in the old part that stay word for word.
+        pub user_messages: usize = 3,
+        /// Upper limit for their tokens together. The newest one stays whatever its size.
+        pub user_tokens: u64 = 4_000,
+        /// Upper limit for the tokens of the digest.
+        pub digest_tokens: u64 = 2_500,
     }
 }
 
@@ -91,7 +84,7 @@ impl CompactionStrategy for Digest {
 }
 
 impl Digest {
-    fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan, StrategyError> {
+    fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
         let task = Task::new(thread, brief);
         let candidates = task.candidates(self.tail_request(&task))?;
         let is_over = task.missed_target().is_some();
@@ -140,7 +133,7 @@ struct DigestJob {
 impl DigestJob {
     /// Returns the plan that replaces everything before the cut, except the kept blocks, with a
     /// digest, and trims the messages after the cut.
-    fn plan(&self, candidate: &Candidate) -> Result<Plan, StrategyError> {
+    fn plan(&self, candidate: &Candidate) -> Result<Plan> {
         let Task { thread, brief } = &self.task;
         let (cut, kept) = (candidate.cut, candidate.typed.as_slice());
         let (counter, before) = (thread.counter(), thread.size());
@@ -188,7 +181,7 @@ impl DigestJob {
         Ok(plan)
     }
 
-    fn build(&self, candidate: &Candidate, digest: Option<&str>) -> Result<Plan, StrategyError> {
+    fn build(&self, candidate: &Candidate, digest: Option<&str>) -> Result<Plan> {
         let insert = digest
             .filter(|_| candidate.cut > 0)
             .map(|text| Message::summary(Role::User, self.task.summary(text)));
@@ -225,7 +218,7 @@ impl DigestJob {
     }
 
     /// Rejects a digest whose source is little more than an earlier summary.
-    fn check_worth(&self, candidate: &Candidate) -> Result<(), StrategyError> {
+    fn check_worth(&self, candidate: &Candidate) -> Result<()> {
         let (cut, kept) = (candidate.cut, candidate.typed.as_slice());
         let messages = self.task.thread.messages();
         let (head, _) = self.task.thread.split_at(cut);
@@ -243,7 +236,7 @@ impl DigestJob {
         ))
     }
 
-    fn no_room(&self, candidate: &Candidate, stays: u64) -> Result<Plan, StrategyError> {
+    fn no_room(&self, candidate: &Candidate, stays: u64) -> Result<Plan> {
         let messages = self.task.thread.messages();
         let counter = self.task.thread.counter();
         let (_, end) = self.task.thread.split_at(candidate.cut);

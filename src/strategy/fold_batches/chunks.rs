@@ -20,7 +20,7 @@ pub(super) enum Item {
 }
 
 /// Messages that become one batch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Chunk {
     /// The messages as the model sees them.
     pub(super) piece: Piece,
@@ -28,6 +28,8 @@ pub(super) struct Chunk {
     pub(super) range: Range<usize>,
     /// Number of messages in it that are removed.
     pub(super) messages: usize,
+    tokens: u64,
+    has_content: bool,
 }
 
 /// The material of one request.
@@ -46,20 +48,25 @@ pub(super) fn group(
     limits: Limits,
     counter: &dyn TokenCounter,
 ) -> Vec<Item> {
-    let mut items = Vec::new();
-    let mut open: Option<OpenChunk> = None;
+    let mut items: Vec<Item> = Vec::new();
     for stretch in stretches {
-        let tokens = counter.messages(&stretch.material);
-        let full = open.take_if(|open| {
-            !stretch.earlier.is_empty() || !open.fits(stretch.messages, tokens, limits)
-        });
-        items.extend(full.and_then(OpenChunk::close));
         items.extend(std::mem::take(&mut stretch.earlier).into_iter().map(Item::Earlier));
-        if stretch.messages > 0 || !stretch.material.is_empty() {
-            open.get_or_insert_default().add(stretch, tokens);
+        if stretch.messages == 0 && stretch.material.is_empty() {
+            continue;
+        }
+        let tokens = counter.messages(&stretch.material);
+        if let Some(Item::Chunk(open)) = items.last_mut()
+            && open.fits(stretch.messages, tokens, limits)
+        {
+            open.add(stretch, tokens);
+        } else {
+            let mut chunk = Chunk { range: stretch.range.clone(), ..Chunk::default() };
+            chunk.add(stretch, tokens);
+            items.push(Item::Chunk(chunk));
         }
     }
-    items.extend(open.and_then(OpenChunk::close));
+    // Messages without content are removed without a batch.
+    items.retain(|item| !matches!(item, Item::Chunk(chunk) if !chunk.has_content));
     items
 }
 
@@ -86,17 +93,7 @@ pub(super) fn in_pieces(
     pieces
 }
 
-/// A chunk that is being filled.
-#[derive(Default)]
-struct OpenChunk {
-    piece: Piece,
-    range: Option<Range<usize>>,
-    messages: usize,
-    tokens: u64,
-    has_content: bool,
-}
-
-impl OpenChunk {
+impl Chunk {
     fn fits(&self, messages: usize, tokens: u64, limits: Limits) -> bool {
         let messages = self.messages.saturating_add(messages);
         let tokens = self.tokens.saturating_add(tokens);
@@ -105,21 +102,13 @@ impl OpenChunk {
     }
 
     fn add(&mut self, stretch: &mut Stretch, tokens: u64) {
-        let start = self.range.as_ref().map_or(stretch.range.start, |range| range.start);
-        self.range = Some(start..stretch.range.end);
+        self.range.end = stretch.range.end;
         self.messages += stretch.messages;
         self.tokens = self.tokens.saturating_add(tokens);
         self.has_content |= stretch.has_content;
         if !stretch.material.is_empty() {
             self.piece.parts.push(std::mem::take(&mut stretch.material));
         }
-    }
-
-    /// Returns the chunk, or `None` without content: such messages are removed without a batch.
-    fn close(self) -> Option<Item> {
-        let Self { piece, range, messages, has_content, .. } = self;
-        let chunk = Chunk { piece, range: range?, messages };
-        has_content.then_some(Item::Chunk(chunk))
     }
 }
 

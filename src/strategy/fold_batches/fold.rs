@@ -4,10 +4,9 @@ use std::{collections::VecDeque, time::Duration};
 
 use super::{
     chunks::{self, Chunk, Item, Limits, Piece},
-    options::FoldBatches,
+    options::{self, FoldBatches},
     requests::{MIN_TOKENS, RequestWriter},
     split::{Earlier, Split},
-    view,
 };
 use crate::{
     message::{
@@ -18,7 +17,8 @@ use crate::{
         attempt,
         brief::Brief,
         contract::{
-            ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError,
+            ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Proposal, Result, Step,
+            StrategyError,
         },
         run_error::RunError,
         snapshot::Snapshot,
@@ -68,7 +68,7 @@ struct Job {
 #[derive(Debug)]
 enum State {
     Asking { request: Box<Request>, after: Duration },
-    Ended(Result<Box<Proposal>, StrategyError>),
+    Ended(Result<Box<Proposal>>),
 }
 
 impl Folding {
@@ -82,7 +82,7 @@ impl Folding {
         task: Task,
         (split, items): (Split, Vec<Item>),
         requests: RequestWriter,
-    ) -> Result<Self, StrategyError> {
+    ) -> Result<Self> {
         let request = Box::new(Request::default());
         let mut folding = Self {
             batches: Vec::new(),
@@ -141,7 +141,7 @@ impl Folding {
         let start = sources.first().map_or(self.task.brief.now, |source| source.start);
         let end = sources.last().map_or(self.task.brief.now, |source| source.end);
         let parts = sources.iter().enumerate().map(|(index, source)| {
-            let text = format!("{}\n{}", view::label(index, source), source.text);
+            let text = format!("{}\n{}", options::label(index, source), source.text);
             vec![Message::user(text)]
         });
         let pieces =
@@ -167,7 +167,7 @@ impl Folding {
         self.state = State::Asking { request: Box::new(request), after };
     }
 
-    fn answered(&mut self, turn: &Turn) -> Result<(), StrategyError> {
+    fn answered(&mut self, turn: &Turn) -> Result<()> {
         self.job.texts.push(attempt::summary_of(turn)?);
         self.job.pieces.pop_front();
         self.done += 1;
@@ -185,7 +185,7 @@ impl Folding {
     }
 
     /// Retries the call, with half of the piece if its size may be the cause, or gives up.
-    fn failed(&mut self, error: ModelError) -> Result<(), StrategyError> {
+    fn failed(&mut self, error: ModelError) -> Result<()> {
         match error.kind {
             ModelErrorKind::Overflow { .. } => {
                 if self.halve() || self.clip_more() {
@@ -274,7 +274,7 @@ impl Folding {
         self.task.thread.time(message).unwrap_or(self.task.brief.now)
     }
 
-    fn propose(&mut self) -> Result<Proposal, StrategyError> {
+    fn propose(&mut self) -> Result<Proposal> {
         let batches = std::mem::take(&mut self.batches);
         let archive = std::mem::take(&mut self.archive);
         let text = self.options.view(&batches);
@@ -350,7 +350,7 @@ impl CompactionStrategy for FoldBatches {
 }
 
 impl FoldBatches {
-    fn attempt(&self, thread: &Snapshot, brief: &Brief) -> Result<Box<dyn Attempt>, StrategyError> {
+    fn attempt(&self, thread: &Snapshot, brief: &Brief) -> Result<Box<dyn Attempt>> {
         self.check()?;
         let target = [self.target, brief.target].into_iter().flatten().min();
         let task = Task::new(thread, &Brief { target, ..brief.clone() });

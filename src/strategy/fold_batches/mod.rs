@@ -9,20 +9,16 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `options` | [`FoldBatches`], its checks, and the score of a message |
+//! | `options` | [`FoldBatches`], its checks, the score of a message, and the text that represents all batches |
 //! | `split` | renders messages as plain text, divides the old part into stretches between legal cuts, chooses those to remove, and builds the plan |
 //! | `chunks` | groups stretches into chunks |
-//! | `clip` | shortens messages to a token limit |
-//! | `view` | writes the text that represents all batches |
-//! | `requests` | writes the requests |
+//! | `requests` | writes the requests, with messages shortened to fit |
 //! | `fold` | the strategy, and its state machine |
 
 mod chunks;
-mod clip;
 mod fold;
 mod options;
 mod requests;
 mod split;
-mod view;
 
 pub use options::FoldBatches;

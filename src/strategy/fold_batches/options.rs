@@ -1,125 +1,103 @@
 //! Options of `fold-batches`, and their checks.
+//!
+//! The view is the text of a summary that represents all batches. It is never parsed: the batches
+//! are stored beside it.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, fmt::Write};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    message::{ContentBlock, Message, Role, Text},
-    strategy::{instructions, run_error::RunError},
+    message::{Batch, ContentBlock, Message, Role, Text, Timestamp},
+    strategy::{clip::clip, instructions, run_error::RunError},
+    tokens::TokenCounter,
 };
 
-/// The default keywords of [`FoldBatches::score`].
-const KEYWORDS: [&str; 8] =
-    ["error", "fail", "bug", "fix", "decision", "agreed", "constraint", "requirement"];
-
-/// Folds old messages chunk by chunk into batches, and shows the first and the last of them.
-///
-/// With a target, stretches of the thread are folded in the order of their [score](Self::score),
-/// the least important first and the older of equals, until the thread is expected to meet the
-/// target; more important ones stay word for word in their place. Without a target all old messages
-/// are folded. A thread within its target is left unchanged.
-///
-/// The end of the thread and the message that the user typed last always stay, and a call is kept
-/// or folded together with its results. A summary of another strategy becomes a batch unchanged.
-///
-/// After a retryable failure a chunk is sent again, in two halves unless the provider gave a time
-/// to wait. A chunk over the model's window is halved, and clipped if it cannot be halved further.
-/// The halves still become one batch. If a chunk cannot be folded, the attempt fails.
-///
-/// ```
-/// use threadfold::{Message, strategy::*};
-///
-/// let message = |round: usize| Message::user(format!("{round}. {}", "A few words. ".repeat(12)));
-/// let thread = Snapshot::new((0..30).map(message).collect::<Vec<_>>());
-/// let strategy = FoldBatches { chunk_messages: 10, ..FoldBatches::default() };
-/// let attempt = strategy.begin(&thread, &Brief::default());
-/// let Step::Call { model: ModelRole::Fast, request, total, .. } = attempt.step() else { panic!() };
-/// assert_eq!((request.messages.len(), total), (10 + 1, 3));
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct FoldBatches {
-    /// Upper limit for the messages of a chunk. Calls and their results stay in one chunk even if
-    /// they exceed it.
-    pub chunk_messages: usize,
-    /// Upper limit for the tokens of a chunk. If set, it replaces `chunk_messages`. If the window
-    /// is known, requests fit it in any case.
-    pub chunk_tokens: Option<u64>,
-    /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut is
-    /// near.
-    pub keep_recent: usize,
-    /// Upper limit for the tokens of one batch's text.
-    pub summary_tokens: u64,
-    /// Number of batches that the view shows at its beginning.
-    pub clip_first: usize,
-    /// Number of batches that the view shows at its end.
-    pub clip_last: usize,
-    /// System prompt of the summarising model, instead of the built-in one.
-    pub prompt: Option<Text>,
-    /// What the text of a batch preserves, one text for each point and in this order, instead of
-    /// the built-in list.
-    pub sections: Vec<Text>,
-    /// Weight of a system message.
-    pub system_weight: f64,
-    /// Weight of a user message, which includes tool results.
-    pub user_weight: f64,
-    /// Weight of an assistant message.
-    pub assistant_weight: f64,
-    /// Factor for the weight of the role per later message, from 0 to 1.
-    pub recency_decay: f64,
-    /// Points of importance for one or more question marks.
-    pub question_bonus: f64,
-    /// Points for one or more tool calls.
-    pub tool_call_bonus: f64,
-    /// Points for each keyword that the text contains.
-    pub keyword_bonus: f64,
-    /// The keywords; case does not matter.
-    pub keywords: Vec<Text>,
-    /// Points per 100 characters, 3 points at most.
-    pub length_weight: f64,
-    /// Upper limit for the tokens of the compacted thread; the target of the brief applies too.
-    pub target: Option<u64>,
-    /// Upper limit for the bytes of a tool result in a request; the middle of longer ones is
-    /// omitted.
-    pub tool_result_cap: Option<usize>,
-    /// The same for the input of a tool call.
-    pub tool_input_cap: Option<usize>,
-    /// Timeout for one answer, in milliseconds.
-    pub timeout_ms: Option<u64>,
-    /// Upper limit for the retries of one chunk after retryable failures.
-    pub max_retries: u32,
-    /// Wait before the first retry, in milliseconds. Doubled for each further one.
-    pub backoff_ms: u64,
-}
-
-impl Default for FoldBatches {
-    fn default() -> Self {
-        Self {
-            chunk_messages: 20,
-            chunk_tokens: None,
-            keep_recent: 5,
-            summary_tokens: 1_024,
-            clip_first: 2,
-            clip_last: 2,
-            prompt: None,
-            sections: Vec::new(),
-            system_weight: 10.0,
-            user_weight: 5.0,
-            assistant_weight: 3.0,
-            recency_decay: 0.95,
-            question_bonus: 2.0,
-            tool_call_bonus: 4.0,
-            keyword_bonus: 1.5,
-            keywords: KEYWORDS.map(Text::from).into(),
-            length_weight: 1.0,
-            target: None,
-            tool_result_cap: Some(12_000),
-            tool_input_cap: Some(6_000),
-            timeout_ms: Some(120_000),
-            max_retries: 2,
-            backoff_ms: 1_000,
-        }
+options! {
+    /// Folds old messages chunk by chunk into batches, and shows the first and the last of them.
+    ///
+    /// With a target, stretches of the thread are folded in the order of their
+    /// [score](Self::score), the least important first and the older of equals, until the thread is
+    /// expected to meet the target; more important ones stay word for word in their place. Without
+    /// a target all old messages are folded. A thread within its target is left unchanged.
+    ///
+    /// The end of the thread and the message that the user typed last always stay, and a call is
+    /// kept or folded together with its results. A summary of another strategy becomes a batch
+    /// unchanged.
+    ///
+    /// After a retryable failure a chunk is sent again, in two halves unless the provider gave a
+    /// time to wait. A chunk over the model's window is halved, and clipped if it cannot be halved
+    /// further. The halves still become one batch. If a chunk cannot be folded, the attempt fails.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::*};
+    ///
+    /// let message = |round| Message::user(format!("{round}. {}", "A few words. ".repeat(12)));
+    /// let thread = Snapshot::new((0..30).map(message).collect::<Vec<_>>());
+    /// let strategy = FoldBatches { chunk_messages: 10, ..FoldBatches::default() };
+    /// let attempt = strategy.begin(&thread, &Brief::default());
+    /// let Step::Call { model: ModelRole::Fast, request, total, .. } = attempt.step() else {
+    ///     panic!("it asks the fast model")
+    /// };
+    /// assert_eq!((request.messages.len(), total), (10 + 1, 3));
+    /// ```
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct FoldBatches {
+        /// Upper limit for the messages of a chunk. Calls and their results stay in one chunk even
+        /// if they exceed it.
+        pub chunk_messages: usize = 20,
+        /// Upper limit for the tokens of a chunk. If set, it replaces `chunk_messages`. If the
+        /// window is known, requests fit it in any case.
+        pub chunk_tokens: Option<u64> = None,
+        /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut
+        /// is near.
+        pub keep_recent: usize = 5,
+        /// Upper limit for the tokens of one batch's text.
+        pub summary_tokens: u64 = 1_024,
+        /// Number of batches that the view shows at its beginning.
+        pub clip_first: usize = 2,
+        /// Number of batches that the view shows at its end.
+        pub clip_last: usize = 2,
+        /// System prompt of the summarising model, instead of the built-in one.
+        pub prompt: Option<Text> = None,
+        /// What the text of a batch preserves, one text for each point and in this order, instead
+        /// of the built-in list.
+        pub sections: Vec<Text> = Vec::new(),
+        /// Weight of a system message.
+        pub system_weight: f64 = 10.0,
+        /// Weight of a user message, which includes tool results.
+        pub user_weight: f64 = 5.0,
+        /// Weight of an assistant message.
+        pub assistant_weight: f64 = 3.0,
+        /// Factor for the weight of the role per later message, from 0 to 1.
+        pub recency_decay: f64 = 0.95,
+        /// Points of importance for one or more question marks.
+        pub question_bonus: f64 = 2.0,
+        /// Points for one or more tool calls.
+        pub tool_call_bonus: f64 = 4.0,
+        /// Points for each keyword that the text contains.
+        pub keyword_bonus: f64 = 1.5,
+        /// The keywords; case does not matter.
+        pub keywords: Vec<Text> =
+            ["error", "fail", "bug", "fix", "decision", "agreed", "constraint", "requirement"]
+                .map(Text::from)
+                .into(),
+        /// Points per 100 characters, 3 points at most.
+        pub length_weight: f64 = 1.0,
+        /// Upper limit for the tokens of the compacted thread; the target of the brief applies too.
+        pub target: Option<u64> = None,
+        /// Upper limit for the bytes of a tool result in a request; the middle of longer ones is
+        /// omitted.
+        pub tool_result_cap: Option<usize> = Some(12_000),
+        /// The same for the input of a tool call.
+        pub tool_input_cap: Option<usize> = Some(6_000),
+        /// Timeout for one answer, in milliseconds.
+        pub timeout_ms: Option<u64> = Some(120_000),
+        /// Upper limit for the retries of one chunk after retryable failures.
+        pub max_retries: u32 = 2,
+        /// Wait before the first retry, in milliseconds. Doubled for each further one.
+        pub backoff_ms: u64 = 1_000,
     }
 }
 
@@ -129,7 +107,8 @@ impl FoldBatches {
     /// ```
     /// use threadfold::strategy::FoldBatches;
     ///
-    /// let error = FoldBatches { chunk_messages: 0, ..FoldBatches::default() }.check().unwrap_err();
+    /// let options = FoldBatches { chunk_messages: 0, ..FoldBatches::default() };
+    /// let error = options.check().unwrap_err();
     /// assert_eq!(error.to_string(), "chunk_messages is 0: at least 1 is needed");
     /// ```
     ///
@@ -242,4 +221,126 @@ fn text(message: &Message) -> String {
         }
     }
     texts.join("\n")
+}
+
+impl FoldBatches {
+    /// Returns the text that the thread shows for these batches: a line with the number of messages
+    /// that they replace, then the first and the last batches, with the number of those omitted
+    /// between them.
+    ///
+    /// That line also states the number of cycles: how often the oldest messages were summarised.
+    ///
+    /// ```
+    /// use threadfold::{message::{Batch, BatchId}, strategy::FoldBatches};
+    ///
+    /// let batch = Batch::new(BatchId::default(), "They fixed the parser.");
+    /// let view = FoldBatches::default().view(&[batch]);
+    /// assert!(view.starts_with("[Summary of the conversation so far: 0 messages compressed"));
+    /// assert!(view.ends_with("They fixed the parser."));
+    /// ```
+    #[must_use]
+    pub fn view(&self, batches: &[Batch]) -> String {
+        let mut text = header(batches);
+        let numbered: Vec<(usize, &Batch)> = batches.iter().enumerate().collect();
+        let (first, omitted, last) = self.clip(&numbered);
+        if omitted > 0 {
+            push_section(&mut text, "## Earliest", first);
+            let _ = write!(
+                text,
+                "\n\n[... {} omitted here; the archive of this conversation can be searched for \
+                 what {} ...]",
+                counted(omitted, "batch", "batches"),
+                if omitted == 1 { "it says" } else { "they say" },
+            );
+            push_section(&mut text, "## Recent", last);
+        } else {
+            first.iter().for_each(|(index, batch)| push_batch(&mut text, *index, batch));
+        }
+        text.trim_end().to_owned()
+    }
+
+    /// Returns the texts joined, in at most `most` tokens: all of them, else the first and the last
+    /// ones that the view shows, else these with their middles omitted. `None` if there are none.
+    pub(super) fn so_far(
+        &self,
+        texts: &[&str],
+        most: u64,
+        counter: &dyn TokenCounter,
+    ) -> Option<String> {
+        if texts.is_empty() || most == 0 {
+            return None;
+        }
+        if joined_tokens(texts, counter) <= most {
+            return Some(texts.join("\n\n"));
+        }
+        let (first, omitted, last) = self.clip(texts);
+        let note = format!("[... {} omitted ...]", counted(omitted, "batch", "batches"));
+        let note = (omitted > 0).then_some(note.as_str());
+        let shown = [first, note.as_slice(), last].concat();
+        if joined_tokens(&shown, counter) <= most {
+            return Some(clip(&shown.join("\n\n"), most, counter));
+        }
+        let share = (most / shown.len().max(1) as u64).saturating_sub(1);
+        let texts: Vec<String> = shown.iter().map(|text| clip(text, share, counter)).collect();
+        Some(clip(&texts.join("\n\n"), most, counter))
+    }
+
+    /// Returns the first and the last items, and the number of those between them. If none is
+    /// between, all are among the first.
+    fn clip<'t, T>(&self, all: &'t [T]) -> (&'t [T], usize, &'t [T]) {
+        let omitted = all.len().saturating_sub(self.clip_first).saturating_sub(self.clip_last);
+        if omitted == 0 {
+            return (all, 0, &[]);
+        }
+        // Something is omitted, so the list is longer than both ends together.
+        let (first, rest) = all.split_at(self.clip_first);
+        let (_, last) = rest.split_at(omitted);
+        (first, omitted, last)
+    }
+}
+
+fn header(batches: &[Batch]) -> String {
+    let messages = batches.iter().map(|batch| batch.messages).fold(0, usize::saturating_add);
+    let depth = batches.iter().map(|batch| batch.depth).max();
+    let cycles = depth.map_or(0, |depth| depth.saturating_add(1) as usize);
+    format!(
+        "[Summary of the conversation so far: {} compressed, {} deep]",
+        counted(messages, "message", "messages"),
+        counted(cycles, "cycle", "cycles"),
+    )
+}
+
+fn push_section(text: &mut String, heading: &str, batches: &[(usize, &Batch)]) {
+    if batches.is_empty() {
+        return;
+    }
+    text.push_str("\n\n");
+    text.push_str(heading);
+    batches.iter().for_each(|(index, batch)| push_batch(text, *index, batch));
+}
+
+fn push_batch(text: &mut String, index: usize, batch: &Batch) {
+    text.push_str("\n\n");
+    text.push_str(&label(index, batch));
+    text.push('\n');
+    text.push_str(batch.text.trim());
+}
+
+/// The heading of a batch, with its times if they are known.
+pub(super) fn label(index: usize, batch: &Batch) -> String {
+    let Batch { depth, start, end, .. } = batch;
+    let number = index + 1;
+    if *end == Timestamp::default() {
+        return format!("[Batch {number} \u{2014} depth {depth}]");
+    }
+    format!("[Batch {number} \u{2014} depth {depth}, {start} to {end}]")
+}
+
+/// The tokens of texts that are joined by blank lines.
+fn joined_tokens(texts: &[&str], counter: &dyn TokenCounter) -> u64 {
+    texts.iter().map(|text| counter.text(text) + 1).fold(0, u64::saturating_add)
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -9,7 +9,7 @@ use crate::{
     message::{Batch, ContentBlock, Message, Role, Summary, Text},
     render::{RenderOptions, render},
     strategy::{
-        contract::StrategyError,
+        contract::Result,
         snapshot::Snapshot,
         tail::{self, Candidate, TailRequest, nothing},
         task::Task,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Messages between two neighbouring legal cuts, which are removed or kept together.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Stretch {
     pub(super) range: Range<usize>,
     /// Batches and summaries of earlier compactions in it, in order.
@@ -58,7 +58,7 @@ impl FoldBatches {
     /// # Errors
     ///
     /// [`StrategyError::NothingToCompact`] if there are none, or if they are not worth a call.
-    pub(super) fn split(&self, task: &Task) -> Result<Split, StrategyError> {
+    pub(super) fn split(&self, task: &Task) -> Result<Split> {
         let found = task.thread.size();
         if let Some(target) = task.brief.target.filter(|target| found <= *target) {
             return nothing(format!("about {found} tokens are within the target of {target}"));
@@ -115,7 +115,7 @@ impl FoldBatches {
         let tool_ids = messages.iter().any(|message| {
             message.tool_uses().nth(1).is_some() || message.tool_results().nth(1).is_some()
         });
-        let mut stretch = Stretch::new(range.clone());
+        let mut stretch = Stretch { range: range.clone(), ..Stretch::default() };
         for (index, message) in range.zip(messages) {
             let kept = typed.first().is_some_and(|first| first.start.message == index);
             stretch.count(message, if kept { typed } else { &[] }, thread.counter());
@@ -195,7 +195,7 @@ impl FoldBatches {
 impl Split {
     /// Checks that there is new content to fold, and enough of it. Without a target, earlier
     /// summaries do not count, because each summary of a summary loses something.
-    fn check(&self, has_target: bool) -> Result<(), StrategyError> {
+    fn check(&self, has_target: bool) -> Result<()> {
         let messages: usize = self.stretches.iter().map(|stretch| stretch.messages).sum();
         if !self.stretches.iter().any(|stretch| stretch.has_content) {
             return nothing(format!("{messages} messages could go, and none has anything to fold"));
@@ -258,17 +258,6 @@ impl Split {
 }
 
 impl Stretch {
-    fn new(range: Range<usize>) -> Self {
-        Self {
-            range,
-            earlier: Vec::new(),
-            material: Vec::new(),
-            messages: 0,
-            has_content: false,
-            tokens: 0,
-        }
-    }
-
     /// Adds the tokens of a message, except those of its kept blocks.
     fn count(&mut self, message: &Message, kept: &[Range<Position>], counter: &dyn TokenCounter) {
         let kept = kept.iter().filter_map(|range| message.content.get(range.start.block));

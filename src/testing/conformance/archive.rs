@@ -1,12 +1,13 @@
 //! The conformance suite for archives.
 
-use super::law::{Breach, Law, named, same};
+use std::collections::BTreeSet;
+
+use super::law::{Law, Result, named, same};
 use crate::{
     message::{Batch, BatchId, CompactionId, ThreadId, Timestamp},
     store::{Archive, StoreError},
     strategy::ArchiveEntry,
 };
-use std::collections::BTreeSet;
 
 /// Tests an archive: a write replaces the earlier entries of its compaction; only entries of
 /// visible compactions are returned; entries that a visible entry replaces are found by searches
@@ -24,8 +25,8 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
-pub async fn archive(mut make: impl FnMut() -> Box<dyn Archive>) -> Result<(), Breach> {
+/// The first [`Breach`](super::Breach).
+pub async fn archive(mut make: impl FnMut() -> Box<dyn Archive>) -> Result<()> {
     write_replaces(&*make()).await?;
     names_are_checked(&*make()).await?;
     only_standing_is_seen(&*make()).await?;
@@ -37,7 +38,7 @@ pub async fn archive(mut make: impl FnMut() -> Box<dyn Archive>) -> Result<(), B
     list_is_in_order(&*make()).await
 }
 
-async fn write_replaces(archive: &dyn Archive) -> Result<(), Breach> {
+async fn write_replaces(archive: &dyn Archive) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::WriteReplaces);
     expect_listed(archive, law, "a new archive", &thread, &[1], &[]).await?;
     let deep = {
@@ -58,7 +59,7 @@ async fn write_replaces(archive: &dyn Archive) -> Result<(), Breach> {
     Ok(())
 }
 
-async fn names_are_checked(archive: &dyn Archive) -> Result<(), Breach> {
+async fn names_are_checked(archive: &dyn Archive) -> Result<()> {
     let (thread, law, kept) = (named("t1")?, Law::NamesAreChecked, [entry(1, 0, 1, "kept")]);
     write(archive, law, &thread, 1, &kept).await?;
     let (of_other, twice) = (entry(2, 0, 1, "x"), entry(1, 3, 1, "x"));
@@ -75,7 +76,7 @@ async fn names_are_checked(archive: &dyn Archive) -> Result<(), Breach> {
     Ok(())
 }
 
-async fn only_standing_is_seen(archive: &dyn Archive) -> Result<(), Breach> {
+async fn only_standing_is_seen(archive: &dyn Archive) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::OnlyStandingIsSeen);
     let entries = [1, 2, 10].map(|number| entry(number, 0, number, "words"));
     for entry in &entries {
@@ -100,7 +101,7 @@ async fn only_standing_is_seen(archive: &dyn Archive) -> Result<(), Breach> {
     Ok(())
 }
 
-async fn replaced_is_found_only(archive: &dyn Archive) -> Result<(), Breach> {
+async fn replaced_is_found_only(archive: &dyn Archive) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::ReplacedIsFoundOnly);
     let details = [entry(1, 0, 1, "detail one"), entry(1, 1, 2, "detail two")];
     let mut gist = entry(2, 0, 1, "the gist");
@@ -114,7 +115,7 @@ async fn replaced_is_found_only(archive: &dyn Archive) -> Result<(), Breach> {
     same(law, "a search for replaced entries", &Ok(vec![two, one]), &found)
 }
 
-async fn threads_are_apart(archive: &dyn Archive) -> Result<(), Breach> {
+async fn threads_are_apart(archive: &dyn Archive) -> Result<()> {
     let law = Law::ThreadsAreApart;
     let names = ["t", "t-", "t-1", "t-1-0", "t.1", "t1"];
     for (index, thread) in (0..).zip(names) {
@@ -139,7 +140,7 @@ async fn threads_are_apart(archive: &dyn Archive) -> Result<(), Breach> {
     Ok(())
 }
 
-async fn deleted_is_gone(archive: &dyn Archive) -> Result<(), Breach> {
+async fn deleted_is_gone(archive: &dyn Archive) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::DeletedIsGone);
     let entries = [1, 2].map(|number| entry(number, 0, number, "words"));
     for (number, entry) in (1..).zip(&entries) {
@@ -158,7 +159,7 @@ async fn deleted_is_gone(archive: &dyn Archive) -> Result<(), Breach> {
     Ok(())
 }
 
-async fn list_is_in_order(archive: &dyn Archive) -> Result<(), Breach> {
+async fn list_is_in_order(archive: &dyn Archive) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::ListIsInOrder);
     let late = [entry(1, 0, 900, "a"), entry(1, 1, 30, "b"), entry(1, 2, 5, "c")];
     let early = [entry(2, 10, 5, "d"), entry(2, 9, 5, "e"), entry(2, 0, 1, "f")];
@@ -168,7 +169,7 @@ async fn list_is_in_order(archive: &dyn Archive) -> Result<(), Breach> {
     expect_listed(archive, law, "six entries", &thread, &[1, 2], &[f, c, e, d, b, a]).await
 }
 
-async fn search_finds(archive: &dyn Archive) -> Result<(), Breach> {
+async fn search_finds(archive: &dyn Archive) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::SearchFinds);
     let texts = [
         "We read src/main.rs.",
@@ -204,7 +205,7 @@ async fn search_finds(archive: &dyn Archive) -> Result<(), Breach> {
     Ok(())
 }
 
-async fn search_ranks(archive: &dyn Archive) -> Result<(), Breach> {
+async fn search_ranks(archive: &dyn Archive) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::SearchRanks);
     let texts = ["alpha beta beta", "alpha", "alpha alpha alpha", "beta gamma alpha", "delta"];
     let entries: Vec<_> =
@@ -225,7 +226,7 @@ async fn write(
     thread: &ThreadId,
     compaction: u64,
     entries: &[ArchiveEntry],
-) -> Result<(), Breach> {
+) -> Result<()> {
     let outcome = archive.write(thread, CompactionId(compaction), entries).await;
     same(law, format!("{entries:?}"), &Ok(()), &outcome)
 }
@@ -238,7 +239,7 @@ async fn expect_listed(
     thread: &ThreadId,
     standing: &[u64],
     entries: &[ArchiveEntry],
-) -> Result<(), Breach> {
+) -> Result<()> {
     let found = archive.list(thread, &visible(standing)).await;
     same(law, format!("{input}, {standing:?} of {thread} stand"), &Ok(entries.to_vec()), &found)
 }

@@ -9,6 +9,9 @@ use proptest::{
 
 use crate::message::ThreadId;
 
+/// What a suite returns, with its own error.
+pub(super) type Result<T, E = Breach> = std::result::Result<T, E>;
+
 /// A law that an implementation breaks, with an example.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{law}\ninput:\n{input}\nexpected:\n{expected}\nfound:\n{found}")]
@@ -128,8 +131,8 @@ impl Law {
 pub(super) fn for_all<S: Strategy>(
     strategy: &S,
     cases: u32,
-    check: impl Fn(&S::Value) -> Result<(), Breach>,
-) -> Result<(), Breach> {
+    check: impl Fn(&S::Value) -> Result<()>,
+) -> Result<()> {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let outcome = TestRunner::new_with_rng(config, random).run(strategy, |value| {
@@ -147,12 +150,12 @@ pub(super) fn same<T: fmt::Debug, E: fmt::Debug>(
     input: impl fmt::Display,
     expected: &Result<T, E>,
     found: &Result<T, E>,
-) -> Result<(), Breach> {
+) -> Result<()> {
     let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
     if expected == found { Ok(()) } else { Err(law.breach(input, expected, found)) }
 }
 
 /// Parses a thread id.
-pub(super) fn named(name: &str) -> Result<ThreadId, Breach> {
+pub(super) fn named(name: &str) -> Result<ThreadId> {
     name.parse().map_err(|error| Law::ThreadsAreApart.breach(name, "a thread id", error))
 }

@@ -1,14 +1,15 @@
-//! The conformance suite for leases.
+//! The conformance suites for leases, and for the runs beside them.
 
 use std::time::Duration;
 
 use futures::future::join_all;
 
-use super::law::{Breach, Law, named, same};
+use super::law::{Law, Result, named, same};
 use crate::{
     log::{Event, LogId, LoggedEvent},
-    message::{ThreadId, Timestamp},
+    message::{Message, ThreadId, Timestamp},
     store::{Lease, LeaseStore, StoreError},
+    strategy::{Chunked, CompactionRun},
 };
 
 /// How long the leases of the suite last.
@@ -31,8 +32,8 @@ const TEN: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
-pub async fn leases(mut make: impl FnMut() -> Box<dyn LeaseStore>) -> Result<(), Breach> {
+/// The first [`Breach`](super::Breach).
+pub async fn leases(mut make: impl FnMut() -> Box<dyn LeaseStore>) -> Result<()> {
     one_worker_holds(&*make()).await?;
     one_of_many_acquires(&*make()).await?;
     expired_is_free(&*make()).await?;
@@ -46,7 +47,7 @@ pub async fn leases(mut make: impl FnMut() -> Box<dyn LeaseStore>) -> Result<(),
     log_is_checked(&*make()).await
 }
 
-async fn one_worker_holds(store: &dyn LeaseStore) -> Result<(), Breach> {
+async fn one_worker_holds(store: &dyn LeaseStore) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::OneWorkerHolds);
     let lease = acquire(store, law, &thread, "first", 1_000).await?;
     let (worker, expires) = ("first".into(), Timestamp(11_000));
@@ -63,7 +64,7 @@ async fn one_worker_holds(store: &dyn LeaseStore) -> Result<(), Breach> {
     same(law, "a lease for ever", &held(&forever), &refused)
 }
 
-async fn one_of_many_acquires(store: &dyn LeaseStore) -> Result<(), Breach> {
+async fn one_of_many_acquires(store: &dyn LeaseStore) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::OneWorkerHolds);
     for round in 0..4_u64 {
         let now = Timestamp(round * 10_000);
@@ -80,7 +81,7 @@ async fn one_of_many_acquires(store: &dyn LeaseStore) -> Result<(), Breach> {
     Ok(())
 }
 
-async fn expired_is_free(store: &dyn LeaseStore) -> Result<(), Breach> {
+async fn expired_is_free(store: &dyn LeaseStore) -> Result<()> {
     let thread = named("t1")?;
     let mut before = acquire(store, Law::ExpiredIsFree, &thread, "first", 0).await?;
     for round in 1..4_u64 {
@@ -91,7 +92,7 @@ async fn expired_is_free(store: &dyn LeaseStore) -> Result<(), Breach> {
     Ok(())
 }
 
-async fn released_is_free(store: &dyn LeaseStore) -> Result<(), Breach> {
+async fn released_is_free(store: &dyn LeaseStore) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::ExpiredIsFree);
     let first = acquire(store, law, &thread, "first", 0).await?;
     for input in ["released", "released twice"] {
@@ -105,7 +106,7 @@ async fn released_is_free(store: &dyn LeaseStore) -> Result<(), Breach> {
     same(law, "after a late release", &held(&second), &third)
 }
 
-async fn renewal_extends(store: &dyn LeaseStore) -> Result<(), Breach> {
+async fn renewal_extends(store: &dyn LeaseStore) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::RenewalExtends);
     let lease = acquire(store, law, &thread, "first", 0).await?;
     // The renewal at 5 s arrives again after the one at 8 s. The last one comes after the lease
@@ -128,7 +129,7 @@ async fn renewal_extends(store: &dyn LeaseStore) -> Result<(), Breach> {
     same(law, "renewed after the release", &lost(&second), &late)
 }
 
-async fn lost_renewal_expires(store: &dyn LeaseStore) -> Result<(), Breach> {
+async fn lost_renewal_expires(store: &dyn LeaseStore) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::ExpiredIsFree);
     let first = acquire(store, law, &thread, "first", 0).await?;
     // This renewal is lost on its way to the store.
@@ -138,7 +139,7 @@ async fn lost_renewal_expires(store: &dyn LeaseStore) -> Result<(), Breach> {
     refuses(store, &first, "a renewal was lost", 0).await
 }
 
-async fn clocks_may_differ(store: &dyn LeaseStore) -> Result<(), Breach> {
+async fn clocks_may_differ(store: &dyn LeaseStore) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::OneWorkerHolds);
     let (first_now, hour) = (7_200_000, 3_600_000);
     let first = acquire(store, law, &thread, "first", first_now).await?;
@@ -155,7 +156,7 @@ async fn clocks_may_differ(store: &dyn LeaseStore) -> Result<(), Breach> {
     expect_len(store, &thread, "clocks apart", 2).await
 }
 
-async fn late_write_is_refused(store: &dyn LeaseStore) -> Result<(), Breach> {
+async fn late_write_is_refused(store: &dyn LeaseStore) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::LateWriteIsRefused);
     let first = acquire(store, law, &thread, "first", 0).await?;
     append(store, &first, 0).await?;
@@ -172,7 +173,7 @@ async fn late_write_is_refused(store: &dyn LeaseStore) -> Result<(), Breach> {
     expect_len(store, &thread, "three appends with a lease", 3).await
 }
 
-async fn append_needs_the_lease(store: &dyn LeaseStore) -> Result<(), Breach> {
+async fn append_needs_the_lease(store: &dyn LeaseStore) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::LateWriteIsRefused);
     let lease = acquire(store, law, &thread, "first", 0).await?;
     let input = "an append without a lease";
@@ -188,7 +189,7 @@ async fn append_needs_the_lease(store: &dyn LeaseStore) -> Result<(), Breach> {
     same(law, "an append after the release", &Ok(()), &free)
 }
 
-async fn deleting_ends_a_lease(store: &dyn LeaseStore) -> Result<(), Breach> {
+async fn deleting_ends_a_lease(store: &dyn LeaseStore) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::DeletedIsGone);
     let first = acquire(store, law, &thread, "first", 0).await?;
     append(store, &first, 0).await?;
@@ -201,7 +202,7 @@ async fn deleting_ends_a_lease(store: &dyn LeaseStore) -> Result<(), Breach> {
     expect_len(store, &thread, "deleted and written again", 1).await
 }
 
-async fn log_is_checked(store: &dyn LeaseStore) -> Result<(), Breach> {
+async fn log_is_checked(store: &dyn LeaseStore) -> Result<()> {
     let (thread, ours, others) = (named("t1")?, Some(LogId(1)), Some(LogId(2)));
     let law = Law::ConflictWritesNothing;
     let lease = acquire(store, law, &thread, "first", 0).await?;
@@ -236,24 +237,19 @@ async fn acquire(
     thread: &ThreadId,
     worker: &str,
     now: u64,
-) -> Result<Lease, Breach> {
+) -> Result<Lease> {
     let lease = store.acquire_lease(thread, worker, Timestamp(now), TEN).await;
     lease.map_err(|error| law.breach(format!("{worker} at {now}"), "a lease", error))
 }
 
 /// Appends one event, which must succeed.
-async fn append(store: &dyn LeaseStore, lease: &Lease, len: u64) -> Result<(), Breach> {
+async fn append(store: &dyn LeaseStore, lease: &Lease, len: u64) -> Result<()> {
     let appended = store.append_leased(lease, None, len, &[notice(len)]).await;
     same(Law::LateWriteIsRefused, format!("{} at {len}", lease.worker), &Ok(()), &appended)
 }
 
 /// Checks that an append of one event is refused, because the lease was lost.
-async fn refuses(
-    store: &dyn LeaseStore,
-    lease: &Lease,
-    input: &str,
-    len: u64,
-) -> Result<(), Breach> {
+async fn refuses(store: &dyn LeaseStore, lease: &Lease, input: &str, len: u64) -> Result<()> {
     let appended = store.append_leased(lease, None, len, &[notice(len)]).await;
     same(Law::LateWriteIsRefused, input, &lost(lease), &appended)
 }
@@ -263,12 +259,12 @@ async fn expect_len(
     thread: &ThreadId,
     input: &str,
     len: u64,
-) -> Result<(), Breach> {
+) -> Result<()> {
     let expected: Vec<LoggedEvent> = (0..len).map(notice).collect();
     same(Law::LateWriteIsRefused, input, &Ok(expected), &store.load_from(thread, 0).await)
 }
 
-fn rises(before: &Lease, after: &Lease) -> Result<(), Breach> {
+fn rises(before: &Lease, after: &Lease) -> Result<()> {
     if before.fence < after.fence {
         return Ok(());
     }
@@ -291,4 +287,45 @@ fn held<T>(lease: &Lease) -> Result<T, StoreError> {
 
 fn lost<T>(lease: &Lease) -> Result<T, StoreError> {
     Err(StoreError::LeaseLost { thread: lease.thread.clone(), fence: lease.fence })
+}
+
+/// Tests a store of runs: a saved run replaces the earlier one and is loaded unchanged; threads are
+/// independent; deleted runs are gone.
+///
+/// `make` must return an empty store.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::{store::MemoryStore, testing::conformance};
+///
+/// block_on(conformance::runs(|| Box::new(MemoryStore::default())))?;
+/// # Ok::<(), conformance::Breach>(())
+/// ```
+///
+/// # Errors
+///
+/// The first [`Breach`](super::Breach).
+pub async fn runs(make: impl FnOnce() -> Box<dyn LeaseStore>) -> Result<()> {
+    let (store, one, other) = (make(), named("t1")?, named("t")?);
+    let none = Ok(None);
+    same(Law::UnknownIsEmpty, "a new store", &none, &store.load_run(&one).await)?;
+    same(Law::UnknownIsEmpty, "nothing to delete", &Ok(()), &store.delete_run(&one).await)?;
+    let apart = run("Fix the lexer.")?;
+    let law = Law::StoredComesBack;
+    same(law, "another thread", &Ok(()), &store.save_run(&other, &apart).await)?;
+    for text in ["Fix the parser.", "a\n\"\\\u{0}\u{2028}\u{1f600}"] {
+        let run = run(text)?;
+        same(law, text, &Ok(()), &store.save_run(&one, &run).await)?;
+        same(law, text, &Ok(Some(run)), &store.load_run(&one).await)?;
+    }
+    let law = Law::DeletedIsGone;
+    same(law, "deleted", &Ok(()), &store.delete_run(&one).await)?;
+    same(law, "deleted", &none, &store.load_run(&one).await)?;
+    let kept = Ok(Some(apart));
+    same(Law::ThreadsAreApart, "another thread", &kept, &store.load_run(&other).await)
+}
+
+fn run(text: &str) -> Result<CompactionRun> {
+    let run = CompactionRun::new(&[Message::user(text)], None, Chunked::default());
+    run.map_err(|error| Law::StoredComesBack.breach(text, "a run", error))
 }

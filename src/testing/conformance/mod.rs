@@ -19,21 +19,19 @@ mod law;
 mod leases;
 mod model;
 mod provider_thread;
-mod runs;
 #[cfg(feature = "recall")]
 mod searches;
 mod store;
 mod strategy;
-mod threads;
 mod wire_format;
 mod workers;
 
 pub use archive::archive;
 pub use law::{Breach, Law};
 pub use leases::leases;
+pub use leases::runs;
 pub use model::model;
 pub use provider_thread::provider_thread;
-pub use runs::runs;
 #[cfg(feature = "recall")]
 pub use searches::searches;
 pub use store::{failing_store, store};

@@ -2,7 +2,7 @@
 
 use futures::{StreamExt, stream::BoxStream};
 
-use super::law::{Breach, Law};
+use super::law::{Law, Result};
 use crate::{
     message::{ContentBlock, Delta, Message, ModelError, Request, Role, Turn},
     model::Model,
@@ -28,8 +28,8 @@ const MAX_DELTAS: usize = 1_000_000;
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
-pub async fn model(model: &dyn Model) -> Result<(), Breach> {
+/// The first [`Breach`](super::Breach).
+pub async fn model(model: &dyn Model) -> Result<()> {
     let streamed = streamed(model.stream(question())).await?;
     let completed = model.complete(question()).await;
     agree(Law::CompleteAgrees, &streamed, &completed)?;
@@ -51,7 +51,7 @@ fn question() -> Request {
 /// Reads a stream to its end and checks it.
 async fn streamed(
     mut deltas: BoxStream<'_, Result<Delta, ModelError>>,
-) -> Result<Result<Turn, ModelError>, Breach> {
+) -> Result<Result<Turn, ModelError>> {
     let (mut text, mut thinking) = (String::new(), String::new());
     for _ in 0..MAX_DELTAS {
         let outcome = match deltas.next().await {
@@ -81,7 +81,7 @@ async fn streamed(
     Err(Law::StreamEnds.breach("a stream", "a turn or an error", "a million deltas"))
 }
 
-fn check_turn(turn: &Turn, text: &str, thinking: &str) -> Result<(), Breach> {
+fn check_turn(turn: &Turn, text: &str, thinking: &str) -> Result<()> {
     let message = &turn.message;
     let expected = Turn::new(message.clone(), turn.stop_reason.clone(), turn.usage);
     if message.role != Role::Assistant || expected != *turn {
@@ -102,11 +102,7 @@ fn check_turn(turn: &Turn, text: &str, thinking: &str) -> Result<(), Breach> {
 }
 
 /// Checks that both outcomes are answers, or errors of the same kind. The texts may differ.
-fn agree(
-    law: Law,
-    one: &Result<Turn, ModelError>,
-    other: &Result<Turn, ModelError>,
-) -> Result<(), Breach> {
+fn agree(law: Law, one: &Result<Turn, ModelError>, other: &Result<Turn, ModelError>) -> Result<()> {
     let [one, other] = [one, other].map(|outcome| match outcome {
         Ok(_) => "an answer".to_owned(),
         Err(error) => format!("an error: {}", error.kind),

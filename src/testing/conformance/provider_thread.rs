@@ -4,7 +4,7 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::law::{Breach, Law, for_all};
+use super::law::{Law, Result, for_all};
 use crate::{
     compact::{Plan, Replacement, Splice},
     log::Thread,
@@ -30,8 +30,8 @@ use crate::{
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
-pub fn provider_thread(mut make: impl FnMut() -> Box<dyn ProviderThread>) -> Result<(), Breach> {
+/// The first [`Breach`](super::Breach).
+pub fn provider_thread(mut make: impl FnMut() -> Box<dyn ProviderThread>) -> Result<()> {
     let make = &mut make;
     let new = make();
     if !new.messages().is_empty() {
@@ -55,7 +55,7 @@ struct Case {
     error: Option<String>,
 }
 
-fn run_case(mut thread: Box<dyn ProviderThread>, line: &str) -> Result<(), Breach> {
+fn run_case(mut thread: Box<dyn ProviderThread>, line: &str) -> Result<()> {
     let case: Case =
         serde_json::from_str(line).map_err(|error| Law::Compacts.breach(line, "a case", error))?;
     let messages = notation::parse(&case.thread);
@@ -114,7 +114,7 @@ fn compare(
     mut thread: Box<dyn ProviderThread>,
     start: &[Message],
     operations: &[Operation],
-) -> Result<(), Breach> {
+) -> Result<()> {
     let mut ours: Thread = Thread::default();
     for operation in std::iter::once(&Operation::Push(start.to_vec())).chain(operations) {
         let before = thread.messages().clone();

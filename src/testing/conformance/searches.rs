@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use super::law::{Breach, Law, named};
+use super::law::{Breach, Law, Result, named};
 use crate::{
     compact::{Insert, Plan, Splice},
     log::{CompactionRecord, Event, EventLog, LogError, Taken},
@@ -31,7 +31,7 @@ const TEXTS: [&str; 7] = [
 /// # Errors
 ///
 /// The first [`Breach`].
-pub async fn searches(store: Arc<dyn ThreadStore>) -> Result<(), Breach> {
+pub async fn searches(store: Arc<dyn ThreadStore>) -> Result<()> {
     let opened = Journal::open(store, named("t1")?).await;
     let (mut journal, mut compared) = (opened.map_err(failed)?, 0);
     for round in 0..4 {
@@ -61,7 +61,7 @@ fn failed(error: impl fmt::Display) -> Breach {
 }
 
 /// Compares the two searches, if the log has a base.
-async fn agrees(journal: &Journal, query: &str) -> Result<bool, Breach> {
+async fn agrees(journal: &Journal, query: &str) -> Result<bool> {
     let Some(taken) = journal.candidates(query).await.map_err(failed)? else {
         return Ok(false);
     };

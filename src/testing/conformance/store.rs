@@ -2,7 +2,7 @@
 
 use futures::future::join_all;
 
-use super::law::{Breach, Law, named, same};
+use super::law::{Law, Result, named, same};
 use crate::{
     ledger::Ledger,
     log::{Event, EventLog, LogBase, LogId, LoggedEvent},
@@ -28,8 +28,8 @@ use crate::{
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
-pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<(), Breach> {
+/// The first [`Breach`](super::Breach).
+pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<()> {
     unknown_is_empty(&*make()).await?;
     loads_unchanged(&*make()).await?;
     loads_big_events(&*make()).await?;
@@ -63,10 +63,10 @@ pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<(),
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
+/// The first [`Breach`](super::Breach).
 pub async fn failing_store(
     mut make: impl FnMut(usize) -> Option<Box<dyn ThreadStore>>,
-) -> Result<(), Breach> {
+) -> Result<()> {
     for point in 0.. {
         let Some(store) = make(point) else { break };
         leaves_prefix(&*store, point).await?;
@@ -74,7 +74,7 @@ pub async fn failing_store(
     Ok(())
 }
 
-async fn unknown_is_empty(store: &dyn ThreadStore) -> Result<(), Breach> {
+async fn unknown_is_empty(store: &dyn ThreadStore) -> Result<()> {
     let thread = named("nobody")?;
     let law = Law::UnknownIsEmpty;
     expect_stored(store, law, "a new store", &thread, &[]).await?;
@@ -86,7 +86,7 @@ async fn unknown_is_empty(store: &dyn ThreadStore) -> Result<(), Breach> {
     same(law, "no events at 0, list", &Ok(vec![]), &store.list().await)
 }
 
-async fn loads_unchanged(store: &dyn ThreadStore) -> Result<(), Breach> {
+async fn loads_unchanged(store: &dyn ThreadStore) -> Result<()> {
     let (thread, events) = (named("t1")?, events(0, 12));
     let mut stored = 0;
     for size in [1, 2, 0, 5, 4] {
@@ -106,7 +106,7 @@ async fn loads_unchanged(store: &dyn ThreadStore) -> Result<(), Breach> {
     same(Law::ListNamesAll, "one thread", &Ok(vec![thread]), &store.list().await)
 }
 
-async fn loads_big_events(store: &dyn ThreadStore) -> Result<(), Breach> {
+async fn loads_big_events(store: &dyn ThreadStore) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::StoredComesBack);
     let text = "a\n\r\n\"\\\u{0}\u{2028}\u{1f600}".repeat(1 << 16);
     let events =
@@ -116,7 +116,7 @@ async fn loads_big_events(store: &dyn ThreadStore) -> Result<(), Breach> {
     expect_stored(store, law, "two events of a million bytes", &thread, &events).await
 }
 
-async fn conflicts(store: &dyn ThreadStore) -> Result<(), Breach> {
+async fn conflicts(store: &dyn ThreadStore) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::ConflictWritesNothing);
     let early = store.append(&thread, None, 5, &events(5, 1)).await;
     same(law, "5 expected of none", &Err(conflict(5, 0)), &early)?;
@@ -136,7 +136,7 @@ async fn conflicts(store: &dyn ThreadStore) -> Result<(), Breach> {
     Ok(())
 }
 
-async fn wrong_numbers(store: &dyn ThreadStore) -> Result<(), Breach> {
+async fn wrong_numbers(store: &dyn ThreadStore) -> Result<()> {
     let (thread, law, kept) = (named("t1")?, Law::PlacesRunOn, events(0, 2));
     same(law, "two events", &Ok(()), &store.append(&thread, None, 0, &kept).await)?;
     let rows: [(&[u64], u64, u64); 5] =
@@ -151,7 +151,7 @@ async fn wrong_numbers(store: &dyn ThreadStore) -> Result<(), Breach> {
     Ok(())
 }
 
-async fn threads_are_apart(store: &dyn ThreadStore) -> Result<(), Breach> {
+async fn threads_are_apart(store: &dyn ThreadStore) -> Result<()> {
     let law = Law::ThreadsAreApart;
     let names = ["t", "t-", "t-1", "t.1", "t1", "t_", "x"].into_iter().map(named);
     let names: Vec<ThreadId> = names.collect::<Result<_, _>>()?;
@@ -172,7 +172,7 @@ async fn threads_are_apart(store: &dyn ThreadStore) -> Result<(), Breach> {
     Ok(())
 }
 
-async fn one_writer_wins(store: &dyn ThreadStore) -> Result<(), Breach> {
+async fn one_writer_wins(store: &dyn ThreadStore) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::OneWriterWins);
     let mut kept: Vec<LoggedEvent> = Vec::new();
     for round in 0..8_u64 {
@@ -198,7 +198,7 @@ async fn one_writer_wins(store: &dyn ThreadStore) -> Result<(), Breach> {
     Ok(())
 }
 
-async fn bases_belong(store: &dyn ThreadStore) -> Result<(), Breach> {
+async fn bases_belong(store: &dyn ThreadStore) -> Result<()> {
     let (thread, law, events) = (named("t1")?, Law::BaseBelongs, events(0, 14));
     let (ours, theirs) = (LogId(7), LogId(8));
     let stored = part(&events, 0, 12);
@@ -241,7 +241,7 @@ async fn bases_belong(store: &dyn ThreadStore) -> Result<(), Breach> {
     same(law, "the facts of the log before", &Ok(None), &facts)
 }
 
-fn base(law: Law, thread: &ThreadId, id: LogId, events: &[LoggedEvent]) -> Result<LogBase, Breach> {
+fn base(law: Law, thread: &ThreadId, id: LogId, events: &[LoggedEvent]) -> Result<LogBase> {
     let mut log = EventLog::new(thread.clone());
     for event in events {
         let appended = log.append_logged(event.clone());
@@ -251,7 +251,7 @@ fn base(law: Law, thread: &ThreadId, id: LogId, events: &[LoggedEvent]) -> Resul
     base.ok_or_else(|| law.breach("a base", "a base", "none"))
 }
 
-async fn deleted_is_gone(store: &dyn ThreadStore) -> Result<(), Breach> {
+async fn deleted_is_gone(store: &dyn ThreadStore) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::DeletedIsGone);
     for round in 0..2 {
         let input = format!("deleted {round} times before");
@@ -265,7 +265,7 @@ async fn deleted_is_gone(store: &dyn ThreadStore) -> Result<(), Breach> {
     Ok(())
 }
 
-async fn leaves_prefix(store: &dyn ThreadStore, point: usize) -> Result<(), Breach> {
+async fn leaves_prefix(store: &dyn ThreadStore, point: usize) -> Result<()> {
     let (thread, law, events) = (named("t1")?, Law::FailureLeavesBeginning, events(0, 4));
     let input = format!("failure {point}");
     // The store may have fewer points of failure, so the append may succeed.
@@ -295,7 +295,7 @@ async fn expect_stored(
     input: impl std::fmt::Display,
     thread: &ThreadId,
     events: &[LoggedEvent],
-) -> Result<(), Breach> {
+) -> Result<()> {
     let input = input.to_string();
     let found = loaded(store, law, &input, thread).await?;
     if (found.log.thread_id(), found.log.events(), found.torn) == (thread, events, None) {
@@ -309,7 +309,7 @@ async fn loaded(
     law: Law,
     input: &str,
     thread: &ThreadId,
-) -> Result<Loaded, Breach> {
+) -> Result<Loaded> {
     store.load(thread).await.map_err(|error| law.breach(input, "the log", error))
 }
 
@@ -365,7 +365,7 @@ const WORDS: [&[&str]; 4] = [
 ];
 
 /// Tests the word index of an empty store, if it has one.
-pub(super) async fn words_are_found(store: &dyn ThreadStore) -> Result<(), Breach> {
+pub(super) async fn words_are_found(store: &dyn ThreadStore) -> Result<()> {
     let Some(index) = store.word_index() else { return Ok(()) };
     let (thread, other, law) = (named("t1")?, named("t1-")?, Law::WordsAreFound);
     let (ours, theirs) = (Some(LogId(7)), Some(LogId(8)));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::law::{Breach, Law, for_all};
+use super::law::{Law, Result, for_all};
 use crate::{
     compact::legality,
     message::{Message, Request},
@@ -28,8 +28,8 @@ use crate::{
 ///
 /// # Errors
 ///
-/// The first [`Breach`].
-pub fn wire_format(codec: &dyn WireFormat, bodies: &[&str]) -> Result<(), Breach> {
+/// The first [`Breach`](super::Breach).
+pub fn wire_format(codec: &dyn WireFormat, bodies: &[&str]) -> Result<()> {
     for body in bodies {
         is_unchanged(codec, body)?;
         unknown_fields_survive(codec, body)?;
@@ -39,7 +39,7 @@ pub fn wire_format(codec: &dyn WireFormat, bodies: &[&str]) -> Result<(), Breach
     for_all(&junk_thread(0..8), 128, |thread| encodes(codec, thread))
 }
 
-fn is_unchanged(codec: &dyn WireFormat, body: &str) -> Result<(), Breach> {
+fn is_unchanged(codec: &dyn WireFormat, body: &str) -> Result<()> {
     let written = rewrite(codec, body)?;
     if !written.adjustments.is_empty() {
         let found = format!("{:?}", written.adjustments);
@@ -53,7 +53,7 @@ fn is_unchanged(codec: &dyn WireFormat, body: &str) -> Result<(), Breach> {
 }
 
 /// Decodes a body and encodes it for the model that it names.
-fn rewrite(codec: &dyn WireFormat, body: &str) -> Result<Encoded, Breach> {
+fn rewrite(codec: &dyn WireFormat, body: &str) -> Result<Encoded> {
     let read = codec.decode_slice(body.as_bytes(), &DecodeOptions::default());
     let request = read.map_err(|error| Law::BodyComesBack.breach(body, "a request", error))?;
     let body = tree(body);
@@ -65,7 +65,7 @@ fn rewrite(codec: &dyn WireFormat, body: &str) -> Result<Encoded, Breach> {
 /// The unknown field. The order of its keys and the text of its number must survive too.
 const UNKNOWN: (&str, &str) = ("x_nobody_knows", r#"{"z":1,"a":[2.50]}"#);
 
-fn unknown_fields_survive(codec: &dyn WireFormat, body: &str) -> Result<(), Breach> {
+fn unknown_fields_survive(codec: &dyn WireFormat, body: &str) -> Result<()> {
     let mut extended = tree(body);
     let count = add_unknown(&mut extended, 3);
     let Value::Object(_) = &extended else { return Ok(()) };
@@ -123,7 +123,7 @@ fn with_nulls(mut value: Value, number: usize) -> Value {
 }
 
 /// Decodes any text. If it is a body, encoding it must be stable.
-fn never_panics(codec: &dyn WireFormat, body: &str) -> Result<(), Breach> {
+fn never_panics(codec: &dyn WireFormat, body: &str) -> Result<()> {
     let _ = codec.decode_response(body.as_bytes());
     match codec.decode_slice(body.as_bytes(), &DecodeOptions::default()) {
         Ok(request) => is_stable(codec, &request, body).map(|_| ()),
@@ -137,7 +137,7 @@ fn holds(string: &str, text: &str) -> bool {
     string.contains(text) || string.replace("<\\", "<").contains(text)
 }
 
-fn encodes(codec: &dyn WireFormat, thread: &[Message]) -> Result<(), Breach> {
+fn encodes(codec: &dyn WireFormat, thread: &[Message]) -> Result<()> {
     let input = notation::write(thread);
     let written = is_stable(codec, &Request::new(thread.to_vec()), &input)?;
     let body = tree(written.body.as_str());
@@ -156,7 +156,7 @@ fn encodes(codec: &dyn WireFormat, thread: &[Message]) -> Result<(), Breach> {
 }
 
 /// Encodes a request, decodes the body, and encodes it again.
-fn is_stable(codec: &dyn WireFormat, request: &Request, input: &str) -> Result<Encoded, Breach> {
+fn is_stable(codec: &dyn WireFormat, request: &Request, input: &str) -> Result<Encoded> {
     let written = codec.encode(request, &EncodeOptions::default());
     let body = written.body.as_str();
     let read = codec.decode_slice(body.as_bytes(), &DecodeOptions::default());

@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use futures::future::join_all;
 
-use super::law::{Breach, Law, named};
+use super::law::{Breach, Law, Result, named};
 use crate::{
     compact::legality::violations,
     log::{Event, LogId, LoggedEvent},
@@ -48,7 +48,7 @@ const LIFETIME: Duration = Duration::from_secs(10);
 /// # Errors
 ///
 /// The first [`Breach`].
-pub async fn workers(store: Arc<dyn LeaseStore>) -> Result<(), Breach> {
+pub async fn workers(store: Arc<dyn LeaseStore>) -> Result<()> {
     let time = SimulatedTime::new(WORKERS);
     let world = Arc::new(World { store, time, seen: Mutex::default() });
     let works = (0..WORKERS).map(|worker| {
@@ -61,7 +61,7 @@ pub async fn workers(store: Arc<dyn LeaseStore>) -> Result<(), Breach> {
         }
     });
     let outcomes = join_all(works).await;
-    outcomes.into_iter().collect::<Result<(), Breach>>()?;
+    outcomes.into_iter().collect::<Result<()>>()?;
     world.check_logs().await?;
     let mut seen = world.seen();
     if let Some(breach) = seen.breaches.pop() {
@@ -110,7 +110,7 @@ struct Seen {
 }
 
 /// Runs one worker until the simulated time is over.
-async fn work(world: &Arc<World>, worker: u64) -> Result<(), Breach> {
+async fn work(world: &Arc<World>, worker: u64) -> Result<()> {
     let (mut chance, mut wanted) = (Chance(worker), None);
     while world.time.now() < END {
         let thread = match wanted.take() {
@@ -137,7 +137,7 @@ async fn work(world: &Arc<World>, worker: u64) -> Result<(), Breach> {
 }
 
 /// Does the work of one lease: a session with some turns.
-async fn hold(world: &Arc<World>, lease: Lease, chance: &mut Chance) -> Result<(), Breach> {
+async fn hold(world: &Arc<World>, lease: Lease, chance: &mut Chance) -> Result<()> {
     world.acquired(&lease);
     let law = Law::OneWorkerHolds;
     let agent = ModelAgent::new(Arc::new(Thinker {
@@ -184,7 +184,7 @@ impl World {
     }
 
     /// Returns the next thread. Each is returned twice, so that two workers compete for it.
-    fn next_thread(&self) -> Result<ThreadId, Breach> {
+    fn next_thread(&self) -> Result<ThreadId> {
         let mut seen = self.seen();
         seen.begun += 1;
         named(&format!("t{}", seen.begun / 2 % THREADS))
@@ -204,7 +204,7 @@ impl World {
 
     /// Checks that each log has the texts of the leases one after another, and all acknowledged
     /// texts.
-    async fn check_logs(&self) -> Result<(), Breach> {
+    async fn check_logs(&self) -> Result<()> {
         let law = Law::OneWorkerHolds;
         let input = "ten minutes of work";
         let threads = self.store.list().await;

@@ -9,27 +9,11 @@ use crate::message::{
 };
 
 /// Parts of ordinary text: code, prose, several scripts, and white space that must survive.
+#[rustfmt::skip]
 const WORDS: [&str; 20] = [
-    "fix",
-    "the parser",
-    "src/wire/mod.rs",
-    "error[E0308]: mismatched types",
-    "please never",
-    "cargo test --all",
-    "don't",
-    "\n",
-    "\n\n",
-    "\r\n",
-    "\t",
-    "naïve",
-    "漢字",
-    "🦀",
-    "e\u{301}",
-    "```rust\nfn main() {}\n```",
-    "  ",
-    "{\"a\":1.0}",
-    "<b>&amp;</b>",
-    "\"quoted\\\"",
+    "fix", "the parser", "src/wire/mod.rs", "error[E0308]: mismatched types", "please never",
+    "cargo test --all", "don't", "\n", "\n\n", "\r\n", "\t", "naïve", "漢字", "🦀", "e\u{301}",
+    "```rust\nfn main() {}\n```", "  ", "{\"a\":1.0}", "<b>&amp;</b>", "\"quoted\\\"",
 ];
 
 /// Texts that look like markers, headings or blocks.

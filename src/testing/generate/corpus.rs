@@ -64,23 +64,10 @@ struct Writer {
     calls: usize,
 }
 
+#[rustfmt::skip]
 const WORDS: [&str; 16] = [
-    "the",
-    "parser",
-    "reads",
-    "src/main.rs",
-    "let mut next = 0;\n",
-    "error:",
-    "and",
-    "returns",
-    "a result",
-    "of",
-    "tests",
-    "passed;",
-    "fn build(&self)",
-    "in",
-    "line 42\n",
-    "which",
+    "the", "parser", "reads", "src/main.rs", "let mut next = 0;\n", "error:", "and", "returns",
+    "a result", "of", "tests", "passed;", "fn build(&self)", "in", "line 42\n", "which",
 ];
 const OTHERS: [&str; 4] = ["naïve", "漢字", "🦀", "größer"];
 /// Size in bytes of the buffer of which texts are slices.

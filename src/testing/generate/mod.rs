@@ -10,9 +10,7 @@
 
 mod blocks;
 mod corpus;
-mod junk;
-mod legal;
+mod threads;
 
 pub use corpus::legal_thread_from;
-pub use junk::junk_thread;
-pub use legal::legal_thread;
+pub use threads::{junk_thread, legal_thread};

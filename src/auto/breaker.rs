@@ -1,9 +1,8 @@
 //! A circuit breaker: pauses attempts after several failures in a row.
 //!
-//! A strategy keeps no state between attempts, so the host counts failures. The breaker is that
-//! counter, with the time as an argument. It opens after `max_failures` failures
-//! in a row, allows one trial after a pause, and closes when a trial succeeds. Every failed trial
-//! doubles the pause.
+//! A strategy keeps no state between attempts, so somebody else has to count failures. The breaker
+//! opens after `max_failures` of them in a row, allows one trial after a pause, and closes when a
+//! trial succeeds. Every failed trial doubles the pause.
 
 use crate::message::Timestamp;
 
@@ -12,7 +11,7 @@ const MAX_PAUSE_MS: u64 = 3_600_000;
 
 /// Counts failures in a row and reports whether another attempt is allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Breaker {
+pub(super) struct Breaker {
     /// Number of failures in a row that open it. Zero counts as one.
     max_failures: u32,
     /// First pause, in milliseconds.
@@ -26,23 +25,23 @@ pub(crate) struct Breaker {
 
 impl Breaker {
     /// Returns a closed breaker, which this many failures in a row open for this long at first.
-    pub(crate) fn new(max_failures: u32, pause_ms: u64) -> Self {
+    pub(super) fn new(max_failures: u32, pause_ms: u64) -> Self {
         let max_pause_ms = MAX_PAUSE_MS.max(pause_ms);
         Self { max_failures, pause_ms, max_pause_ms, ..Self::default() }
     }
 
     /// Number of failures since the last success.
-    pub(crate) fn failures(&self) -> u32 {
+    pub(super) fn failures(&self) -> u32 {
         self.failures
     }
 
     /// Whether an attempt is allowed now: the breaker is closed, or its pause is over.
-    pub(crate) fn allows(&self, now: Timestamp) -> bool {
+    pub(super) fn allows(&self, now: Timestamp) -> bool {
         self.paused_until(now).is_none()
     }
 
     /// Returns the end of the pause; `None` if an attempt is allowed now.
-    pub(crate) fn paused_until(&self, now: Timestamp) -> Option<Timestamp> {
+    pub(super) fn paused_until(&self, now: Timestamp) -> Option<Timestamp> {
         let opened_at = self.opened_at?;
         let until = Timestamp(opened_at.0.saturating_add(self.pause_ms()));
         // If the clock was set back, the pause would otherwise last until it catches up.
@@ -50,12 +49,12 @@ impl Breaker {
     }
 
     /// Records a success: closes the breaker and resets the count.
-    pub(crate) fn succeeded(&mut self) {
+    pub(super) fn succeeded(&mut self) {
         (self.failures, self.opened_at) = (0, None);
     }
 
     /// Records a failure at this time.
-    pub(crate) fn failed(&mut self, now: Timestamp) {
+    pub(super) fn failed(&mut self, now: Timestamp) {
         self.failures = self.failures.saturating_add(1);
         if self.failures >= self.max_failures.max(1) {
             self.opened_at = Some(now);
