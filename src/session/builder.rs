@@ -115,25 +115,7 @@ impl SessionBuilder {
     }
 }
 
-/// Declares methods of the builder: each changes it as its body says, and returns it.
-macro_rules! setters {
-    ($(
-        $(#[$about:meta])*
-        pub fn $name:ident($self:ident $(, $value:ident: $type:ty)* $(,)?) $change:block
-    )+) => {
-        impl SessionBuilder {
-            $(
-                $(#[$about])*
-                pub fn $name(mut $self $(, $value: $type)*) -> Self {
-                    $change
-                    $self
-                }
-            )+
-        }
-    };
-}
-
-setters! {
+impl SessionBuilder {
     /// Returns the builder with the id of the thread, such as the name of a user's conversation.
     /// Without one the thread is new, and its id is random.
     ///
@@ -146,12 +128,18 @@ setters! {
     /// assert_eq!(session.thread_id().as_str(), "user-7");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn thread(self, id: ThreadId) { self.source = Source::Thread(id) }
+    pub fn thread(mut self, id: ThreadId) -> Self {
+        self.source = Source::Thread(id);
+        self
+    }
 
     /// Returns the builder with the store of the thread. [`open`](Self::open) loads from it what it
     /// holds of the [thread](Self::thread). A [fork](Session::fork) is written to it before its
     /// first message. The example of [`open`](Self::open) uses one.
-    pub fn store(self, store: Arc<dyn ThreadStore>) { self.store = Some(store) }
+    pub fn store(mut self, store: Arc<dyn ThreadStore>) -> Self {
+        self.store = Some(store);
+        self
+    }
 
     /// Returns the builder with a log that the host loaded itself. A log with messages replaces the
     /// agent's thread.
@@ -167,40 +155,58 @@ setters! {
     /// assert_eq!(session.messages()[0], Message::user("Hi."));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn journal(self, journal: Journal) { self.source = Source::Log(Box::new(journal)) }
+    pub fn journal(mut self, journal: Journal) -> Self {
+        self.source = Source::Log(Box::new(journal));
+        self
+    }
 
     /// Returns the builder with an archive for the entries that compactions write, such as a
     /// [`memory_archive`](crate::store::memory_archive).
-    pub fn archive(self, archive: Arc<dyn Archive>) { self.settings.archive = Some(archive) }
+    pub fn archive(mut self, archive: Arc<dyn Archive>) -> Self {
+        self.settings.archive = Some(archive);
+        self
+    }
 
     /// Returns the builder with one more tool, which the model can call. [`Tool`] has an example.
-    pub fn tool(self, tool: Arc<dyn Tool>) { self.tools.push(tool) }
+    pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.tools.push(tool);
+        self
+    }
 
     /// Returns the builder with a system prompt.
-    pub fn system(self, text: impl Into<Text>) {
-        self.settings.system = vec![Message::system(text)].into()
+    pub fn system(mut self, text: impl Into<Text>) -> Self {
+        self.settings.system = vec![Message::system(text)].into();
+        self
     }
 
     /// Returns the builder with a reminder that is appended to every user message. Compactions
     /// strip reminders.
-    pub fn reminder(self, text: impl Into<Text>) { self.settings.reminder = Some(text.into()) }
+    pub fn reminder(mut self, text: impl Into<Text>) -> Self {
+        self.settings.reminder = Some(text.into());
+        self
+    }
 
     /// Returns the builder with the reminder also appended to tool results, whenever the model
     /// wrote this many tokens since the last one. In a long tool loop a model otherwise loses sight
     /// of it.
-    pub fn remind_every(self, output_tokens: u64) {
-        self.settings.remind_every = Some(output_tokens)
+    pub fn remind_every(mut self, output_tokens: u64) -> Self {
+        self.settings.remind_every = Some(output_tokens);
+        self
     }
 
     /// Returns the builder with this compaction strategy; the default is
     /// [`Ladder::default`](crate::strategy::Ladder). The example of [`Session`] sets another one.
-    pub fn strategy(self, strategy: Arc<dyn CompactionStrategy>) {
-        self.settings.strategy = strategy
+    pub fn strategy(mut self, strategy: Arc<dyn CompactionStrategy>) -> Self {
+        self.settings.strategy = strategy;
+        self
     }
 
     /// Returns the builder with these strategies to choose from by name; the default is
     /// [`StrategyRegistry::default`], all strategies of the crate.
-    pub fn registry(self, registry: StrategyRegistry) { self.settings.registry = registry }
+    pub fn registry(mut self, registry: StrategyRegistry) -> Self {
+        self.settings.registry = registry;
+        self
+    }
 
     /// Returns the builder with a fast and cheap model for summaries; the default is the agent's
     /// own model.
@@ -222,7 +228,10 @@ setters! {
     /// assert_eq!(fast.requests().len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn fast_model(self, model: Arc<dyn Model>) { self.settings.fast = Some(model) }
+    pub fn fast_model(mut self, model: Arc<dyn Model>) -> Self {
+        self.settings.fast = Some(model);
+        self
+    }
 
     /// Returns the builder with a redactor, which removes secrets from text. It is applied to
     /// requests for summaries, archive entries, summaries, notices, errors of compactions, and text
@@ -245,7 +254,10 @@ setters! {
     /// assert_eq!(session.rules().to_string(), "- Never tell anybody [key].\n");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn redactor(self, redactor: Arc<dyn Redactor>) { self.redactor = Some(redactor) }
+    pub fn redactor(mut self, redactor: Arc<dyn Redactor>) -> Self {
+        self.redactor = Some(redactor);
+        self
+    }
 
     /// Returns the builder with a retention policy, which says how many of the thread's facts must
     /// survive a compaction; `None` turns the check off.
@@ -254,8 +266,9 @@ setters! {
     /// allow; the user's rules come first, word for word. The report of a compaction says what is
     /// kept. The default is [`RetentionPolicy::default`], and the example of [`RetentionPolicy`]
     /// sets another one.
-    pub fn retention(self, policy: impl Into<Option<RetentionPolicy>>) {
-        self.settings.retention = policy.into()
+    pub fn retention(mut self, policy: impl Into<Option<RetentionPolicy>>) -> Self {
+        self.settings.retention = policy.into();
+        self
     }
 
     /// Returns the builder with one more standing rule from the host. A rule that the log already
@@ -270,13 +283,19 @@ setters! {
     /// assert_eq!(session.rules().to_string(), "- Never send mails.\n");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn rule(self, text: impl Into<Text>) { self.host_rules.push(text.into()) }
+    pub fn rule(mut self, text: impl Into<Text>) -> Self {
+        self.host_rules.push(text.into());
+        self
+    }
 
     /// Returns the builder with the standing rules at the end of the system prompt of every
     /// request, instead of after the summaries. The model sees a rule at once; but every change of
     /// a rule invalidates the provider's cache of the whole thread, because the system prompt comes
     /// first.
-    pub fn rules_in_system_prompt(self) { self.settings.rules_in_system_prompt = true }
+    pub fn rules_in_system_prompt(mut self) -> Self {
+        self.settings.rules_in_system_prompt = true;
+        self
+    }
 
     /// Returns the builder with this policy of automatic compaction. The default is
     /// [`AutoPolicy::default`], except that the session uses estimates until a provider has
@@ -297,7 +316,10 @@ setters! {
     /// assert_eq!(session.log().standing().count(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn policy(self, policy: AutoPolicy) { self.policy = policy }
+    pub fn policy(mut self, policy: AutoPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
 
     /// Returns the builder with the model's context window. It overrides the window that the agent
     /// states.
@@ -311,7 +333,10 @@ setters! {
     /// assert_eq!(session.window(), Some(ContextWindow::new(32_768)));
     /// # Ok::<(), threadfold::session::SessionError>(())
     /// ```
-    pub fn window(self, window: ContextWindow) { self.settings.window = Some(window) }
+    pub fn window(mut self, window: ContextWindow) -> Self {
+        self.settings.window = Some(window);
+        self
+    }
 
     /// Returns the builder with the maximum tokens of an answer. Every request asks for this limit,
     /// and this many tokens of the window stay free.
@@ -326,7 +351,10 @@ setters! {
     /// assert_eq!(model.requests()[0].max_output, Some(4_096));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn max_output(self, tokens: u64) { self.settings.max_output = Some(tokens) }
+    pub fn max_output(mut self, tokens: u64) -> Self {
+        self.settings.max_output = Some(tokens);
+        self
+    }
 
     /// Returns the builder with an observer, which sees every event of the session when it happens,
     /// those of [adopted](Session::adopt) compactions too, and the error that ends a turn. A turn
@@ -351,19 +379,26 @@ setters! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn observe(
-        self,
+        mut self,
         observer: impl Fn(Result<&SessionEvent, &SessionError>) + Send + Sync + 'static,
-    ) {
-        self.observers.0.push(Arc::new(observer))
+    ) -> Self {
+        self.observers.0.push(Arc::new(observer));
+        self
     }
 
     /// Returns the builder with another clock, which gives the times of the log and waits between
     /// retries. [`Clock`] has an example; the default is the system clock.
-    pub fn clock(self, clock: Arc<dyn Clock>) { self.settings.clock = clock }
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.settings.clock = clock;
+        self
+    }
 
     /// Returns the builder with another seed for checkpoint ids. The ids also depend on the length
     /// of the log, so a resumed session does not repeat earlier ones.
-    pub fn seed(self, seed: u64) { self.settings.seed = seed }
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.settings.seed = seed;
+        self
+    }
 
     /// Returns the builder with the maximum number of model answers in a turn; the default is 100.
     ///
@@ -379,7 +414,10 @@ setters! {
     /// assert!(reply.capped && model.remaining() == 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn max_rounds(self, rounds: u32) { self.settings.max_rounds = rounds }
+    pub fn max_rounds(mut self, rounds: u32) -> Self {
+        self.settings.max_rounds = rounds;
+        self
+    }
 
     /// Returns the builder with the maximum tokens of a tool result. A longer one is cut before it
     /// enters the thread, which then holds the head and the tail of its texts and a line that says
@@ -416,16 +454,25 @@ setters! {
     /// assert!(note.contains("call recall with {\"call\":\"t1\"}"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn max_tool_result(self, tokens: u64) { self.settings.max_tool_result = Some(tokens) }
+    pub fn max_tool_result(mut self, tokens: u64) -> Self {
+        self.settings.max_tool_result = Some(tokens);
+        self
+    }
 
     /// Returns the builder with panics of tools passed on to the caller that polls the turn. By
     /// default the call of a tool that panics gets an error result, and the other calls and the
     /// turn continue. Pass panics on for tools whose state a panic may leave broken.
-    pub fn tool_panics_unwind(self) { self.settings.tool_panics_unwind = true }
+    pub fn tool_panics_unwind(mut self) -> Self {
+        self.settings.tool_panics_unwind = true;
+        self
+    }
 
     /// Returns the builder with the tool [`compact_context`](super::COMPACT_CONTEXT), with which
     /// the model asks the session to compact the thread.
-    pub fn compact_context_tool(self) { self.own_tools.push(compaction::compact_context_tool()) }
+    pub fn compact_context_tool(mut self) -> Self {
+        self.own_tools.push(compaction::compact_context_tool());
+        self
+    }
 
     /// Returns the builder with the tool [`compact`](super::COMPACT), with which the model replaces
     /// ranges between checkpoints with summaries that it writes itself.
@@ -433,12 +480,18 @@ setters! {
     /// The tool's description explains when to compact, what a checkpoint is and what makes a good
     /// summary. A call that names an unknown checkpoint or separates a call from its result gets an
     /// error result with the reason, and nothing changes.
-    pub fn compact_tool(self) { self.own_tools.push(compaction::compact_tool()) }
+    pub fn compact_tool(mut self) -> Self {
+        self.own_tools.push(compaction::compact_tool());
+        self
+    }
 
     /// Returns the builder with the tool [`recall`](mod@crate::recall), with which the model reads
     /// what was compacted away. The answers pass the [redactor](Self::redactor).
     ///
     /// An answer has at most an eighth of the model's window, and at most
     /// [`MAX_BYTES`](crate::recall::MAX_BYTES) bytes. Search by words needs the feature `recall`.
-    pub fn recall_tool(self) { self.own_tools.push(crate::recall::tool::spec()) }
+    pub fn recall_tool(mut self) -> Self {
+        self.own_tools.push(crate::recall::tool::spec());
+        self
+    }
 }
