@@ -1,9 +1,6 @@
 //! A strategy's view of a thread, and the check that judges every proposal.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, OnceLock},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use super::brief::Brief;
 use crate::{
@@ -30,8 +27,8 @@ pub struct Snapshot {
     tools: Arc<Vec<ToolSpec>>,
     window: Option<ContextWindow>,
     counter: Arc<dyn TokenCounter>,
-    /// The tokens of the messages, if they were counted.
-    pub(super) size: OnceLock<u64>,
+    /// The tokens of the messages.
+    size: u64,
     times: Option<Arc<[Timestamp]>>,
     facts: Option<Arc<Facts>>,
     rules: Arc<Ledger>,
@@ -112,13 +109,19 @@ impl Snapshot {
     /// assert_eq!(snapshot.messages().len(), 1);
     /// ```
     pub fn new(messages: impl Into<Arc<Vec<Message>>>) -> Self {
+        let (messages, counter) = (messages.into(), ByteEstimate::TRIGGER);
+        let size = counter.messages(&messages);
+        Self::counted(messages, Arc::new(counter), size)
+    }
+
+    fn counted(messages: Arc<Vec<Message>>, counter: Arc<dyn TokenCounter>, size: u64) -> Self {
         Self {
-            messages: messages.into(),
+            messages,
             system: Arc::default(),
             tools: Arc::default(),
             window: None,
-            counter: Arc::new(ByteEstimate::TRIGGER),
-            size: OnceLock::new(),
+            counter,
+            size,
             times: None,
             facts: None,
             rules: Arc::default(),
@@ -140,8 +143,8 @@ impl Snapshot {
     /// assert_eq!(snapshot.counter().messages(snapshot.messages()), thread.size().tokens);
     /// ```
     pub fn of(thread: &Thread) -> Self {
-        let counter = Arc::clone(thread.counter());
-        Self { counter, ..Self::new(thread.messages().clone()) }
+        let (messages, counter) = (thread.messages(), thread.counter());
+        Self::counted(Arc::clone(messages), Arc::clone(counter), thread.size().tokens)
     }
 
     /// Returns a snapshot of a request: its messages, system prompt and tools.
@@ -203,7 +206,7 @@ impl Snapshot {
     /// assert_eq!(snapshot.counter().messages(snapshot.messages()), 7);
     /// ```
     pub fn with_counter(self, counter: Arc<dyn TokenCounter>) -> Self {
-        Self { counter, size: OnceLock::new(), ..self }
+        Self { size: counter.messages(&self.messages), counter, ..self }
     }
 
     /// Returns the snapshot with the time at which each message arrived.
@@ -283,11 +286,12 @@ impl Snapshot {
     pub fn redacted(self, redactor: &dyn Redactor) -> Self {
         let mut redaction = Redaction::of(redactor);
         let [messages, system] = [&self.messages, &self.system].map(|messages| {
-            Arc::new(messages.iter().map(|message| redaction.message(message)).collect())
+            Arc::new(messages.iter().map(|message| redaction.message(message)).collect::<Vec<_>>())
         });
         let tools = Arc::new(self.tools.iter().map(|tool| redaction.tool(tool)).collect());
         let calls = self.calls.redacted(redactor);
-        Self { messages, system, tools, calls, size: OnceLock::new(), ..self }
+        let size = self.counter.messages(&messages);
+        Self { messages, system, tools, calls, size, ..self }
     }
 
     /// Returns the thread without the reasoning that every compaction strips. Stripping a turn can
@@ -306,7 +310,9 @@ impl Snapshot {
             }
             message
         });
-        Self { messages: Arc::new(bare.collect()), size: OnceLock::new(), ..self.clone() }
+        let messages: Vec<Message> = bare.collect();
+        let size = self.counter.messages(&messages);
+        Self { messages: Arc::new(messages), size, ..self.clone() }
     }
 
     /// When a message arrived, if known.
@@ -361,6 +367,11 @@ impl Snapshot {
     #[must_use]
     pub fn window(&self) -> Option<ContextWindow> {
         self.window
+    }
+
+    /// The tokens of the messages.
+    pub(super) fn size(&self) -> u64 {
+        self.size
     }
 
     /// The token counter.

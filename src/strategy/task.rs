@@ -35,11 +35,6 @@ impl Task {
 }
 
 impl Snapshot {
-    /// Returns the tokens of the thread.
-    pub(super) fn size(&self) -> u64 {
-        *self.size.get_or_init(|| self.counter().messages(self.messages()))
-    }
-
     /// The target of the brief, if the thread exceeds it.
     pub(super) fn missed_target(&self, brief: &Brief) -> Option<u64> {
         brief.target.filter(|target| self.size() > *target)
