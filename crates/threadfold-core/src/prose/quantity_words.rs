@@ -1,7 +1,7 @@
 //! Numbers and times of day in words, and the names of weekdays and months.
 
 use super::{
-    quantity::{Quantity, Spelled},
+    quantity::{BARE, Quantity, Spelled},
     subject_words::{Grammar, number_of},
 };
 use crate::message::{slice, steps};
@@ -14,15 +14,18 @@ pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'
         let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
         let lower = word.to_lowercase();
         let known = number_of(&lower, Grammar::NUMBER);
-        if let Some((from, time)) = clock.read(at, &lower, known) {
+        let time = clock.read(at, &lower, known);
+        // The hour of a time in words is no number, and neither are its minutes.
+        let is_time = time.is_some() || clock.is_open();
+        if let Some((from, time)) = time {
             let text = slice(text, from..at + word.len());
             visit(Spelled { text, readings: vec![time], is_whole: true });
-            (number, start) = (Sum::default(), at);
+            start = at;
         }
-        if clock.is_open() {
+        if is_time {
             number = Sum::default();
         }
-        let summand = number.summand(&lower, known).filter(|_| !clock.is_open());
+        let summand = number.summand(&lower, known).filter(|_| !is_time);
         let goes_on = match text.get(end..at) {
             Some(" " | "-") => summand.is_some() || number.takes(&lower),
             Some(" and " | " und " | " y ") => summand.is_some(),
@@ -149,7 +152,7 @@ impl Sum {
     fn spelled(self, text: Option<&str>) -> Option<Spelled<'_>> {
         let number = self.thousands.saturating_add(self.rest);
         let text = text.filter(|_| number > 9)?;
-        let mut readings = vec![Quantity::Number(number.to_string(), String::new())];
+        let mut readings = Quantity::of_number(&number.to_string(), BARE).to_vec();
         // `At ten` may be an hour.
         let hour = u32::try_from(number).ok().filter(|hour| *hour < 13);
         readings.extend(hour.map(|hour| Quantity::Time(hour * 60 % 720)));
@@ -164,7 +167,7 @@ mod tests {
     #[test]
     fn the_minutes_of_a_time_in_words_are_no_number() {
         let mut texts = Vec::new();
-        word_quantities("at ten past six, two to three of twelve", &mut |it| texts.push(it.text));
-        assert_eq!(texts, ["ten past six", "twelve"]);
+        word_quantities("at ten past six, a quarter to eleven, two to three of twelve", &mut |it| texts.push(it.text));
+        assert_eq!(texts, ["ten past six", "quarter to eleven", "twelve"]);
     }
 }

@@ -67,6 +67,15 @@ enum Denying {
     Rest,
 }
 
+impl Clause {
+    /// Notes that its subject ends here.
+    fn set_core(&mut self) {
+        if !self.has_copula && self.core.is_empty() {
+            self.core.clone_from(&self.before);
+        }
+    }
+}
+
 impl Subject {
     pub(super) fn read(&mut self, text: &str) {
         let mut clause = Clause::default();
@@ -178,6 +187,15 @@ impl Subject {
         self.asserts |= clause.has_copula;
         if does.is(Grammar::COPULA) {
             self.copula(clause);
+        } else if does.is(Grammar::OWN) {
+            clause.set_core();
+        } else if clause.tokens == 2
+            && matches!(word.as_str(), "of" | "von" | "de")
+            && self.frame.last().is_some_and(|last| last == "Number")
+        {
+            // `Ten of the chairs` are a part of them.
+            self.scopes.extend(self.content.last().cloned());
+            self.identifiers.extend(self.content.last().cloned());
         }
         // In `Now fix the parser` the word `now` means `next` and announces no change.
         let comes_next = is_first && word == "now" && self.frame.is_empty();
@@ -243,9 +261,7 @@ impl Subject {
     }
 
     fn copula(&mut self, clause: &mut Clause) {
-        if !clause.has_copula && clause.core.is_empty() {
-            clause.core.clone_from(&clause.before);
-        }
+        clause.set_core();
         clause.has_copula = true;
         if clause.after_value {
             self.identifiers.append(&mut clause.pending);

@@ -47,9 +47,10 @@ impl Quantities {
         quantities(text, &|_| Wanted::Yes, &mut |spelled| found.push(spelled));
         word_quantities(text, &mut |spelled| found.push(spelled));
         for spelled in found {
-            if spelled.is_whole && !is_small(&spelled) && texts.insert(spelled.text) {
-                all.wanted.push(Stated::new(spelled, false));
-            }
+            let is_wanted = spelled.is_whole && !is_small(&spelled);
+            // The same digits may be a day and a dose.
+            let stated = is_wanted.then(|| Stated::new(spelled, false));
+            all.wanted.extend(stated.filter(|it| texts.insert((it.text.clone(), it.readings.clone()))));
         }
         for fact in facts {
             quantities(fact, &|_| Wanted::Yes, &mut |spelled| {
@@ -73,7 +74,9 @@ impl Quantities {
         }
         let mut read = HashSet::new();
         quantities(text, &|digits| self.index.wants(digits), &mut |spelled| {
-            read.extend(spelled.readings)
+            // Tools print so many numbers that those without a unit say nothing of one with a unit.
+            let sure = |it: &Quantity| speaker != Speaker::Tool || !it.is_of_any_unit();
+            read.extend(spelled.readings.into_iter().filter(sure));
         });
         // To read words takes several times as long as to read digits. The user's are few, and what a
         // summary spells in words may be copied from any text.
@@ -170,6 +173,7 @@ impl Stated {
         // With another unit it is another quantity.
         if readings.iter().any(Quantity::has_unit) {
             readings.retain(Quantity::has_unit);
+            readings.extend(readings.clone().iter().filter_map(Quantity::of_any_unit));
         }
         Self { text: text.to_owned(), readings, is_fact }
     }
