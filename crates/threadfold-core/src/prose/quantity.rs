@@ -280,8 +280,7 @@ fn is_beyond_latin(c: char) -> bool {
 /// Whether a word may begin after this text.
 fn begins(before: &str) -> bool {
     let before = before.chars().next_back();
-    before
-        .is_none_or(|c| is_beyond_latin(c) || !(c.is_alphanumeric() || "._-/:#,@=\\+".contains(c)))
+    before.is_none_or(|c| is_beyond_latin(c) || !(c.is_alphanumeric() || "._-/:#,@\\+".contains(c)))
 }
 
 /// Whether a word may end before this text.
@@ -399,7 +398,8 @@ fn multiplied(number: &str, zeros: usize) -> Option<String> {
 /// Returns the zeros of the factor that a word begins with, and the rest of the word.
 fn factor(word: &str) -> Option<(usize, &str)> {
     let spaceless = [('\u{4e07}', 4), ('\u{5104}', 8), ('\u{4ebf}', 8)];
-    if let Some(found) = spaceless.iter().find_map(|(c, zeros)| Some((*zeros, word.strip_prefix(*c)?)))
+    if let Some(found) =
+        spaceless.iter().find_map(|(c, zeros)| Some((*zeros, word.strip_prefix(*c)?)))
     {
         return Some(found);
     }
@@ -429,7 +429,7 @@ fn currency(before: &str) -> Option<u32> {
 
 /// Returns the number of a unit of measure or a currency, or [`BARE`]. Words for what was counted are
 /// none: `12 files` are `12 changed files`. In a script without spaces, a word may begin with it.
-fn unit(word: &str) -> u32 {
+pub(super) fn unit(word: &str) -> u32 {
     const LONGEST: usize = 8;
     let lower = word.to_lowercase();
     let ends = lower.char_indices().skip(1).map(|(at, _)| at).take(LONGEST);
@@ -500,7 +500,8 @@ mod tests {
             let shares = one_is.iter().any(|reading| other_is.contains(reading));
             assert!(!shares, "{one} {one_is:?}, {other} {other_is:?}");
         }
-        let units = ["15 ms", "15 s", "15 mg", "15 ml", "15\u{4e07}\u{5186}", "15\u{4e07}\u{30c9}\u{30eb}"];
+        let units =
+            ["15 ms", "15 s", "15 mg", "15 ml", "15\u{4e07}\u{5186}", "15\u{4e07}\u{30c9}\u{30eb}"];
         let units = units.map(|text| readings(text).into_iter().find(Quantity::has_unit).unwrap());
         assert_eq!(units.iter().collect::<std::collections::HashSet<_>>().len(), 6, "{units:?}");
     }

@@ -1,7 +1,7 @@
 //! Numbers and times of day in words, and the names of weekdays and months.
 
 use super::{
-    quantity::{BARE, Quantity, Spelled},
+    quantity::{BARE, Quantity, Spelled, unit},
     subject_words::{Grammar, number_of},
 };
 use crate::message::{slice, steps};
@@ -32,10 +32,10 @@ pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'
             _ => false,
         };
         if !goes_on {
-            std::mem::take(&mut number)
-                .spelled(text.get(start..end))
-                .into_iter()
-                .for_each(&mut *visit);
+            let follows = matches!(text.get(end..at), Some(" " | "-"));
+            let unit = if follows { unit(word) } else { BARE };
+            let number = std::mem::take(&mut number).spelled(text.get(start..end), unit);
+            number.into_iter().for_each(&mut *visit);
             start = at;
         }
         if let Some(summand) = summand {
@@ -46,7 +46,39 @@ pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'
         }
         at += piece.len();
     }
-    number.spelled(text.get(start..end)).into_iter().for_each(visit);
+    number.spelled(text.get(start..end), BARE).into_iter().for_each(&mut *visit);
+    unspaced_weekdays(text, visit);
+}
+
+/// Calls `visit` with each name of a weekday in scripts without spaces: `\u{6728}\u{66dc}`,
+/// `\u{661f}\u{671f}\u{4e94}`.
+fn unspaced_weekdays<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'a>)) {
+    const JAPANESE: &str = "月火水木金土日";
+    const CHINESE: &str = "一二三四五六日";
+    let mut note = |from: usize, to: usize, c: char, days: &str| {
+        let day = days.chars().zip(1..).find(|(day, _)| *day == c).map(|(_, day)| day);
+        let text = slice(text, from..to);
+        let spelled =
+            |day| Spelled { text, readings: vec![Quantity::Weekday(day)], is_whole: true };
+        day.map(spelled).into_iter().for_each(&mut *visit);
+    };
+    if text.is_ascii() {
+        return;
+    }
+    for (at, mark) in text.match_indices(['曜', '期', '周', '週']) {
+        let (before, after) = (slice(text, ..at), slice(text, at + mark.len()..));
+        let (last, mut next) = (before.chars().next_back(), after.chars());
+        let (one, two) = (next.next().unwrap_or_default(), next.next());
+        let end = at + mark.len() + one.len_utf8();
+        // `Once a week` begins like `Monday`.
+        let counts = matches!(two, Some('次' | '个' | '回' | '天' | '间')) || last == Some('每');
+        match (mark, last) {
+            ("曜", Some(day)) => note(at - day.len_utf8(), at + mark.len(), day, JAPANESE),
+            ("期", Some('星')) => note(at - mark.len(), end, one, CHINESE),
+            ("周" | "週", _) if !counts => note(at, end, one, CHINESE),
+            _ => {}
+        }
+    }
 }
 
 /// Returns the weekday or the month that a word names after this text. Some have a second meaning in lower
@@ -149,14 +181,15 @@ impl Sum {
         }
     }
 
-    fn spelled(self, text: Option<&str>) -> Option<Spelled<'_>> {
+    fn spelled(self, text: Option<&str>, unit: u32) -> Option<Spelled<'_>> {
         let number = self.thousands.saturating_add(self.rest);
-        let text = text.filter(|_| number > 9)?;
-        let mut readings = Quantity::of_number(&number.to_string(), BARE).to_vec();
+        // `One of two` counts nothing.
+        let text = text.filter(|_| number > 9 || (number > 0 && unit != BARE))?;
+        let mut readings = Quantity::of_number(&number.to_string(), unit).to_vec();
         // `At ten` may be an hour.
         let hour = u32::try_from(number).ok().filter(|hour| *hour < 13);
         readings.extend(hour.map(|hour| Quantity::Time(hour * 60 % 720)));
-        Some(Spelled { text, readings, is_whole: self.counts })
+        Some(Spelled { text, readings, is_whole: self.counts && number > 9 })
     }
 }
 
@@ -167,7 +200,10 @@ mod tests {
     #[test]
     fn the_minutes_of_a_time_in_words_are_no_number() {
         let mut texts = Vec::new();
-        word_quantities("at ten past six, a quarter to eleven, two to three of twelve", &mut |it| texts.push(it.text));
+        word_quantities(
+            "at ten past six, a quarter to eleven, two to three of twelve",
+            &mut |it| texts.push(it.text),
+        );
         assert_eq!(texts, ["ten past six", "quarter to eleven", "twelve"]);
     }
 }

@@ -178,7 +178,8 @@ impl Subject {
 
     /// Whether it says again, in other words, most of what an older statement says.
     pub fn restates(&self, old: &Self) -> bool {
-        const ADDRESSED: [&str; 3] = ["agent", "assist", "model"];
+        // In a script without spaces, the pairs of the characters.
+        const ADDRESSED: [&str; 7] = ["agent", "assist", "model", "用户", "ユー", "ーザ", "ザー"];
         let words: BTreeSet<&String> =
             self.content.iter().filter(|word| !ADDRESSED.contains(&word.as_str())).collect();
         let shared = words.iter().filter(|word| old.content.contains(word)).count();

@@ -95,9 +95,10 @@ pub fn invented<'m>(
     let others = names
         .into_values()
         .chain(quantities.into_texts().map(|(class, text)| of_word(class, &text)));
-    missing.extend(
-        others.filter(|fact| words(&fact.text).any(|word| !listed.contains(&word.to_lowercase()))),
-    );
+    missing.extend(others.filter(|fact| {
+        let is_new = |word: &str| !listed.contains(&word.to_lowercase());
+        fact.text.contains(is_unspaced) || words(&fact.text).any(is_new)
+    }));
     missing
 }
 
@@ -155,6 +156,8 @@ struct Wanted {
     names: BTreeSet<Pairs>,
     /// A bit for the length of each name in bytes.
     lengths: u128,
+    /// The names in scripts without spaces.
+    unspaced: Vec<String>,
     /// The number of names when the sieve was made.
     made_for: usize,
 }
@@ -167,11 +170,15 @@ impl Wanted {
         let spelled = names.values().map(|fact| fact.text.as_str());
         let of_names = spelled.map(|name| sieve.add(steps::through(name))).collect();
         let lengths = names.keys().fold(0, |lengths, name| lengths | length_bit(name));
-        Self { sieve, facts, names: of_names, lengths, made_for: names.len() }
+        let unspaced = names.keys().filter(|name| name.contains(is_unspaced)).cloned().collect();
+        Self { sieve, facts, names: of_names, lengths, unspaced, made_for: names.len() }
     }
 
     /// Removes the names that a text has.
     fn remove_read(&self, names: &mut BTreeMap<String, Fact>, text: &str) {
+        for name in self.unspaced.iter().filter(|name| steps::through(text).contains(*name)) {
+            names.remove(name);
+        }
         for word in words(steps::through(text)) {
             // Few words of a thread have the length of a name.
             if self.lengths & length_bit(word) != 0 || !word.is_ascii() {

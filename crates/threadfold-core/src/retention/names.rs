@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::{fact::Fact, positions::Positions};
+use crate::message::slice;
 use crate::prose::{
     FactClass, Speaker, heading, is_act, is_calendar, is_common, is_unspaced, sentences,
 };
@@ -53,6 +54,7 @@ impl Names {
                     self.note(word);
                 }
             }
+            named_before_title(token).for_each(|name| self.note(name));
             program = is_program(token);
             is_code &=
                 !token.trim_end_matches(|c: char| c != '`' && !c.is_alphanumeric()).ends_with('`');
@@ -101,6 +103,25 @@ fn is_coded(word: &str) -> bool {
         && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
         && word.contains(|c: char| c.is_ascii_digit())
         && word.contains(|c: char| c.is_ascii_uppercase())
+}
+
+/// Returns the names before a title in scripts without spaces: two characters in Japanese, `\u{9ad8}\u{6a4b}`,
+/// and one of the common surnames in Chinese.
+fn named_before_title(token: &str) -> impl Iterator<Item = &str> {
+    const JAPANESE: [&str; 3] = ["さん", "氏", "くん"];
+    const CHINESE: [&str; 6] = ["律师", "医生", "老师", "先生", "女士", "经理"];
+    const SURNAMES: &str = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田任姜范石姚谭廖邹熊陆孔白崔康毛邱秦江史顾侯邵孟龙段雷钱汤尹黎武乔贺赖龚";
+    let titles = JAPANESE.iter().map(|title| (title, 2)).chain(CHINESE.iter().map(|title| (title, 1)));
+    let titles = titles.filter(|_| !token.is_ascii());
+    let found = titles.flat_map(|(title, length)| {
+        token.match_indices(title).map(move |(at, _)| slice(token, ..at)).map(move |it| (it, length))
+    });
+    found.filter_map(|(before, length)| {
+        let (from, first) = before.char_indices().rev().nth(length - 1)?;
+        let name = slice(before, from..);
+        let is_name = name.chars().all(|c| matches!(c, '\u{4e00}'..='\u{9fff}'));
+        (is_name && (length > 1 || SURNAMES.contains(first))).then_some(name)
+    })
 }
 
 /// Whether a token is the name of a program, after which its command is written: `git rebase`.

@@ -50,7 +50,8 @@ impl Quantities {
             let is_wanted = spelled.is_whole && !is_small(&spelled);
             // The same digits may be a day and a dose.
             let stated = is_wanted.then(|| Stated::new(spelled, false));
-            all.wanted.extend(stated.filter(|it| texts.insert((it.text.clone(), it.readings.clone()))));
+            all.wanted
+                .extend(stated.filter(|it| texts.insert((it.text.clone(), it.readings.clone()))));
         }
         for fact in facts {
             quantities(fact, &|_| Wanted::Yes, &mut |spelled| {
@@ -128,7 +129,9 @@ impl Index {
             has_days: readings
                 .clone()
                 .any(|it| matches!(it, Quantity::Day(..) | Quantity::Month(_))),
-            has_words: texts.any(|text| !text.contains(|c: char| c.is_ascii_digit())),
+            // `2 h` may be spelled `two hours`.
+            has_words: texts.any(|text| !text.contains(|c: char| c.is_ascii_digit()))
+                || readings.clone().any(|it| it.has_unit() && is_below_ten(it)),
             made_for: wanted.len(),
         }
     }
@@ -167,9 +170,18 @@ fn is_small(spelled: &Spelled<'_>) -> bool {
         && spelled.readings.iter().any(|reading| matches!(reading, Quantity::Number(..)))
 }
 
+fn is_below_ten(reading: &Quantity) -> bool {
+    matches!(reading, Quantity::Number(digits, _) if digits.len() < 2)
+}
+
 impl Stated {
     fn new(spelled: Spelled<'_>, is_fact: bool) -> Self {
+        /// More groups than these are the number of a telephone.
+        const GROUPS: usize = 2;
         let Spelled { text, mut readings, .. } = spelled;
+        if text.split_whitespace().count() > GROUPS {
+            readings.truncate(GROUPS);
+        }
         // With another unit it is another quantity.
         if readings.iter().any(Quantity::has_unit) {
             readings.retain(Quantity::has_unit);
