@@ -19,7 +19,14 @@ pub(super) fn is_for_good(line: &str) -> bool {
         true => !after.split_whitespace().next().is_some_and(|object| listed(AT_HAND, object)),
         false => !(before.is_empty() && states(after)),
     });
-    by_phrase || for_this_talk(line).is_some_and(|after| !states(after))
+    // `From here on it is easy` states something, in other languages in any order.
+    let all = line.split_once(" from here on ").is_some_and(|(_, after)| {
+        after
+            .split_whitespace()
+            .next()
+            .is_some_and(|first| listed(" the all every each no ", first))
+    });
+    by_phrase || all || for_this_talk(line).is_some_and(|after| !states(after))
 }
 
 /// Whether a text begins as a statement: `it's downhill`.

@@ -1,6 +1,9 @@
 //! Clauses that let only some people do something, or that make it wait for a consent.
 
-use super::meaning::{has_any, listed, word_at};
+use super::{
+    meaning::{has_any, listed, word_at},
+    standing::is_habitual,
+};
 
 /// Verbs that make a sentence a remark: `nobody but Ada knew`, `only Ada came`.
 pub(super) const REMARKS: &str = " came was were had has have knew saw got went did would said told could is are know knows like likes \
@@ -9,6 +12,8 @@ pub(super) const REMARKS: &str = " came was were had has have knew saw got went 
 /// Whether a clause lets only some people do something: `only Ada may sign`, `nobody but Ada signs`.
 pub(super) fn is_reserved(clause: &[String]) -> bool {
     const EXCEPTIONS: &str = " but except besides other without unless ";
+    const DOES: &str = " signs approves changes edits merges touches opens closes orders books pays talks operates \
+        handles drives sends deletes answers decides uses speaks writes ";
     let Some((first, rest)) = clause.split_first() else { return false };
     let one = word_at(rest, 0);
     let nobody = matches!(first.as_str(), "nobody" | "nothing") || (first == "no" && one == "one");
@@ -18,10 +23,14 @@ pub(super) fn is_reserved(clause: &[String]) -> bool {
     let named = rest.iter().skip(1).position(|word| listed(" may must should shall ", word));
     match named {
         Some(at) => !listed(" have be ", word_at(rest, at + 2)),
+        None if first == "only" => {
+            one == "the" && rest.iter().skip(2).take(3).any(|word| listed(DOES, word))
+        }
         None => {
+            let recurs = has_any(" while until before ", rest) || is_habitual(rest);
             let excepts = has_any(EXCEPTIONS, rest) && !(first == "nothing" && one == "but");
             let mut said = rest.iter().take_while(|word| !listed(" without unless ", word));
-            nobody && excepts && !said.any(|word| listed(REMARKS, word) || word.ends_with("ed"))
+            (excepts || recurs) && !said.any(|word| listed(REMARKS, word) || word.ends_with("ed"))
         }
     }
 }

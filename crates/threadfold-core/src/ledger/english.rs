@@ -140,18 +140,23 @@ fn with_adverb_first(english: &str, sentence: &str) -> String {
     const IMPERATIVES: &str = " answer use write keep ask tell in ";
     const NO_VERBS: &str = " please i we you he it no so noch schon fast wie auch gar ";
     let polite = english.strip_prefix("please ");
-    let words: Vec<&str> = polite.unwrap_or(english).splitn(6, ' ').collect();
+    let words: Vec<&str> = polite.unwrap_or(english).split(' ').collect();
     let word = |at: usize| words.get(at).map_or("", |word| word);
-    let Some(at) = words.iter().position(|word| matches!(*word, "never" | "always")) else {
+    let is_adverb = |word: &&str| {
+        matches!(first_word(word), "never" | "always")
+            || (polite.is_some() && first_word(word) == "nicht")
+    };
+    let Some(at) = words.iter().position(is_adverb) else {
         return english.to_owned();
     };
     let second = first_word(sentence.split(' ').nth(1).unwrap_or_default());
+    // In Japanese the verb that asks is the last word. A French sentence without a subject orders.
+    let end = sentence.trim_end_matches(['\u{3002}', '\u{ff01}']);
+    let asks =
+        ["ください", "下さい", "こと", "ないで", "て"].iter().any(|last| end.ends_with(last));
     let is_order = match at {
-        0 => {
-            polite.is_some()
-                || listed(IMPERATIVES, word(1))
-                || (word(0) == "never" && is_forbidden(second, word(1)))
-        }
+        _ if asks || polite.is_some() || words.contains(&"please") || word(0) == "ne" => true,
+        0 => listed(IMPERATIVES, word(1)) || (word(0) == "never" && is_forbidden(second, word(1))),
         // A German statement has its verb before the adverb, a Spanish one after it.
         1 if !listed(NO_VERBS, &word(0).to_lowercase()) => {
             listed(IMPERATIVES, word(0))
@@ -164,8 +169,13 @@ fn with_adverb_first(english: &str, sentence: &str) -> String {
     if !is_order && at > 0 {
         return english.to_owned();
     }
-    let adverb = if is_order { word(at) } else { "ever" };
+    let adverb = match first_word(word(at)) {
+        "nicht" => "don't",
+        adverb if is_order => adverb,
+        _ => "ever",
+    };
     let others = words.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, word)| *word);
+    let others = others.filter(|word| *word != "ne");
     format!("{adverb} {}", others.collect::<Vec<_>>().join(" "))
 }
 

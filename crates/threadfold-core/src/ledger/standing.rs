@@ -7,7 +7,7 @@ use super::{
     english::in_english,
     meaning::{FILLERS, has_any, is_limit, listed, word_at, words},
 };
-use crate::prose::is_narrator;
+use crate::prose::{is_calendar, is_narrator, is_number};
 
 /// Verbs after `don't` that do not make a lasting rule.
 const ONCE_FORBIDDEN: &str =
@@ -35,6 +35,7 @@ const GUESSES: [&str; 12] = [
 
 /// Whether a sentence is a rule, whatever the sentence before it says.
 pub(crate) fn is_rule(sentence: &str) -> bool {
+    let sentence = without_aside(sentence);
     asking(sentence).is_some_and(|clauses| is_standing(sentence, &in_english(sentence), &clauses))
 }
 
@@ -45,6 +46,18 @@ pub(super) fn is_standing(sentence: &str, english: &str, clauses: &[Vec<String>]
     lasts(sentence, clauses) || (english != sentence && lasts_in_english())
 }
 
+/// Returns a sentence without the aside that opens it: `Oh, and before I forget: use tabs`.
+pub(super) fn without_aside(sentence: &str) -> &str {
+    const ASIDES: &str = " forget thing way important vergesse vergess olvide oublie ";
+    let parts = sentence.split_once(": ").or_else(|| sentence.split_once(['\u{ff1a}', ',']));
+    let Some((head, body)) = parts.filter(|(_, body)| !body.trim().is_empty()) else {
+        return sentence;
+    };
+    let mut last = head.rsplit([' ', '\u{a0}']).filter(|word| !word.is_empty()).take(2);
+    let is_aside = last.any(|word| listed(ASIDES, &word.to_lowercase())) || head.contains('忘');
+    if is_aside { body.trim_start() } else { sentence }
+}
+
 /// Whether a phrase ties a line to this moment.
 pub(super) fn is_for_once(line: &str) -> bool {
     FOR_ONCE.iter().any(|phrase| line.contains(phrase))
@@ -53,8 +66,7 @@ pub(super) fn is_for_once(line: &str) -> bool {
 fn lasts(sentence: &str, clauses: &[Vec<String>]) -> bool {
     let all: Vec<String> = words(sentence).take(200).collect();
     let line = format!(" {} ", all.join(" "));
-    // Such a phrase ties the whole sentence to this moment, whatever its clauses demand.
-    if is_for_once(&line) {
+    if is_for_once(&line) && !is_tied_beside(clauses) && !clauses.iter().any(|it| waits(it)) {
         return false;
     }
     let announces =
@@ -73,14 +85,81 @@ fn lasts(sentence: &str, clauses: &[Vec<String>]) -> bool {
                 || is_wanted(clause)
                 || is_consent(clause)
                 || is_reserved(clause)
+                || is_property(clause)
+                || (is_habitual(clause) && is_imperative(clause))
                 || (!guessed && (is_demanded(clause) || is_general(clause)))
                 || is_excluded(clause, ever)
         })
         || clauses.windows(2).any(|pair| {
-            matches!(pair, [one, two] if is_condition(one, two)
-                || (word_at(two, 0) == "before" && is_consent(&pair.concat())))
+            let [one, two] = pair else { return false };
+            let asks = |first: &[String], last: &[String]| {
+                word_at(last, 0) == "before" && is_consent(&[first, last].concat())
+            };
+            is_condition(one, two) || asks(one, two) || asks(two, one)
         })
         || (!announces && !guessed && is_for_good(&line))
+}
+
+/// Whether only clauses about something else are tied to this moment: `never restart it, and we can talk
+/// tomorrow`. Such a phrase in the demand ties the whole sentence.
+fn is_tied_beside(clauses: &[Vec<String>]) -> bool {
+    let is_tied = |clause: &&Vec<String>| is_for_once(&format!(" {} ", clause.join(" ")));
+    let mut tied = clauses.iter().filter(is_tied).peekable();
+    tied.peek().is_some()
+        && tied.all(|clause| clause.first().is_some_and(|first| is_narrator(first)))
+}
+
+/// Whether a clause forbids something until something happens, not until an hour or a day: `don't ship it
+/// until customs clears it`.
+fn waits(clause: &[String]) -> bool {
+    const HOURS: &str = " noon midnight then now later tonight tomorrow next morning evening ";
+    let until = clause.iter().position(|word| word == "until");
+    let event = until.and_then(|at| clause.get(at + 1..)).unwrap_or_default();
+    let is_hour = event.first().is_none_or(|word| {
+        listed(HOURS, word) || is_calendar(word) || word.starts_with(|c: char| c.is_ascii_digit())
+    });
+    event.len() > 1 && !is_hour && is_lasting_demand(clause)
+}
+
+/// Whether a clause is about a time that recurs: `nobody merges on Fridays`, `shut it at night`.
+pub(super) fn is_habitual(clause: &[String]) -> bool {
+    let recurs = |one: &str, two: &str| match one {
+        "on" => two.ends_with("days") || two == "weekends",
+        "at" => matches!(two, "night" | "weekends"),
+        _ => false,
+    };
+    clause.windows(2).any(|pair| matches!(pair, [one, two] if recurs(one, two)))
+}
+
+/// Whether a clause begins with a verb and its object.
+fn is_imperative(clause: &[String]) -> bool {
+    const OBJECTS: &str = " the a an my our your all every each any me us them no ";
+    begins_with_verb(clause) && listed(OBJECTS, word_at(clause, 1))
+}
+
+/// Whether a clause says how all things of a kind are: `prices always include tax`, `prices are always
+/// quoted net`, `commit messages start with the ticket`.
+fn is_property(clause: &[String]) -> bool {
+    const VERBS: &str = " include contain carry show use start begin end state list name have ";
+    const FEELINGS: &str =
+        " excited tired bored scared pleased interested delayed closed crowded mixed used ";
+    let is_plural = |word: &String| word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
+    let named = clause.iter().take(2).position(is_plural);
+    let Some(rest) = named.and_then(|at| clause.get(at + 1..)).filter(|_| begins_with_verb(clause))
+    else {
+        return false;
+    };
+    match rest {
+        [verb, with, ..] if with == "with" => listed(" start begin end ", verb),
+        [adverb, verb, _, ..] if matches!(adverb.as_str(), "always" | "never") => {
+            listed(VERBS, verb)
+        }
+        [are, adverb, state, _, ..] if are == "are" && listed(" always never ", adverb) => {
+            (state.ends_with("ed") || listed(" written sent shown kept paid ", state))
+                && !listed(FEELINGS, state)
+        }
+        _ => false,
+    }
 }
 
 fn is_guess(clause: &[String]) -> bool {
@@ -222,6 +301,11 @@ fn is_lasting_demand(clause: &[String]) -> bool {
             next == "me"
                 && clause.len() > 2
                 && !listed(" back later when at on in if once again after before soon ", third)
+                || (first == "address" && listed(" every each all ", next) && clause.len() > 3)
+        }
+        // `Stay out of the cellar`, `keep away from it`.
+        "stay" if listed(" out away off clear ", next) => {
+            clause.len() > 3 && !listed(PRONOUNS, word_at(clause, clause.len() - 1))
         }
         "answer" | "reply" | "respond" => {
             listed(" in with as using only without ", next) && !listed(PRONOUNS, third)
@@ -261,14 +345,24 @@ pub(super) fn is_banned(clause: &[String]) -> bool {
         matches!(thing, [one] if ["as", "es", "os"].iter().any(|end| one.ends_with(end)));
     let is_plural = thing.last().is_some_and(|word| word.ends_with('s')) && !is_spanish;
     let is_short = thing.len() <= 3 && is_plural;
-    let is_wide = thing.len() <= 7 && has_any(" any after before without unless ", thing);
+    let is_wide = thing.len() <= 7
+        && (has_any(" any after before without unless ", thing) || is_placed(thing));
     (is_short || is_wide) && !has_any(REMARKS, thing) && !has_any(VERBS, thing)
+}
+
+/// `emojis in the newsletter`.
+fn is_placed(thing: &[String]) -> bool {
+    thing.windows(3).any(|three| {
+        let [noun, mark, article] = three else { return false };
+        noun.ends_with('s')
+            && listed(" in on for during ", mark)
+            && listed(" the our my your a any ", article)
+    })
 }
 
 /// Whether a word begins the name of a thing, or states something of it.
 fn is_article(word: &str) -> bool {
-    const COUNTS: &str = " three four five six seven eight nine ten eleven twelve few both ";
-    listed(" the a an same is was mind one two some se te me le lo ", word) || listed(COUNTS, word)
+    listed(" the a an same is was mind one some few both se te me le lo ", word) || is_number(word)
 }
 
 /// Whether `never` or `always` begins an order, not a remark: `never heard of it`, `never again`.
@@ -331,7 +425,8 @@ fn is_wanted(clause: &[String]) -> bool {
 fn is_general(clause: &[String]) -> bool {
     // `All tests are slow` only states something, `all tests must be fast` demands it.
     let general = clause.first().is_some_and(|first| listed(" every each all no any ", first));
-    general
+    let any = clause.first().is_some_and(|first| listed(" anything anyone anybody ", first));
+    (general || any)
         && clause.windows(2).skip(1).enumerate().any(|(at, pair)| {
             let [modal, verb] = pair else { return false };
             let guesses =
@@ -339,6 +434,7 @@ fn is_general(clause: &[String]) -> bool {
             // `Every time I see it I have to laugh` is about the speaker.
             !is_narrator(word_at(clause, at))
                 && ((listed(" should must shall ", modal)
+                    && general
                     && !listed(" pass work ", verb)
                     && !guesses)
                     || (listed(" has have needs need ", modal) && verb == "to")
@@ -399,7 +495,8 @@ fn is_kept(clause: &[String]) -> bool {
     if object == "out" {
         return clause.iter().any(|word| matches!(word.as_str(), "all" | "every" | "any"));
     }
-    if clause.len() > 3 && (object == "your" || listed(OURS, object)) {
+    let noun = if object == "the" { word_at(clause, 2) } else { object };
+    if clause.len() > 3 && (object == "your" || listed(OURS, noun) || noun == "tone") {
         return true;
     }
     let line = format!(" {} ", clause.join(" "));
@@ -410,9 +507,7 @@ fn is_kept(clause: &[String]) -> bool {
 
 /// `Keep the frame budget under 14 ms`.
 fn is_bounded(clause: &[String]) -> bool {
-    const COUNTS: &str = " two three four five six seven eight nine ten twenty ";
-    let is_count =
-        |word: &str| listed(COUNTS, word) || word.starts_with(|c: char| c.is_ascii_digit());
+    let is_count = |word: &str| is_number(word) || word.starts_with(|c: char| c.is_ascii_digit());
     let mut pairs = clause.windows(2).skip(1);
     let bounded =
         pairs.any(|pair| matches!(pair, [mark, count] if is_limit(mark) && is_count(count)));

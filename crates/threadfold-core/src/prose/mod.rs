@@ -59,8 +59,8 @@ pub(crate) use self::{
     section::{BULLET, CHANGED, TypedItem, UNLABELLED, typed_items},
     stem::is_unspaced,
     subject_words::{
-        asks_in_any_language, has_wish, is_act, is_calendar, is_common, orders_in_any_language,
-        refers_back,
+        asks_in_any_language, has_wish, is_act, is_calendar, is_common, is_number,
+        orders_in_any_language, refers_back,
     },
     token::canonical,
     word_facts::word_facts,

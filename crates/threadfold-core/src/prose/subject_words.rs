@@ -200,6 +200,11 @@ pub(crate) fn is_common(word: &str) -> bool {
     does.is_empty() || does.is(Grammar::TALK) || does.is(Grammar::BACKWARD)
 }
 
+/// Whether a word in lower case is a number.
+pub(crate) fn is_number(word: &str) -> bool {
+    Grammar::of(word).is(Grammar::NUMBER)
+}
+
 /// Whether a word is the name of a month or a weekday.
 pub(crate) fn is_calendar(word: &str) -> bool {
     let does = Grammar::of(&word.to_lowercase());

@@ -111,10 +111,14 @@ fn named_before_title(token: &str) -> impl Iterator<Item = &str> {
     const JAPANESE: [&str; 3] = ["さん", "氏", "くん"];
     const CHINESE: [&str; 6] = ["律师", "医生", "老师", "先生", "女士", "经理"];
     const SURNAMES: &str = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田任姜范石姚谭廖邹熊陆孔白崔康毛邱秦江史顾侯邵孟龙段雷钱汤尹黎武乔贺赖龚";
-    let titles = JAPANESE.iter().map(|title| (title, 2)).chain(CHINESE.iter().map(|title| (title, 1)));
-    let titles = titles.filter(|_| !token.is_ascii());
-    let found = titles.flat_map(|(title, length)| {
-        token.match_indices(title).map(move |(at, _)| slice(token, ..at)).map(move |it| (it, length))
+    let titles =
+        JAPANESE.iter().map(|title| (title, 2)).chain(CHINESE.iter().map(|title| (title, 1)));
+    let titles = titles.filter(move |_| !token.is_ascii());
+    let found = titles.flat_map(move |(title, length)| {
+        token
+            .match_indices(title)
+            .map(move |(at, _)| slice(token, ..at))
+            .map(move |it| (it, length))
     });
     found.filter_map(|(before, length)| {
         let (from, first) = before.char_indices().rev().nth(length - 1)?;
