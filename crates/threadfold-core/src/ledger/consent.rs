@@ -29,7 +29,8 @@ pub(super) fn is_reserved(clause: &[String]) -> bool {
         None => {
             let recurs = has_any(" while until before ", rest) || is_habitual(rest);
             let excepts = has_any(EXCEPTIONS, rest) && !(first == "nothing" && one == "but");
-            let mut said = rest.iter().take_while(|word| !listed(" without unless ", word));
+            let mut said =
+                rest.iter().take_while(|word| !listed(" without unless while until before ", word));
             (excepts || recurs) && !said.any(|word| listed(REMARKS, word) || word.ends_with("ed"))
         }
     }

@@ -142,13 +142,18 @@ fn found(
     // `Agora pode enviar`: some languages need no subject.
     let allowed = bare.strip_prefix("may ").filter(|_| is_foreign);
     if let Some(rest) = for_all.or(allowed).or_else(|| after(bare, &ALLOWS)) {
+        // `You can order parts without asking me` releases from `ask me before you order parts`.
+        let unasked = rest.strip_suffix(" me").unwrap_or(rest).strip_suffix(" without asking");
+        let asked = unasked.map(|unasked| {
+            Correction::Releases(About::of(&format!("ask before {unasked}"), lasts, false))
+        });
         let (first, object) = rest.split_once(' ').unwrap_or((rest, ""));
         let ends = listed(" stop skip drop omit quit ", first);
         let released = ends.then(|| Correction::Releases(About::of(object, lasts, true)));
         let allows = !ends && !listed(" not only never no ", first);
         let about = About { for_all: for_all.is_some(), ..About::of(rest, lasts, false) };
         let allowed = allows.then_some(Correction::Allows(about));
-        return [forgotten, released, allowed].into_iter().flatten().collect();
+        return [forgotten, asked, released, allowed].into_iter().flatten().collect();
     }
     if let Some((rest, thing_first)) = released(bare, lasts) {
         let lasts = lasts || bare.contains("no longer");
@@ -173,7 +178,10 @@ fn for_everybody(bare: &str) -> Option<&str> {
 /// Returns what a line says is no longer demanded, and whether that is a thing: `we no longer need two
 /// approvals`, `we don't confirm by phone any more`.
 fn released(bare: &str, lasts: bool) -> Option<(String, bool)> {
-    let ours = bare.strip_prefix("we ");
+    let mine = bare
+        .strip_prefix("i ")
+        .filter(|rest| after(rest, &["do not need", "no longer need"]).is_some());
+    let ours = bare.strip_prefix("we ").or(mine);
     let bare = ours.map_or(bare.to_owned(), |rest| format!("you {rest}"));
     // `You have to ask me no longer`, in the order of other languages.
     if let Some(rest) = bare.strip_prefix("you have to ").filter(|rest| rest.contains("no longer "))
@@ -249,6 +257,11 @@ fn of_thing(line: &str) -> Option<Correction> {
             state.strip_prefix(phrase).filter(|rest| rest.is_empty() || rest.starts_with(' '))
         })
     };
+    // `The server is okay again` says how it is.
+    let is_state = listed(" fine ok okay ", state) && after(thing, &["the", "my", "our"]).is_some();
+    if is_state {
+        return None;
+    }
     let Some(manner) = rest(&ALLOWED) else {
         let manner = rest(&NEEDLESS)?;
         let lasts = lasts || state.starts_with("no longer");
@@ -351,8 +364,10 @@ impl About {
         let is_demanded = rule.forbids == Some(false) && self.lasts;
         // `You may touch the oven again` omits `while I'm out`, and `red ink is fine again` omits
         // the verb. But a word that is omitted between two named ones makes it another thing.
+        let until = topic.iter().position(|word| word == "until").unwrap_or(topic.len());
         let fits = topic.iter().enumerate().all(|(at, word)| {
-            positions.contains(&at)
+            (at > last && at >= until)
+                || positions.contains(&at)
                 || (at < first && may_omit && (at == 0 || is_demanded))
                 || ((self.lasts || self.is_wide) && at > last)
                 || listed(" befor after ", word)

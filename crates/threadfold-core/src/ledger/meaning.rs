@@ -83,7 +83,7 @@ impl Meaning {
         // Two negations may cancel each other, and a contrast may turn one round.
         let negations = words.iter().filter(|word| listed(NEGATIONS, word)).count();
         let is_clear = negations < 2 && !has_any(CONTRASTS, &words);
-        let reserved = reserved(&words);
+        let reserved = reserved(sentence, &words);
         let forbids = if reserved > 0 { Some(true) } else { is_clear.then_some(negations == 1) };
         Self {
             topic: topic(&words),
@@ -113,13 +113,19 @@ impl Meaning {
 
 /// Returns how many words of the topic come before the verb in a sentence that lets only some people
 /// do something.
-fn reserved(words: &[String]) -> usize {
-    let mut own = words.iter().skip_while(|word| listed(FILLERS, word));
-    if !own.next().is_some_and(|first| listed(" only nobody no ", first)) {
+fn reserved(sentence: &str, words: &[String]) -> usize {
+    let only = words.iter().position(|word| !listed(FILLERS, word));
+    let Some(only) = only.filter(|at| listed(" only nobody no ", word_at(words, *at))) else {
         return 0;
-    }
+    };
     let modal = words.iter().position(|word| listed(" may can must should ", word));
-    modal.and_then(|at| words.get(..at)).map_or(0, |head| topic(head).len())
+    // `Only Ada signs`, but not `only use tabs`.
+    let named = spoken_words(sentence).nth(only + 1).unwrap_or_default();
+    let is_named = named == "the" || named.starts_with(char::is_uppercase);
+    let acts = |(_, word): &(usize, &String)| word.ends_with('s');
+    let verb = words.iter().enumerate().skip(only + 2).find(acts).map(|(at, _)| at);
+    let verb = modal.or(verb.filter(|_| is_named));
+    verb.and_then(|at| words.get(..at)).map_or(0, |head| topic(head).len())
 }
 
 /// Whether a word may precede the number of a limit.
@@ -308,6 +314,9 @@ pub(super) fn topic(words: &[String]) -> Vec<String> {
 /// Returns a word without the ending of its plural or verb form: `lines`, `booking`, `planned`.
 fn base(word: &str) -> String {
     const SHORTEST: usize = 3;
+    if let Some(stem) = word.strip_suffix("ies").filter(|stem| stem.len() >= SHORTEST) {
+        return format!("{stem}y");
+    }
     let word = singular(word);
     let verb = word.strip_suffix("ing").or(word.strip_suffix("ed"));
     let Some(stem) = verb.filter(|stem| stem.len() >= SHORTEST) else {

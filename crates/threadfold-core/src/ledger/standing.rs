@@ -48,7 +48,7 @@ pub(super) fn is_standing(sentence: &str, english: &str, clauses: &[Vec<String>]
 
 /// Returns a sentence without the aside that opens it: `Oh, and before I forget: use tabs`.
 pub(super) fn without_aside(sentence: &str) -> &str {
-    const ASIDES: &str = " forget thing way important vergesse vergess olvide oublie ";
+    const ASIDES: &str = " forget thing way important vergesse vergess olvide j'oublie ";
     let parts = sentence.split_once(": ").or_else(|| sentence.split_once(['\u{ff1a}', ',']));
     let Some((head, body)) = parts.filter(|(_, body)| !body.trim().is_empty()) else {
         return sentence;
