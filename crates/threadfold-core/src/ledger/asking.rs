@@ -87,8 +87,15 @@ fn gives_text(sentence: &str) -> bool {
 fn is_reported(clauses: &[Vec<String>]) -> bool {
     for clause in clauses {
         for (at, word) in clause.iter().enumerate() {
-            // As the first word it is an order of the user: `quote prices in francs only`.
-            if at > 0 && listed(REPORTS, word) && !is_own_verb(clause, at) && !is_noun(clause, at) {
+            // As the first word it is an order of the user: `quote prices in francs only`. `Ask me before it
+            // goes out` reports nothing.
+            let moves = word == "goes" && !listed(REPORTERS, word_at(clause, at.saturating_sub(1)));
+            if at > 0
+                && listed(REPORTS, word)
+                && !moves
+                && !is_own_verb(clause, at)
+                && !is_noun(clause, at)
+            {
                 return true;
             }
             if listed(ASKING, word) {

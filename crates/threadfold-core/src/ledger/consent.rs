@@ -7,7 +7,7 @@ use super::{
 
 /// Verbs that make a sentence a remark: `nobody but Ada knew`, `only Ada came`.
 pub(super) const REMARKS: &str = " came was were had has have knew saw got went did would said told could is are know knows like likes \
-    care cares want wants seem seems think thinks believe works happens exists matters helps will ";
+    care cares want wants seem seems think thinks believe works happens exists matters helps comes goes lives will ";
 
 /// Whether a clause lets only some people do something: `only Ada may sign`, `nobody but Ada signs`.
 pub(super) fn is_reserved(clause: &[String]) -> bool {

@@ -142,21 +142,29 @@ fn with_adverb_first(english: &str, sentence: &str) -> String {
     let polite = english.strip_prefix("please ");
     let words: Vec<&str> = polite.unwrap_or(english).split(' ').collect();
     let word = |at: usize| words.get(at).map_or("", |word| word);
-    let is_adverb = |word: &&str| {
-        matches!(first_word(word), "never" | "always")
-            || (polite.is_some() && first_word(word) == "nicht")
-    };
-    let Some(at) = words.iter().position(is_adverb) else {
+    let adverb = words.iter().position(|word| matches!(first_word(word), "never" | "always"));
+    // `Bitte duze sie nicht`.
+    let is_polite = !english.contains(',');
+    let last = words.len() - 1;
+    let forbidden =
+        (polite.is_some() && is_polite && first_word(word(last)) == "nicht").then_some(last);
+    let Some(at) = adverb.or(forbidden) else {
         return english.to_owned();
     };
     let second = first_word(sentence.split(' ').nth(1).unwrap_or_default());
     // In Japanese the verb that asks is the last word. A French sentence without a subject orders.
     let end = sentence.trim_end_matches(['\u{3002}', '\u{ff01}']);
     let asks =
-        ["ください", "下さい", "こと", "ないで", "て"].iter().any(|last| end.ends_with(last));
+        ["ください", "下さい", "こと", "ないで", "して"].iter().any(|last| end.ends_with(last));
+    let is_polite =
+        is_polite && (polite.is_some() || (words.contains(&"please") && end.ends_with("en.")));
     let is_order = match at {
-        _ if asks || polite.is_some() || words.contains(&"please") || word(0) == "ne" => true,
-        0 => listed(IMPERATIVES, word(1)) || (word(0) == "never" && is_forbidden(second, word(1))),
+        _ if asks || is_polite || word(0) == "ne" => true,
+        0 => {
+            polite.is_some()
+                || listed(IMPERATIVES, word(1))
+                || (word(0) == "never" && is_forbidden(second, word(1)))
+        }
         // A German statement has its verb before the adverb, a Spanish one after it.
         1 if !listed(NO_VERBS, &word(0).to_lowercase()) => {
             listed(IMPERATIVES, word(0))

@@ -10,8 +10,7 @@ use super::{
 use crate::prose::{is_calendar, is_narrator, is_number};
 
 /// Verbs after `don't` that do not make a lasting rule.
-const ONCE_FORBIDDEN: &str =
-    " worry bother forget mind hesitate know think get see understand have need be want like care ";
+const ONCE_FORBIDDEN: &str = " worry bother forget mind hesitate know think get see understand have need be want like care wait ";
 
 /// Objects too general to name a thing.
 const PRONOUNS: &str = " it this that them so these those again anything please ";
@@ -133,7 +132,7 @@ pub(super) fn is_habitual(clause: &[String]) -> bool {
 
 /// Whether a clause begins with a verb and its object.
 fn is_imperative(clause: &[String]) -> bool {
-    const OBJECTS: &str = " the a an my our your all every each any me us them no ";
+    const OBJECTS: &str = " the a an my our your all every each any no ";
     begins_with_verb(clause) && listed(OBJECTS, word_at(clause, 1))
 }
 
