@@ -2,18 +2,12 @@
 
 use super::{
     meaning::{has_any, listed, word_at},
-    standing::is_habitual,
+    phrases::list,
 };
-
-/// Verbs that make a sentence a remark: `nobody but Ada knew`, `only Ada came`.
-pub(super) const REMARKS: &str = " came was were had has have knew saw got went did would said told could is are know knows like likes \
-    care cares want wants seem seems think thinks believe works happens exists matters helps comes goes lives will ";
 
 /// Whether a clause lets only some people do something: `only Ada may sign`, `nobody but Ada signs`.
 pub(super) fn is_reserved(clause: &[String]) -> bool {
     const EXCEPTIONS: &str = " but except besides other without unless ";
-    const DOES: &str = " signs approves changes edits merges touches opens closes orders books pays talks operates \
-        handles drives sends deletes answers decides uses speaks writes ";
     let Some((first, rest)) = clause.split_first() else { return false };
     let one = word_at(rest, 0);
     let nobody = matches!(first.as_str(), "nobody" | "nothing") || (first == "no" && one == "one");
@@ -24,14 +18,15 @@ pub(super) fn is_reserved(clause: &[String]) -> bool {
     match named {
         Some(at) => !listed(" have be ", word_at(rest, at + 2)),
         None if first == "only" => {
-            one == "the" && rest.iter().skip(2).take(3).any(|word| listed(DOES, word))
+            one == "the" && rest.iter().skip(2).take(3).any(|word| listed(list("does"), word))
         }
         None => {
             let recurs = has_any(" while until before ", rest) || is_habitual(rest);
             let excepts = has_any(EXCEPTIONS, rest) && !(first == "nothing" && one == "but");
             let mut said =
                 rest.iter().take_while(|word| !listed(" without unless while until before ", word));
-            (excepts || recurs) && !said.any(|word| listed(REMARKS, word) || word.ends_with("ed"))
+            (excepts || recurs)
+                && !said.any(|word| listed(list("remarks"), word) || word.ends_with("ed"))
         }
     }
 }
@@ -58,4 +53,14 @@ pub(super) fn is_consent(clause: &[String]) -> bool {
     // `Run every quote past Ada before it goes out`.
     let is_each = has_any(" any every each ", asked) && listed(" it they you ", next);
     asks && (is_each || (recurs && !has_any(AT_HAND, what)))
+}
+
+/// Whether a clause is about a time that recurs: `nobody merges on Fridays`, `shut it at night`.
+pub(super) fn is_habitual(clause: &[String]) -> bool {
+    let recurs = |one: &str, two: &str| match one {
+        "on" => two.ends_with("days") || two == "weekends",
+        "at" => matches!(two, "night" | "weekends"),
+        _ => false,
+    };
+    clause.windows(2).any(|pair| matches!(pair, [one, two] if recurs(one, two)))
 }

@@ -100,6 +100,7 @@ mod english;
 mod entry;
 mod list;
 mod meaning;
+mod phrases;
 mod rule;
 mod rules;
 mod standing;

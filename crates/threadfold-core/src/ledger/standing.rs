@@ -3,9 +3,10 @@
 use super::{
     announce::{is_announced, is_for_good},
     asking::asking,
-    consent::{REMARKS, is_consent, is_reserved},
+    consent::{is_consent, is_habitual, is_reserved},
     english::in_english,
     meaning::{FILLERS, has_any, is_limit, listed, word_at, words},
+    phrases::{list, phrases},
 };
 use crate::prose::{is_calendar, is_narrator, is_number};
 
@@ -17,20 +18,6 @@ const PRONOUNS: &str = " it this that them so these those again anything please 
 
 /// Words that tie a choice to the current task.
 const AT_HAND: &str = " to it this that these those here first next then now again them one ";
-
-/// Phrases that tie a sentence to this moment.
-#[rustfmt::skip]
-const FOR_ONCE: [&str; 12] = [
-    " today ", " tonight ", " tomorrow ", " as the song ", " yet ", " for now ", " right now ",
-    " this time ", " until ", " just once ", " in this turn ", " for the moment ",
-];
-
-/// Openings of a clause that make a sentence a guess: `trains must be cheaper, I suppose`.
-#[rustfmt::skip]
-const GUESSES: [&str; 12] = [
-    "according to", "apparently", "supposedly", "allegedly", "i suppose", "i guess", "i assume",
-    "i hear", "i heard", "they say", "one would think", "you would think",
-];
 
 /// Whether a sentence is a rule, whatever the sentence before it says.
 pub(crate) fn is_rule(sentence: &str) -> bool {
@@ -59,7 +46,7 @@ pub(super) fn without_aside(sentence: &str) -> &str {
 
 /// Whether a phrase ties a line to this moment.
 pub(super) fn is_for_once(line: &str) -> bool {
-    FOR_ONCE.iter().any(|phrase| line.contains(phrase))
+    phrases("for once").iter().any(|phrase| line.contains(phrase))
 }
 
 fn lasts(sentence: &str, clauses: &[Vec<String>]) -> bool {
@@ -120,16 +107,6 @@ fn waits(clause: &[String]) -> bool {
     event.len() > 1 && !is_hour && is_lasting_demand(clause)
 }
 
-/// Whether a clause is about a time that recurs: `nobody merges on Fridays`, `shut it at night`.
-pub(super) fn is_habitual(clause: &[String]) -> bool {
-    let recurs = |one: &str, two: &str| match one {
-        "on" => two.ends_with("days") || two == "weekends",
-        "at" => matches!(two, "night" | "weekends"),
-        _ => false,
-    };
-    clause.windows(2).any(|pair| matches!(pair, [one, two] if recurs(one, two)))
-}
-
 /// Whether a clause begins with a verb and its object.
 fn is_imperative(clause: &[String]) -> bool {
     const OBJECTS: &str = " the a an my our your all every each any no ";
@@ -140,8 +117,6 @@ fn is_imperative(clause: &[String]) -> bool {
 /// quoted net`, `commit messages start with the ticket`.
 fn is_property(clause: &[String]) -> bool {
     const VERBS: &str = " include contain carry show use start begin end state list name have ";
-    const FEELINGS: &str =
-        " excited tired bored scared pleased interested delayed closed crowded mixed used ";
     let is_plural = |word: &String| word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
     let named = clause.iter().take(2).position(is_plural);
     let Some(rest) = named.and_then(|at| clause.get(at + 1..)).filter(|_| begins_with_verb(clause))
@@ -155,7 +130,7 @@ fn is_property(clause: &[String]) -> bool {
         }
         [are, adverb, state, _, ..] if are == "are" && listed(" always never ", adverb) => {
             (state.ends_with("ed") || listed(" written sent shown kept paid ", state))
-                && !listed(FEELINGS, state)
+                && !listed(list("feelings"), state)
         }
         _ => false,
     }
@@ -167,7 +142,7 @@ fn is_guess(clause: &[String]) -> bool {
         clause.get(1).is_some_and(|word| listed(" why when whether how what who where ", word))
             && begins_with_verb(clause);
     let line = format!("{} ", clause.join(" "));
-    asks || GUESSES
+    asks || phrases("guesses")
         .iter()
         .any(|guess| line.strip_prefix(guess).is_some_and(|rest| rest.starts_with(' ')))
 }
@@ -242,37 +217,30 @@ fn begins_with_verb(clause: &[String]) -> bool {
 /// Whether a clause states how something must always be done: `sign every reply with your name`,
 /// `answer in one line only`, `write dates as year-month-day`.
 fn is_manner(clause: &[String]) -> bool {
-    const EXPRESSES: &str =
-        " give write quote state spell express report show print format name sort list ";
     if clause.len() < 4 || !begins_with_verb(clause) {
         return false;
     }
     let (verb, object, next) = (word_at(clause, 0), word_at(clause, 1), word_at(clause, 2));
     let yours = clause
         .windows(2)
-        .any(|pair| matches!(pair, [one, two] if one == "your" && listed(OURS, two)));
+        .any(|pair| matches!(pair, [one, two] if one == "your" && listed(list("ours"), two)));
     let each = clause.iter().any(|word| matches!(word.as_str(), "every" | "each"));
     let only = clause.last().is_some_and(|word| word == "only");
-    let form = listed(EXPRESSES, verb)
-        && listed(OURS, object)
+    let form = listed(list("expresses"), verb)
+        && listed(list("ours"), object)
         && object.ends_with('s')
         && matches!(next, "in" | "as" | "with");
     // `Read all names` is a task. Only verbs of writing and keeping make `all` a lasting rule.
-    let lasts = listed(EXPRESSES, verb) || listed(" keep begin start end ", verb);
+    let lasts = listed(list("expresses"), verb) || listed(" keep begin start end ", verb);
     let all = clause.iter().any(|word| word == "all");
     (recurs(clause) && (lasts || !all)) || (yours && each) || only || form
 }
-
-/// Things that an agent writes again and again, so that `every` means from now on.
-const OURS: &str = " reply replies response responses answer answers commit commits turn \
-    paragraph paragraphs sentence sentences summary summaries heading headings figure figures date dates time times \
-    price prices number numbers amount amounts distance distances name names unit units comment comments ";
 
 /// Whether a clause is about everything of a kind that an agent writes: `every reply`, `all dates`,
 /// `every time`.
 fn recurs(clause: &[String]) -> bool {
     clause.windows(2).any(|pair| {
-        matches!(pair, [one, two] if (listed(" every each all ", one) && listed(OURS, two))
+        matches!(pair, [one, two] if (listed(" every each all ", one) && listed(list("ours"), two))
             || (one == "every" && two == "time"))
     })
 }
@@ -293,7 +261,7 @@ fn is_lasting_demand(clause: &[String]) -> bool {
             clause.len() > 1
                 && !is_article(next)
                 && !listed(" yesterday now then time joking kidding ", next)
-                && !listed(REMARKS, third)
+                && !listed(list("remarks"), third)
         }
         "avoid" => clause.len() > 1 && !listed(PRONOUNS, next),
         "call" | "address" => {
@@ -330,12 +298,6 @@ fn is_lasting_demand(clause: &[String]) -> bool {
 /// Whether a clause only names what must not be: `no semicolons`, `no nuts in any dish`. A thing in
 /// the singular may be a remark (`no internet`), as may a sentence with a verb.
 pub(super) fn is_banned(clause: &[String]) -> bool {
-    const REMARKS: &str = " rule rules problem problems idea ideas worries clue doubt doubts way thanks need rush hurry luck news \
-        matter more one wonder surprise reason reasons point chance question questions answer answers error errors output \
-        result results change changes difference differences warning warnings issue issues effect success progress sign \
-        signs trace traces match matches sooner such offense offence hits tests complaints ";
-    const VERBS: &str = " is are was were has have had will would can could do does did be been i you we he she they it it's \
-        that what who how why where there yet so far either left here now found te me se le lo la les hay ";
     let Some((_, thing)) = clause.split_first().filter(|(first, _)| *first == "no") else {
         return false;
     };
@@ -346,7 +308,9 @@ pub(super) fn is_banned(clause: &[String]) -> bool {
     let is_short = thing.len() <= 3 && is_plural;
     let is_wide = thing.len() <= 7
         && (has_any(" any after before without unless ", thing) || is_placed(thing));
-    (is_short || is_wide) && !has_any(REMARKS, thing) && !has_any(VERBS, thing)
+    (is_short || is_wide)
+        && !has_any(list("no remarks"), thing)
+        && !has_any(list("no verbs"), thing)
 }
 
 /// `emojis in the newsletter`.
@@ -450,10 +414,6 @@ fn is_excluded(clause: &[String], ever: bool) -> bool {
     (none && nowhere) || line.contains(" off limits ")
 }
 
-/// What a thing is that must be so by all appearances.
-const STATES: &str = " broken wrong closed joking kidding tired asleep nice mistaken crazy somewhere back home hard difficult \
-    weird awful great lovely expensive over ";
-
 /// `you must`, `the parser must never`, `tests should always`, `you may not`.
 fn is_demanded(clause: &[String]) -> bool {
     if matches!(clause, [you, not, allowed, ..] if you == "you're" && not == "not" && allowed == "allowed")
@@ -468,7 +428,7 @@ fn is_demanded(clause: &[String]) -> bool {
         let is_statement = is_narrator(subject) || subject == "one" || is_guess || next == "know";
         let lasts = match modal.as_str() {
             // `The lift must be broken` is a guess.
-            "must" => !(next == "be" && (subject == "you" || listed(STATES, third))),
+            "must" => !(next == "be" && (subject == "you" || listed(list("states"), third))),
             "mustn't" => true,
             "should" | "shall" => {
                 listed(" never always only ", next) || (next == "not" && third == "ever")
@@ -495,7 +455,7 @@ fn is_kept(clause: &[String]) -> bool {
         return clause.iter().any(|word| matches!(word.as_str(), "all" | "every" | "any"));
     }
     let noun = if object == "the" { word_at(clause, 2) } else { object };
-    if clause.len() > 3 && (object == "your" || listed(OURS, noun) || noun == "tone") {
+    if clause.len() > 3 && (object == "your" || listed(list("ours"), noun) || noun == "tone") {
         return true;
     }
     let line = format!(" {} ", clause.join(" "));

@@ -51,33 +51,21 @@ pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'
 }
 
 /// Calls `visit` with each name of a weekday in scripts without spaces: `\u{6728}\u{66dc}`,
-/// `\u{661f}\u{671f}\u{4e94}`.
+/// `\u{661f}\u{671f}\u{4e94}`. `\u{6bcf}\u{5468}\u{4e00}\u{6b21}`, once a week, has none.
 fn unspaced_weekdays<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'a>)) {
-    const JAPANESE: &str = "月火水木金土日";
-    const CHINESE: &str = "一二三四五六日";
-    let mut note = |from: usize, to: usize, c: char, days: &str| {
-        let day = days.chars().zip(1..).find(|(day, _)| *day == c).map(|(_, day)| day);
-        let text = slice(text, from..to);
+    let marks = text.match_indices(['曜', '期', '周', '週']).filter(|_| !text.is_ascii());
+    for (at, mark) in marks {
+        let start = slice(text, ..at).char_indices().next_back().map_or(at, |(start, _)| start);
+        let next = slice(text, at + mark.len()..).chars().next().map_or(0, char::len_utf8);
+        let (end, whole) = (at + mark.len() + next, at + mark.len());
+        let names = [start..end, start..whole, at..end].map(|range| slice(text, range));
+        let name = names.into_iter().find(|name| Grammar::of(name).is(Grammar::WEEKDAY));
+        let counts = slice(text, start..).starts_with('每') || slice(text, end..).starts_with('次');
+        let day = name.filter(|_| !counts).and_then(|name| number_of(name, Grammar::WEEKDAY));
+        let readings = day.map(|day| vec![Quantity::Weekday(day)]);
         let spelled =
-            |day| Spelled { text, readings: vec![Quantity::Weekday(day)], is_whole: true };
-        day.map(spelled).into_iter().for_each(&mut *visit);
-    };
-    if text.is_ascii() {
-        return;
-    }
-    for (at, mark) in text.match_indices(['曜', '期', '周', '週']) {
-        let (before, after) = (slice(text, ..at), slice(text, at + mark.len()..));
-        let (last, mut next) = (before.chars().next_back(), after.chars());
-        let (one, two) = (next.next().unwrap_or_default(), next.next());
-        let end = at + mark.len() + one.len_utf8();
-        // `Once a week` begins like `Monday`.
-        let counts = matches!(two, Some('次' | '个' | '回' | '天' | '间')) || last == Some('每');
-        match (mark, last) {
-            ("曜", Some(day)) => note(at - day.len_utf8(), at + mark.len(), day, JAPANESE),
-            ("期", Some('星')) => note(at - mark.len(), end, one, CHINESE),
-            ("周" | "週", _) if !counts => note(at, end, one, CHINESE),
-            _ => {}
-        }
+            name.zip(readings).map(|(text, readings)| Spelled { text, readings, is_whole: true });
+        spelled.into_iter().for_each(&mut *visit);
     }
 }
 

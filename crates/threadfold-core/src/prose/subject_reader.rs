@@ -189,13 +189,9 @@ impl Subject {
             self.copula(clause);
         } else if does.is(Grammar::OWN) {
             clause.set_core();
-        } else if clause.tokens == 2
-            && matches!(word.as_str(), "of" | "von" | "de")
-            && self.frame.last().is_some_and(|last| last == "Number")
-        {
-            // `Ten of the chairs` are a part of them.
-            self.scopes.extend(self.content.last().cloned());
-            self.identifiers.extend(self.content.last().cloned());
+        }
+        if clause.tokens == 2 && matches!(word.as_str(), "of" | "von" | "de") {
+            self.part();
         }
         // In `Now fix the parser` the word `now` means `next` and announces no change.
         let comes_next = is_first && word == "now" && self.frame.is_empty();
@@ -258,6 +254,14 @@ impl Subject {
             }
             .to_owned(),
         );
+    }
+
+    /// Notes that a number is a part of something: `ten of the chairs`.
+    fn part(&mut self) {
+        let counted =
+            self.content.last().filter(|_| self.frame.last().is_some_and(|it| it == "Number"));
+        self.scopes.extend(counted.cloned());
+        self.identifiers.extend(counted.cloned());
     }
 
     fn copula(&mut self, clause: &mut Clause) {
