@@ -17,12 +17,8 @@ pub(super) fn is_for_good(line: &str) -> bool {
         false => !(before.is_empty() && states(after)),
     });
     // `From here on it is easy` states something, in other languages in any order.
-    let all = line.split_once(" from here on ").is_some_and(|(_, after)| {
-        after
-            .split_whitespace()
-            .next()
-            .is_some_and(|first| listed(" the all every each no ", first))
-    });
+    let after = line.split_once(" from here on ").and_then(|(_, after)| after.split(' ').next());
+    let all = after.is_some_and(|first| listed(" the all every each no ", first));
     by_phrase || all || for_this_talk(line).is_some_and(|after| !states(after))
 }
 

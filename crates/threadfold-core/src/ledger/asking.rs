@@ -59,7 +59,7 @@ fn is_report(clause: &[String]) -> bool {
         [.., used, to, say] if used == "used" && to == "to" && say == "say" => true,
         [first, ..] if listed(REPORTERS, first) => listed(list("reports"), word_at(clause, 1)),
         [first, .., last] if first == "as" => {
-            listed(list("reports"), last) && !clause.contains(&"i".to_owned())
+            (last == "goes" || listed(list("reports"), last)) && !clause.contains(&"i".to_owned())
         }
         [first, ..] if first == "said" || first == "says" => clause.len() > 1,
         _ => false,
@@ -82,12 +82,9 @@ fn gives_text(sentence: &str) -> bool {
 fn is_reported(clauses: &[Vec<String>]) -> bool {
     for clause in clauses {
         for (at, word) in clause.iter().enumerate() {
-            // As the first word it is an order of the user: `quote prices in francs only`. `Ask me before it
-            // goes out` reports nothing.
-            let moves = word == "goes" && !listed(REPORTERS, word_at(clause, at.saturating_sub(1)));
+            // As the first word it is an order of the user: `quote prices in francs only`.
             if at > 0
                 && listed(list("reports"), word)
-                && !moves
                 && !is_own_verb(clause, at)
                 && !is_noun(clause, at)
             {

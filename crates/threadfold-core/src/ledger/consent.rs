@@ -57,10 +57,8 @@ pub(super) fn is_consent(clause: &[String]) -> bool {
 
 /// Whether a clause is about a time that recurs: `nobody merges on Fridays`, `shut it at night`.
 pub(super) fn is_habitual(clause: &[String]) -> bool {
-    let recurs = |one: &str, two: &str| match one {
-        "on" => two.ends_with("days") || two == "weekends",
-        "at" => matches!(two, "night" | "weekends"),
-        _ => false,
-    };
-    clause.windows(2).any(|pair| matches!(pair, [one, two] if recurs(one, two)))
+    clause.windows(2).any(|pair| {
+        matches!(pair, [one, two] if (one == "on" && two.ends_with("days"))
+            || (listed(" on at ", one) && listed(" night weekends ", two)))
+    })
 }

@@ -121,9 +121,7 @@ fn for_everybody(bare: &str) -> Option<&str> {
 /// Returns what a line says is no longer demanded, and whether that is a thing: `we no longer need two
 /// approvals`, `we don't confirm by phone any more`.
 fn released(bare: &str, lasts: bool) -> Option<(String, bool)> {
-    let mine = bare
-        .strip_prefix("i ")
-        .filter(|rest| after(rest, &["do not need", "no longer need"]).is_some());
+    let mine = bare.strip_prefix("i ").filter(|rest| rest.contains(" need "));
     let ours = bare.strip_prefix("we ").or(mine);
     let bare = ours.map_or(bare.to_owned(), |rest| format!("you {rest}"));
     // `You have to ask me no longer`, in the order of other languages.
@@ -201,11 +199,6 @@ fn of_thing(line: &str) -> Option<Correction> {
             state.strip_prefix(phrase).filter(|rest| rest.is_empty() || rest.starts_with(' '))
         })
     };
-    // `The server is okay again` says how it is.
-    let is_state = listed(" fine ok okay ", state) && after(thing, &["the", "my", "our"]).is_some();
-    if is_state {
-        return None;
-    }
     let Some(manner) = rest("allowed") else {
         let manner = rest("needless")?;
         let lasts = lasts || state.starts_with("no longer");
@@ -214,6 +207,9 @@ fn of_thing(line: &str) -> Option<Correction> {
     // `Restarts are fine at any hour`, `restarts are fine only on Sunday`.
     let any = manner.find(" any ").or_else(|| manner.starts_with(" only ").then_some(0));
     let named = format!("{thing}{}", slice(manner, ..any.unwrap_or(manner.len())));
+    // `The server is okay again` may say how it is, and lifts only what forbids to use it.
+    let is_state = listed(" fine ok okay ", state) && after(thing, &["the", "my", "our"]).is_some();
+    let named = if is_state { format!("use {named}") } else { named };
     // Without a word such as `again` it is only a judgement: `tabs are fine`.
     let about = About { is_wide: any.is_some(), ..About::of_thing(&named, lasts) };
     (is_marked || about.is_wide).then_some(Correction::Allows(about))

@@ -128,9 +128,8 @@ fn is_property(clause: &[String]) -> bool {
         [adverb, verb, _, ..] if matches!(adverb.as_str(), "always" | "never") => {
             listed(VERBS, verb)
         }
-        [are, adverb, state, _, ..] if are == "are" && listed(" always never ", adverb) => {
-            (state.ends_with("ed") || listed(" written sent shown kept paid ", state))
-                && !listed(list("feelings"), state)
+        [are, always, state, _, ..] if are == "are" && always == "always" => {
+            listed(list("set"), state)
         }
         _ => false,
     }
@@ -306,21 +305,17 @@ pub(super) fn is_banned(clause: &[String]) -> bool {
         matches!(thing, [one] if ["as", "es", "os"].iter().any(|end| one.ends_with(end)));
     let is_plural = thing.last().is_some_and(|word| word.ends_with('s')) && !is_spanish;
     let is_short = thing.len() <= 3 && is_plural;
+    // `No emojis in the newsletter`.
+    let is_placed = |three: &[String]| {
+        matches!(three, [noun, mark, article] if noun.ends_with('s')
+            && listed(" in on for during ", mark)
+            && listed(" the our my your a any ", article))
+    };
     let is_wide = thing.len() <= 7
-        && (has_any(" any after before without unless ", thing) || is_placed(thing));
+        && (has_any(" any after before without unless ", thing) || thing.windows(3).any(is_placed));
     (is_short || is_wide)
         && !has_any(list("no remarks"), thing)
         && !has_any(list("no verbs"), thing)
-}
-
-/// `emojis in the newsletter`.
-fn is_placed(thing: &[String]) -> bool {
-    thing.windows(3).any(|three| {
-        let [noun, mark, article] = three else { return false };
-        noun.ends_with('s')
-            && listed(" in on for during ", mark)
-            && listed(" the our my your a any ", article)
-    })
 }
 
 /// Whether a word begins the name of a thing, or states something of it.

@@ -54,7 +54,7 @@ pub(crate) use self::{
     demand_words::{is_narrator, spoken_words},
     label::heading,
     path::path_value,
-    quantity::{Quantity, Spelled, Wanted, quantities},
+    quantity::{Quantity, Spelled, UNKNOWN, Wanted, quantities},
     quantity_words::word_quantities,
     section::{BULLET, CHANGED, TypedItem, UNLABELLED, typed_items},
     stem::is_unspaced,

@@ -33,7 +33,7 @@ pub(crate) enum Quantity {
 pub(super) const BARE: u32 = 0;
 
 /// The unit of a number that has no known one, so that it may be any.
-pub(super) const UNKNOWN: u32 = u32::MAX;
+pub(crate) const UNKNOWN: u32 = u32::MAX;
 
 impl Quantity {
     /// Returns the readings of a number with a unit, or with none.
@@ -42,18 +42,12 @@ impl Quantity {
         [unit, BARE].map(|unit| Self::Number(number.to_owned(), unit))
     }
 
+    pub(crate) fn number(&self) -> Option<&str> {
+        if let Self::Number(number, _) = self { Some(number) } else { None }
+    }
+
     pub(crate) fn has_unit(&self) -> bool {
         matches!(self, Self::Number(_, unit) if !matches!(*unit, BARE | UNKNOWN))
-    }
-
-    /// Returns a number without its unit, which may then be any.
-    pub(crate) fn of_any_unit(&self) -> Option<Self> {
-        let Self::Number(number, _) = self else { return None };
-        Some(Self::Number(number.clone(), UNKNOWN))
-    }
-
-    pub(crate) fn is_of_any_unit(&self) -> bool {
-        matches!(self, Self::Number(_, UNKNOWN))
     }
 }
 
@@ -397,22 +391,17 @@ fn multiplied(number: &str, zeros: usize) -> Option<String> {
 
 /// Returns the zeros of the factor that a word begins with, and the rest of the word.
 fn factor(word: &str) -> Option<(usize, &str)> {
-    let spaceless = [('\u{4e07}', 4), ('\u{5104}', 8), ('\u{4ebf}', 8)];
-    if let Some(found) =
-        spaceless.iter().find_map(|(c, zeros)| Some((*zeros, word.strip_prefix(*c)?)))
-    {
-        return Some(found);
-    }
-    let zeros = match word.to_lowercase().as_str() {
+    // In a script without spaces, the unit follows: `180\u{4e07}\u{5186}`.
+    let first = word.chars().next().filter(|c| is_unspaced(*c)).map_or(word.len(), char::len_utf8);
+    let (power, rest) = word.split_at_checked(first)?;
+    let zeros = match power.to_lowercase().as_str() {
         "k" | "tsd" => 3,
         "m" | "mio" | "mn" => 6,
-        word => match number_of(word, Grammar::NUMBER)? {
-            1_000 => 3,
-            1_000_000 => 6,
-            _ => return None,
-        },
+        power => {
+            number_of(power, Grammar::NUMBER).filter(|power| *power >= 1_000)?.ilog10() as usize
+        }
     };
-    Some((zeros, ""))
+    Some((zeros, rest))
 }
 
 /// Whether a word may follow the digits of a quantity directly: `14th`, `5pm`, `12ms`, `3k`.

@@ -67,15 +67,6 @@ enum Denying {
     Rest,
 }
 
-impl Clause {
-    /// Notes that its subject ends here.
-    fn set_core(&mut self) {
-        if !self.has_copula && self.core.is_empty() {
-            self.core.clone_from(&self.before);
-        }
-    }
-}
-
 impl Subject {
     pub(super) fn read(&mut self, text: &str) {
         let mut clause = Clause::default();
@@ -185,11 +176,7 @@ impl Subject {
         clause.tokens += usize::from(!clause.only_determiner);
         // A copula makes a statement only if a word follows it, which is not so in `as they are`.
         self.asserts |= clause.has_copula;
-        if does.is(Grammar::COPULA) {
-            self.copula(clause);
-        } else if does.is(Grammar::OWN) {
-            clause.set_core();
-        }
+        self.copula(does, clause);
         if clause.tokens == 2 && matches!(word.as_str(), "of" | "von" | "de") {
             self.part();
         }
@@ -264,8 +251,15 @@ impl Subject {
         self.identifiers.extend(counted.cloned());
     }
 
-    fn copula(&mut self, clause: &mut Clause) {
-        clause.set_core();
+    /// Reads a verb after which the subject ends.
+    fn copula(&mut self, does: Grammar, clause: &mut Clause) {
+        let is_copula = does.is(Grammar::COPULA);
+        if (is_copula || does.is(Grammar::OWN)) && !clause.has_copula && clause.core.is_empty() {
+            clause.core.clone_from(&clause.before);
+        }
+        if !is_copula {
+            return;
+        }
         clause.has_copula = true;
         if clause.after_value {
             self.identifiers.append(&mut clause.pending);

@@ -62,10 +62,7 @@ pub fn invented<'m>(
     let mut names = named(&own);
     let mut quantities = Quantities::of(&own, stated.texts(FactClass::Number));
     let groups = quantities.groups();
-    names.retain(|word, _| {
-        let digits = word.trim_end_matches(char::is_alphabetic);
-        (digits.is_empty() || !groups.contains(digits)) && !is_calendar(word)
-    });
+    names.retain(|word, _| !groups.contains(word.as_str()) && !is_calendar(word));
     facts
         .gathered
         .texts(FactClass::Number)

@@ -100,25 +100,20 @@ fn is_number(word: &str) -> bool {
 /// Whether a word is a code of capitals and digits: `E0425`.
 fn is_coded(word: &str) -> bool {
     word.len() > 3
+        && word.starts_with(|c: char| c.is_ascii_uppercase())
         && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
         && word.contains(|c: char| c.is_ascii_digit())
-        && word.contains(|c: char| c.is_ascii_uppercase())
 }
 
 /// Returns the names before a title in scripts without spaces: two characters in Japanese, `\u{9ad8}\u{6a4b}`,
 /// and one of the common surnames in Chinese.
 fn named_before_title(token: &str) -> impl Iterator<Item = &str> {
-    const JAPANESE: [&str; 3] = ["さん", "氏", "くん"];
-    const CHINESE: [&str; 6] = ["律师", "医生", "老师", "先生", "女士", "经理"];
+    const TITLES: [(&str, usize); 2] = [("さん 氏 くん", 2), ("律师 医生 老师 先生 女士 经理", 1)];
     const SURNAMES: &str = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田任姜范石姚谭廖邹熊陆孔白崔康毛邱秦江史顾侯邵孟龙段雷钱汤尹黎武乔贺赖龚";
-    let titles =
-        JAPANESE.iter().map(|title| (title, 2)).chain(CHINESE.iter().map(|title| (title, 1)));
-    let titles = titles.filter(move |_| !token.is_ascii());
+    let titles = TITLES.iter().filter(|_| !token.is_ascii());
+    let titles = titles.flat_map(|(titles, length)| titles.split(' ').map(move |it| (it, *length)));
     let found = titles.flat_map(move |(title, length)| {
-        token
-            .match_indices(title)
-            .map(move |(at, _)| slice(token, ..at))
-            .map(move |it| (it, length))
+        token.match_indices(title).map(move |(at, _)| (slice(token, ..at), length))
     });
     found.filter_map(|(before, length)| {
         let (from, first) = before.char_indices().rev().nth(length - 1)?;

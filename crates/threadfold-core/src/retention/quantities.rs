@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::prose::{FactClass, Quantity, Speaker, Spelled, Wanted, quantities, word_quantities};
+use crate::prose::{
+    FactClass, Quantity, Speaker, Spelled, UNKNOWN, Wanted, quantities, word_quantities,
+};
 
 /// The quantities of a summary that no text has stated so far.
 #[derive(Debug, Default)]
@@ -76,7 +78,9 @@ impl Quantities {
         let mut read = HashSet::new();
         quantities(text, &|digits| self.index.wants(digits), &mut |spelled| {
             // Tools print so many numbers that those without a unit say nothing of one with a unit.
-            let sure = |it: &Quantity| speaker != Speaker::Tool || !it.is_of_any_unit();
+            let sure = |it: &Quantity| {
+                speaker != Speaker::Tool || !matches!(it, Quantity::Number(_, UNKNOWN))
+            };
             read.extend(spelled.readings.into_iter().filter(sure));
         });
         // To read words takes several times as long as to read digits. The user's are few, and what a
@@ -131,7 +135,9 @@ impl Index {
                 .any(|it| matches!(it, Quantity::Day(..) | Quantity::Month(_))),
             // `2 h` may be spelled `two hours`.
             has_words: texts.any(|text| !text.contains(|c: char| c.is_ascii_digit()))
-                || readings.clone().any(|it| it.has_unit() && is_below_ten(it)),
+                || readings
+                    .clone()
+                    .any(|it| it.has_unit() && it.number().is_some_and(|it| it.len() < 2)),
             made_for: wanted.len(),
         }
     }
@@ -170,10 +176,6 @@ fn is_small(spelled: &Spelled<'_>) -> bool {
         && spelled.readings.iter().any(|reading| matches!(reading, Quantity::Number(..)))
 }
 
-fn is_below_ten(reading: &Quantity) -> bool {
-    matches!(reading, Quantity::Number(digits, _) if digits.len() < 2)
-}
-
 impl Stated {
     fn new(spelled: Spelled<'_>, is_fact: bool) -> Self {
         /// More groups than these are the number of a telephone.
@@ -185,7 +187,9 @@ impl Stated {
         // With another unit it is another quantity.
         if readings.iter().any(Quantity::has_unit) {
             readings.retain(Quantity::has_unit);
-            readings.extend(readings.clone().iter().filter_map(Quantity::of_any_unit));
+            let unknown =
+                |it: &Quantity| it.number().map(|it| Quantity::Number(it.into(), UNKNOWN));
+            readings.extend(readings.iter().filter_map(unknown).collect::<Vec<_>>());
         }
         Self { text: text.to_owned(), readings, is_fact }
     }
