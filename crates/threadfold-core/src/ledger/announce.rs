@@ -1,9 +1,6 @@
 //! Words that announce rules: for how long a sentence applies, and that what follows is a rule.
 
-use super::{
-    meaning::{clauses, has_any, listed, words},
-    phrases::{list, phrases},
-};
+use super::meaning::{clauses, has_any, list, listed, phrases, words};
 
 /// Whether a sentence says that it holds for good and demands something. `From now on it's
 /// downhill` demands nothing.

@@ -1,9 +1,6 @@
 //! Whether a sentence asks for something in the user's own words.
 
-use super::{
-    meaning::{FILLERS, clauses, has_any, is_of_speaker, listed, word_at, words},
-    phrases::list,
-};
+use super::meaning::{FILLERS, clauses, has_any, is_of_speaker, list, listed, word_at, words};
 use crate::prose::{is_unspaced, may_demand};
 
 /// Subjects of a clause that reports another's words: `never touch it, she said`.

@@ -1,9 +1,6 @@
 //! Clauses that let only some people do something, or that make it wait for a consent.
 
-use super::{
-    meaning::{has_any, listed, word_at},
-    phrases::list,
-};
+use super::meaning::{has_any, list, listed, word_at};
 
 /// Whether a clause lets only some people do something: `only Ada may sign`, `nobody but Ada signs`.
 pub(super) fn is_reserved(clause: &[String]) -> bool {

@@ -3,8 +3,7 @@
 use super::{
     asking::asking,
     english::in_english,
-    meaning::{Meaning, listed, topic, words},
-    phrases::phrases,
+    meaning::{Meaning, listed, phrases, topic, words},
     standing::is_for_once,
 };
 use crate::message::slice;

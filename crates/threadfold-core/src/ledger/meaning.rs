@@ -1,6 +1,6 @@
 //! The meaning of a rule, as far as its words show it: its topic, its choice and its limit.
 
-use super::phrases::{list, phrases};
+pub(super) use super::phrases::{list, phrases};
 use crate::{
     message::steps,
     prose::{is_calendar, spoken_words},

@@ -5,8 +5,7 @@ use super::{
     asking::asking,
     consent::{is_consent, is_habitual, is_reserved},
     english::in_english,
-    meaning::{FILLERS, has_any, is_limit, listed, word_at, words},
-    phrases::{list, phrases},
+    meaning::{FILLERS, has_any, is_limit, list, listed, phrases, word_at, words},
 };
 use crate::prose::{is_calendar, is_narrator, is_number};
 
@@ -72,7 +71,7 @@ fn lasts(sentence: &str, clauses: &[Vec<String>]) -> bool {
                 || is_consent(clause)
                 || is_reserved(clause)
                 || is_property(clause)
-                || (is_habitual(clause) && is_imperative(clause))
+                || (is_habitual(clause) && has_object(clause))
                 || (!guessed && (is_demanded(clause) || is_general(clause)))
                 || is_excluded(clause, ever)
         })
@@ -108,9 +107,8 @@ fn waits(clause: &[String]) -> bool {
 }
 
 /// Whether a clause begins with a verb and its object.
-fn is_imperative(clause: &[String]) -> bool {
-    const OBJECTS: &str = " the a an my our your all every each any no ";
-    begins_with_verb(clause) && listed(OBJECTS, word_at(clause, 1))
+fn has_object(clause: &[String]) -> bool {
+    begins_with_verb(clause) && listed(" the a my our your all every any no ", word_at(clause, 1))
 }
 
 /// Whether a clause says how all things of a kind are: `prices always include tax`, `prices are always
@@ -383,8 +381,7 @@ fn is_wanted(clause: &[String]) -> bool {
 fn is_general(clause: &[String]) -> bool {
     // `All tests are slow` only states something, `all tests must be fast` demands it.
     let general = clause.first().is_some_and(|first| listed(" every each all no any ", first));
-    let any = clause.first().is_some_and(|first| listed(" anything anyone anybody ", first));
-    (general || any)
+    (general || listed(" anything anyone anybody ", word_at(clause, 0)))
         && clause.windows(2).skip(1).enumerate().any(|(at, pair)| {
             let [modal, verb] = pair else { return false };
             let guesses =

@@ -200,18 +200,12 @@ impl<'a> Place<'a> {
         let mut found = self.days(&groups, &signs);
         // `3.14` may be a number or a day, and `2026-03-17` is only a day.
         if found.is_empty() || groups.len() == 2 {
-            let (next, space) = self.next();
-            let (zeros, measured) = match factor(next) {
-                Some((zeros, "")) => {
-                    let after = slice(self.after(), space + next.len()..);
-                    (Some(zeros), first_word(after.trim_start_matches(is_space)))
-                }
-                Some((zeros, measured)) => (Some(zeros), measured),
-                None => (None, next),
-            };
+            let (next, _) = self.next();
+            let factor = factor(next);
+            let measured = factor.map_or(next, |(_, measured)| measured);
             let unit = currency(self.before()).unwrap_or_else(|| unit(measured));
             for number in numbers(&groups, &signs) {
-                let whole = zeros.and_then(|zeros| multiplied(&number, zeros));
+                let whole = factor.and_then(|(zeros, _)| multiplied(&number, zeros));
                 found.extend(whole.iter().flat_map(|whole| Quantity::of_number(whole, unit)));
                 found.extend(Quantity::of_number(&number, unit));
             }
