@@ -123,12 +123,8 @@ fn is_property(clause: &[String]) -> bool {
     };
     match rest {
         [verb, with, ..] if with == "with" => listed(" start begin end ", verb),
-        [adverb, verb, _, ..] if matches!(adverb.as_str(), "always" | "never") => {
-            listed(VERBS, verb)
-        }
-        [are, always, state, _, ..] if are == "are" && always == "always" => {
-            listed(list("set"), state)
-        }
+        [adverb, verb, _, ..] if listed(" always never ", adverb) => listed(VERBS, verb),
+        [are, adv, set, _, ..] if are == "are" && adv == "always" => listed(list("set"), set),
         _ => false,
     }
 }

@@ -60,12 +60,11 @@ fn unspaced_weekdays<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'a>)) {
         let (end, whole) = (at + mark.len() + next, at + mark.len());
         let names = [start..end, start..whole, at..end].map(|range| slice(text, range));
         let name = names.into_iter().find(|name| Grammar::of(name).is(Grammar::WEEKDAY));
-        let counts = slice(text, start..).starts_with('每') || slice(text, end..).starts_with('次');
-        let day = name.filter(|_| !counts).and_then(|name| number_of(name, Grammar::WEEKDAY));
-        let readings = day.map(|day| vec![Quantity::Weekday(day)]);
-        let spelled =
-            name.zip(readings).map(|(text, readings)| Spelled { text, readings, is_whole: true });
-        spelled.into_iter().for_each(&mut *visit);
+        let name = name.filter(|_| !slice(text, end..).starts_with('次'));
+        let day = name.and_then(|name| number_of(name, Grammar::WEEKDAY)).map(Quantity::Weekday);
+        if let Some((text, day)) = name.zip(day) {
+            visit(Spelled { text, readings: vec![day], is_whole: true });
+        }
     }
 }
 

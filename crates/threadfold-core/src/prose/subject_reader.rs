@@ -257,11 +257,8 @@ impl Subject {
         if (is_copula || does.is(Grammar::OWN)) && !clause.has_copula && clause.core.is_empty() {
             clause.core.clone_from(&clause.before);
         }
-        if !is_copula {
-            return;
-        }
-        clause.has_copula = true;
-        if clause.after_value {
+        clause.has_copula |= is_copula;
+        if is_copula && clause.after_value {
             self.identifiers.append(&mut clause.pending);
         }
     }

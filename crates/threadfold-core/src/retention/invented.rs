@@ -29,9 +29,10 @@ const MOST_INSTRUCTIONS: usize = 200;
 /// thread states.
 ///
 /// Words are compared as in an [audit](super::audit()); numbers, dates and times by value, however they are
-/// spelled: `3,000` is `3000`, `5 pm` is `17:00`, `twelve` is `12`. Numbers below ten are left out. An
-/// instruction is known if most of its words are in one statement of the user. A sentence of the thread is
-/// never invented, and a false sentence without such words is not found. A name is a word with a capital
+/// spelled: `3,000` is `3000`, `5 pm` is `17:00`, `twelve` is `12`, and `15 ms` is not `15 s`. Numbers below
+/// ten are left out. An instruction is known if most of its words are in one statement of the user. A
+/// sentence of the thread is never invented, and a false sentence without such words is not found. A name is
+/// one before a title in Chinese and Japanese, otherwise a word with a capital
 /// inside a sentence, or at its start before what a person does (`Ada approved it`); if one word in five
 /// has a capital, as in German, only after another noun (`Frau Krause`). The lists of rules and of the
 /// user's words that this crate adds to summaries do not count.
@@ -62,7 +63,12 @@ pub fn invented<'m>(
     let mut names = named(&own);
     let mut quantities = Quantities::of(&own, stated.texts(FactClass::Number));
     let groups = quantities.groups();
-    names.retain(|word, _| !groups.contains(word.as_str()) && !is_calendar(word));
+    // Each of these is looked for in every text.
+    let mut unspaced = 0..MOST_INSTRUCTIONS;
+    names.retain(|word, _| {
+        let is_bounded = !word.contains(is_unspaced) || unspaced.next().is_some();
+        is_bounded && !groups.contains(word.as_str()) && !is_calendar(word)
+    });
     facts
         .gathered
         .texts(FactClass::Number)
@@ -346,11 +352,38 @@ mod tests {
             ("It has 3,100 guests.", "3,100"),
             ("It has thirteen cooks.", "thirteen"),
             ("The speech takes 90 min.", "90 min"),
+            ("The speech takes ninety weeks.", "ninety"),
             ("Write to bob@example.org.", "bob@example.org"),
         ];
         for (summary, text) in rows {
             assert_eq!(texts(summary), [text], "{summary}");
             assert_eq!(without_invented(summary, &invented(summary, &facts, &thread)), "");
+        }
+        let said = "She takes 20 mg and 300 g a day, from a quarter past eleven for two hours. Set LIMIT=40. Call \
+                    030 555 0178. 会议在星期一，预算35万元。高橋さんと王律师。";
+        let thread = [Message::user(said)];
+        let facts = Facts::of(&thread, &RetentionPolicy::default());
+        let texts = |summary: &str| -> Vec<String> {
+            let found = invented(summary, &facts, &thread);
+            found.into_iter().map(|fact| fact.text.as_str().to_owned()).collect()
+        };
+        let same = "She takes 20mg and 300 grams at 11:15 for 2 h. LIMIT=40. 0305550178. Monday. 周一 350,000元 \
+                    高橋さん 王律师. A 20-mg dose, 每周一次, a quarter past eleven.";
+        assert!(texts(same).is_empty(), "{:?}", texts(same));
+        let rows = [
+            ("She takes 20 mg and 300 g. She takes 20 g.", "20"),
+            ("It takes 300 days, and she takes 20 mg.", "300"),
+            ("LIMIT=41.", "41"),
+            ("Call 030 555 0187.", "030 555 0187"),
+            ("会议在星期五。", "星期五"),
+            ("会議は木曜日です。", "木曜"),
+            ("预算35万美元。", "35万美元"),
+            ("松本さん。", "松本"),
+            ("赵律师。", "赵"),
+        ];
+        for (summary, text) in rows {
+            let found = texts(summary);
+            assert!(found.len() == 1 && found[0].starts_with(text), "{summary} {found:?}");
         }
     }
 
