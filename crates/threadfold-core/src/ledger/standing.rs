@@ -71,7 +71,9 @@ fn lasts(sentence: &str, clauses: &[Vec<String>]) -> bool {
                 || is_consent(clause)
                 || is_reserved(clause)
                 || is_property(clause)
-                || (is_habitual(clause) && has_object(clause))
+                || (is_habitual(clause)
+                    && begins_with_verb(clause)
+                    && listed(" the a my our your all every any no ", word_at(clause, 1)))
                 || (!guessed && (is_demanded(clause) || is_general(clause)))
                 || is_excluded(clause, ever)
         })
@@ -104,11 +106,6 @@ fn waits(clause: &[String]) -> bool {
         listed(HOURS, word) || is_calendar(word) || word.starts_with(|c: char| c.is_ascii_digit())
     });
     event.len() > 1 && !is_hour && is_lasting_demand(clause)
-}
-
-/// Whether a clause begins with a verb and its object.
-fn has_object(clause: &[String]) -> bool {
-    begins_with_verb(clause) && listed(" the a my our your all every any no ", word_at(clause, 1))
 }
 
 /// Whether a clause says how all things of a kind are: `prices always include tax`, `prices are always

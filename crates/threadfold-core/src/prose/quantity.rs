@@ -413,9 +413,8 @@ fn currency(before: &str) -> Option<u32> {
 /// Returns the number of a unit of measure or a currency, or [`BARE`]. Words for what was counted are
 /// none: `12 files` are `12 changed files`. In a script without spaces, a word may begin with it.
 pub(super) fn unit(word: &str) -> u32 {
-    const LONGEST: usize = 8;
     let lower = word.to_lowercase();
-    let ends = lower.char_indices().skip(1).map(|(at, _)| at).take(LONGEST);
+    let ends = lower.char_indices().skip(1).map(|(at, _)| at).take(8);
     let ends = ends.filter(|_| word.starts_with(is_unspaced)).collect::<Vec<_>>().into_iter();
     let mut starts = [lower.len()].into_iter().chain(ends.rev()).map(|end| slice(&lower, ..end));
     starts.find_map(|start| number_of(start, Grammar::MEASURE)).unwrap_or(BARE)

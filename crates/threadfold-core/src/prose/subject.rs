@@ -493,6 +493,7 @@ mod tests {
             ("The owner of the pilot is Ada Byron.", "Pilot owner: Grace Hopper"),
             ("TODO: the fee is $40 a seat", "NOTE: the fee is $30 a seat"),
             ("We have 50 goats now.", "We have 34 goats."),
+            ("There are 28 children in class 3a now.", "There are 26 children in class 3a."),
             ("The class has 28 children now.", "The class has 26 children."),
             ("Starting in May the rent is 1,350 a month.", "The rent is 1,200 a month."),
             ("Der Port des Servers ist jetzt 8443.", "Der Port des Servers ist 8080."),
@@ -516,6 +517,7 @@ mod tests {
             ("The neighbours have 50 goats now.", "We have 34 goats."),
             ("Die Nachbarn haben jetzt 24 Kühe.", "Wir haben 20 Kühe."),
             ("10 of the chairs need new legs.", "We need 40 chairs."),
+            ("There are 28 children in class 3b now.", "There are 26 children in class 3a."),
             (
                 "NOTE: the tea API base page is https://a.b/v2.",
                 "NOTE: fix-1 is based on commit 5c0ffee.",

@@ -147,6 +147,13 @@ impl Subject {
             }
             clause.after_value = true;
         }
+        // `There are 26 children in class 3a`.
+        let mut before = self.frame.iter().rev().skip(1);
+        let is_placed =
+            before.clone().nth(1).is_some_and(|it| Grammar::of(it).is(Grammar::RELATION));
+        if form == Form::Number && is_placed && before.any(|it| it == "Number") {
+            self.identifiers.insert(value.clone());
+        }
         let previous = std::mem::take(&mut clause.previous);
         let is_weekday = Grammar::of(&value).is(Grammar::WEEKDAY);
         let is_led = std::mem::take(&mut clause.is_led) || (is_weekday && clause.tokens == 0);

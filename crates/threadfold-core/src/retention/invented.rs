@@ -63,12 +63,7 @@ pub fn invented<'m>(
     let mut names = named(&own);
     let mut quantities = Quantities::of(&own, stated.texts(FactClass::Number));
     let groups = quantities.groups();
-    // Each of these is looked for in every text.
-    let mut unspaced = 0..MOST_INSTRUCTIONS;
-    names.retain(|word, _| {
-        let is_bounded = !word.contains(is_unspaced) || unspaced.next().is_some();
-        is_bounded && !groups.contains(word.as_str()) && !is_calendar(word)
-    });
+    names.retain(|word, _| !groups.contains(word.as_str()) && !is_calendar(word));
     facts
         .gathered
         .texts(FactClass::Number)

@@ -8,6 +8,9 @@ use crate::prose::{
     FactClass, Speaker, heading, is_act, is_calendar, is_common, is_unspaced, sentences,
 };
 
+/// The number of names of a text after which no more are read by their titles.
+const MOST_BEFORE_TITLES: usize = 200;
+
 /// The names, the long numbers inside of words, the codes and the words between backticks in a text,
 /// each in lower case.
 pub(super) fn named(text: &str) -> BTreeMap<String, Fact> {
@@ -54,7 +57,9 @@ impl Names {
                     self.note(word);
                 }
             }
-            named_before_title(token).for_each(|name| self.note(name));
+            // Each of these is looked for in every text, so there are a few.
+            let room = MOST_BEFORE_TITLES.saturating_sub(self.found.len());
+            named_before_title(token).take(room).for_each(|name| self.note(name));
             program = is_program(token);
             is_code &=
                 !token.trim_end_matches(|c: char| c != '`' && !c.is_alphanumeric()).ends_with('`');

@@ -178,11 +178,10 @@ fn is_small(spelled: &Spelled<'_>) -> bool {
 
 impl Stated {
     fn new(spelled: Spelled<'_>, is_fact: bool) -> Self {
-        /// More groups than these are the number of a telephone.
-        const GROUPS: usize = 2;
         let Spelled { text, mut readings, .. } = spelled;
-        if text.split_whitespace().count() > GROUPS {
-            readings.truncate(GROUPS);
+        // More groups than two are the number of a telephone.
+        if text.split_whitespace().count() > 2 {
+            readings.truncate(2);
         }
         // With another unit it is another quantity.
         if readings.iter().any(Quantity::has_unit) {
