@@ -186,9 +186,9 @@ impl Stated {
         // With another unit it is another quantity.
         if readings.iter().any(Quantity::has_unit) {
             readings.retain(Quantity::has_unit);
-            let unknown =
-                |it: &Quantity| it.number().map(|it| Quantity::Number(it.into(), UNKNOWN));
-            readings.extend(readings.iter().filter_map(unknown).collect::<Vec<_>>());
+            // `45,000 dollars` may be 45 dollars, but is not stated by 45 of anything.
+            let number = readings.first().and_then(Quantity::number).map(str::to_owned);
+            readings.extend(number.map(|number| Quantity::Number(number, UNKNOWN)));
         }
         Self { text: text.to_owned(), readings, is_fact }
     }
