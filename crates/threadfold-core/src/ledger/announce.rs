@@ -1,25 +1,22 @@
 //! Words that announce rules: for how long a sentence applies, and that what follows is a rule.
 
-use super::meaning::{clauses, has_any, listed, words};
-
-/// Phrases that turn a demand into a rule.
-#[rustfmt::skip]
-const FOR_GOOD: [&str; 9] = [
-    " from now on ", " going forward ", " for the rest of ", " at all times ",
-    " under no circumstances ", " i prefer ", " we prefer ", " i'd prefer ", " i would prefer ",
-];
+use super::meaning::{clauses, has_any, list, listed, phrases, words};
 
 /// Whether a sentence says that it holds for good and demands something. `From now on it's
 /// downhill` demands nothing.
 pub(super) fn is_for_good(line: &str) -> bool {
-    let good = FOR_GOOD.iter().find_map(|phrase| Some((phrase, line.split_once(phrase)?)));
+    let good =
+        phrases("for good").iter().find_map(|phrase| Some((phrase, line.split_once(phrase)?)));
     // `I prefer this one` chooses once and for nothing later.
     const AT_HAND: &str = " this that these those it them ";
     let by_phrase = good.is_some_and(|(phrase, (before, after))| match phrase.contains("prefer") {
         true => !after.split_whitespace().next().is_some_and(|object| listed(AT_HAND, object)),
         false => !(before.is_empty() && states(after)),
     });
-    by_phrase || for_this_talk(line).is_some_and(|after| !states(after))
+    // `From here on it is easy` states something, in other languages in any order.
+    let after = line.split_once(" from here on ").and_then(|(_, after)| after.split(' ').next());
+    let all = after.is_some_and(|first| listed(" the all every each no ", first));
+    by_phrase || all || for_this_talk(line).is_some_and(|after| !states(after))
 }
 
 /// Whether a text begins as a statement: `it's downhill`.
@@ -33,21 +30,15 @@ fn states(text: &str) -> bool {
 /// Returns the text after a phrase that binds a sentence to the whole conversation: `for this
 /// conversation`, `en esta sesión`.
 fn for_this_talk(line: &str) -> Option<&str> {
-    const IN: &str =
-        " for in during throughout within für in während para en durante pour dans pendant ";
-    const THIS: &str =
-        " this our the diese dieses diesem dieser esta nuestra toda cette toute notre ";
     const TALKS: &str = " conversation session chat thread gespräch unterhaltung sitzung conversación sesión charla discussion ";
-    #[rustfmt::skip]
-    const SPACELESS: [&str; 8] = [
-        "从现在", "今后", "对话中", "会话中", "会話では", "今後は", "これからは", "セッションでは",
-    ];
-    if let Some((_, after)) = SPACELESS.iter().find_map(|phrase| line.split_once(phrase)) {
+    if let Some((_, after)) =
+        phrases("talk parts").iter().find_map(|phrase| line.split_once(phrase))
+    {
         return Some(after.trim());
     }
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words.windows(3).position(|three| {
-        matches!(three, [one, two, three] if listed(IN, one) && listed(THIS, two) && listed(TALKS, three))
+        matches!(three, [one, two, three] if listed(list("in"), one) && listed(list("this"), two) && listed(TALKS, three))
     })?;
     let talk = words.get(at + 2)?;
     line.split_once(talk).map(|(_, after)| after.trim())
@@ -63,22 +54,15 @@ pub(super) fn is_announced(sentence: &str) -> bool {
 /// Regel`.
 pub(super) fn names_rules(head: &str) -> bool {
     const MOST: usize = 12;
-    const RULES: &str = " rule rules constraint constraints guideline guidelines convention conventions preference preferences \
-        regel regeln regels regra regras regola regole правило правила kural kurallar vorgabe vorgaben regla reglas norma normas preferencias règle règles consigne consignes ";
-    #[rustfmt::skip]
-    const SPACELESS: [&str; 6] = [
-        "规则", "规定", "規則", "ルール", "要求", "규칙",
-    ];
     let words: Vec<String> = words(head).take(MOST + 1).collect();
-    let is_named = words
-        .iter()
-        .enumerate()
-        .any(|(at, word)| listed(RULES, word) && words.get(at + 1).is_none_or(|next| next != "of"));
+    let is_named = words.iter().enumerate().any(|(at, word)| {
+        listed(list("rules"), word) && words.get(at + 1).is_none_or(|next| next != "of")
+    });
     // The rules of other people are only reported: `his rule was: ...`.
     let is_report = has_any(" was were his her their your ", &words);
     words.len() <= MOST
         && !is_report
-        && (is_named || SPACELESS.iter().any(|part| head.contains(part)))
+        && (is_named || phrases("rule parts").iter().any(|part| head.contains(part)))
 }
 
 /// Whether a sentence only states how long the next one applies: `For the rest of this week.`
@@ -93,7 +77,7 @@ pub(super) fn ends_as_preface(sentence: &str, last: Option<&[String]>) -> bool {
     last.filter(|_| sentence.len() <= LONGEST).is_some_and(|clause| {
         let line = format!(" {} ", clause.join(" "));
         // Only `for the rest of` has an object: three words after `from now on` are a demand.
-        let is_short = FOR_GOOD.iter().any(|phrase| {
+        let is_short = phrases("for good").iter().any(|phrase| {
             let most = if phrase.ends_with(" of ") { MOST } else { 0 };
             let rest = line.strip_prefix(phrase);
             rest.is_some_and(|rest| rest.split_whitespace().count() <= most)
@@ -105,11 +89,9 @@ pub(super) fn ends_as_preface(sentence: &str, last: Option<&[String]>) -> bool {
 
 /// Whether a clause asks to follow the rule that the next sentence states: `follow this rule`.
 fn asks_to_follow(clause: &[String]) -> bool {
-    const FOLLOWS: &str =
-        " follow obey respect observe befolge beachte sigue respeta suis respecte ";
     const NEXT: &str = " this these following diese dieser folgende folgenden esta estas siguiente cette ces suivante ";
     clause.len() <= 7
-        && has_any(FOLLOWS, clause)
+        && has_any(list("follows"), clause)
         && has_any(NEXT, clause)
         && names_rules(&clause.join(" "))
 }

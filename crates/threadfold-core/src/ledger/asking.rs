@@ -1,18 +1,10 @@
 //! Whether a sentence asks for something in the user's own words.
 
-use super::meaning::{FILLERS, clauses, has_any, is_of_speaker, listed, word_at, words};
+use super::meaning::{FILLERS, clauses, has_any, is_of_speaker, list, listed, word_at, words};
 use crate::prose::{is_unspaced, may_demand};
-
-/// Verbs that report another person's words.
-const REPORTS: &str =
-    " says said say goes wrote writes reads told claims claimed quote quotes thinks thought joked ";
 
 /// Subjects of a clause that reports another's words: `never touch it, she said`.
 const REPORTERS: &str = " he she they someone somebody ";
-
-/// Words that begin a demand.
-const ASKING: &str =
-    " never always only don't dont do must mustn't should shall may prefer keep leave use from no ";
 
 /// Returns the clauses of a sentence in the user's own words that may demand something.
 pub(super) fn asking(sentence: &str) -> Option<Vec<Vec<String>>> {
@@ -62,9 +54,9 @@ fn is_polite(sentence: &str) -> bool {
 fn is_report(clause: &[String]) -> bool {
     match clause {
         [.., used, to, say] if used == "used" && to == "to" && say == "say" => true,
-        [first, ..] if listed(REPORTERS, first) => listed(REPORTS, word_at(clause, 1)),
+        [first, ..] if listed(REPORTERS, first) => listed(list("reports"), word_at(clause, 1)),
         [first, .., last] if first == "as" => {
-            listed(REPORTS, last) && !clause.contains(&"i".to_owned())
+            (last == "goes" || listed(list("reports"), last)) && !clause.contains(&"i".to_owned())
         }
         [first, ..] if first == "said" || first == "says" => clause.len() > 1,
         _ => false,
@@ -88,10 +80,14 @@ fn is_reported(clauses: &[Vec<String>]) -> bool {
     for clause in clauses {
         for (at, word) in clause.iter().enumerate() {
             // As the first word it is an order of the user: `quote prices in francs only`.
-            if at > 0 && listed(REPORTS, word) && !is_own_verb(clause, at) && !is_noun(clause, at) {
+            if at > 0
+                && listed(list("reports"), word)
+                && !is_own_verb(clause, at)
+                && !is_noun(clause, at)
+            {
                 return true;
             }
-            if listed(ASKING, word) {
+            if listed(list("asking"), word) {
                 return false;
             }
         }

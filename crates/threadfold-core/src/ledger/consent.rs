@@ -1,10 +1,6 @@
 //! Clauses that let only some people do something, or that make it wait for a consent.
 
-use super::meaning::{has_any, listed, word_at};
-
-/// Verbs that make a sentence a remark: `nobody but Ada knew`, `only Ada came`.
-pub(super) const REMARKS: &str = " came was were had has have knew saw got went did would said told could is are know knows like likes \
-    care cares want wants seem seems think thinks believe works happens exists matters helps will ";
+use super::meaning::{has_any, list, listed, word_at};
 
 /// Whether a clause lets only some people do something: `only Ada may sign`, `nobody but Ada signs`.
 pub(super) fn is_reserved(clause: &[String]) -> bool {
@@ -18,10 +14,16 @@ pub(super) fn is_reserved(clause: &[String]) -> bool {
     let named = rest.iter().skip(1).position(|word| listed(" may must should shall ", word));
     match named {
         Some(at) => !listed(" have be ", word_at(rest, at + 2)),
+        None if first == "only" => {
+            one == "the" && rest.iter().skip(2).take(3).any(|word| listed(list("does"), word))
+        }
         None => {
+            let recurs = has_any(" while until before ", rest) || is_habitual(rest);
             let excepts = has_any(EXCEPTIONS, rest) && !(first == "nothing" && one == "but");
-            let mut said = rest.iter().take_while(|word| !listed(" without unless ", word));
-            nobody && excepts && !said.any(|word| listed(REMARKS, word) || word.ends_with("ed"))
+            let mut said =
+                rest.iter().take_while(|word| !listed(" without unless while until before ", word));
+            (excepts || recurs)
+                && !said.any(|word| listed(list("remarks"), word) || word.ends_with("ed"))
         }
     }
 }
@@ -48,4 +50,12 @@ pub(super) fn is_consent(clause: &[String]) -> bool {
     // `Run every quote past Ada before it goes out`.
     let is_each = has_any(" any every each ", asked) && listed(" it they you ", next);
     asks && (is_each || (recurs && !has_any(AT_HAND, what)))
+}
+
+/// Whether a clause is about a time that recurs: `nobody merges on Fridays`, `shut it at night`.
+pub(super) fn is_habitual(clause: &[String]) -> bool {
+    clause.windows(2).any(|pair| {
+        matches!(pair, [one, two] if (one == "on" && two.ends_with("days"))
+            || (listed(" on at ", one) && listed(" night weekends ", two)))
+    })
 }

@@ -3,7 +3,7 @@
 use super::{
     asking::asking,
     english::in_english,
-    meaning::{Meaning, listed, topic, words},
+    meaning::{Meaning, listed, phrases, topic, words},
     standing::is_for_once,
 };
 use crate::message::slice;
@@ -47,66 +47,8 @@ pub(super) enum Fit {
     Whole,
 }
 
-#[rustfmt::skip]
-const ALLOWS: [&str; 10] = [
-    "you may", "you can", "you are allowed to", "you are free to", "feel free to", "go ahead and",
-    "it is ok to", "it is okay to", "it is fine to", "you are now allowed to",
-];
-
-#[rustfmt::skip]
-const RELEASES: [&str; 12] = [
-    "you do not have to", "you do not need to", "you do not need", "you no longer have to",
-    "you no longer need to", "you no longer need", "you no longer", "you need not", "no need to",
-    "no need for", "there is no need to", "there is no need for",
-];
-
-/// What may follow the allowed thing: `red ink is fine again`.
-#[rustfmt::skip]
-const ALLOWED: [&str; 10] = [
-    "fine", "ok", "okay", "allowed", "permitted", "welcome", "no problem", "not a problem",
-    "no longer forbidden", "no longer banned",
-];
-
-/// What may follow a thing that is no longer demanded: `the header is no longer needed`.
-#[rustfmt::skip]
-const NEEDLESS: [&str; 7] = [
-    "no longer needed", "no longer required", "no longer necessary", "not needed", "not required",
-    "not necessary", "optional",
-];
-
-/// What may follow the name of a rule: `the ban on tabs is lifted`.
-#[rustfmt::skip]
-const ENDED: [&str; 11] = [
-    "is lifted", "is off", "is gone", "is over", "is dropped", "is cancelled", "is void",
-    "is history", "no longer applies", "no longer holds", "does not apply",
-];
-
-#[rustfmt::skip]
-const FORGETS: [&str; 10] = [
-    "forget", "ignore", "disregard", "drop", "scrap", "scratch", "cancel", "lift", "i take back",
-    "i withdraw",
-];
-
-/// What may precede the topic of a forgotten rule.
-#[rustfmt::skip]
-const ABOUT: [&str; 7] = [
-    "what i said about", "what i told you about", "everything i said about", "what i said on",
-    "what i wrote about", "that about", "about",
-];
-
 /// Nouns for a rule, which are too general to name one.
 const RULES: &str = " rule rules ban limit limits restriction requirement instruction thing ";
-
-const EVERY: [&str; 5] =
-    ["all my rules", "all the rules", "all rules", "all of my rules", "all these rules"];
-
-/// Phrases that make a permission hold for good.
-#[rustfmt::skip]
-const LASTING: [&str; 12] = [
-    " again ", " anymore ", " any more ", " any longer ", " from now on ", " from here on ",
-    " from today on ", " from today ", " as of today ", " going forward ", " after all ",
-    " these days ",
-];
 
 /// Returns the ways in which a sentence may revoke rules, the likeliest first. `english` is its
 /// [English form](super::english::in_english).
@@ -141,14 +83,19 @@ fn found(
     let for_all = for_everybody(bare).filter(|_| is_changed);
     // `Agora pode enviar`: some languages need no subject.
     let allowed = bare.strip_prefix("may ").filter(|_| is_foreign);
-    if let Some(rest) = for_all.or(allowed).or_else(|| after(bare, &ALLOWS)) {
+    if let Some(rest) = for_all.or(allowed).or_else(|| after(bare, phrases("allows"))) {
+        // `You can order parts without asking me` releases from `ask me before you order parts`.
+        let unasked = rest.strip_suffix(" me").unwrap_or(rest).strip_suffix(" without asking");
+        let asked = unasked.map(|unasked| {
+            Correction::Releases(About::of(&format!("ask before {unasked}"), lasts, false))
+        });
         let (first, object) = rest.split_once(' ').unwrap_or((rest, ""));
         let ends = listed(" stop skip drop omit quit ", first);
         let released = ends.then(|| Correction::Releases(About::of(object, lasts, true)));
         let allows = !ends && !listed(" not only never no ", first);
         let about = About { for_all: for_all.is_some(), ..About::of(rest, lasts, false) };
         let allowed = allows.then_some(Correction::Allows(about));
-        return [forgotten, released, allowed].into_iter().flatten().collect();
+        return [forgotten, asked, released, allowed].into_iter().flatten().collect();
     }
     if let Some((rest, thing_first)) = released(bare, lasts) {
         let lasts = lasts || bare.contains("no longer");
@@ -173,7 +120,8 @@ fn for_everybody(bare: &str) -> Option<&str> {
 /// Returns what a line says is no longer demanded, and whether that is a thing: `we no longer need two
 /// approvals`, `we don't confirm by phone any more`.
 fn released(bare: &str, lasts: bool) -> Option<(String, bool)> {
-    let ours = bare.strip_prefix("we ");
+    let mine = bare.strip_prefix("i ").filter(|rest| rest.contains(" need "));
+    let ours = bare.strip_prefix("we ").or(mine);
     let bare = ours.map_or(bare.to_owned(), |rest| format!("you {rest}"));
     // `You have to ask me no longer`, in the order of other languages.
     if let Some(rest) = bare.strip_prefix("you have to ").filter(|rest| rest.contains("no longer "))
@@ -181,7 +129,8 @@ fn released(bare: &str, lasts: bool) -> Option<(String, bool)> {
         return Some((rest.replacen("no longer ", "", 1), true));
     }
     let stopped = bare.strip_prefix("you do not ").filter(|_| ours.is_some() && lasts);
-    let Some(phrase) = RELEASES.iter().find(|phrase| after(&bare, &[phrase]).is_some()) else {
+    let Some(phrase) = phrases("releases").iter().find(|phrase| after(&bare, &[phrase]).is_some())
+    else {
         return stopped.map(|rest| (rest.to_owned(), false));
     };
     let is_thing = phrase.ends_with(" need") || phrase.ends_with(" for");
@@ -193,8 +142,8 @@ pub(crate) fn takes_back(sentence: &str) -> bool {
     // Each such sentence has one of these phrases. Most sentences have none, and need no closer look.
     let english = in_english(sentence);
     let lower = english.to_lowercase();
-    let has = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase.trim()));
-    (has(&LASTING) || has(&FORGETS) || has(&ENDED))
+    let has = |title: &str| phrases(title).iter().any(|phrase| lower.contains(phrase.trim()));
+    (has("lasting") || has("forgets") || has("ended"))
         && corrections(sentence, &english).iter().any(|correction| match correction {
             Correction::Allows(about) | Correction::Releases(about) => about.lasts,
             Correction::Forgets(_) | Correction::Names(_) | Correction::All => true,
@@ -204,16 +153,16 @@ pub(crate) fn takes_back(sentence: &str) -> bool {
 /// Reads `forget the rule about tabs`, `ignore the ten line limit`, `the ban on tabs is lifted`.
 fn forgotten(line: &str) -> Option<Correction> {
     let (line, _) = without_lasting(line);
-    let ended = ENDED.iter().find_map(|end| line.strip_suffix(end)?.strip_suffix(' '));
+    let ended = phrases("ended").iter().find_map(|end| line.strip_suffix(end)?.strip_suffix(' '));
     if let Some(named) = ended {
         return named_rule(named).map(|topic| Correction::Forgets(stripped(&topic)));
     }
-    let line = after(&line, &ALLOWS).unwrap_or(&line);
-    let rest = after(line, &FORGETS)?;
-    if EVERY.contains(&rest) {
+    let line = after(&line, phrases("allows")).unwrap_or(&line);
+    let rest = after(line, phrases("forgets"))?;
+    if phrases("every rule").iter().any(|every| every == rest) {
         return Some(Correction::All);
     }
-    let about = after(rest, &ABOUT).unwrap_or(rest);
+    let about = after(rest, phrases("about")).unwrap_or(rest);
     let about = named_rule(about).or_else(|| (about != rest).then(|| about.to_owned()));
     Some(about.map_or_else(
         || Correction::Names(format!(" {rest} ")),
@@ -244,27 +193,30 @@ fn of_thing(line: &str) -> Option<Correction> {
     }
     let verbs = [" is ", " are "].iter().filter_map(|verb| bare.split_once(verb));
     let (thing, state) = verbs.min_by_key(|(thing, _)| thing.len())?;
-    let rest = |states: &[&str]| {
-        states.iter().find_map(|phrase| {
+    let rest = |title: &str| {
+        phrases(title).iter().find_map(|phrase| {
             state.strip_prefix(phrase).filter(|rest| rest.is_empty() || rest.starts_with(' '))
         })
     };
-    let Some(manner) = rest(&ALLOWED) else {
-        let manner = rest(&NEEDLESS)?;
+    let Some(manner) = rest("allowed") else {
+        let manner = rest("needless")?;
         let lasts = lasts || state.starts_with("no longer");
         return Some(Correction::Releases(About::of_thing(&format!("{thing}{manner}"), lasts)));
     };
     // `Restarts are fine at any hour`, `restarts are fine only on Sunday`.
     let any = manner.find(" any ").or_else(|| manner.starts_with(" only ").then_some(0));
     let named = format!("{thing}{}", slice(manner, ..any.unwrap_or(manner.len())));
+    // `The server is okay again` may say how it is, and lifts only what forbids to use it.
+    let is_state = listed(" fine ok okay ", state) && after(thing, &["the", "my", "our"]).is_some();
+    let named = if is_state { format!("use {named}") } else { named };
     // Without a word such as `again` it is only a judgement: `tabs are fine`.
     let about = About { is_wide: any.is_some(), ..About::of_thing(&named, lasts) };
     (is_marked || about.is_wide).then_some(Correction::Allows(about))
 }
 
 /// Returns the rest of a line after the first of the phrases that it begins with.
-fn after<'a>(line: &'a str, phrases: &[&str]) -> Option<&'a str> {
-    phrases.iter().find_map(|phrase| line.strip_prefix(phrase)?.strip_prefix(' '))
+fn after<'a>(line: &'a str, phrases: &[impl AsRef<str>]) -> Option<&'a str> {
+    phrases.iter().find_map(|phrase| line.strip_prefix(phrase.as_ref())?.strip_prefix(' '))
 }
 
 /// Returns the words of a text in lower case, without contractions, and without filler words at
@@ -299,8 +251,8 @@ fn without_contraction(word: String) -> String {
 /// good.
 fn without_lasting(line: &str) -> (String, bool) {
     let mut bare = format!(" {line} ");
-    let lasts = LASTING.iter().any(|phrase| bare.contains(phrase));
-    for phrase in LASTING {
+    let lasts = phrases("lasting").iter().any(|phrase| bare.contains(phrase));
+    for phrase in phrases("lasting") {
         bare = bare.replace(phrase, " ");
     }
     (bare.replace(" now ", " ").trim().to_owned(), lasts)
@@ -351,8 +303,10 @@ impl About {
         let is_demanded = rule.forbids == Some(false) && self.lasts;
         // `You may touch the oven again` omits `while I'm out`, and `red ink is fine again` omits
         // the verb. But a word that is omitted between two named ones makes it another thing.
+        let until = topic.iter().position(|word| word == "until").unwrap_or(topic.len());
         let fits = topic.iter().enumerate().all(|(at, word)| {
-            positions.contains(&at)
+            (at > last && at >= until)
+                || positions.contains(&at)
                 || (at < first && may_omit && (at == 0 || is_demanded))
                 || ((self.lasts || self.is_wide) && at > last)
                 || listed(" befor after ", word)

@@ -140,13 +140,24 @@ fn with_adverb_first(english: &str, sentence: &str) -> String {
     const IMPERATIVES: &str = " answer use write keep ask tell in ";
     const NO_VERBS: &str = " please i we you he it no so noch schon fast wie auch gar ";
     let polite = english.strip_prefix("please ");
-    let words: Vec<&str> = polite.unwrap_or(english).splitn(6, ' ').collect();
+    let words: Vec<&str> = polite.unwrap_or(english).split(' ').collect();
     let word = |at: usize| words.get(at).map_or("", |word| word);
-    let Some(at) = words.iter().position(|word| matches!(*word, "never" | "always")) else {
+    let adverb = words.iter().position(|word| matches!(first_word(word), "never" | "always"));
+    // `Bitte duze sie nicht`.
+    // In Japanese the verb that asks is the last word. A French sentence without a subject orders.
+    let end = sentence.trim_end_matches(['\u{3002}', '\u{ff01}']);
+    let asks =
+        ["ください", "下さい", "こと", "ないで", "して"].iter().any(|last| end.ends_with(last));
+    let is_asked = polite.is_some() || (words.contains(&"please") && end.ends_with("en."));
+    let is_polite = is_asked && !english.contains(',');
+    let last = words.len() - 1;
+    let forbidden = (is_polite && first_word(word(last)) == "don't").then_some(last);
+    let Some(at) = adverb.or(forbidden) else {
         return english.to_owned();
     };
     let second = first_word(sentence.split(' ').nth(1).unwrap_or_default());
     let is_order = match at {
+        _ if asks || is_polite || word(0) == "ne" => true,
         0 => {
             polite.is_some()
                 || listed(IMPERATIVES, word(1))
@@ -164,8 +175,9 @@ fn with_adverb_first(english: &str, sentence: &str) -> String {
     if !is_order && at > 0 {
         return english.to_owned();
     }
-    let adverb = if is_order { word(at) } else { "ever" };
+    let adverb = if is_order { first_word(word(at)) } else { "ever" };
     let others = words.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, word)| *word);
+    let others = others.filter(|word| *word != "ne");
     format!("{adverb} {}", others.collect::<Vec<_>>().join(" "))
 }
 

@@ -1,14 +1,10 @@
 //! The meaning of a rule, as far as its words show it: its topic, its choice and its limit.
 
+pub(super) use super::phrases::{list, phrases};
 use crate::{
     message::steps,
     prose::{is_calendar, spoken_words},
 };
-
-/// Words that do not belong to the topic of a rule.
-const EMPTY: &str = " a an the my your our please just now actually ok okay so also ever never always must mustn't should \
-    shouldn't shall do not don't dont only again anymore you may can cannot can't no longer then and but well oh instead \
-    need have to be sure make ensure remember allowed are free feel ";
 
 /// Words that turn a demand into a prohibition.
 const NEGATIONS: &str = " never not don't dont mustn't shouldn't cannot can't no ";
@@ -18,10 +14,6 @@ const CONTRASTS: &str = " except unless instead rather than but if ";
 
 /// Verbs that choose one of several things.
 const CHOICES: &str = " use prefer write answer reply respond format indent name call ";
-
-/// Phrases that may precede a choice.
-const OPENINGS: [&str; 4] =
-    [" i changed my mind ", " from now on ", " on second thought ", " scratch that "];
 
 /// Words that may precede the demand in a clause.
 pub(super) const FILLERS: &str = " please pls so also just and but then actually ok okay well now oh yes sure thanks important note again rather ";
@@ -83,7 +75,7 @@ impl Meaning {
         // Two negations may cancel each other, and a contrast may turn one round.
         let negations = words.iter().filter(|word| listed(NEGATIONS, word)).count();
         let is_clear = negations < 2 && !has_any(CONTRASTS, &words);
-        let reserved = reserved(&words);
+        let reserved = reserved(sentence, &words);
         let forbids = if reserved > 0 { Some(true) } else { is_clear.then_some(negations == 1) };
         Self {
             topic: topic(&words),
@@ -113,13 +105,19 @@ impl Meaning {
 
 /// Returns how many words of the topic come before the verb in a sentence that lets only some people
 /// do something.
-fn reserved(words: &[String]) -> usize {
-    let mut own = words.iter().skip_while(|word| listed(FILLERS, word));
-    if !own.next().is_some_and(|first| listed(" only nobody no ", first)) {
+fn reserved(sentence: &str, words: &[String]) -> usize {
+    let only = words.iter().position(|word| !listed(FILLERS, word));
+    let Some(only) = only.filter(|at| listed(" only nobody no ", word_at(words, *at))) else {
         return 0;
-    }
+    };
     let modal = words.iter().position(|word| listed(" may can must should ", word));
-    modal.and_then(|at| words.get(..at)).map_or(0, |head| topic(head).len())
+    // `Only Ada signs`, but not `only use tabs`.
+    let named = spoken_words(sentence).nth(only + 1).unwrap_or_default();
+    let is_named = named == "the" || named.starts_with(char::is_uppercase);
+    let acts = |(_, word): &(usize, &String)| word.ends_with('s');
+    let verb = words.iter().enumerate().skip(only + 2).find(acts).map(|(at, _)| at);
+    let verb = modal.or(verb.filter(|_| is_named));
+    verb.and_then(|at| words.get(..at)).map_or(0, |head| topic(head).len())
 }
 
 /// Whether a word may precede the number of a limit.
@@ -152,12 +150,10 @@ enum Kind {
 
 impl Kind {
     fn of(word: &str, may_be_form: bool) -> Self {
-        const FORMS: &str = " markdown json xml html yaml csv latex bullets prose verse rhyme rhymes lowercase uppercase caps \
-            lists tables points paragraphs sentences detail full short bold italics text person ";
         let first = word.chars().next().unwrap_or_default();
         match first {
             _ if first.is_ascii_digit() => Self::Number,
-            _ if may_be_form && listed(FORMS, &word.to_lowercase()) => Self::Form,
+            _ if may_be_form && listed(list("forms"), &word.to_lowercase()) => Self::Form,
             _ if first.is_uppercase() => Self::Name,
             _ => Self::Other,
         }
@@ -276,10 +272,11 @@ fn joined_demand(words: &[String]) -> Option<usize> {
 
 /// Whether a list of words between spaces contains a word.
 pub(super) fn listed(list: &str, word: &str) -> bool {
+    const GAPS: [char; 2] = [' ', '\n'];
     let mut matches = list.match_indices(word).map(|(at, _)| at);
     let found = matches.find(|at| {
-        let after = list.get(at + word.len()..).is_some_and(|after| after.starts_with(' '));
-        after && !word.is_empty() && list.get(..*at).is_some_and(|before| before.ends_with(' '))
+        let after = list.get(at + word.len()..).is_some_and(|after| after.starts_with(GAPS));
+        after && !word.is_empty() && list.get(..*at).is_some_and(|before| before.ends_with(GAPS))
     });
     steps::up_to(list, found).is_some()
 }
@@ -302,12 +299,15 @@ pub(super) fn is_of_speaker(words: &[String], at: usize) -> bool {
 /// Returns the words of a sentence's topic, in their base form.
 pub(super) fn topic(words: &[String]) -> Vec<String> {
     let line = format!(" {} ", words.join(" ")).replace(" from now on ", " ");
-    line.split_whitespace().filter(|word| !listed(EMPTY, word)).map(base).collect()
+    line.split_whitespace().filter(|word| !listed(list("empty"), word)).map(base).collect()
 }
 
 /// Returns a word without the ending of its plural or verb form: `lines`, `booking`, `planned`.
 fn base(word: &str) -> String {
     const SHORTEST: usize = 3;
+    if let Some(stem) = word.strip_suffix("ies").filter(|stem| stem.len() >= SHORTEST) {
+        return format!("{stem}y");
+    }
     let word = singular(word);
     let verb = word.strip_suffix("ing").or(word.strip_suffix("ed"));
     let Some(stem) = verb.filter(|stem| stem.len() >= SHORTEST) else {
@@ -332,14 +332,15 @@ fn singular(word: &str) -> &str {
 
 fn choice(words: &[String]) -> Option<Choice> {
     let line = format!(" {} ", words.join(" "));
-    let bare = OPENINGS.iter().fold(line.clone(), |line, opening| line.replace(opening, " "));
+    let bare =
+        phrases("openings").iter().fold(line.clone(), |line, opening| line.replace(opening, " "));
     // A sentence that forbids one thing does not choose another.
     let mut before_verb = bare.split_whitespace().take_while(|word| !listed(CHOICES, word));
     if before_verb.any(|word| listed(NEGATIONS, word)) {
         return None;
     }
     let words = bare.split_whitespace();
-    let mut words = words.filter(|word| !listed(EMPTY, word) || listed(REFUSALS, word));
+    let mut words = words.filter(|word| !listed(list("empty"), word) || listed(REFUSALS, word));
     let verb = words.by_ref().take(3).find(|word| listed(CHOICES, word))?;
     let verb = if verb == "prefer" { "use" } else { verb };
     // No grammar is parsed: a word such as `in` or `not` decides to which part the words after it belong.
@@ -360,16 +361,7 @@ fn choice(words: &[String]) -> Option<Choice> {
             words.push(singular(word).to_owned());
         }
     }
-    const CHANGES: [&str; 7] = [
-        " instead ",
-        " actually ",
-        " changed my mind ",
-        " on second thought ",
-        " scratch that ",
-        " from now on ",
-        " from here on ",
-    ];
-    let is_change = CHANGES.iter().any(|change| line.contains(change));
+    let is_change = phrases("changes").iter().any(|change| line.contains(change));
     Some(Choice { verb: verb.to_owned(), object, circumstances, refused, is_change })
 }
 

@@ -46,6 +46,10 @@
 //!   gives the form of something that recurs (`write dates as year-month-day`);
 //! - it lets only some people do something (`only Ada may sign`, `nobody but Ada signs`), or makes it
 //!   wait for a consent (`ask me before you delete anything`, `get my approval before ordering`);
+//! - it says how all things of a kind are (`prices always include tax`, `labels are always written in ink`),
+//!   or orders something for a time that recurs (`keep the hatch shut at night`);
+//! - it forbids something until something happens, not until an hour or a day (`don't ship it until
+//!   customs clears it`);
 //! - it keeps something within a limit (`keep the frame budget under 14 ms`);
 //! - it is short and begins with `use`, without a word that ties it to the current task (`to`, `it`,
 //!   `this`, `first`).
@@ -54,10 +58,12 @@
 //! `please`: `move the files and never touch the archive`. A request at the end of the sentence makes
 //! the rule no question: `never restart the server, can you look at the log?`
 //!
-//! In German, Spanish, Portuguese and Chinese the words that demand, forbid, permit and revoke are read as
+//! An aside before a colon or a comma is not read (`Oh, and before I forget: use tabs`), and words for this
+//! moment count only in a clause that may be the demand (`never open it, and we can talk tomorrow`).
+//!
+//! In German, Spanish, Portuguese, French, Chinese and Japanese the words that demand, forbid, permit and revoke are read as
 //! their English forms, which `english.txt` lists; so such a sentence is a rule if it has the form of
-//! one above (`Lösche niemals Logs`, `不要在白天重启服务器`). Announced rules and rules for the
-//! conversation are also found in French and Japanese. Other demands are kept as typed text.
+//! one above (`Lösche niemals Logs`, `不要在白天重启服务器`). Other demands are kept as typed text.
 //!
 //! A preface (`For the rest of this week.`) makes the sentence after it a rule and belongs to it. A
 //! demand without an object of its own (`Never raise without asking.`, `It must never leave the
@@ -79,7 +85,8 @@
 //!   with `again`, `any more` or `from now on` what follows the thing (`while I'm out`), and with `any`
 //!   all circumstances (`restarts are fine at any hour`). With `only` it is the new rule (`restarts are
 //!   okay only on Sunday now`). A rule that lets only some people do something is revoked by a
-//!   permission for everybody (`anyone may sign now`).
+//!   permission for everybody (`anyone may sign now`), and one that asks for a consent by a permission without
+//!   it (`you can order parts without asking me`). `The server is okay again` lifts only a rule not to use it.
 //! - The same demand with another value, if its verb has one value only: the language or form of an
 //!   answer, the thing for a use, a name, the place of a deployment, the number of a limit (`answer in
 //!   French`, `answer in German`; `use at most 3 retries`, `use at most 5 retries`). Two prohibitions
@@ -100,6 +107,7 @@ mod english;
 mod entry;
 mod list;
 mod meaning;
+mod phrases;
 mod rule;
 mod rules;
 mod standing;

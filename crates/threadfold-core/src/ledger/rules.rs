@@ -12,7 +12,7 @@ use super::{
     english::in_english,
     entry::Entry,
     rule::{Rule, RuleStatus, hash_of, id_of},
-    standing::{is_about_last, is_banned, is_choice, is_standing, lacks_subject},
+    standing::{is_about_last, is_banned, is_choice, is_standing, lacks_subject, without_aside},
     terms::Terms,
     typed::{ends_quoted, typed, with_plain_headings},
 };
@@ -228,9 +228,10 @@ impl Ledger {
         before: Option<(&str, bool)>,
         sentence: &str,
     ) -> bool {
-        let Some(clauses) = asking(sentence) else { return false };
-        let english = in_english(sentence);
-        let corrections = corrections(sentence, &english);
+        let demand = without_aside(sentence);
+        let Some(clauses) = asking(demand) else { return false };
+        let english = in_english(demand);
+        let corrections = corrections(demand, &english);
         if !corrections.is_empty() {
             let fits = corrections.iter().any(|correction| self.correct(correction));
             if fits && restricts(sentence) {
@@ -240,13 +241,13 @@ impl Ledger {
         }
         let is_preface = ends_as_preface(sentence, clauses.last().map(Vec::as_slice));
         let bound = before.filter(|(_, is_preface)| *is_preface || is_about_last(sentence));
-        if is_preface || (bound.is_none() && !is_standing(sentence, &english, &clauses)) {
+        if is_preface || (bound.is_none() && !is_standing(demand, &english, &clauses)) {
             self.read_value(sentence);
             return is_preface;
         }
         let before = bound.or(before.filter(|_| lacks_subject(sentence)));
         let text = before.map_or(sentence.into(), |(before, _)| format!("{before} {sentence}"));
-        if let Ok(id) = self.enter(Some(position), &text, sentence) {
+        if let Ok(id) = self.enter(Some(position), &text, demand) {
             self.supersede(&id);
         }
         false

@@ -3,15 +3,14 @@
 use super::{
     announce::{is_announced, is_for_good},
     asking::asking,
-    consent::{REMARKS, is_consent, is_reserved},
+    consent::{is_consent, is_habitual, is_reserved},
     english::in_english,
-    meaning::{FILLERS, has_any, is_limit, listed, word_at, words},
+    meaning::{FILLERS, has_any, is_limit, list, listed, phrases, word_at, words},
 };
-use crate::prose::is_narrator;
+use crate::prose::{is_calendar, is_narrator, is_number};
 
 /// Verbs after `don't` that do not make a lasting rule.
-const ONCE_FORBIDDEN: &str =
-    " worry bother forget mind hesitate know think get see understand have need be want like care ";
+const ONCE_FORBIDDEN: &str = " worry bother forget mind hesitate know think get see understand have need be want like care wait ";
 
 /// Objects too general to name a thing.
 const PRONOUNS: &str = " it this that them so these those again anything please ";
@@ -19,22 +18,9 @@ const PRONOUNS: &str = " it this that them so these those again anything please 
 /// Words that tie a choice to the current task.
 const AT_HAND: &str = " to it this that these those here first next then now again them one ";
 
-/// Phrases that tie a sentence to this moment.
-#[rustfmt::skip]
-const FOR_ONCE: [&str; 12] = [
-    " today ", " tonight ", " tomorrow ", " as the song ", " yet ", " for now ", " right now ",
-    " this time ", " until ", " just once ", " in this turn ", " for the moment ",
-];
-
-/// Openings of a clause that make a sentence a guess: `trains must be cheaper, I suppose`.
-#[rustfmt::skip]
-const GUESSES: [&str; 12] = [
-    "according to", "apparently", "supposedly", "allegedly", "i suppose", "i guess", "i assume",
-    "i hear", "i heard", "they say", "one would think", "you would think",
-];
-
 /// Whether a sentence is a rule, whatever the sentence before it says.
 pub(crate) fn is_rule(sentence: &str) -> bool {
+    let sentence = without_aside(sentence);
     asking(sentence).is_some_and(|clauses| is_standing(sentence, &in_english(sentence), &clauses))
 }
 
@@ -45,16 +31,27 @@ pub(super) fn is_standing(sentence: &str, english: &str, clauses: &[Vec<String>]
     lasts(sentence, clauses) || (english != sentence && lasts_in_english())
 }
 
+/// Returns a sentence without the aside that opens it: `Oh, and before I forget: use tabs`.
+pub(super) fn without_aside(sentence: &str) -> &str {
+    const ASIDES: &str = " forget thing way important vergesse vergess olvide j'oublie ";
+    let parts = sentence.split_once(": ").or_else(|| sentence.split_once(['\u{ff1a}', ',']));
+    let Some((head, body)) = parts.filter(|(_, body)| !body.trim().is_empty()) else {
+        return sentence;
+    };
+    let mut last = head.rsplit([' ', '\u{a0}']).filter(|word| !word.is_empty()).take(2);
+    let is_aside = last.any(|word| listed(ASIDES, &word.to_lowercase())) || head.contains('忘');
+    if is_aside { body.trim_start() } else { sentence }
+}
+
 /// Whether a phrase ties a line to this moment.
 pub(super) fn is_for_once(line: &str) -> bool {
-    FOR_ONCE.iter().any(|phrase| line.contains(phrase))
+    phrases("for once").iter().any(|phrase| line.contains(phrase))
 }
 
 fn lasts(sentence: &str, clauses: &[Vec<String>]) -> bool {
     let all: Vec<String> = words(sentence).take(200).collect();
     let line = format!(" {} ", all.join(" "));
-    // Such a phrase ties the whole sentence to this moment, whatever its clauses demand.
-    if is_for_once(&line) {
+    if is_for_once(&line) && !is_tied_beside(clauses) && !clauses.iter().any(|it| waits(it)) {
         return false;
     }
     let announces =
@@ -73,14 +70,60 @@ fn lasts(sentence: &str, clauses: &[Vec<String>]) -> bool {
                 || is_wanted(clause)
                 || is_consent(clause)
                 || is_reserved(clause)
+                || is_property(clause)
+                || (is_habitual(clause)
+                    && begins_with_verb(clause)
+                    && listed(" the a my our your all every any no ", word_at(clause, 1)))
                 || (!guessed && (is_demanded(clause) || is_general(clause)))
                 || is_excluded(clause, ever)
         })
         || clauses.windows(2).any(|pair| {
-            matches!(pair, [one, two] if is_condition(one, two)
-                || (word_at(two, 0) == "before" && is_consent(&pair.concat())))
+            let [one, two] = pair else { return false };
+            let asks = |first: &[String], last: &[String]| {
+                word_at(last, 0) == "before" && is_consent(&[first, last].concat())
+            };
+            is_condition(one, two) || asks(one, two) || asks(two, one)
         })
         || (!announces && !guessed && is_for_good(&line))
+}
+
+/// Whether only clauses about something else are tied to this moment: `never restart it, and we can talk
+/// tomorrow`. Such a phrase in the demand ties the whole sentence.
+fn is_tied_beside(clauses: &[Vec<String>]) -> bool {
+    let is_tied = |clause: &&Vec<String>| is_for_once(&format!(" {} ", clause.join(" ")));
+    let mut tied = clauses.iter().filter(is_tied).peekable();
+    tied.peek().is_some()
+        && tied.all(|clause| clause.first().is_some_and(|first| is_narrator(first)))
+}
+
+/// Whether a clause forbids something until something happens, not until an hour or a day: `don't ship it
+/// until customs clears it`.
+fn waits(clause: &[String]) -> bool {
+    const HOURS: &str = " noon midnight then now later tonight tomorrow next morning evening ";
+    let until = clause.iter().position(|word| word == "until");
+    let event = until.and_then(|at| clause.get(at + 1..)).unwrap_or_default();
+    let is_hour = event.first().is_none_or(|word| {
+        listed(HOURS, word) || is_calendar(word) || word.starts_with(|c: char| c.is_ascii_digit())
+    });
+    event.len() > 1 && !is_hour && is_lasting_demand(clause)
+}
+
+/// Whether a clause says how all things of a kind are: `prices always include tax`, `prices are always
+/// quoted net`, `commit messages start with the ticket`.
+fn is_property(clause: &[String]) -> bool {
+    const VERBS: &str = " include contain carry show use start begin end state list name have ";
+    let is_plural = |word: &String| word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
+    let named = clause.iter().take(2).position(is_plural);
+    let Some(rest) = named.and_then(|at| clause.get(at + 1..)).filter(|_| begins_with_verb(clause))
+    else {
+        return false;
+    };
+    match rest {
+        [verb, with, ..] if with == "with" => listed(" start begin end ", verb),
+        [adverb, verb, _, ..] if listed(" always never ", adverb) => listed(VERBS, verb),
+        [are, adv, set, _, ..] if are == "are" && adv == "always" => listed(list("set"), set),
+        _ => false,
+    }
 }
 
 fn is_guess(clause: &[String]) -> bool {
@@ -89,7 +132,7 @@ fn is_guess(clause: &[String]) -> bool {
         clause.get(1).is_some_and(|word| listed(" why when whether how what who where ", word))
             && begins_with_verb(clause);
     let line = format!("{} ", clause.join(" "));
-    asks || GUESSES
+    asks || phrases("guesses")
         .iter()
         .any(|guess| line.strip_prefix(guess).is_some_and(|rest| rest.starts_with(' ')))
 }
@@ -164,37 +207,30 @@ fn begins_with_verb(clause: &[String]) -> bool {
 /// Whether a clause states how something must always be done: `sign every reply with your name`,
 /// `answer in one line only`, `write dates as year-month-day`.
 fn is_manner(clause: &[String]) -> bool {
-    const EXPRESSES: &str =
-        " give write quote state spell express report show print format name sort list ";
     if clause.len() < 4 || !begins_with_verb(clause) {
         return false;
     }
     let (verb, object, next) = (word_at(clause, 0), word_at(clause, 1), word_at(clause, 2));
     let yours = clause
         .windows(2)
-        .any(|pair| matches!(pair, [one, two] if one == "your" && listed(OURS, two)));
+        .any(|pair| matches!(pair, [one, two] if one == "your" && listed(list("ours"), two)));
     let each = clause.iter().any(|word| matches!(word.as_str(), "every" | "each"));
     let only = clause.last().is_some_and(|word| word == "only");
-    let form = listed(EXPRESSES, verb)
-        && listed(OURS, object)
+    let form = listed(list("expresses"), verb)
+        && listed(list("ours"), object)
         && object.ends_with('s')
         && matches!(next, "in" | "as" | "with");
     // `Read all names` is a task. Only verbs of writing and keeping make `all` a lasting rule.
-    let lasts = listed(EXPRESSES, verb) || listed(" keep begin start end ", verb);
+    let lasts = listed(list("expresses"), verb) || listed(" keep begin start end ", verb);
     let all = clause.iter().any(|word| word == "all");
     (recurs(clause) && (lasts || !all)) || (yours && each) || only || form
 }
-
-/// Things that an agent writes again and again, so that `every` means from now on.
-const OURS: &str = " reply replies response responses answer answers commit commits turn \
-    paragraph paragraphs sentence sentences summary summaries heading headings figure figures date dates time times \
-    price prices number numbers amount amounts distance distances name names unit units comment comments ";
 
 /// Whether a clause is about everything of a kind that an agent writes: `every reply`, `all dates`,
 /// `every time`.
 fn recurs(clause: &[String]) -> bool {
     clause.windows(2).any(|pair| {
-        matches!(pair, [one, two] if (listed(" every each all ", one) && listed(OURS, two))
+        matches!(pair, [one, two] if (listed(" every each all ", one) && listed(list("ours"), two))
             || (one == "every" && two == "time"))
     })
 }
@@ -215,13 +251,18 @@ fn is_lasting_demand(clause: &[String]) -> bool {
             clause.len() > 1
                 && !is_article(next)
                 && !listed(" yesterday now then time joking kidding ", next)
-                && !listed(REMARKS, third)
+                && !listed(list("remarks"), third)
         }
         "avoid" => clause.len() > 1 && !listed(PRONOUNS, next),
         "call" | "address" => {
             next == "me"
                 && clause.len() > 2
                 && !listed(" back later when at on in if once again after before soon ", third)
+                || (first == "address" && listed(" every each all ", next) && clause.len() > 3)
+        }
+        // `Stay out of the cellar`, `keep away from it`.
+        "stay" if listed(" out away off clear ", next) => {
+            clause.len() > 3 && !listed(PRONOUNS, word_at(clause, clause.len() - 1))
         }
         "answer" | "reply" | "respond" => {
             listed(" in with as using only without ", next) && !listed(PRONOUNS, third)
@@ -247,12 +288,6 @@ fn is_lasting_demand(clause: &[String]) -> bool {
 /// Whether a clause only names what must not be: `no semicolons`, `no nuts in any dish`. A thing in
 /// the singular may be a remark (`no internet`), as may a sentence with a verb.
 pub(super) fn is_banned(clause: &[String]) -> bool {
-    const REMARKS: &str = " rule rules problem problems idea ideas worries clue doubt doubts way thanks need rush hurry luck news \
-        matter more one wonder surprise reason reasons point chance question questions answer answers error errors output \
-        result results change changes difference differences warning warnings issue issues effect success progress sign \
-        signs trace traces match matches sooner such offense offence hits tests complaints ";
-    const VERBS: &str = " is are was were has have had will would can could do does did be been i you we he she they it it's \
-        that what who how why where there yet so far either left here now found te me se le lo la les hay ";
     let Some((_, thing)) = clause.split_first().filter(|(first, _)| *first == "no") else {
         return false;
     };
@@ -261,14 +296,22 @@ pub(super) fn is_banned(clause: &[String]) -> bool {
         matches!(thing, [one] if ["as", "es", "os"].iter().any(|end| one.ends_with(end)));
     let is_plural = thing.last().is_some_and(|word| word.ends_with('s')) && !is_spanish;
     let is_short = thing.len() <= 3 && is_plural;
-    let is_wide = thing.len() <= 7 && has_any(" any after before without unless ", thing);
-    (is_short || is_wide) && !has_any(REMARKS, thing) && !has_any(VERBS, thing)
+    // `No emojis in the newsletter`.
+    let is_placed = |three: &[String]| {
+        matches!(three, [noun, mark, article] if noun.ends_with('s')
+            && listed(" in on for during ", mark)
+            && listed(" the our my your a any ", article))
+    };
+    let is_wide = thing.len() <= 7
+        && (has_any(" any after before without unless ", thing) || thing.windows(3).any(is_placed));
+    (is_short || is_wide)
+        && !has_any(list("no remarks"), thing)
+        && !has_any(list("no verbs"), thing)
 }
 
 /// Whether a word begins the name of a thing, or states something of it.
 fn is_article(word: &str) -> bool {
-    const COUNTS: &str = " three four five six seven eight nine ten eleven twelve few both ";
-    listed(" the a an same is was mind one two some se te me le lo ", word) || listed(COUNTS, word)
+    listed(" the a an same is was mind one some few both se te me le lo ", word) || is_number(word)
 }
 
 /// Whether `never` or `always` begins an order, not a remark: `never heard of it`, `never again`.
@@ -331,7 +374,7 @@ fn is_wanted(clause: &[String]) -> bool {
 fn is_general(clause: &[String]) -> bool {
     // `All tests are slow` only states something, `all tests must be fast` demands it.
     let general = clause.first().is_some_and(|first| listed(" every each all no any ", first));
-    general
+    (general || listed(" anything anyone anybody ", word_at(clause, 0)))
         && clause.windows(2).skip(1).enumerate().any(|(at, pair)| {
             let [modal, verb] = pair else { return false };
             let guesses =
@@ -339,6 +382,7 @@ fn is_general(clause: &[String]) -> bool {
             // `Every time I see it I have to laugh` is about the speaker.
             !is_narrator(word_at(clause, at))
                 && ((listed(" should must shall ", modal)
+                    && general
                     && !listed(" pass work ", verb)
                     && !guesses)
                     || (listed(" has have needs need ", modal) && verb == "to")
@@ -355,10 +399,6 @@ fn is_excluded(clause: &[String], ever: bool) -> bool {
     (none && nowhere) || line.contains(" off limits ")
 }
 
-/// What a thing is that must be so by all appearances.
-const STATES: &str = " broken wrong closed joking kidding tired asleep nice mistaken crazy somewhere back home hard difficult \
-    weird awful great lovely expensive over ";
-
 /// `you must`, `the parser must never`, `tests should always`, `you may not`.
 fn is_demanded(clause: &[String]) -> bool {
     if matches!(clause, [you, not, allowed, ..] if you == "you're" && not == "not" && allowed == "allowed")
@@ -373,7 +413,7 @@ fn is_demanded(clause: &[String]) -> bool {
         let is_statement = is_narrator(subject) || subject == "one" || is_guess || next == "know";
         let lasts = match modal.as_str() {
             // `The lift must be broken` is a guess.
-            "must" => !(next == "be" && (subject == "you" || listed(STATES, third))),
+            "must" => !(next == "be" && (subject == "you" || listed(list("states"), third))),
             "mustn't" => true,
             "should" | "shall" => {
                 listed(" never always only ", next) || (next == "not" && third == "ever")
@@ -399,7 +439,8 @@ fn is_kept(clause: &[String]) -> bool {
     if object == "out" {
         return clause.iter().any(|word| matches!(word.as_str(), "all" | "every" | "any"));
     }
-    if clause.len() > 3 && (object == "your" || listed(OURS, object)) {
+    let noun = if object == "the" { word_at(clause, 2) } else { object };
+    if clause.len() > 3 && (object == "your" || listed(list("ours"), noun) || noun == "tone") {
         return true;
     }
     let line = format!(" {} ", clause.join(" "));
@@ -410,9 +451,7 @@ fn is_kept(clause: &[String]) -> bool {
 
 /// `Keep the frame budget under 14 ms`.
 fn is_bounded(clause: &[String]) -> bool {
-    const COUNTS: &str = " two three four five six seven eight nine ten twenty ";
-    let is_count =
-        |word: &str| listed(COUNTS, word) || word.starts_with(|c: char| c.is_ascii_digit());
+    let is_count = |word: &str| is_number(word) || word.starts_with(|c: char| c.is_ascii_digit());
     let mut pairs = clause.windows(2).skip(1);
     let bounded =
         pairs.any(|pair| matches!(pair, [mark, count] if is_limit(mark) && is_count(count)));

@@ -5,7 +5,10 @@
 
 use std::ops::Range;
 
-use super::subject_words::{Grammar, number_of};
+use super::{
+    stem::is_unspaced,
+    subject_words::{Grammar, number_of},
+};
 use crate::message::{slice, steps};
 
 /// The maximum bytes of a quantity. Longer digits are a key or a hash.
@@ -14,8 +17,8 @@ const LONGEST: usize = 32;
 /// A reading of a number, a date or a time of day.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Quantity {
-    /// The digits, with a point before decimals, and the common form of the unit; it may be empty.
-    Number(String, String),
+    /// The digits, with a point before decimals, and the number of the unit, [`BARE`] or [`UNKNOWN`].
+    Number(String, u32),
     /// The minutes after midnight or noon, because `5:30` may be in the afternoon.
     Time(u32),
     /// The month and the day.
@@ -26,9 +29,25 @@ pub(crate) enum Quantity {
     Weekday(u32),
 }
 
+/// The unit of a number of which only the digits count.
+pub(super) const BARE: u32 = 0;
+
+/// The unit of a number that has no known one, so that it may be any.
+pub(crate) const UNKNOWN: u32 = u32::MAX;
+
 impl Quantity {
+    /// Returns the readings of a number with a unit, or with none.
+    pub(super) fn of_number(number: &str, unit: u32) -> [Self; 2] {
+        let unit = if unit == BARE { UNKNOWN } else { unit };
+        [unit, BARE].map(|unit| Self::Number(number.to_owned(), unit))
+    }
+
+    pub(crate) fn number(&self) -> Option<&str> {
+        if let Self::Number(number, _) = self { Some(number) } else { None }
+    }
+
     pub(crate) fn has_unit(&self) -> bool {
-        matches!(self, Self::Number(_, unit) if !unit.is_empty())
+        matches!(self, Self::Number(_, unit) if !matches!(*unit, BARE | UNKNOWN))
     }
 }
 
@@ -92,9 +111,9 @@ fn multiplies(after: &str) -> bool {
 fn parts(date: &Quantity, text: &str) -> Vec<Quantity> {
     let Quantity::Day(month, day) = date else { return Vec::new() };
     let years = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| digits.len() == 4);
-    let years = years.map(|year| Quantity::Number(year.into(), String::new()));
-    let day = Quantity::Number(day.to_string(), String::new());
-    years.chain([day, Quantity::Month(*month)]).collect()
+    let day = day.to_string();
+    let numbers = years.chain([day.as_str()]).flat_map(|it| Quantity::of_number(it, BARE));
+    numbers.chain([Quantity::Month(*month)]).collect()
 }
 
 fn next_digit(text: &str, at: usize) -> Option<usize> {
@@ -153,6 +172,9 @@ impl<'a> Place<'a> {
     fn next(&self) -> (&'a str, usize) {
         let after = self.after();
         let rest = after.trim_start_matches(is_space);
+        // `A 30-second break`.
+        let joined = rest.strip_prefix('-').filter(|rest| rest.starts_with(char::is_alphabetic));
+        let rest = joined.unwrap_or(rest);
         (first_word(rest), after.len() - rest.len())
     }
 
@@ -178,17 +200,15 @@ impl<'a> Place<'a> {
         // `3.14` may be a number or a day, and `2026-03-17` is only a day.
         if found.is_empty() || groups.len() == 2 {
             let (next, _) = self.next();
-            let unit = currency(self.before()).unwrap_or_else(|| unit(next));
+            let factor = factor(next);
+            let measured = factor.map_or(next, |(_, measured)| measured);
+            let unit = currency(self.before()).unwrap_or_else(|| unit(measured));
             for number in numbers(&groups, &signs) {
-                found.extend(
-                    multiplied(&number, next).map(|it| Quantity::Number(it, String::new())),
-                );
-                if !unit.is_empty() {
-                    found.push(Quantity::Number(number.clone(), unit.clone()));
-                }
-                found.push(Quantity::Number(number, String::new()));
+                let whole = factor.and_then(|(zeros, _)| multiplied(&number, zeros));
+                found.extend(whole.iter().flat_map(|whole| Quantity::of_number(whole, unit)));
+                found.extend(Quantity::of_number(&number, unit));
             }
-            found.extend(self.bare_hour(&groups));
+            found.extend(self.bare_hour(&groups).filter(|_| unit == BARE));
         }
         found
     }
@@ -247,8 +267,7 @@ fn is_beyond_latin(c: char) -> bool {
 /// Whether a word may begin after this text.
 fn begins(before: &str) -> bool {
     let before = before.chars().next_back();
-    before
-        .is_none_or(|c| is_beyond_latin(c) || !(c.is_alphanumeric() || "._-/:#,@=\\+".contains(c)))
+    before.is_none_or(|c| is_beyond_latin(c) || !(c.is_alphanumeric() || "._-/:#,@\\+".contains(c)))
 }
 
 /// Whether a word may end before this text.
@@ -269,7 +288,7 @@ fn is_item(before: &str, after: &str) -> bool {
 /// Returns the word or the sign of a unit at the start of a text, or an empty one.
 fn first_word(text: &str) -> &str {
     let mut chars = text.char_indices();
-    let is_sign = chars.next().is_some_and(|(_, c)| "%$\u{20ac}\u{a3}".contains(c));
+    let is_sign = chars.next().is_some_and(|(_, c)| "%$\u{20ac}\u{a3}\u{a5}".contains(c));
     let end =
         if is_sign { chars.next() } else { text.char_indices().find(|(_, c)| !c.is_alphabetic()) };
     slice(text, ..end.map_or(text.len(), |(at, _)| at))
@@ -317,6 +336,9 @@ fn is_hour(word: &str) -> bool {
 fn minutes_after<'a>(after: &'a str, hour: &str) -> &'a str {
     let rest = after.trim_start_matches(is_space);
     let rest = rest.trim_start_matches(|c| hour.starts_with(c)).trim_start_matches(is_space);
+    if rest.starts_with('\u{534a}') {
+        return "30";
+    }
     if digits(rest) == 2 { slice(rest, ..2) } else { "00" }
 }
 
@@ -354,54 +376,47 @@ fn numbers(groups: &[&str], signs: &[char]) -> Vec<String> {
     found
 }
 
-/// Returns a number times the factor that the word after it stands for: `3k`, `1.5 million`.
-fn multiplied(number: &str, word: &str) -> Option<String> {
-    let zeros = match word.to_lowercase().as_str() {
-        "k" | "tsd" => 3,
-        "m" | "mio" | "mn" => 6,
-        "\u{4e07}" => 4,
-        word => match number_of(word, Grammar::NUMBER)? {
-            1_000 => 3,
-            1_000_000 => 6,
-            _ => return None,
-        },
-    };
+/// Returns a number with a factor of this many zeros: `3k`, `1.5 million`.
+fn multiplied(number: &str, zeros: usize) -> Option<String> {
     let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
     (decimals.len() <= zeros).then(|| format!("{whole}{decimals:0<zeros$}"))
 }
 
+/// Returns the zeros of the factor that a word begins with, and the rest of the word.
+fn factor(word: &str) -> Option<(usize, &str)> {
+    // In a script without spaces, the unit follows: `180\u{4e07}\u{5186}`.
+    let first = word.chars().next().filter(|c| is_unspaced(*c)).map_or(word.len(), char::len_utf8);
+    let (power, rest) = word.split_at_checked(first)?;
+    let zeros = match power.to_lowercase().as_str() {
+        "k" | "tsd" => 3,
+        "m" | "mio" | "mn" => 6,
+        power => {
+            number_of(power, Grammar::NUMBER).filter(|power| *power >= 1_000)?.ilog10() as usize
+        }
+    };
+    Some((zeros, rest))
+}
+
 /// Whether a word may follow the digits of a quantity directly: `14th`, `5pm`, `12ms`, `3k`.
 fn is_unit(word: &str) -> bool {
-    let is_known = super::number::is_unit(word) || !unit(word).is_empty();
-    is_known || is_ordinal(word) || is_hour(word) || multiplied("1", word).is_some()
+    let is_known = super::number::is_unit(word) || unit(word) != BARE;
+    is_known || is_ordinal(word) || is_hour(word) || factor(word).is_some()
 }
 
-fn currency(before: &str) -> Option<String> {
-    let sign = before.chars().next_back()?;
-    matches!(sign, '$' | '\u{20ac}' | '\u{a3}').then(|| sign.into())
+fn currency(before: &str) -> Option<u32> {
+    let (at, sign) = before.char_indices().next_back()?;
+    let is_sign = matches!(sign, '$' | '\u{20ac}' | '\u{a3}' | '\u{a5}');
+    is_sign.then(|| unit(slice(before, at..)))
 }
 
-/// Returns the common form of a unit of measure or a currency, or an empty text. Words for what was counted
-/// are none: `12 files` are `12 changed files`.
-fn unit(word: &str) -> String {
-    const FORMS: [(&str, &[&str]); 12] = [
-        ("s", &["sec", "secs", "second", "seconds"]),
-        ("min", &["mins", "minute", "minutes"]),
-        ("h", &["hour", "hours", "hr", "hrs"]),
-        ("ms", &["millisecond", "milliseconds"]),
-        ("day", &["d", "days"]),
-        ("%", &["percent", "prozent"]),
-        ("$", &["usd", "dollar", "dollars"]),
-        ("\u{20ac}", &["eur", "euro", "euros"]),
-        ("\u{a3}", &["gbp", "pound", "pounds"]),
-        ("kb", &["kib", "kilobytes"]),
-        ("mb", &["mib", "megabytes"]),
-        ("gb", &["gib", "gigabytes"]),
-    ];
-    let word = word.to_lowercase();
-    let known =
-        FORMS.iter().find(|(form, others)| word == *form || others.contains(&word.as_str()));
-    known.map_or_else(String::new, |(form, _)| (*form).into())
+/// Returns the number of a unit of measure or a currency, or [`BARE`]. Words for what was counted are
+/// none: `12 files` are `12 changed files`. In a script without spaces, a word may begin with it.
+pub(super) fn unit(word: &str) -> u32 {
+    let lower = word.to_lowercase();
+    let ends = lower.char_indices().skip(1).map(|(at, _)| at).take(8);
+    let ends = ends.filter(|_| word.starts_with(is_unspaced)).collect::<Vec<_>>().into_iter();
+    let mut starts = [lower.len()].into_iter().chain(ends.rev()).map(|end| slice(&lower, ..end));
+    starts.find_map(|start| number_of(start, Grammar::MEASURE)).unwrap_or(BARE)
 }
 
 #[cfg(test)]
@@ -428,6 +443,9 @@ mod tests {
             ["21", "twenty-one"],
             ["$1,200", "1200 dollars"],
             ["90 sec", "90 seconds"],
+            ["a 90-second talk", "90 s"],
+            ["180\u{4e07}\u{5186}\u{3067}\u{3059}", "1,800,000\u{5186}"],
+            ["10\u{6642}\u{534a}", "10:30"],
             ["5 pm", "17:00"],
             ["16h45", "4:45 PM"],
             ["9.30 Uhr", "09:30"],
@@ -463,8 +481,10 @@ mod tests {
             let shares = one_is.iter().any(|reading| other_is.contains(reading));
             assert!(!shares, "{one} {one_is:?}, {other} {other_is:?}");
         }
-        assert!(readings("15 ms").contains(&Quantity::Number("15".into(), "ms".into())));
-        assert!(readings("15 s").contains(&Quantity::Number("15".into(), "s".into())));
+        let units =
+            ["15 ms", "15 s", "15 mg", "15 ml", "15\u{4e07}\u{5186}", "15\u{4e07}\u{30c9}\u{30eb}"];
+        let units = units.map(|text| readings(text).into_iter().find(Quantity::has_unit).unwrap());
+        assert_eq!(units.iter().collect::<std::collections::HashSet<_>>().len(), 6, "{units:?}");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Numbers and times of day in words, and the names of weekdays and months.
 
 use super::{
-    quantity::{Quantity, Spelled},
-    subject_words::Grammar,
+    quantity::{BARE, Quantity, Spelled, unit},
+    subject_words::{Grammar, number_of},
     token::canonical,
 };
 use crate::message::{slice, steps};
@@ -16,25 +16,28 @@ pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'
         let lower = canonical(word, true, &mut buffer);
         let does = Grammar::of(lower);
         let known = does.number(lower, Grammar::NUMBER);
-        if let Some((from, time)) = clock.read(at, lower, known) {
+        let time = clock.read(at, lower, known);
+        // The hour of a time in words is no number, and neither are its minutes.
+        let is_time = time.is_some() || clock.is_open();
+        if let Some((from, time)) = time {
             let text = slice(text, from..at + word.len());
             visit(Spelled { text, readings: vec![time], is_whole: true });
-            (number, start) = (Sum::default(), at);
+            start = at;
         }
-        if clock.is_open() {
+        if is_time {
             number = Sum::default();
         }
-        let summand = number.summand(lower, known).filter(|_| !clock.is_open());
+        let summand = number.summand(lower, known).filter(|_| !is_time);
         let goes_on = match text.get(end..at) {
             Some(" " | "-") => summand.is_some() || number.takes(lower),
             Some(" and " | " und " | " y ") => summand.is_some(),
             _ => false,
         };
         if !goes_on {
-            std::mem::take(&mut number)
-                .spelled(text.get(start..end))
-                .into_iter()
-                .for_each(&mut *visit);
+            let follows = matches!(text.get(end..at), Some(" " | "-"));
+            let unit = if follows { unit(word) } else { BARE };
+            let number = std::mem::take(&mut number).spelled(text.get(start..end), unit);
+            number.into_iter().for_each(&mut *visit);
             start = at;
         }
         if let Some(summand) = summand {
@@ -45,7 +48,26 @@ pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'
         }
         at += piece.len();
     }
-    number.spelled(text.get(start..end)).into_iter().for_each(visit);
+    number.spelled(text.get(start..end), BARE).into_iter().for_each(&mut *visit);
+    unspaced_weekdays(text, visit);
+}
+
+/// Calls `visit` with each name of a weekday in scripts without spaces: `\u{6728}\u{66dc}`,
+/// `\u{661f}\u{671f}\u{4e94}`. `\u{6bcf}\u{5468}\u{4e00}\u{6b21}`, once a week, has none.
+fn unspaced_weekdays<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'a>)) {
+    let marks = text.match_indices(['曜', '期', '周', '週']).filter(|_| !text.is_ascii());
+    for (at, mark) in marks {
+        let start = slice(text, ..at).char_indices().next_back().map_or(at, |(start, _)| start);
+        let next = slice(text, at + mark.len()..).chars().next().map_or(0, char::len_utf8);
+        let (end, whole) = (at + mark.len() + next, at + mark.len());
+        let names = [start..end, start..whole, at..end].map(|range| slice(text, range));
+        let name = names.into_iter().find(|name| Grammar::of(name).is(Grammar::WEEKDAY));
+        let name = name.filter(|_| !slice(text, end..).starts_with('次'));
+        let day = name.and_then(|name| number_of(name, Grammar::WEEKDAY)).map(Quantity::Weekday);
+        if let Some((text, day)) = name.zip(day) {
+            visit(Spelled { text, readings: vec![day], is_whole: true });
+        }
+    }
 }
 
 /// Returns the weekday or the month that a word names after this text. Some have a second meaning in lower
@@ -147,14 +169,15 @@ impl Sum {
         }
     }
 
-    fn spelled(self, text: Option<&str>) -> Option<Spelled<'_>> {
+    fn spelled(self, text: Option<&str>, unit: u32) -> Option<Spelled<'_>> {
         let number = self.thousands.saturating_add(self.rest);
-        let text = text.filter(|_| number > 9)?;
-        let mut readings = vec![Quantity::Number(number.to_string(), String::new())];
+        // `One of two` counts nothing.
+        let text = text.filter(|_| number > 9 || (number > 0 && unit != BARE))?;
+        let mut readings = Quantity::of_number(&number.to_string(), unit).to_vec();
         // `At ten` may be an hour.
         let hour = u32::try_from(number).ok().filter(|hour| *hour < 13);
         readings.extend(hour.map(|hour| Quantity::Time(hour * 60 % 720)));
-        Some(Spelled { text, readings, is_whole: self.counts })
+        Some(Spelled { text, readings, is_whole: self.counts && number > 9 })
     }
 }
 
@@ -165,7 +188,10 @@ mod tests {
     #[test]
     fn the_minutes_of_a_time_in_words_are_no_number() {
         let mut texts = Vec::new();
-        word_quantities("at ten past six, two to three of twelve", &mut |it| texts.push(it.text));
-        assert_eq!(texts, ["ten past six", "twelve"]);
+        word_quantities(
+            "at ten past six, a quarter to eleven, two to three of twelve",
+            &mut |it| texts.push(it.text),
+        );
+        assert_eq!(texts, ["ten past six", "quarter to eleven", "twelve"]);
     }
 }

@@ -178,7 +178,8 @@ impl Subject {
 
     /// Whether it says again, in other words, most of what an older statement says.
     pub fn restates(&self, old: &Self) -> bool {
-        const ADDRESSED: [&str; 3] = ["agent", "assist", "model"];
+        // In a script without spaces, the pairs of the characters.
+        const ADDRESSED: [&str; 7] = ["agent", "assist", "model", "用户", "ユー", "ーザ", "ザー"];
         let words: BTreeSet<&String> =
             self.content.iter().filter(|word| !ADDRESSED.contains(&word.as_str())).collect();
         let shared = words.iter().filter(|word| old.content.contains(word)).count();
@@ -491,6 +492,10 @@ mod tests {
             ("Seats are now limited to 40 for the pilot.", "The pilot is limited to 25 seats."),
             ("The owner of the pilot is Ada Byron.", "Pilot owner: Grace Hopper"),
             ("TODO: the fee is $40 a seat", "NOTE: the fee is $30 a seat"),
+            ("We have 50 goats now.", "We have 34 goats."),
+            ("There are 28 children in class 3a now.", "There are 26 children in class 3a."),
+            ("The class has 28 children now.", "The class has 26 children."),
+            ("Starting in May the rent is 1,350 a month.", "The rent is 1,200 a month."),
             ("Der Port des Servers ist jetzt 8443.", "Der Port des Servers ist 8080."),
             ("\u{7aef}\u{53e3}\u{662f} 8443", "\u{7aef}\u{53e3}\u{662f} 8080"),
         ];
@@ -509,6 +514,10 @@ mod tests {
             ("Never touch the file src/b.rs.", "Never touch the file src/a.rs."),
             ("Keep the names of part 2 as they are.", "Keep the names of part 1 as they are."),
             ("The owner is Ada.", "The owner is Ada."),
+            ("The neighbours have 50 goats now.", "We have 34 goats."),
+            ("Die Nachbarn haben jetzt 24 Kühe.", "Wir haben 20 Kühe."),
+            ("10 of the chairs need new legs.", "We need 40 chairs."),
+            ("There are 28 children in class 3b now.", "There are 26 children in class 3a."),
             (
                 "NOTE: the tea API base page is https://a.b/v2.",
                 "NOTE: fix-1 is based on commit 5c0ffee.",

@@ -147,6 +147,13 @@ impl Subject {
             }
             clause.after_value = true;
         }
+        // `There are 26 children in class 3a`.
+        let mut before = self.frame.iter().rev().skip(1);
+        let is_placed =
+            before.clone().nth(1).is_some_and(|it| Grammar::of(it).is(Grammar::RELATION));
+        if form == Form::Number && is_placed && before.any(|it| it == "Number") {
+            self.identifiers.insert(value.clone());
+        }
         let previous = std::mem::take(&mut clause.previous);
         let is_weekday = Grammar::of(&value).is(Grammar::WEEKDAY);
         let is_led = std::mem::take(&mut clause.is_led) || (is_weekday && clause.tokens == 0);
@@ -176,8 +183,9 @@ impl Subject {
         clause.tokens += usize::from(!clause.only_determiner);
         // A copula makes a statement only if a word follows it, which is not so in `as they are`.
         self.asserts |= clause.has_copula;
-        if does.is(Grammar::COPULA) {
-            self.copula(clause);
+        self.copula(does, clause);
+        if clause.tokens == 2 && matches!(word.as_str(), "of" | "von" | "de") {
+            self.part();
         }
         // In `Now fix the parser` the word `now` means `next` and announces no change.
         let comes_next = is_first && word == "now" && self.frame.is_empty();
@@ -242,12 +250,22 @@ impl Subject {
         );
     }
 
-    fn copula(&mut self, clause: &mut Clause) {
-        if !clause.has_copula && clause.core.is_empty() {
+    /// Notes that a number is a part of something: `ten of the chairs`.
+    fn part(&mut self) {
+        let counted =
+            self.content.last().filter(|_| self.frame.last().is_some_and(|it| it == "Number"));
+        self.scopes.extend(counted.cloned());
+        self.identifiers.extend(counted.cloned());
+    }
+
+    /// Reads a verb after which the subject ends.
+    fn copula(&mut self, does: Grammar, clause: &mut Clause) {
+        let is_copula = does.is(Grammar::COPULA);
+        if (is_copula || does.is(Grammar::OWN)) && !clause.has_copula && clause.core.is_empty() {
             clause.core.clone_from(&clause.before);
         }
-        clause.has_copula = true;
-        if clause.after_value {
+        clause.has_copula |= is_copula;
+        if is_copula && clause.after_value {
             self.identifiers.append(&mut clause.pending);
         }
     }

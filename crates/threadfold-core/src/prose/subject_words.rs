@@ -41,15 +41,18 @@ impl Grammar {
     pub(super) const MOTION: Self = Self(1 << 27);
     pub(super) const PLACE: Self = Self(1 << 28);
     pub(super) const MANY: Self = Self(1 << 29);
+    pub(super) const OWN: Self = Self(1 << 30);
+    pub(super) const MEASURE: Self = Self(1 << 31);
 
     /// The titles of the lists, in the order of the bits above.
     #[rustfmt::skip]
-    const TITLES: [&str; 30] = [
+    const TITLES: [&str; 32] = [
         "stop", "determiner", "relation", "copula", "change", "swap", "negation", "exception",
         "past", "musing", "talk", "conjunction", "backward", "wish", "demand", "currency",
         "time unit", "month", "number", "short form", "article",
         "act", "weekday",
         "order", "adverb", "report", "alter", "motion", "place", "many",
+        "own", "measure",
     ];
 
     pub(super) const UNIT: Self = Self(Self::CURRENCY.0 | Self::TIME_UNIT.0);
@@ -200,6 +203,11 @@ pub(crate) fn is_act(word: &str) -> bool {
 pub(crate) fn is_common(word: &str) -> bool {
     let does = Grammar::of(word);
     does.is_empty() || does.is(Grammar::TALK) || does.is(Grammar::BACKWARD)
+}
+
+/// Whether a word in lower case is a number.
+pub(crate) fn is_number(word: &str) -> bool {
+    Grammar::of(word).is(Grammar::NUMBER)
 }
 
 /// Whether a word is the name of a month or a weekday.

@@ -29,9 +29,10 @@ const MOST_INSTRUCTIONS: usize = 200;
 /// thread states.
 ///
 /// Words are compared as in an [audit](super::audit()); numbers, dates and times by value, however they are
-/// spelled: `3,000` is `3000`, `5 pm` is `17:00`, `twelve` is `12`. Numbers below ten are left out. An
-/// instruction is known if most of its words are in one statement of the user. A sentence of the thread is
-/// never invented, and a false sentence without such words is not found. A name is a word with a capital
+/// spelled: `3,000` is `3000`, `5 pm` is `17:00`, `twelve` is `12`, and `15 ms` is not `15 s`. Numbers below
+/// ten are left out. An instruction is known if most of its words are in one statement of the user. A
+/// sentence of the thread is never invented, and a false sentence without such words is not found. A name is
+/// one before a title in Chinese and Japanese, otherwise a word with a capital
 /// inside a sentence, or at its start before what a person does (`Ada approved it`); if one word in five
 /// has a capital, as in German, only after another noun (`Frau Krause`). The lists of rules and of the
 /// user's words that this crate adds to summaries do not count.
@@ -95,9 +96,10 @@ pub fn invented<'m>(
     let others = names
         .into_values()
         .chain(quantities.into_texts().map(|(class, text)| of_word(class, &text)));
-    missing.extend(
-        others.filter(|fact| words(&fact.text).any(|word| !listed.contains(&word.to_lowercase()))),
-    );
+    missing.extend(others.filter(|fact| {
+        let is_new = |word: &str| !listed.contains(&word.to_lowercase());
+        fact.text.contains(is_unspaced) || words(&fact.text).any(is_new)
+    }));
     missing
 }
 
@@ -155,6 +157,8 @@ struct Wanted {
     names: BTreeSet<Pairs>,
     /// A bit for the length of each name in bytes.
     lengths: u128,
+    /// The names in scripts without spaces.
+    unspaced: Vec<String>,
     /// The number of names when the sieve was made.
     made_for: usize,
 }
@@ -167,11 +171,15 @@ impl Wanted {
         let spelled = names.values().map(|fact| fact.text.as_str());
         let of_names = spelled.map(|name| sieve.add(steps::through(name))).collect();
         let lengths = names.keys().fold(0, |lengths, name| lengths | length_bit(name));
-        Self { sieve, facts, names: of_names, lengths, made_for: names.len() }
+        let unspaced = names.keys().filter(|name| name.contains(is_unspaced)).cloned().collect();
+        Self { sieve, facts, names: of_names, lengths, unspaced, made_for: names.len() }
     }
 
     /// Removes the names that a text has.
     fn remove_read(&self, names: &mut BTreeMap<String, Fact>, text: &str) {
+        for name in self.unspaced.iter().filter(|name| steps::through(text).contains(*name)) {
+            names.remove(name);
+        }
         for word in words(steps::through(text)) {
             // Few words of a thread have the length of a name.
             if self.lengths & length_bit(word) != 0 || !word.is_ascii() {
@@ -360,11 +368,38 @@ mod tests {
             ("It has 3,100 guests.", "3,100"),
             ("It has thirteen cooks.", "thirteen"),
             ("The speech takes 90 min.", "90 min"),
+            ("The speech takes ninety weeks.", "ninety"),
             ("Write to bob@example.org.", "bob@example.org"),
         ];
         for (summary, text) in rows {
             assert_eq!(texts(summary), [text], "{summary}");
             assert_eq!(without_invented(summary, &invented(summary, &facts, &thread)), "");
+        }
+        let said = "She takes 20 mg and 300 g a day, from a quarter past eleven for two hours. Set LIMIT=40. Call \
+                    030 555 0178. 会议在星期一，预算35万元。高橋さんと王律师。";
+        let thread = [Message::user(said)];
+        let facts = Facts::of(&thread, &RetentionPolicy::default());
+        let texts = |summary: &str| -> Vec<String> {
+            let found = invented(summary, &facts, &thread);
+            found.into_iter().map(|fact| fact.text.as_str().to_owned()).collect()
+        };
+        let same = "She takes 20mg and 300 grams at 11:15 for 2 h. LIMIT=40. 0305550178. Monday. 周一 350,000元 \
+                    高橋さん 王律师. A 20-mg dose, 每周一次, a quarter past eleven.";
+        assert!(texts(same).is_empty(), "{:?}", texts(same));
+        let rows = [
+            ("She takes 20 mg and 300 g. She takes 20 g.", "20"),
+            ("It takes 300 days, and she takes 20 mg.", "300"),
+            ("LIMIT=41.", "41"),
+            ("Call 030 555 0187.", "030 555 0187"),
+            ("会议在星期五。", "星期五"),
+            ("会議は木曜日です。", "木曜"),
+            ("预算35万美元。", "35万美元"),
+            ("松本さん。", "松本"),
+            ("赵律师。", "赵"),
+        ];
+        for (summary, text) in rows {
+            let found = texts(summary);
+            assert!(found.len() == 1 && found[0].starts_with(text), "{summary} {found:?}");
         }
     }
 

@@ -3,9 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::{fact::Fact, positions::Positions};
+use crate::message::slice;
 use crate::prose::{
     FactClass, Speaker, heading, is_act, is_calendar, is_common, is_unspaced, sentences,
 };
+
+/// The number of names of a text after which no more are read by their titles.
+const MOST_BEFORE_TITLES: usize = 200;
 
 /// The names, the long numbers inside of words, the codes and the words between backticks in a text,
 /// each in lower case.
@@ -53,6 +57,9 @@ impl Names {
                     self.note(word);
                 }
             }
+            // Each of these is looked for in every text, so there are a few.
+            let room = MOST_BEFORE_TITLES.saturating_sub(self.found.len());
+            named_before_title(token).take(room).for_each(|name| self.note(name));
             program = is_program(token);
             is_code &=
                 !token.trim_end_matches(|c: char| c != '`' && !c.is_alphanumeric()).ends_with('`');
@@ -98,9 +105,27 @@ fn is_number(word: &str) -> bool {
 /// Whether a word is a code of capitals and digits: `E0425`.
 fn is_coded(word: &str) -> bool {
     word.len() > 3
+        && word.starts_with(|c: char| c.is_ascii_uppercase())
         && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
         && word.contains(|c: char| c.is_ascii_digit())
-        && word.contains(|c: char| c.is_ascii_uppercase())
+}
+
+/// Returns the names before a title in scripts without spaces: two characters in Japanese, `\u{9ad8}\u{6a4b}`,
+/// and one of the common surnames in Chinese.
+fn named_before_title(token: &str) -> impl Iterator<Item = &str> {
+    const TITLES: [(&str, usize); 2] = [("さん 氏 くん", 2), ("律师 医生 老师 先生 女士 经理", 1)];
+    const SURNAMES: &str = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田任姜范石姚谭廖邹熊陆孔白崔康毛邱秦江史顾侯邵孟龙段雷钱汤尹黎武乔贺赖龚";
+    let titles = TITLES.iter().filter(|_| !token.is_ascii());
+    let titles = titles.flat_map(|(titles, length)| titles.split(' ').map(move |it| (it, *length)));
+    let found = titles.flat_map(move |(title, length)| {
+        token.match_indices(title).map(move |(at, _)| (slice(token, ..at), length))
+    });
+    found.filter_map(|(before, length)| {
+        let (from, first) = before.char_indices().rev().nth(length - 1)?;
+        let name = slice(before, from..);
+        let is_name = name.chars().all(|c| matches!(c, '\u{4e00}'..='\u{9fff}'));
+        (is_name && (length > 1 || SURNAMES.contains(first))).then_some(name)
+    })
 }
 
 /// Whether a token is the name of a program, after which its command is written: `git rebase`.

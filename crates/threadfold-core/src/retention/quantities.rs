@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::prose::{FactClass, Quantity, Speaker, Spelled, Wanted, quantities, word_quantities};
+use crate::prose::{
+    FactClass, Quantity, Speaker, Spelled, UNKNOWN, Wanted, quantities, word_quantities,
+};
 
 /// The quantities of a summary that no text has stated so far.
 #[derive(Debug, Default)]
@@ -47,9 +49,11 @@ impl Quantities {
         quantities(text, &|_| Wanted::Yes, &mut |spelled| found.push(spelled));
         word_quantities(text, &mut |spelled| found.push(spelled));
         for spelled in found {
-            if spelled.is_whole && !is_small(&spelled) && texts.insert(spelled.text) {
-                all.wanted.push(Stated::new(spelled, false));
-            }
+            let is_wanted = spelled.is_whole && !is_small(&spelled);
+            // The same digits may be a day and a dose.
+            let stated = is_wanted.then(|| Stated::new(spelled, false));
+            all.wanted
+                .extend(stated.filter(|it| texts.insert((it.text.clone(), it.readings.clone()))));
         }
         for fact in facts {
             quantities(fact, &|_| Wanted::Yes, &mut |spelled| {
@@ -73,7 +77,11 @@ impl Quantities {
         }
         let mut read = HashSet::new();
         quantities(text, &|digits| self.index.wants(digits), &mut |spelled| {
-            read.extend(spelled.readings)
+            // Tools print so many numbers that those without a unit say nothing of one with a unit.
+            let sure = |it: &Quantity| {
+                speaker != Speaker::Tool || !matches!(it, Quantity::Number(_, UNKNOWN))
+            };
+            read.extend(spelled.readings.into_iter().filter(sure));
         });
         // To read words takes several times as long as to read digits. The user's are few, and what a
         // summary spells in words may be copied from any text.
@@ -125,7 +133,11 @@ impl Index {
             has_days: readings
                 .clone()
                 .any(|it| matches!(it, Quantity::Day(..) | Quantity::Month(_))),
-            has_words: texts.any(|text| !text.contains(|c: char| c.is_ascii_digit())),
+            // `2 h` may be spelled `two hours`.
+            has_words: texts.any(|text| !text.contains(|c: char| c.is_ascii_digit()))
+                || readings
+                    .clone()
+                    .any(|it| it.has_unit() && it.number().is_some_and(|it| it.len() < 2)),
             made_for: wanted.len(),
         }
     }
@@ -167,9 +179,16 @@ fn is_small(spelled: &Spelled<'_>) -> bool {
 impl Stated {
     fn new(spelled: Spelled<'_>, is_fact: bool) -> Self {
         let Spelled { text, mut readings, .. } = spelled;
+        // More groups than two are the number of a telephone.
+        if text.split_whitespace().count() > 2 {
+            readings.truncate(2);
+        }
         // With another unit it is another quantity.
         if readings.iter().any(Quantity::has_unit) {
             readings.retain(Quantity::has_unit);
+            // `45,000 dollars` may be 45 dollars, but is not stated by 45 of anything.
+            let number = readings.first().and_then(Quantity::number).map(str::to_owned);
+            readings.extend(number.map(|number| Quantity::Number(number, UNKNOWN)));
         }
         Self { text: text.to_owned(), readings, is_fact }
     }
