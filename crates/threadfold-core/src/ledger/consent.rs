@@ -15,7 +15,9 @@ pub(super) fn is_reserved(clause: &[String]) -> bool {
     match named {
         Some(at) => !listed(" have be ", word_at(rest, at + 2)),
         None if first == "only" => {
-            one == "the" && rest.iter().skip(2).take(3).any(|word| listed(list("does"), word))
+            // `Only the last row changes` has nobody who changes something.
+            let mut acts = rest.windows(2).skip(2).take(3);
+            one == "the" && acts.any(|two| listed(list("does"), word_at(two, 0)))
         }
         None => {
             let recurs = has_any(" while until before ", rest) || is_habitual(rest);

@@ -101,6 +101,9 @@ fn is_tied_beside(clauses: &[Vec<String>]) -> bool {
 fn waits(clause: &[String]) -> bool {
     const HOURS: &str = " noon midnight then now later tonight tomorrow next morning evening ";
     let until = clause.iter().position(|word| word == "until");
+    // `Don't merge it until I have looked` is about a thing at hand.
+    let until = until
+        .filter(|at| !at.checked_sub(1).is_some_and(|at| listed(PRONOUNS, word_at(clause, at))));
     let event = until.and_then(|at| clause.get(at + 1..)).unwrap_or_default();
     let is_hour = event.first().is_none_or(|word| {
         listed(HOURS, word) || is_calendar(word) || word.starts_with(|c: char| c.is_ascii_digit())
@@ -108,20 +111,26 @@ fn waits(clause: &[String]) -> bool {
     event.len() > 1 && !is_hour && is_lasting_demand(clause)
 }
 
-/// Whether a clause says how all things of a kind are: `prices always include tax`, `prices are always
-/// quoted net`, `commit messages start with the ticket`.
+/// Whether a clause says how all things of a kind are to be: `prices always include tax`, `prices are
+/// always quoted net`, `commit messages always start with the ticket`. `The files always start with zeros`
+/// is about certain ones, and `pages always show errors` may tell of a defect.
 fn is_property(clause: &[String]) -> bool {
-    const VERBS: &str = " include contain carry show use start begin end state list name have ";
+    const VERBS: &str = " include carry state list name ";
+    const CERTAIN: &str = " the these those some many most few ";
     let is_plural = |word: &String| word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
     let named = clause.iter().take(2).position(is_plural);
+    let named = named.filter(|_| !listed(CERTAIN, word_at(clause, 0)));
     let Some(rest) = named.and_then(|at| clause.get(at + 1..)).filter(|_| begins_with_verb(clause))
     else {
         return false;
     };
     match rest {
-        [verb, with, ..] if with == "with" => listed(" start begin end ", verb),
-        [adverb, verb, _, ..] if listed(" always never ", adverb) => listed(VERBS, verb),
-        [are, adv, set, _, ..] if are == "are" && adv == "always" => listed(list("set"), set),
+        [always, verb, next, ..] if always == "always" => {
+            listed(VERBS, verb) || (listed(" start begin end ", verb) && next == "with")
+        }
+        [are, always, set, how, ..] if are == "are" && always == "always" => {
+            listed(list("set"), set) && how != "late"
+        }
         _ => false,
     }
 }

@@ -21,6 +21,10 @@ use super::{
     value::Form,
 };
 
+/// Words that tell a second thing from the first: `the other deadline`.
+const OTHERS: [&str; 8] =
+    ["other", "andere", "anderer", "anderen", "otro", "otra", "autre", "outro"];
+
 /// The subject and the values of a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
@@ -261,7 +265,13 @@ impl Subject {
             !self.identifiers.contains(name) && values.is_some_and(|values| values.contains(name))
         };
         let limits = |word: &String| self.changes && !other.has(word);
+        let is_other = |words: &[String]| {
+            matches!(words, [the, word] if Grammar::of(the).is(Grammar::DETERMINER)
+                && OTHERS.contains(&word.as_str())
+                && !other.frame.contains(word))
+        };
         self.scopes.iter().any(|scope| !other.has(scope) && !is_value(scope))
+            || self.frame.windows(2).any(is_other)
             || self.core.as_ref().is_some_and(|core| limits(core) && !is_kind(core))
             || self.words.iter().any(|(word, qualifiers)| {
                 other.words.contains_key(word) && qualifiers.iter().any(limits)
@@ -515,6 +525,10 @@ mod tests {
             ("Keep the names of part 2 as they are.", "Keep the names of part 1 as they are."),
             ("The owner is Ada.", "The owner is Ada."),
             ("The neighbours have 50 goats now.", "We have 34 goats."),
+            ("Their budget is 6,000.", "Our budget is 5,000."),
+            ("Her flight now leaves at 10:15.", "His flight leaves at 9:40."),
+            ("The other deadline is on Monday.", "The deadline is on Friday."),
+            ("Unser Saal hat jetzt 40 Plätze.", "Ihr Saal hat 30 Plätze."),
             ("Die Nachbarn haben jetzt 24 Kühe.", "Wir haben 20 Kühe."),
             ("10 of the chairs need new legs.", "We need 40 chairs."),
             ("There are 28 children in class 3b now.", "There are 26 children in class 3a."),
