@@ -34,6 +34,7 @@ mod section;
 pub mod spans;
 mod stem;
 mod subject;
+mod subject_contrast;
 mod subject_reader;
 mod subject_words;
 mod symbol;

@@ -279,7 +279,7 @@ impl Subject {
     }
 
     /// Whether it has a word with this stem, as `internally` has that of `internal`, or this value.
-    fn has(&self, text: &str) -> bool {
+    pub(super) fn has(&self, text: &str) -> bool {
         let from = (Bound::Included(text), Bound::Unbounded);
         let word = self.words.range::<str, _>(from).map(|(word, _)| word).next();
         let values = self.values.values().filter_map(|all| all.range::<str, _>(from).next());
@@ -372,7 +372,7 @@ impl Subject {
     }
 
     /// All words in order, without those that announce a change.
-    fn unchanged(&self) -> impl Iterator<Item = &String> {
+    pub(super) fn unchanged(&self) -> impl Iterator<Item = &String> {
         self.frame.iter().filter(|word| !Grammar::of(word).is(Grammar::CHANGE))
     }
 
@@ -427,7 +427,7 @@ impl Subject {
         self.words().filter(|word| !is_kind(word))
     }
 
-    fn kinds(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn kinds(&self) -> impl Iterator<Item = &str> {
         self.words().filter(|word| is_kind(word))
     }
 
@@ -448,42 +448,6 @@ impl Subject {
 
     fn size(&self, other: &Self) -> usize {
         self.topic().count() + self.shared_names(other)
-    }
-
-    /// Whether the two are clearly about different things: a word of both has other qualifiers in each,
-    /// they name different kinds of value, or they name [different things](Self::is_other).
-    fn contrasts(&self, other: &Self) -> bool {
-        let qualified = self.words.iter().any(|(word, qualifiers)| {
-            let others = other.words.get(word);
-            others.is_some_and(|others| other.lacks(qualifiers) && self.lacks(others))
-        });
-        let (kinds, others) = (self.own_kinds(), other.own_kinds());
-        let of_other_kind = !kinds.is_empty() && !others.is_empty() && kinds.is_disjoint(&others);
-        qualified || of_other_kind || self.is_other(other)
-    }
-
-    /// Whether there are qualifiers, and none of them is one of its words.
-    fn lacks(&self, qualifiers: &BTreeSet<String>) -> bool {
-        !qualifiers.is_empty() && !qualifiers.iter().any(|word| self.words.contains_key(word))
-    }
-
-    /// The kinds of value that it names. A limit may be one of anything.
-    fn own_kinds(&self) -> BTreeSet<&str> {
-        self.kinds().filter(|kind| *kind != "=limit").collect()
-    }
-
-    /// Whether the two name opposites (`left`, `right`), different cores (`Leo is 7`, `Mia is 9`) or
-    /// different identifiers (`room 12`, `room 14`).
-    fn is_other(&self, other: &Self) -> bool {
-        let opposed = self.sides.iter().any(|(pair, sides)| {
-            other.sides.get(pair).is_some_and(|others| sides.is_disjoint(others))
-        });
-        let cores = self.core.as_ref().zip(other.core.as_ref());
-        let headed = cores.is_some_and(|(one, two)| {
-            !is_kind(one) && !is_kind(two) && !self.has(two) && !other.has(one)
-        });
-        let (one, two) = (&self.identifiers, &other.identifiers);
-        opposed || headed || !(one.is_subset(two) || two.is_subset(one))
     }
 }
 
@@ -528,6 +492,11 @@ mod tests {
             ("Their budget is 6,000.", "Our budget is 5,000."),
             ("Her flight now leaves at 10:15.", "His flight leaves at 9:40."),
             ("The other deadline is on Monday.", "The deadline is on Friday."),
+            ("The live site now has 9 pages.", "The test site has 7 pages."),
+            ("Send letters to b@example.org from now on.", "Send bills to a@example.org."),
+            ("Use port 9090 for the metrics now.", "Use port 8080 for the proxy."),
+            ("Sara now sleeps six hours a day.", "Sara drinks two coffees a day."),
+            ("My aunt now gets up at 9.", "I get up at 8."),
             ("Unser Saal hat jetzt 40 Plätze.", "Ihr Saal hat 30 Plätze."),
             ("Die Nachbarn haben jetzt 24 Kühe.", "Wir haben 20 Kühe."),
             ("10 of the chairs need new legs.", "We need 40 chairs."),
