@@ -24,23 +24,26 @@ impl Subject {
     /// Whether both say the same of different things: `send the bills to`, `send the letters to`; or one is
     /// about the speaker and the other about somebody else: `I get up at`, `my aunt gets up at`.
     fn is_parallel(&self, other: &Self) -> bool {
+        /// With more other words, they are rarely two forms of one sentence.
+        const MOST: usize = 4;
         let (one, two): (Vec<_>, Vec<_>) =
             (self.unchanged().collect(), other.unchanged().collect());
         let is_word = |word: &str| word.starts_with(char::is_lowercase);
         let is_plain =
             |word: &str| Grammar::of(word) == Grammar::default() && common_form(word).is_none();
+        let is_apart = |word: &String, all: &[&String]| is_word(word) && !all.contains(&word);
         // `Start` and `begin` are the same.
         let is_same =
             |one: &str, two: &str| one == two || side(one).is_some() && side(one) == side(two);
         let most = one.len().min(two.len());
         let pairs = one.iter().zip(&two).filter(|(one, two)| !is_same(one, two));
-        let differing: Vec<_> = pairs.collect();
+        let differing: Vec<_> = pairs.take(MOST).collect();
         // `From now on` may follow.
         let is_aligned = one.len().abs_diff(two.len()) <= 2
-            && (1..most.saturating_sub(1)).contains(&differing.len())
-            && differing
-                .iter()
-                .all(|(one, two)| is_word(one) && is_word(two) && (is_plain(one) || is_plain(two)));
+            && (1..most.saturating_sub(1).min(MOST)).contains(&differing.len())
+            && differing.iter().all(|(word, of)| {
+                is_apart(word, &two) && is_apart(of, &one) && (is_plain(word) || is_plain(of))
+            });
         is_aligned || self.is_beside_speaker(other) || other.is_beside_speaker(self)
     }
 
