@@ -264,8 +264,8 @@ impl LeaseStore for MemoryStore {
 /// use threadfold::store::{Archive, memory_archive};
 /// use threadfold::{ModelAgent, Session, strategy::FoldBatches, testing::ScriptedModel};
 ///
-/// let told = "The parser is in src/parse.rs, I read. ".repeat(20);
-/// let model = ScriptedModel::new([&*told, "A hundred lines.", "They looked for the parser."]);
+/// let said = "The parser is in src/parse.rs, I read. ".repeat(20);
+/// let model = ScriptedModel::new([&*said, "A hundred lines.", "They looked for the parser."]);
 /// let archive = Arc::new(memory_archive());
 /// let mut session = Session::builder(ModelAgent::new(Arc::new(model)))
 ///     .strategy(Arc::new(FoldBatches { keep_recent: 1, ..FoldBatches::default() }))

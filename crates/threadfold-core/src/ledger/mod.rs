@@ -61,9 +61,10 @@
 //! An aside before a colon or a comma is not read (`Oh, and before I forget: use tabs`), and words for this
 //! moment count only in a clause that may be the demand (`never open it, and we can talk tomorrow`).
 //!
-//! In German, Spanish, Portuguese, French, Chinese and Japanese the words that demand, forbid, permit and revoke are read as
-//! their English forms, which `english.txt` lists; so such a sentence is a rule if it has the form of
-//! one above (`Lösche niemals Logs`, `不要在白天重启服务器`). Other demands are kept as typed text.
+//! In German, Spanish, Portuguese, French, Chinese and Japanese the words that demand, forbid,
+//! permit and revoke are read as their English forms, which `english.txt` lists; so such a sentence
+//! is a rule if it has the form of one above (`Lösche niemals Logs`, `不要在白天重启服务器`). Other demands
+//! are kept as typed text.
 //!
 //! A preface (`For the rest of this week.`) makes the sentence after it a rule and belongs to it. A
 //! demand without an object of its own (`Never raise without asking.`, `It must never leave the
