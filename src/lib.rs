@@ -114,13 +114,15 @@ pub use model::{Agent, Model, ModelAgent, ProviderThread};
 pub use session::Session;
 pub use store::{Archive, ThreadStore};
 pub use strategy::{CompactionStrategy, StrategyRegistry};
-pub(crate) use threadfold_core::prose;
+pub(crate) use threadfold_audit::prose;
+#[doc(inline)]
+pub use threadfold_audit::{ledger, retention};
 pub use threadfold_core::{
     CheckpointId, CompactReport, Compacted, ContentBlock, ContextWindow, Message, Plan,
     Replacement, Request, Role, TokenCounter, Turn, Usage,
 };
 #[doc(inline)]
-pub use threadfold_core::{compact, ledger, legality, message, render, retention, tokens};
+pub use threadfold_core::{compact, legality, message, render, tokens};
 #[doc(inline)]
 pub use threadfold_edl as edl;
 #[doc(inline)]

@@ -74,6 +74,7 @@ fn names_use_no_word_that_the_glossary_refuses() {
     let mut all = BTreeSet::new();
     for folder in [
         "src",
+        "crates/threadfold-audit/src",
         "crates/threadfold-core/src",
         "crates/threadfold-edl/src",
         "crates/threadfold-postgres/src",

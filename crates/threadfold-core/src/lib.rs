@@ -6,8 +6,7 @@
 //! | [`tokens`] | how many tokens they have |
 //! | [`compact`](mod@compact) | replacing ranges, plans of edits, legality |
 //! | [`render`](mod@render) | a thread as text, in chunks that a model can read |
-//! | [`retention`] | what a compaction lost, and how to put it back |
-//! | [`ledger`] | the user's standing rules |
+//! | [`retention`] | what an audit found that a compaction lost |
 //!
 //! Depend on `threadfold`, which has these modules under the same names. This crate is for those who
 //! need the values and no session: a provider adapter, a viewer of logs.
@@ -15,10 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compact;
-pub mod ledger;
 pub mod message;
-#[doc(hidden)]
-pub mod prose;
 pub mod render;
 pub mod retention;
 pub mod tokens;

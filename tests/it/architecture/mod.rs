@@ -66,7 +66,9 @@ fn crates() -> Vec<Vec<Source>> {
         }
         sources
     };
-    vec![sources("src"), sources("crates/threadfold-core/src"), whole("edl"), whole("wire")]
+    let parts = ["src", "crates/threadfold-core/src", "crates/threadfold-audit/src"];
+    let parts = parts.into_iter().map(sources);
+    parts.chain([whole("edl"), whole("wire")]).collect()
 }
 
 /// All files under this folder, in the order of their paths.

@@ -89,7 +89,9 @@ pub use parts::{MessageParts, Origin, Role, StopReason};
 pub use redact::Redactor;
 pub use request::{Delta, Request, Turn};
 pub use text::Text;
-pub(crate) use text::{boundary_before, slice};
+pub(crate) use text::boundary_before;
+#[doc(hidden)]
+pub use text::slice;
 pub use thread_id::ThreadId;
 pub use tool::{ServerToolResult, ServerToolUse, ToolChoice, ToolInput, ToolSpec, ToolUse};
 pub use usage::{Timestamp, Usage};

@@ -49,7 +49,8 @@ impl Text {
 }
 
 /// Returns a part of a text. The caller takes the offsets from matches in this text, so it is there.
-pub(crate) fn slice<R: SliceIndex<str, Output = str>>(text: &str, range: R) -> &str {
+#[must_use]
+pub fn slice<R: SliceIndex<str, Output = str>>(text: &str, range: R) -> &str {
     let part = text.get(range);
     debug_assert!(part.is_some(), "no part of the {} bytes of the text", text.len());
     part.unwrap_or_default()

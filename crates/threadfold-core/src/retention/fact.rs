@@ -2,10 +2,33 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    message::Text,
-    prose::{FactClass, Speaker},
-};
+use super::class::FactClass;
+use crate::message::Text;
+
+/// The speaker of a text. Speakers are ordered by the weight of their words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[doc(hidden)]
+pub enum Speaker {
+    /// A tool, a document, or a file that the model writes.
+    Tool,
+    /// The model, or the host in a system message.
+    Assistant,
+    /// The user.
+    User,
+}
+
+impl Speaker {
+    /// Returns the factor by which the weight of this speaker's facts is multiplied.
+    #[must_use]
+    pub fn factor(self) -> u32 {
+        match self {
+            Self::Tool => 1,
+            Self::Assistant => 3,
+            Self::User => 8,
+        }
+    }
+}
 
 /// A fact of a thread that can be found again by its words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,13 +45,26 @@ pub struct Fact {
     /// these messages is the first of the thread, to 8, if it is the thread's last.
     pub weight: u32,
     /// Who stated it. If several did, the speaker with the largest factor.
-    pub(super) speaker: Speaker,
+    #[doc(hidden)]
+    pub speaker: Speaker,
     /// The indices of the messages that state it, ascending. If there are more than 64, the first
     /// 63 and the last.
     pub positions: Vec<usize>,
 }
 
 impl Fact {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn new(
+        class: FactClass,
+        text: Text,
+        weight: u32,
+        speaker: Speaker,
+        positions: Vec<usize>,
+    ) -> Self {
+        Self { class, text, weight, speaker, positions }
+    }
+
     /// Whether the user stated it, in typed text.
     #[must_use]
     pub fn is_users(&self) -> bool {
@@ -37,7 +73,9 @@ impl Fact {
 
     /// Returns the [`weight`](Self::weight) of a fact that this speaker stated in `mentions`
     /// messages, the last of which has index `last` of `messages`.
-    pub(super) fn weigh(speaker: Speaker, mentions: usize, last: usize, messages: usize) -> u32 {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn weigh(speaker: Speaker, mentions: usize, last: usize, messages: usize) -> u32 {
         let often = 3 + mentions.clamp(1, 5) as u32;
         let end = messages.saturating_sub(1).max(1);
         let quarters = last.min(end).saturating_mul(4) / end;

@@ -1,63 +1,15 @@
-//! Measures what a compaction lost, without a model.
+//! The result of an audit, as data: what a compaction lost, and what its summary invented.
 //!
-//! A summary is shorter than the messages it replaces, so something is lost. Some of it can be
-//! recognised by its words: paths, commands, errors, names, the user's demands. [`audit`] extracts
-//! these facts from the removed messages and searches the new thread for each; [`addendum`] lists
-//! the missing ones, and [`enrich`] does both under a [`RetentionPolicy`].
-//!
-//! ```
-//! use threadfold::{Message, retention::{RetentionPolicy, audit}};
-//!
-//! let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
-//! let after = [Message::assistant("src/parse.rs is to be fixed.")];
-//! let retention = audit(&before, &after, &RetentionPolicy::default());
-//! let table = "class       facts   kept      % weight %\n\
-//!              constraint      1      0      0        0\n\
-//!              path            1      1    100      100\n\
-//!              overall         2      1     50       50\n";
-//! assert_eq!(retention.to_string(), table);
-//! ```
-//!
-//! An audit measures words, not meaning. A fact in other words counts as missing, and a false
-//! sentence with the same words counts as kept. So compare audits with each other; a single
-//! percentage says little.
+//! The functions that compute it are in `threadfold::retention`, with these types.
 
-pub(crate) mod addendum;
-mod audit;
-mod automaton;
-mod cut;
+mod class;
 mod fact;
-mod facts;
-mod files;
-mod form;
-mod gather;
-mod index;
-mod invented;
-mod names;
-mod options;
-mod pasted;
-mod policy;
-mod positions;
-mod quantities;
 mod report;
-mod search;
-mod sieve;
-mod statement_list;
-mod statements;
 
-pub use addendum::addendum;
-pub use audit::audit;
+pub use class::FactClass;
+#[doc(hidden)]
+pub use class::Property;
 pub use fact::Fact;
-pub use facts::Facts;
-pub use invented::{invented, without_invented};
 #[doc(hidden)]
-pub use options::AuditOptions;
-pub use options::RetentionPolicy;
-#[doc(hidden)]
-pub use policy::Beside;
-pub use policy::enrich;
+pub use fact::Speaker;
 pub use report::{KeptShare, Retention};
-#[doc(hidden)]
-pub use statements::{Statement, Statements, key_of as key};
-
-pub use crate::prose::FactClass;

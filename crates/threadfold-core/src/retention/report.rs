@@ -4,8 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use super::fact::Fact;
-use crate::prose::FactClass;
+use super::{class::FactClass, fact::Fact};
 
 /// The maximum number of missing facts in a shortened report.
 const NAMED: usize = 12;
@@ -23,17 +22,17 @@ pub struct Retention {
     /// The missing facts, the heaviest first.
     pub missing: Vec<Fact>,
     /// How many facts were left out because there were more than
-    /// [`max_facts`](super::RetentionPolicy::max_facts). These have the least weight.
+    /// the policy's `max_facts`. These have the least weight.
     pub left_out: usize,
     /// How many facts were left out, because they were longer than
-    /// [`max_fact_bytes`](super::RetentionPolicy::max_fact_bytes). Repetitions count.
+    /// the policy's `max_fact_bytes`. Repetitions count.
     pub too_long: usize,
     /// How many values are still in the thread although the user replaced them. They count neither
     /// as kept nor as missing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stale: u64,
     /// The facts that the summary states and the conversation does not: see
-    /// [`invented`](super::invented()). A shortened report lists the first twelve.
+    /// `retention::invented`. A shortened report lists the first twelve.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invented: Vec<Fact>,
 }
@@ -117,13 +116,16 @@ impl KeptShare {
     }
 
     /// Returns the recall of one fact.
-    pub(super) fn of(weight: u32, is_kept: bool) -> Self {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of(weight: u32, is_kept: bool) -> Self {
         let weight = u64::from(weight);
         let (kept, kept_weight) = if is_kept { (1, weight) } else { (0, 0) };
         Self { facts: 1, kept, weight, kept_weight }
     }
 
-    pub(super) fn add(&mut self, other: Self) {
+    #[doc(hidden)]
+    pub fn add(&mut self, other: Self) {
         self.facts += other.facts;
         self.kept += other.kept;
         self.weight += other.weight;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{
-    fact::Fact,
     facts::Facts,
     gather::Gathered,
     names::{named, of_word, words},
@@ -20,6 +19,7 @@ use crate::{
         orders_in_any_language, rough_passages, sentences, without_emphasis, without_typed,
     },
 };
+use threadfold_core::retention::Fact;
 
 /// How many instructions of a summary are compared with all statements of the user.
 const MOST_INSTRUCTIONS: usize = 200;

@@ -1,14 +1,12 @@
 //! How much a summary must keep, and what happens if it keeps less.
 
-use super::{
-    addendum::addendum_up_to, fact::Fact, facts::Facts, options::RetentionPolicy,
-    report::Retention, search::Search,
-};
+use super::{addendum::addendum_up_to, facts::Facts, options::RetentionPolicy, search::Search};
 use crate::{
     message::{Message, Text},
     prose::FactClass,
     tokens::TokenCounter,
 };
+use threadfold_core::retention::{Fact, Retention};
 
 /// Returns a summary with an addendum of the facts that it lost, where the policy wants one, and what
 /// the result keeps. [`RetentionPolicy::shortfall`] says whether that is enough.

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{fact::Fact, options::AuditOptions, positions::Positions};
+use super::{options::AuditOptions, positions::Positions};
 use crate::{
     message::Message,
     prose::{FactClass, Property, Span, Speaker, key, one_line, passages, spans},
 };
+use threadfold_core::retention::Fact;
 
 /// The collected facts, by class and key.
 #[derive(Clone, Debug, Default)]

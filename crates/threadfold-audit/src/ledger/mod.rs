@@ -24,7 +24,7 @@
 //! closes them, and text after `The page says:` or `Here is the log:` extends to its last quotation
 //! mark or the end of the text. A text that begins with `OBSERVATION:` or `Tool result:` is tool
 //! output. Other pasted text cannot be recognised: a host that puts such text into a user message
-//! marks the message [`untyped`](crate::Message::untyped). A sentence is a rule if
+//! marks the message [`untyped`](crate::message::Message::untyped). A sentence is a rule if
 //!
 //! - it is announced as a rule (`Please follow this rule: ...`), or is an item of a list whose
 //!   heading announces rules or demands (`House rules:`, `## Rules`, `You must never:`); then the

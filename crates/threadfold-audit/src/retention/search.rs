@@ -8,19 +8,18 @@ use std::{
 };
 
 use super::{
-    fact::Fact,
     files::Files,
     gather::{Gathered, Mention},
     index::{Phrases, Spelled},
     options::AuditOptions,
     positions::Positions,
-    report::{KeptShare, Retention},
     statements::Statements,
 };
 use crate::{
     message::{Message, Role, Summary},
     prose::{FactClass, Kind, Speaker, passages, typed_items, without_emphasis},
 };
+use threadfold_core::retention::{Fact, KeptShare, Retention};
 
 /// Reads each text of a thread once, and reports which facts it has read so far. A clone is cheap.
 #[derive(Clone, Debug)]
@@ -104,8 +103,8 @@ impl<'a> Search<'a> {
     /// Returns which facts were read so far, and which are missing.
     pub(super) fn retention(&self) -> Retention {
         let Wanted { facts, left_out, too_long, .. } = &*self.wanted;
-        let mut retention =
-            Retention { left_out: *left_out, too_long: *too_long, ..Retention::default() };
+        let mut retention = Retention::default();
+        (retention.left_out, retention.too_long) = (*left_out, *too_long);
         for (number, found) in facts.iter().enumerate() {
             let is_kept = self.was_read(number, found);
             if found.is_replaced {
@@ -197,6 +196,6 @@ impl<'a> Found<'a> {
     fn to_fact(&self) -> Fact {
         let Self { class, text, weight, speaker, ref positions, .. } = *self;
         let positions = positions.clone().into_owned().into_kept();
-        Fact { class, text: text.into(), weight, speaker, positions }
+        Fact::new(class, text.into(), weight, speaker, positions)
     }
 }

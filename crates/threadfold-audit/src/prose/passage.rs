@@ -7,33 +7,10 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::class::Speaker;
 use crate::message::{ContentBlock, Document, MediaSource, Message, Role, ToolInput, slice, steps};
-
-/// The speaker of a text. Speakers are ordered by the weight of their words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Speaker {
-    /// A tool, a document, or a file that the model writes.
-    Tool,
-    /// The model, or the host in a system message.
-    Assistant,
-    /// The user.
-    User,
-}
-
-impl Speaker {
-    /// Returns the factor by which the weight of this speaker's facts is multiplied.
-    pub(crate) fn factor(self) -> u32 {
-        match self {
-            Self::Tool => 1,
-            Self::Assistant => 3,
-            Self::User => 8,
-        }
-    }
-}
 
 /// The kind of a text in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -8,7 +8,6 @@ use super::{
     form::Stored,
     gather::Gathered,
     options::{AuditOptions, RetentionPolicy},
-    report::Retention,
     search::Search,
     statements::Statements,
 };
@@ -16,6 +15,7 @@ use crate::{
     message::{Message, Redactor},
     prose::FactClass,
 };
+use threadfold_core::retention::Retention;
 
 /// How many times [`RetentionPolicy::max_facts`] facts are kept while a thread is read.
 const SPARE: usize = 4;

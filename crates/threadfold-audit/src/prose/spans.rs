@@ -7,9 +7,9 @@ use std::borrow::Cow;
 
 use super::{
     chunk::Trust,
-    class::{FactClass, Note},
+    class::{FactClass, Note, Speaker},
     command, demand, failure, link, number,
-    passage::{Kind, Speaker},
+    passage::Kind,
     path, quote, section,
     task::tasks,
     word_facts::{word_facts, words_and_codes},

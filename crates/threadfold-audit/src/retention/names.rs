@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::{fact::Fact, positions::Positions};
+use super::positions::Positions;
 use crate::message::slice;
 use crate::prose::{
     FactClass, Speaker, heading, is_act, is_calendar, is_common, is_unspaced, sentences,
 };
+use threadfold_core::retention::Fact;
 
 /// The number of names of a text after which no more are read by their titles.
 const MOST_BEFORE_TITLES: usize = 200;
@@ -88,7 +89,7 @@ impl Names {
 /// Returns a fact of a summary with this text.
 pub(super) fn of_word(class: FactClass, word: &str) -> Fact {
     let (speaker, positions) = (Speaker::Assistant, Positions::of(0).into_kept());
-    Fact { class, text: word.into(), weight: 1, speaker, positions }
+    Fact::new(class, word.into(), 1, speaker, positions)
 }
 
 /// Whether a line is a heading or a label, in which every word may have a capital.

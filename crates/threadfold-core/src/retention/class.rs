@@ -58,11 +58,15 @@ impl FactClass {
     }
 
     /// Returns the title of the list for this class in an addendum.
-    pub(crate) fn title(self) -> &'static str {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn title(self) -> &'static str {
         self.row().1
     }
 
-    pub(crate) fn is(self, property: Property) -> bool {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is(self, property: Property) -> bool {
         self.row().2.contains(&property)
     }
 
@@ -91,8 +95,9 @@ impl FactClass {
 }
 
 /// What the facts of a class have in common.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Property {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
+pub enum Property {
     /// Tool output is full of them, and most do not matter.
     Abundant,
     /// A summary that states one which nobody stated has invented it.
@@ -104,9 +109,6 @@ pub(crate) enum Property {
     /// They are single words, so that many fit one line.
     Short,
 }
-
-/// Gets each fact that is found, with its class.
-pub(crate) type Note<'n> = &'n mut (dyn FnMut(FactClass, &str) + 'n);
 
 impl fmt::Display for FactClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -44,9 +44,8 @@ mod value;
 mod word_facts;
 mod word_kinds;
 
-pub use class::FactClass;
 pub(crate) use class::Property;
-pub use passage::Speaker;
+pub use class::{FactClass, Speaker};
 
 pub(crate) use self::{
     border::is_whole,

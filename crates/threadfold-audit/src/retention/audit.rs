@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::{gather::Gathered, options::RetentionPolicy, report::Retention, search::Search};
+use super::{gather::Gathered, options::RetentionPolicy, search::Search};
 use crate::{message::Message, prose::fingerprint};
+use threadfold_core::retention::Retention;
 
 /// Returns the facts that a compaction lost: the facts in the messages of `before` that are not in
 /// `after`, and which of these facts no message of `after` states.

@@ -1,14 +1,11 @@
 //! The missing facts as a short text to append to a summary.
 
-use super::{
-    fact::Fact,
-    report::{KeptShare, Retention},
-};
 use crate::{
     message::Text,
     prose::{FactClass, Property, one_line},
     tokens::TokenCounter,
 };
+use threadfold_core::retention::{Fact, KeptShare, Retention};
 
 /// Returns the missing facts as a text of at most `budget` tokens, or `None` if no fact fits.
 ///
