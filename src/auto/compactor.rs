@@ -2,14 +2,12 @@
 
 use super::{
     breaker::Breaker,
+    cost::Planner,
     policy::{AutoPolicy, Goal},
     pressure::{Learned, Pressure},
     trigger::{Level, Reading, Signal, Trigger},
 };
-use crate::{
-    cost::Planner,
-    message::{CompactionReason, ContextWindow, InvalidValue, Text, Timestamp},
-};
+use crate::message::{CompactionReason, ContextWindow, InvalidValue, Text, Timestamp};
 
 /// The last attempt of a turn compacts to the usual target divided by this, because another refusal
 /// would end the turn.
@@ -35,23 +33,24 @@ pub struct AutoCompactor {
     window: Option<ContextWindow>,
 }
 
-/// The attempts to make room for the next request.
+/// The next request, and the attempts to make room for it.
 ///
-/// | state | input | next state | output |
-/// |---|---|---|---|
-/// | `Sent` | before a request | as `Due`, nothing tried: the last one was answered | as `Due` |
-/// | `Due` | before a request that fits | `Sent` | the soft trigger's |
-/// | `Due` | before a request that does not fit | `Due`, forced once more | compact, or cannot fit |
-/// | `Sent`, `Due` | refused as too long | `Due`, refused once more | compact, or cannot fit |
-/// | any | the turn ended | `Due`, nothing tried | |
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NextRequest {
-    /// The request was not sent yet. The numbers count the compactions that were tried for it:
-    /// because it did not fit, and because the provider refused it.
-    Due { forced: u32, refused: u32 },
-    /// The request was sent after these compactions, with this many estimated tokens. The provider
-    /// has not answered or refused it yet.
-    Sent { forced: u32, refused: u32, tokens: u64 },
+/// | input | next state | output |
+/// |---|---|---|
+/// | before a request, after one that was sent: it was answered | nothing tried; then as below | as below |
+/// | before a request that fits | sent | the soft trigger's |
+/// | before a request that does not fit | not sent, forced once more | compact, or cannot fit |
+/// | refused as too long | not sent, refused once more | compact, or cannot fit |
+/// | the turn ended | not sent, nothing tried | |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct NextRequest {
+    /// Number of compactions that were tried because the request did not fit.
+    forced: u32,
+    /// Number of compactions that were tried because the provider refused it.
+    refused: u32,
+    /// The estimated tokens of the request, once it was sent. The provider has not answered or
+    /// refused it yet.
+    sent: Option<u64>,
 }
 
 /// An event that the machine reacts to.
@@ -160,8 +159,8 @@ impl AutoCompactor {
         Ok(Self {
             policy,
             trigger: Trigger::Armed { misses: 0 },
-            breaker: Breaker::new(policy.max_consecutive_failures, policy.failure_pause_ms),
-            request: NextRequest::Due { forced: 0, refused: 0 },
+            breaker: Breaker::default(),
+            request: NextRequest::default(),
             learned: Learned::default(),
             announced: false,
             planner: Planner::default(),
@@ -191,8 +190,8 @@ impl AutoCompactor {
     ///
     /// As [`AutoPolicy::check`]. The policy is then unchanged.
     pub fn set_policy(&mut self, policy: AutoPolicy) -> Result<(), InvalidValue> {
-        let breaker = Self::new(policy)?.breaker;
-        (self.policy, self.breaker) = (policy, breaker);
+        policy.check()?;
+        (self.policy, self.breaker) = (policy, Breaker::default());
         Ok(())
     }
 
@@ -247,7 +246,7 @@ impl AutoCompactor {
         match input {
             Input::BeforeSend(pressure) | Input::BeforeContinue(pressure) => {
                 let output = self.before_request(now, pressure);
-                self.planner.sent(now, self.policy.outlook(&self.learned.known(pressure)));
+                self.planner.sent(now, &self.policy, &self.learned.known(pressure));
                 output
             }
             Input::TurnEnded(pressure) => self.turn_ended(now, pressure),
@@ -260,7 +259,7 @@ impl AutoCompactor {
                 Some(Output::Compact { reason, target, limit: None })
             }
             Input::Compacted { reason } => {
-                self.breaker.succeeded();
+                self.breaker = Breaker::default();
                 self.planner.compacted();
                 self.trigger = self.trigger.compacted(now, reason.is_manual());
                 None
@@ -281,33 +280,33 @@ impl AutoCompactor {
         let switched = self.switches_to(pressure.window);
         self.answered(&pressure);
         let (pressure, host_limit) = self.known(pressure);
-        let (forced, refused) = match self.request {
-            // The previous request was answered, so there is progress.
-            NextRequest::Sent { .. } => (0, 0),
-            NextRequest::Due { forced, refused } => (forced, refused),
+        // If the previous request was sent, it was answered, so there is progress.
+        let next = match self.request.sent {
+            Some(_) => NextRequest::default(),
+            None => self.request,
         };
         let (ahead, needed) = match switched {
             true => (CompactionReason::ModelSwitch, CompactionReason::ModelSwitch),
             false => (CompactionReason::Threshold, CompactionReason::Overflow),
         };
-        let sent = NextRequest::Sent { forced, refused, tokens: pressure.estimate() };
+        let sent = NextRequest { sent: Some(pressure.estimate()), ..next };
         let Some(limit) = self.policy.room(&pressure) else {
             self.request = sent;
             let announced = std::mem::replace(&mut self.announced, true);
             return (!announced).then_some(Output::UnknownWindow);
         };
         let fits = pressure.tokens() <= limit;
-        if fits || self.sends_anyway(now, &pressure, limit, (forced, refused), host_limit) {
+        if fits || self.sends_anyway(now, &pressure, limit, next, host_limit) {
             self.request = sent;
             return fits.then(|| self.soft(now, &pressure, ahead, true)).flatten();
         }
-        self.request = NextRequest::Due { forced: forced.saturating_add(1), refused };
+        self.request = NextRequest { forced: next.forced.saturating_add(1), ..next };
         // A limit that is known only from refusals may be wrong. If no compaction can reach it, any
         // smaller request may still be accepted.
         let smaller = pressure.tokens().saturating_sub(1).min(host_limit);
-        let is_doubtful = forced > 0 || is_doubtful(&pressure, limit, host_limit);
+        let is_doubtful = next.forced > 0 || is_doubtful(&pressure, limit, host_limit);
         let limit = if is_doubtful { smaller } else { limit };
-        Some(self.hard(&pressure, limit, forced, needed))
+        Some(self.hard(&pressure, limit, next.forced, needed))
     }
 
     /// Whether to send a request although it seems too long, because its size or the limit is
@@ -318,17 +317,17 @@ impl AutoCompactor {
         now: Timestamp,
         pressure: &Pressure,
         limit: u64,
-        (forced, refused): (u32, u32),
+        next: NextRequest,
         host_limit: u64,
     ) -> bool {
-        let tried = forced >= self.policy.max_reactive;
+        let tried = next.forced >= self.policy.max_reactive;
         // The estimate fits, and compactions do not reduce the provider's count.
-        let counted =
-            (tried || !self.breaker.allows(now)) && (1..=limit).contains(&pressure.estimate());
+        let is_paused = self.breaker.paused_until(&self.policy, now).is_some();
+        let counted = (tried || is_paused) && (1..=limit).contains(&pressure.estimate());
         // The limit is known only from refusals, so one request in each turn tests it.
-        let nothing_goes = forced > 0 || pressure.floor() >= pressure.tokens();
+        let nothing_goes = next.forced > 0 || pressure.floor() >= pressure.tokens();
         let hopeless = tried || (nothing_goes && pressure.floor() > limit);
-        counted || (refused == 0 && hopeless && pressure.tokens() <= host_limit)
+        counted || (next.refused == 0 && hopeless && pressure.tokens() <= host_limit)
     }
 
     /// The pressure, corrected by what refusals stated, and the tokens that fit the host's window.
@@ -347,14 +346,14 @@ impl AutoCompactor {
     fn turn_ended(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
         self.answered(&pressure);
         let pressure = self.learned.known(pressure);
-        self.request = NextRequest::Due { forced: 0, refused: 0 };
+        self.request = NextRequest::default();
         self.soft(now, &pressure, CompactionReason::Threshold, self.policy.after_turn)
     }
 
     /// Notes that the last request was answered if the thread has grown since it was sent.
     fn answered(&mut self, pressure: &Pressure) {
         self.learned.answered(pressure);
-        if let NextRequest::Sent { tokens, .. } = self.request
+        if let Some(tokens) = self.request.sent
             && pressure.estimate() > tokens
         {
             self.learned.held(tokens.saturating_add(self.policy.reserve(pressure)));
@@ -378,9 +377,8 @@ impl AutoCompactor {
         let room = self.policy.room(&pressure);
         let room = room.filter(|room| !is_doubtful(&pressure, *room, host_limit));
         let limit = room.map_or(too_long, |room| room.min(too_long));
-        let (NextRequest::Due { forced, refused } | NextRequest::Sent { forced, refused, .. }) =
-            self.request;
-        self.request = NextRequest::Due { forced, refused: refused.saturating_add(1) };
+        let NextRequest { forced, refused, sent: _ } = self.request;
+        self.request = NextRequest { forced, refused: refused.saturating_add(1), sent: None };
         let mut output = self.hard(&pressure, limit, refused, CompactionReason::Overflow);
         // The last attempt: the true limit is unknown, so the target is made very small.
         let is_last = refused > 0 && refused.saturating_add(1) >= self.policy.max_reactive;
@@ -439,10 +437,9 @@ impl AutoCompactor {
     }
 
     fn reading(&self, now: Timestamp, pressure: &Pressure) -> Reading {
-        let outlook = self.policy.outlook(pressure);
         let level = match (self.policy.is_over(pressure), self.policy.is_hopeless(pressure)) {
             (true, true) => Level::Hopeless,
-            (over, _) if self.planner.fires(over, outlook, now) => Level::Over,
+            (over, _) if self.planner.fires(over, &self.policy, pressure, now) => Level::Over,
             (..) => Level::Under,
         };
         Reading {
@@ -450,7 +447,7 @@ impl AutoCompactor {
             tokens: pressure.tokens(),
             level,
             counted: pressure.reported.is_some() || self.policy.estimates(),
-            may_fire: self.policy.enabled && self.breaker.allows(now),
+            may_fire: self.policy.enabled && self.breaker.paused_until(&self.policy, now).is_none(),
             cooldown_ms: self.policy.cooldown_ms,
             growth: self.policy.growth(pressure),
         }
@@ -461,9 +458,9 @@ impl AutoCompactor {
         if reason.is_manual() {
             return None;
         }
-        self.breaker.failed(now);
-        let (failures, until) = (self.breaker.failures(), self.breaker.paused_until(now)?);
-        Some(Output::Paused { failures, until })
+        self.breaker.failed(&self.policy, now);
+        let until = self.breaker.paused_until(&self.policy, now)?;
+        Some(Output::Paused { failures: self.breaker.failures, until })
     }
 }
 

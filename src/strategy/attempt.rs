@@ -215,6 +215,34 @@ impl Attempt for Ended {
     fn handle(&mut self, _: Result<Turn, ModelError>) {}
 }
 
+/// The current step of an attempt, as a value.
+#[derive(Debug)]
+pub(super) enum Current {
+    Call { model: ModelRole, request: Request, done: usize, total: usize, after: Duration },
+    Ended(Ended),
+}
+
+impl Current {
+    pub(super) fn of(step: Step<'_>) -> Self {
+        match step {
+            Step::Call { model, request, done, total, after } => {
+                Self::Call { model, request: request.clone(), done, total, after }
+            }
+            Step::Proposed(proposal) => Self::Ended(Ended(Ok(proposal.clone()))),
+            Step::Failed(error) => Self::Ended(Ended(Err(error.clone()))),
+        }
+    }
+
+    pub(super) fn step(&self) -> Step<'_> {
+        match self {
+            Self::Call { model, request, done, total, after } => {
+                Step::Call { model: *model, request, done: *done, total: *total, after: *after }
+            }
+            Self::Ended(ended) => ended.step(),
+        }
+    }
+}
+
 type Propose = Box<dyn FnOnce(Turn) -> Result<Proposal> + Send>;
 
 /// An attempt that asks one question.

@@ -2,15 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    attempt,
-    brief::Brief,
-    contract::{Attempt, CompactionStrategy, Result},
-    snapshot::Snapshot,
-    tail::{TailRequest, nothing},
-    task::Task,
-};
-use crate::compact::Plan;
+use super::kit::*;
 
 options! {
     /// Keeps the end of the thread and the message that the user typed last, and drops the rest.

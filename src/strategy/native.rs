@@ -8,18 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    attempt::{self, AskOptions},
-    brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Result, StrategyError},
-    digest,
-    snapshot::Snapshot,
-    tail::{Candidate, TailRequest},
-    task::Task,
-};
-use crate::message::{
-    ContentBlock, ContextWindow, Message, Opaque, Request, StopReason, Text, Turn,
-};
+use super::{digest, kit::*};
 
 options! {
     /// Replaces the old part of the thread with the provider's own compaction of it, followed by a

@@ -7,17 +7,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    attempt::{Ended, propose},
-    brief::Brief,
-    contract::{Attempt, CompactionStrategy, Proposal, Result, Step, StrategyError},
-    digest::Digest,
-    ladder::Ladder,
-    panic_guard::{Decide, Guarded, Outer, State},
-    snapshot::Snapshot,
-    tail::nothing,
-};
-use crate::{compact::TrimToolResults, log::Rung};
+use super::{digest::Digest, kit::*, ladder::Ladder};
 
 /// A strategy with its fallback.
 #[derive(Clone, Debug)]

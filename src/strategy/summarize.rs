@@ -14,21 +14,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    attempt::{self, AskOptions},
-    brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, Result, StrategyError},
-    full_summary,
-    instructions::{self, SECTIONS, VALUES, asides, fill, sections, tagged},
-    lists,
-    snapshot::Snapshot,
-    tail::{self, Candidate, TailRequest},
-    task::Task,
-};
-use crate::{
-    message::{ContextWindow, Message, Request, Role, Text},
-    render::{RenderOptions, render},
-};
+use super::{full_summary, kit::*, lists};
+use crate::render::{RenderOptions, render};
 
 const PROMPT: &str = include_str!("prompts/summarize.md");
 const OPENING: &str = include_str!("prompts/summarize_opening.md");

@@ -8,9 +8,8 @@ use super::{
     data::{ChunkOutcome, ChunkStep},
 };
 use crate::{
-    message::Text,
     render::read_back,
-    strategy::{digest, run_error::RunError},
+    strategy::{digest, kit::*},
 };
 
 /// Neighbouring chunks that no model folded in.

@@ -17,17 +17,8 @@ use super::{
     prompt, tools,
 };
 use crate::{
-    compact::legality,
-    message::{
-        ContentBlock, InvalidValue, Message, ModelError, ModelErrorKind, Request, Role, StopReason,
-        Text, ToolUse, Turn, Usage,
-    },
     render::{chunk_ranges, render},
-    strategy::{
-        attempt::{self, backoff},
-        instructions,
-        run_error::RunError,
-    },
+    strategy::kit::*,
 };
 
 /// A longer text answer without an edit, in bytes, was probably meant as an edit.

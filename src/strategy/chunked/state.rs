@@ -30,10 +30,7 @@ use super::{
     data::{self, ChunkOutcome, ChunkStep, Chunked, Data, FORMAT, State, Task, workspace_of},
     prompt,
 };
-use crate::{
-    message::{Message, ModelErrorKind, Request, Text},
-    strategy::run_error::RunError,
-};
+use crate::strategy::kit::*;
 
 /// Chunks of at most this many bytes are not halved.
 const MIN_CHUNK: usize = 2_000;

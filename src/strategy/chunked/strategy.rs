@@ -9,21 +9,9 @@ use super::{
     run::CompactionRun,
 };
 use crate::{
-    compact::{CompactOptions, Plan, Position},
-    message::{ContextWindow, Message, ModelError, ModelErrorKind, Request, Turn},
     render::ChunkBudget,
-    strategy::{
-        attempt,
-        brief::Brief,
-        contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Result, Step, StrategyError},
-        digest::Digest,
-        full_summary, lists,
-        run_error::RunError,
-        snapshot::{Rejection, Snapshot},
-        tail,
-        task::Task,
-    },
-    tokens::{self, TokenCounter},
+    strategy::{digest::Digest, full_summary, kit::*, lists},
+    tokens,
 };
 
 /// Lower limit for the size of a summary, in bytes.
@@ -46,10 +34,9 @@ impl Chunked {
         task.check_worth(cut, &kept(&task, cut), 0)?;
         let head: Vec<Message> = full_summary::messages(messages.iter().take(cut)).collect();
         let job = SummaryJob { task, cut };
-        let run = self.run_for(&job, &head)?;
-        let mut attempt = ChunkedAttempt { job, run, outcome: None };
-        attempt.advance();
-        Ok(Box::new(attempt))
+        let mut run = self.run_for(&job, &head)?;
+        let current = job.advance(&mut run);
+        Ok(Box::new(ChunkedAttempt { job, run, current }))
     }
 
     /// Returns the run for the messages before the cut.
@@ -133,53 +120,42 @@ impl SummaryJob {
 struct ChunkedAttempt {
     job: SummaryJob,
     run: CompactionRun,
-    /// Set when the run ends.
-    outcome: Option<Result<Proposal>>,
+    current: Current,
 }
 
 impl Attempt for ChunkedAttempt {
     fn step(&self) -> Step<'_> {
-        match (&self.outcome, self.run.step()) {
-            (Some(Ok(proposal)), _) => Step::Proposed(proposal),
-            (Some(Err(error)), _) => Step::Failed(error),
-            (None, RunStep::Call { request, chunk, total, after, .. }) => {
-                Step::Call { model: ModelRole::Fast, request, done: chunk, total, after }
-            }
-            (None, RunStep::Done { .. } | RunStep::Failed { .. }) => {
-                debug_assert!(false, "a run that ended has an outcome");
-                Step::Failed(&StrategyError::NeedsModel)
-            }
-        }
+        self.current.step()
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        if self.outcome.is_some() {
-            return;
-        }
         let handled = match answer {
             Ok(turn) => self.run.handle_turn(turn),
             Err(error) => self.run.handle_error(error),
         };
+        // A run that has ended refuses the answer.
         if handled.is_ok() {
-            self.advance();
+            self.current = self.job.advance(&mut self.run);
         }
     }
 }
 
-impl ChunkedAttempt {
-    /// Continues until the next request fits the window, or the run ends.
-    fn advance(&mut self) {
-        let thread = &self.job.task.thread;
-        self.run.skip_requests_unless(|request| fits(thread, request));
-        let outcome = match self.run.step() {
-            RunStep::Call { .. } => return,
+impl SummaryJob {
+    /// Continues the run until its next request fits the window, or until it ends.
+    fn advance(&self, run: &mut CompactionRun) -> Current {
+        run.skip_requests_unless(|request| fits(&self.task.thread, request));
+        let outcome = match run.step() {
+            RunStep::Call { request, chunk, total, after } => {
+                let (model, request) = (ModelRole::Fast, request.clone());
+                return Current::Call { model, request, done: chunk, total, after };
+            }
             RunStep::Done { summary } => {
-                let plan = self.job.fitting(summary);
-                plan.map(|plan| Proposal { notes: self.run.notes(), ..Proposal::new(plan) })
+                let plan = self.fitting(summary);
+                plan.map(|plan| Proposal { notes: run.notes(), ..Proposal::new(plan) })
             }
             RunStep::Failed { error } => self.failed(error.clone()),
         };
-        self.outcome = Some(outcome);
+        Current::Ended(Ended(outcome))
     }
 
     /// Handles a run without a summary. If the model answered and the thread is over its target, a
@@ -191,8 +167,8 @@ impl ChunkedAttempt {
                 | RunError::BlankSummary { .. }
                 | RunError::NotFolded { .. }
         );
-        if is_idle && self.job.task.missed_target().is_some() {
-            return self.job.digest(error);
+        if is_idle && self.task.missed_target().is_some() {
+            return self.digest(error);
         }
         if let RunError::Model { kind: ModelErrorKind::NoModel, .. } = error {
             return Err(StrategyError::NeedsModel);

@@ -8,12 +8,11 @@ use super::{
 };
 use crate::{
     ledger,
-    message::{ContentBlock, Message, Role, Text, ToolResult, ToolUse, steps},
     prose::{
         FactClass, Kind, Span, Speaker, commands, demands, first_failure, one_line, passages,
         passages_of, plain, spans, without_typed,
     },
-    strategy::full_summary,
+    strategy::{full_summary, kit::*},
 };
 
 /// Upper limit for the characters of a line.

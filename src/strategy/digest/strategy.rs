@@ -5,20 +5,7 @@ use std::{ops::Range, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use super::{facts::Facts, gather, write};
-use crate::{
-    compact::{Plan, Position},
-    message::{ContentBlock, Message, Role},
-    retention::Statements,
-    strategy::{
-        attempt,
-        brief::Brief,
-        contract::{Attempt, CompactionStrategy, Result},
-        snapshot::Snapshot,
-        tail::{self, Candidate, TailRequest, is_marker, nothing},
-        task::Task,
-        typed::Typed,
-    },
-};
+use crate::{retention::Statements, strategy::kit::*};
 
 options! {
     /// Replaces the old part of the thread with a digest: quotes and lists extracted by fixed

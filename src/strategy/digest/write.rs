@@ -4,14 +4,7 @@
 //! that need more, the most important first. A note gives the number of omitted lines or bytes.
 
 use super::facts::{Command, Facts, File, List, Quote};
-use crate::{
-    retention::key,
-    strategy::{
-        clip::border_before,
-        typed::{Typed, percent_of},
-    },
-    tokens::TokenCounter,
-};
+use crate::{retention::key, strategy::kit::*};
 
 pub(super) const REQUEST: &str = "First request";
 pub(super) const LATER: &str = "Later requests";

@@ -7,11 +7,7 @@ use std::{collections::HashSet, fmt::Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    message::{Batch, ContentBlock, Message, Role, Text, Timestamp},
-    strategy::{clip::clip, instructions, run_error::RunError},
-    tokens::TokenCounter,
-};
+use crate::strategy::kit::*;
 
 options! {
     /// Folds old messages chunk by chunk into batches, and shows the first and the last of them.

@@ -5,16 +5,8 @@ use std::ops::Range;
 
 use super::options::FoldBatches;
 use crate::{
-    compact::{CompactError, CompactOptions, Plan, Position, legality},
-    message::{Batch, ContentBlock, Message, Role, Summary, Text},
     render::{RenderOptions, render},
-    strategy::{
-        contract::Result,
-        snapshot::Snapshot,
-        tail::{self, Candidate, TailRequest, nothing},
-        task::Task,
-    },
-    tokens::TokenCounter,
+    strategy::kit::*,
 };
 
 /// Messages between two neighbouring legal cuts, which are removed or kept together.
