@@ -38,9 +38,9 @@ use crate::retention::FactClass;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Ladder {
-    rungs: Vec<Arc<dyn CompactionStrategy>>,
-    enough: Option<Arc<dyn CompactionStrategy>>,
-    too_long: Option<Arc<dyn CompactionStrategy>>,
+    pub(super) rungs: Vec<Arc<dyn CompactionStrategy>>,
+    pub(super) enough: Option<Arc<dyn CompactionStrategy>>,
+    pub(super) too_long: Option<Arc<dyn CompactionStrategy>>,
 }
 
 impl Ladder {

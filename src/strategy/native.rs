@@ -113,9 +113,8 @@ impl Native {
             max_output: Some(self.output_tokens),
             ..Request::new(head)
         };
-        let tokens = thread.counter().request(&request).saturating_add(self.output_tokens);
-        let window = thread.window().map_or(u64::MAX, ContextWindow::tokens);
-        if tokens > window { Err(StrategyError::TooLong { tokens, window }) } else { Ok(request) }
+        thread.check_window(&request)?;
+        Ok(request)
     }
 
     /// Returns the message that replaces the head of the thread.

@@ -135,13 +135,8 @@ impl CompactionRun {
 
     /// Writes the first prompt again, unless it has been answered.
     fn with_new_prompt(mut self) -> Self {
-        let untouched = self.data.rounds == 0 && self.data.steps.is_empty();
-        if let State::Asking { after, task } = self.data.state
-            && untouched
-        {
-            let retries = self.data.retries;
-            self.data.ask_about_chunk();
-            (self.data.retries, self.data.state) = (retries, State::Asking { after, task });
+        if self.data.rounds == 0 && self.data.steps.is_empty() {
+            self.data.request = prompt::chunk(&self.data);
         }
         self
     }

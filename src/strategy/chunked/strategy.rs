@@ -143,7 +143,7 @@ impl Attempt for ChunkedAttempt {
 impl SummaryJob {
     /// Continues the run until its next request fits the window, or until it ends.
     fn advance(&self, run: &mut CompactionRun) -> Current {
-        run.skip_requests_unless(|request| fits(&self.task.thread, request));
+        run.skip_requests_unless(|request| self.task.thread.check_window(request).is_ok());
         let outcome = match run.step() {
             RunStep::Call { request, chunk, total, after } => {
                 let (model, request) = (ModelRole::Fast, request.clone());
@@ -175,12 +175,6 @@ impl SummaryJob {
         }
         Err(error.into())
     }
-}
-
-/// Whether a request and its answer fit the window of the thread.
-fn fits(thread: &Snapshot, request: &Request) -> bool {
-    let tokens = thread.counter().request(request).saturating_add(request.max_output.unwrap_or(0));
-    thread.window().is_none_or(|window| tokens <= window.tokens())
 }
 
 /// The blocks that stay word for word: those of the last typed message, unless a next prompt

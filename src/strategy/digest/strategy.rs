@@ -142,7 +142,7 @@ impl DigestJob {
         let messages = thread.messages().iter().enumerate();
         let stay = messages.filter(|(at, _)| *at >= cut || is_kept(kept, *at));
         let stay = stay.map(|(_, message)| message);
-        let mut typed = Typed::new(&self.statements, thread, brief, stay);
+        let mut typed = Typed::new(Arc::clone(&self.statements), thread, brief, stay);
         typed.skip(facts.short_request());
         // If little else fits beside the user's words, a heading and a line of something else would
         // only cost some of them.

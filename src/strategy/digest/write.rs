@@ -37,7 +37,7 @@ pub(super) fn is_opening(line: &str, messages: usize) -> bool {
 /// Returns the digest in at most `budget` tokens, or `None` if its first line exceeds them.
 pub(super) fn write(
     facts: &Facts,
-    typed: &Typed<'_>,
+    typed: &Typed,
     budget: u64,
     counter: &dyn TokenCounter,
 ) -> Option<String> {
@@ -54,7 +54,7 @@ pub(super) fn write(
     None
 }
 
-fn compose(facts: &Facts, typed: &Typed<'_>, budget: u64, counter: &dyn TokenCounter) -> String {
+fn compose(facts: &Facts, typed: &Typed, budget: u64, counter: &dyn TokenCounter) -> String {
     let mut text = opening(facts.messages, true);
     if counter.text(&text) > budget / 10 {
         text = opening(facts.messages, false);
@@ -95,7 +95,7 @@ enum Body {
     Last(List<String>),
 }
 
-fn sections(facts: &Facts, typed: &Typed<'_>) -> [Section; 8] {
+fn sections(facts: &Facts, typed: &Typed) -> [Section; 8] {
     let request = facts.request.clone();
     // A short request is quoted in full, so its rules are not repeated.
     let mut rules = facts.rules.lines(|rule| format!("- {rule}\n"));
