@@ -236,9 +236,9 @@ impl TurnMachine {
     }
 }
 
-/// Whether the calls of an answer with this stop reason run. Some servers report `EndTurn` for an
-/// answer with calls.
-fn is_meant(stop_reason: &StopReason) -> bool {
+/// Whether an answer with this stop reason was not cut off, declined or aborted, so that its calls
+/// run. Some servers report `EndTurn` for an answer with calls.
+pub(crate) fn is_meant(stop_reason: &StopReason) -> bool {
     match stop_reason {
         StopReason::ToolUse
         | StopReason::EndTurn

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     compact::Plan,
     message::{ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn, Usage},
+    turn::is_meant,
 };
 
 /// Returns an attempt that calls no model: it ends at once with the plan or with the error.
@@ -189,15 +190,7 @@ pub fn summary_of(turn: &Turn) -> Result<Text> {
 
 /// Whether an answer that stopped for this reason is complete text.
 pub(super) fn is_complete(reason: &StopReason) -> bool {
-    match reason {
-        StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_) => true,
-        StopReason::ToolUse
-        | StopReason::MaxTokens
-        | StopReason::PauseTurn
-        | StopReason::Refusal
-        | StopReason::ContextWindowExceeded
-        | StopReason::Aborted => false,
-    }
+    is_meant(reason) && !matches!(reason, StopReason::ToolUse | StopReason::PauseTurn)
 }
 
 /// An attempt that has ended.

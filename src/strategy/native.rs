@@ -9,6 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{digest, kit::*};
+use crate::turn::is_meant;
 
 options! {
     /// Replaces the old part of the thread with the provider's own compaction of it, followed by a
@@ -147,16 +148,9 @@ fn compaction(turn: &Turn) -> Result<Vec<Opaque>> {
         return Ok(blocks);
     }
     let stop_reason = turn.stop_reason.clone();
-    match stop_reason {
-        StopReason::MaxTokens
-        | StopReason::Refusal
-        | StopReason::ContextWindowExceeded
-        | StopReason::Aborted => Err(StrategyError::Incomplete { stop_reason }),
-        StopReason::EndTurn
-        | StopReason::ToolUse
-        | StopReason::StopSequence
-        | StopReason::PauseTurn
-        | StopReason::Other(_) => Err(StrategyError::NotNative),
+    match is_meant(&stop_reason) {
+        true => Err(StrategyError::NotNative),
+        false => Err(StrategyError::Incomplete { stop_reason }),
     }
 }
 

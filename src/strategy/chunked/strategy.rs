@@ -161,13 +161,7 @@ impl SummaryJob {
     /// Handles a run without a summary. If the model answered and the thread is over its target, a
     /// digest is proposed; if it did not answer, another strategy may do better.
     fn failed(&self, error: RunError) -> Result<Proposal> {
-        let is_idle = matches!(
-            error,
-            RunError::TooManyRounds { .. }
-                | RunError::BlankSummary { .. }
-                | RunError::NotFolded { .. }
-        );
-        if is_idle && self.task.missed_target().is_some() {
+        if error.is_unfolded() && self.task.missed_target().is_some() {
             return self.digest(error);
         }
         if let RunError::Model { kind: ModelErrorKind::NoModel, .. } = error {

@@ -85,8 +85,8 @@ impl Folding {
                 Item::Earlier(Earlier::Batch(batch)) => self.batches.push(batch),
                 Item::Earlier(Earlier::Summary(text, message)) => {
                     let at = self.time(message);
-                    let batch = self.new_batch(0, (at, at), 0);
-                    self.add(Batch { text, ..batch }, 0);
+                    let batch = Batch::new(self.next_id, text);
+                    self.add(Batch { start: at, end: at, ..batch }, 0);
                 }
                 Item::Chunk(chunk) => return self.fold(chunk),
             }
@@ -99,8 +99,12 @@ impl Folding {
 
     fn fold(&mut self, chunk: Chunk) {
         let (first, last) = (chunk.range.start, chunk.range.end.saturating_sub(1));
-        let (start, end) = (self.time(first), self.time(last));
-        let batch = self.new_batch(0, (start, end), chunk.messages);
+        let batch = Batch {
+            start: self.time(first),
+            end: self.time(last),
+            messages: chunk.messages,
+            ..Batch::new(self.next_id, "")
+        };
         let job = Job { pieces: [chunk.piece].into(), batch: Some(batch), ..Job::default() };
         self.begin(job);
     }
@@ -120,7 +124,8 @@ impl Folding {
         });
         let pieces =
             chunks::in_pieces(parts, self.requests.room, self.task.thread.counter()).into();
-        let batch = self.new_batch(depth.saturating_add(1), (start, end), messages);
+        let depth = depth.saturating_add(1);
+        let batch = Batch { depth, start, end, messages, ..Batch::new(self.next_id, "") };
         self.begin(Job { pieces, batch: Some(batch), replaces, ..Job::default() });
     }
 
@@ -224,20 +229,10 @@ impl Folding {
         Duration::from_millis(self.requests.options.backoff_ms.saturating_mul(factor)).min(MAX_WAIT)
     }
 
-    /// Returns a new batch with the next id and without text.
-    fn new_batch(
-        &mut self,
-        depth: u32,
-        (start, end): (Timestamp, Timestamp),
-        messages: usize,
-    ) -> Batch {
-        let id = self.next_id;
-        self.next_id.index = id.index.saturating_add(1);
-        Batch { depth, start, end, messages, ..Batch::new(id, "") }
-    }
-
-    /// Adds a new batch at the end, or replaces the first `replaces` batches by it.
+    /// Adds a new batch, which has the next id, at the end, or replaces the first `replaces` batches
+    /// by it.
     fn add(&mut self, batch: Batch, replaces: usize) {
+        self.next_id.index = self.next_id.index.saturating_add(1);
         let replaced = self.batches.drain(..replaces.min(self.batches.len()));
         let ids = replaced.map(|source| source.id).collect();
         self.archive.push(ArchiveEntry { replaces: ids, ..ArchiveEntry::new(batch.clone()) });
