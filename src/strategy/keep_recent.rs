@@ -60,7 +60,7 @@ impl KeepRecent {
         let task = Task::new(thread, brief);
         let candidates = task.candidates(request)?;
         if let (None, Some(first)) = (task.missed_target(), candidates.first()) {
-            task.check_worth(first.cut, &first.typed, 0)?;
+            task.check_worth(first, 0)?;
         }
         let plan =
             task.first_within_target(&candidates, |candidate| candidate.plan(&task, Vec::new()))?;

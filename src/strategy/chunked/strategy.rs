@@ -1,8 +1,6 @@
 //! `chunked`: a [`CompactionRun`] as a strategy, with chunks small enough that each request fits the
 //! context window.
 
-use std::ops::Range;
-
 use super::{
     condense::condense,
     data::{Chunked, RunStep},
@@ -31,9 +29,14 @@ impl Chunked {
     fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>> {
         let messages = task.thread.messages();
         let cut = task.thread.without_reasoning().cut_at_or_before(messages.len());
-        task.check_worth(cut, &kept(&task, cut), 0)?;
+        // Unless a next prompt follows, the last typed message stays word for word.
+        let candidate = match task.brief.next_prompt {
+            Some(_) => Candidate { cut, kept: Vec::new(), trim: None },
+            None => task.candidate(cut, 1, 0),
+        };
+        task.check_worth(&candidate, 0)?;
         let head: Vec<Message> = full_summary::messages(messages.iter().take(cut)).collect();
-        let job = SummaryJob { task, cut };
+        let job = SummaryJob { task, candidate };
         let mut run = self.run_for(&job, &head)?;
         let current = job.advance(&mut run);
         Ok(Box::new(ChunkedAttempt { job, run, current }))
@@ -55,22 +58,21 @@ impl Chunked {
     }
 }
 
-/// A thread and the cut before which a summary replaces its messages.
+/// A thread, and what stays of it beside the summary.
 #[derive(Debug)]
 struct SummaryJob {
     task: Task,
-    /// Index of the first message that stays.
-    cut: usize,
+    candidate: Candidate,
 }
 
 impl SummaryJob {
     /// Returns the plan that inserts this summary.
     fn plan(&self, summary: &str) -> Result<Plan> {
-        let Self { task, cut } = self;
+        let Self { task, candidate } = self;
         let messages = task.thread.messages();
-        let message = task.summary_message(task.summary(summary.trim()), *cut == messages.len());
-        let edits = tail::remove_except(kept(task, *cut), *cut, vec![message]);
-        Ok(Plan::from_edits(messages, edits, &CompactOptions::default())?)
+        let is_last = candidate.cut == messages.len();
+        let message = task.summary_message(task.summary(summary.trim()), is_last);
+        Ok(Plan::from_edits(messages, candidate.edits(vec![message]), &CompactOptions::default())?)
     }
 
     /// Upper limit for the tokens of a summary, without those reserved for the addendum.
@@ -168,15 +170,6 @@ impl SummaryJob {
             return Err(StrategyError::NeedsModel);
         }
         Err(error.into())
-    }
-}
-
-/// The blocks that stay word for word: those of the last typed message, unless a next prompt
-/// follows.
-fn kept(task: &Task, cut: usize) -> Vec<Range<Position>> {
-    match task.brief.next_prompt {
-        Some(_) => Vec::new(),
-        None => tail::typed(&task.thread, cut, 1, 0),
     }
 }
 
