@@ -258,8 +258,7 @@ impl Compactor {
             thread: Some(Thread::new(Arc::clone(&self.options.counter))),
             known: base.map_or_else(|| Memory::new(policy), |base| base.known.clone()),
             past: past.map_or(0, |past| past + 1),
-            is_counted: false,
-            compacted_by: None,
+            ..Live::default()
         };
         let changed = base.map_or(0, |base| base.changes);
         let ratio = self.ratio;

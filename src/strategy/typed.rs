@@ -33,19 +33,18 @@ impl Typed {
         brief: &Brief,
         stay: impl IntoIterator<Item = &'m Message>,
     ) -> Self {
-        let mut elsewhere: HashSet<String> = HashSet::new();
+        let share = brief.retention.as_ref().map_or(DEFAULT_SHARE, |policy| policy.typed_percent);
+        let mut typed = Self { share, ..Self::all(statements) };
         let stated = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
         for rule in thread.rules().rules().filter(|rule| stated || !rule.holds()) {
-            elsewhere.extend(rule_keys(&rule.text));
+            typed.elsewhere.extend(rule_keys(&rule.text));
         }
-        let typed = stay.into_iter().filter(|message| message.role == Role::User);
-        let stay = typed.filter(|message| !message.is_summary()).chain(thread.system().iter());
+        let users = stay.into_iter().filter(|message| message.role == Role::User);
+        let stay = users.filter(|message| !message.is_summary()).chain(thread.system().iter());
         for text in stay.flat_map(Message::texts) {
-            elsewhere.extend(paragraphs(text).iter().flat_map(|paragraph| keys(paragraph)));
+            typed.skip(text);
         }
-        let share = brief.retention.as_ref().map_or(DEFAULT_SHARE, |policy| policy.typed_percent);
-        let keys = statements.keys();
-        Self { statements, keys, elsewhere, rules: HashSet::new(), share }
+        typed
     }
 
     /// Lists these rules too, before everything else.
