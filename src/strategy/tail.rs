@@ -133,10 +133,10 @@ impl Task {
         Ok(all)
     }
 
-    /// Returns the candidate that cuts before this message and keeps the blocks that the user typed in
-    /// the last `count` user messages before it, up to `tokens` tokens together. The newest user
-    /// message of the whole thread always stays. A checkpoint at the end of a kept message stays with
-    /// it.
+    /// Returns the candidate that cuts before this message and keeps the blocks that the user typed
+    /// in the last `count` user messages before it, up to `tokens` tokens together. The newest user
+    /// message of the whole thread always stays. A checkpoint at the end of a kept message stays
+    /// with it.
     pub(super) fn candidate(&self, cut: usize, count: usize, tokens: u64) -> Candidate {
         let snapshot = &self.thread;
         let mut left = tokens;

@@ -229,8 +229,8 @@ impl Folding {
         Duration::from_millis(self.requests.options.backoff_ms.saturating_mul(factor)).min(MAX_WAIT)
     }
 
-    /// Adds a new batch, which has the next id, at the end, or replaces the first `replaces` batches
-    /// by it.
+    /// Adds a new batch, which has the next id, at the end, or replaces the first `replaces`
+    /// batches by it.
     fn add(&mut self, batch: Batch, replaces: usize) {
         self.next_id.index = self.next_id.index.saturating_add(1);
         let replaced = self.batches.drain(..replaces.min(self.batches.len()));
