@@ -94,7 +94,6 @@ mod options;
 pub mod auto;
 pub mod compaction;
 pub mod compactor;
-mod cost;
 pub mod drive;
 pub mod log;
 pub mod model;

@@ -69,7 +69,7 @@ struct FailedRound {
 enum State {
     Model,
     Tools { calls: Vec<ToolUse>, results: Vec<Option<ToolResult>> },
-    Finished { stop_reason: StopReason, rounds: u32, capped: bool },
+    Finished { stop_reason: StopReason, capped: bool },
 }
 
 /// What the caller must do next.
@@ -117,8 +117,8 @@ impl TurnMachine {
         match &self.state {
             State::Model => TurnStep::CallModel,
             State::Tools { calls, .. } => TurnStep::CallTools(calls),
-            State::Finished { stop_reason, rounds, capped } => {
-                TurnStep::Finished { stop_reason, rounds: *rounds, capped: *capped }
+            State::Finished { stop_reason, capped } => {
+                TurnStep::Finished { stop_reason, rounds: self.rounds, capped: *capped }
             }
         }
     }
@@ -159,8 +159,7 @@ impl TurnMachine {
         let meant = is_meant(&stop_reason);
         let goes_on = stop_reason == StopReason::PauseTurn || (meant && !calls.is_empty());
         if !goes_on || capped {
-            let (rounds, capped) = (self.rounds, goes_on);
-            self.state = State::Finished { stop_reason, rounds, capped };
+            self.state = State::Finished { stop_reason, capped: goes_on };
             return Ok(refused(&calls, if meant { NO_ROUND } else { NOT_MEANT }));
         }
         self.state = match calls.is_empty() {
@@ -210,10 +209,7 @@ impl TurnMachine {
         let (calls, results) = (std::mem::take(calls), std::mem::take(results));
         let results: Vec<ToolResult> = results.into_iter().flatten().collect();
         self.state = match self.repeats(calls, &results) {
-            true => {
-                let (stop_reason, rounds) = (StopReason::ToolUse, self.rounds);
-                State::Finished { stop_reason, rounds, capped: true }
-            }
+            true => State::Finished { stop_reason: StopReason::ToolUse, capped: true },
             false => State::Model,
         };
         let content = results.into_iter().map(ContentBlock::from).collect();
@@ -240,9 +236,9 @@ impl TurnMachine {
     }
 }
 
-/// Whether the calls of an answer with this stop reason run. Some servers report `EndTurn` for an
-/// answer with calls.
-fn is_meant(stop_reason: &StopReason) -> bool {
+/// Whether an answer with this stop reason was not cut off, declined or aborted, so that its calls
+/// run. Some servers report `EndTurn` for an answer with calls.
+pub(crate) fn is_meant(stop_reason: &StopReason) -> bool {
     match stop_reason {
         StopReason::ToolUse
         | StopReason::EndTurn

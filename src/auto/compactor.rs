@@ -2,14 +2,12 @@
 
 use super::{
     breaker::Breaker,
+    cost::Planner,
     policy::{AutoPolicy, Goal},
     pressure::{Learned, Pressure},
     trigger::{Level, Reading, Signal, Trigger},
 };
-use crate::{
-    cost::Planner,
-    message::{CompactionReason, ContextWindow, InvalidValue, Text, Timestamp},
-};
+use crate::message::{CompactionReason, ContextWindow, InvalidValue, Text, Timestamp};
 
 /// The last attempt of a turn compacts to the usual target divided by this, because another refusal
 /// would end the turn.
@@ -35,23 +33,24 @@ pub struct AutoCompactor {
     window: Option<ContextWindow>,
 }
 
-/// The attempts to make room for the next request.
+/// The next request, and the attempts to make room for it.
 ///
-/// | state | input | next state | output |
-/// |---|---|---|---|
-/// | `Sent` | before a request | as `Due`, nothing tried: the last one was answered | as `Due` |
-/// | `Due` | before a request that fits | `Sent` | the soft trigger's |
-/// | `Due` | before a request that does not fit | `Due`, forced once more | compact, or cannot fit |
-/// | `Sent`, `Due` | refused as too long | `Due`, refused once more | compact, or cannot fit |
-/// | any | the turn ended | `Due`, nothing tried | |
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NextRequest {
-    /// The request was not sent yet. The numbers count the compactions that were tried for it:
-    /// because it did not fit, and because the provider refused it.
-    Due { forced: u32, refused: u32 },
-    /// The request was sent after these compactions, with this many estimated tokens. The provider
-    /// has not answered or refused it yet.
-    Sent { forced: u32, refused: u32, tokens: u64 },
+/// | input | next state | output |
+/// |---|---|---|
+/// | before a request, after one that was sent: it was answered | nothing tried; then as below | as below |
+/// | before a request that fits | sent | the soft trigger's |
+/// | before a request that does not fit | not sent, forced once more | compact, or cannot fit |
+/// | refused as too long | not sent, refused once more | compact, or cannot fit |
+/// | the turn ended | not sent, nothing tried | |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct NextRequest {
+    /// Number of compactions that were tried because the request did not fit.
+    forced: u32,
+    /// Number of compactions that were tried because the provider refused it.
+    refused: u32,
+    /// The estimated tokens of the request, once it was sent. The provider has not answered or
+    /// refused it yet.
+    sent: Option<u64>,
 }
 
 /// An event that the machine reacts to.
@@ -160,8 +159,8 @@ impl AutoCompactor {
         Ok(Self {
             policy,
             trigger: Trigger::Armed { misses: 0 },
-            breaker: Breaker::new(policy.max_consecutive_failures, policy.failure_pause_ms),
-            request: NextRequest::Due { forced: 0, refused: 0 },
+            breaker: Breaker::default(),
+            request: NextRequest::default(),
             learned: Learned::default(),
             announced: false,
             planner: Planner::default(),
@@ -191,8 +190,8 @@ impl AutoCompactor {
     ///
     /// As [`AutoPolicy::check`]. The policy is then unchanged.
     pub fn set_policy(&mut self, policy: AutoPolicy) -> Result<(), InvalidValue> {
-        let breaker = Self::new(policy)?.breaker;
-        (self.policy, self.breaker) = (policy, breaker);
+        policy.check()?;
+        (self.policy, self.breaker) = (policy, Breaker::default());
         Ok(())
     }
 
@@ -247,7 +246,7 @@ impl AutoCompactor {
         match input {
             Input::BeforeSend(pressure) | Input::BeforeContinue(pressure) => {
                 let output = self.before_request(now, pressure);
-                self.planner.sent(now, self.policy.outlook(&self.learned.known(pressure)));
+                self.planner.sent(now, &self.policy, &self.learned.known(pressure));
                 output
             }
             Input::TurnEnded(pressure) => self.turn_ended(now, pressure),
@@ -260,7 +259,7 @@ impl AutoCompactor {
                 Some(Output::Compact { reason, target, limit: None })
             }
             Input::Compacted { reason } => {
-                self.breaker.succeeded();
+                self.breaker = Breaker::default();
                 self.planner.compacted();
                 self.trigger = self.trigger.compacted(now, reason.is_manual());
                 None
@@ -281,33 +280,33 @@ impl AutoCompactor {
         let switched = self.switches_to(pressure.window);
         self.answered(&pressure);
         let (pressure, host_limit) = self.known(pressure);
-        let (forced, refused) = match self.request {
-            // The previous request was answered, so there is progress.
-            NextRequest::Sent { .. } => (0, 0),
-            NextRequest::Due { forced, refused } => (forced, refused),
+        // If the previous request was sent, it was answered, so there is progress.
+        let next = match self.request.sent {
+            Some(_) => NextRequest::default(),
+            None => self.request,
         };
         let (ahead, needed) = match switched {
             true => (CompactionReason::ModelSwitch, CompactionReason::ModelSwitch),
             false => (CompactionReason::Threshold, CompactionReason::Overflow),
         };
-        let sent = NextRequest::Sent { forced, refused, tokens: pressure.estimate() };
+        let sent = NextRequest { sent: Some(pressure.estimate()), ..next };
         let Some(limit) = self.policy.room(&pressure) else {
             self.request = sent;
             let announced = std::mem::replace(&mut self.announced, true);
             return (!announced).then_some(Output::UnknownWindow);
         };
         let fits = pressure.tokens() <= limit;
-        if fits || self.sends_anyway(now, &pressure, limit, (forced, refused), host_limit) {
+        if fits || self.sends_anyway(now, &pressure, limit, next, host_limit) {
             self.request = sent;
             return fits.then(|| self.soft(now, &pressure, ahead, true)).flatten();
         }
-        self.request = NextRequest::Due { forced: forced.saturating_add(1), refused };
+        self.request = NextRequest { forced: next.forced.saturating_add(1), ..next };
         // A limit that is known only from refusals may be wrong. If no compaction can reach it, any
         // smaller request may still be accepted.
         let smaller = pressure.tokens().saturating_sub(1).min(host_limit);
-        let is_doubtful = forced > 0 || is_doubtful(&pressure, limit, host_limit);
+        let is_doubtful = next.forced > 0 || is_doubtful(&pressure, limit, host_limit);
         let limit = if is_doubtful { smaller } else { limit };
-        Some(self.hard(&pressure, limit, forced, needed))
+        Some(self.hard(&pressure, limit, next.forced, needed))
     }
 
     /// Whether to send a request although it seems too long, because its size or the limit is
@@ -318,17 +317,17 @@ impl AutoCompactor {
         now: Timestamp,
         pressure: &Pressure,
         limit: u64,
-        (forced, refused): (u32, u32),
+        next: NextRequest,
         host_limit: u64,
     ) -> bool {
-        let tried = forced >= self.policy.max_reactive;
+        let tried = next.forced >= self.policy.max_reactive;
         // The estimate fits, and compactions do not reduce the provider's count.
-        let counted =
-            (tried || !self.breaker.allows(now)) && (1..=limit).contains(&pressure.estimate());
+        let is_paused = self.breaker.paused_until(&self.policy, now).is_some();
+        let counted = (tried || is_paused) && (1..=limit).contains(&pressure.estimate());
         // The limit is known only from refusals, so one request in each turn tests it.
-        let nothing_goes = forced > 0 || pressure.floor() >= pressure.tokens();
+        let nothing_goes = next.forced > 0 || pressure.floor() >= pressure.tokens();
         let hopeless = tried || (nothing_goes && pressure.floor() > limit);
-        counted || (refused == 0 && hopeless && pressure.tokens() <= host_limit)
+        counted || (next.refused == 0 && hopeless && pressure.tokens() <= host_limit)
     }
 
     /// The pressure, corrected by what refusals stated, and the tokens that fit the host's window.
@@ -347,14 +346,14 @@ impl AutoCompactor {
     fn turn_ended(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
         self.answered(&pressure);
         let pressure = self.learned.known(pressure);
-        self.request = NextRequest::Due { forced: 0, refused: 0 };
+        self.request = NextRequest::default();
         self.soft(now, &pressure, CompactionReason::Threshold, self.policy.after_turn)
     }
 
     /// Notes that the last request was answered if the thread has grown since it was sent.
     fn answered(&mut self, pressure: &Pressure) {
         self.learned.answered(pressure);
-        if let NextRequest::Sent { tokens, .. } = self.request
+        if let Some(tokens) = self.request.sent
             && pressure.estimate() > tokens
         {
             self.learned.held(tokens.saturating_add(self.policy.reserve(pressure)));
@@ -378,9 +377,8 @@ impl AutoCompactor {
         let room = self.policy.room(&pressure);
         let room = room.filter(|room| !is_doubtful(&pressure, *room, host_limit));
         let limit = room.map_or(too_long, |room| room.min(too_long));
-        let (NextRequest::Due { forced, refused } | NextRequest::Sent { forced, refused, .. }) =
-            self.request;
-        self.request = NextRequest::Due { forced, refused: refused.saturating_add(1) };
+        let NextRequest { forced, refused, sent: _ } = self.request;
+        self.request = NextRequest { forced, refused: refused.saturating_add(1), sent: None };
         let mut output = self.hard(&pressure, limit, refused, CompactionReason::Overflow);
         // The last attempt: the true limit is unknown, so the target is made very small.
         let is_last = refused > 0 && refused.saturating_add(1) >= self.policy.max_reactive;
@@ -439,10 +437,9 @@ impl AutoCompactor {
     }
 
     fn reading(&self, now: Timestamp, pressure: &Pressure) -> Reading {
-        let outlook = self.policy.outlook(pressure);
         let level = match (self.policy.is_over(pressure), self.policy.is_hopeless(pressure)) {
             (true, true) => Level::Hopeless,
-            (over, _) if self.planner.fires(over, outlook, now) => Level::Over,
+            (over, _) if self.planner.fires(over, &self.policy, pressure, now) => Level::Over,
             (..) => Level::Under,
         };
         Reading {
@@ -450,7 +447,7 @@ impl AutoCompactor {
             tokens: pressure.tokens(),
             level,
             counted: pressure.reported.is_some() || self.policy.estimates(),
-            may_fire: self.policy.enabled && self.breaker.allows(now),
+            may_fire: self.policy.enabled && self.breaker.paused_until(&self.policy, now).is_none(),
             cooldown_ms: self.policy.cooldown_ms,
             growth: self.policy.growth(pressure),
         }
@@ -461,9 +458,9 @@ impl AutoCompactor {
         if reason.is_manual() {
             return None;
         }
-        self.breaker.failed(now);
-        let (failures, until) = (self.breaker.failures(), self.breaker.paused_until(now)?);
-        Some(Output::Paused { failures, until })
+        self.breaker.failed(&self.policy, now);
+        let until = self.breaker.paused_until(&self.policy, now)?;
+        Some(Output::Paused { failures: self.breaker.failures, until })
     }
 }
 
@@ -478,6 +475,8 @@ mod tests {
     use super::*;
     use crate::auto::Threshold;
 
+    // `testdata/auto` has the cases that need only inputs and outputs.
+
     const WINDOW: u64 = 200_000;
 
     fn machine(policy: AutoPolicy) -> AutoCompactor {
@@ -489,239 +488,8 @@ mod tests {
         Pressure { window, reported: Some(tokens), newest: 100, ..Pressure::default() }
     }
 
-    /// What a fresh machine says before a request.
-    fn fresh(policy: AutoPolicy, pressure: Pressure) -> Option<Output> {
-        machine(policy).handle(Timestamp(0), Input::BeforeSend(pressure))
-    }
-
-    fn fires(policy: AutoPolicy, pressure: Pressure) -> bool {
-        matches!(fresh(policy, pressure), Some(Output::Compact { .. }))
-    }
-
-    fn send(auto: &mut AutoCompactor, second: u64, tokens: u64) -> Option<Output> {
-        auto.handle(Timestamp(second * 1_000), Input::BeforeSend(reported(tokens)))
-    }
-
-    /// A compaction to the default target; ahead of need it must silence the trigger, else fit.
-    fn compact(reason: CompactionReason) -> Option<Output> {
-        let limit = Some(if reason == THRESHOLD { WINDOW * 4 / 5 - 1 } else { WINDOW });
-        Some(Output::Compact { reason, target: Some(WINDOW / 2), limit })
-    }
-
-    const THRESHOLD: CompactionReason = CompactionReason::Threshold;
-
-    #[test]
-    fn the_soft_trigger_fires_at_its_threshold_and_not_before() {
-        let threshold = |threshold| AutoPolicy { threshold, ..AutoPolicy::default() };
-        let rows = [
-            (AutoPolicy::default(), 159_999, false),
-            (AutoPolicy::default(), 160_000, true),
-            // As it was written: 0.55 of the window is a little more in floats.
-            (threshold(Threshold::Fraction(0.55)), 109_999, false),
-            (threshold(Threshold::Fraction(0.55)), 110_000, true),
-            (threshold(Threshold::Tokens(150_000)), 149_999, false),
-            (threshold(Threshold::Tokens(150_000)), 150_000, true),
-            (threshold(Threshold::Tokens(150_000)), 190_000, true),
-            (threshold(Threshold::Remaining(20_000)), 179_999, false),
-            (threshold(Threshold::Remaining(20_000)), 180_000, true),
-            (AutoPolicy { output_reserve: 100_000, ..AutoPolicy::default() }, 79_999, false),
-            (AutoPolicy { output_reserve: 100_000, ..AutoPolicy::default() }, 80_000, true),
-            (AutoPolicy { enabled: false, ..AutoPolicy::default() }, 199_999, false),
-        ];
-        for (policy, tokens, expected) in rows {
-            assert_eq!(fires(policy, reported(tokens)), expected, "{tokens} under {policy:?}");
-        }
-    }
-
-    #[test]
-    fn the_overhead_form_compares_strictly_and_goes_by_estimates() {
-        // Share of the window, window, overhead, messages; source: the context budget of agents
-        // that estimate four characters a token.
-        let rows = [
-            (0.5, 200, 20, 50, false),
-            (0.5, 200, 40, 80, true),
-            (0.5, 200, 0, 100, false),
-            (0.25, 200, 60, 1, true),
-            (0.5, 200, 15, 90, true),
-            (0.5, 200, 100, 0, true),
-        ];
-        for (share, window, overhead, thread, expected) in rows {
-            let threshold = Threshold::MessagesOver(share);
-            let policy = AutoPolicy { threshold, ..AutoPolicy::default() };
-            let window = Some(ContextWindow::new(window));
-            let pressure = Pressure { window, overhead, thread, ..Pressure::default() };
-            assert_eq!(policy.is_over(&pressure), expected, "{share} {overhead} {thread}");
-        }
-    }
-
-    #[test]
-    fn an_unknown_usage_waits_unless_the_policy_estimates() {
-        let unknown = Pressure { reported: None, thread: 170_000, ..reported(0) };
-        let estimate = AutoPolicy { estimates_usage: true, ..AutoPolicy::default() };
-        assert!(!fires(AutoPolicy::default(), unknown));
-        assert!(fires(estimate, unknown));
-        assert!(!fires(estimate, Pressure { window: None, ..unknown }));
-    }
-
-    #[test]
-    fn what_is_pending_and_what_came_since_count() {
-        let policy = AutoPolicy::default();
-        assert!(fires(policy, Pressure { since: 1_000, ..reported(159_000) }));
-        assert!(fires(policy, Pressure { pending: 1_000, ..reported(159_000) }));
-        assert!(!fires(policy, Pressure { pending: 999, ..reported(159_000) }));
-        assert!(fires(policy, Pressure { thread: 150_000, overhead: 10_000, ..reported(5) }));
-    }
-
-    #[test]
-    fn after_a_success_it_is_quiet_until_the_context_grew_or_the_time_passed() {
-        let fired = || {
-            let mut auto = machine(AutoPolicy::default());
-            assert_eq!(send(&mut auto, 0, 170_000), compact(THRESHOLD));
-            assert_eq!(send(&mut auto, 1, 170_000), None, "it waits for the end");
-            auto.handle(Timestamp(2_000), Input::Compacted { reason: THRESHOLD });
-            assert_eq!(send(&mut auto, 3, 155_000), None);
-            auto
-        };
-        let mut grew = fired();
-        assert_eq!(send(&mut grew, 4, 164_999), None, "by less than 5 % of the window");
-        assert_eq!(send(&mut grew, 5, 165_000), compact(THRESHOLD));
-        let mut waited = fired();
-        assert_eq!(send(&mut waited, 61, 160_000), None, "59 seconds after the success");
-        assert_eq!(send(&mut waited, 62, 160_000), compact(THRESHOLD));
-    }
-
-    #[test]
-    fn a_stale_count_does_not_fire_twice() {
-        let mut auto = machine(AutoPolicy { cooldown_ms: 0, ..AutoPolicy::default() });
-        assert_eq!(send(&mut auto, 0, 170_000), compact(THRESHOLD));
-        auto.handle(Timestamp(1_000), Input::Compacted { reason: THRESHOLD });
-        let uncounted = Pressure { reported: None, thread: 165_000, ..reported(0) };
-        assert_eq!(auto.handle(Timestamp(2_000), Input::BeforeSend(uncounted)), None);
-    }
-
-    #[test]
-    fn two_compactions_that_do_not_help_suspend_it_until_something_does() {
-        let mut auto = machine(AutoPolicy { cooldown_ms: 0, ..AutoPolicy::default() });
-        for second in 0..2 {
-            assert_eq!(send(&mut auto, second, 170_000), compact(THRESHOLD));
-            auto.handle(Timestamp(second * 1_000), Input::Compacted { reason: THRESHOLD });
-        }
-        let suspended = Output::Suspended { tokens: 170_000, threshold: 160_000 };
-        assert_eq!(send(&mut auto, 2, 170_000), Some(suspended));
-        assert_eq!(send(&mut auto, 3, 180_000), None);
-        let manual = CompactionReason::Manual { focus: None };
-        auto.handle(Timestamp(4_000), Input::Compacted { reason: manual });
-        assert_eq!(send(&mut auto, 5, 160_000), compact(THRESHOLD));
-    }
-
-    #[test]
-    fn failures_pause_it_and_the_pause_ends() {
-        let mut auto = machine(AutoPolicy::default());
-        for second in 0..3 {
-            assert_eq!(send(&mut auto, second, 170_000), compact(THRESHOLD));
-            let failed = Input::Failed { reason: THRESHOLD };
-            let paused = Output::Paused { failures: 3, until: Timestamp(62_000) };
-            let expected = (second == 2).then_some(paused);
-            assert_eq!(auto.handle(Timestamp(second * 1_000), failed), expected);
-        }
-        assert_eq!(send(&mut auto, 61, 170_000), None);
-        assert_eq!(send(&mut auto, 62, 170_000), compact(THRESHOLD));
-    }
-
-    #[test]
-    fn failures_of_what_a_person_asked_for_pause_nothing() {
-        let mut auto = machine(AutoPolicy::default());
-        for _ in 0..5 {
-            let reason = CompactionReason::Manual { focus: None };
-            assert_eq!(auto.handle(Timestamp(0), Input::Failed { reason }), None);
-        }
-        assert_eq!(send(&mut auto, 0, 170_000), compact(THRESHOLD));
-    }
-
-    #[test]
-    fn what_cannot_fit_is_compacted_whatever_the_policy_says_or_refused_with_numbers() {
-        let policy = AutoPolicy { enabled: false, ..AutoPolicy::default() };
-        let mut auto = machine(policy);
-        let over = CompactionReason::Overflow;
-        for _ in 0..2 {
-            assert_eq!(send(&mut auto, 0, 200_001), compact(over.clone()));
-            auto.handle(Timestamp(0), Input::Compacted { reason: over.clone() });
-        }
-        let refused = Output::CannotFit { floor: 100, tokens: 200_001, limit: WINDOW };
-        assert_eq!(send(&mut auto, 0, 200_001), Some(refused));
-        auto.handle(Timestamp(0), Input::TurnEnded(reported(200_001)));
-        assert_eq!(send(&mut auto, 0, 200_001), compact(over), "another turn, another try");
-
-        let huge = Pressure { thread: 1, overhead: 150_000, newest: 60_000, ..reported(210_001) };
-        let refused = Output::CannotFit { floor: 210_000, tokens: 210_001, limit: WINDOW };
-        assert_eq!(fresh(policy, huge), Some(refused));
-    }
-
-    #[test]
-    fn a_request_that_went_out_behind_a_compaction_ahead_of_need_gives_the_next_one_its_tries() {
-        let mut auto = machine(AutoPolicy::default());
-        let reason = CompactionReason::Overflow;
-        for _ in 0..2 {
-            assert_eq!(send(&mut auto, 0, 200_001), compact(reason.clone()));
-            auto.handle(Timestamp(0), Input::Compacted { reason: reason.clone() });
-        }
-        assert_eq!(send(&mut auto, 99, 170_000), compact(THRESHOLD));
-        auto.handle(Timestamp(99_000), Input::Failed { reason: THRESHOLD });
-        let Some(Output::Compact { reason, .. }) = send(&mut auto, 99, 200_001) else { panic!() };
-        assert_eq!(reason, CompactionReason::Overflow);
-    }
-
-    #[test]
-    fn a_request_that_was_answered_after_a_refusal_gives_the_next_one_its_tries() {
-        let mut auto = machine(AutoPolicy::default());
-        let over = CompactionReason::Overflow;
-        for _ in 0..2 {
-            assert_eq!(send(&mut auto, 0, 200_001), compact(over.clone()));
-            auto.handle(Timestamp(0), Input::Compacted { reason: over.clone() });
-        }
-        assert_eq!(send(&mut auto, 0, 150_000), None);
-        let refused = refusal(reported(150_000), None);
-        assert!(matches!(auto.handle(Timestamp(0), refused), Some(Output::Compact { .. })));
-        auto.handle(Timestamp(0), Input::Compacted { reason: over.clone() });
-        assert_eq!(send(&mut auto, 0, 140_000), None);
-        // Nothing is heard of the answer but that another request comes.
-        assert_eq!(send(&mut auto, 0, 200_001), compact(over));
-    }
-
-    #[test]
-    fn a_turn_of_many_requests_may_be_refused_as_often_as_a_compaction_mends_it() {
-        let mut auto = machine(AutoPolicy::default());
-        let refused = refusal(reported(150_000), None);
-        for _ in 0..5 {
-            assert_eq!(send(&mut auto, 0, 150_000), None);
-            for _ in 0..2 {
-                let output = auto.handle(Timestamp(0), refused.clone());
-                assert!(matches!(output, Some(Output::Compact { .. })), "{output:?}");
-                auto.handle(Timestamp(0), Input::Compacted { reason: CompactionReason::Overflow });
-                assert_eq!(send(&mut auto, 0, 150_000), None);
-            }
-        }
-        let third = auto.handle(Timestamp(0), refused);
-        assert!(matches!(third, Some(Output::CannotFit { .. })), "{third:?}");
-    }
-
     fn refusal(pressure: Pressure, limit: Option<u64>) -> Input {
         Input::Overflowed { pressure, limit, output: None }
-    }
-
-    #[test]
-    fn a_provider_that_refuses_is_believed() {
-        let mut auto = machine(AutoPolicy::default());
-        let pressure = Pressure { thread: 120_000, ..reported(90_000) };
-        let refused = refusal(pressure, Some(100_000));
-        let output = auto.handle(Timestamp(0), refused.clone());
-        let reason = CompactionReason::Overflow;
-        let (target, limit) = (Some(50_000), Some(100_000));
-        assert_eq!(output, Some(Output::Compact { reason, target, limit }));
-        auto.handle(Timestamp(0), refused.clone());
-        let third = auto.handle(Timestamp(0), refused);
-        let numbers = Output::CannotFit { floor: 100, tokens: 120_000, limit: 100_000 };
-        assert_eq!(third, Some(numbers));
     }
 
     #[test]
@@ -748,39 +516,6 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_below_the_floor_is_tried_again_once_a_turn() {
-        let mut auto = machine(AutoPolicy::default());
-        let small = Pressure { thread: 100, ..reported(100) };
-        let refused = refusal(small, Some(20));
-        assert!(matches!(
-            auto.handle(Timestamp(0), refused.clone()),
-            Some(Output::CannotFit { .. })
-        ));
-        auto.handle(Timestamp(1), Input::TurnEnded(small));
-        assert_eq!(auto.handle(Timestamp(2), Input::BeforeSend(small)), None);
-        assert!(matches!(auto.handle(Timestamp(3), refused), Some(Output::CannotFit { .. })));
-    }
-
-    #[test]
-    fn over_a_limit_that_is_doubted_a_request_goes_out_after_one_compaction_that_failed() {
-        let pressure = Pressure { reported: None, thread: 900, ..reported(0) };
-        let (floor, smaller) = (pressure.floor(), Some(899));
-        let rows = [(floor - 1, [smaller, None]), (floor, [Some(floor), smaller])];
-        for (stated, limits) in rows {
-            let mut auto = machine(AutoPolicy::default());
-            auto.handle(Timestamp(0), refusal(pressure, Some(stated)));
-            auto.handle(Timestamp(1), Input::TurnEnded(pressure));
-            let asked = limits.map(|_| {
-                let output = auto.handle(Timestamp(2), Input::BeforeContinue(pressure));
-                let reason = CompactionReason::Overflow;
-                auto.handle(Timestamp(2), Input::Failed { reason });
-                if let Some(Output::Compact { limit, .. }) = output { limit } else { None }
-            });
-            assert_eq!(asked, limits, "{stated} stated, {floor} is the smallest");
-        }
-    }
-
-    #[test]
     fn the_last_of_several_tries_after_refusals_leaves_little() {
         let small = 100 + (74_999 - 100) / LAST_TRY;
         let rows: [(u32, &[u64]); 3] =
@@ -796,59 +531,6 @@ mod tests {
                 (0..4).map_while(|_| target(auto.handle(Timestamp(0), refused.clone()))).collect();
             assert_eq!(targets, expected, "{max_reactive} tries");
         }
-    }
-
-    #[test]
-    fn the_reserve_for_the_answer_is_that_of_the_request_or_what_a_refusal_stated() {
-        let mut auto = machine(AutoPolicy::default());
-        let asks = Pressure { output: 100_000, ..reported(80_000) };
-        assert!(matches!(
-            auto.handle(Timestamp(0), Input::BeforeSend(asks)),
-            Some(Output::Compact { .. })
-        ));
-        let mut auto = machine(AutoPolicy::default());
-        assert_eq!(send(&mut auto, 0, 150_000), None);
-        let (pressure, limit) = (reported(150_000), Some(WINDOW));
-        let refused = Input::Overflowed { pressure, limit, output: Some(60_000) };
-        let reason = CompactionReason::Overflow;
-        let (target, limit) = (Some(70_000), Some(140_000));
-        assert_eq!(
-            auto.handle(Timestamp(1), refused),
-            Some(Output::Compact { reason: reason.clone(), target, limit })
-        );
-        auto.handle(Timestamp(2), Input::Compacted { reason });
-        assert_eq!(send(&mut auto, 70, 111_999), None);
-        assert!(matches!(send(&mut auto, 140, 122_000), Some(Output::Compact { .. })));
-    }
-
-    #[test]
-    fn an_unknown_window_is_announced_once_and_learnt_from_a_refusal() {
-        let mut auto = machine(AutoPolicy::default());
-        let unknown = Pressure { window: None, thread: 60_000, ..reported(60_000) };
-        let output = auto.handle(Timestamp(0), Input::BeforeSend(unknown));
-        assert_eq!(output, Some(Output::UnknownWindow));
-        assert_eq!(auto.handle(Timestamp(1), Input::BeforeContinue(unknown)), None);
-        let (target, limit) = (Some(29_999), Some(59_999));
-        let reason = CompactionReason::Overflow;
-        let output = auto.handle(Timestamp(2), refusal(unknown, None));
-        assert_eq!(output, Some(Output::Compact { reason, target, limit }));
-        assert_eq!(auto.window(None), Some(ContextWindow::new(59_999)));
-    }
-
-    #[test]
-    fn where_a_try_fails_below_a_size_that_was_refused_anything_smaller_will_do() {
-        let mut auto = machine(AutoPolicy::default());
-        let pressure = |thread| Pressure { window: None, thread, ..reported(0) };
-        auto.handle(Timestamp(0), refusal(pressure(900), None));
-        auto.handle(Timestamp(1), Input::TurnEnded(pressure(900)));
-        let reason = CompactionReason::Overflow;
-        for most in [899, 8_999] {
-            let output = auto.handle(Timestamp(2), Input::BeforeContinue(pressure(9_000)));
-            let (target, limit) = (Some(449), Some(most));
-            assert_eq!(output, Some(Output::Compact { reason: reason.clone(), target, limit }));
-            auto.handle(Timestamp(2), Input::Failed { reason: reason.clone() });
-        }
-        assert_eq!(auto.handle(Timestamp(3), Input::BeforeContinue(pressure(9_000))), None);
     }
 
     #[test]
@@ -872,34 +554,6 @@ mod tests {
     }
 
     #[test]
-    fn a_smaller_window_is_a_model_switch() {
-        let mut auto = machine(AutoPolicy::default());
-        assert_eq!(send(&mut auto, 0, 90_000), None);
-        let small = Pressure { window: Some(ContextWindow::new(100_000)), ..reported(90_000) };
-        let output = auto.handle(Timestamp(1_000), Input::BeforeSend(small));
-        let reason = CompactionReason::ModelSwitch;
-        let (target, limit) = (Some(50_000), Some(79_999));
-        assert_eq!(output, Some(Output::Compact { reason, target, limit }));
-    }
-
-    #[test]
-    fn overhead_over_the_threshold_suspends_it_at_once() {
-        let pressure = Pressure { overhead: 165_000, thread: 200, ..reported(166_000) };
-        let suspended = Output::Suspended { tokens: 166_000, threshold: 160_000 };
-        assert_eq!(fresh(AutoPolicy::default(), pressure), Some(suspended));
-    }
-
-    #[test]
-    fn a_finished_turn_is_compacted_only_if_the_policy_says_so() {
-        let after_turn = AutoPolicy { after_turn: true, ..AutoPolicy::default() };
-        for (policy, expected) in [(AutoPolicy::default(), None), (after_turn, compact(THRESHOLD))]
-        {
-            let input = Input::TurnEnded(reported(170_000));
-            assert_eq!(machine(policy).handle(Timestamp(0), input), expected);
-        }
-    }
-
-    #[test]
     fn a_share_that_is_none_is_refused() {
         for found in [80.0, -0.1, f64::NAN] {
             let threshold = Threshold::Fraction(found);
@@ -911,34 +565,10 @@ mod tests {
     }
 
     #[test]
-    fn the_target_stays_under_the_threshold_and_leaves_room_for_what_stands_around() {
-        let threshold = Threshold::Tokens(40_000);
-        let policy = AutoPolicy { threshold, ..AutoPolicy::default() };
-        let pressure = Pressure { overhead: 5_000, pending: 1_000, ..reported(45_000) };
-        let most = Some(39_999 - 6_000);
-        let expected = Output::Compact { reason: THRESHOLD, target: most, limit: most };
-        assert_eq!(fresh(policy, pressure), Some(expected));
-    }
-
-    #[test]
-    fn a_count_is_believed_that_the_window_holds_or_that_is_four_times_the_estimate() {
-        let window = Some(ContextWindow::new(100));
-        let full = Pressure { window, thread: 10, newest: 1, ..reported(100) };
-        assert!(fires(AutoPolicy::default(), full));
-        assert!(!fires(AutoPolicy::default(), Pressure { reported: Some(101), ..full }));
-        let window = Some(ContextWindow::new(39));
-        let over = Pressure { window, reported: Some(40), ..full };
-        assert!(fires(AutoPolicy::default(), over), "four times the estimate");
-        assert!(!fires(AutoPolicy::default(), Pressure { reported: Some(41), ..over }));
-    }
-
-    #[test]
-    fn where_the_floor_leaves_no_room_below_the_threshold_a_compaction_has_to_fit() {
-        let threshold = Threshold::Tokens(40_001);
-        let policy = AutoPolicy { threshold, ..AutoPolicy::default() };
-        let pressure = Pressure { overhead: 39_900, ..reported(45_000) };
-        let (target, limit) = (Some(WINDOW / 2 - 39_900), Some(WINDOW - 39_900));
-        let expected = Output::Compact { reason: THRESHOLD, target, limit };
-        assert_eq!((pressure.floor(), fresh(policy, pressure)), (40_000, Some(expected)));
+    fn a_size_that_was_refused_is_the_window_if_no_other_is_known() {
+        let mut auto = machine(AutoPolicy::default());
+        let unknown = Pressure { window: None, thread: 60_000, ..reported(60_000) };
+        auto.handle(Timestamp(0), refusal(unknown, None));
+        assert_eq!(auto.window(None), Some(ContextWindow::new(59_999)));
     }
 }

@@ -26,6 +26,7 @@
 
 mod breaker;
 mod compactor;
+mod cost;
 mod policy;
 mod pressure;
 mod trigger;

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::pressure::Pressure;
 use crate::{
     compact::Prices,
-    cost::Outlook,
     message::{ContextWindow, InvalidValue},
 };
 
@@ -178,27 +177,6 @@ impl AutoPolicy {
         let near = floor.saturating_add(most.saturating_sub(floor) / 2);
         let target = if wanted <= floor { near } else { wanted };
         Goal { target: pressure.of_thread(target), limit: pressure.of_thread(most) }
-    }
-
-    /// What a compaction before the next request would change, if prices and window are known.
-    pub(super) fn outlook(&self, pressure: &Pressure) -> Option<Outlook> {
-        let (prices, room) = (self.prices?, self.room(pressure)?);
-        let target = self.goal(pressure, room).target;
-        let (kept, pending, before) = (pressure.overhead, pressure.pending, pressure.tokens());
-        let growth = pressure.since.saturating_add(pending);
-        let Self { min_gain, requests_left, summary_tokens, .. } = *self;
-        Some(Outlook {
-            prices,
-            min_gain,
-            requests_left,
-            summary_tokens,
-            kept,
-            pending,
-            target,
-            before,
-            room,
-            growth,
-        })
     }
 
     /// The tokens of the window without the output reserve.

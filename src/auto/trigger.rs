@@ -148,12 +148,7 @@ impl Trigger {
 
     /// Takes the failure of a compaction.
     pub(super) fn failed(self) -> Self {
-        match self {
-            Self::Fired { misses } => Self::Armed { misses },
-            Self::Armed { .. } | Self::Quiet { .. } | Self::Overgrown { .. } | Self::Suspended => {
-                self
-            }
-        }
+        if let Self::Fired { misses } = self { Self::Armed { misses } } else { self }
     }
 }
 

@@ -126,18 +126,10 @@ impl CompactionEvent {
     /// ```
     #[must_use]
     pub fn fallback(&self) -> Option<(&Rung, &[Rung])> {
-        match self {
-            Self::Completed { rungs, .. } => {
-                let at = rungs.iter().position(|rung| rung.failure.is_none())?;
-                let (failed, rest) = rungs.split_at_checked(at)?;
-                rest.first().filter(|_| !failed.is_empty()).map(|used| (used, failed))
-            }
-            Self::Started { .. }
-            | Self::Progress { .. }
-            | Self::SummaryDelta { .. }
-            | Self::Failed { .. }
-            | Self::Cancelled { .. } => None,
-        }
+        let Self::Completed { rungs, .. } = self else { return None };
+        let at = rungs.iter().position(|rung| rung.failure.is_none())?;
+        let (failed, rest) = rungs.split_at_checked(at)?;
+        rest.first().filter(|_| !failed.is_empty()).map(|used| (used, failed))
     }
 
     /// Whether it is the end of its compaction.

@@ -1,7 +1,5 @@
 //! One compaction as a state machine.
 
-use std::mem;
-
 use super::{
     error::{CompactionError, Result},
     event::CompactionEvent,
@@ -44,23 +42,22 @@ pub(crate) struct Compaction {
     /// The time of its records and of its end event: the time of its start, until a driver with a
     /// clock sets another after an await that may have taken long.
     pub(crate) now: Timestamp,
+    /// The tokens of the attempt, and the redacted reports of the rungs that it tried; empty until
+    /// it ended.
+    usage: Usage,
+    rungs: Vec<Rung>,
+    /// What was logged; `None` before the commit, and if the compaction failed.
+    done: Option<Box<CompactionRecord>>,
     stage: Stage,
 }
 
 #[derive(Debug)]
 enum Stage {
     Proposing,
-    Accepted(Box<Offer>),
-    Committed(Box<CompactionRecord>),
+    Accepted(Box<Proposal>),
+    Committed,
     Failing(Box<CompactionFailure>, Ending),
-    Ended(Box<CompactionEvent>, Option<Box<CompactionRecord>>),
-}
-
-/// An accepted proposal, and the redacted reports of the rungs that were tried.
-#[derive(Debug)]
-struct Offer {
-    driven: Proposal,
-    rungs: Vec<Rung>,
+    Ended(Box<CompactionEvent>),
 }
 
 /// The end of a compaction that was not carried out.
@@ -104,6 +101,9 @@ impl Compaction {
             reason,
             began: brief.now,
             now: brief.now,
+            usage: Usage::default(),
+            rungs: Vec::new(),
+            done: None,
             stage: Stage::Proposing,
         }
     }
@@ -121,26 +121,22 @@ impl Compaction {
 
     /// The end event; `None` before the end.
     pub(crate) fn end(&self) -> Option<&CompactionEvent> {
-        if let Stage::Ended(event, _) = &self.stage { Some(event) } else { None }
+        if let Stage::Ended(event) = &self.stage { Some(event) } else { None }
     }
 
     /// What was logged; `None` before the commit, and if the compaction failed.
     pub(crate) fn done(&self) -> Option<&CompactionRecord> {
-        match &self.stage {
-            Stage::Committed(done) => Some(done),
-            Stage::Ended(_, done) => done.as_deref(),
-            Stage::Proposing | Stage::Accepted(_) | Stage::Failing(..) => None,
-        }
+        self.done.as_deref()
     }
 
     /// Returns the next step, and changes nothing.
     pub(crate) fn step(&self) -> CompactionStep<'_> {
         match &self.stage {
             Stage::Proposing => CompactionStep::Propose,
-            Stage::Accepted(offer) => CompactionStep::Commit(&offer.driven),
-            Stage::Committed(..) => CompactionStep::Store,
+            Stage::Accepted(proposal) => CompactionStep::Commit(proposal),
+            Stage::Committed => CompactionStep::Store,
             Stage::Failing(failure, _) => CompactionStep::Note(failure),
-            Stage::Ended(..) => CompactionStep::Ended,
+            Stage::Ended(_) => CompactionStep::Ended,
         }
     }
 
@@ -156,18 +152,19 @@ impl Compaction {
         redactor: Option<&dyn Redactor>,
     ) -> Result<(), InvalidValue> {
         let Stage::Proposing = self.stage else { return Err(self.unexpected()) };
+        let (usage, tried): (_, &[Rung<StrategyError>]) = match &outcome {
+            Ok(proposal) => (proposal.usage, &proposal.rungs),
+            Err(error) => match error.strategy() {
+                Some(StrategyError::NoRung { rungs }) => (error.usage, rungs),
+                Some(_) | None => (error.usage, &[]),
+            },
+        };
+        (self.usage, self.rungs) = (usage, reports(tried, redactor));
         self.stage = match outcome {
-            Ok(driven) => {
-                let rungs = reports(&driven.rungs, redactor);
-                Stage::Accepted(Box::new(Offer { driven, rungs }))
-            }
+            Ok(proposal) => Stage::Accepted(Box::new(proposal)),
             Err(error) => {
-                let tried: &[Rung<StrategyError>] = match error.strategy() {
-                    Some(StrategyError::NoRung { rungs }) => rungs,
-                    Some(_) | None => &[],
-                };
-                let (rungs, words) = (reports(tried, redactor), error.to_string().into());
-                self.failing(error.usage, rungs, redacted_by(words, redactor), Ending::Failed)
+                let words = redacted_by(error.to_string().into(), redactor);
+                self.failing(words, Ending::Failed)
             }
         };
         Ok(())
@@ -183,17 +180,16 @@ impl Compaction {
         report: CompactReport,
         archived: usize,
     ) -> Result<CompactionRecord, InvalidValue> {
-        let Stage::Accepted(offer) = &self.stage else { return Err(self.unexpected()) };
-        let Proposal { plan, usage, calls, .. } = &offer.driven;
+        let Stage::Accepted(proposal) = &self.stage else { return Err(self.unexpected()) };
         Ok(CompactionRecord {
             id: self.id,
             reason: self.reason.clone(),
             strategy: self.strategy.clone(),
-            plan: plan.clone(),
+            plan: proposal.plan.clone(),
             report,
-            usage: *usage,
-            calls: *calls,
-            rungs: offer.rungs.clone(),
+            usage: self.usage,
+            calls: proposal.calls,
+            rungs: self.rungs.clone(),
             archived,
         })
     }
@@ -207,11 +203,13 @@ impl Compaction {
         &mut self,
         outcome: Result<CompactionRecord, Text>,
     ) -> Result<(), InvalidValue> {
-        let stage = mem::replace(&mut self.stage, Stage::Proposing);
-        let Stage::Accepted(offer) = stage else { return self.refuse(stage) };
+        let Stage::Accepted(_) = self.stage else { return Err(self.unexpected()) };
         self.stage = match outcome {
-            Ok(record) => Stage::Committed(Box::new(record)),
-            Err(words) => self.failing(offer.driven.usage, offer.rungs, words, Ending::Failed),
+            Ok(record) => {
+                self.done = Some(Box::new(record));
+                Stage::Committed
+            }
+            Err(words) => self.failing(words, Ending::Failed),
         };
         Ok(())
     }
@@ -223,8 +221,9 @@ impl Compaction {
     ///
     /// [`InvalidValue`].
     pub(crate) fn stored(&mut self) -> Result<(), InvalidValue> {
-        let stage = mem::replace(&mut self.stage, Stage::Proposing);
-        let Stage::Committed(done) = stage else { return self.refuse(stage) };
+        let (Stage::Committed, Some(done)) = (&self.stage, &self.done) else {
+            return Err(self.unexpected());
+        };
         let event = CompactionEvent::Completed {
             id: self.id,
             thread: self.thread.clone(),
@@ -233,7 +232,7 @@ impl Compaction {
             usage: done.usage,
             rungs: done.rungs.clone(),
         };
-        self.stage = Stage::Ended(Box::new(event), Some(done));
+        self.stage = Stage::Ended(Box::new(event));
         Ok(())
     }
 
@@ -251,41 +250,36 @@ impl Compaction {
             }
             Ending::Cancelled => CompactionEvent::Cancelled { id, thread, at },
         };
-        self.stage = Stage::Ended(Box::new(event), None);
+        self.stage = Stage::Ended(Box::new(event));
         Ok(())
     }
 
     /// Records that the driver was dropped. Before the commit this cancels the compaction. After it
     /// the compaction remains in effect, and the driver continues with the same step.
     pub(crate) fn interrupted(&mut self) {
-        let (usage, rungs) = match &mut self.stage {
-            Stage::Proposing => (Usage::default(), Vec::new()),
-            Stage::Accepted(offer) => (offer.driven.usage, mem::take(&mut offer.rungs)),
-            Stage::Committed(..) | Stage::Failing(..) | Stage::Ended(..) => return,
-        };
-        self.stage = self.failing(usage, rungs, "cancelled".into(), Ending::Cancelled);
+        match self.stage {
+            Stage::Proposing | Stage::Accepted(_) => {
+                self.stage = self.failing("cancelled".into(), Ending::Cancelled);
+            }
+            Stage::Committed | Stage::Failing(..) | Stage::Ended(_) => {}
+        }
     }
 
     /// Returns the stage of a failure, with the tokens that were spent.
-    fn failing(&self, usage: Usage, rungs: Vec<Rung>, words: Text, ending: Ending) -> Stage {
+    fn failing(&self, words: Text, ending: Ending) -> Stage {
         let (reason, strategy) = (self.reason.clone(), self.strategy.clone());
+        let (usage, rungs) = (self.usage, self.rungs.clone());
         let failure = CompactionFailure::new(self.id, reason, strategy, words);
         Stage::Failing(Box::new(CompactionFailure { usage, rungs, ..failure }), ending)
-    }
-
-    /// Restores the state, and refuses the input.
-    fn refuse(&mut self, stage: Stage) -> Result<(), InvalidValue> {
-        self.stage = stage;
-        Err(self.unexpected())
     }
 
     pub(crate) fn unexpected(&self) -> InvalidValue {
         let state = match &self.stage {
             Stage::Proposing => "proposing",
             Stage::Accepted(_) => "accepted",
-            Stage::Committed(..) => "committed",
+            Stage::Committed => "committed",
             Stage::Failing(..) => "failing",
-            Stage::Ended(..) => "over",
+            Stage::Ended(_) => "over",
         };
         InvalidValue::unexpected("this input", format!("the compaction is {state}"))
     }

@@ -122,14 +122,9 @@ impl Compactor {
     /// assert_eq!(compactor.rules().active().count(), 1);
     /// ```
     pub fn observe(&mut self, messages: &[Message]) {
-        let observed = self.live.thread.as_ref().map(Thread::messages);
-        let is_longer = observed.is_some_and(|old| {
-            let pairs = old.iter().zip(messages);
-            old.len() <= messages.len() && pairs.into_iter().all(|(old, new)| old == new)
-        });
-        let from = observed.filter(|_| is_longer).map(|old| old.len());
-        match from {
-            Some(from) => self.append(messages.get(from..).unwrap_or_default()),
+        let old = self.live.thread.as_ref().map(Thread::messages);
+        match old.and_then(|old| messages.strip_prefix(old.as_slice())) {
+            Some(new) => self.append(new),
             None => self.read_again(messages),
         }
     }
@@ -263,8 +258,7 @@ impl Compactor {
             thread: Some(Thread::new(Arc::clone(&self.options.counter))),
             known: base.map_or_else(|| Memory::new(policy), |base| base.known.clone()),
             past: past.map_or(0, |past| past + 1),
-            is_counted: false,
-            compacted_by: None,
+            ..Live::default()
         };
         let changed = base.map_or(0, |base| base.changes);
         let ratio = self.ratio;

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     compact::Plan,
     message::{ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn, Usage},
+    turn::is_meant,
 };
 
 /// Returns an attempt that calls no model: it ends at once with the plan or with the error.
@@ -189,15 +190,7 @@ pub fn summary_of(turn: &Turn) -> Result<Text> {
 
 /// Whether an answer that stopped for this reason is complete text.
 pub(super) fn is_complete(reason: &StopReason) -> bool {
-    match reason {
-        StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_) => true,
-        StopReason::ToolUse
-        | StopReason::MaxTokens
-        | StopReason::PauseTurn
-        | StopReason::Refusal
-        | StopReason::ContextWindowExceeded
-        | StopReason::Aborted => false,
-    }
+    is_meant(reason) && !matches!(reason, StopReason::ToolUse | StopReason::PauseTurn)
 }
 
 /// An attempt that has ended.
@@ -213,6 +206,34 @@ impl Attempt for Ended {
     }
 
     fn handle(&mut self, _: Result<Turn, ModelError>) {}
+}
+
+/// The current step of an attempt, as a value.
+#[derive(Debug)]
+pub(super) enum Current {
+    Call { model: ModelRole, request: Request, done: usize, total: usize, after: Duration },
+    Ended(Ended),
+}
+
+impl Current {
+    pub(super) fn of(step: Step<'_>) -> Self {
+        match step {
+            Step::Call { model, request, done, total, after } => {
+                Self::Call { model, request: request.clone(), done, total, after }
+            }
+            Step::Proposed(proposal) => Self::Ended(Ended(Ok(proposal.clone()))),
+            Step::Failed(error) => Self::Ended(Ended(Err(error.clone()))),
+        }
+    }
+
+    pub(super) fn step(&self) -> Step<'_> {
+        match self {
+            Self::Call { model, request, done, total, after } => {
+                Step::Call { model: *model, request, done: *done, total: *total, after: *after }
+            }
+            Self::Ended(ended) => ended.step(),
+        }
+    }
 }
 
 type Propose = Box<dyn FnOnce(Turn) -> Result<Proposal> + Send>;

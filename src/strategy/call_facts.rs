@@ -2,9 +2,9 @@
 //! under which messages can be recalled, and the rules and facts of a conversation of which the log
 //! holds only a part.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
-use super::snapshot::{CallFacts, Snapshot};
+use super::snapshot::{Snapshot, Subjects};
 use crate::{
     ledger::Ledger,
     log::{EventLog, Thread},
@@ -45,7 +45,7 @@ impl Snapshot {
     ///
     /// [`Tool::subject`]: crate::model::Tool::subject
     pub fn with_subjects(mut self, subject: &dyn Fn(&ToolUse) -> Option<Text>) -> Self {
-        let mut subjects = HashMap::new();
+        let mut subjects = Subjects::new();
         for (message, content) in self.messages().iter().map(|it| &it.content).enumerate() {
             for (block, content) in content.iter().enumerate() {
                 if let ContentBlock::ToolUse(call) = content
@@ -55,27 +55,34 @@ impl Snapshot {
                 }
             }
         }
-        self.calls.subjects = Arc::new(subjects);
+        self.subjects = Arc::new(subjects);
         self
     }
 
     /// The subject of the tool call in this block of this message, if it is known.
     #[must_use]
     pub fn subject(&self, message: usize, block: usize) -> Option<&Text> {
-        self.calls.subjects.get(&(message, block))
+        self.subjects.get(&(message, block))
     }
 
     /// Returns the snapshot with the numbers under which its messages can be recalled.
     pub(crate) fn with_numbers(mut self, numbers: Arc<[Option<u64>]>) -> Self {
-        self.calls.numbers = numbers;
+        self.numbers = numbers;
         self
+    }
+
+    /// Returns the subjects that the redactor does not change. Two different subjects could become
+    /// equal, and the result of one call would then wrongly count as obsolete.
+    pub(super) fn subjects_kept_by(&self, redactor: &dyn Redactor) -> Arc<Subjects> {
+        let kept = self.subjects.iter().filter(|(_, it)| redacted_text(it, redactor) == **it);
+        Arc::new(kept.map(|(at, it)| (*at, it.clone())).collect())
     }
 
     /// The number under which the model can recall a message after its removal; `None` if it
     /// cannot.
     pub(super) fn recall_number(&self, message: usize) -> Option<u64> {
         let can_recall = self.tools().iter().any(|tool| tool.name == *RECALL);
-        self.calls.numbers.get(message).copied().flatten().filter(|_| can_recall)
+        self.numbers.get(message).copied().flatten().filter(|_| can_recall)
     }
 }
 
@@ -101,16 +108,6 @@ impl Known {
             Some(facts) => snapshot.with_facts(Arc::clone(facts)),
             None => snapshot,
         }
-    }
-}
-
-impl CallFacts {
-    /// Returns the facts without the subjects that the redactor changes. Two different subjects
-    /// could become equal, and the result of one call would then wrongly count as obsolete.
-    pub(super) fn redacted(&self, redactor: &dyn Redactor) -> Self {
-        let subjects = self.subjects.iter().filter(|(_, it)| redacted_text(it, redactor) == **it);
-        let subjects = subjects.map(|(at, it)| (*at, it.clone())).collect();
-        Self { numbers: Arc::clone(&self.numbers), subjects: Arc::new(subjects) }
     }
 }
 

@@ -8,19 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    attempt,
-    brief::Brief,
-    contract::{Attempt, CompactionStrategy, Result},
-    snapshot::Snapshot,
-    tail::nothing,
-};
-use crate::{
-    compact::{Insert, Plan, Splice, legality},
-    message::{
-        ContentBlock, InvalidValue, Json, Message, Role, Text, ToolInput, ToolResult, ToolUse,
-    },
-};
+use super::kit::*;
 
 /// Results with fewer tokens stay: the line in their place would save too little.
 const MIN_TOKENS: u64 = 60;

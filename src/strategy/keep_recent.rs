@@ -2,15 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    attempt,
-    brief::Brief,
-    contract::{Attempt, CompactionStrategy, Result},
-    snapshot::Snapshot,
-    tail::{TailRequest, nothing},
-    task::Task,
-};
-use crate::compact::Plan;
+use super::kit::*;
 
 options! {
     /// Keeps the end of the thread and the message that the user typed last, and drops the rest.
@@ -68,7 +60,7 @@ impl KeepRecent {
         let task = Task::new(thread, brief);
         let candidates = task.candidates(request)?;
         if let (None, Some(first)) = (task.missed_target(), candidates.first()) {
-            task.check_worth(first.cut, &first.typed, 0)?;
+            task.check_worth(first, 0)?;
         }
         let plan =
             task.first_within_target(&candidates, |candidate| candidate.plan(&task, Vec::new()))?;

@@ -9,17 +9,9 @@
 use std::sync::Arc;
 
 use super::{
-    attempt::Ended,
-    brief::Brief,
-    chunked::Chunked,
-    clear_results::ClearResults,
-    contract::{Attempt, CompactionStrategy, Proposal, Result, Step, StrategyError},
-    digest::Digest,
-    panic_guard::{Decide, Guarded, Outer, State},
-    snapshot::{Rejection, Snapshot},
-    summarize::Summarize,
+    chunked::Chunked, clear_results::ClearResults, digest::Digest, kit::*, summarize::Summarize,
 };
-use crate::{compact::TrimToolResults, log::Rung, retention::FactClass};
+use crate::retention::FactClass;
 
 /// Tries strategies in order until one is accepted.
 ///
@@ -46,9 +38,9 @@ use crate::{compact::TrimToolResults, log::Rung, retention::FactClass};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Ladder {
-    rungs: Vec<Arc<dyn CompactionStrategy>>,
-    enough: Option<Arc<dyn CompactionStrategy>>,
-    too_long: Option<Arc<dyn CompactionStrategy>>,
+    pub(super) rungs: Vec<Arc<dyn CompactionStrategy>>,
+    pub(super) enough: Option<Arc<dyn CompactionStrategy>>,
+    pub(super) too_long: Option<Arc<dyn CompactionStrategy>>,
 }
 
 impl Ladder {

@@ -36,7 +36,15 @@ pub(super) fn for_model(thread: &Snapshot) -> String {
     thread.rules().to_text(ASIDE_TOKENS.min(tenth), thread.counter())
 }
 
-impl Snapshot {
+/// The thread of a proposal that is settled, the brief, and the retention policy of the brief.
+#[derive(Clone, Copy)]
+pub(super) struct Settling<'a> {
+    pub(super) thread: &'a Snapshot,
+    pub(super) brief: &'a Brief,
+    pub(super) policy: &'a RetentionPolicy,
+}
+
+impl<'a> Settling<'a> {
     /// Adds the active rules to the summary of a proposal: those that neither a message that stays
     /// nor the system prompt states. Returns the proposal, its summary with the rules, and the
     /// rules that the list of the user's statements must show. If no text is acceptable, the
@@ -46,20 +54,20 @@ impl Snapshot {
         proposal: Proposal,
         summary: Text,
         after: &[Message],
-        brief: &Brief,
-    ) -> (Proposal, Text, Vec<&str>) {
+    ) -> (Proposal, Text, Vec<&'a str>) {
+        let Self { thread, brief, .. } = *self;
         let counter = self.counter();
-        let left_out = self.rules().left_out();
+        let left_out = thread.rules().left_out();
         let own = self.own_text(&summary);
         // An earlier list of rules is not part of `own`, so its tokens are free again.
         let freed = counter.text(&summary).saturating_sub(counter.text(&own));
-        let room = self.room(after, brief).saturating_add(freed);
-        let missing = unstated(self.rules().active(), after, self.system());
+        let room = self.room(after).saturating_add(freed);
+        let missing = unstated(thread.rules().active(), after, thread.system());
         let list = ledger::titled(&missing, left_out, RULES_TOKENS, counter);
         // If rules and statements do not both fit, a rule that the user typed is listed once, as a
         // statement.
         let (typed, stated) =
-            self.stated_by_lists(after, room, counter.text(&list), brief).unwrap_or_else(|| {
+            self.stated_by_lists(after, room, counter.text(&list)).unwrap_or_else(|| {
                 (HashSet::new(), missing.iter().flat_map(|rule| rule_keys(rule)).collect())
             });
         let (merged, others): (Vec<&str>, Vec<&str>) =
@@ -89,10 +97,13 @@ impl Snapshot {
         for (own, list) in texts {
             let text = joined(own, list);
             // If the statements of the user say all that the summary says, they replace it.
-            let shown =
-                if text.is_blank() { self.words_alone(alone, brief, after) } else { text.clone() };
+            let shown = if text.is_blank() {
+                self.typed(after).list(alone, counter).into()
+            } else {
+                text.clone()
+            };
             let plan = proposal.plan.clone().with_last_summary(shown.clone());
-            if !shown.is_blank() && self.accept(&plan, brief).is_ok() {
+            if !shown.is_blank() && thread.accept(&plan, brief).is_ok() {
                 return (Proposal { plan, ..proposal }, text, merged);
             }
         }
@@ -105,14 +116,13 @@ impl Snapshot {
         // Lists under our titles are removed in any case: a model may have written them.
         let own = without_typed(&ledger::without_titled(summary));
         // A value that the user replaced later would mislead.
-        let own = self.statements().without_replaced(&own);
+        let own = self.thread.statements().without_replaced(&own);
         if digest::is_digest(&own) { own } else { without_repeats(&own) }
     }
 
-    /// Returns the list of the user's statements, as the whole text of a summary.
-    fn words_alone(&self, room: u64, brief: &Brief, after: &[Message]) -> Text {
-        let statements = self.statements();
-        Typed::new(&statements, self, brief, after).list(room, self.counter()).into()
+    /// What the user typed, without what these messages, the rules and the system prompt state.
+    pub(super) fn typed(&self, stay: &[Message]) -> Typed {
+        Typed::new(self.thread.statements(), self.thread, self.brief, stay)
     }
 
     /// Returns `None` if the list of rules and the list of the user's statements both fit. If they
@@ -124,41 +134,47 @@ impl Snapshot {
         after: &[Message],
         room: u64,
         list_tokens: u64,
-        brief: &Brief,
     ) -> Option<(HashSet<String>, HashSet<String>)> {
-        brief.retention.as_ref().filter(|policy| policy.lists_typed())?;
-        let statements = self.statements();
-        let typed = Typed::new(&statements, self, brief, after);
+        if !self.policy.lists_typed() {
+            return None;
+        }
+        let typed = self.typed(after);
         let all = self.counter().text(&typed.list(u64::MAX, self.counter()));
         let needed = list_tokens.saturating_add(all).saturating_add(MARGIN);
         (needed > room).then(|| (typed.keys().clone(), typed.known()))
     }
 
     /// Returns the active rules as a list if a plan removes some of them; empty if it removes none.
-    pub(super) fn removed_rules(&self, after: &[Message], brief: &Brief) -> String {
-        let (before, left) = (texts(self.messages()), texts(after));
-        let mut rules = self.rules().active().map(|rule| &*rule.text);
+    pub(super) fn removed_rules(&self, after: &[Message]) -> String {
+        let Self { thread, .. } = *self;
+        let (before, left) = (texts(thread.messages()), texts(after));
+        let mut rules = thread.rules().active().map(|rule| &*rule.text);
         if !rules.any(|rule| state(&before, rule) && !state(&left, rule)) {
             return String::new();
         }
-        let unstated = unstated(self.rules().active(), after, self.system());
-        let room = self.room(after, brief).saturating_sub(self.stamp_tokens()).min(RULES_TOKENS);
-        ledger::titled(&unstated, self.rules().left_out(), room, self.counter())
+        let unstated = unstated(thread.rules().active(), after, thread.system());
+        let room = self.room(after).saturating_sub(thread.stamp_tokens()).min(RULES_TOKENS);
+        ledger::titled(&unstated, thread.rules().left_out(), room, self.counter())
     }
 
     /// Returns the rules that a summary need not state: revoked ones, and those in the system
     /// prompt.
-    pub(super) fn rules_elsewhere(&self) -> Vec<&str> {
-        let unstated = unstated(self.rules().active(), &[], self.system());
-        let texts = self.rules().rules().map(|rule| &*rule.text);
+    pub(super) fn rules_elsewhere(&self) -> Vec<&'a str> {
+        let rules = self.thread.rules();
+        let unstated = unstated(rules.active(), &[], self.thread.system());
+        let texts = rules.rules().map(|rule| &*rule.text);
         texts.filter(|text| !unstated.contains(text)).collect()
     }
 
     /// Tokens that may still be added to the compacted thread.
-    pub(super) fn room(&self, after: &[Message], brief: &Brief) -> u64 {
-        let smaller = self.size().saturating_sub(1);
-        let most = brief.target.map_or(smaller, |target| target.min(smaller));
+    pub(super) fn room(&self, after: &[Message]) -> u64 {
+        let smaller = self.thread.size().saturating_sub(1);
+        let most = self.brief.target.map_or(smaller, |target| target.min(smaller));
         most.saturating_sub(self.counter().messages(after)).saturating_sub(MARGIN)
+    }
+
+    pub(super) fn counter(&self) -> &'a dyn TokenCounter {
+        self.thread.counter()
     }
 }
 
@@ -211,8 +227,7 @@ pub(super) fn joined(summary: &str, list: &str) -> Text {
 
 /// What an audit of a proposal with one summary compares with.
 pub(super) struct Audit<'a> {
-    pub(super) policy: &'a RetentionPolicy,
-    pub(super) brief: &'a Brief,
+    pub(super) settling: Settling<'a>,
     /// What the messages beside the summary state.
     pub(super) beside: Beside<'a>,
     /// What the whole summary states and nothing in the conversation does.
@@ -237,40 +252,36 @@ impl Audit<'_> {
         proposal.shortfall = shortfall;
         proposal
     }
-}
 
-impl Snapshot {
     /// Audits the summary and appends the missing facts, as far as there is room.
     pub(super) fn enriched(
         &self,
         proposal: Proposal,
         summary: &Text,
         after: &[Message],
-        audit: &Audit<'_>,
         merged: &[&str],
     ) -> Proposal {
-        let Audit { policy, brief, ref beside, .. } = *audit;
-        let statements = self.statements();
-        let mut typed = Typed::new(&statements, self, brief, after);
+        let settling @ Settling { policy, .. } = self.settling;
+        let counter = settling.counter();
+        let mut typed = settling.typed(after);
         typed.skip(&without_typed(summary));
         let typed = typed.with_rules(merged);
         // If the summary is blank, the plan shows only the user's words. The lists replace them, so
         // their tokens are free.
         let shown = last_summary(&proposal.plan).filter(|_| summary.is_blank());
-        let shown = shown.map_or(0, |shown| self.counter().text(shown));
-        let room = self.room(after, brief).saturating_add(shown);
+        let shown = shown.map_or(0, |shown| counter.text(shown));
+        let room = settling.room(after).saturating_add(shown);
         let shares = merged.is_empty() && !summary.is_blank();
         let (share, most) = match policy.lists_typed() {
-            true => self.typed_room(&typed, room, shares, audit),
+            true => self.typed_room(&typed, room, shares),
             false => (0, 0),
         };
-        let first = typed.list(share, self.counter());
-        let lists =
-            Lists { thread: self, proposal: &proposal, summary, typed: &typed, room, audit };
+        let first = typed.list(share, counter);
+        let lists = Lists { audit: self, proposal: &proposal, summary, typed: &typed, room };
         let grown = lists.room_after(&first).and_then(|left| {
-            let tokens = self.counter().text(&first).saturating_add(left);
+            let tokens = counter.text(&first).saturating_add(left);
             let most = if policy.lists_typed() { most.max(policy.addendum_tokens) } else { 0 };
-            lists.with(&typed.list(tokens.min(most), self.counter()), |_| true)
+            lists.with(&typed.list(tokens.min(most), counter), |_| true)
         });
         // A counter may count more tokens for the whole text than for its parts, so a text of which
         // every part fits may still be too long.
@@ -280,41 +291,36 @@ impl Snapshot {
         settled.unwrap_or_else(|| {
             let summary = last_summary(&proposal.plan).cloned().unwrap_or_default();
             let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
-            let enriched = beside.enrich(&summary, &bare, self.counter(), |_| true);
-            audit.with_enriched(&proposal, enriched, policy)
+            let enriched = self.beside.enrich(&summary, &bare, counter, |_| true);
+            self.with_enriched(&proposal, enriched, policy)
         })
     }
 
     /// Returns how many tokens the list of the user's statements gets before the other facts are
     /// listed, and how many it may have in the end. If the list `shares` the room with other facts,
     /// a sixth of the room is theirs, unless rules or statements need it.
-    fn typed_room(
-        &self,
-        typed: &Typed<'_>,
-        room: u64,
-        shares: bool,
-        audit: &Audit<'_>,
-    ) -> (u64, u64) {
-        let share = typed.room(room, room, self.counter());
+    fn typed_room(&self, typed: &Typed, room: u64, shares: bool) -> (u64, u64) {
+        let Settling { brief, policy, .. } = self.settling;
+        let counter = self.settling.counter();
+        let share = typed.room(room, room, counter);
         if !shares {
             return (share.min(room), room);
         }
-        let (target, longest) = (audit.brief.target, typed::most(room));
-        let target = target.unwrap_or(audit.policy.addendum_tokens);
-        let most = typed.share_of(target).max(typed.emphasised(self.counter()).min(longest));
+        let longest = typed::most(room);
+        let target = brief.target.unwrap_or(policy.addendum_tokens);
+        let most = typed.share_of(target).max(typed.emphasised(counter).min(longest));
         (share.min(most).min(longest), most)
     }
 }
 
 /// A proposal whose summary gets a list of what the user typed, and the missing facts after it.
 struct Lists<'a> {
-    thread: &'a Snapshot,
+    audit: &'a Audit<'a>,
     proposal: &'a Proposal,
     summary: &'a Text,
-    typed: &'a Typed<'a>,
+    typed: &'a Typed,
     /// The tokens for both lists.
     room: u64,
-    audit: &'a Audit<'a>,
 }
 
 impl Lists<'_> {
@@ -324,7 +330,8 @@ impl Lists<'_> {
         if self.summary.is_blank() && list.is_empty() {
             return None;
         }
-        let (policy, tokens) = (self.audit.policy, self.thread.counter().text(list));
+        let Settling { policy, thread, .. } = self.audit.settling;
+        let tokens = thread.counter().text(list);
         let addendum_tokens = self.room.saturating_sub(tokens).min(policy.addendum_tokens);
         let policy = RetentionPolicy { addendum_tokens, ..policy.clone() };
         Some((joined(self.summary, list), policy))
@@ -334,10 +341,10 @@ impl Lists<'_> {
     /// `is_listed` is `true`, if it is acceptable.
     fn with(&self, list: &str, is_listed: impl Fn(&Fact) -> bool) -> Option<Proposal> {
         let (summary, policy) = self.listed(list)?;
-        let Audit { beside, brief, .. } = self.audit;
-        let enriched = beside.enrich(&summary, &policy, self.thread.counter(), is_listed);
+        let Audit { beside, settling: Settling { thread, brief, .. }, .. } = self.audit;
+        let enriched = beside.enrich(&summary, &policy, thread.counter(), is_listed);
         let settled = self.audit.with_enriched(self.proposal, enriched, &policy);
-        self.thread.accept(&settled.plan, brief).ok().map(|_| settled)
+        thread.accept(&settled.plan, brief).ok().map(|_| settled)
     }
 
     /// Returns the tokens that are left after this list and the facts beside it, so that the list
@@ -345,18 +352,18 @@ impl Lists<'_> {
     /// will show them.
     fn room_after(&self, list: &str) -> Option<u64> {
         let (summary, policy) = self.listed(list)?;
-        let Audit { beside, brief, .. } = self.audit;
-        let counter = self.thread.counter();
-        let text = beside.text(&summary, &policy, counter, |fact| self.is_listed_alone(fact));
+        let Audit { beside, settling, .. } = self.audit;
+        let is_listed = |fact: &Fact| self.is_listed_alone(fact);
+        let text = beside.text(&summary, &policy, settling.counter(), is_listed);
         let plan = self.proposal.plan.clone().with_last_summary(text);
-        let after = self.thread.accept(&plan, brief).ok()?;
-        Some(self.thread.room(&after, brief))
+        let after = settling.thread.accept(&plan, settling.brief).ok()?;
+        Some(settling.room(&after))
     }
 
     /// Whether a fact is listed by itself. What the user typed is listed in whole statements, a
     /// value with its subject.
     fn is_listed_alone(&self, fact: &Fact) -> bool {
-        !self.audit.policy.lists_typed() || !self.typed.covers(fact)
+        !self.audit.settling.policy.lists_typed() || !self.typed.covers(fact)
     }
 }
 

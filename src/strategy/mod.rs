@@ -37,6 +37,7 @@ mod fold_batches;
 mod full_summary;
 mod instructions;
 mod keep_recent;
+mod kit;
 mod ladder;
 mod lists;
 mod native;

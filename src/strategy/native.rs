@@ -8,18 +8,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    attempt::{self, AskOptions},
-    brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Result, StrategyError},
-    digest,
-    snapshot::Snapshot,
-    tail::{Candidate, TailRequest},
-    task::Task,
-};
-use crate::message::{
-    ContentBlock, ContextWindow, Message, Opaque, Request, StopReason, Text, Turn,
-};
+use super::{digest, kit::*};
+use crate::turn::is_meant;
 
 options! {
     /// Replaces the old part of the thread with the provider's own compaction of it, followed by a
@@ -124,9 +114,8 @@ impl Native {
             max_output: Some(self.output_tokens),
             ..Request::new(head)
         };
-        let tokens = thread.counter().request(&request).saturating_add(self.output_tokens);
-        let window = thread.window().map_or(u64::MAX, ContextWindow::tokens);
-        if tokens > window { Err(StrategyError::TooLong { tokens, window }) } else { Ok(request) }
+        thread.check_window(&request)?;
+        Ok(request)
     }
 
     /// Returns the message that replaces the head of the thread.
@@ -159,16 +148,9 @@ fn compaction(turn: &Turn) -> Result<Vec<Opaque>> {
         return Ok(blocks);
     }
     let stop_reason = turn.stop_reason.clone();
-    match stop_reason {
-        StopReason::MaxTokens
-        | StopReason::Refusal
-        | StopReason::ContextWindowExceeded
-        | StopReason::Aborted => Err(StrategyError::Incomplete { stop_reason }),
-        StopReason::EndTurn
-        | StopReason::ToolUse
-        | StopReason::StopSequence
-        | StopReason::PauseTurn
-        | StopReason::Other(_) => Err(StrategyError::NotNative),
+    match is_meant(&stop_reason) {
+        true => Err(StrategyError::NotNative),
+        false => Err(StrategyError::Incomplete { stop_reason }),
     }
 }
 

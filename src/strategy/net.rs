@@ -7,17 +7,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    attempt::{Ended, propose},
-    brief::Brief,
-    contract::{Attempt, CompactionStrategy, Proposal, Result, Step, StrategyError},
-    digest::Digest,
-    ladder::Ladder,
-    panic_guard::{Decide, Guarded, Outer, State},
-    snapshot::Snapshot,
-    tail::nothing,
-};
-use crate::{compact::TrimToolResults, log::Rung};
+use super::{digest::Digest, kit::*, ladder::Ladder};
 
 /// A strategy with its fallback.
 #[derive(Clone, Debug)]
@@ -44,12 +34,7 @@ impl CompactionStrategy for Net {
         if self.once && is_done && thread.has_room(brief) {
             return propose(nothing("nothing was added since the last compaction".to_owned()));
         }
-        let fallback = Fallback {
-            thread: thread.clone(),
-            brief: brief.clone(),
-            limit: self.limit,
-            last_resort: self.last_resort || brief.is_needed(),
-        };
+        let fallback = Fallback { task: Task::new(thread, brief), net: self.clone() };
         let first = Guarded::begin(self.strategy.as_ref(), thread, brief);
         Box::new(Outer::new(fallback, State::Running(first)))
     }
@@ -58,16 +43,14 @@ impl CompactionStrategy for Net {
 /// What follows the strategy's own attempt.
 #[derive(Debug)]
 struct Fallback {
-    thread: Snapshot,
-    brief: Brief,
-    limit: Option<u64>,
-    last_resort: bool,
+    task: Task,
+    net: Net,
 }
 
 impl Decide for Fallback {
     fn after(&mut self, rung: Rung<StrategyError>, outcome: Result<Proposal>) -> State {
         let outcome = match outcome.and_then(|proposal| self.accepted(proposal)) {
-            Err(error) if self.last_resort => {
+            Err(error) if self.net.last_resort || self.task.brief.is_needed() => {
                 let failed = if let StrategyError::NoRung { rungs } = &error {
                     rungs.clone()
                 } else {
@@ -85,7 +68,7 @@ impl Fallback {
     /// Returns the settled proposal if it is acceptable within the target or else the limit.
     fn accepted(&self, proposal: Proposal) -> Result<Proposal> {
         let rungs = proposal.rungs.clone();
-        match self.thread.settle_within(proposal, &self.brief, self.limit) {
+        match self.task.thread.settle_within(proposal, &self.task.brief, self.net.limit) {
             Ok(settled) => Ok(settled),
             Err(_) if !rungs.is_empty() => Err(StrategyError::NoRung { rungs }),
             Err(rejection) => Err(rejection.into()),
@@ -95,13 +78,13 @@ impl Fallback {
     /// Returns the proposal of the fallback after these rungs failed, first for the target and then
     /// for the limit.
     fn fall_back(&self, failed: &[Rung<StrategyError>]) -> Option<Proposal> {
-        for target in [self.brief.target, self.limit] {
+        for target in [self.task.brief.target, self.net.limit] {
             let ladder = Ladder::new([
                 Arc::new(TrimToolResults::default()) as Arc<dyn CompactionStrategy>,
                 Arc::new(Digest::default()),
             ]);
-            let brief = Brief { target, ..self.brief.clone() };
-            let attempt = ladder.begin(&self.thread, &brief);
+            let brief = Brief { target, ..self.task.brief.clone() };
+            let attempt = ladder.begin(&self.task.thread, &brief);
             let Step::Proposed(proposal) = attempt.step() else { continue };
             let Ok(accepted) = self.accepted(proposal.clone()) else { continue };
             let rungs = failed.iter().chain(&accepted.rungs).cloned().collect();

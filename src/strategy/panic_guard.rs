@@ -7,18 +7,17 @@ use std::{
     any::Any,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
-    time::Duration,
 };
 
 use super::{
-    attempt::{Ended, record_call},
+    attempt::{Current, Ended, record_call},
     brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Result, Step, StrategyError},
+    contract::{Attempt, CompactionStrategy, Proposal, Result, Step, StrategyError},
     snapshot::Snapshot,
 };
 use crate::{
     log::Rung,
-    message::{ModelError, Request, Text, Turn, Usage},
+    message::{ModelError, Text, Turn, Usage},
 };
 
 /// An attempt of a strategy within another one, with what its model calls cost. A panic in it ends
@@ -28,26 +27,15 @@ pub(super) struct Guarded {
     strategy: Text,
     /// `None` after a panic.
     attempt: Option<Box<dyn Attempt>>,
-    step: StoredStep,
+    /// The attempt's current step, so that [`Attempt::step`] need not call the strategy.
+    step: Current,
     usage: Usage,
     calls: usize,
 }
 
-/// A copy of the attempt's current step, so that [`Attempt::step`] need not call the strategy.
-#[derive(Debug)]
-enum StoredStep {
-    Call { model: ModelRole, request: Request, done: usize, total: usize, after: Duration },
-    Ended(Ended),
-}
-
 impl Attempt for Guarded {
     fn step(&self) -> Step<'_> {
-        match &self.step {
-            StoredStep::Call { model, request, done, total, after } => {
-                Step::Call { model: *model, request, done: *done, total: *total, after: *after }
-            }
-            StoredStep::Ended(ended) => ended.step(),
-        }
+        self.step.step()
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
@@ -127,7 +115,7 @@ impl Guarded {
         let mut guarded = Self {
             strategy: strategy.name().into(),
             attempt: None,
-            step: StoredStep::Ended(Ended(Err(StrategyError::NeedsModel))),
+            step: Current::Ended(Ended(Err(StrategyError::NeedsModel))),
             usage: Usage::default(),
             calls: 0,
         };
@@ -146,27 +134,15 @@ impl Guarded {
         // Unwind safe: a panic can leave only the attempt in a broken state, and that is dropped.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let attempt = work();
-            (StoredStep::of(attempt.step()), attempt)
+            (Current::of(attempt.step()), attempt)
         }));
         match outcome {
             Ok((step, attempt)) => (self.step, self.attempt) = (step, Some(attempt)),
             Err(payload) => {
                 let message = panic_message(payload.as_ref());
                 let error = StrategyError::Panicked { strategy: self.strategy.clone(), message };
-                self.step = StoredStep::Ended(Ended(Err(error)));
+                self.step = Current::Ended(Ended(Err(error)));
             }
-        }
-    }
-}
-
-impl StoredStep {
-    fn of(step: Step<'_>) -> Self {
-        match step {
-            Step::Call { model, request, done, total, after } => {
-                Self::Call { model, request: request.clone(), done, total, after }
-            }
-            Step::Proposed(proposal) => Self::Ended(Ended(Ok(proposal.clone()))),
-            Step::Failed(error) => Self::Ended(Ended(Err(error.clone()))),
         }
     }
 }

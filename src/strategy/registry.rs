@@ -224,24 +224,18 @@ where
 #[serde(deny_unknown_fields)]
 struct LadderOptions {
     rungs: Vec<Value>,
-    #[serde(default)]
     enough: Option<Value>,
-    #[serde(default)]
     too_long: Option<Value>,
 }
 
 fn ladder(registry: &StrategyRegistry, name: &str, options: &Value) -> Result<Built, InvalidValue> {
     let options: LadderOptions = read(name, options)?;
-    let rungs: Result<Vec<_>, _> = options.rungs.iter().map(|rung| registry.build(rung)).collect();
-    let ladder = Ladder::new(rungs?);
-    let ladder = match options.enough {
-        Some(config) => ladder.with_enough(registry.build(&config)?),
-        None => ladder,
-    };
-    Ok(match options.too_long {
-        Some(config) => Arc::new(ladder.with_too_long(registry.build(&config)?)),
-        None => Arc::new(ladder),
-    })
+    let build = |setting: &Value| registry.build(setting);
+    Ok(Arc::new(Ladder {
+        rungs: options.rungs.iter().map(build).collect::<Result<_, _>>()?,
+        enough: options.enough.as_ref().map(build).transpose()?,
+        too_long: options.too_long.as_ref().map(build).transpose()?,
+    }))
 }
 
 fn read<T: DeserializeOwned>(name: &str, options: &Value) -> Result<T, InvalidValue> {

@@ -139,6 +139,14 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// Whether the model answered but folded nothing in.
+    pub(super) fn is_unfolded(&self) -> bool {
+        matches!(
+            self,
+            Self::TooManyRounds { .. } | Self::BlankSummary { .. } | Self::NotFolded { .. }
+        )
+    }
+
     /// The error of an option with an invalid value.
     pub(super) fn option(option: &str, found: impl Into<Text>, rule: &str) -> Self {
         Self::Option { option: option.into(), found: found.into(), rule: rule.into() }

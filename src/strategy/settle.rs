@@ -8,9 +8,8 @@ use super::{
     contract::Proposal,
     digest,
     full_summary::with_summaries,
-    lists::{Audit, last_summary},
+    lists::{Audit, Settling, last_summary},
     snapshot::{Rejection, Snapshot},
-    typed::Typed,
 };
 use crate::{
     compact::{Plan, legality},
@@ -81,8 +80,9 @@ impl Snapshot {
             self.accept(&proposal.plan, brief)?;
             return Ok(Proposal { shortfall: None, ..proposal });
         };
+        let settling = Settling { thread: self, brief, policy };
         if policy.strikes_invented && proposal.retention.is_none() {
-            let (proposal, struck) = self.struck(proposal, policy);
+            let (proposal, struck) = settling.struck(proposal);
             let policy =
                 RetentionPolicy { strikes_invented: false, max_invented: None, ..policy.clone() };
             let brief = Brief { retention: Some(policy), ..brief.clone() };
@@ -101,21 +101,21 @@ impl Snapshot {
         let adds_rules = policy.addendum_tokens > 0;
         match summary {
             Some(summary) => {
-                let facts = self.current_facts(policy);
-                let audit = self.audit(&summary, &facts, &after, policy, brief);
+                let facts = settling.current_facts(policy);
+                let audit = settling.audit(&summary, &facts, &after);
                 if !adds_rules {
-                    return Ok(self.enriched(proposal, &summary, &after, &audit, &[]));
+                    return Ok(audit.enriched(proposal, &summary, &after, &[]));
                 }
-                let whole = self.completed(&proposal, summary.clone(), &after, &audit)?;
-                Ok(self.with_shorter(whole, &proposal, &summary, &audit))
+                let whole = audit.completed(&proposal, summary.clone(), &after)?;
+                Ok(audit.with_shorter(whole, &proposal, &summary))
             }
             None => {
                 let proposal = match adds_rules {
-                    true => self.with_removed(proposal, &after, policy, brief),
+                    true => settling.with_removed(proposal, &after),
                     false => proposal,
                 };
                 let after = self.accept(&proposal.plan, brief)?;
-                let retention = self.current_facts(policy).audit(&after).shortened();
+                let retention = settling.current_facts(policy).audit(&after).shortened();
                 Ok(Proposal { retention: Some(retention), shortfall: None, ..proposal })
             }
         }
@@ -158,66 +158,63 @@ impl Snapshot {
             settled => settled,
         }
     }
+}
 
+impl Audit<'_> {
     /// Appends the rules, what the user typed and the missing facts to the summary of a proposal.
     fn completed(
         &self,
         proposal: &Proposal,
         summary: Text,
         after: &[Message],
-        audit: &Audit<'_>,
     ) -> Result<Proposal, Rejection> {
-        let (proposal, summary, merged) =
-            self.append_rules(proposal.clone(), summary, after, audit.brief);
-        let after = self.accept(&proposal.plan, audit.brief)?;
-        Ok(self.enriched(proposal, &summary, &after, audit, &merged))
+        let settling = self.settling;
+        let (proposal, summary, merged) = settling.append_rules(proposal.clone(), summary, after);
+        let after = settling.thread.accept(&proposal.plan, settling.brief)?;
+        Ok(self.enriched(proposal, &summary, &after, &merged))
     }
 
     /// Returns the settled proposal, or the same with a shorter summary, if the room that this
     /// frees holds many more of the user's words and of the facts. A summary can be written again;
     /// what the user typed cannot.
-    fn with_shorter(
-        &self,
-        whole: Proposal,
-        proposal: &Proposal,
-        summary: &Text,
-        audit: &Audit<'_>,
-    ) -> Proposal {
+    fn with_shorter(&self, whole: Proposal, proposal: &Proposal, summary: &Text) -> Proposal {
         const GAIN: u64 = 4;
-        let Audit { policy, brief, .. } = *audit;
-        let tokens = self.counter().text(summary);
-        let kept = self.kept(&whole, policy, brief);
+        let settling @ Settling { thread, brief, policy } = self.settling;
+        let tokens = thread.counter().text(summary);
+        let kept = settling.kept(&whole);
         let lacks = kept.facts.saturating_add(GAIN) <= policy.wanted || kept.typed < policy.wanted;
         if !lacks || tokens < SHORT_TOKENS || digest::is_digest(summary) {
             return whole;
         }
         let (mut best, mut worth) = (whole, kept.worth().saturating_add(GAIN));
         for most in [tokens / 2, tokens / 4, tokens / 8] {
-            let part: Text = excerpt(summary, most, self.counter()).into();
+            let part: Text = excerpt(summary, most, thread.counter()).into();
             let plan = proposal.plan.clone().with_last_summary(part.clone());
             let proposal = Proposal { plan, ..proposal.clone() };
-            let after = self.accept(&proposal.plan, brief);
-            let shorter = after.and_then(|after| self.completed(&proposal, part, &after, audit));
+            let after = thread.accept(&proposal.plan, brief);
+            let shorter = after.and_then(|after| self.completed(&proposal, part, &after));
             let Ok(shorter) = shorter else { continue };
-            let kept = self.kept(&shorter, policy, brief).worth();
+            let kept = settling.kept(&shorter).worth();
             if kept >= worth {
                 (best, worth) = (shorter, kept.saturating_add(GAIN));
             }
         }
         best
     }
+}
 
+impl<'a> Settling<'a> {
     /// Returns what a settled proposal keeps of the facts and of what the user typed.
-    fn kept(&self, settled: &Proposal, policy: &RetentionPolicy, brief: &Brief) -> Kept {
+    fn kept(&self, settled: &Proposal) -> Kept {
         let retention = settled.retention.as_ref();
         let facts = retention.map_or(100, |retention| retention.overall.weight_percent());
         let plan = &settled.plan;
-        let after = self.accept(plan, brief).ok().filter(|_| policy.lists_typed());
+        let after = self.thread.accept(plan, self.brief).ok();
+        let after = after.filter(|_| self.policy.lists_typed());
         let Some((after, summary)) = after.zip(last_summary(plan)) else {
             return Kept { facts, typed: 100 };
         };
-        let statements = self.statements();
-        let mut typed = Typed::new(&statements, self, brief, &after);
+        let mut typed = self.typed(&after);
         let all = typed.worth(self.counter()).max(1);
         typed.skip(summary);
         let missing = typed.worth(self.counter()).min(all);
@@ -228,27 +225,18 @@ impl Snapshot {
     /// only shortens messages, the facts are added too, in at most half of what it frees; a plan
     /// that drops messages drops their facts deliberately. The proposal stays as it is if nothing
     /// is acceptable.
-    fn with_removed(
-        &self,
-        proposal: Proposal,
-        after: &[Message],
-        policy: &RetentionPolicy,
-        brief: &Brief,
-    ) -> Proposal {
-        let rules = self.removed_rules(after, brief);
-        let shortens = after.len() == self.messages().len();
-        let all = if shortens {
-            self.with_removed_facts(&rules, after, policy, brief)
-        } else {
-            "".into()
-        };
-        let cuts = legality::cut_points(self.messages());
+    fn with_removed(&self, proposal: Proposal, after: &[Message]) -> Proposal {
+        let Self { thread, brief, .. } = *self;
+        let rules = self.removed_rules(after);
+        let shortens = after.len() == thread.messages().len();
+        let all = if shortens { self.with_removed_facts(&rules, after) } else { Text::default() };
+        let cuts = legality::cut_points(thread.messages());
         for text in [all.trim_start(), rules.as_str()].into_iter().filter(|text| !text.is_empty()) {
             let summary = Summary { compaction: brief.compaction, ..Summary::new(text) };
             let message = Message::summary(Role::User, summary);
             let plan = proposal.plan.clone().with_message_before(&cuts, message);
-            let Some(plan) = plan.map(|plan| self.stamped(plan, brief)) else { continue };
-            if self.accept(&plan, brief).is_ok() {
+            let Some(plan) = plan.map(|plan| thread.stamped(plan, brief)) else { continue };
+            if thread.accept(&plan, brief).is_ok() {
                 return Proposal { plan, ..proposal };
             }
         }
@@ -256,26 +244,20 @@ impl Snapshot {
     }
 
     /// Returns a list of rules with the facts that are missing beside it.
-    fn with_removed_facts(
-        &self,
-        rules: &str,
-        after: &[Message],
-        policy: &RetentionPolicy,
-        brief: &Brief,
-    ) -> Text {
+    fn with_removed_facts(&self, rules: &str, after: &[Message]) -> Text {
         let counter = self.counter();
-        let freed = self.size().saturating_sub(counter.messages(after));
-        let beside = self.stamp_tokens().saturating_add(counter.text(rules));
-        let room = self.room(after, brief).saturating_sub(beside).min(freed / 2);
-        let addendum_tokens = room.min(policy.addendum_tokens);
+        let freed = self.thread.size().saturating_sub(counter.messages(after));
+        let beside = self.thread.stamp_tokens().saturating_add(counter.text(rules));
+        let room = self.room(after).saturating_sub(beside).min(freed / 2);
+        let addendum_tokens = room.min(self.policy.addendum_tokens);
         // No summary replaces text here, so every missing fact is worth its tokens.
-        let policy = RetentionPolicy { addendum_tokens, wanted: 100, ..policy.clone() };
+        let policy = RetentionPolicy { addendum_tokens, wanted: 100, ..self.policy.clone() };
         enrich(rules, &self.current_facts(&policy), after, &policy, counter).0
     }
 
     /// The facts of the whole conversation, without revoked rules and those in the system prompt.
     fn current_facts(&self, policy: &RetentionPolicy) -> Arc<Facts> {
-        let facts = self.facts(policy);
+        let facts = self.thread.facts(policy);
         let elsewhere = self.rules_elsewhere();
         if elsewhere.is_empty() {
             return facts;
@@ -284,26 +266,19 @@ impl Snapshot {
     }
 
     /// Returns what an audit of a proposal with this summary, or a part of it, compares with.
-    fn audit<'a>(
-        &self,
-        summary: &str,
-        facts: &'a Facts,
-        after: &[Message],
-        policy: &'a RetentionPolicy,
-        brief: &'a Brief,
-    ) -> Audit<'a> {
+    fn audit(self, summary: &str, facts: &'a Facts, after: &[Message]) -> Audit<'a> {
         let beside = after
             .iter()
             .filter(|message| !message.summaries().any(|other| *other.text == *summary));
         let (beside, invented) = (facts.beside(beside), self.invented(summary, facts));
-        Audit { policy, brief, beside, invented }
+        Audit { settling: self, beside, invented }
     }
 
     /// Returns the proposal without the sentences of its summary that state invented facts, and
     /// these facts. A summary that consists of such sentences stays as it is.
-    fn struck(&self, proposal: Proposal, policy: &RetentionPolicy) -> (Proposal, Vec<Fact>) {
+    fn struck(&self, proposal: Proposal) -> (Proposal, Vec<Fact>) {
         let summary = last_summary(&proposal.plan).cloned().unwrap_or_default();
-        let found = self.invented(&summary, &self.current_facts(policy));
+        let found = self.invented(&summary, &self.current_facts(self.policy));
         let text = without_invented(&summary, &found);
         if found.is_empty() || text.trim().is_empty() {
             return (proposal, found);
@@ -318,7 +293,7 @@ impl Snapshot {
         if digest::is_digest(summary) {
             return Vec::new();
         }
-        invented(summary, facts, self.system().iter().chain(self.messages().iter()))
+        invented(summary, facts, self.thread.system().iter().chain(self.thread.messages().iter()))
     }
 }
 

@@ -32,19 +32,16 @@ pub struct Snapshot {
     times: Option<Arc<[Timestamp]>>,
     facts: Option<Arc<Facts>>,
     rules: Arc<Ledger>,
-    pub(super) calls: CallFacts,
+    /// The number under which each message can be recalled once it is removed.
+    pub(super) numbers: Arc<[Option<u64>]>,
+    /// The subjects of the tool calls, by message and block.
+    pub(super) subjects: Arc<Subjects>,
     /// The strategy of the last compaction, if nothing was added to the thread since.
     pub(super) compacted_by: Option<Text>,
 }
 
-/// Data on messages and calls by their position, which redaction keeps.
-#[derive(Clone, Debug, Default)]
-pub(super) struct CallFacts {
-    /// The number under which each message can be recalled once it is removed.
-    pub(super) numbers: Arc<[Option<u64>]>,
-    /// The subjects of the calls, by message and block.
-    pub(super) subjects: Arc<HashMap<(usize, usize), Text>>,
-}
+/// The subjects of tool calls, by message and block.
+pub(super) type Subjects = HashMap<(usize, usize), Text>;
 
 /// Why a proposal is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -125,7 +122,8 @@ impl Snapshot {
             times: None,
             facts: None,
             rules: Arc::default(),
-            calls: CallFacts::default(),
+            numbers: Arc::default(),
+            subjects: Arc::default(),
             compacted_by: None,
         }
     }
@@ -289,9 +287,9 @@ impl Snapshot {
             Arc::new(messages.iter().map(|message| redaction.message(message)).collect::<Vec<_>>())
         });
         let tools = Arc::new(self.tools.iter().map(|tool| redaction.tool(tool)).collect());
-        let calls = self.calls.redacted(redactor);
+        let subjects = self.subjects_kept_by(redactor);
         let size = self.counter.messages(&messages);
-        Self { messages, system, tools, calls, size, ..self }
+        Self { messages, system, tools, subjects, size, ..self }
     }
 
     /// Returns the thread without the reasoning that every compaction strips. Stripping a turn can

@@ -14,21 +14,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    attempt::{self, AskOptions},
-    brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, Result, StrategyError},
-    full_summary,
-    instructions::{self, SECTIONS, VALUES, asides, fill, sections, tagged},
-    lists,
-    snapshot::Snapshot,
-    tail::{self, Candidate, TailRequest},
-    task::Task,
-};
-use crate::{
-    message::{ContextWindow, Message, Request, Role, Text},
-    render::{RenderOptions, render},
-};
+use super::{full_summary, kit::*, lists};
+use crate::render::{RenderOptions, render};
 
 const PROMPT: &str = include_str!("prompts/summarize.md");
 const OPENING: &str = include_str!("prompts/summarize_opening.md");
@@ -114,17 +101,10 @@ impl Summarize {
         let thread = &task.thread;
         let head = thread.messages().iter().take(cut);
         let head: Vec<Message> = full_summary::messages(head).collect();
-        let window = thread.window().map_or(u64::MAX, ContextWindow::tokens);
-        let mut needed = None;
-        for head in [head.clone()].into_iter().chain(tail::trimmed(&head)) {
-            let request = self.request(task, head);
-            let tokens = thread.counter().request(&request).saturating_add(self.summary_tokens);
-            if tokens <= window {
-                return Ok(request);
-            }
-            needed.get_or_insert(tokens);
-        }
-        Err(StrategyError::TooLong { tokens: needed.unwrap_or(u64::MAX), window })
+        let request = self.request(task, head.clone());
+        let Err(too_long) = thread.check_window(&request) else { return Ok(request) };
+        let mut shorter = tail::trimmed(&head).map(|head| self.request(task, head));
+        shorter.find(|request| thread.check_window(request).is_ok()).ok_or(too_long)
     }
 
     /// Returns what may stay beside a summary: the first candidate that is worth a call and likely

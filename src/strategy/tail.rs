@@ -27,8 +27,8 @@ pub(super) const MIN_TOKENS: u64 = 100;
 pub(super) struct Candidate {
     /// Everything from this message on stays.
     pub(super) cut: usize,
-    /// User-typed blocks before the cut that stay word for word.
-    pub(super) typed: Vec<Range<Position>>,
+    /// Blocks before the cut that stay word for word, in order.
+    pub(super) kept: Vec<Range<Position>>,
     /// How tool results after the cut are trimmed.
     pub(super) trim: Option<TrimToolResults>,
 }
@@ -61,7 +61,7 @@ impl Task {
     pub(super) fn worthwhile(&self, request: TailRequest) -> Result<Vec<Candidate>> {
         let (mut found, mut worthless) = (Vec::new(), None);
         for candidate in self.candidates(request)? {
-            match self.check_worth(candidate.cut, &candidate.typed, MIN_TOKENS) {
+            match self.check_worth(&candidate, MIN_TOKENS) {
                 Ok(()) => found.push(candidate),
                 Err(error) => worthless = worthless.or(Some(error)),
             }
@@ -111,15 +111,15 @@ impl Task {
         // Trimming alone leaves no summary, so a repeated request would take the thread for a fresh
         // one.
         let worthwhile = cuts.clone().find(|cut| {
-            let cut = latest.min(*cut);
-            let typed = typed(bare, cut, request.user_messages, user_tokens);
-            bare_task.check_worth(cut, &typed, MIN_TOKENS).is_ok()
+            let kept = bare_task.candidate(latest.min(*cut), request.user_messages, user_tokens);
+            bare_task.check_worth(&kept, MIN_TOKENS).is_ok()
         });
         let shortest = worthwhile.or(cuts.min()).unwrap_or(end);
         let first = latest.min(shortest);
-        let most = typed(snapshot, first, request.user_messages, user_tokens);
-        let mut all = vec![Candidate { cut: first, typed: most, trim: None }];
-        all.push(self.with_newest(first, None));
+        let mut all = vec![
+            self.candidate(first, request.user_messages, user_tokens),
+            self.with_newest(first, None),
+        ];
         all.extend(STEPS.map(|step| self.with_newest(first, Some(step))));
         for cut in [shortest, end] {
             all.extend([None, Some(HARDEST)].map(|trim| self.with_newest(cut, trim)));
@@ -127,15 +127,42 @@ impl Task {
         if brief.next_prompt.is_some() {
             // With a next prompt, the messages typed before it need not stay and may be too long.
             let trims = [None, Some(HARDEST)];
-            all.extend(trims.map(|trim| Candidate { cut: end, typed: Vec::new(), trim }));
+            all.extend(trims.map(|trim| Candidate { cut: end, kept: Vec::new(), trim }));
         }
         all.dedup();
         Ok(all)
     }
 
+    /// Returns the candidate that cuts before this message and keeps the blocks that the user typed
+    /// in the last `count` user messages before it, up to `tokens` tokens together. The newest user
+    /// message of the whole thread always stays. A checkpoint at the end of a kept message stays
+    /// with it.
+    pub(super) fn candidate(&self, cut: usize, count: usize, tokens: u64) -> Candidate {
+        let snapshot = &self.thread;
+        let mut left = tokens;
+        let mut must_stay = !snapshot.messages().iter().skip(cut).any(Message::is_typed);
+        let count = count.max(usize::from(must_stay));
+        let head = snapshot.messages().iter().enumerate().take(cut);
+        let typed = head.rev().filter(|(_, message)| message.is_typed()).take(count);
+        let mut kept: Vec<(usize, &Message)> = Vec::new();
+        for (index, message) in typed {
+            let blocks = message.typed_blocks().filter_map(|block| message.content.get(block));
+            let size: u64 = blocks.map(|block| snapshot.counter().block(block)).sum();
+            if size > left && !must_stay {
+                break;
+            }
+            must_stay = false;
+            left = left.saturating_sub(size);
+            kept.push((index, message));
+        }
+        kept.reverse();
+        let kept = kept.into_iter().flat_map(|(index, message)| typed_ranges(index, message));
+        Candidate { cut, kept: kept.collect(), trim: None }
+    }
+
     /// Returns the candidate that keeps only the user's newest message before the cut.
     fn with_newest(&self, cut: usize, trim: Option<TrimToolResults>) -> Candidate {
-        Candidate { cut, typed: typed(&self.thread, cut, 1, 0), trim }
+        Candidate { trim, ..self.candidate(cut, 1, 0) }
     }
 
     /// The candidates for a thread within its target.
@@ -151,8 +178,7 @@ impl Task {
         for length in self.lengths(request) {
             let cut = cut(&points, bare, length, fits);
             if (1..=most).contains(&cut) {
-                let typed = typed(snapshot, cut, request.user_messages, request.user_tokens);
-                all.push(Candidate { cut, typed, trim: None });
+                all.push(self.candidate(cut, request.user_messages, request.user_tokens));
             }
         }
         all.dedup();
@@ -228,16 +254,11 @@ impl Task {
     /// # Errors
     ///
     /// [`StrategyError::NothingToCompact`], with the number of removable tokens.
-    pub(super) fn check_worth(
-        &self,
-        cut: usize,
-        kept: &[Range<Position>],
-        least: u64,
-    ) -> Result<()> {
+    pub(super) fn check_worth(&self, candidate: &Candidate, least: u64) -> Result<()> {
         let (counter, needed) = (self.thread.counter(), self.missed_target().is_some());
         let mut goes: u64 = 0;
-        for (index, message) in self.thread.messages().iter().enumerate().take(cut) {
-            goes = goes.saturating_add(match self.removed_beside(index, message, kept) {
+        for (index, message) in self.thread.messages().iter().enumerate().take(candidate.cut) {
+            goes = goes.saturating_add(match self.removed_beside(index, message, candidate) {
                 Some(tokens) => tokens,
                 None if needed || !message.is_summary() => counter.message(message),
                 None => 0,
@@ -254,12 +275,15 @@ impl Task {
         &self,
         index: usize,
         message: &Message,
-        kept: &[Range<Position>],
+        candidate: &Candidate,
     ) -> Option<u64> {
+        if !candidate.keeps_part_of(index) {
+            return None;
+        }
         let blocks = message.content.iter().enumerate();
-        blocks.clone().find(|(block, _)| is_kept(kept, index, *block))?;
         // Markers beside kept text do not count as savings.
-        let removed = blocks.filter(|(block, it)| !is_kept(kept, index, *block) && !is_marker(it));
+        let removed =
+            blocks.filter(|(block, it)| !candidate.keeps(index, *block) && !is_marker(it));
         let tokens = removed.map(|(_, block)| self.thread.counter().block(block));
         Some(tokens.fold(0, u64::saturating_add))
     }
@@ -284,7 +308,7 @@ impl Snapshot {
         }
         let counter = self.counter();
         let rules = self.rules().active().map(|rule| counter.text(&rule.text));
-        let typed = Typed::new(&self.statements(), self, brief, []).emphasised(counter);
+        let typed = Typed::new(self.statements(), self, brief, []).emphasised(counter);
         rules.fold(typed, u64::saturating_add)
     }
 }
@@ -332,11 +356,6 @@ fn first_within(snapshot: &Snapshot, tokens: Option<u64>) -> usize {
     first
 }
 
-/// Whether a block stays word for word. The ranges are in order.
-pub(super) fn is_kept(kept: &[Range<Position>], message: usize, block: usize) -> bool {
-    kept.binary_search_by_key(&Position { message, block }, |range| range.start).is_ok()
-}
-
 /// Whether removing the block saves nothing that is worth a summary, because it is an earlier
 /// summary, or a marker that every compaction removes anyway.
 pub(super) fn is_marker(block: &ContentBlock) -> bool {
@@ -344,35 +363,6 @@ pub(super) fn is_marker(block: &ContentBlock) -> bool {
         block,
         ContentBlock::Summary(_) | ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_)
     )
-}
-
-/// Returns the user-typed blocks before this message that should stay, as ranges in order: those of
-/// the last `count` user messages, up to `tokens` tokens together. The newest user message of the
-/// whole thread always stays. A checkpoint at the end of a kept message stays with it.
-pub(super) fn typed(
-    snapshot: &Snapshot,
-    before: usize,
-    count: usize,
-    tokens: u64,
-) -> Vec<Range<Position>> {
-    let mut left = tokens;
-    let mut must_stay = !snapshot.messages().iter().skip(before).any(Message::is_typed);
-    let count = count.max(usize::from(must_stay));
-    let head = snapshot.messages().iter().enumerate().take(before);
-    let typed = head.rev().filter(|(_, message)| message.is_typed()).take(count);
-    let mut kept: Vec<(usize, &Message)> = Vec::new();
-    for (index, message) in typed {
-        let blocks = message.typed_blocks().filter_map(|block| message.content.get(block));
-        let size: u64 = blocks.map(|block| snapshot.counter().block(block)).sum();
-        if size > left && !must_stay {
-            break;
-        }
-        must_stay = false;
-        left = left.saturating_sub(size);
-        kept.push((index, message));
-    }
-    kept.reverse();
-    kept.into_iter().flat_map(|(index, message)| typed_ranges(index, message)).collect()
 }
 
 /// The ranges of the typed blocks of a message, and of the checkpoint at its end.
@@ -387,12 +377,12 @@ fn typed_ranges(index: usize, message: &Message) -> Vec<Range<Position>> {
 impl Candidate {
     /// Returns the plan that removes everything else and inserts these messages at the cut.
     pub(super) fn plan(&self, task: &Task, insert: Vec<Message>) -> Result<Plan> {
-        self.plan_of(task, remove_except(self.typed.clone(), self.cut, insert))
+        self.plan_of(task, self.edits(insert))
     }
 
     /// Like [`plan`](Self::plan), with the message before everything that stays.
     pub(super) fn plan_with_first(&self, task: &Task, first: Message) -> Result<Plan> {
-        let mut edits = remove_except(self.typed.clone(), self.cut, Vec::new());
+        let mut edits = self.edits(Vec::new());
         let start = Position::before(0);
         match edits.first_mut() {
             Some((range, insert)) if range.start == start => insert.insert(0, first),
@@ -407,25 +397,31 @@ impl Candidate {
         let trimmed = self.trim.map(|step| trim_after(&plan, messages, &step, None));
         Ok(task.thread.stamped(trimmed.unwrap_or(plan), &task.brief))
     }
-}
 
-/// Returns the edits that remove everything before the cut except these ranges and insert the
-/// messages at the cut.
-pub(super) fn remove_except(
-    kept: Vec<Range<Position>>,
-    cut: usize,
-    insert: Vec<Message>,
-) -> Vec<(Range<Position>, Vec<Message>)> {
-    let mut edits = Vec::with_capacity(kept.len() + 1);
-    let mut from = Position::before(0);
-    for range in kept {
-        if from < range.start {
-            edits.push((from..range.start, Vec::new()));
+    /// Returns the edits that remove everything before the cut except what is kept, and insert the
+    /// messages at the cut.
+    pub(super) fn edits(&self, insert: Vec<Message>) -> Vec<(Range<Position>, Vec<Message>)> {
+        let mut edits = Vec::with_capacity(self.kept.len() + 1);
+        let mut from = Position::before(0);
+        for range in &self.kept {
+            if from < range.start {
+                edits.push((from..range.start, Vec::new()));
+            }
+            from = range.end;
         }
-        from = range.end;
+        edits.push((from..Position::before(self.cut), insert));
+        edits
     }
-    edits.push((from..Position::before(cut), insert));
-    edits
+
+    /// Whether a block before the cut stays.
+    pub(super) fn keeps(&self, message: usize, block: usize) -> bool {
+        self.kept.binary_search_by_key(&Position { message, block }, |range| range.start).is_ok()
+    }
+
+    /// Whether a block of a message before the cut stays.
+    pub(super) fn keeps_part_of(&self, message: usize) -> bool {
+        self.kept.binary_search_by_key(&message, |range| range.start.message).is_ok()
+    }
 }
 
 pub(super) fn nothing<T>(reason: String) -> Result<T> {

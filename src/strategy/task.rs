@@ -2,9 +2,10 @@
 
 use super::{
     brief::Brief,
+    contract::StrategyError,
     snapshot::{Rejection, Snapshot},
 };
-use crate::message::{Message, Summary, Text};
+use crate::message::{ContextWindow, Message, Request, Summary, Text};
 
 /// A thread to compact, and the brief for it. Cheap to clone, as its thread.
 #[derive(Clone, Debug)]
@@ -44,6 +45,16 @@ impl Snapshot {
     pub(super) fn has_room(&self, brief: &Brief) -> bool {
         let fits = self.window().is_none_or(|window| self.size() <= window.tokens());
         fits && !brief.is_needed() && self.missed_target(brief).is_none()
+    }
+
+    /// Refuses a request that does not fit the window together with its answer.
+    pub(super) fn check_window(&self, request: &Request) -> Result<(), StrategyError> {
+        let answer = request.max_output.unwrap_or(0);
+        let tokens = self.counter().request(request).saturating_add(answer);
+        match self.window().map(ContextWindow::tokens) {
+            Some(window) if tokens > window => Err(StrategyError::TooLong { tokens, window }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Refuses a thread that is not smaller than this one, or is over the target.

@@ -1,16 +1,6 @@
 //! `trim-tool-results`: keeps the first lines of long tool results.
 
-use super::{
-    attempt,
-    brief::Brief,
-    contract::{Attempt, CompactionStrategy, Result},
-    snapshot::Snapshot,
-    tail::nothing,
-};
-use crate::{
-    compact::{Plan, TrimToolResults, trim_after},
-    message::Message,
-};
+use super::kit::*;
 
 impl CompactionStrategy for TrimToolResults {
     fn name(&self) -> &str {

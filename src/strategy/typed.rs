@@ -1,6 +1,6 @@
 //! What the user typed, as a list in a summary: how much room it gets, and what it leaves out.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use super::{brief::Brief, snapshot::Snapshot};
 use crate::{
@@ -12,8 +12,8 @@ use crate::{
 
 /// The statements of the user, and those of them that a summary need not list.
 #[derive(Debug)]
-pub(super) struct Typed<'a> {
-    statements: &'a Statements,
+pub(super) struct Typed {
+    statements: Arc<Statements>,
     /// The keys of all statements and their sentences.
     keys: HashSet<String>,
     /// The keys of statements that are stated elsewhere or were revoked.
@@ -24,27 +24,27 @@ pub(super) struct Typed<'a> {
     share: u64,
 }
 
-impl<'a> Typed<'a> {
+impl Typed {
     /// Returns the statements, except those that the system prompt, the thread's rules or the
     /// messages that stay state already.
     pub(super) fn new<'m>(
-        statements: &'a Statements,
+        statements: Arc<Statements>,
         thread: &'m Snapshot,
         brief: &Brief,
         stay: impl IntoIterator<Item = &'m Message>,
     ) -> Self {
-        let mut elsewhere: HashSet<String> = HashSet::new();
+        let share = brief.retention.as_ref().map_or(DEFAULT_SHARE, |policy| policy.typed_percent);
+        let mut typed = Self { share, ..Self::all(statements) };
         let stated = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
         for rule in thread.rules().rules().filter(|rule| stated || !rule.holds()) {
-            elsewhere.extend(rule_keys(&rule.text));
+            typed.elsewhere.extend(rule_keys(&rule.text));
         }
-        let typed = stay.into_iter().filter(|message| message.role == Role::User);
-        let stay = typed.filter(|message| !message.is_summary()).chain(thread.system().iter());
+        let users = stay.into_iter().filter(|message| message.role == Role::User);
+        let stay = users.filter(|message| !message.is_summary()).chain(thread.system().iter());
         for text in stay.flat_map(Message::texts) {
-            elsewhere.extend(paragraphs(text).iter().flat_map(|paragraph| keys(paragraph)));
+            typed.skip(text);
         }
-        let share = brief.retention.as_ref().map_or(DEFAULT_SHARE, |policy| policy.typed_percent);
-        Self { statements, keys: statements.keys(), elsewhere, rules: HashSet::new(), share }
+        typed
     }
 
     /// Lists these rules too, before everything else.
@@ -59,9 +59,9 @@ impl<'a> Typed<'a> {
     }
 
     /// Returns all statements, to be listed without exceptions.
-    pub(super) fn all(statements: &'a Statements) -> Self {
-        let (elsewhere, rules) = Default::default();
-        Self { statements, keys: statements.keys(), elsewhere, rules, share: DEFAULT_SHARE }
+    pub(super) fn all(statements: Arc<Statements>) -> Self {
+        let (keys, elsewhere, rules) = (statements.keys(), HashSet::new(), HashSet::new());
+        Self { statements, keys, elsewhere, rules, share: DEFAULT_SHARE }
     }
 
     /// Returns how many tokens of the room the list may take, if everything else needs `others`:

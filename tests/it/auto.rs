@@ -5,7 +5,8 @@
 //! rows; 1 if the provider counts), `--- compares` (`at least` or `more than`), `--- rows`, each
 //! for a machine of its own, and `--- script`, lines for one machine, which begin with the second.
 //! A size is in characters and rounded up to tokens; one that ends with `t` is in tokens, and so
-//! are windows, limits and reported counts.
+//! are windows, limits and reported counts. A compaction is expected with its target, and after
+//! `up to` with its limit.
 
 use std::collections::HashMap;
 
@@ -54,9 +55,10 @@ fn said(auto: &mut AutoCompactor, second: u64, row: &str, divisor: u64) -> Strin
     let now = Timestamp(second * 1_000);
     match auto.handle(now, input(row.split_once(" -> ").unwrap().0, divisor)) {
         None => "nothing".to_owned(),
-        Some(Output::Compact { reason, target, .. }) => {
-            let target = target.map_or("none".to_owned(), |target| target.to_string());
-            format!("compact {} {target}", name(&reason))
+        Some(Output::Compact { reason, target, limit }) => {
+            let shown = |tokens: Option<u64>| tokens.map_or("none".to_owned(), |it| it.to_string());
+            let limit = row.contains(" up to ").then(|| format!(" up to {}", shown(limit)));
+            format!("compact {} {}{}", name(&reason), shown(target), limit.unwrap_or_default())
         }
         Some(Output::Suspended { tokens, threshold }) => {
             format!("suspended {tokens} {threshold}")

@@ -6,7 +6,7 @@
 
 use std::fs;
 
-/// A file, and a test in it that shows the criterion.
+/// A file, and a test in it that shows the criterion; in a file of cases, a script.
 struct By(&'static str, &'static str);
 
 /// Threads as logs of events, with token accounting and a registry of strategies.
@@ -96,12 +96,16 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
     (
         "auto: a share of the real window, cooldown, once a crossing, before sending, on overflow",
         &[
-            By("src/auto/compactor.rs", "the_soft_trigger_fires_at_its_threshold_and_not_before"),
+            By("tests/it/auto.rs", "the_trigger_passes_its_boundaries"),
             By(
-                "src/auto/compactor.rs",
-                "after_a_success_it_is_quiet_until_the_context_grew_or_the_time_passed",
+                "testdata/auto/requests-of-one-turn.txt",
+                "after a success it is quiet until the context has grown by a twentieth of the window",
             ),
-            By("src/auto/compactor.rs", "a_provider_that_refuses_is_believed"),
+            By(
+                "testdata/auto/requests-of-one-turn.txt",
+                "after a success it is quiet until a minute has passed",
+            ),
+            By("testdata/auto/refusals.txt", "a provider that refuses is believed"),
         ],
     ),
     (
@@ -159,7 +163,13 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
     ),
     (
         "a trigger with overhead, a strict comparison, any window",
-        &[By("src/auto/compactor.rs", "the_overhead_form_compares_strictly_and_goes_by_estimates")],
+        &[
+            By("tests/it/auto.rs", "the_trigger_passes_its_boundaries"),
+            By(
+                "testdata/auto/overhead-of-four-characters.txt",
+                "overhead over the budget makes no summary with every message",
+            ),
+        ],
     ),
     (
         "the split: earlier batches out, recent messages stay, pairs closed",
@@ -285,7 +295,10 @@ fn every_row_is_shown_by_a_test_that_is_there() {
     for (row, shown) in EVENT_SOURCED_THREADS.iter().chain(FOLDED_BATCHES) {
         for By(file, test) in *shown {
             let source = fs::read_to_string(file).unwrap();
-            assert!(source.contains(&format!("fn {test}(")), "{row}: no {test} in {file}");
+            let is_case = file.starts_with("testdata/");
+            let named =
+                if is_case { format!("--- script {test}\n") } else { format!("fn {test}(") };
+            assert!(source.contains(&named), "{row}: no {test} in {file}");
         }
     }
 }

@@ -8,9 +8,8 @@ use super::{
     data::{ChunkOutcome, ChunkStep},
 };
 use crate::{
-    message::Text,
     render::read_back,
-    strategy::{digest, run_error::RunError},
+    strategy::{digest, kit::*},
 };
 
 /// Neighbouring chunks that no model folded in.
@@ -27,16 +26,12 @@ pub(super) struct Gap {
 /// Returns the gaps in order.
 pub(super) fn gaps(chunks: &[Range<usize>], steps: &[ChunkStep]) -> Vec<Gap> {
     // A retried run has several steps of a chunk; the last one counts.
-    let mut last: HashMap<(usize, usize), &ChunkStep> = HashMap::new();
-    for step in steps.iter().filter(|step| is_end(step.outcome)) {
-        last.insert((step.bytes.start, step.bytes.end), step);
-    }
+    let ends = steps.iter().filter(|step| is_end(step.outcome));
+    let last: HashMap<_, _> = ends.map(|step| (step.bytes.clone(), step)).collect();
     let mut gaps: Vec<Gap> = Vec::new();
     for (index, bytes) in chunks.iter().enumerate() {
-        let step = last.get(&(bytes.start, bytes.end));
-        let Some(step) = step.filter(|step| step.outcome == ChunkOutcome::Skipped) else {
-            continue;
-        };
+        let step = last.get(bytes).filter(|step| step.outcome == ChunkOutcome::Skipped);
+        let Some(step) = step else { continue };
         match gaps.last_mut().filter(|gap| gap.chunks.end == index) {
             Some(gap) => (gap.chunks.end, gap.bytes.end) = (index + 1, bytes.end),
             None => gaps.push(Gap {
@@ -66,15 +61,8 @@ fn is_end(outcome: ChunkOutcome) -> bool {
 
 /// Whether the summary, or an edit of it, was shortened without a model.
 fn was_clipped(step: &ChunkStep) -> bool {
-    let by_model = matches!(
-        step.failure,
-        Some(
-            RunError::NotFolded { .. }
-                | RunError::BlankSummary { .. }
-                | RunError::TooManyRounds { .. }
-        )
-    );
-    step.outcome == ChunkOutcome::Clipped || (step.outcome == ChunkOutcome::Capped && by_model)
+    let is_unfolded = step.failure.as_ref().is_some_and(RunError::is_unfolded);
+    step.outcome == ChunkOutcome::Clipped || (step.outcome == ChunkOutcome::Capped && is_unfolded)
 }
 
 /// Returns notes for the user on what no model summarised, one sentence each.

@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use threadfold_edl::Workspace;
 
 use crate::{
-    message::{Message, Request, Text, Usage},
     render::{ChunkBudget, RenderOptions},
-    strategy::run_error::RunError,
+    strategy::kit::*,
 };
 
 /// The file that the model edits. Its content at the end of the run is the summary.

@@ -9,10 +9,7 @@ use super::{
     condense::{clipped, condense},
     data::Data,
 };
-use crate::{
-    message::{Message, Request, ToolSpec},
-    strategy::instructions::{FOCUS, RULES, SECTIONS, VALUES, fill, sections, tagged},
-};
+use crate::strategy::kit::*;
 
 const SYSTEM: &str = include_str!("../prompts/chunk_system.md");
 const CHUNK: &str = include_str!("../prompts/chunk.md");

@@ -17,17 +17,8 @@ use super::{
     prompt, tools,
 };
 use crate::{
-    compact::legality,
-    message::{
-        ContentBlock, InvalidValue, Message, ModelError, ModelErrorKind, Request, Role, StopReason,
-        Text, ToolUse, Turn, Usage,
-    },
     render::{chunk_ranges, render},
-    strategy::{
-        attempt::{self, backoff},
-        instructions,
-        run_error::RunError,
-    },
+    strategy::kit::*,
 };
 
 /// A longer text answer without an edit, in bytes, was probably meant as an edit.
@@ -144,13 +135,8 @@ impl CompactionRun {
 
     /// Writes the first prompt again, unless it has been answered.
     fn with_new_prompt(mut self) -> Self {
-        let untouched = self.data.rounds == 0 && self.data.steps.is_empty();
-        if let State::Asking { after, task } = self.data.state
-            && untouched
-        {
-            let retries = self.data.retries;
-            self.data.ask_about_chunk();
-            (self.data.retries, self.data.state) = (retries, State::Asking { after, task });
+        if self.data.rounds == 0 && self.data.steps.is_empty() {
+            self.data.request = prompt::chunk(&self.data);
         }
         self
     }

@@ -30,10 +30,7 @@ use super::{
     data::{self, ChunkOutcome, ChunkStep, Chunked, Data, FORMAT, State, Task, workspace_of},
     prompt,
 };
-use crate::{
-    message::{Message, ModelErrorKind, Request, Text},
-    strategy::run_error::RunError,
-};
+use crate::strategy::kit::*;
 
 /// Chunks of at most this many bytes are not halved.
 const MIN_CHUNK: usize = 2_000;
@@ -203,7 +200,7 @@ impl Data {
     /// the chunk is given up. Otherwise the run fails if no work is lost by that, else it skips the
     /// remaining chunks.
     pub(super) fn call_failed(&mut self, kind: &ModelErrorKind, message: &Text) {
-        let (chunk, kind, message) = (self.done + 1, kind.clone(), message.clone());
+        let why = |chunk| RunError::Model { chunk, kind: kind.clone(), message: message.clone() };
         let last = self.steps.last().and_then(|step| step.failure.as_ref());
         let is_second = matches!(last, Some(RunError::Model { .. }));
         let chunk_only = match kind {
@@ -214,23 +211,15 @@ impl Data {
             | ModelErrorKind::Authentication
             | ModelErrorKind::NoModel => false,
         };
-        let why = RunError::Model { chunk, kind: kind.clone(), message: message.clone() };
         if !chunk_only && !self.has_folded() {
-            return self.fail(why);
+            return self.fail(why(self.done + 1));
         }
-        self.give_up(why);
+        self.give_up(why(self.done + 1));
         while !chunk_only && matches!(self.state, State::Asking { .. }) {
-            let (chunk, kind, message) = (self.done + 1, kind.clone(), message.clone());
-            self.skip_chunk(RunError::Model { chunk, kind, message });
+            // A nearly full summary is not condensed for a chunk that no model reads.
+            (self.request, self.condensed) = (Request::default(), true);
+            self.close_chunk(ChunkOutcome::Skipped, Some(why(self.done + 1)));
         }
-    }
-
-    /// Skips the current chunk without a call.
-    fn skip_chunk(&mut self, why: RunError) {
-        self.request = Request::default();
-        // A nearly full summary is not condensed for a chunk that no model reads.
-        self.condensed = true;
-        self.close_chunk(ChunkOutcome::Skipped, Some(why));
     }
 
     /// Halves the current chunk, which exceeds the model's window, and opens the conversation about

@@ -1,29 +1,15 @@
 //! `chunked`: a [`CompactionRun`] as a strategy, with chunks small enough that each request fits the
 //! context window.
 
-use std::ops::Range;
-
 use super::{
     condense::condense,
     data::{Chunked, RunStep},
     run::CompactionRun,
 };
 use crate::{
-    compact::{CompactOptions, Plan, Position},
-    message::{ContextWindow, Message, ModelError, ModelErrorKind, Request, Turn},
     render::ChunkBudget,
-    strategy::{
-        attempt,
-        brief::Brief,
-        contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Result, Step, StrategyError},
-        digest::Digest,
-        full_summary, lists,
-        run_error::RunError,
-        snapshot::{Rejection, Snapshot},
-        tail,
-        task::Task,
-    },
-    tokens::{self, TokenCounter},
+    strategy::{digest::Digest, full_summary, kit::*, lists},
+    tokens,
 };
 
 /// Lower limit for the size of a summary, in bytes.
@@ -43,13 +29,17 @@ impl Chunked {
     fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>> {
         let messages = task.thread.messages();
         let cut = task.thread.without_reasoning().cut_at_or_before(messages.len());
-        task.check_worth(cut, &kept(&task, cut), 0)?;
+        // Unless a next prompt follows, the last typed message stays word for word.
+        let candidate = match task.brief.next_prompt {
+            Some(_) => Candidate { cut, kept: Vec::new(), trim: None },
+            None => task.candidate(cut, 1, 0),
+        };
+        task.check_worth(&candidate, 0)?;
         let head: Vec<Message> = full_summary::messages(messages.iter().take(cut)).collect();
-        let job = SummaryJob { task, cut };
-        let run = self.run_for(&job, &head)?;
-        let mut attempt = ChunkedAttempt { job, run, outcome: None };
-        attempt.advance();
-        Ok(Box::new(attempt))
+        let job = SummaryJob { task, candidate };
+        let mut run = self.run_for(&job, &head)?;
+        let current = job.advance(&mut run);
+        Ok(Box::new(ChunkedAttempt { job, run, current }))
     }
 
     /// Returns the run for the messages before the cut.
@@ -68,22 +58,21 @@ impl Chunked {
     }
 }
 
-/// A thread and the cut before which a summary replaces its messages.
+/// A thread, and what stays of it beside the summary.
 #[derive(Debug)]
 struct SummaryJob {
     task: Task,
-    /// Index of the first message that stays.
-    cut: usize,
+    candidate: Candidate,
 }
 
 impl SummaryJob {
     /// Returns the plan that inserts this summary.
     fn plan(&self, summary: &str) -> Result<Plan> {
-        let Self { task, cut } = self;
+        let Self { task, candidate } = self;
         let messages = task.thread.messages();
-        let message = task.summary_message(task.summary(summary.trim()), *cut == messages.len());
-        let edits = tail::remove_except(kept(task, *cut), *cut, vec![message]);
-        Ok(Plan::from_edits(messages, edits, &CompactOptions::default())?)
+        let is_last = candidate.cut == messages.len();
+        let message = task.summary_message(task.summary(summary.trim()), is_last);
+        Ok(Plan::from_edits(messages, candidate.edits(vec![message]), &CompactOptions::default())?)
     }
 
     /// Upper limit for the tokens of a summary, without those reserved for the addendum.
@@ -133,86 +122,54 @@ impl SummaryJob {
 struct ChunkedAttempt {
     job: SummaryJob,
     run: CompactionRun,
-    /// Set when the run ends.
-    outcome: Option<Result<Proposal>>,
+    current: Current,
 }
 
 impl Attempt for ChunkedAttempt {
     fn step(&self) -> Step<'_> {
-        match (&self.outcome, self.run.step()) {
-            (Some(Ok(proposal)), _) => Step::Proposed(proposal),
-            (Some(Err(error)), _) => Step::Failed(error),
-            (None, RunStep::Call { request, chunk, total, after, .. }) => {
-                Step::Call { model: ModelRole::Fast, request, done: chunk, total, after }
-            }
-            (None, RunStep::Done { .. } | RunStep::Failed { .. }) => {
-                debug_assert!(false, "a run that ended has an outcome");
-                Step::Failed(&StrategyError::NeedsModel)
-            }
-        }
+        self.current.step()
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        if self.outcome.is_some() {
-            return;
-        }
         let handled = match answer {
             Ok(turn) => self.run.handle_turn(turn),
             Err(error) => self.run.handle_error(error),
         };
+        // A run that has ended refuses the answer.
         if handled.is_ok() {
-            self.advance();
+            self.current = self.job.advance(&mut self.run);
         }
     }
 }
 
-impl ChunkedAttempt {
-    /// Continues until the next request fits the window, or the run ends.
-    fn advance(&mut self) {
-        let thread = &self.job.task.thread;
-        self.run.skip_requests_unless(|request| fits(thread, request));
-        let outcome = match self.run.step() {
-            RunStep::Call { .. } => return,
+impl SummaryJob {
+    /// Continues the run until its next request fits the window, or until it ends.
+    fn advance(&self, run: &mut CompactionRun) -> Current {
+        run.skip_requests_unless(|request| self.task.thread.check_window(request).is_ok());
+        let outcome = match run.step() {
+            RunStep::Call { request, chunk, total, after } => {
+                let (model, request) = (ModelRole::Fast, request.clone());
+                return Current::Call { model, request, done: chunk, total, after };
+            }
             RunStep::Done { summary } => {
-                let plan = self.job.fitting(summary);
-                plan.map(|plan| Proposal { notes: self.run.notes(), ..Proposal::new(plan) })
+                let plan = self.fitting(summary);
+                plan.map(|plan| Proposal { notes: run.notes(), ..Proposal::new(plan) })
             }
             RunStep::Failed { error } => self.failed(error.clone()),
         };
-        self.outcome = Some(outcome);
+        Current::Ended(Ended(outcome))
     }
 
     /// Handles a run without a summary. If the model answered and the thread is over its target, a
     /// digest is proposed; if it did not answer, another strategy may do better.
     fn failed(&self, error: RunError) -> Result<Proposal> {
-        let is_idle = matches!(
-            error,
-            RunError::TooManyRounds { .. }
-                | RunError::BlankSummary { .. }
-                | RunError::NotFolded { .. }
-        );
-        if is_idle && self.job.task.missed_target().is_some() {
-            return self.job.digest(error);
+        if error.is_unfolded() && self.task.missed_target().is_some() {
+            return self.digest(error);
         }
         if let RunError::Model { kind: ModelErrorKind::NoModel, .. } = error {
             return Err(StrategyError::NeedsModel);
         }
         Err(error.into())
-    }
-}
-
-/// Whether a request and its answer fit the window of the thread.
-fn fits(thread: &Snapshot, request: &Request) -> bool {
-    let tokens = thread.counter().request(request).saturating_add(request.max_output.unwrap_or(0));
-    thread.window().is_none_or(|window| tokens <= window.tokens())
-}
-
-/// The blocks that stay word for word: those of the last typed message, unless a next prompt
-/// follows.
-fn kept(task: &Task, cut: usize) -> Vec<Range<Position>> {
-    match task.brief.next_prompt {
-        Some(_) => Vec::new(),
-        None => tail::typed(&task.thread, cut, 1, 0),
     }
 }
 

@@ -8,12 +8,11 @@ use super::{
 };
 use crate::{
     ledger,
-    message::{ContentBlock, Message, Role, Text, ToolResult, ToolUse, steps},
     prose::{
         FactClass, Kind, Span, Speaker, commands, demands, first_failure, one_line, passages,
         passages_of, plain, spans, without_typed,
     },
-    strategy::full_summary,
+    strategy::{full_summary, kit::*},
 };
 
 /// Upper limit for the characters of a line.
@@ -283,7 +282,7 @@ mod tests {
             let options = RetentionPolicy { tool_mentions: 1, ..RetentionPolicy::default() };
             let facts = gather(&thread, |_| false);
             let statements = Statements::of(&thread);
-            let typed = Typed::all(&statements);
+            let typed = Typed::all(statements.into());
             let text = write::write(&facts, &typed, u64::MAX, &ByteEstimate::new(1));
             let text = text.expect("room for all");
             let digest = Message::summary(Role::User, Summary::new(text.as_str()));

@@ -19,8 +19,7 @@ use crate::{message::Message, retention::Statements, tokens::ByteEstimate};
 /// exceeds them.
 pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
     let facts = gather::gather(messages, |_| false);
-    let statements = Statements::of(messages);
-    let mut typed = Typed::all(&statements);
+    let mut typed = Typed::all(Statements::of(messages).into());
     typed.skip(facts.short_request());
     write::write(&facts, &typed, most as u64, &ByteEstimate::new(1))
 }

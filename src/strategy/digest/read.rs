@@ -20,14 +20,14 @@ pub(super) fn read(text: &str) -> Option<Facts> {
     let mut facts = Facts { messages: count, ..Facts::default() };
     let (mut title, mut root) = ("", String::new());
     for line in steps::through(body).split('\n') {
-        match line.strip_prefix("## ") {
-            Some(next) => title = next,
-            None if title == write::FILES && root.is_empty() => {
-                root = root_in(line);
-                take(&mut facts, title, line, &root);
-            }
-            None => take(&mut facts, title, line, &root),
+        if let Some(next) = line.strip_prefix("## ") {
+            title = next;
+            continue;
         }
+        if title == write::FILES && root.is_empty() {
+            root = root_in(line);
+        }
+        take(&mut facts, title, line, &root);
     }
     Some(facts)
 }

@@ -1,24 +1,11 @@
 //! `digest`: replaces the old part of the thread with quotes and lists from it, without a model.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::{facts::Facts, gather, write};
-use crate::{
-    compact::{Plan, Position},
-    message::{ContentBlock, Message, Role},
-    retention::Statements,
-    strategy::{
-        attempt,
-        brief::Brief,
-        contract::{Attempt, CompactionStrategy, Result},
-        snapshot::Snapshot,
-        tail::{self, Candidate, TailRequest, is_marker, nothing},
-        task::Task,
-        typed::Typed,
-    },
-};
+use crate::{retention::Statements, strategy::kit::*};
 
 options! {
     /// Replaces the old part of the thread with a digest: quotes and lists extracted by fixed
@@ -135,13 +122,12 @@ impl DigestJob {
     /// digest, and trims the messages after the cut.
     fn plan(&self, candidate: &Candidate) -> Result<Plan> {
         let Task { thread, brief } = &self.task;
-        let (cut, kept) = (candidate.cut, candidate.typed.as_slice());
         let (counter, before) = (thread.counter(), thread.size());
         // With a digest of one character, everything else has its final size.
         let frame = self.build(candidate, Some("."))?;
         let fixed = thread.tokens_after(&frame)?.saturating_sub(counter.text("."));
         let target = brief.target.unwrap_or(u64::MAX);
-        let goes = self.removed_tokens(cut, kept, |_, _| true);
+        let goes = self.removed_tokens(candidate, |_, _| true);
         let room = target.min(before.saturating_sub(1)).saturating_sub(fixed);
         // Rules and what the user typed follow the digest and matter more than the rest; the
         // addendum follows too and takes at most half of the room.
@@ -149,13 +135,13 @@ impl DigestJob {
         let lists = need.min(whole / 4 * 3);
         let room = room.saturating_sub(brief.reserve().min(room / 2).max(lists));
         // A digest must not be longer than its source, apart from the first line.
-        let facts = self.facts(cut, kept);
+        let facts = self.facts(candidate);
         let line = counter.text(&write::opening(facts.messages, false));
         let budget = self.most.min(room).min(goes.saturating_sub(1).max(line));
         let messages = thread.messages().iter().enumerate();
-        let stay = messages.filter(|(at, _)| *at >= cut || is_kept(kept, *at));
+        let stay = messages.filter(|(at, _)| *at >= candidate.cut || candidate.keeps_part_of(*at));
         let stay = stay.map(|(_, message)| message);
-        let mut typed = Typed::new(&self.statements, thread, brief, stay);
+        let mut typed = Typed::new(Arc::clone(&self.statements), thread, brief, stay);
         typed.skip(facts.short_request());
         // If little else fits beside the user's words, a heading and a line of something else would
         // only cost some of them.
@@ -188,9 +174,9 @@ impl DigestJob {
         candidate.plan(&self.task, insert.into_iter().collect())
     }
 
-    fn facts(&self, cut: usize, kept: &[Range<Position>]) -> Facts {
-        let mut facts =
-            gather::gather(self.task.thread.split_at(cut).0, |message| is_kept(kept, message));
+    fn facts(&self, candidate: &Candidate) -> Facts {
+        let (head, _) = self.task.thread.split_at(candidate.cut);
+        let mut facts = gather::gather(head, |message| candidate.keeps_part_of(message));
         // Active rules are appended when the plan is settled, and revoked ones must not come back.
         for list in [&mut facts.rules, &mut facts.later] {
             list.items.retain(|line| self.task.thread.rules().find(line).is_none());
@@ -202,14 +188,14 @@ impl DigestJob {
     /// `counts` gets the index of the message and the block.
     fn removed_tokens(
         &self,
-        cut: usize,
-        kept: &[Range<Position>],
+        candidate: &Candidate,
         counts: impl Fn(usize, &ContentBlock) -> bool,
     ) -> u64 {
         let mut tokens: u64 = 0;
-        for (message, parts) in self.task.thread.messages().iter().enumerate().take(cut) {
+        let (head, _) = self.task.thread.split_at(candidate.cut);
+        for (message, parts) in head.iter().enumerate() {
             for (block, content) in parts.content.iter().enumerate() {
-                if !tail::is_kept(kept, message, block) && counts(message, content) {
+                if !candidate.keeps(message, block) && counts(message, content) {
                     tokens = tokens.saturating_add(self.task.thread.counter().block(content));
                 }
             }
@@ -219,13 +205,11 @@ impl DigestJob {
 
     /// Rejects a digest whose source is little more than an earlier summary.
     fn check_worth(&self, candidate: &Candidate) -> Result<()> {
-        let (cut, kept) = (candidate.cut, candidate.typed.as_slice());
-        let messages = self.task.thread.messages();
-        let (head, _) = self.task.thread.split_at(cut);
+        let (head, _) = self.task.thread.split_at(candidate.cut);
         // User messages before a summary were kept when it was made, so they are not new.
         let last = head.iter().rposition(Message::is_summary).unwrap_or(0);
-        let goes = self.removed_tokens(cut, kept, |index, block| {
-            let kept_once = index < last && messages.get(index).is_some_and(Message::is_typed);
+        let goes = self.removed_tokens(candidate, |index, block| {
+            let kept_once = index < last && head.get(index).is_some_and(Message::is_typed);
             !is_marker(block) && !kept_once
         });
         if goes > tail::MIN_TOKENS {
@@ -241,7 +225,7 @@ impl DigestJob {
         let counter = self.task.thread.counter();
         let (_, end) = self.task.thread.split_at(candidate.cut);
         let typed = candidate
-            .typed
+            .kept
             .iter()
             .filter_map(|range| messages.get(range.start.message)?.content.get(range.start.block));
         let typed: u64 = typed.map(|block| counter.block(block)).fold(0, u64::saturating_add);
@@ -260,9 +244,4 @@ impl DigestJob {
             parts.join("; ")
         ))
     }
-}
-
-/// Whether a block of a message stays. The ranges are in order.
-fn is_kept(kept: &[Range<Position>], message: usize) -> bool {
-    kept.binary_search_by_key(&message, |range| range.start.message).is_ok()
 }

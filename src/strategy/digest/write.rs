@@ -4,14 +4,7 @@
 //! that need more, the most important first. A note gives the number of omitted lines or bytes.
 
 use super::facts::{Command, Facts, File, List, Quote};
-use crate::{
-    retention::key,
-    strategy::{
-        clip::border_before,
-        typed::{Typed, percent_of},
-    },
-    tokens::TokenCounter,
-};
+use crate::{retention::key, strategy::kit::*};
 
 pub(super) const REQUEST: &str = "First request";
 pub(super) const LATER: &str = "Later requests";
@@ -44,7 +37,7 @@ pub(super) fn is_opening(line: &str, messages: usize) -> bool {
 /// Returns the digest in at most `budget` tokens, or `None` if its first line exceeds them.
 pub(super) fn write(
     facts: &Facts,
-    typed: &Typed<'_>,
+    typed: &Typed,
     budget: u64,
     counter: &dyn TokenCounter,
 ) -> Option<String> {
@@ -61,7 +54,7 @@ pub(super) fn write(
     None
 }
 
-fn compose(facts: &Facts, typed: &Typed<'_>, budget: u64, counter: &dyn TokenCounter) -> String {
+fn compose(facts: &Facts, typed: &Typed, budget: u64, counter: &dyn TokenCounter) -> String {
     let mut text = opening(facts.messages, true);
     if counter.text(&text) > budget / 10 {
         text = opening(facts.messages, false);
@@ -102,7 +95,7 @@ enum Body {
     Last(List<String>),
 }
 
-fn sections(facts: &Facts, typed: &Typed<'_>) -> [Section; 8] {
+fn sections(facts: &Facts, typed: &Typed) -> [Section; 8] {
     let request = facts.request.clone();
     // A short request is quoted in full, so its rules are not repeated.
     let mut rules = facts.rules.lines(|rule| format!("- {rule}\n"));

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::split::{Earlier, Stretch};
-use crate::{message::Message, tokens::TokenCounter};
+use crate::strategy::kit::*;
 
 /// Upper limits for a chunk. A stretch over a limit becomes a chunk by itself.
 #[derive(Clone, Copy, Debug)]

@@ -8,23 +8,7 @@ use super::{
     requests::{MIN_TOKENS, RequestWriter},
     split::{Earlier, Split},
 };
-use crate::{
-    message::{
-        Batch, BatchId, Message, ModelError, ModelErrorKind, Request, Role, Summary, Text,
-        Timestamp, Turn,
-    },
-    strategy::{
-        attempt,
-        brief::Brief,
-        contract::{
-            ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Proposal, Result, Step,
-            StrategyError,
-        },
-        run_error::RunError,
-        snapshot::Snapshot,
-        task::Task,
-    },
-};
+use crate::strategy::kit::*;
 
 /// Longest wait before a retry. A call is not retried if the provider asks for more.
 const MAX_WAIT: Duration = Duration::from_secs(600);
@@ -32,7 +16,6 @@ const MAX_WAIT: Duration = Duration::from_secs(600);
 /// One attempt. It works on one job at a time, with one request at a time.
 #[derive(Debug)]
 pub(super) struct Folding {
-    options: FoldBatches,
     task: Task,
     split: Split,
     requests: RequestWriter,
@@ -48,7 +31,7 @@ pub(super) struct Folding {
     /// Number of requests that were answered.
     done: usize,
     job: Job,
-    state: State,
+    current: Current,
 }
 
 /// The work on one batch.
@@ -65,12 +48,6 @@ struct Job {
     replaces: usize,
 }
 
-#[derive(Debug)]
-enum State {
-    Asking { request: Box<Request>, after: Duration },
-    Ended(Result<Box<Proposal>>),
-}
-
 impl Folding {
     /// Returns the attempt with its first request, or with its end if none is needed.
     ///
@@ -78,17 +55,14 @@ impl Folding {
     ///
     /// [`StrategyError::Plan`] if a removal is illegal.
     pub(super) fn new(
-        options: FoldBatches,
         task: Task,
         (split, items): (Split, Vec<Item>),
         requests: RequestWriter,
     ) -> Result<Self> {
-        let request = Box::new(Request::default());
         let mut folding = Self {
             batches: Vec::new(),
             archive: Vec::new(),
             next_id: first_id(&task),
-            options,
             task,
             split,
             requests,
@@ -96,7 +70,7 @@ impl Folding {
             jobs: 0,
             done: 0,
             job: Job::default(),
-            state: State::Asking { request, after: Duration::ZERO },
+            current: Current::Ended(Ended(Err(StrategyError::NeedsModel))),
         };
         // Finds an illegal removal before a model call is paid for.
         drop(folding.split.plan(&folding.task, Summary::new("."))?);
@@ -111,29 +85,33 @@ impl Folding {
                 Item::Earlier(Earlier::Batch(batch)) => self.batches.push(batch),
                 Item::Earlier(Earlier::Summary(text, message)) => {
                     let at = self.time(message);
-                    let batch = self.new_batch(0, (at, at), 0);
-                    self.add(Batch { text, ..batch }, 0);
+                    let batch = Batch::new(self.next_id, text);
+                    self.add(Batch { start: at, end: at, ..batch }, 0);
                 }
                 Item::Chunk(chunk) => return self.fold(chunk),
             }
         }
-        if self.batches.len() > self.options.max_batches() {
+        if self.batches.len() > self.requests.options.max_batches() {
             return self.merge_older();
         }
-        self.state = State::Ended(self.propose().map(Box::new));
+        self.current = Current::Ended(Ended(self.propose()));
     }
 
     fn fold(&mut self, chunk: Chunk) {
         let (first, last) = (chunk.range.start, chunk.range.end.saturating_sub(1));
-        let (start, end) = (self.time(first), self.time(last));
-        let batch = self.new_batch(0, (start, end), chunk.messages);
+        let batch = Batch {
+            start: self.time(first),
+            end: self.time(last),
+            messages: chunk.messages,
+            ..Batch::new(self.next_id, "")
+        };
         let job = Job { pieces: [chunk.piece].into(), batch: Some(batch), ..Job::default() };
         self.begin(job);
     }
 
     /// Summarises all batches except the last `clip_last` ones into one.
     fn merge_older(&mut self) {
-        let replaces = self.batches.len().saturating_sub(self.options.clip_last);
+        let replaces = self.batches.len().saturating_sub(self.requests.options.clip_last);
         let (sources, _) = self.batches.split_at(replaces);
         let depth = sources.iter().map(|source| source.depth).max().unwrap_or_default();
         let messages = sources.iter().map(|source| source.messages);
@@ -146,7 +124,8 @@ impl Folding {
         });
         let pieces =
             chunks::in_pieces(parts, self.requests.room, self.task.thread.counter()).into();
-        let batch = self.new_batch(depth.saturating_add(1), (start, end), messages);
+        let depth = depth.saturating_add(1);
+        let batch = Batch { depth, start, end, messages, ..Batch::new(self.next_id, "") };
         self.begin(Job { pieces, batch: Some(batch), replaces, ..Job::default() });
     }
 
@@ -164,7 +143,8 @@ impl Folding {
         let before = before.iter().map(|batch| batch.text.as_str());
         let so_far: Vec<&str> = before.chain(self.job.texts.iter().map(Text::as_str)).collect();
         let request = self.requests.request(&so_far, piece, self.task.thread.counter());
-        self.state = State::Asking { request: Box::new(request), after };
+        let (done, total) = (self.done, self.total_calls());
+        self.current = Current::Call { model: ModelRole::Fast, request, done, total, after };
     }
 
     fn answered(&mut self, turn: &Turn) -> Result<()> {
@@ -199,7 +179,7 @@ impl Folding {
             ModelErrorKind::Retryable { after } => {
                 let wait = after.unwrap_or_else(|| self.backoff());
                 self.job.retries = self.job.retries.saturating_add(1);
-                if self.job.retries > self.options.max_retries || wait > MAX_WAIT {
+                if self.job.retries > self.requests.options.max_retries || wait > MAX_WAIT {
                     let (chunk, tries) = (self.jobs, self.job.retries);
                     let ModelError { kind, message, .. } = error;
                     return Err(RunError::Exhausted { chunk, tries, kind, message }.into());
@@ -246,23 +226,13 @@ impl Folding {
 
     fn backoff(&self) -> Duration {
         let factor = 2_u64.checked_pow(self.job.retries).unwrap_or(u64::MAX);
-        Duration::from_millis(self.options.backoff_ms.saturating_mul(factor)).min(MAX_WAIT)
+        Duration::from_millis(self.requests.options.backoff_ms.saturating_mul(factor)).min(MAX_WAIT)
     }
 
-    /// Returns a new batch with the next id and without text.
-    fn new_batch(
-        &mut self,
-        depth: u32,
-        (start, end): (Timestamp, Timestamp),
-        messages: usize,
-    ) -> Batch {
-        let id = self.next_id;
-        self.next_id.index = id.index.saturating_add(1);
-        Batch { depth, start, end, messages, ..Batch::new(id, "") }
-    }
-
-    /// Adds a new batch at the end, or replaces the first `replaces` batches by it.
+    /// Adds a new batch, which has the next id, at the end, or replaces the first `replaces`
+    /// batches by it.
     fn add(&mut self, batch: Batch, replaces: usize) {
+        self.next_id.index = self.next_id.index.saturating_add(1);
         let replaced = self.batches.drain(..replaces.min(self.batches.len()));
         let ids = replaced.map(|source| source.id).collect();
         self.archive.push(ArchiveEntry { replaces: ids, ..ArchiveEntry::new(batch.clone()) });
@@ -277,7 +247,7 @@ impl Folding {
     fn propose(&mut self) -> Result<Proposal> {
         let batches = std::mem::take(&mut self.batches);
         let archive = std::mem::take(&mut self.archive);
-        let text = self.options.view(&batches);
+        let text = self.requests.options.view(&batches);
         let summary = Summary { batches, ..self.task.summary(text) };
         let before = self.split.tokens();
         let view = Message::summary(Role::User, summary.clone());
@@ -295,7 +265,7 @@ impl Folding {
     fn total_calls(&self) -> usize {
         let chunks = self.remaining.iter().filter(|item| matches!(item, Item::Chunk(_))).count();
         let batches = self.batches.len() + self.remaining.len() + 1;
-        let merges = self.job.replaces == 0 && batches > self.options.max_batches();
+        let merges = self.job.replaces == 0 && batches > self.requests.options.max_batches();
         let left = self.job.pieces.len() + chunks + usize::from(merges);
         self.done + left
     }
@@ -314,27 +284,17 @@ fn first_id(Task { thread, brief }: &Task) -> BatchId {
 
 impl Attempt for Folding {
     fn step(&self) -> Step<'_> {
-        match &self.state {
-            State::Asking { request, after } => Step::Call {
-                model: ModelRole::Fast,
-                request,
-                done: self.done,
-                total: self.total_calls(),
-                after: *after,
-            },
-            State::Ended(Ok(proposal)) => Step::Proposed(proposal),
-            State::Ended(Err(error)) => Step::Failed(error),
-        }
+        self.current.step()
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        let State::Asking { .. } = self.state else { return };
+        let Current::Call { .. } = self.current else { return };
         let handled = match answer {
             Ok(turn) => self.answered(&turn),
             Err(error) => self.failed(error),
         };
         if let Err(error) = handled {
-            self.state = State::Ended(Err(error));
+            self.current = Current::Ended(Ended(Err(error)));
         }
     }
 }
@@ -362,6 +322,6 @@ impl FoldBatches {
             tokens: [self.chunk_tokens, requests.room].into_iter().flatten().min(),
         };
         let items = chunks::group(&mut split.stretches, limits, thread.counter());
-        Ok(Box::new(Folding::new(self.clone(), task, (split, items), requests)?))
+        Ok(Box::new(Folding::new(task, (split, items), requests)?))
     }
 }

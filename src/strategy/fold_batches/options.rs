@@ -7,11 +7,7 @@ use std::{collections::HashSet, fmt::Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    message::{Batch, ContentBlock, Message, Role, Text, Timestamp},
-    strategy::{clip::clip, instructions, run_error::RunError},
-    tokens::TokenCounter,
-};
+use crate::strategy::kit::*;
 
 options! {
     /// Folds old messages chunk by chunk into batches, and shows the first and the last of them.
@@ -116,21 +112,35 @@ impl FoldBatches {
     ///
     /// [`RunError::Option`], for the first invalid option.
     pub fn check(&self) -> Result<(), RunError> {
-        let zeros = [
-            ("chunk_messages", self.chunk_messages == 0),
-            ("chunk_tokens", self.chunk_tokens == Some(0)),
-            ("summary_tokens", self.summary_tokens == 0),
-            ("timeout_ms", self.timeout_ms == Some(0)),
+        let (from_1, from_0) = ("at least 1 is needed", "a number from 0 is needed");
+        let numbers = [
+            ("chunk_messages", self.chunk_messages as f64, 1.0..=f64::MAX, from_1),
+            ("chunk_tokens", self.chunk_tokens.unwrap_or(1) as f64, 1.0..=f64::MAX, from_1),
+            ("summary_tokens", self.summary_tokens as f64, 1.0..=f64::MAX, from_1),
+            ("timeout_ms", self.timeout_ms.unwrap_or(1) as f64, 1.0..=f64::MAX, from_1),
+            ("system_weight", self.system_weight, 0.0..=f64::MAX, from_0),
+            ("user_weight", self.user_weight, 0.0..=f64::MAX, from_0),
+            ("assistant_weight", self.assistant_weight, 0.0..=f64::MAX, from_0),
+            ("question_bonus", self.question_bonus, 0.0..=f64::MAX, from_0),
+            ("tool_call_bonus", self.tool_call_bonus, 0.0..=f64::MAX, from_0),
+            ("keyword_bonus", self.keyword_bonus, 0.0..=f64::MAX, from_0),
+            ("length_weight", self.length_weight, 0.0..=f64::MAX, from_0),
+            ("recency_decay", self.recency_decay, 0.0..=1.0, "a number from 0 to 1 is needed"),
         ];
-        if let Some((option, _)) = zeros.into_iter().find(|(_, is_zero)| *is_zero) {
-            return Err(RunError::option(option, "0", "at least 1 is needed"));
+        for (option, found, valid, rule) in numbers {
+            if !valid.contains(&found) {
+                return Err(RunError::option(option, found.to_string(), rule));
+            }
         }
         if self.clip_first == 0 && self.clip_last == 0 {
             let rule = "with clip_last at 0 no batch would be shown";
             return Err(RunError::option("clip_first", "0", rule));
         }
-        instructions::check(self.prompt.as_ref(), &self.sections)?;
-        self.check_weights()
+        if self.keywords.iter().any(Text::is_blank) {
+            let rule = "all texts hold it";
+            return Err(RunError::option("a word of keywords", "blank", rule));
+        }
+        instructions::check(self.prompt.as_ref(), &self.sections)
     }
 
     /// Number of batches above which the older ones are merged.
@@ -182,31 +192,6 @@ impl FoldBatches {
         let keywords: HashSet<String> =
             self.keywords.iter().map(|keyword| keyword.to_lowercase()).collect();
         keywords.iter().filter(|keyword| text.contains(keyword.as_str())).count()
-    }
-
-    pub(super) fn check_weights(&self) -> Result<(), RunError> {
-        let from_0 = "a number from 0 is needed";
-        let numbers = [
-            ("system_weight", self.system_weight, f64::MAX, from_0),
-            ("user_weight", self.user_weight, f64::MAX, from_0),
-            ("assistant_weight", self.assistant_weight, f64::MAX, from_0),
-            ("question_bonus", self.question_bonus, f64::MAX, from_0),
-            ("tool_call_bonus", self.tool_call_bonus, f64::MAX, from_0),
-            ("keyword_bonus", self.keyword_bonus, f64::MAX, from_0),
-            ("length_weight", self.length_weight, f64::MAX, from_0),
-            ("recency_decay", self.recency_decay, 1.0, "a number from 0 to 1 is needed"),
-        ];
-        let mut numbers = numbers.into_iter();
-        if let Some((name, found, _, rule)) =
-            numbers.find(|(_, found, most, _)| !(0.0..=*most).contains(found))
-        {
-            return Err(RunError::option(name, found.to_string(), rule));
-        }
-        if self.keywords.iter().any(Text::is_blank) {
-            let rule = "all texts hold it";
-            return Err(RunError::option("a word of keywords", "blank", rule));
-        }
-        Ok(())
     }
 }
 

@@ -4,16 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{chunks::Piece, options::FoldBatches};
-use crate::{
-    message::{ContentBlock, Message, Request, Text},
-    strategy::{
-        clip::clip,
-        instructions::{VALUES, asides, fill, sections, tagged},
-        run_error::RunError,
-        task::Task,
-    },
-    tokens::TokenCounter,
-};
+use crate::strategy::kit::*;
 
 const SYSTEM: &str = include_str!("../prompts/fold_system.md");
 const SO_FAR: &str = include_str!("../prompts/fold_so_far.md");
@@ -30,7 +21,7 @@ pub(super) const MIN_TOKENS: u64 = 1_000;
 /// Writes requests that fit the window.
 #[derive(Debug)]
 pub(super) struct RequestWriter {
-    options: FoldBatches,
+    pub(super) options: FoldBatches,
     directive: Message,
     /// Upper limit for the tokens of the summary so far.
     so_far: u64,

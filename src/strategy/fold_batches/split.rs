@@ -5,16 +5,8 @@ use std::ops::Range;
 
 use super::options::FoldBatches;
 use crate::{
-    compact::{CompactError, CompactOptions, Plan, Position, legality},
-    message::{Batch, ContentBlock, Message, Role, Summary, Text},
     render::{RenderOptions, render},
-    strategy::{
-        contract::Result,
-        snapshot::Snapshot,
-        tail::{self, Candidate, TailRequest, nothing},
-        task::Task,
-    },
-    tokens::TokenCounter,
+    strategy::kit::*,
 };
 
 /// Messages between two neighbouring legal cuts, which are removed or kept together.
@@ -45,11 +37,9 @@ pub(super) enum Earlier {
 /// The stretches to remove, and the blocks in them that stay.
 #[derive(Debug)]
 pub(super) struct Split {
-    /// Everything from this message on stays.
-    pub(super) cut: usize,
     pub(super) stretches: Vec<Stretch>,
-    /// The blocks of the last typed message, if it is before the cut.
-    pub(super) typed: Vec<Range<Position>>,
+    /// What stays of the thread at least: its end, and the last typed message.
+    pub(super) candidate: Candidate,
 }
 
 impl FoldBatches {
@@ -90,12 +80,12 @@ impl FoldBatches {
     /// Returns the stretches to remove for this candidate, and the expected tokens of the thread
     /// afterwards.
     fn split_for(&self, Task { thread, brief }: &Task, candidate: Candidate) -> (Split, u64) {
-        let Candidate { cut, typed, .. } = candidate;
         let points = legality::cut_points(thread.without_reasoning().messages());
-        let borders: Vec<usize> = points.into_iter().take_while(|point| *point <= cut).collect();
+        let borders: Vec<usize> =
+            points.into_iter().take_while(|point| *point <= candidate.cut).collect();
         let ranges = borders.iter().zip(borders.iter().skip(1));
-        let stretches = ranges.map(|(start, end)| self.stretch(thread, *start..*end, &typed));
-        let mut split = Split { cut, stretches: stretches.collect(), typed };
+        let stretches = ranges.map(|(start, end)| self.stretch(thread, *start..*end, &candidate));
+        let mut split = Split { stretches: stretches.collect(), candidate };
         let after = match brief.target {
             Some(target) => self.choose(thread, target, &mut split),
             None => 0,
@@ -103,12 +93,7 @@ impl FoldBatches {
         (split, after)
     }
 
-    fn stretch(
-        &self,
-        thread: &Snapshot,
-        range: Range<usize>,
-        typed: &[Range<Position>],
-    ) -> Stretch {
+    fn stretch(&self, thread: &Snapshot, range: Range<usize>, candidate: &Candidate) -> Stretch {
         let messages = thread.messages().get(range.clone()).unwrap_or_default();
         // Ids are needed to match parallel calls with their results, which may be in other
         // messages.
@@ -117,8 +102,8 @@ impl FoldBatches {
         });
         let mut stretch = Stretch { range: range.clone(), ..Stretch::default() };
         for (index, message) in range.zip(messages) {
-            let kept = typed.first().is_some_and(|first| first.start.message == index);
-            stretch.count(message, if kept { typed } else { &[] }, thread.counter());
+            let kept = candidate.keeps_part_of(index);
+            stretch.count(message, if kept { &candidate.kept } else { &[] }, thread.counter());
             let before = stretch.earlier.len();
             stretch.find_earlier(index, message);
             // A message with batches has no other content, except perhaps our request to continue.
@@ -216,8 +201,9 @@ impl Split {
     /// [`CompactError`] if a removal is illegal.
     pub(super) fn plan(&self, task: &Task, view: Summary) -> Result<Plan, CompactError> {
         let messages = task.thread.messages();
-        let mut edits = tail::remove_except(self.kept(messages), self.cut, Vec::new());
-        let is_last = edits.len() == 1 && self.cut == messages.len();
+        let kept = Candidate { kept: self.kept(messages), ..self.candidate };
+        let mut edits = kept.edits(Vec::new());
+        let is_last = edits.len() == 1 && kept.cut == messages.len();
         if let Some((_, insert)) = edits.first_mut() {
             insert.push(task.summary_message(view, is_last));
         }
@@ -230,14 +216,15 @@ impl Split {
     fn kept(&self, messages: &[Message]) -> Vec<Range<Position>> {
         let mut kept = Vec::new();
         let mut next = 0;
-        let typed_in = self.typed.first().map(|range| range.start.message);
+        let typed = &self.candidate.kept;
+        let typed_in = typed.first().map(|range| range.start.message);
         for Range { start, end } in self.stretches.iter().map(|stretch| stretch.range.clone()) {
             if next < start {
                 kept.push(Position::before(next)..Position::before(start));
             }
             if typed_in.is_some_and(|message| (start..end).contains(&message)) {
                 // The end of a message equals the start of the next one; edits use the latter.
-                kept.extend(self.typed.iter().map(|&Range { start, end }| {
+                kept.extend(typed.iter().map(|&Range { start, end }| {
                     let content = messages.get(end.message).map(|message| &message.content);
                     let is_end = content.is_none_or(|content| end.block >= content.len());
                     start..if is_end { Position::before(end.message + 1) } else { end }
@@ -245,8 +232,8 @@ impl Split {
             }
             next = end;
         }
-        if next < self.cut {
-            kept.push(Position::before(next)..Position::before(self.cut));
+        if next < self.candidate.cut {
+            kept.push(Position::before(next)..Position::before(self.candidate.cut));
         }
         kept
     }

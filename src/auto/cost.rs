@@ -20,6 +20,7 @@
 //! The hard check comes first in every case, so a wrong expectation costs at most one compaction.
 //! The example `cost` compares this with an oracle that knows the future.
 
+use super::{policy::AutoPolicy, pressure::Pressure};
 use crate::{
     compact::{CompactionCost, Prices, PromptChange},
     message::{Timestamp, Usage},
@@ -34,31 +35,21 @@ const PATIENCE: i64 = 4;
 /// A first compaction is assumed to leave one part in this many of its target.
 const FIRST_PART: u64 = 3;
 
-/// The next request, and what a compaction before it would change, in tokens.
+/// The next request, and the sizes that a compaction before it could reach, in tokens.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outlook {
-    pub(crate) prices: Prices,
-    pub(crate) min_gain: u64,
-    pub(crate) requests_left: Option<u64>,
-    pub(crate) summary_tokens: u64,
-    /// System prompt and tools, which a compaction does not change. It is assumed to rewrite all
-    /// messages, because only the strategy knows which.
-    pub(crate) kept: u64,
-    /// The tokens that are appended before the request and not compacted.
-    pub(crate) pending: u64,
+struct Outlook {
+    prices: Prices,
+    policy: AutoPolicy,
+    pressure: Pressure,
     /// The maximum number of tokens that a compaction should leave of the thread.
-    pub(crate) target: u64,
-    /// The request without a compaction.
-    pub(crate) before: u64,
+    target: u64,
     /// The tokens of the window without the output reserve.
-    pub(crate) room: u64,
-    /// The growth since the last request.
-    pub(crate) growth: u64,
+    room: u64,
 }
 
 /// Compares what requests pay with what a compaction costs.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Planner {
+pub(super) struct Planner {
     /// The time of the last request, which used the cache.
     last: Option<Timestamp>,
     /// What the requests since the last compaction paid for tokens that it would remove.
@@ -78,53 +69,61 @@ enum Left {
 }
 
 impl Planner {
-    /// Whether the soft trigger fires, given whether the thread is over its threshold.
-    pub(crate) fn fires(&self, is_over: bool, outlook: Option<Outlook>, now: Timestamp) -> bool {
-        let Some(outlook) = outlook else { return is_over };
-        let Outlook { prices, min_gain, before, .. } = outlook;
+    /// Whether the soft trigger fires at this pressure, given whether the thread is over its
+    /// threshold.
+    pub(super) fn fires(
+        &self,
+        is_over: bool,
+        policy: &AutoPolicy,
+        pressure: &Pressure,
+        now: Timestamp,
+    ) -> bool {
+        let Some(outlook) = Outlook::of(policy, pressure) else { return is_over };
+        let before = pressure.tokens();
         let gain = before.saturating_sub(self.after(&outlook));
         let since = self.last.map_or(0, |last| now.0.saturating_sub(last.0));
-        let is_cold = self.last.is_some() && since >= prices.cache_life_ms;
+        let is_cold = self.last.is_some() && since >= outlook.prices.cache_life_ms;
         let cost = self.cost(&outlook, !is_cold);
-        let pays = gain >= min_gain.max(1) && !outlook.is_nearly_done(&cost);
+        let pays = gain >= policy.min_gain.max(1) && !outlook.is_nearly_done(&cost);
         let once = cost.rebill.saturating_add(cost.model_calls);
         let has_paid = self.paid >= once.saturating_add(once / PATIENCE)
             && (!is_cold || gain >= before / COLD_PART);
         pays && (is_over || has_paid)
     }
 
-    /// Records that a request is sent at this time.
-    pub(crate) fn sent(&mut self, now: Timestamp, outlook: Option<Outlook>) {
+    /// Records that a request is sent at this time and pressure.
+    pub(super) fn sent(&mut self, now: Timestamp, policy: &AutoPolicy, pressure: &Pressure) {
         self.last = Some(now);
-        let Some(outlook) = outlook else { return };
+        let Some(outlook) = Outlook::of(policy, pressure) else { return };
         if matches!(self.left, Left::Pending) {
-            let around = outlook.kept.saturating_add(outlook.pending);
-            self.left = Left::Tokens(outlook.before.saturating_sub(around));
+            self.left = Left::Tokens(pressure.of_thread(pressure.tokens()));
         }
         let excess = self.cost(&outlook, true).saved_per_request.max(0);
         self.paid = self.paid.saturating_add(excess);
     }
 
     /// Records that the thread was compacted.
-    pub(crate) fn compacted(&mut self) {
+    pub(super) fn compacted(&mut self) {
         (self.paid, self.left) = (0, Left::Pending);
     }
 
     /// The size of the request after a compaction.
     fn after(&self, outlook: &Outlook) -> u64 {
+        let Outlook { pressure, target, .. } = *outlook;
         let thread = match self.left {
-            Left::Tokens(tokens) => tokens.min(outlook.target),
-            Left::Unknown | Left::Pending => outlook.target / FIRST_PART,
+            Left::Tokens(tokens) => tokens.min(target),
+            Left::Unknown | Left::Pending => target / FIRST_PART,
         };
-        thread.saturating_add(outlook.kept).saturating_add(outlook.pending)
+        thread.saturating_add(pressure.overhead).saturating_add(pressure.pending)
     }
 
-    /// The cost and the saving of a compaction. Its model reads the prompt from the cache if that
-    /// is warm.
+    /// The cost and the saving of a compaction, which is assumed to rewrite all messages, because
+    /// only the strategy knows which. Its model reads the prompt from the cache if that is warm.
     fn cost(&self, outlook: &Outlook, is_warm: bool) -> CompactionCost {
-        let Outlook { prices, summary_tokens, kept, before, .. } = *outlook;
+        let Outlook { prices, policy, pressure, .. } = *outlook;
+        let (kept, before) = (pressure.overhead, pressure.tokens());
         let change = PromptChange { kept, before, after: self.after(outlook) };
-        let spent = match summary_tokens {
+        let spent = match policy.summary_tokens {
             0 => Usage::default(),
             tokens => prices.usage(before, if is_warm { before } else { 0 }, tokens),
         };
@@ -133,11 +132,19 @@ impl Planner {
 }
 
 impl Outlook {
+    /// Returns the outlook, if prices and window are known.
+    fn of(policy: &AutoPolicy, pressure: &Pressure) -> Option<Self> {
+        let (prices, room) = (policy.prices?, policy.room(pressure)?);
+        let target = policy.goal(pressure, room).target;
+        Some(Self { prices, policy: *policy, pressure: *pressure, target, room })
+    }
+
     /// Whether the remaining requests fit, if they grow as the last one did, and would not pay for
     /// a compaction.
     fn is_nearly_done(&self, cost: &CompactionCost) -> bool {
-        let Some(left) = self.requests_left else { return false };
-        let last = self.before.saturating_add(left.saturating_mul(self.growth));
+        let Some(left) = self.policy.requests_left else { return false };
+        let growth = self.pressure.since.saturating_add(self.pressure.pending);
+        let last = self.pressure.tokens().saturating_add(left.saturating_mul(growth));
         last <= self.room && cost.pays_after.is_none_or(|requests| requests > left)
     }
 }

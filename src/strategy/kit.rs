@@ -1,0 +1,18 @@
+//! The parts from which strategies are built. Every file of a strategy imports them from here.
+//!
+//! | part | purpose |
+//! |---|---|
+//! | `contract`, `run_error` | attempts, their steps, proposals and errors |
+//! | `attempt` | the common kinds of attempt |
+//! | `panic_guard` | attempts that run the attempts of other strategies |
+//! | `snapshot`, `brief`, `task` | the thread to compact, and what is asked of the compaction |
+//! | `tail` | what stays of a thread |
+//! | `typed` | what the user typed, as a list in a summary |
+//! | `instructions` | the words of the requests for a summary |
+//! | `clip` | shorter texts |
+
+pub(super) use super::{
+    attempt, attempt::*, brief::*, clip::*, contract::*, instructions, instructions::*,
+    panic_guard::*, run_error::*, snapshot::*, tail, tail::*, task::*, typed::*,
+};
+pub(super) use crate::{compact::*, log::Rung, message::*, tokens::TokenCounter};
