@@ -135,7 +135,7 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
             By("tests/it/flows.rs", "whoever_drives_sees_the_summary_as_it_is_written"),
             By(
                 "crates/threadfold-core/src/compact/report.rs",
-                "nothing_before_is_no_division_by_zero",
+                "an_empty_thread_causes_no_division_by_zero",
             ),
         ],
     ),

@@ -9,8 +9,8 @@
 //! | [`retention`] | what a compaction lost, and how to put it back |
 //! | [`ledger`] | the user's standing rules |
 //!
-//! Depend on `threadfold`, which has these modules under the same names. This crate is for those who
-//! need the values and no session: a provider adapter, a viewer of logs.
+//! Depend on `threadfold`, which has these modules under the same names. This crate is for those
+//! who need the values and no session: a provider adapter, a viewer of logs.
 
 #![forbid(unsafe_code)]
 
