@@ -1,4 +1,5 @@
-//! Postgres as a store: the suites, the bytes in the tables, crashes, processes and workers at once.
+//! Postgres as a store: the suites, the bytes in the tables, crashes, processes and workers at
+//! once.
 //!
 //! The tests start a server of their own. If none can be started they are skipped with a line that
 //! says why, unless `THREADFOLD_REQUIRE_POSTGRES` is set.
