@@ -298,7 +298,8 @@ mod tests {
     fn an_unclosed_token_names_its_closing_text() {
         let closer = |script| {
             let message = tokens(script).expect_err("an open end");
-            let (_, closer) = message.split_once("expected ").expect("what would close it");
+            let (_, closer) =
+                message.split_once("expected ").expect("the message names the closing text");
             closer.replace("before the end of the ", "")
         };
         assert_eq!(closer("/a\n/"), "`/` line");

@@ -60,7 +60,7 @@ fn a_thread_has_one_writer_at_a_time_although_leases_are_taken_over() {
             stored.insert((thread.to_string(), seq), text);
         }
     }
-    assert_eq!(stored, acknowledged, "what is stored is what was acknowledged, in its place");
+    assert_eq!(stored, acknowledged, "exactly the acknowledged events are stored, in order");
 }
 
 #[test]
