@@ -35,8 +35,7 @@ use super::{
 /// An answer without its usage.
 type Said = Result<(Message, StopReason), ModelError>;
 
-/// Tokens by which a request may exceed the window because of marks and the remains of trimmed
-/// results.
+/// Tokens added to the smallest form of a request, for marks and the remains of trimmed results.
 const MARGIN: u64 = 150;
 
 /// The maximum number of times that one request may be sent to a provider that refuses it.
