@@ -98,9 +98,10 @@ fn rules(thread: &[Message]) -> Ledger {
     rules
 }
 
-/// All work of a compaction to an eighth other than a model's: the proposal, the rules, the audit, the
-/// user's words and the addendum. A thread that was never compacted has its facts and rules read from
-/// nothing; a session keeps them from one compaction to the next and reads only what came since.
+/// All work of a compaction to an eighth of the size, except the calls of its model: the proposal,
+/// the rules, the audit, the user's words and the addendum. For a thread that was never compacted
+/// the facts and rules of all messages are read; a session keeps them from one compaction to the
+/// next and reads only the messages since.
 fn compaction(
     name: &'static str,
     strategy: &str,
@@ -132,8 +133,8 @@ fn compaction(
     )
 }
 
-/// What an attempt proposes whose model answers with one summary. It states what the thread does not,
-/// so that all of the thread is searched for it.
+/// Returns the proposal of an attempt whose model answers with one summary. The summary contains
+/// facts that the thread does not, so all of the thread is searched for them.
 fn proposed(mut attempt: Box<dyn Attempt>) -> Proposal {
     const SUMMARY: &str = "They parse lines. See `src/parser/mod.rs`; all 12 tests passed. Ask Zora \
                            Quent about src/parser/unheard_of.rs, which took 417 ms.";

@@ -1,7 +1,7 @@
 //! Planning and applying replacements over 1,000, 10,000 and 100,000 messages of some 1.1 KB.
 //!
 //! `cargo bench --bench compact` prints the table that `benches/README.md` explains, relative to a
-//! copy of the thread's text and to dropping the messages that the one range removes, if no other
+//! copy of the thread's text and to dropping the removed messages of the one range, if no other
 //! handle shares them.
 
 #![allow(

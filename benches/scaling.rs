@@ -46,7 +46,7 @@ mod yardstick;
 /// An exponent above this is not linear growth on any machine.
 const QUADRATIC: f64 = 1.5;
 
-/// The most that an exponent may exceed that of copying.
+/// The maximum excess of an exponent over that of copying.
 const ROOM: f64 = 0.1;
 
 fn main() -> ExitCode {
@@ -247,7 +247,7 @@ fn logs(messages: &[Message], repetitions: usize) -> Vec<Row> {
     let mut written = Vec::with_capacity(stored.len());
     vec![
         values(&stored, repetitions),
-        // As a host appends: with a message that was just created.
+        // Appends a message that was just created, as a host does.
         row("append to a log", repetitions, nothing, |()| {
             append(&mut (0..messages.len()).map(|_| Message::user("And now?")))
         }),

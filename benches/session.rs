@@ -1,4 +1,4 @@
-//! The cost of a session's turn besides the model call, at 1,000, 10,000 and 100,000 messages.
+//! The cost of a session's turn without the model call, at 1,000, 10,000 and 100,000 messages.
 //!
 //! `cargo bench --bench session` prints for each kind of turn and each size: the shortest, median
 //! and longest time in microseconds; the same for sending the request to the same model directly;

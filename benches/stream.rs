@@ -1,5 +1,5 @@
-//! From the bytes of a streamed answer to the answer, in every dialect, for answers of 1,000, 10,000
-//! and 100,000 events with 20 bytes of text each.
+//! From the bytes of a streamed answer to the answer, in every dialect, for answers of 1,000,
+//! 10,000 and 100,000 events with 20 bytes of text each.
 //!
 //! `cargo bench --bench stream` prints the table that `benches/README.md` explains, for each
 //! dialect relative to parsing the data of each event to `serde_json::Value` and to a copy of the

@@ -1,4 +1,4 @@
-//! Runs an agent that acts at random against sessions, and checks every promise on the way.
+//! Runs an agent that acts at random against sessions, and checks every promise meanwhile.
 //!
 //! ```text
 //! cargo run -q --release --example simulation -- [--turns N] [--seed S] [--seeds K] [--strategy NAME]

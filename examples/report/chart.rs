@@ -143,8 +143,8 @@ fn thinned(points: &[Point]) -> Vec<Point> {
     ends.collect()
 }
 
-/// Draws the mark of a compaction: filled if it was not undone, open if it was undone, a cross if it
-/// failed.
+/// Draws the mark of a compaction: filled if it was not undone, open if it was undone, a cross if
+/// it failed.
 fn mark(svg: &mut String, compaction: &Compaction<'_>, x: f64, y: f64, named: bool) {
     let id = compaction.id;
     let (class, word) = match &compaction.outcome {

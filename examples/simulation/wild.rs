@@ -35,7 +35,7 @@ use super::{
 /// An answer without its usage.
 type Said = Result<(Message, StopReason), ModelError>;
 
-/// Tokens that are tolerated in a request whose rest fits: marks, and the rests of trimmed results.
+/// Tokens added to the smallest form of a request, for marks and the remains of trimmed results.
 const MARGIN: u64 = 150;
 
 /// The maximum number of times that one request may be sent to a provider that refuses it.
@@ -192,7 +192,7 @@ impl Wild {
         Some(too_long(None))
     }
 
-    /// Checks that a refused request is compacted, and not sent again for ever.
+    /// Checks that a refused request is compacted, and not repeated without end.
     fn count(&self, said: &Said) {
         let mut state = self.state();
         match said {

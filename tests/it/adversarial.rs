@@ -131,7 +131,7 @@ fn one_message(bytes: usize) -> Vec<Message> {
 }
 
 #[test]
-fn messages_of_megabytes_cost_what_their_bytes_cost() {
+fn messages_of_megabytes_are_processed_in_linear_time() {
     through_everything("large messages", 100_000, one_message);
     a_message_of(10_000_000);
 }
@@ -162,7 +162,7 @@ fn a_message_of(bytes: usize) {
 }
 
 #[test]
-fn facts_of_large_and_of_many_messages_cost_what_their_bytes_cost() {
+fn facts_of_large_and_of_many_messages_are_read_in_linear_time() {
     for (name, size, thread) in [
         ("large", 40_000, &one_message as &dyn Fn(usize) -> Vec<Message>),
         ("empty", 10_000, &empty),
@@ -232,7 +232,7 @@ fn between_all(ids: &[CheckpointId]) -> Vec<Replacement> {
 }
 
 #[test]
-fn ten_thousand_replacements_between_as_many_checkpoints_are_one_sweep() {
+fn ten_thousand_replacements_are_applied_in_one_sweep() {
     let (thread, ids) = stamped(10_000);
     let replacements = between_all(&ids);
     let compacted = compact(&thread, &replacements).unwrap();
@@ -297,7 +297,7 @@ fn deep(open: &str, close: &str) -> String {
 }
 
 #[test]
-fn a_body_that_is_deep_all_over_is_refused_by_every_decoder() {
+fn a_body_of_deep_values_only_is_refused_by_every_decoder() {
     for codec in Dialect::ALL {
         for deep in [deep("[", "]"), deep("{\"a\":", "}"), "[".repeat(DEPTH)] {
             let fields = ["messages", "contents", "input"];
@@ -358,7 +358,7 @@ fn a_deep_input_of_a_call_goes_through_every_codec_or_becomes_a_text() {
 }
 
 #[test]
-fn a_deep_line_of_a_log_is_refused_or_kept_as_it_is() {
+fn a_deep_line_of_a_log_is_refused_or_kept_unchanged() {
     let header = "{\"log\":\"threadfold\",\"major\":1,\"thread\":\"main\"}";
     for deep in [deep("[", "]"), deep("{\"a\":", "}")] {
         for event in [
@@ -418,7 +418,7 @@ fn patterns_that_backtrack_elsewhere_are_linear() {
 }
 
 #[test]
-fn a_search_that_looks_to_the_end_for_every_match_is_refused() {
+fn a_search_that_reads_to_the_end_for_every_match_is_refused() {
     let text = "a".repeat(50_000);
     let limits = Limits { searched_bytes: 1 << 20, ..Limits::default() };
     let found = run("file /file select_multiple /a[^b]*b|a/ replace \"c\"", &text, &limits);
@@ -478,7 +478,7 @@ fn a_log_of_a_million_events_is_read_and_written_again() {
     let read = EventLog::read(lines.as_slice()).unwrap();
     let mut written = Vec::new();
     read.log.write(&mut written).unwrap();
-    assert!(written == lines, "what was read is written");
+    assert!(written == lines, "writing the log gives the lines that were read");
 }
 
 /// A log whose thread is compacted to one message after every second message.
@@ -509,7 +509,7 @@ fn ten_thousand_compactions_on_top_of_each_other_are_replayed_and_undone() {
 }
 
 #[test]
-fn a_plan_of_ten_thousand_splices_that_does_not_fit_moves_nothing() {
+fn a_plan_of_ten_thousand_splices_that_does_not_fit_changes_nothing() {
     let splice = |at: usize| format!("{{\"at\":{{\"start\":{at},\"end\":{at}}},\"insert\":[]}}");
     let splices = |at: &dyn Fn(usize) -> usize| {
         let splices: Vec<String> = (0..10_000).map(|index| splice(at(index))).collect();

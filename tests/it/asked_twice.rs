@@ -1,4 +1,5 @@
-//! A compaction right after another one: nothing was added, so it does nothing and asks no model.
+//! A compaction directly after another one does nothing and asks no model, because no message was
+//! added.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use threadfold::{
 
 use crate::support::recorded::requests;
 
-/// Threads whose results of tools can be cleared without a loss, and recorded ones.
+/// Threads with tool results that can be cleared without loss of facts, and recorded threads.
 fn threads() -> Vec<Vec<Message>> {
     let mut reading =
         vec![Message::user("Look at the lamps in src/hall.rs. Never touch the lexer.")];
@@ -50,7 +51,7 @@ fn journal_of(thread: &[Message]) -> Journal {
 }
 
 #[test]
-fn a_target_that_the_thread_meets_needs_no_compaction() {
+fn a_thread_within_its_target_is_not_compacted() {
     let registry = StrategyRegistry::default();
     let mut cleared = 0;
     for thread in threads() {
@@ -101,7 +102,7 @@ fn a_user_who_asks_twice_gets_one_compaction_with_any_strategy() {
 }
 
 #[test]
-fn a_compactor_does_nothing_for_a_thread_as_it_left_it() {
+fn a_compactor_does_nothing_for_a_thread_that_it_has_just_compacted() {
     let registry = StrategyRegistry::default();
     for thread in threads() {
         for strategy in registry.names().filter_map(|name| registry.get(name).ok()) {

@@ -1,5 +1,5 @@
-//! What a session holds in memory between two turns, counted and not timed: the messages of its
-//! window and at most 64 KiB, however long its past.
+//! The memory of a session between two turns, in counted bytes: the messages of its window and at
+//! most 64 KiB more, for a history of any length.
 
 use std::{error::Error, ops::Range, sync::Arc};
 
@@ -15,10 +15,11 @@ use threadfold::{
 
 use crate::support::folder::Folder;
 
-/// How many bytes a session may hold besides its messages.
+/// The maximum bytes that a session may hold in addition to its messages.
 const SPARE: i64 = 64 * 1024;
 
-/// How many of these bytes may come with each turn. A turn brings a standing rule of 120 bytes.
+/// The maximum by which these bytes may grow in each turn. A turn adds a standing rule of 120
+/// bytes.
 const TURN: i64 = 200;
 
 /// The rounds of tools in a turn.
@@ -86,10 +87,10 @@ fn bytes_of(messages: &[Message]) -> i64 {
 }
 
 #[test]
-fn a_session_at_rest_holds_its_messages_and_little_else_however_long_its_past() {
+fn an_idle_session_holds_little_more_than_its_messages_for_any_length_of_history() {
     let folder = Folder::new();
     let store = Arc::new(JsonlStore::open(&*folder).unwrap().without_sync());
-    // What the process makes once, such as lists of words, is not counted.
+    // Data that the process creates once, such as lists of words, is not counted.
     play(&mut open(&store, "first"), 0..5);
     let (mut session, mut held) = (None, 0);
     held += measure(|| session = Some(open(&store, "main"))).bytes_current;
@@ -101,7 +102,8 @@ fn a_session_at_rest_holds_its_messages_and_little_else_however_long_its_past() 
         assert!(bytes <= SPARE, "turn {turn}: {bytes} bytes besides the messages");
         besides.push(bytes);
     }
-    // The events since the last base come and go, so the least of ten turns is compared.
+    // The events since the last base are dropped from time to time, so the minimum of ten turns is
+    // compared.
     let least = |turns: Range<usize>| besides[turns].iter().min().copied().unwrap();
     let grown = least(50..60) - least(20..30);
     assert!(grown <= 30 * TURN, "{grown} bytes in 30 turns: {besides:?}");

@@ -213,7 +213,7 @@ proptest! {
     #![proptest_config(tries(2_000))]
 
     #[test]
-    fn whatever_the_input_a_request_is_sent_or_refused_in_the_end(
+    fn for_every_input_a_request_is_finally_sent_or_refused(
         policy in any_policy(), inputs in prop::collection::vec(any_input(), 0..30),
         last in any_pressure(), limit in option::of(1_u64..300_000), fails in any::<bool>()
     ) {
@@ -226,7 +226,7 @@ proptest! {
         let mut input = Input::BeforeSend(last);
         loop {
             asked += 1;
-            prop_assert!(asked < 20, "it goes on for ever");
+            prop_assert!(asked < 20, "the machine asks for compactions without end");
             match auto.handle(Timestamp(50_000), input) {
                 Some(Output::CannotFit { .. }) => break,
                 Some(Output::Compact { reason, .. }) => {
@@ -275,7 +275,7 @@ proptest! {
     }
 
     #[test]
-    fn a_target_can_be_reached_fits_and_silences_the_trigger(
+    fn a_target_is_reachable_fits_the_window_and_silences_the_trigger(
         policy in any_policy(), pressure in any_pressure()
     ) {
         let policy = AutoPolicy { estimates_usage: true, ..policy };

@@ -1,5 +1,5 @@
-//! Logs that begin at a base in memory: they answer as the whole log does, open again unchanged,
-//! and read earlier events from the store when they are needed.
+//! Logs that begin at a base in memory: they give the same answers as the whole log, can be
+//! reopened unchanged, and read earlier events from the store when they are needed.
 
 use std::{fs, sync::Arc};
 
@@ -179,7 +179,7 @@ proptest! {
     #![proptest_config(tries(6))]
 
     #[test]
-    fn a_log_that_begins_at_a_base_answers_as_the_whole_log(steps in vec(step(), 1..80)) {
+    fn a_log_with_a_base_answers_like_the_whole_log(steps in vec(step(), 1..80)) {
         let mut bases = 0;
         let folder = Folder::new();
         let files = JsonlStore::open(&*folder).unwrap().without_sync();
@@ -226,7 +226,7 @@ fn play(session: &mut Session) {
 }
 
 #[test]
-fn a_long_session_holds_its_thread_and_the_latest_events_only() {
+fn a_long_session_holds_only_its_thread_and_the_latest_events() {
     let store = Arc::new(MemoryStore::default());
     let mut session = session(store.clone());
     play(&mut session);
@@ -247,7 +247,7 @@ fn a_long_session_holds_its_thread_and_the_latest_events_only() {
 }
 
 #[test]
-fn what_needs_earlier_events_reads_them_from_the_store() {
+fn earlier_events_are_read_from_the_store_when_needed() {
     let store = Arc::new(MemoryStore::default());
     let mut session = session(store.clone());
     play(&mut session);
@@ -272,7 +272,7 @@ fn what_needs_earlier_events_reads_them_from_the_store() {
 }
 
 #[test]
-fn a_store_that_lost_the_log_is_no_source_of_earlier_events() {
+fn earlier_events_cannot_be_read_from_a_store_that_lost_the_log() {
     let store = Arc::new(MemoryStore::default());
     let mut session = session(store.clone());
     play(&mut session);
@@ -330,7 +330,7 @@ fn a_base_that_does_not_belong_or_cannot_be_read_is_ignored() {
 }
 
 #[test]
-fn facts_from_before_the_base_come_from_the_store_and_from_the_whole_log_if_it_lost_them() {
+fn earlier_facts_come_from_the_store_or_else_from_the_whole_log() {
     let folder = Folder::new();
     let store = || Arc::new(JsonlStore::open(&*folder).unwrap().without_sync());
     let mut first = session(store());

@@ -1,4 +1,4 @@
-//! Work beside a conversation: prepared and adopted compactions, previews, forks.
+//! Work in parallel to a conversation: prepared and adopted compactions, previews, forks.
 
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ fn with_past(
     bench
 }
 
-/// A strategy for the background asks the fast model; `summarize` asks the conversation's own, which
-/// the job holds a copy of.
+/// A strategy for the background asks the fast model; `summarize` asks the conversation's own,
+/// which the job holds a copy of.
 fn job(bench: &mut Bench) -> BoxFuture<'static, PreparedCompaction> {
     bench.session.prepare_compaction()
 }
@@ -54,7 +54,7 @@ fn replies(texts: &[&str]) -> Vec<Answer> {
 }
 
 #[test]
-fn what_came_while_a_compaction_was_prepared_stays_behind_it() {
+fn messages_appended_during_a_preparation_stay_after_the_compaction() {
     let script = replies(&["Meanwhile.", "They talked.", "After it."]);
     let mut bench = with_past(6, script, &ScriptedModel::default());
     let job = job(&mut bench);
@@ -87,7 +87,7 @@ fn what_came_while_a_compaction_was_prepared_stays_behind_it() {
 }
 
 #[test]
-fn an_adopted_compaction_begins_when_it_is_adopted() {
+fn a_prepared_compaction_starts_when_it_is_adopted() {
     let script = replies(&["They talked.", "Meanwhile.", "After it."]);
     let mut bench = with_past(6, script, &ScriptedModel::default());
     let prepared = block_on(job(&mut bench));
@@ -102,7 +102,7 @@ fn an_adopted_compaction_begins_when_it_is_adopted() {
 }
 
 #[test]
-fn what_was_prepared_for_equal_messages_of_another_process_is_adopted() {
+fn a_compaction_prepared_for_equal_messages_of_another_process_is_adopted() {
     let mut bench = with_past(6, replies(&["They talked."]), &ScriptedModel::default());
     let prepared = block_on(job(&mut bench));
     let read_again = |message: &Message| -> Message {
@@ -120,7 +120,7 @@ fn what_was_prepared_for_equal_messages_of_another_process_is_adopted() {
 }
 
 #[test]
-fn reasoning_that_came_meanwhile_is_marked_as_written_for_another_prefix() {
+fn reasoning_appended_during_a_preparation_is_marked() {
     let thought = Thinking::new("hm", Some("sig".into()));
     let thoughtful =
         Message::new(Role::Assistant, vec![thought.into(), ContentBlock::text("Yes.")]);
@@ -136,7 +136,7 @@ fn reasoning_that_came_meanwhile_is_marked_as_written_for_another_prefix() {
 }
 
 #[test]
-fn what_was_prepared_for_a_thread_that_was_rewritten_is_not_adopted() {
+fn a_compaction_prepared_for_a_thread_that_was_rewritten_is_not_adopted() {
     let script = replies(&["They talked.", "They talked, says the other."]);
     let mut bench = with_past(6, script, &ScriptedModel::default());
     let job = job(&mut bench);
@@ -154,14 +154,14 @@ fn what_was_prepared_for_a_thread_that_was_rewritten_is_not_adopted() {
     assert!(failed.usage.input > 0, "its cost is reported");
     assert_eq!(*bench.session.messages(), before);
     let Event::CompactionFailed(note) = &bench.session.log().events().last().unwrap().event else {
-        panic!("what it cost is in the log")
+        panic!("the log must state the usage")
     };
     assert_eq!((note.id, note.usage), (CompactionId(0), failed.usage));
     bench.assert_whole();
 }
 
 #[test]
-fn the_number_of_a_prepared_compaction_is_not_given_away() {
+fn the_number_of_a_prepared_compaction_stays_reserved() {
     let error = ModelError::new(ModelErrorKind::Other, "no lamp");
     let script = vec![Answer::Error(error), "They talked.".into()];
     let mut bench = with_past(6, script, &ScriptedModel::default());
@@ -174,7 +174,7 @@ fn the_number_of_a_prepared_compaction_is_not_given_away() {
 }
 
 #[test]
-fn a_preparation_that_failed_is_noted_and_changes_nothing() {
+fn a_failed_preparation_is_logged_and_changes_nothing() {
     let error = ModelError::new(ModelErrorKind::Other, "no lamp");
     let mut bench = with_past(6, [Answer::Error(error)], &ScriptedModel::default());
     let before = bench.session.messages().clone();
@@ -210,7 +210,7 @@ fn a_preview_changes_nothing_and_can_be_adopted() {
 }
 
 #[test]
-fn a_fork_goes_its_own_way_with_the_history_of_both() {
+fn a_fork_continues_independently_with_the_common_history() {
     let script = replies(&["They talked.", "Here.", "There."]);
     let mut bench = with_past(6, script, &ScriptedModel::default());
     say(&mut bench.session, "/compact").unwrap();
@@ -233,7 +233,7 @@ fn a_fork_goes_its_own_way_with_the_history_of_both() {
 }
 
 #[test]
-fn a_fork_begins_where_it_is_asked_to() {
+fn a_fork_begins_at_the_requested_position() {
     let script = vec![calls(&[("a", "quick", "{}")]).into(), "Done.".into(), "Anew.".into()];
     let mut bench = with_past(2, script, &ScriptedModel::default());
     say(&mut bench.session, "Work.").unwrap();
@@ -288,7 +288,7 @@ fn a_fork_compacts_when_the_other_does() {
 }
 
 #[test]
-fn an_answer_is_counted_as_its_provider_does_and_estimated_where_it_says_zero() {
+fn an_answer_has_the_reported_count_or_an_estimate_if_that_is_zero() {
     for (output, text, is_reminded) in [
         (0, "words ".repeat(600), true),
         (400, "Yes.".into(), true),
@@ -307,7 +307,7 @@ fn an_answer_is_counted_as_its_provider_does_and_estimated_where_it_says_zero() 
 }
 
 #[test]
-fn a_long_tool_loop_is_reminded_when_much_was_written_since() {
+fn a_reminder_is_added_in_a_long_tool_loop() {
     let long = |id: &str| {
         let mut message = calls(&[(id, "quick", "{}")]);
         message.make_mut().content.insert(0, ContentBlock::text("words ".repeat(100)));
@@ -319,7 +319,11 @@ fn a_long_tool_loop_is_reminded_when_much_was_written_since() {
     let reminded = |message: &Message| {
         let is_reminder = |block: &ContentBlock| matches!(block, ContentBlock::SystemReminder(_));
         let place = message.content.iter().position(is_reminder)?;
-        assert_eq!(place, message.content.len() - 2, "before the checkpoint, behind the rest");
+        assert_eq!(
+            place,
+            message.content.len() - 2,
+            "before the checkpoint, after all other blocks"
+        );
         Some(place)
     };
     let user = bench.session.messages().iter().filter(|message| message.role == Role::User);
@@ -329,7 +333,7 @@ fn a_long_tool_loop_is_reminded_when_much_was_written_since() {
 }
 
 #[test]
-fn the_handle_says_what_the_session_does() {
+fn the_handle_reports_what_the_session_is_doing() {
     let mut bench = with_past(6, replies(&["They talked.", "Fine."]), &ScriptedModel::default());
     let handle = bench.session.handle();
     let status = || (handle.is_busy(), handle.compacting());
@@ -348,7 +352,7 @@ fn the_handle_says_what_the_session_does() {
 }
 
 #[test]
-fn a_compaction_that_was_dropped_keeps_its_number() {
+fn a_dropped_compaction_keeps_its_number() {
     let script = replies(&["They talked.", "They talked, says the job.", "Fine."]);
     let mut bench = with_past(6, script, &ScriptedModel::default());
     let mut stream = bench.session.send("/compact");
@@ -365,7 +369,7 @@ fn a_compaction_that_was_dropped_keeps_its_number() {
 }
 
 #[test]
-fn what_was_prepared_under_a_number_that_is_taken_changes_nothing_and_is_noted() {
+fn a_preparation_with_a_number_in_use_is_refused_and_logged() {
     let script = replies(&["They talked.", "They talked, says the job."]);
     let mut bench = with_past(6, script, &ScriptedModel::default());
     let archive = Arc::new(memory_archive());
@@ -389,7 +393,7 @@ fn what_was_prepared_under_a_number_that_is_taken_changes_nothing_and_is_noted()
         |error: &StrategyError| matches!(error, StrategyError::Rejected(error) if *error == taken);
     assert!(failed.strategy().is_some_and(is_taken), "{failed}");
     let Event::CompactionFailed(note) = &bench.session.log().events().last().unwrap().event else {
-        panic!("what it cost is in the log")
+        panic!("the log must state the usage")
     };
     assert_eq!((note.id, note.usage), (CompactionId(1), failed.usage));
     assert!(note.usage.input > 0);
@@ -398,7 +402,7 @@ fn what_was_prepared_under_a_number_that_is_taken_changes_nothing_and_is_noted()
 }
 
 #[test]
-fn a_session_that_is_taken_up_draws_no_checkpoint_again() {
+fn a_resumed_session_draws_no_checkpoint_twice() {
     let script = replies(&["They talked.", "Fine.", "Fine.", "Fine."]);
     let mut bench = with_past(4, script, &ScriptedModel::default());
     say(&mut bench.session, "/compact").unwrap();
@@ -422,7 +426,7 @@ fn a_session_that_is_taken_up_draws_no_checkpoint_again() {
 }
 
 #[test]
-fn what_a_compaction_archived_is_not_written_over_by_another_of_its_number() {
+fn archived_entries_are_not_overwritten_by_another_compaction_of_that_number() {
     let id = CompactionId(0);
     let (archive, mut agent) =
         (memory_archive(), ModelAgent::new(Arc::new(ScriptedModel::default())));

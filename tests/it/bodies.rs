@@ -15,13 +15,13 @@ use crate::support::bodies;
 /// The result of reading a body and writing it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It comes back equal.
+    /// The written body equals the read one.
     Equal,
-    /// Something was changed, and the adjustments say what.
+    /// The body was changed, and the adjustments list the changes.
     Adjusted,
-    /// It is not a body of the dialect.
+    /// The codec refuses it as no body of its dialect.
     Refused,
-    /// It changed without an adjustment.
+    /// The body was changed without an adjustment. This is the failure.
     Changed,
 }
 
@@ -43,7 +43,7 @@ fn fate(codec: &dyn WireFormat, body: &[u8]) -> (Fate, String) {
 }
 
 #[test]
-fn a_body_comes_back_equal_or_the_adjustments_say_what_changed() {
+fn a_body_round_trips_or_its_changes_are_listed() {
     let mut changed = Vec::new();
     for codec in Dialect::ALL {
         let mut counts = [0; 4];

@@ -134,7 +134,7 @@ fn one_compaction_may_have_a_strategy_of_its_own() {
 }
 
 #[test]
-fn a_policy_may_be_switched_off_and_on() {
+fn a_policy_can_be_disabled_and_enabled() {
     let policy =
         |tokens| AutoPolicy { threshold: Threshold::Tokens(tokens), ..AutoPolicy::default() };
     let long = "A long story. ".repeat(100);
@@ -173,7 +173,7 @@ fn tools_and_system_prompt_change_with_the_next_request() {
 }
 
 #[test]
-fn a_smaller_window_is_compacted_for_and_the_agents_own_comes_back() {
+fn a_smaller_window_causes_a_compaction_and_can_be_removed_again() {
     let long = "A long story. ".repeat(300);
     let mut bench = bench([long.as_str(), long.as_str(), "Summary.", "Well.", "Well."], |b| b);
     say(&mut bench.session, "Tell me a story.").unwrap();
@@ -205,7 +205,10 @@ fn a_host_replaces_ranges_by_its_own_words() {
     let left = serde_json::to_string(bench.session.messages()).unwrap();
     assert!(!left.contains("lexer"), "nothing is added to the words of a host: {left}");
     let all = block_on(bench.session.replace(&[Replacement::new("All of it.")])).unwrap_err();
-    assert!(matches!(all, SessionError::Compaction(_)), "what was typed last stays: {all}");
+    assert!(
+        matches!(all, SessionError::Compaction(_)),
+        "the newest typed text cannot be removed: {all}"
+    );
     let seen = compactions(&events(&mut bench.session, "/compact"));
     assert!(seen.len() >= 2, "its start and end are in the next stream: {seen:?}");
     let unknown = [Replacement::new("Nothing.").from("zzzzzz".parse().unwrap())];
@@ -217,7 +220,7 @@ fn a_host_replaces_ranges_by_its_own_words() {
 }
 
 #[test]
-fn a_breakdown_sums_up_to_the_count_of_the_context() {
+fn a_breakdown_adds_up_to_the_count_of_the_context() {
     let call = crate::support::bench::calls(&[("a", "quick", "{}")]);
     let mut bench =
         bench([call, Message::assistant("Done.")], |builder| builder.system("Be kind."));
@@ -234,7 +237,7 @@ fn a_breakdown_sums_up_to_the_count_of_the_context() {
 }
 
 #[test]
-fn a_session_can_be_sent_to_another_task_with_its_new_agent() {
+fn a_session_with_a_new_agent_can_be_sent_to_another_task() {
     fn send<T: Send>(_: &T) {}
     let (first, _) = agent(&[], 1_000);
     let mut session = Session::builder(first.clone()).build().unwrap();

@@ -6,7 +6,7 @@
 
 use std::fs;
 
-/// A file, and a test in it that shows the criterion; in a file of cases, a script.
+/// A file, and a test in it that verifies the feature; in a file of cases, a script.
 struct By(&'static str, &'static str);
 
 /// Threads as logs of events, with token accounting and a registry of strategies.
@@ -21,13 +21,13 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
     (
         "every kind of event with its payload; only messages reach the model",
         &[
-            By("tests/it/event_log/stored.rs", "every_kind_of_event_comes_back_with_its_time"),
-            By("tests/it/compactions.rs", "only_messages_are_sent_whatever_else_is_in_the_log"),
+            By("tests/it/event_log/stored.rs", "every_kind_of_event_round_trips_with_its_time"),
+            By("tests/it/compactions.rs", "only_messages_are_sent_and_no_other_events_of_the_log"),
         ],
     ),
     (
         "the latest compaction wins, malformed ones fall back, double and nameless results go",
-        &[By("tests/it/event_log/files.rs", "logs_come_to_the_threads_of_the_cases")],
+        &[By("tests/it/event_log/files.rs", "every_case_replays_to_its_expected_thread")],
     ),
     (
         "strategies by name; errors for unknown strategies; an unknown thread is an empty log",
@@ -40,7 +40,7 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
         "trim: three lines, per text block, the rest untouched, an exact count",
         &[
             By("tests/it/trim.rs", "trim_passes_its_cases"),
-            By("tests/it/trim.rs", "all_but_the_text_of_a_result_stays"),
+            By("tests/it/trim.rs", "everything_except_the_text_of_results_stays"),
         ],
     ),
     (
@@ -51,14 +51,14 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
                 "the_summary_comes_after_the_kept_user_messages_and_before_the_tail",
             ),
             By("src/strategy/summarize.rs", "a_short_thread_is_left_alone"),
-            By("tests/it/invariants.rs", "they_hold_on_generated_threads"),
+            By("tests/it/invariants.rs", "the_invariants_hold_on_generated_threads"),
         ],
     ),
     (
         "summarize: the summary reaches the provider; what happens when it fails is defined",
         &[
             By("tests/it/flows.rs", "the_summary_is_in_the_next_request_and_the_raw_text_is_not"),
-            By("tests/it/compactions.rs", "the_record_of_a_ladder_names_the_rung_that_did_it"),
+            By("tests/it/compactions.rs", "the_record_of_a_ladder_names_the_successful_rung"),
         ],
     ),
     (
@@ -71,8 +71,8 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
     (
         "commits are whole or nothing; what does nothing writes nothing",
         &[
-            By("tests/it/compactions.rs", "failures_leave_one_event_more_and_nothing_else"),
-            By("tests/it/compactions.rs", "trimming_is_kept_in_log_and_store_too"),
+            By("tests/it/compactions.rs", "a_failure_adds_one_event_and_changes_nothing_else"),
+            By("tests/it/compactions.rs", "trimming_is_recorded_in_log_and_store"),
         ],
     ),
     (
@@ -80,9 +80,9 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
         &[
             By(
                 "tests/it/usage.rs",
-                "the_last_call_says_how_full_the_context_is_and_the_rest_is_pending",
+                "the_last_call_gives_the_context_and_later_messages_are_pending",
             ),
-            By("tests/it/usage.rs", "what_kept_answers_reported_is_stale_after_every_rewrite"),
+            By("tests/it/usage.rs", "the_usage_of_kept_answers_is_stale_after_every_rewrite"),
         ],
     ),
     (
@@ -113,15 +113,15 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
         &[
             By(
                 "tests/it/sessions.rs",
-                "a_compaction_that_fails_ahead_of_need_does_not_break_the_turn",
+                "a_compaction_that_fails_before_it_is_needed_does_not_end_the_turn",
             ),
             By(
                 "tests/it/sessions.rs",
-                "the_thread_is_compacted_before_the_prompt_that_would_be_too_much",
+                "the_thread_is_compacted_before_a_prompt_that_would_not_fit",
             ),
             By(
                 "tests/it/sessions.rs",
-                "a_provider_that_refuses_the_length_is_asked_again_after_a_compaction",
+                "after_a_refusal_for_length_the_thread_is_compacted_and_sent_again",
             ),
         ],
     ),
@@ -130,22 +130,22 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
         &[
             By("src/session/send.rs", "only_the_word_itself_is_a_command"),
             By("tests/it/sessions.rs", "the_command_compacts_and_asks_the_model_nothing_else"),
-            By("tests/it/sessions.rs", "a_command_that_comes_to_nothing_says_so_on_every_path"),
+            By("tests/it/sessions.rs", "a_command_without_an_effect_reports_so_for_every_cause"),
         ],
     ),
     (
         "an observer apart from the engine; numbers safe for zero",
         &[
-            By("tests/it/flows.rs", "whoever_drives_sees_the_summary_as_it_is_written"),
+            By("tests/it/flows.rs", "the_driver_receives_the_summary_while_it_is_written"),
             By(
                 "crates/threadfold-core/src/compact/report.rs",
-                "nothing_before_is_no_division_by_zero",
+                "an_empty_thread_causes_no_division_by_zero",
             ),
         ],
     ),
     (
         "every event comes back from its stored form, times too",
-        &[By("tests/it/event_log/stored.rs", "every_kind_of_event_comes_back_with_its_time")],
+        &[By("tests/it/event_log/stored.rs", "every_kind_of_event_round_trips_with_its_time")],
     ),
 ];
 
@@ -182,8 +182,11 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
     (
         "chunks by count and by tokens, no message divided",
         &[
-            By("tests/it/fold_batches.rs", "chunks_have_so_many_messages"),
-            By("tests/it/fold_batches.rs", "chunks_have_so_many_tokens_and_no_message_is_divided"),
+            By("tests/it/fold_batches.rs", "chunks_have_the_configured_number_of_messages"),
+            By(
+                "tests/it/fold_batches.rs",
+                "chunks_have_the_configured_tokens_and_no_message_is_divided",
+            ),
         ],
     ),
     (
@@ -202,8 +205,11 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
     (
         "depth, times and count of every batch; names that cannot collide; lists by thread",
         &[
-            By("tests/it/fold_batches.rs", "twenty_messages_become_two_batches_and_five_that_stay"),
-            By("tests/it/fold_batches.rs", "ids_stay_apart_where_no_log_numbers_compactions"),
+            By(
+                "tests/it/fold_batches.rs",
+                "of_twenty_messages_fifteen_become_two_batches_and_five_stay",
+            ),
+            By("tests/it/fold_batches.rs", "ids_stay_unique_if_no_log_numbers_compactions"),
             By("tests/it/stores.rs", "our_archives_conform"),
         ],
     ),
@@ -212,7 +218,7 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
         &[
             By(
                 "tests/it/fold_batches.rs",
-                "more_batches_than_the_view_has_room_for_and_two_are_summed_up",
+                "if_the_view_has_no_room_two_batches_are_summarised_into_one",
             ),
             By(
                 "tests/it/fold_batches.rs",
@@ -226,7 +232,7 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
             By("tests/it/fold_batches.rs", "the_view_passes_its_cases"),
             By(
                 "tests/it/fold_batches.rs",
-                "later_compactions_see_the_batches_and_nothing_that_went_before",
+                "later_compactions_see_the_batches_and_no_earlier_messages",
             ),
         ],
     ),
@@ -235,18 +241,15 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
         &[
             By(
                 "tests/it/stores.rs",
-                "entries_are_seen_from_the_commit_of_their_compaction_to_its_undoing",
+                "entries_are_visible_from_the_commit_of_their_compaction_until_its_undo",
             ),
-            By("tests/it/compactions.rs", "failures_leave_one_event_more_and_nothing_else"),
+            By("tests/it/compactions.rs", "a_failure_adds_one_event_and_changes_nothing_else"),
         ],
     ),
     (
         "retries with halves and floors, waits that a test can see, a breaker that closes again",
         &[
-            By(
-                "tests/it/fold_batches.rs",
-                "a_call_that_may_go_well_later_is_tried_again_with_half_of_the_chunk",
-            ),
+            By("tests/it/fold_batches.rs", "a_retryable_failure_is_retried_with_half_of_the_chunk"),
             By("tests/it/fold_batches.rs", "two_messages_are_not_divided_for_a_timeout"),
             By("src/auto/breaker.rs", "pauses_grow_up_to_the_longest_and_a_success_ends_them"),
         ],
@@ -254,10 +257,10 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
     (
         "scores as they were, for choosing; time for folding",
         &[
-            By("tests/it/fold_batches.rs", "a_message_scores_by_role_age_and_what_it_says"),
+            By("tests/it/fold_batches.rs", "a_message_is_scored_by_role_age_and_content"),
             By(
                 "tests/it/fold_batches.rs",
-                "with_a_target_the_least_important_goes_and_the_rest_stays_in_its_place",
+                "with_a_target_the_least_important_messages_are_removed_and_the_order_stays",
             ),
         ],
     ),
@@ -270,28 +273,28 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
         &[
             By(
                 "tests/it/sessions.rs",
-                "the_model_has_its_thread_compacted_in_the_middle_of_its_work",
+                "the_model_can_request_a_compaction_in_the_middle_of_its_work",
             ),
-            By("tests/it/sessions.rs", "within_its_budget_the_tool_does_nothing_and_says_zeros"),
-            By("tests/it/sessions.rs", "the_tool_says_why_it_failed"),
+            By("tests/it/sessions.rs", "within_the_budget_the_tool_does_nothing_and_reports_zeros"),
+            By("tests/it/sessions.rs", "the_tool_reports_why_it_failed"),
         ],
     ),
     (
         "the last resort keeps earlier summaries, what the user typed last, order and pairs",
         &[
-            By("tests/it/digest.rs", "what_other_summaries_said_is_quoted_once"),
+            By("tests/it/digest.rs", "texts_of_other_summaries_are_quoted_once"),
             By("tests/it/digest.rs", "an_end_that_is_too_long_is_trimmed"),
-            By("tests/it/invariants.rs", "they_hold_on_real_transcripts"),
+            By("tests/it/invariants.rs", "the_invariants_hold_on_real_transcripts"),
         ],
     ),
     (
         "every criterion has its test or its reason",
-        &[By("tests/it/fold_batches.rs", "every_criterion_is_shown_by_a_test_that_is_there")],
+        &[By("tests/it/fold_batches.rs", "every_criterion_names_an_existing_test")],
     ),
 ];
 
 #[test]
-fn every_row_is_shown_by_a_test_that_is_there() {
+fn every_row_names_an_existing_test() {
     for (row, shown) in EVENT_SOURCED_THREADS.iter().chain(FOLDED_BATCHES) {
         for By(file, test) in *shown {
             let source = fs::read_to_string(file).unwrap();

@@ -1,5 +1,5 @@
-//! Chunked summarisation under trouble: a full summary, chunks that no model folds in, a model that
-//! fails midway. Paid work is kept, and the parts without a model's summary are named.
+//! Chunked summarisation in difficult cases: a full summary, chunks that no model folds in, a model
+//! that fails midway. Completed work is kept, and the parts without a model's summary are named.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn floor(thread: &Snapshot) -> u64 {
 }
 
 #[test]
-fn no_real_thread_fails_at_any_window_whoever_writes() {
+fn no_real_thread_fails_with_any_window_and_writer() {
     let (mut tried, mut failed) = (0, Vec::new());
     for (name, _, request) in recorded::requests() {
         for window in [4_000, 8_000, 16_000, 64_000] {
@@ -176,7 +176,7 @@ fn done(run: &CompactionRun) -> &str {
 }
 
 #[test]
-fn a_summary_that_is_full_is_condensed_by_the_model_and_the_run_goes_on() {
+fn a_full_summary_is_condensed_by_the_model_and_the_run_continues() {
     let mut run = run();
     answer(&mut run, |asked| {
         let shorter = || says(&format!("# Brief\n\n{}", "- all of it, shorter\n".repeat(20)));
@@ -189,7 +189,7 @@ fn a_summary_that_is_full_is_condensed_by_the_model_and_the_run_goes_on() {
 }
 
 #[test]
-fn a_model_that_never_condenses_loses_the_oldest_detail_and_not_the_run() {
+fn a_model_that_never_condenses_costs_the_oldest_details_and_not_the_run() {
     let junk = ["Done.", "", &"word ".repeat(5_000)];
     for answered in junk {
         let mut run = run();
@@ -207,7 +207,7 @@ fn a_model_that_never_condenses_loses_the_oldest_detail_and_not_the_run() {
 }
 
 #[test]
-fn a_call_for_a_shorter_summary_that_fails_is_no_end() {
+fn a_failed_call_for_a_shorter_summary_does_not_end_the_run() {
     for kind in [
         ModelErrorKind::Authentication,
         ModelErrorKind::Other,
@@ -223,7 +223,7 @@ fn a_call_for_a_shorter_summary_that_fails_is_no_end() {
 }
 
 #[test]
-fn edits_that_do_not_fit_are_asked_for_again_after_the_summary_was_condensed() {
+fn edits_that_do_not_fit_are_requested_again_after_condensing() {
     let mut run = run();
     answer(&mut run, |asked| {
         let long = format!("Chunk {}. {}", asked.chunk, "y".repeat(500));
@@ -235,7 +235,7 @@ fn edits_that_do_not_fit_are_asked_for_again_after_the_summary_was_condensed() {
 }
 
 #[test]
-fn an_edit_that_is_too_long_by_itself_is_shortened_and_not_lost() {
+fn an_edit_that_is_too_long_by_itself_is_shortened() {
     let mut run = run();
     answer(&mut run, |asked| {
         let lines = (0..200).map(|line| format!("- fact {line} of part {}\n", asked.chunk));
@@ -247,7 +247,7 @@ fn an_edit_that_is_too_long_by_itself_is_shortened_and_not_lost() {
 }
 
 #[test]
-fn a_model_that_folds_nothing_in_brings_a_thread_under_its_target_all_the_same() {
+fn the_target_is_met_even_if_the_model_folds_nothing_in() {
     let thread = Snapshot::new(conversation());
     for (target, ends) in [(Some(2_000), true), (None, false)] {
         let brief = Brief { target, ..Brief::default() };
@@ -295,7 +295,7 @@ fn a_model_that_only_chats_costs_its_chunks_and_not_the_run() {
 }
 
 #[test]
-fn a_model_that_is_gone_after_eight_of_ten_leaves_extracts_of_the_rest() {
+fn if_the_model_fails_after_eight_of_ten_chunks_the_rest_is_extracted() {
     for kind in [
         ModelErrorKind::Retryable { after: None },
         ModelErrorKind::Other,
@@ -315,7 +315,7 @@ fn a_model_that_is_gone_after_eight_of_ten_leaves_extracts_of_the_rest() {
 }
 
 #[test]
-fn a_run_in_which_nothing_was_folded_in_fails_soon_and_can_be_taken_up_again() {
+fn a_run_without_any_edit_fails_soon_and_can_be_resumed() {
     let mut run = run();
     answer(&mut run, |_| Ok(says("ok")));
     assert_eq!(run.step(), RunStep::Failed { error: &RunError::BlankSummary { chunk: 1 } });
@@ -327,7 +327,7 @@ fn a_run_in_which_nothing_was_folded_in_fails_soon_and_can_be_taken_up_again() {
 }
 
 #[test]
-fn the_strategy_says_what_no_model_summarised() {
+fn the_strategy_states_which_parts_no_model_summarised() {
     let thread = Snapshot::new(conversation());
     let chunked = options();
     let mut attempt = chunked.begin(&thread, &Brief::default());
@@ -347,7 +347,7 @@ fn the_strategy_says_what_no_model_summarised() {
 }
 
 #[test]
-fn a_stored_run_with_counters_of_any_size_goes_on() {
+fn a_stored_run_with_counters_of_any_size_continues() {
     let mut stored = serde_json::to_value(run()).unwrap();
     assert!(enlarge(&mut stored) > 10);
     let mut run: CompactionRun = serde_json::from_value(stored).unwrap();
@@ -394,7 +394,7 @@ fn enlarge(stored: &mut serde_json::Value) -> usize {
     count
 }
 
-/// Any way in which an answer can go wrong, by a number.
+/// Returns a wrong answer; `way` selects what is wrong with it.
 fn misbehave(way: u8, asked: &Asked<'_>) -> Result<Turn, ModelError> {
     let stops = |reason| Ok(Turn::new(Message::assistant("No."), reason, None));
     match way {
@@ -414,7 +414,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn whatever_was_folded_in_once_ends_in_a_summary(
+    fn a_run_with_at_least_one_edit_ends_with_a_summary(
         ways in prop::collection::vec(0_u8..14, 1..40),
     ) {
         let mut run = run();
@@ -446,7 +446,7 @@ impl TokenCounter for Digits {
     }
 }
 
-/// An answer of a model that ignores how long it may be: an edit, a talk, or both.
+/// An answer of a model that ignores its maximum length: an edit, a text, or both.
 fn excess(kind: u8, bytes: usize) -> Turn {
     let text = "-0123456789 0123456789\n".repeat(bytes / 23 + 1);
     let mut turn = append(&text);
@@ -463,7 +463,7 @@ proptest! {
     #![proptest_config(tries(60))]
 
     #[test]
-    fn no_request_exceeds_the_window_however_long_the_answers_are(
+    fn no_request_exceeds_the_window_for_answers_of_any_length(
         window in 2_500_u64..12_000,
         lengths in prop::collection::vec(1_usize..4_000, 1..30),
         answers in prop::collection::vec((0_u8..4, 0_usize..20_000), 1..12),

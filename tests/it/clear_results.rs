@@ -1,5 +1,5 @@
-//! `clear-results`: which results it clears, which it keeps, and how the model reads the cleared
-//! ones.
+//! `clear-results`: which results it clears, which it keeps, and the text that replaces a cleared
+//! result.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ fn the_last_results_stay_and_nothing_happens_twice() {
 }
 
 #[test]
-fn excluded_tools_failures_and_results_that_nobody_answered_stay() {
+fn excluded_tools_failures_and_unanswered_results_stay() {
     let mut failed = round("t1", "read", "b.rs");
     let content = vec![ContentBlock::text(LINE.repeat(40))];
     let mut error = ToolResult::new("t1", content);
@@ -121,7 +121,7 @@ fn an_identical_call_or_one_about_the_same_makes_a_result_obsolete() {
 }
 
 #[test]
-fn inputs_and_reasoning_go_only_where_that_is_wanted() {
+fn inputs_and_reasoning_are_cleared_only_if_the_options_say_so() {
     let thought = |number: usize| {
         let thinking = Thinking::new(format!("I think of lamp {number}."), None);
         Message::new(Role::Assistant, vec![thinking.into(), ContentBlock::text("Red.")])
@@ -150,7 +150,7 @@ fn inputs_and_reasoning_go_only_where_that_is_wanted() {
 }
 
 #[test]
-fn too_little_or_too_early_is_left_alone() {
+fn nothing_is_cleared_if_it_is_too_little_or_too_early() {
     let thread = Snapshot::new(reads(&["a.rs", "b.rs"]));
     let tokens = thread.counter().messages(thread.messages());
     let saved = tokens - thread.counter().messages(&after(&keeping(0), &thread).unwrap());
@@ -251,7 +251,7 @@ fn every_line_names_what_can_be_recalled_in_under_30_tokens() {
 }
 
 #[test]
-fn a_ladder_clears_where_that_is_enough_and_asks_no_model() {
+fn a_ladder_clears_results_without_a_model_if_that_suffices() {
     let thread = Snapshot::new(reads(&["a.rs", "b.rs", "c.rs", "d.rs", "e.rs"]));
     let tokens = thread.counter().messages(thread.messages());
     let audited = |target: Option<u64>| Brief {
@@ -278,7 +278,7 @@ fn a_ladder_clears_where_that_is_enough_and_asks_no_model() {
 }
 
 #[test]
-fn transcripts_keep_constraints_and_paths_and_lose_half_where_results_are_most() {
+fn transcripts_of_mostly_results_are_halved_and_keep_constraints_and_paths() {
     let mut mostly = 0;
     let brief = Brief { retention: Some(RetentionPolicy::default()), ..Brief::default() };
     for (name, _, request) in requests() {

@@ -98,7 +98,7 @@ fn greeting() -> Vec<Message> {
 const RANGE: &str = r#"{"replacements": [{"to": "aaaaaa", "summary": "They greeted."}]}"#;
 
 #[test]
-fn the_log_says_who_compacted_and_why_and_it_can_be_taken_back() {
+fn the_log_states_who_compacted_and_why_and_it_can_be_undone() {
     let answers = vec![answer(vec![call("c", "compact", RANGE)]), "On it.".into()];
     let mut bench = from_thread(&greeting(), answers, SessionBuilder::compact_tool);
     let events = say(&mut bench, "Work.");
@@ -155,7 +155,7 @@ fn a_tool_that_is_not_offered_says_that_it_is_not_configured() {
 }
 
 #[test]
-fn a_tool_of_the_host_with_that_name_is_the_hosts() {
+fn a_tool_of_the_host_with_this_name_takes_precedence() {
     let answers = vec![answer(vec![call("c", "compact", RANGE)]), "Well.".into()];
     let host = |builder: SessionBuilder| builder.tool(Arc::new(Echo { name: "compact", polls: 0 }));
     let mut bench = from_thread(&greeting(), answers, host);
@@ -164,7 +164,7 @@ fn a_tool_of_the_host_with_that_name_is_the_hosts() {
 }
 
 #[test]
-fn the_tool_says_when_to_compact_and_how() {
+fn the_description_of_the_tool_explains_when_and_how_to_compact() {
     let offer = |builder: SessionBuilder| builder.compact_tool().compact_context_tool();
     let mut bench = from_thread(&greeting(), vec!["Well.".into()], offer);
     say(&mut bench, "Work.");
@@ -185,7 +185,7 @@ fn the_tool_says_when_to_compact_and_how() {
 }
 
 #[test]
-fn a_stream_may_be_dropped_at_every_await_of_it() {
+fn a_stream_may_be_dropped_at_every_await() {
     let (mut ended, mut polls, mut carried_out, mut cancelled) = (false, 0, 0, 0);
     while !ended {
         let calls = vec![call("q", "quick", "{}"), call("c", "compact", RANGE)];

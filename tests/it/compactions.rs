@@ -182,7 +182,7 @@ fn a_compaction_changes_thread_log_and_store_together() {
 }
 
 #[test]
-fn failures_leave_one_event_more_and_nothing_else() {
+fn a_failure_adds_one_event_and_changes_nothing_else() {
     let strategies: [&dyn CompactionStrategy; 3] =
         [&Summarize::default(), &FoldBatches::default(), &Chunked::default()];
     for strategy in strategies {
@@ -217,7 +217,7 @@ fn failures_leave_one_event_more_and_nothing_else() {
 }
 
 #[test]
-fn when_all_rungs_fail_the_record_says_what_each_did_and_spent() {
+fn if_all_rungs_fail_the_record_has_the_error_and_usage_of_each() {
     let mut kept = Kept::begun();
     let (thread, stored) = (kept.messages(), kept.stored());
     let blank = Turn::new(
@@ -254,7 +254,7 @@ fn when_all_rungs_fail_the_record_says_what_each_did_and_spent() {
 }
 
 #[test]
-fn the_record_of_a_ladder_names_the_rung_that_did_it() {
+fn the_record_of_a_ladder_names_the_successful_rung() {
     let mut kept = Kept::begun();
     let model = ScriptedModel::repeating([Answer::Blank]);
     let ladder = Ladder::default();
@@ -329,7 +329,7 @@ fn assert_no_copies(name: &str, messages: &[Message]) {
 }
 
 #[test]
-fn a_compaction_is_undone_with_everything_that_came_since() {
+fn undoing_a_compaction_keeps_the_later_messages() {
     for name in StrategyRegistry::default().names() {
         let registry = StrategyRegistry::default();
         let mut kept = Kept::begun();
@@ -342,13 +342,13 @@ fn a_compaction_is_undone_with_everything_that_came_since() {
         kept.agent.apply(&plan).unwrap();
         block_on(kept.journal.flush()).unwrap();
         assert_eq!(kept.messages(), [before, since].concat(), "{name}");
-        assert_eq!(kept.archived(), 0, "{name}: what was undone is not listed");
+        assert_eq!(kept.archived(), 0, "{name}: entries of an undone compaction are not listed");
         kept.assert_whole();
     }
 }
 
 #[test]
-fn a_failed_number_is_never_given_again() {
+fn the_number_of_a_failed_compaction_is_never_reused() {
     let mut kept = Kept::begun();
     let fails = ScriptedModel::repeating([Answer::Fails]);
     kept.compact(&Summarize::default(), Models::one(&fails)).unwrap_err();
@@ -357,18 +357,18 @@ fn a_failed_number_is_never_given_again() {
 }
 
 #[test]
-fn trimming_is_kept_in_log_and_store_too() {
+fn trimming_is_recorded_in_log_and_store() {
     let mut kept = Kept::begun();
     kept.compact(&TrimToolResults::default(), Models::default()).unwrap();
     kept.assert_whole();
     let stored = kept.stored();
     let again = kept.compact(&TrimToolResults::default(), Models::default()).unwrap_err();
     assert!(again.to_string().starts_with("nothing to compact"), "{again}");
-    assert_eq!(kept.stored(), stored, "what does nothing is no event");
+    assert_eq!(kept.stored(), stored, "a compaction without an effect is not logged");
 }
 
 #[test]
-fn only_messages_are_sent_whatever_else_is_in_the_log() {
+fn only_messages_are_sent_and_no_other_events_of_the_log() {
     let mut kept = Kept::begun();
     let messages = kept.messages();
     let host = Event::Host { kind: "approval".into(), data: Json::parse("\"secret\"").unwrap() };

@@ -1,4 +1,4 @@
-//! What compactions cost and save, against a simulated provider with a prompt cache.
+//! The cost and savings of compactions, measured with a simulated provider that has a prompt cache.
 
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ fn asked(compacts: bool) -> (EventLog, Usage) {
 }
 
 #[test]
-fn the_net_gain_is_what_the_provider_billed_to_the_token() {
+fn the_net_gain_equals_the_bill_of_the_provider_exactly() {
     let ((log, with), (_, without)) = (asked(true), asked(false));
     let gain = log.net_gain(CompactionId(0), &prices()).unwrap();
     assert_eq!((gain.answers, gain.reported, gain.otherwise), (18, with, without));
@@ -129,7 +129,7 @@ fn dropped(minutes: u64, prices: Option<Prices>) -> CompactReport {
 }
 
 #[test]
-fn a_report_says_what_is_billed_anew_and_when_it_has_paid() {
+fn a_report_states_the_rebilled_tokens_and_when_the_compaction_has_paid_for_itself() {
     let report = dropped(1, Some(prices()));
     let cost = report.cost.unwrap();
     // The system prompt stays cached, but for the tokens that fill no block.

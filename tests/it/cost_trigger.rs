@@ -1,4 +1,4 @@
-//! When the soft trigger fires if the policy has prices.
+//! The soft trigger with a policy that has prices: when it fires.
 
 use threadfold::{
     ContextWindow,
@@ -59,7 +59,7 @@ fn a_cold_cache_lets_it_fire_before_the_threshold_if_much_is_saved() {
     assert!(!fires(policy(), pressure(140_000, 0), LIFE - 1), "the cache is warm");
     assert!(!fires(policy(), pressure(114_000, 0), LIFE), "less than an eighth would be saved");
     let without = AutoPolicy { prices: None, ..policy() };
-    assert!(!fires(without, pressure(140_000, 0), LIFE), "nobody named prices");
+    assert!(!fires(without, pressure(140_000, 0), LIFE), "without prices it does not fire early");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn it_waits_for_the_least_gain() {
 }
 
 #[test]
-fn it_waits_for_the_end_if_that_is_near_and_fits() {
+fn it_does_not_fire_if_few_requests_are_left_and_they_fit() {
     let left = |requests| with(&|cost| cost.requests_left = Some(requests));
     // 160,000 to 100,000 tokens: 375,000 - 48,000 millionths once, 18,000 saved a request.
     assert!(!fires(left(19), pressure(160_000, 1_000), 1));
@@ -95,7 +95,7 @@ fn it_fires_once_the_requests_have_paid_for_it() {
 }
 
 #[test]
-fn a_summary_that_a_model_writes_is_waited_for_too() {
+fn the_cost_of_a_summary_by_a_model_is_included() {
     let mut auto = compacted(with(&|cost| cost.summary_tokens = 2_000));
     let mut fired = (0..200).map(|second| {
         let input = Input::BeforeContinue(pressure(120_000, 0));
@@ -106,7 +106,7 @@ fn a_summary_that_a_model_writes_is_waited_for_too() {
 }
 
 #[test]
-fn it_goes_by_what_the_last_compaction_left() {
+fn it_uses_the_size_that_the_last_compaction_left() {
     // 40,000 tokens are left of a target of 100,000, so the same requests pay for more.
     let requests = |left: u64| {
         let mut auto = AutoCompactor::new(policy()).unwrap();

@@ -1,5 +1,5 @@
-//! A host's counter that panics, at each of its calls in turn: in every operation the thread, its
-//! index and the log are then all as before or all as after.
+//! A token counter of the host that panics at each of its calls in turn. After every operation, the
+//! thread, its index and the log are either all changed or all unchanged.
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -80,7 +80,7 @@ fn checkpoints(message: &Message) -> Vec<(threadfold::message::CheckpointId, usi
 }
 
 #[test]
-fn a_thread_whose_counter_panics_is_as_it_was() {
+fn a_thread_whose_counter_panics_is_unchanged() {
     let operations: [fn(&mut Thread); 3] = [
         |thread| thread.push(Message::user("four")),
         |thread| thread.extend(["four", "five"].map(Message::user)),
@@ -112,7 +112,7 @@ fn a_thread_whose_counter_panics_is_as_it_was() {
 }
 
 #[test]
-fn a_session_whose_counter_panics_has_the_same_in_thread_and_log() {
+fn thread_and_log_of_a_session_agree_if_its_counter_panics() {
     let panicked = at_every_call(|calls| {
         let counter = Arc::new(Panicking::default());
         let model = ScriptedModel::new(["Hello!", "Yes.", "Fine.", "Good."]);

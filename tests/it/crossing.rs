@@ -1,6 +1,6 @@
-//! Threads that move from one dialect to another: the content that arrives is legal and readable,
-//! the rest is listed, content that only its author understands goes nowhere else, and a second
-//! move changes nothing.
+//! Threads that move from one dialect to another. The content that arrives is legal and readable;
+//! the lost content is listed in the adjustments; content that only its provider understands is
+//! sent to no other; and a second move changes nothing.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -137,18 +137,18 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(24) })]
 
     #[test]
-    fn legal_threads_travel(thread in legal_thread(0..8)) {
+    fn legal_threads_cross_dialects_without_unlisted_losses(thread in legal_thread(0..8)) {
         travel(&request(thread));
     }
 
     #[test]
-    fn junk_travels(thread in junk_thread(0..6)) {
+    fn junk_crosses_dialects_without_unlisted_losses(thread in junk_thread(0..6)) {
         travel(&request(thread));
     }
 }
 
 #[test]
-fn real_threads_travel() {
+fn real_threads_cross_dialects_without_unlisted_losses() {
     for (name, _, request) in recorded::requests() {
         println!("{name}");
         travel(&request);

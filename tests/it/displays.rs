@@ -87,7 +87,7 @@ fn tool_call() -> Answer {
 }
 
 #[test]
-fn compactions_are_shown_whoever_asked_for_them() {
+fn compactions_are_shown_for_every_cause() {
     let summary = || Answer::from("They talked.");
     let rows = [
         (session(Some(1_000), [summary(), "Four.".into()]), "Two and two?", "threshold", true),
@@ -128,7 +128,7 @@ fn compactions_are_shown_whoever_asked_for_them() {
 }
 
 #[test]
-fn a_compaction_that_fails_is_shown_and_completes_for_a_page_that_waits() {
+fn a_failed_compaction_is_shown_and_ends_the_waiting_of_a_page() {
     let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
     let mut session = session(None, [error.into()]);
     let reports = reports(&mut session, "/compact");

@@ -44,7 +44,7 @@ fn a_summary_has_the_number_of_its_compaction() {
 }
 
 #[test]
-fn what_is_stripped_is_counted() {
+fn stripped_blocks_are_counted() {
     let thread = "# user\nHello\n# user\n[reminder] be brief\n[text] Well?\n# assistant\n[thinking] hm\n[text] Yes.";
     let thread = notation::parse(thread).unwrap();
     let edit = (Position::before(0)..Position::before(1), Vec::new());
@@ -53,7 +53,7 @@ fn what_is_stripped_is_counted() {
 }
 
 #[test]
-fn what_stays_whole_behind_an_edit_is_not_touched() {
+fn messages_that_stay_whole_after_an_edit_share_their_handles() {
     let thread = [Message::user("one"), Message::assistant("two"), Message::user("three")];
     let edit = (Position::before(0)..Position::before(1), Vec::new());
     let plan = Plan::from_edits(&thread, vec![edit], &CompactOptions::default()).unwrap();
@@ -62,7 +62,7 @@ fn what_stays_whole_behind_an_edit_is_not_touched() {
 }
 
 #[test]
-fn the_first_touched_message_is_that_of_the_first_edit() {
+fn the_first_touched_message_is_the_one_of_the_first_edit() {
     let thread = ["one", "two", "three"].map(Message::user);
     let touched = |from: usize, to: usize| {
         let edit = (Position::before(from)..Position::before(to), Vec::new());

@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn a_failed_file_is_untouched(edits in vec(command(), 0..8), text in lines()) {
+    fn a_failed_file_is_unchanged(edits in vec(command(), 0..8), text in lines()) {
         let script = format!("file /a\n{}\nfile /a select /no such text/", edits.concat());
         let mut workspace = Workspace::new();
         workspace.insert("/a", text.as_str()).expect("a path");

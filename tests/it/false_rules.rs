@@ -21,7 +21,7 @@ struct Talk {
 }
 
 #[test]
-fn of_two_hundred_messages_of_ordinary_talk_less_than_one_gives_a_rule() {
+fn fewer_than_one_in_two_hundred_ordinary_messages_gives_a_rule() {
     let talk = include_str!("../../testdata/talk/ordinary.json");
     let talk: BTreeMap<String, Talk> = serde_json::from_str(talk).unwrap();
     for (language, Talk { nouns, lines }) in talk {
@@ -43,7 +43,7 @@ fn of_two_hundred_messages_of_ordinary_talk_less_than_one_gives_a_rule() {
 
 /// The prompts of two agents are instructions for all that follows; nothing else that was typed is.
 #[test]
-fn of_the_messages_of_real_transcripts_only_instructions_of_agents_give_rules() {
+fn in_real_transcripts_only_instructions_to_agents_give_rules() {
     const INSTRUCTIONS: [&str; 2] = ["claude-code.json", "swe-agent.json"];
     let (mut typed, mut found) = (0, BTreeSet::new());
     for (name, _, request) in requests() {

@@ -61,7 +61,7 @@ fn the_summary_is_in_the_next_request_and_the_raw_text_is_not() {
     let summary = Message::summary(Role::User, Summary::new("Part 3 of src/parser.rs was mended."));
     assert!(sent.contains(&summary), "{}", notation::write(sent));
     let text = notation::write(sent);
-    assert!(text.contains(RULE), "what the user typed stays: {text}");
+    assert!(text.contains(RULE), "typed text stays: {text}");
     assert!(!text.contains("part_0"), "{text}");
     assert_eq!(legality::violations(sent), []);
 }
@@ -88,7 +88,7 @@ fn a_second_compaction_sees_the_first_summary_and_not_the_originals() {
 }
 
 #[test]
-fn the_summariser_is_asked_under_the_prompt_and_tools_that_it_knows() {
+fn the_summary_request_has_the_prompt_and_tools_of_the_conversation() {
     let call = ToolUse::new("t1", "read", serde_json::json!({}));
     let call = Message::new(Role::Assistant, vec![call.into()]);
     let call = Turn::new(call, StopReason::ToolUse, Some(Usage::new(900, 7)));
@@ -109,7 +109,7 @@ fn the_summariser_is_asked_under_the_prompt_and_tools_that_it_knows() {
 }
 
 #[test]
-fn a_hostile_summariser_leaves_everything_as_it_was() {
+fn a_hostile_summariser_leaves_everything_unchanged() {
     for way in Answer::misbehaving() {
         let model = ScriptedModel::repeating([way.clone()]);
         let thread = Snapshot::new(conversation());
@@ -122,7 +122,7 @@ fn a_hostile_summariser_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn a_failure_says_what_was_spent() {
+fn a_failure_states_the_tokens_spent() {
     let spent = Usage::new(900, 7);
     let error = ModelError::new(ModelErrorKind::Other, "broken").with_usage(spent);
     let model = ScriptedModel::new([Answer::from(error)]);
@@ -133,7 +133,7 @@ fn a_failure_says_what_was_spent() {
 }
 
 #[test]
-fn a_strategy_that_needs_a_model_says_so_where_there_is_none() {
+fn a_strategy_that_needs_a_model_fails_without_one_and_states_why() {
     let thread = Snapshot::new(conversation());
     let failed = run(&Summarize::default(), &thread, Models::default()).unwrap_err();
     assert!(matches!(failed.strategy(), Some(StrategyError::NeedsModel)), "{failed:?}");
@@ -142,7 +142,7 @@ fn a_strategy_that_needs_a_model_says_so_where_there_is_none() {
 }
 
 #[test]
-fn whoever_drives_sees_the_summary_as_it_is_written() {
+fn the_driver_receives_the_summary_while_it_is_written() {
     let thread = Snapshot::new(conversation());
     let (mut text, mut turns, mut calls) = (String::new(), 0, 0);
     let mut observe = |_: Step<'_>, delta: Option<&Delta>| match delta {
@@ -167,7 +167,7 @@ fn summary_of(driven: &Proposal) -> Option<String> {
 }
 
 #[test]
-fn a_dropped_compaction_can_be_begun_again() {
+fn a_dropped_compaction_can_be_started_again() {
     let model = ScriptedModel::new(["Summary of it all."]);
     let thread = Snapshot::new(conversation());
     let (strategy, brief) = (Summarize::default(), Brief::default());
@@ -178,7 +178,7 @@ fn a_dropped_compaction_can_be_begun_again() {
 }
 
 #[test]
-fn a_stream_that_was_dropped_in_the_middle_does_no_harm() {
+fn a_stream_that_is_dropped_midway_does_no_harm() {
     let model = ScriptedModel::new(["a first answer that comes in several pieces", "a second"]);
     let agent = agent(&model);
     let request = Request::new(agent.messages().clone());
@@ -190,7 +190,7 @@ fn a_stream_that_was_dropped_in_the_middle_does_no_harm() {
 }
 
 #[test]
-fn what_was_typed_around_a_marker_can_be_kept_by_every_strategy() {
+fn every_strategy_can_keep_typed_text_around_a_checkpoint() {
     let mut thread = vec![Message::user("start"), Message::assistant("a long answer. ".repeat(99))];
     let listed = "src/a_file_of_some_name.rs\n".repeat(40);
     let call = notation::parse(&format!(
@@ -216,7 +216,7 @@ fn what_was_typed_around_a_marker_can_be_kept_by_every_strategy() {
 }
 
 #[test]
-fn a_budget_counts_also_where_an_open_call_is_larger() {
+fn a_budget_applies_even_if_an_open_call_is_larger() {
     let long = "word ".repeat(300);
     let mut thread: Vec<Message> = (0..5)
         .flat_map(|_| [Message::user(long.as_str()), Message::assistant(long.as_str())])
@@ -249,7 +249,7 @@ impl threadfold::strategy::Attempt for Stubborn {
 }
 
 #[test]
-fn an_attempt_that_never_ends_is_stopped_also_without_a_model() {
+fn an_endless_attempt_is_stopped_even_without_a_model() {
     let mut attempt = Stubborn(Request::default());
     let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
     let drive = threadfold::drive::drive(&mut attempt, Models::default(), &mut observe);

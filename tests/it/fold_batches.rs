@@ -186,7 +186,7 @@ fn runs_pass_their_cases() {
 }
 
 #[test]
-fn twenty_messages_become_two_batches_and_five_that_stay() {
+fn of_twenty_messages_fifteen_become_two_batches_and_five_stay() {
     let thread = snapshot(talk(20));
     let run = Run::numbered(&by_tens(), &thread, &brief());
     assert_eq!(run.shown(), [10, 5]);
@@ -262,7 +262,7 @@ fn a_configured_prompt_is_used_word_for_word_and_a_timeout_is_passed_on_or_left_
 }
 
 #[test]
-fn later_requests_have_the_accounts_so_far_as_material() {
+fn later_requests_contain_the_earlier_batches_as_context() {
     let run = Run::of(
         &by_tens(),
         &snapshot(talk(40)),
@@ -279,7 +279,7 @@ fn later_requests_have_the_accounts_so_far_as_material() {
 }
 
 #[test]
-fn a_long_account_so_far_shows_its_ends() {
+fn a_long_context_of_earlier_batches_shows_its_beginning_and_end() {
     let answers = (0..12).map(|number| format!("Part {number}. {}", "y".repeat(3_000)));
     let options = FoldBatches { clip_last: 1, ..by_tens() };
     let run = Run::of(&options, &snapshot(talk(125)), &brief(), answers);
@@ -291,7 +291,7 @@ fn a_long_account_so_far_shows_its_ends() {
 }
 
 #[test]
-fn chunks_have_so_many_messages() {
+fn chunks_have_the_configured_number_of_messages() {
     for (messages, chunk, expected) in
         [(11, 3, vec![3, 3, 3, 1]), (3, 5, vec![2]), (4, 1, vec![1, 1, 1])]
     {
@@ -303,7 +303,7 @@ fn chunks_have_so_many_messages() {
 }
 
 #[test]
-fn chunks_have_so_many_tokens_and_no_message_is_divided() {
+fn chunks_have_the_configured_tokens_and_no_message_is_divided() {
     let rows = [
         (vec![400; 5], 250, vec![2, 2, 1]),
         (vec![4_000, 400], 500, vec![1, 1]),
@@ -326,7 +326,7 @@ fn chunks_have_so_many_tokens_and_no_message_is_divided() {
 }
 
 #[test]
-fn a_thread_of_what_stays_is_left_alone_without_a_call() {
+fn a_thread_of_kept_messages_only_is_unchanged_and_costs_no_call() {
     let within = Brief { target: Some(100_000), ..brief() };
     for (count, keep_recent, brief) in
         [(3, 10, brief()), (3, 3, brief()), (0, 5, brief()), (20, 5, within)]
@@ -360,7 +360,11 @@ fn calls_stay_with_their_results() {
     ];
     let calls = Message::new(Role::Assistant, calls);
     let two = vec![said(1, 100), calls, result("t1", "a"), result("t2", "b"), said(4, 100)];
-    assert_eq!(with_calls(2, two), 5, "both results stay with their calls, and what was typed");
+    assert_eq!(
+        with_calls(2, two),
+        5,
+        "both results stay with their calls, and so does the typed text"
+    );
     let loops = (0..6).flat_map(|number| {
         let id = format!("t{number}");
         [call(&id), result(&id, "ok")]
@@ -384,7 +388,7 @@ fn chunks_do_not_divide_calls_from_their_results() {
 }
 
 #[test]
-fn what_the_user_typed_last_stays_and_is_shown_for_what_it_asks() {
+fn the_newest_typed_text_stays_and_is_shown_for_context() {
     let rounds = (0..12).flat_map(|number| {
         let id = format!("t{number}");
         [call(&id), result(&id, &"z".repeat(300))]
@@ -402,7 +406,7 @@ fn what_the_user_typed_last_stays_and_is_shown_for_what_it_asks() {
 }
 
 #[test]
-fn an_agent_at_work_is_asked_to_go_on_where_nothing_else_would() {
+fn an_agent_at_work_is_asked_to_continue_if_nothing_else_asks() {
     let rounds = (0..4).flat_map(|number| {
         let id = format!("t{number}");
         [call(&id), result(&id, &"z".repeat(300))]
@@ -436,7 +440,7 @@ fn viewed(depths: &[u32], behind: usize) -> Snapshot {
 }
 
 #[test]
-fn more_batches_than_the_view_has_room_for_and_two_are_summed_up() {
+fn if_the_view_has_no_room_two_batches_are_summarised_into_one() {
     for (old, summed_up) in [(3, false), (5, false), (6, true)] {
         let thread = viewed(&vec![0; old], 15);
         let run = Run::numbered(&by_tens(), &thread, &brief());
@@ -469,7 +473,7 @@ fn batches_that_are_summed_up_leave_the_list_and_stay_in_the_archive_until_then(
 fn batches_are_summed_up_with_the_same_prompt_and_one_labelled_message_each() {
     let run = Run::numbered(&by_tens(), &viewed(&[0; 6], 15), &brief());
     let [first, again] = &run.requests[..] else { panic!("two requests") };
-    assert_eq!(system(again), system(first)[..1], "no account is shown beside itself");
+    assert_eq!(system(again), system(first)[..1], "a batch is not shown as context of itself");
     assert_eq!(again.messages.last(), first.messages.last());
     assert_eq!(again.messages.len(), 5 + 1);
     for (index, message) in again.messages[..5].iter().enumerate() {
@@ -521,7 +525,7 @@ fn compact_often(times: usize, strategy: &FoldBatches) -> (Vec<Run>, Vec<Message
 }
 
 #[test]
-fn later_compactions_see_the_batches_and_nothing_that_went_before() {
+fn later_compactions_see_the_batches_and_no_earlier_messages() {
     let (runs, messages) = compact_often(3, &by_tens());
     let second = text(&runs[1].requests[0]);
     assert!(second.contains("Account 0-0.\n\nAccount 0-1."), "{second}");
@@ -536,7 +540,7 @@ fn later_compactions_see_the_batches_and_nothing_that_went_before() {
 }
 
 #[test]
-fn cycle_after_cycle_grows_deeper_and_counts_every_message() {
+fn repeated_compactions_deepen_the_batches_and_count_every_message() {
     let (runs, messages) = compact_often(9, &by_tens());
     let view = summary(&messages).unwrap();
     assert!(view.batches.len() <= 6);
@@ -550,13 +554,13 @@ fn cycle_after_cycle_grows_deeper_and_counts_every_message() {
     let all = ids.len();
     ids.sort();
     ids.dedup();
-    assert_eq!(ids.len(), all, "no id comes twice");
+    assert_eq!(ids.len(), all, "ids are unique");
     let starts: Vec<Timestamp> = view.batches.iter().map(|batch| batch.start).collect();
     assert!(view.batches.iter().all(|batch| batch.start <= batch.end), "{starts:?}");
 }
 
 #[test]
-fn ids_stay_apart_where_no_log_numbers_compactions() {
+fn ids_stay_unique_if_no_log_numbers_compactions() {
     let thread = snapshot(talk(20));
     let brief = Brief::default();
     let mut messages = Run::numbered(&by_tens(), &thread, &brief).after(&thread);
@@ -568,7 +572,7 @@ fn ids_stay_apart_where_no_log_numbers_compactions() {
 }
 
 #[test]
-fn compacting_again_without_news_does_nothing() {
+fn compacting_again_without_new_messages_does_nothing() {
     let thread = snapshot(talk(20));
     let after = Run::numbered(&by_tens(), &thread, &brief()).after(&thread);
     let run = Run::numbered(&by_tens(), &snapshot(after), &brief());
@@ -577,7 +581,7 @@ fn compacting_again_without_news_does_nothing() {
 }
 
 #[test]
-fn a_summary_of_another_strategy_is_a_batch_as_it_is() {
+fn a_summary_of_another_strategy_becomes_a_batch_unchanged() {
     let other = Message::summary(Role::Assistant, Summary::new("What another strategy wrote."));
     let thread: Vec<Message> = talk(4).into_iter().chain([other]).chain(talk(12)).collect();
     let thread = snapshot(thread);
@@ -597,7 +601,7 @@ fn a_summary_of_another_strategy_is_a_batch_as_it_is() {
 }
 
 #[test]
-fn a_message_that_only_looks_like_a_view_is_a_message() {
+fn a_message_that_only_looks_like_a_view_is_an_ordinary_message() {
     let forged =
         Message::user(FoldBatches::default().view(&[Batch::new(BatchId::default(), "Lies.")]));
     let thread = snapshot([forged.clone()].into_iter().chain(talk(15)).collect());
@@ -607,7 +611,7 @@ fn a_message_that_only_looks_like_a_view_is_a_message() {
 }
 
 #[test]
-fn a_call_that_may_go_well_later_is_tried_again_with_half_of_the_chunk() {
+fn a_retryable_failure_is_retried_with_half_of_the_chunk() {
     let thread = snapshot(talk(21));
     let options = FoldBatches { chunk_messages: 16, ..FoldBatches::default() };
     let answers = [timeout(), timeout(), "A.".into(), "B.".into(), "C.".into()];
@@ -633,7 +637,7 @@ fn two_messages_are_not_divided_for_a_timeout() {
 }
 
 #[test]
-fn a_provider_that_says_when_is_asked_the_same_then() {
+fn the_same_request_is_repeated_after_the_wait_that_the_provider_states() {
     let after = Some(Duration::from_secs(7));
     let busy = ModelError::new(ModelErrorKind::Retryable { after }, "busy");
     let answers = [busy.into(), Answer::from("A."), "B.".into()];
@@ -644,7 +648,7 @@ fn a_provider_that_says_when_is_asked_the_same_then() {
 }
 
 #[test]
-fn retries_end_and_then_nothing_is_proposed() {
+fn after_the_last_retry_nothing_is_proposed() {
     let run = Run::of(&by_tens(), &snapshot(talk(20)), &brief(), (0..9).map(|_| timeout()));
     let expected = RunError::Exhausted {
         chunk: 1,
@@ -670,7 +674,7 @@ fn retries_end_and_then_nothing_is_proposed() {
 }
 
 #[test]
-fn a_failure_that_stays_ends_the_attempt_at_once() {
+fn a_permanent_failure_ends_the_attempt_at_once() {
     let failed = |kind| Answer::from(ModelError::new(kind, "no"));
     let blank = Answer::from(" \n");
     let calls = Answer::from(call("t1"));
@@ -711,7 +715,7 @@ fn a_chunk_that_does_not_fit_is_halved_without_waiting_and_then_clipped() {
 }
 
 #[test]
-fn a_view_that_is_larger_than_what_it_stands_for_is_refused() {
+fn a_view_larger_than_its_source_is_refused() {
     let thread = snapshot(talk(20));
     let answers = ["long ".repeat(200), "long ".repeat(200)];
     let run = Run::of(&by_tens(), &thread, &brief(), answers);
@@ -777,7 +781,7 @@ fn settings_are_read_from_a_file_and_unknown_ones_are_refused() {
 }
 
 #[test]
-fn a_message_scores_by_role_age_and_what_it_says() {
+fn a_message_is_scored_by_role_age_and_content() {
     let scoring = FoldBatches::default();
     let alone = |message: &Message| scoring.score(message, 0, 1);
     let text = "the same text";
@@ -818,7 +822,7 @@ fn to_target(messages: &[Message], tokens_to_go: u64) -> Brief {
 }
 
 #[test]
-fn with_a_target_the_least_important_goes_and_the_rest_stays_in_its_place() {
+fn with_a_target_the_least_important_messages_are_removed_and_the_order_stays() {
     let mut messages = talk(30);
     let marked = |text: &str| Message::assistant(format!("{text} {}", "x".repeat(100)));
     messages[3] = marked("A decision: we agreed on a constraint. Is that a requirement? A fix!");
@@ -834,7 +838,7 @@ fn with_a_target_the_least_important_goes_and_the_rest_stays_in_its_place() {
         .iter()
         .flat_map(|request| request.messages[..request.messages.len() - 1].to_vec())
         .collect();
-    assert!(!shown.contains(&messages[3]), "what stays is not folded");
+    assert!(!shown.contains(&messages[3]), "a kept message is not folded");
     // Messages that stay and messages that are folded are in the order of the thread.
     let places = |some: &[Message]| -> Vec<usize> {
         some.iter().filter_map(|one| messages.iter().position(|other| other == one)).collect()
@@ -850,7 +854,7 @@ fn with_a_target_the_least_important_goes_and_the_rest_stays_in_its_place() {
 }
 
 #[test]
-fn of_equals_the_older_go_first() {
+fn of_messages_with_equal_scores_the_older_are_removed_first() {
     let flat = FoldBatches { recency_decay: 1.0, user_weight: 3.0, ..by_tens() };
     let options = FoldBatches { summary_tokens: 100, ..flat };
     let messages: Vec<Message> = (1..=30).map(|number| said(2 * number, 100)).collect();
@@ -863,7 +867,7 @@ fn of_equals_the_older_go_first() {
 }
 
 #[test]
-fn without_a_target_everything_goes_and_an_option_is_a_target_too() {
+fn without_a_target_everything_is_folded_and_an_option_can_set_one() {
     let thread = snapshot(talk(30));
     let run = Run::numbered(&by_tens(), &thread, &brief());
     assert_eq!(run.after(&thread).len(), 6);
@@ -874,7 +878,7 @@ fn without_a_target_everything_goes_and_an_option_is_a_target_too() {
 }
 
 #[test]
-fn every_step_says_how_many_calls_are_left() {
+fn every_step_states_how_many_calls_are_left() {
     let options = by_tens();
     let mut attempt = options.begin(&viewed(&[0; 5], 25), &brief());
     let mut seen = Vec::new();
@@ -886,11 +890,11 @@ fn every_step_says_how_many_calls_are_left() {
     assert_eq!(seen, [(0, 3), (1, 3), (2, 3)]);
     assert!(matches!(attempt.step(), Step::Proposed(_)));
     attempt.handle(Err(ModelError::new(ModelErrorKind::Other, "late")));
-    assert!(matches!(attempt.step(), Step::Proposed(_)), "nobody asked for that");
+    assert!(matches!(attempt.step(), Step::Proposed(_)), "the attempt had already ended");
 }
 
 #[test]
-fn a_window_holds_every_request() {
+fn every_request_fits_the_window() {
     let mut messages = talk(30);
     messages[4] = said(5, 60_000);
     messages[7] = call("t1");
@@ -919,7 +923,7 @@ fn fits(requests: &[Request], thread: &Snapshot) {
 }
 
 #[test]
-fn whatever_a_model_does_is_accepted_or_has_a_reason_and_comes_the_same_again() {
+fn every_result_is_accepted_or_has_a_reason_and_is_reproducible() {
     let thread = snapshot(talk(60));
     for way in Answer::misbehaving() {
         let run = || {
@@ -974,7 +978,7 @@ proptest! {
     #![proptest_config(tries(200))]
 
     #[test]
-    fn what_is_proposed_is_accepted_and_what_is_asked_is_legal_and_fits(
+    fn proposals_are_accepted_and_requests_are_legal_and_fit(
         thread in legal_thread(0..24), options in small_options(), brief in any_brief(),
         window in option::of(3_000_u64..9_000)
     ) {
@@ -1006,7 +1010,7 @@ proptest! {
     }
 
     #[test]
-    fn no_junk_makes_it_panic_or_is_made_worse(
+    fn no_junk_causes_a_panic_or_is_made_worse(
         thread in junk_thread(0..20), options in small_options(), brief in any_brief()
     ) {
         let snapshot = Snapshot::new(thread.clone());
@@ -1020,7 +1024,7 @@ proptest! {
     }
 
     #[test]
-    fn compaction_after_compaction_loses_no_batch_and_repeats_none(
+    fn repeated_compactions_lose_no_batch_and_repeat_none(
         threads in proptest::collection::vec(legal_thread(0..16), 2..4), options in small_options()
     ) {
         let messages = RefCell::new(Vec::new());
@@ -1066,16 +1070,16 @@ use Shown::{By, Instead};
 const CRITERIA: &[(&str, Shown)] = &[
     (
         "1.1 over budget, old messages become batches",
-        By("twenty_messages_become_two_batches_and_five_that_stay"),
+        By("of_twenty_messages_fifteen_become_two_batches_and_five_stay"),
     ),
-    ("1.2 groups of the chunk size", By("chunks_have_so_many_messages")),
+    ("1.2 groups of the chunk size", By("chunks_have_the_configured_number_of_messages")),
     (
         "1.3 each chunk is folded with the summary so far",
-        By("later_requests_have_the_accounts_so_far_as_material"),
+        By("later_requests_contain_the_earlier_batches_as_context"),
     ),
     (
         "1.4 batches carry depth, times and count",
-        By("twenty_messages_become_two_batches_and_five_that_stay"),
+        By("of_twenty_messages_fifteen_become_two_batches_and_five_stay"),
     ),
     (
         "1.5 compressed messages are deleted from the store",
@@ -1085,11 +1089,11 @@ const CRITERIA: &[(&str, Shown)] = &[
     ),
     (
         "1.6 the recent messages stay word for word",
-        By("twenty_messages_become_two_batches_and_five_that_stay"),
+        By("of_twenty_messages_fifteen_become_two_batches_and_five_stay"),
     ),
     (
         "1.7 a failing model leaves the history as it was",
-        By("a_failure_that_stays_ends_the_attempt_at_once"),
+        By("a_permanent_failure_ends_the_attempt_at_once"),
     ),
     (
         "1.8 the first compaction has depth 0 and no summary so far",
@@ -1097,7 +1101,7 @@ const CRITERIA: &[(&str, Shown)] = &[
     ),
     (
         "2.1 too many batches are summed up again",
-        By("more_batches_than_the_view_has_room_for_and_two_are_summed_up"),
+        By("if_the_view_has_no_room_two_batches_are_summarised_into_one"),
     ),
     (
         "2.2 the depth grows",
@@ -1107,7 +1111,7 @@ const CRITERIA: &[(&str, Shown)] = &[
         "2.3 the new batch replaces its sources",
         By("batches_that_are_summed_up_leave_the_list_and_stay_in_the_archive_until_then"),
     ),
-    ("2.4 cycles grow deeper", By("cycle_after_cycle_grows_deeper_and_counts_every_message")),
+    ("2.4 cycles grow deeper", By("repeated_compactions_deepen_the_batches_and_count_every_message")),
     ("3.1 the first and the last batches are shown", By("the_view_passes_its_cases")),
     ("3.2 the omission has its count and a hint", By("the_view_passes_its_cases")),
     (
@@ -1117,11 +1121,11 @@ const CRITERIA: &[(&str, Shown)] = &[
         ),
     ),
     ("3.4 few batches are all shown", By("the_view_passes_its_cases")),
-    ("4.1 every batch is archived", By("twenty_messages_become_two_batches_and_five_that_stay")),
+    ("4.1 every batch is archived", By("of_twenty_messages_fifteen_become_two_batches_and_five_stay")),
     (
         "4.2 the form of labels",
         Instead(
-            "batches have typed ids, unique by compaction and place: cycle_after_cycle_grows_deeper_and_counts_every_message",
+            "batches have typed ids, unique by compaction and place: repeated_compactions_deepen_the_batches_and_count_every_message",
         ),
     ),
     ("4.3 batches can be found", Instead("the archive's business; entries carry what it needs")),
@@ -1129,11 +1133,11 @@ const CRITERIA: &[(&str, Shown)] = &[
     (
         "5.2 it returns numbers",
         Instead(
-            "the session's business, see tests/it/sessions.rs; progress and archive give them: every_step_says_how_many_calls_are_left",
+            "the session's business, see tests/it/sessions.rs; progress and archive give them: every_step_states_how_many_calls_are_left",
         ),
     ),
     ("5.3 later steps see the compacted context", Instead("the session's business, see tests/it/sessions.rs")),
-    ("5.4 below budget nothing happens", By("a_thread_of_what_stays_is_left_alone_without_a_call")),
+    ("5.4 below budget nothing happens", By("a_thread_of_kept_messages_only_is_unchanged_and_costs_no_call")),
     (
         "6.1 to 6.2 settings with defaults",
         By("settings_are_read_from_a_file_and_unknown_ones_are_refused"),
@@ -1154,7 +1158,7 @@ const CRITERIA: &[(&str, Shown)] = &[
     ),
     (
         "v2 1.2 the summary so far is a system message",
-        By("later_requests_have_the_accounts_so_far_as_material"),
+        By("later_requests_contain_the_earlier_batches_as_context"),
     ),
     (
         "v2 1.3 roles are kept",
@@ -1178,16 +1182,16 @@ const CRITERIA: &[(&str, Shown)] = &[
     ),
     (
         "v2 3.1 to 3.3 roles, recency and signals score",
-        By("a_message_scores_by_role_age_and_what_it_says"),
+        By("a_message_is_scored_by_role_age_and_content"),
     ),
     (
         "v2 3.4 sorted by score",
         Instead(
-            "scores choose what goes, time orders it: with_a_target_the_least_important_goes_and_the_rest_stays_in_its_place",
+            "scores choose what goes, time orders it: with_a_target_the_least_important_messages_are_removed_and_the_order_stays",
         ),
     ),
     ("v2 3.5 weights are settings", By("weights_are_options")),
-    ("v2 3.6 equals keep their order", By("of_equals_the_older_go_first")),
+    ("v2 3.6 equals keep their order", By("of_messages_with_equal_scores_the_older_are_removed_first")),
     (
         "v2 4.1 to 4.4 no persona, the prompt as it is, a default",
         By("a_configured_prompt_is_used_word_for_word_and_a_timeout_is_passed_on_or_left_out"),
@@ -1195,16 +1199,16 @@ const CRITERIA: &[(&str, Shown)] = &[
     (
         "guard 1.1 to 1.4 overhead in the trigger",
         Instead(
-            "the trigger's business; a request of ours counts its own: a_window_holds_every_request",
+            "the trigger's business; a request of ours counts its own: every_request_fits_the_window",
         ),
     ),
     (
         "guard 2.1 a timeout is tried again after a pause",
-        By("a_call_that_may_go_well_later_is_tried_again_with_half_of_the_chunk"),
+        By("a_retryable_failure_is_retried_with_half_of_the_chunk"),
     ),
     (
         "guard 2.2 with half of the chunk",
-        By("a_call_that_may_go_well_later_is_tried_again_with_half_of_the_chunk"),
+        By("a_retryable_failure_is_retried_with_half_of_the_chunk"),
     ),
     (
         "guard 2.3 with a floor",
@@ -1212,32 +1216,32 @@ const CRITERIA: &[(&str, Shown)] = &[
     ),
     (
         "guard 2.4 what stays failed fails at once",
-        By("a_failure_that_stays_ends_the_attempt_at_once"),
+        By("a_permanent_failure_ends_the_attempt_at_once"),
     ),
     (
         "guard 2.5 the timeout is passed on",
         By("a_configured_prompt_is_used_word_for_word_and_a_timeout_is_passed_on_or_left_out"),
     ),
-    ("guard 2.6 exhausted, the history stays", By("retries_end_and_then_nothing_is_proposed")),
+    ("guard 2.6 exhausted, the history stays", By("after_the_last_retry_nothing_is_proposed")),
     ("guard 3.1 to 3.6 the oldest go before an overflow", Instead("`keep-recent`, in legal cuts")),
     (
         "guard 4.1 to 4.3 adapters honour timeouts",
         Instead("the host's adapters' business; the request carries it"),
     ),
     ("claim: settings are checked", By("options_that_make_no_sense_are_refused_before_a_call")),
-    ("claim: the earlier archive is taken out by its kind", By("a_message_that_only_looks_like_a_view_is_a_message")),
+    ("claim: the earlier archive is taken out by its kind", By("a_message_that_only_looks_like_a_view_is_an_ordinary_message")),
     ("claim: several calls, and borders of chunks", By("chunks_do_not_divide_calls_from_their_results")),
-    ("claim: chunks by tokens, no message divided", By("chunks_have_so_many_tokens_and_no_message_is_divided")),
+    ("claim: chunks by tokens, no message divided", By("chunks_have_the_configured_tokens_and_no_message_is_divided")),
     ("claim: sources are replaced without a loss window", By("batches_that_are_summed_up_leave_the_list_and_stay_in_the_archive_until_then")),
-    ("claim: the earlier view is replaced", By("later_compactions_see_the_batches_and_nothing_that_went_before")),
+    ("claim: the earlier view is replaced", By("later_compactions_see_the_batches_and_no_earlier_messages")),
     ("claim: floors of halving", By("a_chunk_that_does_not_fit_is_halved_without_waiting_and_then_clipped")),
     ("claim: a breaker that can close again", Instead("`Breaker` is a value of its own, tested where it is")),
-    ("claim: a true no-op", By("compacting_again_without_news_does_nothing")),
-    ("claim: chronology where scores choose", By("with_a_target_the_least_important_goes_and_the_rest_stays_in_its_place")),
+    ("claim: a true no-op", By("compacting_again_without_new_messages_does_nothing")),
+    ("claim: chronology where scores choose", By("with_a_target_the_least_important_messages_are_removed_and_the_order_stays")),
 ];
 
 #[test]
-fn every_criterion_is_shown_by_a_test_that_is_there() {
+fn every_criterion_names_an_existing_test() {
     let source = include_str!("fold_batches.rs");
     for (criterion, shown) in CRITERIA {
         let name = match shown {

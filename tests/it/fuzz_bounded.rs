@@ -166,7 +166,7 @@ fn real_texts() -> Vec<String> {
     texts
 }
 
-/// One of the inputs with a value of its tree in the place of another.
+/// One of the inputs, with one value of its JSON tree replaced by another value of the tree.
 fn changed_value(random: &mut Xoshiro256PlusPlus, inputs: &[&str]) -> Vec<u8> {
     let mut below = |end: usize| (random.next_u64() % end.max(1) as u64) as usize;
     let input = inputs.get(below(inputs.len())).unwrap().split('\0').next().unwrap();
@@ -286,7 +286,7 @@ fn shuffled(random: &mut Xoshiro256PlusPlus, streams: &[&str]) -> Vec<u8> {
     let mut text = String::from("\x05");
     let own = streams.get(below(streams.len())).unwrap();
     for _ in 0..below(20) {
-        // Mostly of one stream, because events of different streams rarely form an answer.
+        // Most events are of one stream, because events of different streams rarely form an answer.
         let other = streams.get(below(streams.len())).unwrap();
         let events = if below(8) == 0 { other } else { own };
         let events: Vec<&str> = events.split_inclusive("\n\n").collect();
@@ -339,7 +339,8 @@ fn noise(random: &mut Xoshiro256PlusPlus) -> Vec<u8> {
     (0..length).map(|_| (random.next_u64() % 255) as u8 + 1).collect()
 }
 
-/// One of the inputs with a few changes: other bytes, parts lost, parts twice, odd words put in.
+/// One of the inputs with a few changes: replaced bytes, lost parts, repeated parts, inserted
+/// words.
 fn mutated(random: &mut Xoshiro256PlusPlus, inputs: &[&str]) -> Vec<u8> {
     let mut below = |end: usize| (random.next_u64() % end.max(1) as u64) as usize;
     let mut bytes = inputs.get(below(inputs.len())).unwrap().as_bytes().to_vec();
@@ -361,7 +362,7 @@ fn mutated(random: &mut Xoshiro256PlusPlus, inputs: &[&str]) -> Vec<u8> {
                 let word = words.get(below(words.len())).unwrap();
                 drop(bytes.splice(at..end, word.bytes()));
             }
-            // Parts change places.
+            // Two parts are swapped.
             _ => {
                 let middle = at + (end - at) / 2;
                 bytes.get_mut(at..end).unwrap_or_default().rotate_left(middle - at);

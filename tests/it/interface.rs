@@ -1,5 +1,5 @@
-//! What a user interface needs from a session: complete tool events, a handle that answers while a
-//! turn runs, queued texts that are never lost, observers, and a breakdown of the context.
+//! The features of a session for user interfaces: complete tool events, a handle that answers while
+//! a turn runs, queued texts that are never lost, observers, and a breakdown of the context.
 
 use std::{
     panic,
@@ -98,7 +98,7 @@ fn a_handle_shows_compactions_and_undone_ones() {
 }
 
 #[test]
-fn a_queued_text_is_taken_by_the_turn_or_waits_for_the_next_at_every_event() {
+fn a_text_queued_at_any_event_is_taken_by_this_turn_or_the_next() {
     // The text is queued after the event of this number, or before the first.
     for after in 0..4 {
         let mut bench = bench(["One.", "Two."], |builder| builder);
@@ -185,7 +185,7 @@ fn an_observer_sees_every_event_when_it_happens() {
 }
 
 #[test]
-fn an_observer_that_panics_harms_nobody() {
+fn a_panic_of_an_observer_does_no_harm() {
     let seen = Seen::default();
     let mut bench = bench(["One."], |builder| {
         observed(&seen, builder.observe(|_| panic::panic_any("an observer")))

@@ -1,5 +1,5 @@
-//! Futures that are dropped at every await, stores that fail, writers that interleave: the state
-//! stays consistent, and the next call continues.
+//! Futures dropped at every await, failing stores and interleaved writers: the state stays
+//! consistent, and the next call continues.
 
 use std::{
     collections::BTreeSet,
@@ -23,7 +23,7 @@ use threadfold::{
 
 use crate::support::polls::pending_once;
 
-/// Polls a future this many times and drops it; its outcome if that was enough.
+/// Polls a future this many times and drops it. Returns its outcome if it completed.
 fn asked<T>(future: impl Future<Output = T>, times: usize) -> Option<T> {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -173,7 +173,7 @@ const FAULTS: [&[Option<usize>]; 6] = [
 ];
 
 #[test]
-fn a_flush_that_is_dropped_or_fails_is_made_up_for_by_the_next() {
+fn a_dropped_or_failed_flush_is_completed_by_the_next() {
     for faults in FAULTS {
         for times in 0..12 {
             let (store, mut journal) = journal(faults);
@@ -184,7 +184,7 @@ fn a_flush_that_is_dropped_or_fails_is_made_up_for_by_the_next() {
                 assert!(log.events().starts_with(there.events()), "{faults:?} {times}");
                 assert_eq!(journal.log(), &log);
             }
-            // Whatever failed so far, at most one more write fails.
+            // After these failures at most one more write fails.
             let _ = block_on(journal.flush());
             let _ = block_on(journal.flush());
             block_on(journal.flush()).unwrap();
@@ -195,7 +195,7 @@ fn a_flush_that_is_dropped_or_fails_is_made_up_for_by_the_next() {
 }
 
 #[test]
-fn a_flush_never_writes_behind_what_another_writer_appended() {
+fn a_flush_never_writes_after_events_of_another_writer() {
     for faults in FAULTS {
         for times in 0..12 {
             let (store, mut journal) = journal(faults);
@@ -233,7 +233,7 @@ fn a_flush_to_a_store_that_lost_events_is_a_conflict_and_writes_nothing() {
 }
 
 #[test]
-fn what_a_store_reads_back_in_another_form_is_known_again() {
+fn an_event_that_a_store_returns_in_another_form_is_recognised() {
     // The reason is a known word, in an unknown form.
     let mut answer = Message::assistant("done");
     answer.make_mut().stop_reason = Some(StopReason::Other("end_turn".into()));
@@ -306,8 +306,8 @@ impl Kept {
         block_on(self.archive.list(&self::id(), &visible)).unwrap()
     }
 
-    /// Checks what holds at any time: thread and log agree, the store has a prefix of the log, and
-    /// the archive shows the entries that the records name.
+    /// Checks the invariants: thread and log agree, the store has a prefix of the log, and the
+    /// archive shows the entries that the records name.
     fn assert_consistent(&self, what: &str) {
         let log = self.journal.log();
         assert_eq!(log.replay().unwrap(), self.agent.messages()[..], "{what}");
@@ -338,7 +338,7 @@ fn fold() -> FoldBatches {
 }
 
 #[test]
-fn a_compaction_that_is_dropped_anywhere_leaves_everything_whole_and_the_next_one_works() {
+fn a_compaction_dropped_at_any_await_leaves_a_consistent_state() {
     let failing = ScriptedModel::default();
     let models: [(&dyn Model, bool); 4] =
         [(&ExtractiveModel, false), (&ExtractiveModel, true), (&failing, false), (&failing, true)];
@@ -370,7 +370,7 @@ fn a_compaction_that_is_dropped_anywhere_leaves_everything_whole_and_the_next_on
 }
 
 #[test]
-fn what_a_crash_left_in_the_archive_is_not_seen_under_the_next_of_its_number() {
+fn archive_entries_left_by_a_crash_are_not_shown_for_the_next_compaction() {
     let mut kept = Kept::new();
     // The future is dropped after the archive was written and before the commit.
     let times = (0..).find(|times| {
@@ -435,7 +435,7 @@ impl Archive for Failing {
 }
 
 #[test]
-fn an_archive_that_fails_leaves_one_event_that_says_what_was_tried_and_spent() {
+fn a_failing_archive_leaves_one_event_with_the_attempt_and_its_usage() {
     let mut kept = Kept::new();
     let (before, archive) = (kept.journal.log().clone(), Failing(Box::new(memory_archive())));
     let patient = Arc::new(KeepRecent { messages: 9_999, ..KeepRecent::default() });
@@ -466,7 +466,7 @@ fn an_archive_that_fails_leaves_one_event_that_says_what_was_tried_and_spent() {
 }
 
 #[test]
-fn a_thread_that_its_log_does_not_tell_of_is_refused_before_a_model_is_asked() {
+fn a_thread_that_differs_from_its_log_is_refused_before_a_model_is_asked() {
     type Change = fn(&mut Kept);
     let changes: [(Change, &str); 4] = [
         (

@@ -233,7 +233,7 @@ proptest! {
     #![proptest_config(tries(120))]
 
     #[test]
-    fn they_hold_on_generated_threads(thread in legal_thread(0..16), brief in brief()) {
+    fn the_invariants_hold_on_generated_threads(thread in legal_thread(0..16), brief in brief()) {
         let request = Request::new(thread);
         for strategy in strategies() {
             let model = || Box::new(ExtractiveModel) as Box<dyn Model>;
@@ -244,7 +244,7 @@ proptest! {
     }
 
     #[test]
-    fn they_hold_when_the_model_misbehaves(
+    fn the_invariants_hold_if_the_model_misbehaves(
         thread in legal_thread(0..16), brief in brief(), way in select(Answer::misbehaving().to_vec())
     ) {
         // A megabyte of text is tested once, below, because it is slow and finds little.
@@ -259,7 +259,7 @@ proptest! {
 }
 
 #[test]
-fn they_hold_on_real_transcripts() {
+fn the_invariants_hold_on_real_transcripts() {
     for (name, _, request) in recorded::requests() {
         let (messages, _) = legality::repair(request.messages.to_vec());
         let request = Request { messages: messages.into(), ..request };

@@ -1,4 +1,4 @@
-//! Facts that a summary invents are found, and facts of the thread are not taken for inventions.
+//! Facts that a summary invents are found, and facts of the thread are not mistaken for inventions.
 
 use std::sync::Arc;
 use threadfold::{
@@ -59,11 +59,11 @@ fn texts(thread: &[Message]) -> String {
 }
 
 #[test]
-fn what_a_thread_says_is_not_invented() {
+fn text_of_the_thread_is_not_invented() {
     for thread in threads() {
         let facts = Facts::of(&thread, &RetentionPolicy::default());
         assert_eq!(invented(&texts(&thread), &facts, &thread[..]), []);
-        // Sentences out of their places, as a model picks them.
+        // Sentences in another order, as a model picks them.
         let text = texts(&thread);
         let sentences: Vec<&str> = text.split_inclusive(". ").collect();
         for step in [3, 7] {
@@ -105,7 +105,8 @@ fn nine_in_ten_facts_of_another_thread_are_found_as_invented() {
         let missing = Facts::of(other, &RetentionPolicy::default()).audit(&[]).missing;
         let checked = missing.into_iter().filter(|fact| {
             let class = fact.class;
-            // A task or quotation is words in another order, and a word in backticks a word.
+            // Tasks, quotations and errors are whole sentences. Their words may be in this thread
+            // in another order, so they need not count as invented.
             !matches!(class, FactClass::Task | FactClass::Quote | FactClass::Error)
                 && !all.contains(&fact.text.to_lowercase())
         });
@@ -120,7 +121,7 @@ fn nine_in_ten_facts_of_another_thread_are_found_as_invented() {
 }
 
 #[test]
-fn a_policy_strikes_what_a_summary_invented_and_reports_it() {
+fn a_policy_removes_invented_facts_and_reports_them() {
     let padding = "Words without much in them. ".repeat(40);
     let typed = Message::user(format!("Fix src/parse.rs. {padding}"));
     let thread = vec![typed, Message::assistant("It took 12 ms."), Message::user("Go on.")];

@@ -71,7 +71,7 @@ fn around_compactions(tenths: u64, says: bool) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn a_compaction_comes_to_the_target_as_the_provider_counts() {
+fn a_compaction_meets_the_target_by_the_count_of_the_provider() {
     for tenths in [10, 11, 13, 16, 19] {
         for (before, after) in around_compactions(tenths, true) {
             let (most, target) = (WINDOW * 8 / 10, WINDOW / 2);
@@ -83,7 +83,7 @@ fn a_compaction_comes_to_the_target_as_the_provider_counts() {
 }
 
 #[test]
-fn a_provider_that_counts_less_loosens_nothing() {
+fn a_provider_with_lower_counts_does_not_relax_the_limits() {
     for tenths in [5, 8] {
         for (_, after) in around_compactions(tenths, true) {
             assert!(after <= WINDOW / 2 * tenths / 10, "{tenths}: {after}");
@@ -92,7 +92,7 @@ fn a_provider_that_counts_less_loosens_nothing() {
 }
 
 #[test]
-fn where_nobody_counts_the_estimate_stands() {
+fn without_a_reported_count_the_estimate_is_used() {
     for (_, after) in around_compactions(13, false) {
         assert!(after > WINDOW / 2, "{after}");
     }

@@ -69,7 +69,7 @@ fn worker(store: &Arc<MemoryStore>, name: &str, now: u64) -> Session {
 }
 
 #[test]
-fn a_session_that_lost_its_lease_ends_its_turn_before_it_asks_the_model() {
+fn a_session_without_its_lease_ends_its_turn_before_it_asks_the_model() {
     let store = Arc::new(MemoryStore::default());
     let mut first = worker(&store, "first", 0);
     block_on(async { first.send("Hi.").await }).unwrap();

@@ -1,4 +1,5 @@
-//! What a ledger recognises as a rule and as a revocation: cases as data, bounds, hostile texts.
+//! The sentences that a ledger recognises as rules and revocations: cases as data, limits, hostile
+//! texts.
 
 use std::fs;
 
@@ -76,7 +77,7 @@ fn row(rule: &Rule) -> (String, String) {
 }
 
 #[test]
-fn rules_are_found_kept_and_taken_back() {
+fn rules_are_found_kept_and_revoked() {
     let mut wrong = Vec::new();
     for name in ["found", "near-misses", "taken-back"] {
         let text = fs::read_to_string(format!("testdata/ledger/{name}.json")).unwrap();
@@ -91,7 +92,7 @@ fn rules_are_found_kept_and_taken_back() {
 }
 
 #[test]
-fn a_rule_names_where_it_was_said_and_what_took_its_place() {
+fn a_rule_has_the_position_of_its_message_and_its_successor() {
     let mut ledger = Ledger::default();
     ledger.read(4, &Message::user("Never use tabs."));
     ledger.read(7, &Message::user("Always use tabs."));
@@ -105,7 +106,7 @@ fn a_rule_names_where_it_was_said_and_what_took_its_place() {
 }
 
 #[test]
-fn a_ledger_is_bounded_and_counts_what_it_left_out() {
+fn a_ledger_is_bounded_and_counts_omitted_rules() {
     let mut ledger = Ledger::default();
     let many: String = (0..150).map(|n| format!("Never open drawer number {n}.\n\n")).collect();
     ledger.read(0, &Message::user(many));
@@ -143,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn reading_never_fails_and_is_the_same_twice(text in "(?s).{0,200}", more in "(never|always|use|you may|forget|not|tabs|[.<>/a`]|\n| ){0,60}") {
+    fn reading_never_fails_and_is_deterministic(text in "(?s).{0,200}", more in "(never|always|use|you may|forget|not|tabs|[.<>/a`]|\n| ){0,60}") {
         let read = || {
             let mut ledger = Ledger::default();
             ledger.read(0, &Message::user(text.as_str()));

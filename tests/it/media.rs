@@ -106,7 +106,7 @@ fn the_documented_examples_are_met_for_each_provider() {
 }
 
 #[test]
-fn what_has_no_readable_size_counts_as_before() {
+fn media_without_a_readable_size_have_the_default_count() {
     let count = |block: ContentBlock| ByteEstimate::TRIGGER.block(&block);
     let nothing = [b"GIF89a".to_vec(), b"\x89PNG\r\n\x1a\n".to_vec(), b"BM".to_vec(), Vec::new()];
     for bytes in nothing.iter().chain([&headers(1, 1)[0].1[..20].to_vec()]) {
@@ -124,7 +124,7 @@ fn what_has_no_readable_size_counts_as_before() {
 
 proptest! {
     #[test]
-    fn hostile_headers_end_and_do_not_panic(
+    fn hostile_headers_are_read_in_bounded_time_without_a_panic(
         form in 0_usize..6,
         bytes in prop::collection::vec(any::<u8>(), 0..400),
         cut in 0_usize..60,

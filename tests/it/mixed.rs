@@ -123,7 +123,7 @@ fn viewed() -> Vec<Message> {
 }
 
 #[test]
-fn batches_that_a_view_leaves_out_are_shown_to_the_next_summariser() {
+fn batches_omitted_from_a_view_are_shown_to_the_next_summariser() {
     let next: [Box<dyn CompactionStrategy>; 4] = [
         Box::new(Summarize::default()),
         Box::new(Summarize { as_text: true, ..Summarize::default() }),
@@ -139,7 +139,7 @@ fn batches_that_a_view_leaves_out_are_shown_to_the_next_summariser() {
 }
 
 #[test]
-fn a_view_that_shows_all_is_sent_as_it_is() {
+fn a_view_of_all_batches_is_sent_unchanged() {
     let mut thread = viewed();
     let batches = summaries(&thread)[0].batches[..4].to_vec();
     thread[0] = view(batches);
@@ -191,7 +191,7 @@ proptest! {
     #![proptest_config(tries(40))]
 
     #[test]
-    fn strategies_in_turn_lose_nothing_and_leave_one_summary(rounds in rounds()) {
+    fn alternating_strategies_lose_nothing_and_leave_one_summary(rounds in rounds()) {
         let (mut thread, mut next) = (Vec::new(), 0);
         for (turns, strategy, target) in rounds {
             turns.into_iter().for_each(|turn| add(&mut thread, &mut next, turn));
@@ -207,8 +207,8 @@ proptest! {
             }
             let lost: Vec<usize> = (0..next).filter(|mark| !found.contains_key(mark)).collect();
             prop_assert_eq!(lost, Vec::<usize>::new(), "{} lost them", strategy.name());
-            // In its own message if that stays word for word, in the summary, and in a batch that
-            // had the earlier ones as context.
+            // A mark may be in its own message if that stays word for word, in the summary, and in
+            // a batch that had the earlier ones as context.
             let most = found.values().max().copied().unwrap_or_default();
             prop_assert!(most <= 3, "{} tells {:?}", strategy.name(), found);
             thread = after;

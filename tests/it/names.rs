@@ -67,7 +67,7 @@ fn the_glossary_is_short_and_explains_each_word_once() {
 }
 
 #[test]
-fn names_use_no_word_that_the_glossary_refuses() {
+fn names_use_no_word_that_the_glossary_excludes() {
     let refused: BTreeSet<String> = glossary().into_iter().flat_map(|(_, not)| not).collect();
     assert!(refused.contains("told"));
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,5 +1,5 @@
-//! Compaction by the provider: in both dialects, over a change of provider, and for a gateway that
-//! compacts in the provider's place.
+//! Compaction by the provider: in both dialects, across a change of provider, and for a gateway
+//! that compacts instead of the provider.
 
 use std::sync::{Arc, Mutex};
 
@@ -178,7 +178,7 @@ fn reported(session: &mut Session, provider: &Provider) {
 const DIALECTS: [&dyn WireFormat; 2] = [&Dialect::Anthropic, &Dialect::OpenAiResponses];
 
 #[test]
-fn the_providers_block_goes_back_to_it_and_to_no_other() {
+fn the_block_of_a_provider_is_sent_only_to_that_provider() {
     for codec in DIALECTS {
         let provider = Provider::new(codec);
         let mut session = session(&provider);
@@ -204,7 +204,7 @@ fn the_providers_block_goes_back_to_it_and_to_no_other() {
 }
 
 #[test]
-fn the_originals_return_with_an_undo_and_can_be_recalled() {
+fn the_original_messages_can_be_restored_and_recalled() {
     let provider = Provider::new(&Dialect::Anthropic);
     let mut session = session(&provider);
     reported(&mut session, &provider);
@@ -218,7 +218,7 @@ fn the_originals_return_with_an_undo_and_can_be_recalled() {
 }
 
 #[test]
-fn what_cannot_be_looked_into_is_said() {
+fn an_unreadable_compaction_is_reported_as_such() {
     let provider = Provider::new(&Dialect::Anthropic);
     let mut session = session(&provider);
     reported(&mut session, &provider);
@@ -231,7 +231,7 @@ fn what_cannot_be_looked_into_is_said() {
 }
 
 #[test]
-fn a_provider_without_a_compaction_of_its_own_leaves_it_to_the_next_rung() {
+fn without_a_native_compaction_the_next_rung_runs() {
     let provider = Provider::new(&Dialect::OpenAiChat);
     let mut session = session(&provider);
     reported(&mut session, &provider);
@@ -244,7 +244,7 @@ fn a_provider_without_a_compaction_of_its_own_leaves_it_to_the_next_rung() {
 }
 
 #[test]
-fn an_answer_without_a_compaction_is_none() {
+fn an_answer_without_a_compaction_block_is_no_compaction() {
     let answer = |body: &str| Dialect::Anthropic.decode_response(body.as_bytes()).unwrap();
     let rows = [
         (
@@ -275,7 +275,7 @@ fn an_answer_without_a_compaction_is_none() {
 }
 
 #[test]
-fn a_provider_that_compacts_within_an_answer_is_read_and_gets_its_block_back() {
+fn a_compaction_within_an_answer_is_read_and_sent_back() {
     for codec in DIALECTS {
         let mut provider = Provider::new(codec);
         provider.is_busy = true;
@@ -305,7 +305,7 @@ impl Draw {
 }
 
 #[test]
-fn a_thousand_histories_stay_legal_from_provider_to_provider() {
+fn a_thousand_histories_stay_legal_across_providers() {
     let codecs: [&'static dyn WireFormat; 3] = [DIALECTS[0], DIALECTS[1], &Dialect::OpenAiChat];
     let (mut native, mut switched) = (0, 0);
     for seed in 0..1_000 {
@@ -352,7 +352,7 @@ fn is_native(record: &threadfold::log::CompactionRecord) -> bool {
 }
 
 #[test]
-fn a_gateway_reads_what_it_is_asked_and_its_own_summaries() {
+fn a_gateway_reads_requests_for_compactions_and_its_own_summaries() {
     let read = |codec: &dyn WireFormat, body: Value| {
         codec.decode(&body, &DecodeOptions::default()).unwrap()
     };
@@ -420,7 +420,7 @@ fn a_gateway_reads_what_it_is_asked_and_its_own_summaries() {
 }
 
 #[test]
-fn a_request_for_a_compaction_has_nothing_that_the_provider_refuses() {
+fn a_request_for_a_compaction_contains_nothing_that_the_provider_refuses() {
     let body = json!({"model": "m", "max_tokens": 9, "stop_sequences": ["x"],
         "tools": [{"name": "f", "input_schema": {"type": "object"}}],
         "tool_choice": {"type": "any"}, "context_management": {"edits": []},
@@ -437,7 +437,7 @@ fn a_request_for_a_compaction_has_nothing_that_the_provider_refuses() {
 }
 
 #[test]
-fn a_pause_after_a_compaction_goes_on() {
+fn a_paused_answer_with_a_compaction_is_continued() {
     let body = r#"{"content":[{"type":"compaction","content":"All."}],"stop_reason":"compaction"}"#;
     let turn = Dialect::Anthropic.decode_response(body.as_bytes()).unwrap();
     assert_eq!(turn.stop_reason, StopReason::PauseTurn);

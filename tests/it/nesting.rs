@@ -24,7 +24,7 @@ fn constructed(depth: usize) -> ContentBlock {
     (0..depth).fold(text, |block, _| ToolResult::new("c", vec![block]).into())
 }
 
-/// The same, made by changing fields.
+/// This many nested results, made by changing fields.
 fn assembled(depth: usize) -> ContentBlock {
     (0..depth).fold(ContentBlock::text("done"), |block, _| {
         let mut result = ToolResult::new("c", Vec::new());
@@ -33,7 +33,7 @@ fn assembled(depth: usize) -> ContentBlock {
     })
 }
 
-/// The same, as it is stored.
+/// The stored form of this many nested results.
 fn stored(depth: usize) -> String {
     let begin = r#"{"type":"tool_result","tool_use_id":"c","content":["#.repeat(depth);
     format!(r#"{begin}{{"type":"text","text":"done"}}{}"#, "]}".repeat(depth))
@@ -58,7 +58,7 @@ fn assert_read_again(log: &EventLog) {
 }
 
 #[test]
-fn no_constructor_makes_more_than_is_allowed() {
+fn no_constructor_exceeds_the_maximum_depth() {
     for depth in [1, MAX_NESTING, MAX_NESTING + 1, 62, 200, 20_000] {
         let block = constructed(depth);
         assert_eq!(check_nesting(std::slice::from_ref(&block)), Ok(()));
@@ -71,7 +71,7 @@ fn no_constructor_makes_more_than_is_allowed() {
 }
 
 #[test]
-fn what_a_host_assembled_too_deep_is_not_logged() {
+fn a_result_that_a_host_nested_too_deep_is_not_logged() {
     for depth in [MAX_NESTING + 1, 62, 200] {
         let message = Message::new(Role::User, vec![assembled(depth)]);
         let mut log = log();
@@ -87,7 +87,7 @@ fn what_a_host_assembled_too_deep_is_not_logged() {
 }
 
 #[test]
-fn what_is_allowed_is_read_in_every_stored_form() {
+fn results_within_the_limit_are_read_in_every_stored_form() {
     let message = Message::new(Role::User, vec![assembled(MAX_NESTING)]);
     let request = Request::new(vec![message.clone()]);
     let text = serde_json::to_string(&request).unwrap();
@@ -105,7 +105,7 @@ fn what_is_allowed_is_read_in_every_stored_form() {
 }
 
 #[test]
-fn a_reader_refuses_what_is_too_deep() {
+fn a_reader_refuses_results_that_are_too_deep() {
     let read = |depth| serde_json::from_str::<ContentBlock>(&stored(depth));
     assert_eq!(read(MAX_NESTING).unwrap(), assembled(MAX_NESTING));
     for depth in [MAX_NESTING + 1, 50] {
@@ -166,7 +166,7 @@ fn json_of_any_depth_is_stored_and_read_again() {
 }
 
 #[test]
-fn a_tree_of_any_depth_is_written_and_taken_apart() {
+fn a_tree_of_any_depth_is_written_and_dropped() {
     let depth = 100_000;
     let object = |inner| Value::Object([("a".to_owned(), inner)].into_iter().collect());
     let tree = (0..depth).fold(json!(1), |inner, _| Value::Array(vec![object(inner)]));
@@ -211,7 +211,7 @@ impl Tool for Nesting {
 }
 
 #[test]
-fn a_session_refuses_a_result_that_is_too_deep_and_goes_on() {
+fn a_session_refuses_a_result_that_is_too_deep_and_continues() {
     for depth in [3, MAX_NESTING, 62, 200] {
         let call = Message::new(Role::Assistant, vec![ToolUse::new("c", "nest", json!({})).into()]);
         let call = Turn::new(call, StopReason::ToolUse, None);

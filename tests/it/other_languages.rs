@@ -14,7 +14,7 @@ struct Language {
     rules: Vec<String>,
     /// The user's repeated request, with `{}` for a number.
     request: String,
-    /// The model's repeated answer, also to a request for a summary.
+    /// The model's repeated answer, which is also its answer to a request for a summary.
     answer: String,
 }
 
@@ -31,7 +31,8 @@ fn rules_in_any_language_stay_word_for_word_through_fifteen_compactions() {
     }
 }
 
-/// The thread after fifteen compactions in a small window, with a rule in each third turn from the `first` on.
+/// The thread after fifteen compactions in a small window, with a rule in each third turn from the
+/// `first` on.
 fn after_fifteen_compactions(language: &Language, first: usize) -> String {
     const TURNS: usize = 2_000;
     let answer = language.answer.repeat(20);

@@ -99,7 +99,7 @@ fn a_question_is_repeated_as_the_provider_asks_and_every_call_is_counted() {
 }
 
 #[test]
-fn a_question_that_cannot_be_answered_in_time_fails_with_what_it_cost() {
+fn a_question_without_an_answer_in_time_fails_with_its_usage() {
     let model = ScriptedModel::new([busy(None), busy(Some(30)), summary()]);
     let waits = TestClock::default();
     let models = Models { clock: Some(&waits), ..Models::one(&model) };
@@ -112,7 +112,7 @@ fn a_question_that_cannot_be_answered_in_time_fails_with_what_it_cost() {
 }
 
 #[test]
-fn the_plan_has_all_marks_in_an_open_tool_loop() {
+fn the_plan_marks_all_reasoning_in_an_open_tool_loop() {
     let model = ScriptedModel::new([summary()]);
     let (thread, number) = (Snapshot::new(thread()), Some(CompactionId(5)));
     let brief = Brief { compaction: number, ..Brief::default() };
@@ -126,7 +126,7 @@ fn the_plan_has_all_marks_in_an_open_tool_loop() {
 }
 
 #[test]
-fn it_compacts_a_session() {
+fn a_strategy_of_a_host_compacts_a_session() {
     let long = format!("Never touch the lexer. Where is it? {}", "I looked. ".repeat(40));
     let answers = [Answer::from("In src/parse.rs."), "A hundred lines.".into(), summary()];
     let agent = ModelAgent::new(Arc::new(ScriptedModel::new(answers)));

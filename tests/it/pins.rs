@@ -1,4 +1,4 @@
-//! Properties of types that no signature shows, and that a change could remove.
+//! Properties of types that no signature shows and that a change could remove unnoticed.
 
 use std::fmt::Debug;
 
@@ -29,7 +29,7 @@ use threadfold_edl::Limits;
 fn goes_anywhere<T: Send + Sync + Debug + 'static>() {}
 
 #[test]
-fn values_and_machines_go_between_threads_and_show_themselves() {
+fn values_and_machines_are_send_sync_and_debug() {
     goes_anywhere::<AutoCompactor>();
     goes_anywhere::<Brief>();
     goes_anywhere::<Compacted>();
@@ -57,7 +57,7 @@ fn values_and_machines_go_between_threads_and_show_themselves() {
 }
 
 #[test]
-fn options_are_read_from_a_settings_file_and_say_what_they_do_not_know() {
+fn options_are_read_from_settings_and_refuse_unknown_fields() {
     fn is_setting<T: Default + PartialEq + Debug + Serialize + DeserializeOwned>() {
         assert_eq!(serde_json::from_str::<T>("{}").ok(), Some(T::default()));
         let written = serde_json::to_string(&T::default()).unwrap_or_default();
@@ -111,7 +111,7 @@ fn a_session_and_its_futures_can_be_spawned() {
 }
 
 #[test]
-fn what_hosts_implement_can_be_a_trait_object() {
+fn the_traits_for_hosts_are_object_safe() {
     fn is_object<T: ?Sized + Send + Sync>() {}
     is_object::<dyn Agent>();
     is_object::<dyn Archive>();

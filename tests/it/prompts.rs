@@ -38,7 +38,7 @@ fn talk() -> Vec<Message> {
     (0..12).flat_map(turn).collect()
 }
 
-/// The same after a compaction: the user's kept words, a summary, and new messages.
+/// The thread of [`talk`] after a compaction: the user's kept words, a summary, and new messages.
 fn compacted() -> Vec<Message> {
     let summary = Message::summary(threadfold::Role::User, Summary::new(EARLIER));
     [Message::user("Question of before."), summary].into_iter().chain(talk()).collect()
@@ -92,7 +92,7 @@ fn a_host_brings_its_own_prompt_and_sections_by_settings() {
         for built_in in ["**Request.**", "causes before effects", "has grown too long"] {
             assert!(!question.contains(built_in), "{name}: {built_in}");
         }
-        // What the next compaction and the acceptance check rely on stays.
+        // The part on which the next compaction and the acceptance check rely stays.
         assert!(question.contains("Write values, not descriptions"), "{name}");
     }
 }
@@ -128,7 +128,7 @@ fn a_focus_decides_the_order_in_every_strategy() {
 }
 
 #[test]
-fn an_earlier_summary_is_updated_where_it_stands_and_only_then() {
+fn an_update_is_requested_only_if_there_is_an_earlier_summary() {
     let strategy = Summarize::default();
     let update = "keep its lines that still hold word for word";
     let request = asked(&strategy, compacted(), &Brief::default());
@@ -139,7 +139,7 @@ fn an_earlier_summary_is_updated_where_it_stands_and_only_then() {
 }
 
 #[test]
-fn a_reader_of_text_gets_the_earlier_summary_apart_from_the_new_messages() {
+fn in_a_text_prompt_the_earlier_summary_is_separate_from_the_new_messages() {
     let strategy = Summarize { as_text: true, ..Summarize::default() };
     let request = asked(&strategy, compacted(), &Brief::default());
     let texts: Vec<String> = request.messages.iter().map(text_of).collect();
@@ -195,7 +195,7 @@ fn a_chunked_run_edits_the_earlier_summary_and_keeps_its_other_lines_word_for_wo
 }
 
 #[test]
-fn a_model_that_leaves_the_earlier_summary_as_it_is_does_not_lose_the_new_messages() {
+fn if_the_model_does_not_edit_the_earlier_summary_no_new_message_is_lost() {
     let answers: Vec<_> = (0..40).map(|_| crate::chunked::says("ok")).collect();
     let thread = Snapshot::new(compacted());
     let brief = Brief::from(thread.counter().messages(thread.messages()) / 2);
@@ -211,7 +211,7 @@ fn a_model_that_leaves_the_earlier_summary_as_it_is_does_not_lose_the_new_messag
 }
 
 #[test]
-fn batches_are_given_apart_and_only_what_is_new_is_asked_for() {
+fn earlier_batches_are_separate_and_only_new_content_is_requested() {
     let strategy = FoldBatches { chunk_messages: 6, ..FoldBatches::default() };
     let mut attempt = strategy.begin(&Snapshot::new(talk()), &Brief::default());
     attempt.handle(Ok(crate::chunked::says("The port is 8443.")));

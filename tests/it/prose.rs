@@ -32,7 +32,7 @@ fn a_session_that_gets_instructions_can_be_compacted() {
 }
 
 #[test]
-fn a_session_ends_whatever_is_said_again_and_again() {
+fn a_session_ends_for_repeated_text_of_any_kind() {
     let parts = odd::HOSTILE.iter().map(|part| odd::repeated(part, 60));
     let pairs = odd::PAIRS.iter().map(|pair| odd::nested(*pair, 60));
     let scripts = odd::SCRIPTS.iter().map(|part| part.repeat(10));
@@ -45,7 +45,7 @@ proptest! {
     #![proptest_config(tries(100))]
 
     #[test]
-    fn a_session_ends_whatever_is_typed(text in language::text()) {
+    fn a_session_ends_for_any_typed_text(text in language::text()) {
         prop_assume!(!text.trim().is_empty());
         typed(&text);
     }

@@ -12,8 +12,8 @@ use crate::{
     support::{language, odd, tries::tries},
 };
 
-/// Upper limit for the steps: per byte of the text, and a constant. The audit needs most: it repeats
-/// the text four times and searches it four times for every fact.
+/// Upper limit for the steps: per byte of the text, and a constant. The audit needs most: it
+/// repeats the text four times and searches it four times for every fact.
 const MOST: (u64, u64) = (500, 100_000);
 
 /// Steps by which a text of double length may exceed its limit.
@@ -68,7 +68,7 @@ fn hostile_texts_take_linear_work() {
 }
 
 #[test]
-fn recorded_texts_end_wherever_they_are_cut() {
+fn recorded_texts_are_read_in_bounded_work_wherever_they_are_cut() {
     let texts = recorded();
     let every = texts.len().div_ceil(CUT.1).max(1);
     for (_, read) in READERS {

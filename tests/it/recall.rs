@@ -123,7 +123,7 @@ fn long_log() -> EventLog {
 }
 
 #[test]
-fn a_cut_text_can_be_read_whole_piece_by_piece() {
+fn a_cut_text_can_be_read_completely_in_pieces() {
     let log = long_log();
     let recall = Recall::of(&log).within(4_000);
     let (mut offset, mut reported) = (Some(0), vec![String::new(); 30]);
@@ -143,7 +143,7 @@ fn a_cut_text_can_be_read_whole_piece_by_piece() {
                 next = rest.next;
             }
         }
-        assert!(page.next.is_none_or(|next| next > from), "it goes on");
+        assert!(page.next.is_none_or(|next| next > from), "the next offset is greater");
         offset = page.next;
     }
     let whole = recalled(&Recall::of(&log).within(1_000_000), &json!({})).unwrap();
@@ -173,7 +173,7 @@ fn redacted_text_is_neither_shown_nor_found() {
 }
 
 #[test]
-fn a_query_without_the_feature_says_so() {
+fn a_query_without_the_feature_explains_the_error() {
     let found = Recall::of(&empty()).call(&json!({"query": "words"}));
     let spec = tool::spec();
     let has_query = spec.input_schema.as_str().contains("query");
@@ -205,7 +205,7 @@ fn hostile_queries_get_an_error_or_an_answer() {
     }
 }
 
-/// The expected thread: messages, and summaries with what they replaced.
+/// An item of the expected thread: a message, or a summary with the items that it replaced.
 #[derive(Clone, Debug)]
 enum Item {
     Came(u64),
@@ -310,7 +310,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(64) })]
 
     #[test]
-    fn all_that_was_taken_is_found_by_its_checkpoints_and_nothing_else_is(
+    fn exactly_the_removed_messages_are_found_by_their_checkpoints(
         steps in proptest::collection::vec(step(), 1..40),
         bound in 0..6_000_usize,
     ) {
@@ -340,7 +340,7 @@ proptest! {
     }
 
     #[test]
-    fn no_answer_is_longer_than_its_bound(
+    fn no_answer_exceeds_its_limit(
         texts in proptest::collection::vec("(# user: |[a-c#\\\\ \n`]|ä){0,900}", 1..8),
         bound in 0..5_000_usize,
         offset in 0..3_000_u64,
@@ -359,7 +359,7 @@ proptest! {
         for input in inputs {
             let Ok(text) = recall.call(&input) else { continue };
             prop_assert!(text.len() <= bound.max(MIN_BYTES), "{} bytes", text.len());
-            // Whatever the text and the cut, all headings are those of the rendering.
+            // For every text and cut, only the rendering's own headings appear.
             let marks = text.match_indices("# user: ").filter(|(at, _)| !text[..*at].ends_with('\\'));
             let ours = text.match_indices("# user: message ").count();
             prop_assert_eq!(marks.count(), ours, "{}", text);
@@ -394,7 +394,7 @@ const TOLD: &str = "Messages that were compacted away: 1 of 1. It is a record of
                     8443.\n\n## checkpoint: aaaaaa\n\n";
 
 #[test]
-fn a_model_that_compacted_gets_the_words_back_in_the_next_request() {
+fn a_model_can_recall_the_text_that_it_compacted() {
     let answers = vec![
         answer(&[("c", "compact", RANGE)]),
         answer(&[("r", "recall", r#"{"to": "aaaaaa"}"#)]),
@@ -411,7 +411,7 @@ fn a_model_that_compacted_gets_the_words_back_in_the_next_request() {
 }
 
 #[test]
-fn what_is_recalled_takes_an_eighth_of_the_window_at_most() {
+fn recalled_text_takes_at_most_an_eighth_of_the_window() {
     for (window, most) in [(8_000, 4_000), (200_000, MAX_BYTES)] {
         let answers = vec![
             answer(&[("c", "compact", RANGE)]),
@@ -430,7 +430,7 @@ fn what_is_recalled_takes_an_eighth_of_the_window_at_most() {
 }
 
 #[test]
-fn calls_beside_it_and_two_of_it_are_all_answered_from_the_log_as_it_is() {
+fn several_recalls_and_other_calls_in_one_answer_use_the_present_log() {
     let beside = answer(&[
         ("x", "compact_context", "{}"),
         ("r", "recall", r#"{"to": "aaaaaa"}"#),
@@ -453,7 +453,7 @@ fn calls_beside_it_and_two_of_it_are_all_answered_from_the_log_as_it_is() {
 }
 
 #[test]
-fn a_fork_and_a_session_taken_up_again_recall_what_was_compacted_before() {
+fn a_fork_and_a_resumed_session_recall_earlier_compacted_messages() {
     let again = || vec![answer(&[("r", "recall", r#"{"to": "aaaaaa"}"#)]), "It is 8443.".into()];
     let answers = [vec![answer(&[("c", "compact", RANGE)]), "Done.".into()], again(), again()];
     let mut bench = session(answers.concat(), |builder| builder);
@@ -474,7 +474,7 @@ fn a_fork_and_a_session_taken_up_again_recall_what_was_compacted_before() {
 }
 
 #[test]
-fn a_mistake_is_an_error_result_and_the_turn_goes_on() {
+fn a_wrong_call_gets_an_error_result_and_the_turn_continues() {
     let broken = ToolUse::new("b", "recall", Json::parse("{\"query\": 5}").unwrap());
     let broken = Message::new(Role::Assistant, vec![broken.into()]);
     let mut bench = session(vec![broken.into(), "Well.".into()], |builder| builder);
@@ -484,7 +484,7 @@ fn a_mistake_is_an_error_result_and_the_turn_goes_on() {
 }
 
 #[test]
-fn a_session_without_it_has_no_such_tool_and_a_tool_of_the_host_goes_before() {
+fn without_recall_there_is_no_such_tool_and_a_tool_of_the_host_has_precedence() {
     let script = || vec![answer(&[("r", "recall", "{}")]), "Well.".into()];
     let mut without = bench(script(), |builder| builder);
     say(&mut without.session, "Go.").unwrap();
@@ -498,7 +498,7 @@ fn a_session_without_it_has_no_such_tool_and_a_tool_of_the_host_goes_before() {
 }
 
 #[test]
-fn the_redactor_of_the_session_is_passed() {
+fn recalled_text_passes_the_redactor() {
     #[derive(Debug)]
     struct Ports;
     impl Redactor for Ports {
@@ -517,7 +517,7 @@ fn the_redactor_of_the_session_is_passed() {
 }
 
 #[test]
-fn what_was_recalled_once_is_not_found_before_what_it_quotes() {
+fn an_original_message_is_found_before_a_recall_that_quotes_it() {
     if !cfg!(feature = "recall") {
         return;
     }
@@ -537,7 +537,7 @@ fn what_was_recalled_once_is_not_found_before_what_it_quotes() {
 }
 
 #[test]
-fn the_tool_says_when_to_recall_and_how() {
+fn the_description_of_the_tool_explains_when_and_how_to_recall() {
     let mut bench = session(vec!["Well.".into()], |builder| builder);
     say(&mut bench.session, "Go.").unwrap();
     let request = bench.model.requests().remove(0);

@@ -1,9 +1,9 @@
-//! How often a search finds the stretches of a long conversation that answer a question.
+//! Measures how often a search finds the parts of a long conversation that answer a question.
 //!
-//! The conversations are generated in the shape of public ones about daily life: sessions of twenty
-//! messages about a few things each, things that return in other sessions, and questions of which
-//! some words are in the message that answers them, some only in neighbouring messages, and most
-//! are everywhere.
+//! The conversations are generated and resemble public ones about daily life. They have sessions of
+//! twenty messages about a few things each, and the things recur in other sessions. Of the words of
+//! a question, some are in the message that answers it, some only in neighbouring messages, and
+//! most in many messages.
 
 use threadfold::{
     EventLog, Message, Plan,
@@ -134,8 +134,8 @@ fn found(first: usize) -> usize {
 }
 
 #[test]
-fn a_search_finds_the_stretches_that_answer_a_question() {
+fn a_search_finds_the_sessions_that_answer_a_question() {
     let (five, ten) = (found(5), found(10));
-    // Without the neighbouring messages they were 78 % and 92 %.
+    // Without the search in neighbouring messages the values were 78 % and 92 %.
     assert!(five >= 86 && ten >= 92, "{five} % among the first 5, {ten} % among the first 10");
 }

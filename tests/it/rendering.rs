@@ -58,7 +58,7 @@ fn chunk_passes_its_cases() {
 }
 
 #[test]
-fn a_document_is_headed_by_what_it_is_and_has_its_text_where_that_is_asked_for() {
+fn a_document_has_its_title_as_heading_and_its_text_on_request() {
     let rendered = |title: Option<&str>, text: &str, asked: bool| {
         let source = MediaSource::Text { media_type: "text/csv".into(), text: text.into() };
         let mut document = Document::new(source);
@@ -396,7 +396,7 @@ proptest! {
     }
 
     #[test]
-    fn what_only_a_provider_can_read_is_never_rendered(thread in thread(), options in any_options()) {
+    fn encrypted_content_of_a_provider_is_never_rendered(thread in thread(), options in any_options()) {
         prop_assert!(!render(&thread, &options).contains("SECRET"));
     }
 
@@ -444,7 +444,7 @@ proptest! {
     }
 
     #[test]
-    fn chunks_say_exactly_what_they_cover(texts in prop::collection::vec(hostile(), 0..12), budget in budget()) {
+    fn chunks_state_exactly_which_messages_they_cover(texts in prop::collection::vec(hostile(), 0..12), budget in budget()) {
         let rendered: Rendered = texts.iter().collect();
         let ranges = chunk(&rendered, budget);
         let bytes: Vec<_> = ranges.iter().map(|chunk| chunk.bytes.clone()).collect();

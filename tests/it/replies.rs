@@ -1,4 +1,5 @@
-//! The reply, the events and the thread hold the same text, however the model streams it.
+//! The reply, the events and the thread contain the same text, for every way in which the model
+//! streams it.
 
 use std::{
     collections::VecDeque,
@@ -96,7 +97,7 @@ fn kinds() -> Vec<(Vec<Streamed>, &'static str)> {
 }
 
 #[test]
-fn reply_events_and_thread_say_the_same_however_it_is_streamed() {
+fn reply_events_and_thread_have_the_same_text_for_every_stream() {
     for (streams, expected) in kinds() {
         let model = Arc::new(Streams::default());
         let mut by_events = session(&model);
@@ -130,7 +131,7 @@ fn reply_events_and_thread_say_the_same_however_it_is_streamed() {
 }
 
 #[test]
-fn a_call_that_brings_nothing_new_ends_the_turn() {
+fn repeating_the_same_call_ends_the_turn() {
     let model = Arc::new(Streams::default());
     let call = || {
         let content = vec![
@@ -147,7 +148,7 @@ fn a_call_that_brings_nothing_new_ends_the_turn() {
 }
 
 #[test]
-fn rules_in_the_system_prompt_count_before_the_request_goes_out() {
+fn rules_in_the_system_prompt_are_counted_before_the_request_is_sent() {
     let model = Arc::new(Streams::default());
     let window = 4_000;
     let agent = ModelAgent::new(Arc::<Streams>::clone(&model));

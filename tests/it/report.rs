@@ -205,7 +205,7 @@ fn a_card_shows_what_was_expected_what_the_provider_reported_and_what_is_opaque(
 }
 
 #[test]
-fn whatever_is_in_a_log_is_text_in_its_page() {
+fn all_content_of_a_log_is_literal_text_in_its_page() {
     let page = page(&hostile(), Some(1_000));
     assert_whole(&page);
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
@@ -223,7 +223,7 @@ fn a_session_of_500_turns_makes_a_page_that_is_whole_and_below_a_megabyte() {
 }
 
 #[test]
-fn a_page_says_what_the_log_says() {
+fn a_page_agrees_with_its_log() {
     let story = Story::of(&PLAYED, Some(16_000));
     assert_eq!((story.turns, story.spent), (500, log::total_usage(PLAYED.events())));
     let left = PLAYED.replay().unwrap();
@@ -266,7 +266,7 @@ fn a_page_says_what_the_log_says() {
 }
 
 #[test]
-fn what_a_log_does_not_say_is_worked_out() {
+fn values_that_a_log_does_not_state_are_computed() {
     let mut log = EventLog::new("main".parse().unwrap());
     for text in ["Fix src/parse.rs. Never touch the lexer.", "Fine.", "Go on."] {
         log.append(Timestamp(1), Event::MessageAppended(Message::user(text))).unwrap();
@@ -308,7 +308,7 @@ fn many_compactions_and_long_texts_stay_below_a_megabyte() {
 }
 
 #[test]
-fn a_log_of_nothing_makes_a_page_too() {
+fn an_empty_log_has_a_page_too() {
     let page = page(&EventLog::new("main".parse().unwrap()), None);
     assert_whole(&page);
     assert!(page.contains("In 0 turns this thread was never compacted."));

@@ -1,4 +1,5 @@
-//! What an audit finds: cases as data, planted facts, real threads marked by hand, hostile texts.
+//! The facts that an audit finds: cases as data, planted facts, real threads marked by hand,
+//! hostile texts.
 
 use std::{collections::BTreeSet, fs};
 
@@ -58,7 +59,7 @@ fn all() -> RetentionPolicy {
 }
 
 #[test]
-fn facts_are_kept_by_wholes_and_not_by_what_comes_close() {
+fn a_fact_is_kept_only_by_a_text_that_states_it_as_a_whole() {
     let mut wrong = Vec::new();
     for case in read::<Case>("classes") {
         let before = [Message::user(case.before.as_str())];
@@ -79,7 +80,7 @@ fn facts_are_kept_by_wholes_and_not_by_what_comes_close() {
 }
 
 #[test]
-fn what_is_no_fact_is_none() {
+fn texts_without_facts_yield_none() {
     let mut wrong = Vec::new();
     for case in read::<NoFacts>("none") {
         for text in case.texts {
@@ -156,7 +157,7 @@ proptest! {
     #![proptest_config(tries(48))]
 
     #[test]
-    fn planted_facts_are_found_and_what_is_dropped_is_counted(
+    fn planted_facts_are_found_and_dropped_ones_are_counted(
         thread in generate::legal_thread(4..20),
         class in proptest::sample::select(FactClass::ALL.to_vec()),
         count in 1_usize..12,
@@ -179,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn a_fact_is_found_in_the_text_that_states_it_and_where_it_is_listed(text in stating()) {
+    fn a_fact_is_found_in_its_own_text_and_in_a_list(text in stating()) {
         for message in [Message::user(text.as_str()), Message::assistant(text.as_str())] {
             let summary = Message::summary(Role::User, Summary::new(text.as_str()));
             for after in [Message::assistant(text.as_str()), summary] {
@@ -198,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn what_stands_is_never_missing(thread in generate::junk_thread(0..12)) {
+    fn facts_of_remaining_messages_are_never_missing(thread in generate::junk_thread(0..12)) {
         let retention = audit(&thread, &thread, &all());
         prop_assert_eq!(retention, Retention::default());
     }
@@ -216,7 +217,7 @@ proptest! {
     }
 
     #[test]
-    fn an_addendum_fits_and_holds_what_it_lists(thread in generate::legal_thread(0..16), budget in 0_u64..300) {
+    fn an_addendum_fits_its_budget_and_keeps_the_facts_that_it_lists(thread in generate::legal_thread(0..16), budget in 0_u64..300) {
         let retention = audit(&thread, &[], &RetentionPolicy::default());
         let Some(found) = addendum(&retention, budget, &COUNTER) else { return Ok(()) };
         prop_assert!(COUNTER.text(&found) <= budget);
@@ -234,7 +235,8 @@ proptest! {
     }
 }
 
-/// The form in which facts are compared here: one line, without colours and surrounding marks.
+/// Returns the form in which this test compares facts: one line, without colours and surrounding
+/// marks.
 fn bare(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -257,7 +259,7 @@ fn marked(message: &Message, mark: &Mark) -> String {
 }
 
 #[test]
-fn nine_of_ten_facts_that_a_reader_marked_are_found() {
+fn nine_of_ten_facts_marked_by_hand_are_found() {
     let requests = recorded::requests();
     if requests.is_empty() {
         return;
@@ -322,7 +324,7 @@ fn commands_are_found_in_calls_of_every_shape() {
 }
 
 #[test]
-fn names_that_only_tools_say_count_when_they_come_up_often() {
+fn names_that_only_tools_state_count_if_they_are_frequent() {
     let result = |id: &str| {
         Message::new(
             Role::User,
@@ -338,7 +340,7 @@ fn names_that_only_tools_say_count_when_they_come_up_often() {
 }
 
 #[test]
-fn the_users_words_outlive_a_second_compaction() {
+fn the_users_words_survive_a_second_compaction() {
     let before = [Message::user("Never touch the lexer."), Message::assistant("Fine.")];
     let policy = RetentionPolicy::default();
     let facts = Facts::of(&before, &policy);
@@ -352,7 +354,7 @@ fn the_users_words_outlive_a_second_compaction() {
 }
 
 #[test]
-fn a_policy_says_enough_or_why_not() {
+fn a_policy_accepts_a_summary_or_states_the_reason() {
     let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
     let whole = "Fix src/parse.rs; never touch the lexer.";
     let facts = Facts::of(&before, &RetentionPolicy::default());
@@ -371,7 +373,7 @@ fn a_policy_says_enough_or_why_not() {
 }
 
 #[test]
-fn an_addendum_brings_each_class_to_what_is_wanted_and_no_further() {
+fn an_addendum_restores_each_class_to_the_wanted_share_and_no_further() {
     let path = |n: u32| format!("Look at src/part_{n}.rs.");
     let call = |n: u32| {
         let input = json!({ "command": format!("cargo test --test suite_{n}") });
@@ -397,7 +399,7 @@ fn an_addendum_brings_each_class_to_what_is_wanted_and_no_further() {
 }
 
 #[test]
-fn an_addendum_forges_nothing() {
+fn an_addendum_cannot_forge_a_list_or_a_tag() {
     let rule = "Never write <checkpoint:a1b2c3> or\n`# user:` here, however `often` a tool asks.";
     let retention = audit(&[Message::user(rule)], &[], &all());
     let found = addendum(&retention, 1_000, &COUNTER).unwrap();
@@ -424,7 +426,7 @@ fn facts_beyond_the_caps_are_counted() {
 }
 
 #[test]
-fn hostile_texts_end_and_stay_small() {
+fn hostile_texts_are_audited_in_bounded_time_and_space() {
     const MANY: usize = 1 << 16;
     let texts = [
         "a".repeat(1 << 20),
@@ -472,7 +474,7 @@ fn an_audit_is_the_same_every_time() {
 }
 
 #[test]
-fn what_an_enriched_summary_keeps_is_what_an_audit_of_it_finds() {
+fn the_retention_of_an_enriched_summary_equals_its_audit() {
     let thread = generate::legal_thread_from(11, 200);
     let (facts, after) = (Facts::of(&thread, &all()), &thread[150..]);
     let rule = [Message::user("Never touch the lexer. Fix src/deep/parse.rs.")];
@@ -495,7 +497,7 @@ fn what_an_enriched_summary_keeps_is_what_an_audit_of_it_finds() {
 }
 
 #[test]
-fn a_fact_that_is_said_in_every_message_has_few_positions() {
+fn a_fact_in_every_message_has_a_limited_number_of_positions() {
     let mut facts = Facts::new(&RetentionPolicy::default());
     let message = Message::user("See src/parse.rs.");
     (0..20_000).for_each(|_| facts.read(&message));

@@ -41,19 +41,19 @@ fn check(threads: &[Recorded]) {
 }
 
 #[test]
-fn the_ladder_keeps_what_counts_of_generated_threads_whoever_sums_up() {
+fn the_ladder_keeps_the_required_shares_of_generated_threads_with_every_writer() {
     check(&threads::generated());
 }
 
 #[test]
-fn without_an_addendum_a_model_that_says_ok_keeps_too_little() {
+fn without_an_addendum_a_model_that_answers_ok_keeps_too_little() {
     let writer = WRITERS.iter().find(|writer| writer.name.contains("ok")).unwrap();
     let round = after_all(&threads::generated(), None, writer);
     assert!(!round.holds(), "{:?}", round.percents());
 }
 
 #[test]
-fn a_digest_leaves_room_for_what_it_will_be_found_to_lack() {
+fn a_digest_leaves_room_for_its_addendum() {
     let thread = Snapshot::new(threads::generated().remove(0).messages);
     // A target so small that a digest fills it.
     let target = 3_000;
@@ -68,7 +68,7 @@ fn a_digest_leaves_room_for_what_it_will_be_found_to_lack() {
 }
 
 #[test]
-fn the_ladder_keeps_what_counts_of_real_transcripts_whoever_sums_up() {
+fn the_ladder_keeps_the_required_shares_of_real_transcripts_with_every_writer() {
     let named = env::var_os("THREADFOLD_TRANSCRIPTS").map(PathBuf::from);
     let folder = named.unwrap_or_else(|| Path::new("../shared/transcripts").to_owned());
     if !folder.is_dir() {

@@ -1,4 +1,4 @@
-//! A secret in every field, and no path by which it leaves.
+//! Threads with a secret in every field. No output of a compaction contains it.
 
 use std::{
     borrow::Cow,
@@ -402,7 +402,7 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
 }
 
 #[test]
-fn no_secret_leaves_by_any_way_whatever_the_strategy_is() {
+fn no_output_of_any_strategy_contains_a_secret() {
     let compacted = strategies().iter().filter(|strategy| run(strategy.as_ref(), false)).count();
     assert!(compacted >= 4, "{compacted} strategies compacted");
     for strategy in strategies() {
@@ -411,7 +411,7 @@ fn no_secret_leaves_by_any_way_whatever_the_strategy_is() {
 }
 
 #[test]
-fn a_session_says_no_secret_of_its_compactions_whatever_the_strategy_is() {
+fn no_event_of_a_compaction_in_a_session_contains_a_secret() {
     let compacted = |strategy: &Arc<dyn CompactionStrategy>| run_session(strategy.clone(), false);
     let count = strategies().iter().filter(|strategy| compacted(strategy)).count();
     assert!(count >= 4, "{count} strategies compacted");
@@ -421,7 +421,7 @@ fn a_session_says_no_secret_of_its_compactions_whatever_the_strategy_is() {
 }
 
 #[test]
-fn a_compaction_beside_the_conversation_says_no_secret_whatever_the_strategy_is() {
+fn no_background_compaction_contains_a_secret() {
     let count = strategies().iter().filter(|strategy| run_job((*strategy).clone(), false)).count();
     assert!(count >= 4, "{count} strategies compacted");
     for strategy in strategies() {
@@ -430,7 +430,7 @@ fn a_compaction_beside_the_conversation_says_no_secret_whatever_the_strategy_is(
 }
 
 #[test]
-fn calls_and_results_still_belong_to_each_other() {
+fn redacted_calls_and_results_still_match() {
     let messages = thread();
     let mut agent = ModelAgent::new(Arc::new(ExtractiveModel));
     let journal = Journal::new(EventLog::new("main".parse().unwrap()));
@@ -456,7 +456,7 @@ fn calls_and_results_still_belong_to_each_other() {
 }
 
 #[test]
-fn two_ids_that_are_secret_as_a_whole_get_two_stand_ins() {
+fn two_ids_that_are_secrets_get_different_replacements() {
     let call = |id: &str| ContentBlock::from(ToolUse::new(id, "read", json!({})));
     let calls = vec![call(WORD), call(NAME), call("c")];
     let clean = Message::new(Role::Assistant, calls).redacted(&Secrets);

@@ -56,7 +56,7 @@ fn every_call_gets_one_result_in_the_order_of_the_calls() {
     assert_eq!(
         finished.collect::<Vec<_>>().last().map(String::as_str),
         Some("a"),
-        "the slow one comes last"
+        "the slow call finishes last"
     );
     let request = bench.last_request();
     let results: Vec<(String, bool, String)> = request
@@ -121,7 +121,7 @@ fn the_command_compacts_and_asks_the_model_nothing_else() {
 }
 
 #[test]
-fn a_command_that_comes_to_nothing_says_so_on_every_path() {
+fn a_command_without_an_effect_reports_so_for_every_cause() {
     let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
     let mut script = past(8);
     script.push(Answer::Error(error));
@@ -143,7 +143,7 @@ fn a_command_that_comes_to_nothing_says_so_on_every_path() {
 }
 
 #[test]
-fn a_prompt_behind_the_command_is_sent_after_it() {
+fn a_prompt_after_the_command_is_sent_after_the_compaction() {
     let mut script = past(8);
     script.extend(["They talked.".into(), Answer::from("Four.")]);
     let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
@@ -158,7 +158,7 @@ fn a_prompt_behind_the_command_is_sent_after_it() {
 }
 
 #[test]
-fn the_thread_is_compacted_before_the_prompt_that_would_be_too_much() {
+fn the_thread_is_compacted_before_a_prompt_that_would_not_fit() {
     let mut script = past(8);
     script.extend(["They talked.".into(), Answer::from("Four.")]);
     let summarize =
@@ -180,7 +180,7 @@ fn the_thread_is_compacted_before_the_prompt_that_would_be_too_much() {
 }
 
 #[test]
-fn a_compaction_that_fails_ahead_of_need_does_not_break_the_turn() {
+fn a_compaction_that_fails_before_it_is_needed_does_not_end_the_turn() {
     let mut script = past(8);
     let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
     script.extend([Answer::Error(error), Answer::from("Four.")]);
@@ -197,7 +197,7 @@ fn a_compaction_that_fails_ahead_of_need_does_not_break_the_turn() {
 }
 
 #[test]
-fn a_provider_that_refuses_the_length_is_asked_again_after_a_compaction() {
+fn after_a_refusal_for_length_the_thread_is_compacted_and_sent_again() {
     let overflow = ModelErrorKind::Overflow { limit: Some(900), found: None, output: None };
     let mut script = past(8);
     script.extend([
@@ -215,7 +215,7 @@ fn a_provider_that_refuses_the_length_is_asked_again_after_a_compaction() {
 }
 
 #[test]
-fn a_turn_that_no_compaction_can_help_ends_with_the_refusal() {
+fn a_turn_that_no_compaction_makes_fit_ends_with_the_refusal() {
     let overflow = ModelErrorKind::Overflow { limit: Some(1_000), found: None, output: None };
     let refusal = Answer::Error(ModelError::new(overflow, "prompt is too long"));
     let model = Arc::new(ScriptedModel::new(["Hello!".into(), refusal]));
@@ -227,7 +227,7 @@ fn a_turn_that_no_compaction_can_help_ends_with_the_refusal() {
 }
 
 #[test]
-fn what_cannot_fit_is_refused_with_numbers_and_sends_nothing() {
+fn a_request_that_cannot_fit_is_refused_with_numbers_and_not_sent() {
     let mut bench = within(1_000, Vec::<Answer>::new(), |builder| builder);
     let long = "word ".repeat(2_000);
     let error = say(&mut bench.session, long).unwrap_err();
@@ -239,7 +239,7 @@ fn what_cannot_fit_is_refused_with_numbers_and_sends_nothing() {
 }
 
 #[test]
-fn what_is_sent_fits_to_the_token() {
+fn requests_fit_the_window_exactly() {
     let counter = ByteEstimate::TRIGGER;
     let prompt = "word ".repeat(2_000);
     let about = counter.message(&Message::user(prompt.as_str()));
@@ -265,7 +265,7 @@ fn stats(bench: &Bench) -> Value {
 }
 
 #[test]
-fn the_model_has_its_thread_compacted_in_the_middle_of_its_work() {
+fn the_model_can_request_a_compaction_in_the_middle_of_its_work() {
     let mut script = past(8);
     script.extend([
         Answer::from(calls(&[("c", "compact_context", "{}"), ("q", "quick", "{}")])),
@@ -304,7 +304,7 @@ fn the_model_has_its_thread_compacted_in_the_middle_of_its_work() {
 }
 
 #[test]
-fn within_its_budget_the_tool_does_nothing_and_says_zeros() {
+fn within_the_budget_the_tool_does_nothing_and_reports_zeros() {
     let script = [Answer::from(calls(&[("c", "compact_context", "{}")])), "Fine.".into()];
     let mut bench = bench(script, SessionBuilder::compact_context_tool);
     say(&mut bench.session, "Work.").unwrap();
@@ -315,7 +315,7 @@ fn within_its_budget_the_tool_does_nothing_and_says_zeros() {
 }
 
 #[test]
-fn where_a_strategy_finds_nothing_the_tool_says_zeros() {
+fn if_the_strategy_finds_nothing_the_tool_reports_zeros() {
     let mut script = past(8);
     script.extend([Answer::from(calls(&[("c", "compact_context", "{}")])), "Fine.".into()]);
     let policy =
@@ -335,7 +335,7 @@ fn where_a_strategy_finds_nothing_the_tool_says_zeros() {
 }
 
 #[test]
-fn the_tool_says_why_it_failed() {
+fn the_tool_reports_why_it_failed() {
     let mut script = past(8);
     let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
     script.extend([
@@ -359,7 +359,7 @@ fn the_tool_says_why_it_failed() {
 }
 
 #[test]
-fn what_was_queued_before_a_command_is_sent_before_it() {
+fn texts_queued_before_a_command_are_sent_before_it() {
     let mut script = past(8);
     script.extend([Answer::from("Two."), "They talked.".into()]);
     let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
@@ -375,7 +375,7 @@ fn what_was_queued_before_a_command_is_sent_before_it() {
 }
 
 #[test]
-fn what_is_queued_can_be_counted_and_taken_back() {
+fn queued_texts_can_be_counted_and_withdrawn() {
     let mut bench = bench(["Fine."], |builder| builder);
     let handle = bench.session.handle();
     handle.queue("first");
@@ -414,7 +414,7 @@ fn queued_messages_are_sent_in_their_order() {
 }
 
 #[test]
-fn a_message_that_is_sent_is_the_users_and_an_answer_the_assistants() {
+fn a_sent_message_is_of_the_user_and_an_answer_of_the_assistant() {
     let answer = Message::user("I am the model.");
     let mut bench = bench([Answer::from(answer)], |builder| builder);
     let sent = Message::assistant("I am the user.");
@@ -428,7 +428,7 @@ fn a_message_that_is_sent_is_the_users_and_an_answer_the_assistants() {
 }
 
 #[test]
-fn a_prompt_leaves_room_for_answers_as_long_as_the_host_says() {
+fn a_prompt_leaves_room_for_the_answer_length_that_the_host_set() {
     let long = "A long story. ".repeat(300);
     let answers = [vec![long.as_str(); 2], vec!["Well."; 9]].concat();
     let mut bench = within(5_000, answers, |builder| builder.max_output(2_000));
@@ -443,7 +443,7 @@ fn a_prompt_leaves_room_for_answers_as_long_as_the_host_says() {
 }
 
 #[test]
-fn a_turn_that_goes_on_is_brought_into_the_window_first() {
+fn a_continued_turn_is_compacted_into_the_window_first() {
     let long = "A long story. ".repeat(900);
     let mut bench = within(2_500, ["A summary.", "Well.", "Well."], |builder| builder);
     let reported = Message::assistant(&*long);
@@ -455,7 +455,7 @@ fn a_turn_that_goes_on_is_brought_into_the_window_first() {
 }
 
 #[test]
-fn a_named_thread_with_a_store_is_opened_and_not_built() {
+fn a_named_thread_with_a_store_must_be_opened() {
     let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
     let builder = Session::builder(agent).thread("t".parse().unwrap());
     let error = builder.store(Arc::new(MemoryStore::default())).build().unwrap_err();
@@ -464,7 +464,7 @@ fn a_named_thread_with_a_store_is_opened_and_not_built() {
 }
 
 #[test]
-fn a_session_counts_what_was_billed_before_and_after_it_was_asked() {
+fn a_session_counts_earlier_and_later_billed_tokens() {
     let answer =
         |text: &str, usage| Turn::new(Message::assistant(text), StopReason::EndTurn, Some(usage));
     let script = [answer("One.", Usage::new(100, 10)), answer("Two.", Usage::new(120, 20))];
@@ -478,7 +478,7 @@ fn a_session_counts_what_was_billed_before_and_after_it_was_asked() {
 }
 
 #[test]
-fn a_request_asks_for_answers_as_long_as_the_host_says() {
+fn a_request_has_the_answer_length_that_the_host_set() {
     for tokens in [None, Some(700)] {
         let mut bench = bench(["Fine."], |builder| match tokens {
             Some(tokens) => builder.max_output(tokens),
@@ -490,7 +490,7 @@ fn a_request_asks_for_answers_as_long_as_the_host_says() {
 }
 
 #[test]
-fn a_stream_says_whether_it_is_over() {
+fn a_stream_reports_whether_it_has_ended() {
     let mut bench = bench(["Fine."], |builder| builder);
     let mut stream = bench.session.send("Hi.");
     assert_eq!(format!("{stream:?}"), "Events { over: false, .. }");
@@ -523,7 +523,7 @@ fn an_abort_ends_the_turn_and_the_next_one_works() {
 }
 
 #[test]
-fn a_compaction_is_taken_back() {
+fn a_compaction_can_be_undone() {
     let mut script = past(8);
     script.push("They talked.".into());
     let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
@@ -540,7 +540,7 @@ fn a_compaction_is_taken_back() {
 }
 
 #[test]
-fn a_session_is_taken_up_again_from_its_store() {
+fn a_session_is_resumed_from_its_store() {
     let Bench { session, store, .. } = {
         let mut bench = bench(["Hello!"], |builder| builder);
         say(&mut bench.session, "Hi.").unwrap();
@@ -609,7 +609,10 @@ fn a_stream_may_be_dropped_at_every_await() {
             |event: &CompactionEvent| matches!(event, CompactionEvent::Cancelled { .. });
         cancelled += reported.iter().filter(|event| is_cancelled(event)).count();
         if reported.iter().any(is_cancelled) {
-            assert!(is_cancelled(&reported[0]), "it comes first: {reported:?}");
+            assert!(
+                is_cancelled(&reported[0]),
+                "the cancelled compaction is reported first: {reported:?}"
+            );
         }
         bench.assert_whole();
         polls += 1;
@@ -619,7 +622,7 @@ fn a_stream_may_be_dropped_at_every_await() {
 }
 
 #[test]
-fn a_store_that_fails_behind_the_commit_does_not_make_a_compaction_a_failure() {
+fn a_store_failure_after_the_commit_does_not_fail_the_compaction() {
     let mut script = past(8);
     script.push("They talked.".into());
     let model = ScriptedModel::new(script);
@@ -655,7 +658,7 @@ fn ended(content: Vec<ContentBlock>, stop_reason: StopReason) -> Answer {
 }
 
 #[test]
-fn an_answer_that_no_provider_takes_back_is_mended_or_leaves_nothing() {
+fn an_answer_that_no_provider_accepts_is_repaired_or_dropped() {
     let call = |id: &str| ContentBlock::from(ToolUse::new(id, "quick", json!({"n": 1})));
     let result = ContentBlock::from(ToolResult::text("a", "I answer myself."));
     let mut bench = bench(
@@ -669,7 +672,11 @@ fn an_answer_that_no_provider_takes_back_is_mended_or_leaves_nothing() {
         |builder| builder,
     );
     assert_eq!(say(&mut bench.session, "One.").unwrap().text, "");
-    assert_eq!(bench.session.messages().len(), 1, "nothing was said, so nothing is there");
+    assert_eq!(
+        bench.session.messages().len(),
+        1,
+        "the model answered nothing, so no message is appended"
+    );
     let blank = say(&mut bench.session, " ").unwrap_err();
     assert!(matches!(blank, SessionError::Blank) && bench.session.messages().len() == 1);
     say(&mut bench.session, "Two.").unwrap();
@@ -694,7 +701,7 @@ fn an_answer_that_no_provider_takes_back_is_mended_or_leaves_nothing() {
 }
 
 #[test]
-fn a_count_that_cannot_be_does_not_stop_the_session() {
+fn an_implausible_count_does_not_stop_the_session() {
     let counted = |text: &str, usage| {
         Answer::from(Turn::new(Message::assistant(text), StopReason::EndTurn, Some(usage)))
     };
@@ -708,7 +715,7 @@ fn a_count_that_cannot_be_does_not_stop_the_session() {
 }
 
 #[test]
-fn a_session_taken_up_again_gives_no_checkpoint_that_comes_back_with_an_undo() {
+fn a_resumed_session_draws_no_checkpoint_that_an_undo_could_restore() {
     let keep = || Arc::new(KeepRecent { messages: 1, ..KeepRecent::default() });
     let mut bench = bench(past(4), |builder| builder.strategy(keep()));
     with_past(&mut bench, 4);

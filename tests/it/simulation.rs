@@ -9,7 +9,7 @@ use crate::support::examples::simulation::{Kind, Tally, run_all};
 const TURNS: u64 = 10_000;
 
 #[test]
-fn no_session_locks_up_and_no_request_is_too_long_or_illegal_whatever_the_strategy_is() {
+fn no_session_locks_up_and_every_request_fits_and_is_legal_with_any_strategy() {
     let strategies: Mutex<BTreeMap<String, Tally>> = Mutex::default();
     let violations: Mutex<BTreeMap<Kind, Vec<String>>> = Mutex::default();
     run_all(

@@ -78,7 +78,7 @@ impl Spans {
         let seen = all[0].clone();
         assert_eq!((seen.name, seen.target.as_str()), (telemetry::SPAN, telemetry::TARGET));
         assert_eq!(seen.handles, 0, "it is closed");
-        assert!(self.0.lock().unwrap().1.is_empty(), "nobody is in it");
+        assert!(self.0.lock().unwrap().1.is_empty(), "no work is in the span");
         for value in seen.fields.values() {
             assert!(!value.contains(SECRET), "{value}");
         }
@@ -246,7 +246,7 @@ fn compacted(answer: impl Into<Answer>, times: usize) -> (Seen, bool) {
         let mut context = Context::from_waker(Waker::noop());
         (0..times).any(|_| {
             let over = work.as_mut().poll(&mut context).is_ready();
-            assert!(tracing::Span::current().is_none(), "between two polls nobody is in it");
+            assert!(tracing::Span::current().is_none(), "between two polls no work is in the span");
             over
         })
     });
@@ -276,7 +276,7 @@ fn with(
 }
 
 #[test]
-fn a_compaction_that_is_carried_out_is_one_span() {
+fn a_completed_compaction_is_one_span() {
     let (seen, ended) = compacted(turn("They talked.", Usage::new(900, 12)), 99);
     assert!(ended);
     let after = &seen.fields[telemetry::TOKENS_AFTER];
@@ -298,7 +298,7 @@ fn a_compaction_that_is_carried_out_is_one_span() {
 }
 
 #[test]
-fn a_span_says_what_its_compaction_costs_and_what_the_one_before_has_saved() {
+fn a_span_has_the_cost_of_its_compaction_and_the_savings_of_the_previous_one() {
     let prices: Prices =
         serde_json::from_str(r#"{"input": 3, "cached": 0.3, "cache_write": 3.75, "output": 15}"#)
             .unwrap();
@@ -341,7 +341,7 @@ fn a_span_says_what_its_compaction_costs_and_what_the_one_before_has_saved() {
 }
 
 #[test]
-fn a_compaction_that_fails_is_one_span_with_the_kind_of_error_and_not_its_text() {
+fn a_failed_compaction_is_one_span_with_the_kind_of_its_error_only() {
     let error = ModelError::new(ModelErrorKind::Refused, format!("I will not say {SECRET}"));
     let (seen, ended) = compacted(error, 99);
     assert!(ended);
@@ -359,14 +359,14 @@ fn a_compaction_that_fails_is_one_span_with_the_kind_of_error_and_not_its_text()
 }
 
 #[test]
-fn a_compaction_that_is_dropped_is_one_span_that_was_cancelled() {
+fn a_dropped_compaction_is_one_cancelled_span() {
     let (seen, ended) = compacted(turn("They talked.", Usage::default()), 1);
     assert!(!ended);
     assert_eq!(seen.fields, with(begun(&seen), &[(telemetry::OUTCOME, "cancelled")]));
 }
 
 #[test]
-fn what_is_carried_out_and_not_stored_is_completed_with_an_error() {
+fn a_compaction_that_was_not_stored_is_completed_with_an_error() {
     let spans = Spans::default();
     subscribed(&spans, || {
         let store = faulty_store(MemoryStore::default(), &[Some(0), Some(0)]);
@@ -383,7 +383,7 @@ fn what_is_carried_out_and_not_stored_is_completed_with_an_error() {
 }
 
 #[test]
-fn the_outcome_is_that_of_the_log_wherever_the_future_is_dropped() {
+fn the_outcome_agrees_with_the_log_wherever_the_future_is_dropped() {
     let error = || ModelError::new(ModelErrorKind::Refused, "no").into();
     for answer in [|| turn("They talked.", Usage::default()).into(), error as fn() -> Answer] {
         let mut outcomes = Vec::new();
@@ -420,7 +420,7 @@ fn the_outcome_is_that_of_the_log_wherever_the_future_is_dropped() {
 }
 
 #[test]
-fn where_nothing_is_to_compact_there_is_no_span() {
+fn without_anything_to_compact_there_is_no_span() {
     let spans = Spans::default();
     subscribed(&spans, || {
         let (mut agent, mut journal) = kept(MemoryStore::default());

@@ -74,13 +74,13 @@ fn rules_in_other_languages_stay_word_for_word_through_five_compactions() {
         talk.chat(round);
         let left = talk.compact(700);
         for text in typed {
-            assert!(left.contains(text), "{text} is gone after round {round}: {left}");
+            assert!(left.contains(text), "{text} is missing after round {round}: {left}");
         }
     }
 }
 
 #[test]
-fn the_newest_value_of_a_subject_is_the_only_one_that_stays() {
+fn only_the_newest_value_of_a_subject_stays() {
     let mut talk = Talk::default();
     talk.say(Message::user("The port of the proxy is 8080, and tea is at noon."));
     talk.say(Message::user("The port of the mailer is 2525."));
@@ -104,7 +104,7 @@ fn an_audit_counts_a_replaced_value_that_is_still_there_as_stale() {
 }
 
 #[test]
-fn a_preface_binds_the_sentence_after_it() {
+fn a_preface_applies_to_the_sentence_after_it() {
     let mut rules = Ledger::default();
     rules.read(0, &Message::user("For the rest of this week. Sign your letters with a star."));
     let texts: Vec<&str> = rules.active().map(|rule| rule.text.as_str()).collect();
@@ -112,7 +112,7 @@ fn a_preface_binds_the_sentence_after_it() {
 }
 
 #[test]
-fn a_demand_without_an_object_carries_the_sentence_that_names_it() {
+fn a_demand_without_an_object_includes_the_sentence_that_names_it() {
     let mut rules = Ledger::default();
     rules.read(0, &Message::user("The limit for tea is $40. Never raise without asking."));
     rules.read(1, &Message::user("The limit for tea is $60. Never raise without asking."));
@@ -121,7 +121,7 @@ fn a_demand_without_an_object_carries_the_sentence_that_names_it() {
 }
 
 #[test]
-fn a_condition_that_recurs_makes_a_rule_and_an_occasion_does_not() {
+fn a_recurring_condition_makes_a_rule_and_a_single_occasion_does_not() {
     let rows = [
         ("When you name a branch, begin with the ticket.", true),
         ("Before you touch a table, draw the old one.", true),
@@ -161,6 +161,6 @@ fn a_later_value_in_other_words_replaces_the_earlier_one() {
 }
 
 #[test]
-fn statements_about_different_things_both_hold() {
+fn statements_about_different_things_are_both_valid() {
     assert_eq!(wrong_pairs("both_hold", true), [""; 0]);
 }

@@ -64,7 +64,7 @@ fn assert_refused(journal: &mut Journal, store: &Arc<dyn ThreadStore>, reason: &
 }
 
 #[test]
-fn a_log_that_was_deleted_is_reported_so_and_can_be_written_anew() {
+fn a_deleted_log_is_reported_and_can_be_written_again() {
     for [store, other] in stores(&Folder::new()) {
         let mut journal = open(&store);
         say(&mut journal, "one").unwrap();
@@ -80,7 +80,7 @@ fn a_log_that_was_deleted_is_reported_so_and_can_be_written_anew() {
 }
 
 #[test]
-fn a_log_that_was_begun_anew_is_not_taken_for_the_one_before() {
+fn a_recreated_log_is_not_mistaken_for_the_earlier_one() {
     // The new log is as long as the old one with the same or other texts, or shorter, or longer.
     for texts in [&["one", "two"][..], &["uno", "due"], &["one"], &["one", "two", "three"]] {
         for [store, other] in stores(&Folder::new()) {
@@ -100,7 +100,7 @@ fn a_log_that_was_begun_anew_is_not_taken_for_the_one_before() {
 }
 
 #[test]
-fn two_writers_who_say_the_same_at_the_same_time_are_two() {
+fn two_writers_with_equal_events_at_the_same_time_are_distinguished() {
     for begun in [&[][..], &["zero"]] {
         for [store, other] in stores(&Folder::new()) {
             let mut before = open(&store);
@@ -118,7 +118,7 @@ fn two_writers_who_say_the_same_at_the_same_time_are_two() {
 }
 
 #[test]
-fn a_write_that_was_dropped_is_not_taken_for_that_of_another_new_log() {
+fn a_dropped_write_is_not_mistaken_for_that_of_another_new_log() {
     let store = || faulty_store(MemoryStore::default(), &[Some(0)]);
     let store: Arc<dyn ThreadStore> = Arc::new(store());
     let (mut first, mut second) = (open(&store), open(&store));
@@ -129,7 +129,7 @@ fn a_write_that_was_dropped_is_not_taken_for_that_of_another_new_log() {
 }
 
 #[test]
-fn what_a_dropped_write_brought_to_the_store_is_ours() {
+fn events_stored_by_a_dropped_write_are_recognised() {
     let store: Arc<dyn ThreadStore> = Arc::new(faulty_store(MemoryStore::default(), &[Some(1)]));
     let mut journal = open(&store);
     journal.append(Timestamp(7), Event::MessageAppended(Message::user("one"))).unwrap();
@@ -165,7 +165,7 @@ fn ask(session: &mut Session, text: &str) -> Result<(), SessionError> {
 }
 
 #[test]
-fn a_session_whose_thread_is_deleted_or_begun_anew_ends_with_an_error_and_keeps_its_log() {
+fn a_session_whose_thread_is_deleted_or_recreated_fails_and_keeps_its_log() {
     for [store, other] in stores(&Folder::new()) {
         let mut first = session(&store);
         ask(&mut first, "Hi.").unwrap();
@@ -185,7 +185,7 @@ fn a_session_whose_thread_is_deleted_or_begun_anew_ends_with_an_error_and_keeps_
 }
 
 #[test]
-fn two_sessions_that_asked_the_same_and_were_not_answered_are_two() {
+fn two_sessions_with_equal_unanswered_prompts_are_distinguished() {
     for [store, other] in stores(&Folder::new()) {
         let session = |store: &Arc<dyn ThreadStore>| {
             let error = ModelError::new(ModelErrorKind::Authentication, "no");
@@ -202,7 +202,7 @@ fn two_sessions_that_asked_the_same_and_were_not_answered_are_two() {
 }
 
 #[test]
-fn of_two_sessions_with_the_same_words_seed_and_time_the_second_is_refused() {
+fn the_second_of_two_sessions_with_equal_texts_seed_and_time_is_refused() {
     for [store, other] in stores(&Folder::new()) {
         let (mut first, mut second) = (session(&store), session(&other));
         ask(&mut first, "Hi.").unwrap();

@@ -64,7 +64,7 @@ fn our_archives_conform() {
 }
 
 #[test]
-fn our_stores_conform_where_they_fail() {
+fn our_stores_conform_in_their_failures() {
     let outcome = block_on(conformance::failing_store(|place| {
         let store = faulty_store(MemoryStore::default(), &[None, Some(place)]);
         (place <= 3).then(|| Box::new(store) as _)
@@ -207,7 +207,7 @@ fn write_anew(path: &Path, bytes: &[u8]) {
 }
 
 #[test]
-fn a_torn_tail_stays_until_something_is_appended() {
+fn a_torn_last_line_stays_until_the_next_append() {
     let folder = Folder::new();
     let (path, store) = (folder.join("t.jsonl"), unsynced(&folder));
     append(&store, "t", 0, &said("one", 0..2)).unwrap();
@@ -308,7 +308,7 @@ fn processes_that_append_at_once_do_not_mix() {
 }
 
 #[test]
-fn an_append_reads_the_same_few_bytes_whatever_the_length_of_the_log() {
+fn an_append_reads_the_same_few_bytes_for_any_length_of_the_log() {
     let folder = Folder::new();
     let store = unsynced(&folder);
     append(&store, "t", 0, &said("one", 0..1)).unwrap();
@@ -334,7 +334,7 @@ fn an_append_reads_the_same_few_bytes_whatever_the_length_of_the_log() {
 }
 
 #[test]
-fn the_log_of_another_thread_is_not_touched() {
+fn the_log_of_another_thread_is_unchanged() {
     let folder = Folder::new();
     let (path, store) = (folder.join("ABC.jsonl"), unsynced(&folder));
     append(&store, "abc", 0, &said("one", 0..1)).unwrap();
@@ -357,7 +357,7 @@ fn the_log_of_another_thread_is_not_touched() {
 }
 
 #[test]
-fn a_damaged_log_is_an_error_and_is_left_alone() {
+fn a_damaged_log_is_an_error_and_unchanged() {
     let folder = Folder::new();
     let (path, store) = (folder.join("t.jsonl"), unsynced(&folder));
     append(&store, "t", 0, &said("one", 0..3)).unwrap();
@@ -389,7 +389,7 @@ fn a_damaged_log_is_an_error_and_is_left_alone() {
 }
 
 #[test]
-fn a_log_that_was_exchanged_is_read_anew() {
+fn a_replaced_log_is_read_again() {
     let folder = Folder::new();
     let (path, store) = (folder.join("t.jsonl"), unsynced(&folder));
     append(&store, "t", 0, &said("one", 0..2)).unwrap();
@@ -476,7 +476,7 @@ fn a_reader_waits_for_a_writer() {
 }
 
 #[test]
-fn a_future_that_was_not_asked_has_done_nothing() {
+fn an_unpolled_future_has_done_nothing() {
     let folder = Folder::new();
     let (store, thread, events) = (unsynced(&folder), id("t"), said("one", 0..1));
     drop(store.append(&thread, None, 0, &events));
@@ -498,7 +498,7 @@ fn futures_of_stores_and_archives_can_be_sent() {
 }
 
 #[test]
-fn entries_are_seen_from_the_commit_of_their_compaction_to_its_undoing() {
+fn entries_are_visible_from_the_commit_of_their_compaction_until_its_undo() {
     let (archive, mut log, mut thread) =
         (memory_archive(), EventLog::new(id("t")), Thread::default());
     for message in [Message::user("one"), Message::assistant("two")] {
@@ -533,7 +533,7 @@ mod on_unix {
     }
 
     #[test]
-    fn what_a_store_makes_is_readable_for_its_owner_alone() {
+    fn files_of_a_store_are_readable_only_by_their_owner() {
         let folder = Folder::new();
         let (above, logs) = (folder.join("above"), folder.join("above/logs"));
         append(&unsynced(&logs), "t", 0, &said("one", 0..1)).unwrap();
@@ -582,7 +582,7 @@ mod on_unix {
     }
 
     #[test]
-    fn what_is_no_plain_file_is_not_listed_and_not_waited_for() {
+    fn special_files_are_neither_listed_nor_opened() {
         let folder = Folder::new();
         let store = unsynced(&folder);
         append(&store, "real", 0, &said("one", 0..1)).unwrap();

@@ -223,7 +223,7 @@ fn the_breach_of_a_strategy_names_the_law() {
 }
 
 #[test]
-fn a_strategy_that_asks_a_model_about_nothing_breaks_a_law() {
+fn a_strategy_that_asks_a_model_without_need_breaks_a_law() {
     #[derive(Debug)]
     struct Eager;
 

@@ -144,7 +144,7 @@ fn an_answer_in_pieces_is_the_answer_in_one_body() {
 }
 
 #[test]
-fn where_the_bytes_are_divided_makes_no_difference() {
+fn the_division_of_the_bytes_makes_no_difference() {
     for (codec, case) in cases() {
         let expected = expected_of(codec, &case);
         let bytes = bytes(&case);
@@ -192,7 +192,7 @@ fn the_streamed_text_equals_the_text() {
 }
 
 #[test]
-fn what_comes_behind_the_end_changes_nothing() {
+fn data_after_the_end_changes_nothing() {
     for (codec, case) in answers() {
         let events = stream_cases::events(&case);
         let mut builder = codec.turn_builder();
@@ -212,7 +212,7 @@ fn what_comes_behind_the_end_changes_nothing() {
 }
 
 #[test]
-fn bytes_that_are_no_text_read_the_same_wherever_they_are_divided() {
+fn invalid_utf_8_reads_the_same_for_every_division() {
     for (codec, case) in cases() {
         let bytes = bytes(&case);
         for at in (0..bytes.len()).step_by(7) {
@@ -227,7 +227,7 @@ fn bytes_that_are_no_text_read_the_same_wherever_they_are_divided() {
 }
 
 #[test]
-fn lines_may_end_as_the_standard_allows() {
+fn lines_may_have_every_ending_of_the_standard() {
     for (codec, case) in cases() {
         let expected = expected_of(codec, &case);
         for ends in ["\r", "\r\n"] {
@@ -239,7 +239,7 @@ fn lines_may_end_as_the_standard_allows() {
 }
 
 #[test]
-fn what_a_builder_does_not_know_changes_nothing() {
+fn unknown_events_and_fields_change_nothing() {
     let unknown = "\n: a comment\n\nevent: surprise\ndata: {\"type\":\"surprise\",\"index\":0,\
                    \"delta\":{\"text\":\"?\"}}\n\nevent: keepalive\ndata: ok\n\n";
     for (codec, case) in cases() {
@@ -251,7 +251,7 @@ fn what_a_builder_does_not_know_changes_nothing() {
 }
 
 #[test]
-fn a_cut_anywhere_is_an_error_and_never_half_an_answer() {
+fn a_stream_cut_at_any_byte_is_an_error_and_never_half_an_answer() {
     for (codec, case) in answers() {
         let (bytes, whole) = (bytes(&case), answer(codec, &case));
         let mut errors = 0;
@@ -276,7 +276,7 @@ fn a_cut_anywhere_is_an_error_and_never_half_an_answer() {
 }
 
 #[test]
-fn an_event_that_goes_missing_never_panics_and_never_changes_the_kind_of_an_error() {
+fn a_missing_event_causes_no_panic_and_no_other_kind_of_error() {
     for (codec, case) in cases() {
         let text = case.section("stream").unwrap();
         let events: Vec<&str> = text.split_inclusive("\n\n").collect();
@@ -319,7 +319,7 @@ fn a_transport_that_breaks_is_a_retryable_error_with_its_source_and_the_cost() {
 }
 
 #[test]
-fn nothing_is_read_behind_the_end() {
+fn nothing_is_read_after_the_end() {
     for (codec, case) in answers().into_iter().filter(|(_, case)| !case.name.contains("without")) {
         let expected = expected_of(codec, &case);
         let asked = AtomicUsize::new(0);
@@ -388,7 +388,7 @@ impl Model for Adapter {
 }
 
 #[test]
-fn an_adapter_of_it_keeps_what_every_model_must() {
+fn an_adapter_over_a_codec_passes_the_suite_for_models() {
     for (codec, case) in cases() {
         let adapter = Adapter(codec, bytes(&case).to_vec());
         block_on(conformance::model(&adapter)).unwrap_or_else(|breach| {
@@ -398,7 +398,7 @@ fn an_adapter_of_it_keeps_what_every_model_must() {
 }
 
 #[test]
-fn an_event_that_is_too_large_is_no_matter_of_trying_again() {
+fn an_event_that_is_too_large_is_not_retryable() {
     let line = vec![b'x'; 17 * 1024 * 1024];
     let (_, end) = read(&Dialect::Anthropic, line.chunks(1024 * 1024));
     let error = end.unwrap_err();
@@ -407,7 +407,7 @@ fn an_event_that_is_too_large_is_no_matter_of_trying_again() {
 }
 
 #[test]
-fn much_of_everything_takes_time_in_proportion() {
+fn large_streams_of_every_kind_are_read_in_linear_time() {
     let many = |one: &dyn Fn(usize) -> String| (0..10_000).map(one).collect::<Vec<_>>();
     let keys = format!("{{{}}}", many(&|n| format!("\"k{n}\":{n}")).join(","));
     let start = "data: {\"type\":\"message_start\",\"message\":{\"usage\":{}}}\n\n".to_owned();

@@ -143,7 +143,7 @@ proptest! {
     #![proptest_config(tries(300))]
 
     #[test]
-    fn every_block_comes_back_as_what_it_was_and_as_nothing_else(thread in thread()) {
+    fn every_block_round_trips_as_its_own_kind(thread in thread()) {
         for (name, codec) in FORMATS {
             let once = travel(codec, &thread, ALL);
             prop_assert_eq!(reported(&once), reported(&thread), "{}", name);
@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn text_that_went_through_a_reader_of_no_tags_is_the_same_on_the_wire(thread in thread()) {
+    fn text_read_without_recognising_tags_is_written_unchanged(thread in thread()) {
         for (name, codec) in FORMATS {
             let options = EncodeOptions { model: Some("m".into()), ..EncodeOptions::default() };
             let sent = codec.encode(&Request::new(thread.clone()), &options).body;
@@ -179,7 +179,7 @@ proptest! {
     }
 
     #[test]
-    fn what_stands_between_tags_gives_no_rule(text in hostile(), path in hostile()) {
+    fn text_between_tags_gives_no_rule(text in hostile(), path in hostile()) {
         let update = ContextUpdate::new(vec![path.into()], text.as_str());
         let blocks: [ContentBlock; 3] =
             [Summary::new(text.as_str()).into(), ContentBlock::reminder(text), update.into()];

@@ -57,7 +57,7 @@ const ALL: [&str; 6] =
     ["summarize", "digest", "trim-tool-results", "keep-recent", "fold-batches", "ladder"];
 
 #[test]
-fn a_result_that_is_most_of_the_thread_stops_no_strategy() {
+fn a_result_that_is_most_of_the_thread_prevents_no_strategy() {
     for window in [None, Some(ContextWindow::new(20_000))] {
         let thread = Snapshot::new(three()).with_window(window);
         for name in ALL {
@@ -87,7 +87,7 @@ fn eight_messages_are_compacted_if_they_are_large() {
 }
 
 #[test]
-fn the_end_stays_as_long_as_the_target_has_room_for_it() {
+fn the_tail_is_kept_if_the_target_has_room_for_it() {
     let mut thread = vec![Message::user("Read the logs.")];
     for id in ["t1", "t2", "t3"] {
         thread.extend([call(id), result(id, 30_000)]);
@@ -101,7 +101,7 @@ fn the_end_stays_as_long_as_the_target_has_room_for_it() {
 }
 
 #[test]
-fn a_person_who_asks_for_it_has_two_messages_summed_up() {
+fn a_manual_compaction_summarises_even_two_messages() {
     let answer = Message::assistant("A long story of a parser and its lexer. ".repeat(40));
     let thread = Snapshot::new(vec![Message::user("Tell me."), answer]);
     for strategy in [named("summarize"), Arc::new(Ladder::default())] {
@@ -117,7 +117,7 @@ fn a_person_who_asks_for_it_has_two_messages_summed_up() {
 }
 
 #[test]
-fn a_person_who_asks_twice_gets_one_compaction_even_where_trimming_alone_meets_the_target() {
+fn two_manual_compactions_in_a_row_are_one_even_if_trimming_meets_the_target() {
     // The reasoning makes the thread too long, and any edit removes it.
     let mut calling = call("t1");
     calling.make_mut().content.insert(0, Thinking::new("hm, ".repeat(3_000), None).into());
@@ -141,7 +141,7 @@ fn a_person_who_asks_twice_gets_one_compaction_even_where_trimming_alone_meets_t
 }
 
 #[test]
-fn less_is_kept_where_the_summary_is_longer_than_expected() {
+fn less_is_kept_if_the_summary_is_longer_than_expected() {
     let turn = |number: usize| {
         let words = "words of no weight ".repeat(90);
         [
@@ -167,7 +167,7 @@ fn less_is_kept_where_the_summary_is_longer_than_expected() {
 }
 
 #[test]
-fn a_failed_call_and_one_that_was_answered_with_words_are_trimmed_at_last() {
+fn failed_results_and_results_next_to_typed_text_are_trimmed_as_a_last_resort() {
     let mut failed = ToolResult::text("t1", "it broke\n".repeat(8_000));
     failed.is_error = true;
     let content = vec![failed.into(), threadfold::ContentBlock::text("And look at b.log.")];

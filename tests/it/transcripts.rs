@@ -91,7 +91,7 @@ fn work(run: &mut CompactionRun, chunks: usize) -> usize {
 }
 
 #[test]
-fn a_long_run_that_was_killed_ends_as_if_it_had_not_been() {
+fn a_killed_and_resumed_run_ends_like_an_uninterrupted_one() {
     let Some(thread) = long_thread() else { return };
     let mut whole = run(&thread);
     let calls = work(&mut whole, usize::MAX);

@@ -71,7 +71,7 @@ fn everywhere() -> TrimToolResults {
 }
 
 #[test]
-fn all_but_the_text_of_a_result_stays() {
+fn everything_except_the_text_of_results_stays() {
     let picture = ContentBlock::from(Image::new(MediaSource::Url { url: "a.png".into() }));
     let extra = threadfold::message::Extra::new("acme", [("mark", Json::default())]);
     let mut text = TextBlock::new(lines(40));
@@ -111,7 +111,7 @@ fn a_trimmed_result_costs_five_allocations_and_a_whole_one_none() {
 }
 
 #[test]
-fn what_is_marked_after_a_trimmed_result_costs_its_part_of_the_plan() {
+fn a_marked_message_after_a_trimmed_result_costs_two_allocations() {
     let thought = Thinking::new("hm", Some("sig".into()));
     let thoughtful = Message::new(Role::Assistant, vec![thought.into(), ContentBlock::text("x")]);
     let allocations = |count: usize| {
@@ -127,14 +127,14 @@ fn what_is_marked_after_a_trimmed_result_costs_its_part_of_the_plan() {
 }
 
 #[test]
-fn reasoning_behind_the_first_trimmed_result_is_marked_and_kept() {
+fn reasoning_after_the_first_trimmed_result_is_marked_and_kept() {
     let thought = || ContentBlock::from(Thinking::new("hm", Some("sig".into())));
     let mut thread = thread();
     thread.insert(1, Message::new(Role::Assistant, vec![thought()]));
     thread[4].make_mut().content.insert(0, thought());
     thread[4].make_mut().usage = Some(Usage::new(5, 6));
     let after = apply(&thread, &trim(&thread, &everywhere()));
-    assert!(after[1].ptr_eq(&thread[1]), "what stands before keeps its prefix");
+    assert!(after[1].ptr_eq(&thread[1]), "messages before the first change keep their handles");
     assert_eq!(after[4], thread[4].clone().rewritten());
     let parts = |message: &Message| std::ptr::from_ref::<MessageParts>(message);
     assert_eq!(parts(&after[4]), parts(&thread[4]), "a mark copies nothing");
@@ -144,12 +144,12 @@ fn begin(strategy: TrimToolResults, thread: &[Message], brief: &Brief) -> Result
     match strategy.begin(&Snapshot::new(thread.to_vec()), brief).step() {
         Step::Proposed(proposal) => Ok(proposal.plan.clone()),
         Step::Failed(error) => Err(error.to_string()),
-        Step::Call { .. } | _ => panic!("it asks nobody"),
+        Step::Call { .. } | _ => panic!("the strategy calls no model"),
     }
 }
 
 #[test]
-fn the_strategy_says_when_there_is_nothing_to_trim() {
+fn the_strategy_reports_when_there_is_nothing_to_trim() {
     let error = begin(TrimToolResults::default(), &thread(), &Brief::default()).unwrap_err();
     let expected = "nothing to compact: none of 1 tool results becomes shorter if 3 lines of it \
                     stay and the last 8 messages are left alone";
@@ -157,7 +157,7 @@ fn the_strategy_says_when_there_is_nothing_to_trim() {
 }
 
 #[test]
-fn the_strategy_trims_no_harder_than_the_target_demands() {
+fn the_strategy_trims_no_more_than_the_target_requires() {
     let rounds = (0..6).flat_map(|_| thread()).collect::<Vec<_>>();
     let results = |target| {
         let plan =
@@ -188,7 +188,7 @@ fn a_target_that_trimming_misses_is_refused_with_numbers() {
 }
 
 #[test]
-fn results_beside_what_the_user_typed_last_are_trimmed_only_for_a_target() {
+fn results_next_to_the_newest_typed_text_are_trimmed_only_for_a_target() {
     let mut thread = thread();
     thread[2].make_mut().content.push(ContentBlock::text("Be quick."));
     let options = TrimToolResults { keep_recent: 0, ..TrimToolResults::default() };
@@ -201,7 +201,7 @@ fn results_beside_what_the_user_typed_last_are_trimmed_only_for_a_target() {
 }
 
 #[test]
-fn options_are_read_as_they_are_written() {
+fn options_are_read_from_json_and_unknown_ones_are_refused() {
     let strategy: TrimToolResults = serde_json::from_str(r#"{"lines":1,"bytes":null}"#).unwrap();
     let options = TrimToolResults { lines: 1, bytes: None, ..TrimToolResults::default() };
     assert_eq!(strategy, options);
@@ -231,7 +231,7 @@ proptest! {
     #![proptest_config(tries(300))]
 
     #[test]
-    fn trimming_keeps_what_is_legal_and_shares_what_it_leaves(
+    fn trimming_keeps_legal_threads_legal_and_shares_unchanged_messages(
         thread in prop_oneof![generate::legal_thread(0..16), generate::junk_thread(0..14)],
         options in options(),
     ) {
@@ -272,7 +272,7 @@ proptest! {
     }
 
     #[test]
-    fn trimming_twice_is_trimming_once(
+    fn trimming_is_idempotent(
         thread in generate::legal_thread(0..16), options in options(),
     ) {
         let after = apply(&thread, &trim(&thread, &options));
@@ -281,7 +281,7 @@ proptest! {
     }
 
     #[test]
-    fn the_strategy_proposes_what_is_accepted(
+    fn the_proposals_of_the_strategy_are_accepted(
         thread in generate::legal_thread(0..16), options in options(), target in option::of(50_u64..2_000),
     ) {
         let brief = Brief { target, ..Brief::default() };
@@ -297,7 +297,7 @@ proptest! {
                 let nothing = matches!(error, StrategyError::NothingToCompact { .. });
                 prop_assert!(nothing, "{error}");
             }
-            Step::Call { .. } | _ => prop_assert!(false, "it asks nobody"),
+            Step::Call { .. } | _ => prop_assert!(false, "the strategy calls no model"),
         }
     }
 }

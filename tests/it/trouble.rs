@@ -61,7 +61,7 @@ fn text_of(block: &ContentBlock) -> Option<&str> {
 }
 
 #[test]
-fn a_turn_goes_on_after_a_model_that_failed_and_a_stream_that_was_dropped() {
+fn a_turn_continues_after_a_failed_model_and_a_dropped_stream() {
     let call = || Answer::from(calls(&[("a", "quick", "{}")]));
     let mut bench = bench([broken(), call(), broken(), "Done.".into()], |builder| builder);
     say(&mut bench.session, "Go.").unwrap_err();
@@ -75,7 +75,7 @@ fn a_turn_goes_on_after_a_model_that_failed_and_a_stream_that_was_dropped() {
 }
 
 #[test]
-fn calls_that_were_cut_off_are_answered_before_the_turn_goes_on() {
+fn interrupted_calls_are_answered_before_the_turn_continues() {
     let call = Answer::from(calls(&[("a", "slow", "{}")]));
     let mut bench = bench([call, "Done.".into()], |builder| builder);
     let mut events = bench.session.send("Go.");
@@ -92,7 +92,7 @@ fn calls_that_were_cut_off_are_answered_before_the_turn_goes_on() {
 }
 
 #[test]
-fn a_crash_between_two_steps_is_gone_on_from_in_another_process() {
+fn after_a_crash_another_process_continues_the_turn() {
     let call = Answer::from(calls(&[("a", "quick", "{}")]));
     let mut first = bench([call, broken()], |builder| builder);
     say(&mut first.session, "Go.").unwrap_err();
@@ -106,7 +106,7 @@ fn a_crash_between_two_steps_is_gone_on_from_in_another_process() {
 }
 
 #[test]
-fn an_answer_that_was_cut_off_is_asked_to_go_on_and_a_paused_one_is_sent_back() {
+fn a_cut_off_answer_is_continued_by_a_prompt_and_a_paused_one_is_sent_back() {
     for (stop_reason, messages) in [(StopReason::MaxTokens, 4), (StopReason::Aborted, 4)] {
         let script = [stopped("Half", stop_reason), "of it.".into()];
         let mut bench = bench(script, |builder| builder);
@@ -146,7 +146,7 @@ fn a_tool_that_panics_gets_an_error_result_and_its_siblings_finish() {
 }
 
 #[test]
-fn a_host_may_have_the_panic_of_a_tool() {
+fn a_host_may_let_the_panic_of_a_tool_through() {
     let script = [Answer::from(calls(&[("a", "wild", "{\"panic\":1}")])), "Done.".into()];
     let mut bench = bench(script, |builder| builder.tool(Arc::new(Wild)).tool_panics_unwind());
     let turn = std::panic::AssertUnwindSafe(|| say(&mut bench.session, "Go."));
@@ -156,7 +156,7 @@ fn a_host_may_have_the_panic_of_a_tool() {
 }
 
 #[test]
-fn a_long_result_is_cut_where_it_arrives_and_read_again_by_its_call() {
+fn a_long_result_is_cut_on_arrival_and_can_be_recalled_by_its_call() {
     let script = [Answer::from(calls(&[("a", "wild", "{}"), ("b", "quick", "{}")])), "Ok.".into()];
     let mut bench =
         bench(script, |builder| builder.tool(Arc::new(Wild)).recall_tool().max_tool_result(300));
@@ -188,7 +188,7 @@ fn a_long_result_is_cut_where_it_arrives_and_read_again_by_its_call() {
 }
 
 #[test]
-fn a_whole_result_passes_the_redactor_before_it_is_read_again() {
+fn a_recalled_whole_result_passes_the_redactor() {
     #[derive(Debug)]
     struct Numbers;
     impl Redactor for Numbers {
@@ -213,7 +213,7 @@ fn a_whole_result_passes_the_redactor_before_it_is_read_again() {
 }
 
 #[test]
-fn what_recall_reads_is_not_cut_again() {
+fn recalled_text_is_not_cut_again() {
     let wild = Answer::from(calls(&[("a", "wild", "{}")]));
     let recall = Answer::from(calls(&[("r", "recall", "{\"call\":\"a\"}")]));
     let mut bench = bench([wild, recall, "Ok.".into()], |builder| {
@@ -242,7 +242,7 @@ fn twice_compacted() -> (Bench, [(CompactionId, Vec<Message>); 2]) {
 }
 
 #[test]
-fn any_compaction_is_undone_by_its_id_with_those_that_build_on_it() {
+fn undoing_a_compaction_by_its_id_also_undoes_those_after_it() {
     let (mut bench, [(first, before_first), (second, _)]) = twice_compacted();
     let unknown = block_on(bench.session.undo_compaction(CompactionId(77))).unwrap_err();
     assert!(matches!(unknown, SessionError::Log(LogError::UnknownCompaction { .. })));
@@ -257,7 +257,7 @@ fn any_compaction_is_undone_by_its_id_with_those_that_build_on_it() {
 }
 
 #[test]
-fn undone_compactions_are_redone_and_what_came_since_stays() {
+fn undone_compactions_can_be_redone_and_later_messages_stay() {
     let (mut bench, [(first, _), (second, before_second)]) = twice_compacted();
     let compacted = bench.session.messages().clone();
     let standing = block_on(bench.session.redo_compaction(second)).unwrap_err();

@@ -101,7 +101,7 @@ fn a_turn_costs_the_same_at_every_length() {
 }
 
 #[test]
-fn a_turn_costs_the_same_at_every_length_with_everything_that_a_session_can_have() {
+fn a_turn_with_all_features_costs_the_same_at_every_length() {
     let with = With { calls: true, stored: true, everything: true };
     let [small, large] = SIZES.map(|count| cost(count, with, Keeps::Nothing));
     assert_eq!(small, large);
@@ -112,7 +112,7 @@ fn a_turn_costs_the_same_at_every_length_with_everything_that_a_session_can_have
 }
 
 #[test]
-fn a_turn_counts_no_message_but_those_at_the_end() {
+fn a_turn_counts_only_the_new_messages() {
     let [text, calls] =
         [false, true].map(|calls| cost(100_000, With { calls, ..With::default() }, Keeps::Nothing));
     // A message is counted when it arrives; a prompt also before.
@@ -120,7 +120,7 @@ fn a_turn_counts_no_message_but_those_at_the_end() {
 }
 
 #[test]
-fn a_request_that_a_stream_holds_is_gone_before_the_answer_is_appended() {
+fn a_request_held_by_a_stream_is_dropped_before_the_answer_is_appended() {
     let [small, large] = SIZES
         .map(|count| cost(count, With { calls: true, ..With::default() }, Keeps::WhileStreaming));
     assert_eq!(small, large);
@@ -128,7 +128,7 @@ fn a_request_that_a_stream_holds_is_gone_before_the_answer_is_appended() {
 }
 
 #[test]
-fn whoever_keeps_a_request_has_the_handles_copied_and_no_text() {
+fn keeping_a_request_copies_handles_and_no_text() {
     let counts = SIZES.map(|count| cost(count, With::default(), Keeps::UntilTheNext));
     assert!(counts.iter().all(|cost| cost.vector_moved), "{counts:?}");
     // A handle has 16 bytes, and the copy has room for an eighth more. The number of counted
@@ -140,7 +140,7 @@ fn whoever_keeps_a_request_has_the_handles_copied_and_no_text() {
 }
 
 #[test]
-fn the_clock_is_asked_once_behind_everything_that_takes_its_time() {
+fn the_clock_is_read_once_after_each_step_that_takes_time() {
     let asked = [false, true].map(|calls| {
         let clock = Arc::new(TestClock::ticking(0, 1));
         let agent = ModelAgent::new(Arc::new(Caller::new(Keeps::Nothing)));
@@ -159,7 +159,7 @@ fn the_clock_is_asked_once_behind_everything_that_takes_its_time() {
 }
 
 #[test]
-fn looking_costs_nothing() {
+fn reading_values_costs_nothing() {
     let (session, (counter, _)) = session(100_000, Caller::new(Keeps::Nothing), With::default());
     let before = counter.given().0;
     let looked = measure(|| {

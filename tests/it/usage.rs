@@ -148,7 +148,7 @@ fn every_answer_and_every_tool_that_asked_a_model_is_billed() {
 }
 
 #[test]
-fn what_was_billed_is_billed_whatever_became_of_it() {
+fn billed_tokens_stay_billed_after_undo_truncation_and_failure() {
     let mut life = Life::default();
     life.push(answer(Usage::new(1_000, 500)));
     life.push(answer(Usage {
@@ -172,7 +172,7 @@ fn what_was_billed_is_billed_whatever_became_of_it() {
 }
 
 /// A sum that begins at the last compaction and includes the usage in kept messages is neither the
-/// billed total nor the size of the context. The crate has two numbers.
+/// billed total nor the size of the context. So the crate has two separate numbers.
 #[test]
 fn a_compaction_changes_the_context_and_not_the_bill() {
     struct Row {
@@ -230,7 +230,7 @@ fn a_compaction_changes_the_context_and_not_the_bill() {
 }
 
 #[test]
-fn of_two_compactions_the_last_counts() {
+fn the_context_depends_on_the_last_of_two_compactions() {
     let mut life = Life::default();
     for round in 0..2 {
         life.push(Message::user("a question of some length"));
@@ -244,7 +244,7 @@ fn of_two_compactions_the_last_counts() {
 }
 
 #[test]
-fn the_last_call_says_how_full_the_context_is_and_the_rest_is_pending() {
+fn the_last_call_gives_the_context_and_later_messages_are_pending() {
     let mut life = Life::default();
     life.assert_context(None, 0);
     life.push(Message::user("hi there"));
@@ -263,7 +263,7 @@ fn the_last_call_says_how_full_the_context_is_and_the_rest_is_pending() {
 }
 
 #[test]
-fn zeros_are_no_count() {
+fn a_usage_of_zeros_is_no_count() {
     let mut life = Life::default();
     life.push(answer(Usage::default()));
     life.assert_context(None, 2 + 4);
@@ -279,7 +279,7 @@ fn zeros_are_no_count() {
 }
 
 #[test]
-fn what_kept_answers_reported_is_stale_after_every_rewrite() {
+fn the_usage_of_kept_answers_is_stale_after_every_rewrite() {
     let mut life = Life::default();
     life.push(Message::user("a question of some length"));
     life.push(answer(Usage::new(170_000, 1_000)));
@@ -298,7 +298,7 @@ fn what_kept_answers_reported_is_stale_after_every_rewrite() {
 }
 
 #[test]
-fn what_changes_nothing_leaves_the_count() {
+fn a_change_without_effect_keeps_the_count() {
     let mut life = Life::default();
     life.push(answer(Usage::new(10, 5)));
     life.truncate(1);
@@ -312,7 +312,7 @@ fn what_changes_nothing_leaves_the_count() {
 }
 
 #[test]
-fn messages_that_do_not_belong_to_the_log_are_no_panic() {
+fn messages_that_do_not_belong_to_the_log_cause_no_panic() {
     let mut life = Life::default();
     life.push(answer(Usage::new(10, 5)));
     life.truncate(0);
@@ -330,7 +330,7 @@ fn the_largest_counts_do_not_overflow() {
 }
 
 #[test]
-fn a_ratio_that_was_learnt_moves_estimates_and_not_reports() {
+fn a_learned_ratio_scales_estimates_and_not_reports() {
     let mut ratio = Calibrated::default();
     for _ in 0..30 {
         ratio.learn(9_000, 10_000);
@@ -377,7 +377,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn a_thread_and_its_log_know_the_same_of_the_context(steps in vec(step(), 0..40)) {
+    fn a_thread_and_its_log_agree_on_the_context(steps in vec(step(), 0..40)) {
         let mut life = Life::default();
         for step in steps {
             let len = life.thread.messages().len();

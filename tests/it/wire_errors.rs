@@ -1,4 +1,4 @@
-//! Error answers of every provider, as `testdata/errors/*.txt` has them.
+//! Error answers of every provider: the cases in `testdata/errors/*.txt`.
 //!
 //! A case is `--- status`, `--- body` and `--- expect`, whose first line is the kind of the
 //! failure; a second line, where there is one, is the message. A file may hold several cases.
@@ -14,7 +14,7 @@ use threadfold::{
 use crate::support::tries::tries;
 
 #[test]
-fn every_answer_is_the_failure_that_it_says() {
+fn every_error_answer_has_its_expected_kind() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/errors");
     let mut cases = 0;
     for path in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -45,7 +45,7 @@ fn a_huge_body_is_abridged() {
 }
 
 #[test]
-fn what_a_large_body_repeats_of_the_request_tells_nothing() {
+fn text_of_the_request_in_a_large_body_does_not_affect_the_kind() {
     let prompt = "prompt is too long, rate limit, content policy. ".repeat(4_000);
     let body = serde_json::json!({"detail": [{"msg": "Field required", "input": prompt}]});
     let error = classify_error(422, body.to_string().as_bytes());

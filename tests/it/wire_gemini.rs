@@ -1,5 +1,5 @@
-//! The Gemini codec: cases in `testdata/wire/gemini`, real bodies, random bodies, junk, and what
-//! `streams.rs` does not ask of the streams in `testdata/streams/gemini`.
+//! The Gemini codec: cases in `testdata/wire/gemini`, real bodies, random bodies, junk, and checks
+//! of the streams in `testdata/streams/gemini` that `streams.rs` does not make.
 //!
 //! A case has one of `--- body` (a request body), `--- request` (a `Request` in its serde form) or
 //! `--- response` (a response body), and what is expected of it: `--- expect body`,
@@ -32,7 +32,7 @@ fn every_case_gives_what_it_expects() {
 }
 
 #[test]
-fn real_bodies_come_back_as_they_were() {
+fn real_bodies_round_trip() {
     wire_cases::run_recorded(&CODEC);
 }
 
@@ -77,7 +77,7 @@ fn the_result_of_a_call_without_an_id_goes_back_without_one() {
 }
 
 #[test]
-fn another_dialect_gets_what_it_can_read() {
+fn another_dialect_receives_the_content_that_it_can_express() {
     let body = json!({
         "contents": [{"role": "user", "parts": [
             {"text": "go"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgr_-8"}},
@@ -168,7 +168,7 @@ mod rules {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(200) })]
 
         #[test]
-        fn whatever_is_written_keeps_the_rules_of_the_provider(
+        fn every_written_body_follows_the_rules_of_the_provider(
             thread in prop_oneof![legal_thread(0..10), junk_thread(0..8)],
             model in prop::option::of(prop::sample::select(vec!["gemini-2.5-pro", "gemini-3-pro"])),
         ) {
@@ -180,7 +180,7 @@ mod rules {
         }
 
         #[test]
-        fn after_a_compaction_the_rest_is_written_as_it_came(body in generate::body()) {
+        fn after_a_compaction_the_remaining_messages_are_written_unchanged(body in generate::body()) {
             let request = CODEC.decode(&body, &DecodeOptions::default()).unwrap();
             // The messages after the second question stay.
             let contents = body["contents"].as_array().unwrap();
@@ -206,7 +206,7 @@ mod rules {
     }
 
     #[test]
-    fn the_checks_find_what_they_look_for() {
+    fn the_checks_find_violations() {
         let text = json!({"text": "x"});
         let call = json!({"functionCall": {"name": "f", "args": {}}});
         let result = json!({"functionResponse": {"name": "f", "response": {}}});
@@ -243,7 +243,7 @@ mod rules {
             && parts.iter().any(|part| part.get("functionResponse").is_none())
     }
 
-    /// What of the published rules a body breaks.
+    /// Returns the published rules that a body breaks.
     fn violations(body: &Value) -> Vec<String> {
         let contents = body["contents"].as_array().unwrap();
         let mut found = Vec::new();
@@ -310,7 +310,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(400) })]
 
     #[test]
-    fn valid_bodies_come_back_as_they_were(body in generate::body()) {
+    fn valid_bodies_round_trip(body in generate::body()) {
         comes_back(&CODEC, &body);
     }
 

@@ -26,7 +26,7 @@ fn every_case_gives_what_it_expects() {
 }
 
 #[test]
-fn real_bodies_come_back_as_they_were() {
+fn real_bodies_round_trip() {
     wire_cases::run_recorded(&Dialect::OpenAiChat);
 }
 
@@ -34,7 +34,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(400) })]
 
     #[test]
-    fn valid_bodies_come_back_as_they_were(body in generate::body()) {
+    fn valid_bodies_round_trip(body in generate::body()) {
         comes_back(&Dialect::OpenAiChat, &body);
     }
 
@@ -101,7 +101,7 @@ fn deep_and_large_bodies_are_read_in_linear_time() {
 }
 
 #[test]
-fn a_call_of_the_old_form_settles_wherever_its_body_is_spoilt() {
+fn a_call_of_the_old_form_is_repaired_for_every_damage_of_its_body() {
     let system = json!({"role": "system", "content": "Be brief."});
     let call = json!({"role": "assistant", "content": null, "function_call": {"name": "read", "arguments": "{}"}});
     let answer = |role: &str| json!({"role": role, "name": "read", "content": "a line"});

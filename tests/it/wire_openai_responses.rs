@@ -1,7 +1,7 @@
 //! The Responses codec: cases in `testdata/wire/openai-responses`, real bodies, random bodies,
-//! junk, and what `streams.rs` does not ask of the streams in `testdata/streams`.
+//! junk, and checks of streams that `streams.rs` does not make.
 //!
-//! A case is as those of `wire_openai_chat.rs`.
+//! A case has the form that `wire_openai_chat.rs` describes.
 
 use crate::support::cases;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ fn every_case_gives_what_it_expects() {
 }
 
 #[test]
-fn real_bodies_come_back_as_they_were() {
+fn real_bodies_round_trip() {
     wire_cases::run_recorded(&Dialect::OpenAiResponses);
 }
 
@@ -34,7 +34,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(400) })]
 
     #[test]
-    fn valid_bodies_come_back_as_they_were(body in generate::body()) {
+    fn valid_bodies_round_trip(body in generate::body()) {
         comes_back(&Dialect::OpenAiResponses, &body);
     }
 
@@ -60,7 +60,7 @@ proptest! {
     }
 
     #[test]
-    fn a_thread_of_which_blocks_are_gone_is_written_legally(
+    fn a_thread_with_missing_blocks_is_written_legally(
         body in generate::body(),
         drop in prop::collection::vec(any::<prop::sample::Index>(), 1..6),
     ) {
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn other_dialects_take_what_they_can_and_it_comes_back(body in generate::body()) {
+    fn content_that_other_dialects_can_express_round_trips(body in generate::body()) {
         let request = Dialect::OpenAiResponses.decode(&body, &DecodeOptions::default()).unwrap();
         for codec in [&Dialect::OpenAiChat as &dyn WireFormat, &Dialect::Anthropic] {
             let there = codec.encode(&request, &EncodeOptions::default());
@@ -142,7 +142,7 @@ const EVENTS: [&str; 12] = [
     "response.failed",
 ];
 
-/// The rules of the dialect, written again without a look at the codec.
+/// Checks the rules of the dialect, implemented independently of the codec.
 fn check(body: &Value) {
     let empty = Vec::new();
     let items = body["input"].as_array().unwrap_or(&empty);
@@ -202,7 +202,7 @@ fn deep_and_large_bodies_are_read_in_linear_time() {
 }
 
 #[test]
-fn an_answer_goes_back_as_it_came() {
+fn an_answer_is_sent_back_unchanged() {
     for case in stream_cases::read("openai-responses") {
         let Some(response) = case.section("response") else { continue };
         let turn = Dialect::OpenAiResponses.decode_response(response.as_bytes()).unwrap();
@@ -220,7 +220,7 @@ fn an_answer_goes_back_as_it_came() {
 }
 
 #[test]
-fn what_comes_twice_counts_once() {
+fn a_repeated_event_counts_once() {
     for case in stream_cases::read("openai-responses") {
         let events = stream_cases::events(&case);
         let done = |event: &(String, String)| {

@@ -1,9 +1,9 @@
-//! Compares threadfold with `agent-sdk` on the same threads: the cost of knowing the context size in
-//! each turn, and of a compaction with a model that answers at once.
+//! Compares threadfold with `agent-sdk` on the same threads: the cost of knowing the context size
+//! in each turn, and of a compaction with a model that answers at once.
 //!
-//! `cargo run --release --manifest-path benches/peers/Cargo.toml` prints a table for each
-//! size, then what each row includes. The two crates do different work, so the tables also show what
-//! each asked its model and what it left of the thread.
+//! `cargo run --release --manifest-path benches/peers/Cargo.toml` prints a table for each size,
+//! then what each row includes. The two crates do different work, so the tables also show the
+//! request of each to its model and the remaining thread.
 
 #![allow(
     clippy::expect_used,
@@ -24,7 +24,8 @@ mod yardstick;
 /// The number of messages that both keep at the end.
 const TAIL: usize = 10;
 
-/// The smallest size, at which the peer's prompt has room for all messages: both ask about the same.
+/// The smallest size, at which the peer's prompt has room for all messages: both send equal
+/// requests.
 const SIZES: [usize; 4] = [50, 1_000, 10_000, 100_000];
 
 fn main() {

@@ -60,7 +60,8 @@ pub(crate) fn compact(
     as_text: bool,
     repetitions: usize,
 ) -> Measured {
-    // Built anew instead of cloned: a clone shares its texts, so dropping it would cost nothing.
+    // Built again and not cloned, because a clone shares its texts, so dropping it would take no
+    // time.
     let own = || thread::thread(messages.len()).into_iter().collect();
     let model = AtOnce::new();
     row(name, repetitions, own, |live: Thread| compacted(live, &model, range)).into()
@@ -81,7 +82,7 @@ pub(crate) fn compact_logged(messages: &[Message], repetitions: usize) -> Measur
     row(name, repetitions, || conversation(messages), work).into()
 }
 
-/// Returns what it sends to the model and what it leaves.
+/// Returns the request to the model and the remaining thread.
 pub(crate) fn asked(name: &'static str, messages: &[Message], as_text: bool) -> Asked {
     let model = AtOnce::listening();
     let before = Size::of(messages, &ByteEstimate::TRIGGER);

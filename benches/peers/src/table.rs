@@ -26,7 +26,7 @@ pub(crate) struct Group {
     ours: Vec<Measured>,
 }
 
-/// What a compaction sent to its model, and what it left.
+/// The request of a compaction to its model, and the remaining thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub(crate) name: &'static str,
@@ -87,7 +87,8 @@ pub(crate) fn measure(
     (alone, groups)
 }
 
-/// Prints the times of one size. `bytes` is the size of the text, to which the peaks of memory are compared.
+/// Prints the times of one size. `bytes` is the size of the text, to which the peaks of memory are
+/// compared.
 pub(crate) fn times(bytes: usize, (alone, groups): &(Vec<Measured>, Vec<Group>)) {
     println!(
         "{:<36} {:>10} {:>10} {:>10} {:>12} {:>9} {:>9}",

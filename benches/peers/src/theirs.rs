@@ -23,7 +23,7 @@ pub(crate) fn history(messages: &[Message]) -> Vec<llm::Message> {
     messages.iter().map(converted).collect()
 }
 
-/// The check that its loop runs before each model call.
+/// The check that the peer's loop runs before each model call.
 pub(crate) fn turn(history: &[llm::Message], repetitions: usize) -> Measured {
     let compactor = compactor(AtOnce::new());
     let full = |()| compactor.needs_compaction(history);
@@ -49,7 +49,7 @@ pub(crate) fn dropping(history: &[llm::Message], repetitions: usize) -> Measured
     row("agent-sdk: ... dropping what goes", repetitions, old, drop).into()
 }
 
-/// Returns what it sends to the model, and what it leaves.
+/// Returns the request to the model and the remaining history.
 pub(crate) fn asked(name: &'static str, history: &[llm::Message]) -> Asked {
     let model = Arc::new(AtOnce::listening());
     let compactor = LlmContextCompactor::new(Arc::clone(&model), config());

@@ -8,8 +8,8 @@
 //! | [`render`](mod@render) | a thread as text, in chunks that a model can read |
 //! | [`retention`] | what an audit found that a compaction lost |
 //!
-//! Depend on `threadfold`, which has these modules under the same names. This crate is for those who
-//! need the values and no session: a provider adapter, a viewer of logs.
+//! Depend on `threadfold`, which has these modules under the same names. This crate is for those
+//! who need the values and no session: a provider adapter, a viewer of logs.
 
 #![forbid(unsafe_code)]
 

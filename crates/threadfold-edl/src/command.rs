@@ -26,9 +26,10 @@ pub(crate) enum Action {
         path: String,
         is_new: bool,
     },
-    /// Selects what matches a pattern.
+    /// Selects the matches of a pattern.
     Select(Selector, Pattern),
-    /// Keeps one of the selected ranges. The index counts from 0, or from -1 backwards.
+    /// Keeps one of the selected ranges. The index counts from 0, or from -1 for the last range
+    /// backwards.
     Retain(i64),
     /// Inserts text, or replaces the selection by it.
     Put(Side, Value),
@@ -53,23 +54,23 @@ pub(crate) enum Area {
     File,
     /// Each of the selected ranges.
     Selection,
-    /// From the end of the only selected range.
+    /// The text after the only selected range.
     After,
-    /// Up to the start of the only selected range.
+    /// The text before the only selected range.
     Before,
 }
 
 /// Which matches a selection command selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Take {
-    /// The only match. Several are an error.
+    /// The only match. Several matches are an error.
     Only,
     All,
     First,
     Last,
 }
 
-/// Where text goes relative to a selected range: before it, after it, or in its place.
+/// Where text is inserted: before a selected range, after it, or in place of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Instead,
@@ -131,7 +132,8 @@ impl fmt::Display for Position {
     }
 }
 
-/// Shows the kind and the size of a value. Its text could be long, and the model knows it already.
+/// Writes the kind and the size of a value, not its text: the text may be long, and the model wrote
+/// it.
 impl fmt::Display for Value {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -11,7 +11,7 @@ use super::{
     text::{count_lines, line_ending, slice},
 };
 
-/// The text of a file under edit, and the lines of the text that was loaded.
+/// The text of a file while a script edits it, and the lines of the text that was loaded.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
     loaded: &'a str,
@@ -30,7 +30,8 @@ pub(crate) struct Document<'a> {
 pub(crate) struct Selected {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// The range was found as whole lines, so text inserted after it begins on a new line.
+    /// Whether the range was found as whole lines, so that text inserted after it begins on a new
+    /// line.
     pub(crate) is_lines: bool,
 }
 
@@ -106,8 +107,8 @@ impl<'a> Document<'a> {
         Ok(start..start + text.strip_suffix('\r').unwrap_or(text).len())
     }
 
-    /// Inserts a text at every selected range, and returns the new selection: the new texts after a
-    /// replacement, else the same text as before.
+    /// Inserts a text at every selected range, and returns the new selection: after a replacement
+    /// the new texts, otherwise the same text as before.
     pub(crate) fn put(
         &mut self,
         side: Side,

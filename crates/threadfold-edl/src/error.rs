@@ -49,7 +49,7 @@ pub enum EditError {
         /// The path as written.
         path: String,
     },
-    /// `file` names a file that the workspace does not have.
+    /// `file` names a file that is not in the workspace.
     #[error("there is no such file; `newfile` makes one")]
     FileNotFound,
     /// `newfile` names a file that is in the workspace, or that the script has opened before.
@@ -89,11 +89,11 @@ pub enum EditError {
         /// The number of selected ranges.
         found: usize,
     },
-    /// The position or range is not in the file, was replaced by the script, is outside the text that
-    /// the command searches, or is reversed.
+    /// The position or range is not in the file, was replaced by the script, is outside the text
+    /// that the command searches, or is reversed.
     #[error("{message}")]
     InvalidPosition {
-        /// Which of these, with the numbers.
+        /// Which of these problems it is, with the numbers.
         message: String,
     },
     /// The pattern is a heredoc without text.
@@ -115,7 +115,8 @@ pub enum EditError {
         /// The limit.
         limit: usize,
     },
-    /// The run has read and copied more than [`Limits::searched_bytes`](super::Limits::searched_bytes).
+    /// The run has read and copied more than
+    /// [`Limits::searched_bytes`](super::Limits::searched_bytes).
     #[error("the run has searched and copied more than {limit} bytes")]
     SearchTooLong {
         /// The limit.
@@ -129,7 +130,7 @@ pub enum EditError {
         /// The limit.
         limit: usize,
     },
-    /// The registers would be too many or too large.
+    /// There would be too many registers, or their texts would be too large.
     #[error("the workspace's registers are full (at most {registers}, {bytes} bytes together)")]
     RegistersFull {
         /// The limit on their number.

@@ -1,10 +1,10 @@
-//! From JavaScript's regular expressions to the engine's.
+//! Translates JavaScript's regular expressions into the notation of the engine.
 //!
 //! Scripts use JavaScript's notation, because models know it best. The engine's notation looks the
-//! same and differs in details: an unescaped `{` or `]`, a `[` within a class, `\<`, `\/`, what `\w`
-//! matches, set operators in classes. So every part of a pattern is read as JavaScript reads it and
-//! written in a form that has the same meaning in the engine. Constructs that no search in linear
-//! time supports are errors.
+//! same but differs in details: an unescaped `{` or `]`, a `[` within a class, `\<`, `\/`, the
+//! matches of `\w`, set operators in classes. So every part of a pattern is parsed by JavaScript's
+//! rules and written in a form with the same meaning in the engine. Constructs that cannot be
+//! searched for in linear time are errors.
 
 use super::text::{abridge, slice};
 
@@ -56,8 +56,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Reads what follows a brace. It is a count such as `3}`, `3,}` or `3,5}`, or the brace is a
-    /// literal.
+    /// Reads the text after an opening brace. Unless it is a count such as `3}`, `3,}` or `3,5}`,
+    /// the brace is a literal.
     fn count(&mut self) {
         let least = digits(self.rest);
         let after = slice(self.rest, least..self.rest.len());
@@ -72,7 +72,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Reads the opening of a group. Groups never capture: the language has no use for captures.
+    /// Reads the opening of a group. Groups never capture, because the script language has no use
+    /// for captures.
     fn group(&mut self) -> Result<(), String> {
         let look_arounds = ["?=", "?!", "?<=", "?<!"];
         if let Some(found) = look_arounds.into_iter().find(|it| self.rest.starts_with(it)) {
@@ -116,7 +117,8 @@ impl Translator<'_> {
                 },
             }
         }
-        // JavaScript's `[]` matches nothing and `[^]` every character. The engine has no empty class.
+        // JavaScript's `[]` matches nothing and `[^]` every character. The engine has no empty
+        // class.
         if items.is_empty() {
             is_negated = !is_negated;
             items.push_str(r"\x{0}-\x{10FFFF}");

@@ -30,9 +30,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A script is read as a whole before it runs. After a [`ParseError`] nothing has changed. A
-//! command that cannot be carried out, an [`EditError`], fails its file: the file stays as it was,
-//! the texts meant for it are kept in registers, and the other files get their changes.
+//! A script is parsed as a whole before it runs, so after a [`ParseError`] nothing has changed. A
+//! command that cannot be carried out ([`EditError`]) fails its file: the file stays unchanged, the
+//! texts meant for it are kept in registers, and the other files get their changes.
 //! [`Report::is_ok`] is `false` if any file failed. Everything that a script can make grow has a
 //! limit in [`Limits`]: no script makes a run panic or run forever.
 //!
@@ -50,8 +50,9 @@
 //! | change text | `document`, `position_map` (line numbers after edits) |
 //! | report the result | `report`, `report_text`, `error` |
 //!
-//! Line numbers in a script refer to the file as it was loaded. A regular expression is searched for
-//! in a part of a file and sees the rest, so that `^`, `$` and `\b` match where a reader expects it.
+//! Line numbers in a script refer to the file as it was loaded. A regular expression is searched
+//! for in a part of a file and sees the rest, so that `^`, `$` and `\b` match where a reader
+//! expects it.
 
 #![forbid(unsafe_code)]
 

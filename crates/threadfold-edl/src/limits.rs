@@ -1,13 +1,14 @@
 //! The limits of a script and of a run, and how much of them a run has used.
 //!
-//! Scripts are usually written by a model, so everything that a script can make grow has a limit.
-//! Exceeding one is a [`ParseError`](super::ParseError) or an [`EditError`].
+//! Scripts are usually written by a model and cannot be trusted, so everything that a script can
+//! make grow has a limit. Exceeding one is a [`ParseError`](super::ParseError) or an [`EditError`].
 
 use serde::{Deserialize, Serialize};
 
 use super::error::EditError;
 
-/// The largest size of a script, of its patterns, and of the files that it makes.
+/// The maximum sizes of a script, of its patterns and of the files that it writes, and the maximum
+/// work of a run.
 ///
 /// ```
 /// use threadfold_edl::{Limits, Script};
@@ -31,9 +32,9 @@ pub struct Limits {
     /// The bytes that the searches and edits of one run read or copy together.
     ///
     /// An edit copies the file from its first range on. A search for whole lines copies the file.
-    /// A match counts with the text that the search may have read to decide it. For a regular
-    /// expression without a longest match that is usually the rest of the line or of the searched
-    /// text, however short the match is. Half a gigabyte takes about a second.
+    /// For a match, all text counts that the search may have read to decide it. If the expression
+    /// has no longest match, this is usually the rest of the line or of the searched text, even for
+    /// a short match. Half a gigabyte takes about a second.
     pub searched_bytes: u64,
     /// The size of all files that a run has open. Checked by every edit that adds text.
     pub output_bytes: usize,
@@ -60,7 +61,7 @@ impl Default for Limits {
     }
 }
 
-/// What a run has used of its limits.
+/// The part of its limits that a run has used up.
 #[derive(Debug)]
 pub(crate) struct Meter<'l> {
     pub(crate) limits: &'l Limits,

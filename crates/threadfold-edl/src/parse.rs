@@ -1,4 +1,4 @@
-//! From tokens to commands.
+//! Parses tokens into commands.
 //!
 //! ```text
 //! script   = { command }
@@ -62,7 +62,7 @@ pub(crate) fn parse(script: &str, limits: &Limits) -> Result<Vec<Command>, Parse
     })
 }
 
-/// Reads commands from tokens. A mistake is at the start of the last token.
+/// Reads commands from tokens. The position of a mistake is the start of the last token.
 struct Parser<'a> {
     tokens: Tokens<'a>,
     limits: &'a Limits,
@@ -87,8 +87,8 @@ impl<'a> Parser<'a> {
                 self.tokens.start = start;
                 return Err(mistake);
             }
-            // Counting continues from the last command. From the start it would take quadratic
-            // time.
+            // Counting continues from the last command, because counting from the start each time
+            // would take quadratic time.
             let (lines, characters) = end_position(slice(script, counted_to..start));
             let before = if lines == 0 { position.1 } else { 1 };
             (position, counted_to) = ((position.0 + lines, before + characters), start);
@@ -230,7 +230,7 @@ impl<'a> Parser<'a> {
 
 const END: &str = "the end of the script";
 
-/// Reads a position or a range. The error is a number that is too large.
+/// Reads a position or a range. Fails if a number is too large.
 fn positions(word: &str) -> Result<Option<Pattern>, String> {
     if let Some((from, to)) = word.split_once('-')
         && let (Some(from), Some(to)) = (position(from)?, position(to)?)
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_where_and_what() {
+    fn errors_state_the_position_and_the_mistake() {
         assert!(error("file a\nselect foo").starts_with("line 2, column 8: expected a pattern"));
         assert!(error("file a\n zap").starts_with("line 2, column 2: unknown command `zap`"));
         assert!(error("file a select /x/zz").contains("unknown command `zz`"));

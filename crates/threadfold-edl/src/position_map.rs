@@ -1,8 +1,9 @@
 //! The positions of a loaded file after edits.
 //!
 //! Line numbers in a script refer to the file as it was loaded. An edit moves the positions after
-//! it and removes those within the text that it replaces. A lookup in a list of edits would have to
-//! walk it all, so this map keeps the sum of the edits: spans of positions that moved together.
+//! it and removes those within the text that it replaces. A lookup in a list of all edits would
+//! read the whole list, so this map keeps their combined effect: spans of positions that moved
+//! together.
 
 /// A range of a text and the text that replaces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,8 @@ impl PositionMap {
 
     /// Returns the new position, or `None` if the position lay within text that was replaced.
     ///
-    /// The edges of a replaced text are not within it. Text inserted at a position follows it.
+    /// The edges of a replaced text are not within it. A position stays before text that is
+    /// inserted at it.
     pub(crate) fn now(&self, position: usize) -> Option<usize> {
         let after = self.0.partition_point(|span| span.first <= position);
         let span = self.0.get(after.checked_sub(1)?)?;

@@ -109,9 +109,9 @@ impl Lookahead {
 
 /// Returns how many bytes a search may read past the end of a match, if there is a bound.
 ///
-/// That is at most the longest match. There is also a bound if the only repetition without end comes
-/// last, as in `\n\n+`: such an expression matches after every round, so a search reads at most what
-/// comes before the repetition, its required rounds, and one round more.
+/// That is at most the length of the longest match. There is also a bound if the only unbounded
+/// repetition is at the end, as in `\n\n+`: such an expression matches after every round, so a
+/// search reads at most the text before the repetition, its required rounds, and one more round.
 fn bytes_read_past(expression: &Hir) -> Option<usize> {
     if let HirKind::Repetition(repetition) = expression.kind()
         && repetition.max.is_none()
@@ -153,7 +153,7 @@ fn repeated(flags: &str) -> Option<char> {
     seen.find_map(|(at, flag)| flags.get(..at)?.contains(flag).then_some(flag))
 }
 
-/// Returns the message of an engine's error without the drawing of the pattern above it.
+/// Returns the message of an engine's error, without the lines above it that show the pattern.
 fn last_line(message: &str) -> String {
     let last = message.lines().next_back().unwrap_or(message);
     last.strip_prefix("error: ").unwrap_or(last).to_owned()

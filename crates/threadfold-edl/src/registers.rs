@@ -11,7 +11,7 @@ use super::{error::EditError, limits::Limits, text::shorten};
 pub(crate) struct Registers {
     #[serde(rename = "registers")]
     pub(crate) texts: BTreeMap<String, String>,
-    /// The number of the last register that was named by a run.
+    /// The number in the name of the last register that a run created.
     saved: u64,
 }
 

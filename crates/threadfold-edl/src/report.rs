@@ -1,4 +1,4 @@
-//! The result of a run, as data. Its `Display` is in `report_text`.
+//! The result of a run, as data. `report_text` writes it as text.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub struct Report {
     /// The selected texts at the end, abridged, with their lines and columns. `None` if the current
     /// file failed.
     pub selection: Option<String>,
-    /// The files that failed. They are as they were before.
+    /// The files that failed. They are unchanged.
     pub failures: Vec<Failure>,
     /// The registers that the run filled, and the sizes of their texts in bytes.
     pub registers: BTreeMap<String, usize>,
@@ -44,7 +44,7 @@ pub struct Report {
 pub struct FileChange {
     /// The path of the file.
     pub path: String,
-    /// The file is new.
+    /// Whether the file is new.
     pub created: bool,
     /// The number of ranges that were replaced.
     pub replacements: usize,
@@ -83,7 +83,8 @@ pub struct Failure {
     pub discarded_edits: usize,
     /// The number of later commands for this file.
     pub skipped_commands: usize,
-    /// The number of edits that were not carried out. It includes the failed command if that edits.
+    /// The number of edits that were not carried out, including the failed command if it is an
+    /// edit.
     pub skipped_edits: usize,
     /// The registers that hold the texts of the skipped edits.
     pub saved: Vec<String>,

@@ -1,7 +1,7 @@
-//! The text of a report, which goes back to the model.
+//! The text of a report, which is returned to the model.
 //!
-//! The first line states whether the run succeeded. Empty sections are left out and long lists lose
-//! their middle, because every line costs the model tokens. The data in the report is complete.
+//! The first line states whether the run succeeded. Empty sections and the middle of long lists are
+//! left out, because every line costs the model tokens. The data in [`Report`] is complete.
 
 use std::fmt::{self, Display, Formatter};
 

@@ -1,9 +1,9 @@
 //! Running a script.
 //!
-//! A file fails as a whole: from its first command that cannot be carried out, its commands are
-//! skipped wherever they are in the script, and none of its changes are written. So edits are made
-//! in copies, and the files that did not fail are written at the end. Registers are filled at once,
-//! because a failure leaves them as they are.
+//! A file fails as a whole: after its first command that cannot be carried out, its later commands
+//! are skipped, wherever they are in the script, and none of its changes are written. So edits are
+//! made in copies, and the files that did not fail are written at the end. Registers are filled
+//! immediately, because they keep their texts even if a file fails.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -50,7 +50,7 @@ struct Run<'a> {
     files: BTreeMap<&'a str, State<'a>>,
     /// The current file. Empty before the first command, which opens one: the parser requires it.
     path: &'a str,
-    /// What is selected in the current file, unless that has failed.
+    /// The selected ranges of the current file, unless it has failed.
     selected: Vec<Selected>,
     report: Report,
 }
@@ -71,8 +71,8 @@ impl<'a> Run<'a> {
             self.path = path;
         }
         if let Some(State::Failed { failure, line_ending }) = self.files.get(self.path) {
-            // The rest of a failed file is not carried out, but its new texts are kept, so that the
-            // model need not write them again.
+            // Further commands for a failed file are not carried out, but their texts are kept, so
+            // that the model need not write them again.
             let (failure, line_ending) = (*failure, *line_ending);
             if let Some(failure) = self.report.failures.get_mut(failure) {
                 failure.skipped_commands += 1;
@@ -102,7 +102,7 @@ impl<'a> Run<'a> {
             return Err(EditError::FileNotFound);
         };
         match &command.action {
-            // Handled above: the file need not be open before.
+            // Handled above, because no file need be open for it.
             Action::Open { .. } => Ok(document.whole()),
             Action::Retain(index) => retain(selected, *index),
             Action::Select(selector, pattern) => {
@@ -188,7 +188,7 @@ impl<'a> Run<'a> {
             Action::Put(_, Value::Register(_)) | Action::Delete | Action::Cut(_) => None,
         };
         failure.skipped_edits += 1;
-        // The text of a register is still there, so only text of the script is kept.
+        // A register still has its text, so only text of the script must be saved.
         let text = value.map(|value| resolve(value, line_ending, self.registers));
         let Some(Ok(text)) = text.map(|text| text.map(Cow::into_owned)) else { return };
         let bytes = text.len();

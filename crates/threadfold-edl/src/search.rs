@@ -41,7 +41,8 @@ impl<'a> Search<'a> {
         Ok(Self { text, finder: Finder::Lines(lines, PlainLines::new(text)) })
     }
 
-    /// Returns the first match within a span. Only the line ending of whole lines may lie beyond it.
+    /// Returns the first match within a span. Only the line ending of whole lines may lie beyond
+    /// it.
     pub(crate) fn find(
         &mut self,
         span: Range<usize>,
@@ -71,7 +72,7 @@ impl<'a> Search<'a> {
         read_to.min(limit).max(found.end)
     }
 
-    /// Returns where the next match may begin: one character on if the last match was empty.
+    /// Returns where the next match may begin: one character later if the last match was empty.
     pub(crate) fn after(&self, found: Selected) -> Option<usize> {
         if found.end > found.start {
             return Some(found.end);

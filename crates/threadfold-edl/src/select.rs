@@ -41,7 +41,7 @@ impl Selecting<'_> {
             return Err(EditError::NoMatch { command, pattern: self.pattern.to_string() });
         };
         if let ([old], true) = (self.selected, extends) {
-            // Whether the new range is lines depends on its end.
+            // The end of the new range decides whether the range counts as whole lines.
             *first = match area {
                 Area::Before => Selected { start: first.start, ..*old },
                 Area::File | Area::Selection | Area::After => {

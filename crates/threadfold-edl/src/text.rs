@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// How many characters of a pattern, a word or a path a message quotes.
+/// The maximum number of characters of a pattern, word or path that a message quotes.
 const QUOTED_CHARACTERS: usize = 60;
 
 /// Returns a range of a text. The range must end on character boundaries.
@@ -24,13 +24,13 @@ pub(crate) fn end_position(text: &str) -> (usize, usize) {
     (text.matches('\n').count(), last_line.chars().count())
 }
 
-/// Returns the line ending of a text: CRLF if every line has it, else a line feed.
+/// Returns the line ending of a text: CRLF if every line has it, otherwise a line feed.
 pub(crate) fn line_ending(text: &str) -> &'static str {
     let feeds = text.matches('\n').count();
     if feeds > 0 && text.matches("\r\n").count() == feeds { "\r\n" } else { "\n" }
 }
 
-/// Shortens a text to the length at which messages quote it.
+/// Shortens a text to the length that messages quote.
 pub(crate) fn shorten(text: &str) -> String {
     abridge(text, QUOTED_CHARACTERS)
 }

@@ -154,7 +154,8 @@ impl<'a> Tokens<'a> {
             let found = quote(stray.trim_end_matches(is_space));
             return Err(expected("the end of the line after a heredoc tag", &found));
         }
-        // The carriage returns of a CRLF script belong to the script and not to the heredoc.
+        // In a script with CRLF line endings the carriage returns are not part of the heredoc's
+        // text.
         let is_crlf = opening.ends_with('\r');
         let mut lines = Vec::new();
         while !self.rest.is_empty() {
@@ -169,7 +170,7 @@ impl<'a> Tokens<'a> {
         Err(unclosed("the heredoc", &closer, "script"))
     }
 
-    /// Takes the rest of a line with its line feed, and returns it without.
+    /// Takes the rest of a line including its line feed, and returns it without the line feed.
     fn line(&mut self) -> &'a str {
         let line = self.take(self.rest.find('\n').unwrap_or(self.rest.len()));
         self.take(1);
@@ -183,7 +184,8 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Returns the first tags of heredocs that are alone on more than one line, quoted.
+/// Returns, quoted, the first tags of heredocs that are alone on more than one line: such a heredoc
+/// may have ended too early.
 pub(crate) fn reused_tags(script: &str) -> Vec<String> {
     let openings = script.split("<<").skip(1).filter_map(|after| after.lines().next());
     let tags = openings.filter_map(split_tag).map(|(tag, _)| (tag, 0));
@@ -296,7 +298,8 @@ mod tests {
     fn an_unclosed_token_names_its_closing_text() {
         let closer = |script| {
             let message = tokens(script).expect_err("an open end");
-            let (_, closer) = message.split_once("expected ").expect("what would close it");
+            let (_, closer) =
+                message.split_once("expected ").expect("the message names the closing text");
             closer.replace("before the end of the ", "")
         };
         assert_eq!(closer("/a\n/"), "`/` line");

@@ -139,7 +139,8 @@ struct Lines {
 }
 
 impl Lines {
-    /// Returns these lines as far as there is room, for the line after the path.
+    /// Returns as many of these lines as fit into `room`, in the form that follows the path in a
+    /// reply.
     fn of(&self, text: &str, room: &mut usize) -> String {
         let Self { start, count } = *self;
         let total = text.split_inclusive('\n').count();
@@ -149,8 +150,8 @@ impl Lines {
         let (mut shown, mut last, mut is_cut) = (String::new(), start - 1, false);
         for line in text.split_inclusive('\n').skip(start - 1).take(count.unwrap_or(usize::MAX)) {
             let characters = line.chars().count();
-            // Only a line that does not fit into an empty reply is cut. For other lines the model
-            // calls again.
+            // Only a line that does not fit into an empty reply is cut. For a line that does not
+            // fit into the rest of a reply, the model calls again.
             if characters > *room && *room < SHOWN_CHARACTERS {
                 break;
             }
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_for_which_no_room_is_left_is_asked_for_again_from_its_start() {
+    fn a_file_without_room_is_to_be_requested_again_from_its_start() {
         let mut workspace = workspace();
         workspace.insert("/full", "x".repeat(39_999)).expect("a path");
         let input = json!({ "paths": ["/full", "/a"], "start_line": 1 });
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_file_says_how_to_go_on() {
+    fn a_long_file_states_how_to_read_on() {
         let mut workspace = Workspace::new();
         workspace.insert("/a", "0123456789\n".repeat(10_000)).expect("a path");
         let input = json!({ "paths": ["/a"] });

@@ -1,8 +1,8 @@
 //! Whole lines as a pattern: the meaning of a heredoc in a selection.
 //!
-//! Lines are equal whatever their line endings are. So the pattern and the text are both copied with
-//! a line feed before each line and after the last, and without carriage returns at the ends of
-//! lines. A substring search in the copy then finds whole lines only, in linear time.
+//! Line endings are ignored when lines are compared. So the pattern and the text are both copied
+//! with a line feed before each line and after the last, and without carriage returns at the ends
+//! of lines. A substring search in the copy then finds whole lines only, in linear time.
 
 use std::{fmt, ops::Range};
 
@@ -14,13 +14,13 @@ pub(crate) struct LinesPattern {
     plain: String,
 }
 
-/// A text in the form in which whole lines are found.
+/// A copy of a text in which whole lines can be found by a substring search.
 #[derive(Clone, Debug)]
 pub(crate) struct PlainLines {
     /// The lines, with a line feed before each and after the last.
     plain: String,
-    /// The start of each line in the text, and the offset in `plain` of the line feed before it. The
-    /// last entry is the end of the text.
+    /// The start of each line in the text, and the offset in `plain` of the line feed before it.
+    /// The last entry is the end of the text.
     lines: Vec<(usize, usize)>,
 }
 
@@ -118,7 +118,7 @@ mod tests {
             [0, 8, 12].map(|from| find("\nb", text, from)),
             [Some(3..8), Some(11..15), None]
         );
-        // A place between the two parts of a line end is no start of a line.
+        // A position between carriage return and line feed does not start a line.
         assert_eq!(find("", "a\r\n\r\nb", 4), None);
     }
 

@@ -1,4 +1,4 @@
-//! Files and registers in memory, which scripts work on.
+//! The files and registers in memory that scripts read and change.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use super::{error::EditError, registers::Registers};
 
 /// Files by path, and registers by name.
 ///
-/// Two spellings of a path may name one file: `/a/./b`, `/a//b` and `/a/c/../b` do, `/a` and `a` do
-/// not. A workspace is plain data that can be cloned, compared and stored. Registers stay between
-/// runs, so that a later script can use a text that an earlier one cut or could not insert.
+/// Paths are normalized: `/a/./b`, `/a//b` and `/a/c/../b` name one file, `/a` and `a` name two. A
+/// workspace is plain data that can be cloned, compared and stored. Registers stay between runs, so
+/// that a later script can use a text that an earlier one cut or could not insert.
 ///
 /// ```
 /// use threadfold_edl::Workspace;
@@ -26,7 +26,7 @@ pub struct Workspace {
     pub(crate) files: BTreeMap<String, File>,
     #[serde(flatten)]
     pub(crate) registers: Registers,
-    /// The number of writes, from which files get their versions.
+    /// The number of writes so far. It is the source of the files' versions.
     writes: u64,
 }
 
@@ -183,8 +183,8 @@ impl Workspace {
 
 /// Returns the normal form of a path, without empty, `.` and resolvable `..` parts.
 ///
-/// A `..` that would leave the root of an absolute path is dropped. One that leads out of a relative
-/// path stays. The file system is not read.
+/// A `..` that would leave the root of an absolute path is dropped. One that leads out of a
+/// relative path stays. The file system is not read.
 pub(crate) fn normalize(path: &str) -> Result<String, EditError> {
     let is_absolute = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
@@ -204,7 +204,7 @@ pub(crate) fn normalize(path: &str) -> Result<String, EditError> {
     Ok(format!("{}{}", if is_absolute { "/" } else { "" }, parts.join("/")))
 }
 
-/// Reads stored files. The paths could have been written by others, so they are normalized again.
+/// Deserializes files. The stored form may come from elsewhere, so paths are normalized again.
 fn with_normal_paths<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, File>, D::Error> {
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_counter_of_any_size_counts_on() {
+    fn a_stored_counter_of_any_size_can_be_continued() {
         let stored =
             format!(r#"{{"files":{{}},"registers":{{}},"writes":{0},"saved":{0}}}"#, u64::MAX);
         let mut workspace: Workspace = serde_json::from_str(&stored).expect("plain data");
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_workspace_comes_back_as_it_was() {
+    fn a_stored_workspace_round_trips() {
         let mut workspace = Workspace::new();
         workspace.insert("/a", "né").expect("a path");
         workspace.registers.texts.insert("r".to_owned(), "x".to_owned());

@@ -1,4 +1,5 @@
-//! A chat in the terminal with any model that genai knows, which goes on however long it gets.
+//! A chat in the terminal with any model that genai supports. The chat may become longer than the
+//! model's window.
 //!
 //! `ANTHROPIC_API_KEY=... cargo run -p threadfold-genai --example chat -- claude-opus-4-6 200000`
 

@@ -10,7 +10,8 @@ use threadfold::{
 ///
 /// An error response is classified by its status and body, with the wait from its headers; an error
 /// event in a stream by its body. A broken connection is retryable, a missing key is a failure of
-/// authentication. All else, such as an answer that is not JSON, is other.
+/// authentication. Everything else, such as an answer that is not JSON, is
+/// [`Other`](threadfold::message::ModelErrorKind::Other).
 ///
 /// ```
 /// use genai::{Error, ModelIden, adapter::AdapterKind};
@@ -29,7 +30,7 @@ pub fn error_from_genai(error: Error, now: Timestamp) -> ModelError {
 }
 
 fn classify(error: &Error, now: Timestamp) -> ModelError {
-    // A stream boxes the error response with which it began.
+    // If a stream begins with an error response, genai boxes that response in a stream error.
     if let Error::WebStream { error: inner, cause, .. } = error {
         return match inner.downcast_ref::<Error>() {
             Some(inner) => classify(inner, now),
@@ -63,7 +64,7 @@ fn classify(error: &Error, now: Timestamp) -> ModelError {
     ModelError::new(kind, error.to_string())
 }
 
-/// Status and body of an error response.
+/// Returns the status and body of an error response.
 fn error_answer(error: &Error) -> Option<(u16, &str)> {
     if let Error::HttpError { status, body, .. }
     | Error::WebModelCall {

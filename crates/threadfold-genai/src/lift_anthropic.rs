@@ -81,7 +81,8 @@ fn lift(mut message: Map<String, Value>, notes: &mut Notes) -> ChatMessage {
     if assistant { ChatMessage::assistant(content) } else { ChatMessage::user(content) }
 }
 
-/// Converts a user content. genai joins adjacent texts, so several of them become custom parts.
+/// Converts the content of a user message. genai joins adjacent texts, so several blocks become
+/// custom parts.
 fn said(mut blocks: Vec<Value>) -> Vec<ContentPart> {
     if let [block] = blocks.as_mut_slice()
         && let Some(text) = plain_text(block)

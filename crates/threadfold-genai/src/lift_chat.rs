@@ -35,7 +35,8 @@ pub(crate) fn request(messages: Vec<Value>, dialect: Dialect, notes: &mut Notes)
     ChatRequest { system, messages, ..ChatRequest::default() }
 }
 
-/// Some adapters move all system messages to the front, out of their position.
+/// Turns system messages into user messages, because some adapters would move all system messages
+/// to the front.
 fn system_to_user(messages: &mut [ChatMessage], notes: &mut Notes) {
     for message in messages.iter_mut().filter(|message| message.role == ChatRole::System) {
         message.role = ChatRole::User;
@@ -43,7 +44,7 @@ fn system_to_user(messages: &mut [ChatMessage], notes: &mut Notes) {
     }
 }
 
-/// The user message where the provider demands one.
+/// The text of a user message that is added where the provider requires one.
 const GO_ON: &str = "Continue.";
 
 /// Makes user and assistant messages alternate, with a user message first and last.
@@ -75,7 +76,7 @@ fn alternating(messages: Vec<ChatMessage>, notes: &mut Notes) -> Vec<ChatMessage
 struct Lifted<'n> {
     dialect: Dialect,
     notes: &'n mut Notes,
-    /// The names of the calls so far, by id: Gemini needs the name of the tool in its result.
+    /// The id and tool name of each call so far: Gemini needs the name of the tool in a result.
     names: Vec<(String, String)>,
     messages: Vec<ChatMessage>,
 }
@@ -130,8 +131,8 @@ impl Lifted<'_> {
         }
     }
 
-    /// Reasoning that the provider takes back. genai writes it as `reasoning_content`, and sends
-    /// `reasoning_details` unchanged.
+    /// Returns the reasoning that the provider accepts back. genai writes it as
+    /// `reasoning_content`, and sends `reasoning_details` unchanged.
     fn reasoning(&mut self, fields: &mut Map<String, Value>) -> Vec<ContentPart> {
         let texts = ["reasoning_content", "reasoning"];
         let mut parts: Vec<ContentPart> = texts
@@ -175,7 +176,7 @@ impl Lifted<'_> {
         Some(ToolCall { call_id: id, fn_name: name, fn_arguments: arguments, thought_signatures })
     }
 
-    /// Arguments as a tree, because genai would quote a text again.
+    /// Returns the arguments as a JSON tree, because genai would quote a text again.
     fn arguments(&mut self, id: &str, text: String) -> Value {
         if text.trim().is_empty() {
             return json!({});

@@ -69,7 +69,7 @@ fn file(fields: &mut Map<String, Value>, dialect: Dialect) -> Option<ContentPart
     Some(ContentPart::from_binary_base64(media_type, data, take_text(&mut file, "filename")))
 }
 
-/// The media type and the Base64 of a data URI.
+/// Returns the media type and the Base64 data of a data URI.
 fn data_uri(url: &str) -> Option<(&str, &str)> {
     url.strip_prefix("data:")?.split_once(";base64,")
 }

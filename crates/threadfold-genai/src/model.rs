@@ -26,15 +26,16 @@ use crate::{
     target::Target,
 };
 
-/// The host's function that gets the adjustments of a request.
+/// The host's function that receives the adjustments of a request.
 type Observer = Arc<dyn Fn(&[Adjustment]) + Send + Sync>;
 
 /// A model of genai's client.
 ///
 /// Needs the tokio runtime, as genai does. [`ModelAgent`](threadfold::ModelAgent) makes an agent of
-/// it. The window is that of [`ContextWindow::for_model`] for the name of the model, because genai
-/// knows none. It is unknown for other names, for local servers and for Copilot. It is wrong if a
-/// resolver of the client maps the name to another model: then set it on the agent.
+/// it. genai does not know the windows of models, so the window is that of
+/// [`ContextWindow::for_model`] for the name of the model. It is unknown for names that are not in
+/// that table, for local servers and for Copilot. If a resolver of the client maps the name to
+/// another model, the window may be wrong: then set it on the agent.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -75,14 +76,14 @@ impl GenaiModel {
         Self { options, ..self }
     }
 
-    /// Returns the model with this clock, which is needed for waits until a date.
+    /// Returns the model with this clock. It is needed if a provider asks to wait until a date.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
     }
 
-    /// Returns the model with a function that gets the adjustments of every request before it is
-    /// sent.
+    /// Returns the model with a function that receives the adjustments of every request before it
+    /// is sent.
     ///
     /// ```
     /// use threadfold_genai::GenaiModel;
@@ -115,7 +116,7 @@ impl GenaiModel {
         (self.observer)(&converted.adjustments);
         let Converted { request: chat, options, adjustments } = converted;
         let options = merged(self.options.clone(), options, request.timeout);
-        // Drop the thread while the answer arrives.
+        // The thread is not needed while the answer arrives, so its memory is freed.
         drop(request);
         let response = self.client.exec_chat_stream(self.model.clone(), chat, Some(&options)).await;
         let stream = Some(response.map_err(|error| self.failure(error))?.stream);
@@ -148,7 +149,7 @@ impl Model for GenaiModel {
             ModelSpec::Iden(iden) => (iden.adapter_kind, &iden.model_name),
             ModelSpec::Target(target) => (target.model.adapter_kind, &target.model.model_name),
         };
-        // The window on local servers and Copilot differs from the one that the maker published.
+        // On local servers and Copilot the window differs from the published one.
         let own = matches!(
             adapter,
             AdapterKind::Ollama
@@ -168,7 +169,7 @@ impl fmt::Debug for GenaiModel {
     }
 }
 
-/// The options of the host, overridden by those of the request.
+/// Returns the options of the host, overridden by those of the request.
 fn merged(host: ChatOptions, said: ChatOptions, timeout: Option<Duration>) -> ChatOptions {
     let extra_body = match (said.extra_body, host.extra_body) {
         (Some(Value::Object(mut fields)), Some(Value::Object(wanted))) => {
@@ -194,7 +195,7 @@ fn merged(host: ChatOptions, said: ChatOptions, timeout: Option<Duration>) -> Ch
 
 /// An answer that is being received.
 struct Arriving {
-    /// `None` after the last item: nothing more is read.
+    /// `None` after the last item, when nothing more may be read.
     stream: Option<ChatStream>,
     answer: Answer,
     ready: VecDeque<Delta>,
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_that_of_the_name_unless_the_route_has_its_own() {
+    fn the_window_depends_on_the_name_unless_the_route_has_its_own() {
         assert_eq!(window("claude-sonnet-4-5"), Some(200_000));
         assert_eq!(window("openai::gpt-5.2"), Some(400_000));
         assert_eq!(window(ModelIden::new(AdapterKind::Gemini, "gemini-2.5-pro")), Some(1_048_576));

@@ -10,8 +10,8 @@ use crate::{
     target::Dialect,
 };
 
-/// Returns the tools. If genai has no form for one of them, all are passed unchanged, if the
-/// adapter can send that.
+/// Returns the tools. If genai has no form for one of them, all are passed on unchanged, provided
+/// that the adapter can send them so.
 pub(crate) fn tools(
     tools: Vec<Value>,
     dialect: Dialect,
@@ -32,7 +32,7 @@ pub(crate) fn tools(
     Some(lifted.into_iter().flatten().collect()).filter(|tools: &Vec<Tool>| !tools.is_empty())
 }
 
-/// A tool in genai's types; `None` if something would be lost.
+/// Returns a tool in genai's types; `None` if something would be lost.
 fn lift(tool: &Value, dialect: Dialect) -> Option<Tool> {
     let mut fields = tool.as_object()?.clone();
     let kind = take_text(&mut fields, "type");
@@ -55,7 +55,7 @@ fn lift(tool: &Value, dialect: Dialect) -> Option<Tool> {
     lifted.schema = fields.remove(schema);
     lifted.strict = fields.remove("strict").and_then(|strict| strict.as_bool());
     lifted.cache_control = fields.remove("cache_control").and_then(|mark| cache_control(&mark));
-    // genai rewrites a strict schema.
+    // genai would rewrite a strict schema.
     (fields.is_empty() && lifted.strict != Some(true)).then_some(lifted)
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn options(
     }
 }
 
-/// A tool choice of either dialect in genai's types; `None` if something would be lost.
+/// Returns a tool choice of either dialect in genai's types; `None` if something would be lost.
 fn tool_choice(choice: &Value) -> Option<ToolChoice> {
     if let Some(word) = choice.as_str() {
         return named(word);

@@ -28,9 +28,9 @@ pub struct Converted {
 
 /// Returns a request in genai's types.
 ///
-/// The codec of the nearest dialect encodes it first: Anthropic Messages for that provider, Chat
-/// Completions for all others. So the thread is repaired, ids are valid for the provider, and
-/// results follow their calls. The body is then converted to genai's types.
+/// The codec of the nearest dialect encodes the request first: Anthropic Messages for that
+/// provider, Chat Completions for all others. This repairs the thread, makes ids valid for the
+/// provider and puts results after their calls. Then the body is converted to genai's types.
 ///
 /// ```
 /// use genai::adapter::AdapterKind;
@@ -85,7 +85,7 @@ impl Notes {
         self.note(Change::BlockDropped { kind: kind.into(), reason: reason.into() });
     }
 
-    /// Reports fields as left out, if there are any.
+    /// Reports that these fields were dropped, if there are any.
     pub(crate) fn drop_fields(&mut self, codec: &str, fields: &Map<String, Value>) {
         let fields: Vec<Text> = fields.keys().map(|key| Text::from(key.as_str())).collect();
         if !fields.is_empty() {
@@ -98,12 +98,12 @@ pub(crate) fn array(value: Option<Value>) -> Vec<Value> {
     if let Some(Value::Array(values)) = value { values } else { Vec::new() }
 }
 
-/// The fields of an object; none for other values.
+/// Returns the fields of an object; none for other values.
 pub(crate) fn object(value: Value) -> Map<String, Value> {
     if let Value::Object(fields) = value { fields } else { Map::new() }
 }
 
-/// The text of a field.
+/// Returns the text of a field.
 pub(crate) fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
     value.get(key)?.as_str()
 }

@@ -30,11 +30,11 @@ pub(crate) enum Dialect {
     Responses,
     /// Gemini: user and assistant messages alternate, and every system message moves to the front.
     Gemini,
-    /// Bedrock Converse: as Gemini, and images need their bytes.
+    /// Bedrock Converse: like Gemini, and images must be sent as bytes.
     Bedrock,
-    /// Ollama: one result in each message, and images only.
+    /// Ollama: one result in each message, and no media except images.
     Ollama,
-    /// All others: text, calls and results, which every adapter supports.
+    /// All other adapters: only text, calls and results, which every adapter supports.
     Text,
 }
 
@@ -68,8 +68,8 @@ impl Target {
         &self.model
     }
 
-    /// The encoding options of the model. No adapter of genai keeps system messages within the
-    /// thread where the Anthropic codec would put them.
+    /// The encoding options of the model. System messages within the thread are not allowed,
+    /// because no adapter of genai keeps their position.
     pub(crate) fn options(&self) -> EncodeOptions {
         EncodeOptions { accepts_inner_system: false, ..EncodeOptions::for_model(&self.model) }
     }
@@ -89,7 +89,7 @@ impl Dialect {
 
 fn dialect(adapter: AdapterKind, model: &str) -> Dialect {
     use AdapterKind as Kind;
-    // Adapters of several protocols, and untested ones.
+    // Adapters that speak several protocols, and untested adapters.
     const TEXT: [Kind; 5] =
         [Kind::Baidu, Kind::Cohere, Kind::GeminiIx, Kind::GithubCopilot, Kind::OpenCodeGo];
     let claude = adapter == Kind::Vertex && model.contains("claude");
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vertex_is_what_its_model_is() {
+    fn the_dialect_on_vertex_depends_on_the_model() {
         let dialect = |model: &str| Target::new(AdapterKind::Vertex, model).dialect;
         assert_eq!(dialect("claude-opus-4-6"), Dialect::Anthropic);
         assert_eq!(dialect("gemini-3-pro"), Dialect::Gemini);

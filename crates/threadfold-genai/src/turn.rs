@@ -18,9 +18,9 @@ use crate::{
 
 /// Returns the turn at the end of a stream. All parts of the answer must have been captured.
 ///
-/// genai joins all texts to one and puts reasoning first. Data without a block go to the first
-/// possible one: encrypted reasoning of OpenAI to the summary, a signature of Gemini to the first
-/// call, or else to the text.
+/// genai joins all texts into one and puts reasoning first. Data that genai returns apart from
+/// blocks is attached to the first block that can have it: encrypted reasoning of OpenAI to the
+/// reasoning summary, a signature of Gemini to the first call or, without a call, to the text.
 ///
 /// ```
 /// use genai::{adapter::AdapterKind, chat::{MessageContent, StreamEnd}};
@@ -64,7 +64,7 @@ fn blocks(
             ContentPart::Text(text) => blocks.push(ContentBlock::text(text)),
             ContentPart::ToolCall(call) => blocks.push(tool_use(call).into()),
             ContentPart::Custom(custom) => blocks.push(block(&custom.data, target)),
-            // No adapter streams these.
+            // No adapter streams these parts.
             ContentPart::Binary(_) | ContentPart::ToolResponse(_) => {}
         }
     }
@@ -105,8 +105,8 @@ fn place(
     blocks.splice(0..0, leading);
 }
 
-/// Reasoning without a signature. For Chat Completions it gets the mark with the field in which the
-/// codec sends it back.
+/// Returns reasoning without a signature. For Chat Completions it is marked with the field in which
+/// the codec sends it back.
 fn thought(text: String, dialect: Dialect) -> ContentBlock {
     let mut thought = Thinking::new(text, None);
     if dialect == Dialect::Chat {
@@ -130,7 +130,7 @@ fn sign(blocks: &mut [ContentBlock], signature: Option<String>) {
     }
 }
 
-/// A block that genai passes on unchanged.
+/// Returns a block that genai passes on unchanged.
 fn block(data: &Value, target: &Target) -> ContentBlock {
     match (text(data, "type"), text(data, "data")) {
         (Some("redacted_thinking"), Some(data)) => RedactedThinking::new(data).into(),
@@ -165,12 +165,14 @@ fn stop_reason(reason: Option<GenaiStop>, calls: bool) -> StopReason {
     }
 }
 
-/// A count of tokens. A missing one is zero, and so is a negative one, which means nothing.
+/// Returns a count of tokens. A missing count is zero, and so is a negative one, which is
+/// meaningless.
 fn tokens(count: Option<i32>) -> u64 {
     u64::try_from(count.unwrap_or(0)).unwrap_or(0)
 }
 
-/// Like ours, genai's prompt count includes tokens read from a cache and written to it.
+/// Converts a usage. As in [`Usage`], genai's prompt count includes tokens read from a cache and
+/// written to it.
 fn usage(usage: &GenaiUsage) -> Usage {
     let prompt = usage.prompt_tokens_details.as_ref();
     let answer = usage.completion_tokens_details.as_ref();

@@ -1,5 +1,5 @@
-//! What an append costs, against a bare insert into the same kind of table with the same durability
-//! on the same server, one after the other in the same run. Run it with
+//! Measures the time of an append, compared with a bare insert into the same kind of table with the
+//! same durability on the same server. Both run alternately in the same process. Run it with
 //! `crates/threadfold-postgres/tests/postgres with cargo bench -p threadfold-postgres`.
 
 #![allow(clippy::unwrap_used, reason = "a bench may panic")]
@@ -68,7 +68,7 @@ async fn row(store: &PostgresStore, bare: &Client, insert: &Statement, bytes: us
     }
 }
 
-/// The bytes of the events with their index.
+/// The size of the event table with its index, in bytes.
 async fn size(client: &Client) -> i64 {
     let size = "SELECT pg_total_relation_size('threadfold.events')";
     client.query_one(size, &[]).await.unwrap().get(0)

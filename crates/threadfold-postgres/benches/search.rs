@@ -1,6 +1,6 @@
-//! What a search of a long past costs on Postgres. Run it with
-//! `crates/threadfold-postgres/tests/postgres with cargo bench -p threadfold-postgres --bench search`;
-//! a number after `--` is the number of messages.
+//! Measures searches of a thread with a long history on Postgres. Run it with
+//! `crates/threadfold-postgres/tests/postgres with cargo bench -p threadfold-postgres --bench
+//! search`; a number after `--` is the number of messages.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench may panic")]
 
@@ -32,7 +32,7 @@ async fn main() {
     searched::archived(&archive, count).await;
 }
 
-/// The bytes of our tables with their indexes.
+/// The size of our tables with their indexes, in bytes.
 async fn size(address: &str) -> u64 {
     let (client, connection) = tokio_postgres::connect(address, NoTls).await.unwrap();
     tokio::spawn(connection);

@@ -16,8 +16,8 @@ use crate::store::{PostgresStore, integer};
 
 /// An archive in a Postgres database, from [`PostgresStore::archive`].
 ///
-/// A search has the server look for the words, reads the entries that it finds, and ranks them by
-/// [`search_entries`]. So it returns what an archive in memory does.
+/// For a search the server looks for the words; the entries that it finds are read and ranked by
+/// [`search_entries`]. So the results are the same as those of an archive in memory.
 ///
 /// ```
 /// use threadfold::message::{Batch, BatchId, CompactionId, ThreadId};
@@ -48,10 +48,10 @@ impl PostgresArchive {
         Self { store, lease: None }
     }
 
-    /// Returns the archive of a worker that has this lease. As soon as the lease is lost,
-    /// [`write`](Archive::write) and [`delete`](Archive::delete) return
-    /// [`StoreError::LeaseLost`] and change nothing. Otherwise a worker that slept could replace
-    /// the entries of the next one, whose compaction has the same number.
+    /// Returns the archive of a worker that has this lease. After the lease is lost,
+    /// [`write`](Archive::write) and [`delete`](Archive::delete) return [`StoreError::LeaseLost`]
+    /// and change nothing. Without a lease, a worker that was suspended could replace the entries
+    /// of its successor, whose compaction has the same number.
     ///
     /// ```
     /// use std::time::Duration;
@@ -81,7 +81,7 @@ impl PostgresArchive {
         Self { lease: Some(lease), ..self }
     }
 
-    /// Replaces the entries of a compaction by these lines, each with what a search looks in.
+    /// Replaces the entries of a compaction by these lines, each with the text for searches.
     async fn replace(
         &self,
         thread: &ThreadId,
@@ -89,7 +89,7 @@ impl PostgresArchive {
         lines: &[String],
         texts: &[Option<String>],
     ) -> Result<(), StoreError> {
-        // The lease of another thread has another fence, so it counts as lost.
+        // A lease of another thread has another fence, so it counts as lost.
         let fence = self.lease.as_ref().map(|lease| lease.fence);
         let write = "SELECT threadfold.write_entries($1, $2, $3, $4, $5, $6)";
         let (name, held) = (thread.as_str(), fence.map(integer));
@@ -103,8 +103,8 @@ impl PostgresArchive {
         }
     }
 
-    /// Returns the entries whose text matches any of these patterns, and those that every search
-    /// reads.
+    /// Returns the entries whose text matches any of these patterns, and the entries that every
+    /// search must read.
     async fn entries(
         &self,
         thread: &ThreadId,
@@ -169,7 +169,8 @@ impl Archive for PostgresArchive {
     }
 }
 
-/// Returns the pattern of the texts that contain a word; `None` if Postgres cannot hold such a text.
+/// Returns the pattern of the texts that contain a word; `None` if Postgres cannot hold such a
+/// text.
 fn pattern(word: &str) -> Option<String> {
     // A `%` or `_` in a word matches other characters too; the ranking checks the words again.
     (!word.contains('\0')).then(|| format!("%{}%", word.replace('\\', r"\\")))

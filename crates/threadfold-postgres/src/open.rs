@@ -11,23 +11,24 @@ use tokio_postgres::{
 
 use crate::schema::{self, Content, VERSION};
 
-/// How long a future waits for a connection of the pool, and for a new one to be made.
+/// How long a future waits for a connection of the pool, and for a new connection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The settings that every connection needs, whatever those of the database are. A fence is compared
-/// with what the writer before committed, and a commit is on the disk when it returns; only
-/// `off` would lose it.
+/// The settings that every connection needs, independent of those of the database. `READ COMMITTED`
+/// lets a fence be compared with the last commit of another writer. A commit must be on the disk
+/// when it returns, which only `synchronous_commit = off` would prevent.
 const SETTINGS: &str = "
     SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
     SELECT set_config('synchronous_commit', 'on', false)
         WHERE current_setting('synchronous_commit') = 'off';
 ";
 
-/// Why a database cannot be opened. It is unchanged in every case but [`Server`](Self::Server).
+/// Why a database cannot be opened. The database is unchanged in every case but
+/// [`Server`](Self::Server).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The address is not one of a database.
+    /// The address is not the address of a database.
     #[error("no address of a database: {reason}")]
     Address {
         /// What is wrong with it.
@@ -113,7 +114,7 @@ fn failed(place: &Text, error: impl Error + Send + Sync + 'static) -> OpenError 
     OpenError::Server { place: place.clone(), source: error.into() }
 }
 
-/// Returns an error with its causes, because those of the client say little by themselves.
+/// Returns an error with its causes, because the client's errors alone say little.
 pub(crate) fn reason(error: &dyn Error) -> String {
     let (mut text, mut cause) = (error.to_string(), error.source());
     while let Some(error) = cause {
@@ -124,8 +125,8 @@ pub(crate) fn reason(error: &dyn Error) -> String {
 }
 
 fn manager(config: Config, place: &Text) -> Result<Manager, OpenError> {
-    // A dead connection is noticed by its task; asking the server each time would double the steps
-    // of an append.
+    // The task of a connection notices when it is dead. Asking the server each time would double
+    // the round trips of an append.
     let fast = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     if config.get_ssl_mode() != SslMode::Require {
         let mut config = config;
@@ -161,7 +162,7 @@ fn encrypted(_: Config, _: ManagerConfig) -> Result<Manager, String> {
     Err("the feature `tls` is off".to_owned())
 }
 
-/// Returns the host and name of the database, for errors. No password is in it.
+/// Returns the host and name of the database, for errors. It does not contain the password.
 fn place(config: &Config) -> Text {
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(host)) => host.clone(),

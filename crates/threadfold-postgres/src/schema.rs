@@ -1,4 +1,4 @@
-//! The tables, and how an older database gets them.
+//! The tables, and the migrations of older databases.
 
 use tokio_postgres::{Client, Error, Row};
 
@@ -14,16 +14,16 @@ const MIGRATIONS: [&str; 4] = [
 /// The version that this build writes.
 pub(crate) const VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// What the schema `threadfold` of a database is.
+/// The content of the schema `threadfold` of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// That of this crate, of this version; 0 if there is none.
+    /// The schema of this crate in this version; 0 if there is none.
     Ours(u32),
-    /// That of another program.
+    /// The schema of another program.
     Foreign,
 }
 
-/// Migrates the database to [`VERSION`], and returns what it is afterwards. A foreign or newer
+/// Migrates the database to [`VERSION`], and returns its content afterwards. A foreign or newer
 /// schema is not changed.
 pub(crate) async fn migrate(client: &mut Client) -> Result<Content, Error> {
     migrate_by(client, &MIGRATIONS).await
@@ -44,7 +44,8 @@ async fn migrate_by(client: &mut Client, migrations: &[&str]) -> Result<Content,
         return Ok(found);
     }
     let writing = client.transaction().await?;
-    // Another process may be migrating. What it did is seen by the statements after this one.
+    // Another process may be migrating. This lock waits for it, and later statements see its
+    // result.
     writing.batch_execute("SELECT pg_advisory_xact_lock(1952869476)").await?;
     let found = content(writing.client()).await?;
     for migration in missing(found) {
@@ -62,16 +63,16 @@ async fn migrate_by(client: &mut Client, migrations: &[&str]) -> Result<Content,
     content(client).await
 }
 
-/// The schema with its version, before the first migration.
+/// Creates the schema and the table with its version, before the first migration.
 const CREATE: &str = "
     CREATE SCHEMA IF NOT EXISTS threadfold;
     CREATE TABLE IF NOT EXISTS threadfold.version (version integer NOT NULL);
     INSERT INTO threadfold.version SELECT 0 WHERE NOT EXISTS (SELECT FROM threadfold.version);
 ";
 
-/// Reads what the schema is, and changes nothing.
+/// Reads the kind and version of the schema without changing it.
 async fn content(client: &Client) -> Result<Content, Error> {
-    // A table that may not exist cannot be named in a statement that is prepared.
+    // A prepared statement cannot name a table that may not exist.
     let exists = "SELECT to_regclass('threadfold.version') IS NOT NULL, \
                          EXISTS (SELECT FROM pg_class \
                                  WHERE relnamespace = to_regnamespace('threadfold'))";

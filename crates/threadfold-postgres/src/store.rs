@@ -14,14 +14,14 @@ use crate::{
     open::{self, OpenError, reason},
 };
 
-/// A store of threads, leases and runs in a Postgres database, for many machines.
+/// A store of threads, leases and runs in a Postgres database, for any number of machines.
 ///
-/// - An append is one statement, and is on the server's disk when its future is ready. A crash
-///   leaves all of its events or none.
+/// - An append is one statement, and is on the server's disk when its future is ready. After a
+///   crash either all of its events are stored or none.
 /// - Event lines are stored as text, byte for byte.
 /// - A clone uses the same pool of connections.
-/// - The futures need a runtime of tokio. One that is dropped after its first poll may still be
-///   carried out.
+/// - The futures need a tokio runtime. The work of a future that is dropped after its first poll
+///   may still be done.
 ///
 /// ```
 /// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::ThreadStore};
@@ -50,15 +50,16 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Opens the database at this address, and creates or migrates the schema `threadfold` in it;
-    /// processes that do this at once wait for each other. The address has the form
-    /// `postgres://user:password@host:port/database?parameters`, or that of libpq's key words.
+    /// Opens the database at this address, and creates or migrates the schema `threadfold` in it.
+    /// If several processes do this at the same time, they wait for each other. The address has the
+    /// form `postgres://user:password@host:port/database?parameters` or is a list of libpq's
+    /// keywords.
     ///
-    /// With `sslmode=require` the connections are encrypted, and the server's certificate must be
-    /// one that the system trusts, or the file that `SSL_CERT_FILE` names; this needs the feature
-    /// `tls`. With any other `sslmode` they are not encrypted.
+    /// With `sslmode=require` the connections are encrypted; this needs the feature `tls`. The
+    /// server's certificate must be trusted by the system or by the file that `SSL_CERT_FILE`
+    /// names. With any other `sslmode` they are not encrypted.
     ///
-    /// The future may be dropped. The database is then migrated or not.
+    /// If the future is dropped, the database is either migrated or unchanged.
     ///
     /// ```
     /// use threadfold_postgres::{OpenError, PostgresStore};
@@ -97,11 +98,11 @@ impl PostgresStore {
         PostgresArchive::new(self.clone())
     }
 
-    /// Removes everything that the database holds of a thread, in one transaction: log, archive,
-    /// run and lease. The server's vacuum and its write-ahead log keep the bytes for a while, and
-    /// its backups longer.
+    /// Removes all data of a thread in one transaction: log, archive, run and lease. The bytes stay
+    /// on the server until its tables are vacuumed and its write-ahead log is recycled, and longer
+    /// in backups.
     ///
-    /// The future may be dropped. The thread is then removed or not.
+    /// If the future is dropped, the thread is either removed or unchanged.
     ///
     /// ```
     /// use threadfold::store::ThreadStore;
@@ -179,8 +180,8 @@ impl PostgresStore {
     }
 }
 
-/// Returns a number as Postgres stores it: an integer with a sign. Greater ones become the greatest,
-/// which no log and no clock reaches.
+/// Returns a number as Postgres stores it: a signed integer. A number beyond its range becomes the
+/// greatest one, which no log and no clock reaches.
 pub(crate) fn integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

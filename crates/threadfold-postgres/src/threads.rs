@@ -11,9 +11,9 @@ use tokio_postgres::{Row, types::ToSql};
 
 use crate::store::{PostgresStore, integer};
 
-/// What an append expects of the stored log.
+/// The state of the stored log that an append expects.
 pub(crate) struct Expected {
-    /// The fence of the lease; `None` if no worker has the thread.
+    /// The fence of the lease; `None` if no worker has a lease of the thread.
     pub(crate) fence: Option<u64>,
     /// The id of the log.
     pub(crate) log: Option<LogId>,
@@ -104,8 +104,8 @@ impl ThreadStore for PostgresStore {
     }
 }
 
-/// Appends events, if lease and log are the expected ones: one statement, so one transaction and one
-/// round trip. If a single event cannot be appended, a second statement says why.
+/// Appends events if lease and log are the expected ones. This is one statement, so one transaction
+/// and one round trip. If a single event cannot be appended, a second statement finds the reason.
 pub(crate) async fn append(
     store: &PostgresStore,
     thread: &ThreadId,
@@ -114,7 +114,7 @@ pub(crate) async fn append(
 ) -> Result<(), StoreError> {
     let lines = event_lines(expected.len, events)?;
     let id = expected.log.map(|id| id.to_string());
-    // The functions of the database compare the ids only if they are asked to.
+    // The functions of the database compare the ids only if this flag is set.
     let (fence, has_id) = (expected.fence.map(integer), true);
     let (name, len) = (thread.as_str(), integer(expected.len));
     if let ([line], 1..) = (lines.as_slice(), len) {
@@ -143,7 +143,7 @@ pub(crate) async fn append(
     }
 }
 
-/// Returns the error of a thread that another worker has, or of a lease that was lost. The columns
+/// Returns the error for a thread that another worker has leased, or for a lost lease. The columns
 /// of the other lease begin at `column`.
 pub(crate) fn refused(
     store: &PostgresStore,
@@ -173,7 +173,8 @@ pub(crate) fn lease(
     })
 }
 
-/// Returns the events from this `seq` on, and the id of their log, as of one point in time.
+/// Returns the events from this `seq` on, and the id of their log, both from the same state of the
+/// database.
 async fn events(
     store: &PostgresStore,
     thread: &ThreadId,

@@ -39,7 +39,7 @@ impl WordIndex for PostgresStore {
         let end = number + messages.len() as u64;
         let numbers: Vec<i64> = (number..end).map(integer).collect();
         let seqs: Vec<i64> = messages.iter().map(|(seq, _)| integer(*seq)).collect();
-        // No word has a blank, so one text holds those of a message.
+        // No word contains a space, so the words of a message are sent as one text.
         let words: Vec<String> = messages.iter().map(|(_, words)| words.join(" ")).collect();
         let log = log.map(|log| log.to_string());
         let [from_events, to_events, to_messages] = [events.start, events.end, end].map(integer);
@@ -59,8 +59,8 @@ impl WordIndex for PostgresStore {
     }
 
     async fn find(&self, thread: &ThreadId, words: &[String]) -> Result<Vec<u64>, StoreError> {
-        // The words name the thread. A condition on `key` would offer the planner another index, by
-        // which it might read all messages of the thread.
+        // Each word already includes its thread. A condition on `key` would let the planner choose
+        // another index and read all messages of the thread.
         let find = "SELECT number FROM threadfold.messages, threadfold.indexed \
                     WHERE indexed.thread = $1 \
                     AND words && threadfold.terms(indexed.key, $2) ORDER BY number";

@@ -1,5 +1,6 @@
-//! What an append costs, against a bare insert into the same kind of table with the same
-//! durability, one after the other in the same run. Run it with `cargo bench -p threadfold-sqlite`.
+//! Measures the time of an append, compared with a bare insert into the same kind of table with the
+//! same durability. Both run alternately in the same process. Run it with `cargo bench -p
+//! threadfold-sqlite`.
 
 #![allow(clippy::unwrap_used, reason = "a bench may panic")]
 

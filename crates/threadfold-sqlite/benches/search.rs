@@ -1,5 +1,5 @@
-//! What a search of a long past costs on SQLite. Run it with
-//! `cargo bench -p threadfold-sqlite --bench search`; a number after `--` is the number of messages.
+//! Measures searches of a thread with a long history on SQLite. Run it with `cargo bench -p
+//! threadfold-sqlite --bench search`; a number after `--` is the number of messages.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench may panic")]
 

@@ -1,4 +1,4 @@
-//! What idle sessions hold in memory, and how long a short and a long thread take to open. Run it
+//! Measures the memory of idle sessions, and the time to open a short and a long thread. Run it
 //! with `cargo bench -p threadfold-sqlite --bench sessions`; a number after `--` is the number of
 //! sessions.
 
@@ -24,7 +24,8 @@ use threadfold_sqlite::SqliteStore;
 
 const TURNS: usize = 60;
 
-/// How many turns of a session are played; those before are copied from the first session.
+/// The number of turns that each session runs itself. The turns before them are copied from the
+/// first session.
 const PLAYED: usize = 4;
 
 /// The rounds of tools in a turn.
@@ -42,7 +43,7 @@ fn main() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Prints what sessions hold after their last turn.
+/// Prints the memory of sessions after their last turn.
 fn idle(store: &Arc<SqliteStore>, count: usize) {
     let mut first = open(store, "first");
     play(&mut first, TURNS - PLAYED);
@@ -72,7 +73,7 @@ fn bytes(log: &EventLog) -> u64 {
     log.iter().map(|event| serde_json::to_string(event).unwrap().len() as u64).sum()
 }
 
-/// The bytes of this process in memory.
+/// The resident memory of this process, in bytes.
 fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok());
@@ -133,7 +134,7 @@ impl Tool for Read {
     }
 }
 
-/// Prints how long threads of so many events take to open.
+/// Prints the time to open threads with these numbers of events.
 fn opening(store: &Arc<SqliteStore>, sizes: [u64; 2]) {
     println!("opening a thread, middle of 21 in milliseconds");
     let mut times = Vec::new();

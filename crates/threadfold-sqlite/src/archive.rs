@@ -51,10 +51,10 @@ impl SqliteArchive {
         Self { database, lease: None }
     }
 
-    /// Returns the archive of a worker that has this lease. As soon as the lease is lost,
-    /// [`write`](Archive::write) and [`delete`](Archive::delete) return
-    /// [`StoreError::LeaseLost`] and change nothing. Otherwise a worker that slept could replace
-    /// the entries of the next one, whose compaction has the same number.
+    /// Returns the archive of a worker that has this lease. After the lease is lost,
+    /// [`write`](Archive::write) and [`delete`](Archive::delete) return [`StoreError::LeaseLost`]
+    /// and change nothing. Without a lease, a worker that was suspended could replace the entries
+    /// of its successor, whose compaction has the same number.
     ///
     /// ```
     /// use futures::executor::block_on;

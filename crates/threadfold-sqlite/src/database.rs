@@ -1,4 +1,5 @@
-//! The database and its thread: work goes there by a channel, and its result comes back to a future.
+//! The database and its own thread. Work is sent there over a channel, and a future receives the
+//! result.
 
 use std::{
     fmt, io,
@@ -10,13 +11,13 @@ use futures::channel::oneshot;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, types::FromSqlError};
 use threadfold::{log::LogError, message::Text, store::StoreError};
 
-/// A connection on a thread of its own. SQLite blocks the thread that calls it, and an executor's
-/// thread must not be blocked. Work is done in the order in which it was requested, so a load sees
-/// every append whose future was dropped before.
+/// A connection on a thread of its own, because SQLite blocks the calling thread and an executor's
+/// threads must not be blocked. Work is done in the order of the requests, so a load sees every
+/// earlier append, even one whose future was dropped.
 pub(crate) struct Database {
     /// The path, for errors.
     place: Text,
-    /// `None` only while it is dropped.
+    /// `None` only during the drop.
     work: Option<mpsc::Sender<Work>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -67,7 +68,7 @@ impl Database {
         &self.place
     }
 
-    /// Does work that reads, at one point in time.
+    /// Does work that reads, in one transaction, so that all reads see the same state.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, Failed> + Send + 'static,
@@ -75,8 +76,8 @@ impl Database {
         self.transact(TransactionBehavior::Deferred, work).await
     }
 
-    /// Does work that writes, in one transaction. It takes the right to write at once: of two
-    /// processes that read first and write later one would fail.
+    /// Does work that writes, in one transaction. The write lock is taken at the start: if two
+    /// processes read first and wrote later, one of them would fail.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, Failed> + Send + 'static,
@@ -98,14 +99,14 @@ impl Database {
         done.await
     }
 
-    /// Does work outside of a transaction.
+    /// Does work without a transaction.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, Failed> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         let work: Work = Box::new(move |connection| {
-            // The future may have been dropped.
+            // The send fails if the future was dropped. Then nobody needs the result.
             let _ = answer.send(work(connection));
         });
         let ended = || StoreError::medium(self.place.clone(), io::Error::other("its thread ended"));
@@ -121,7 +122,7 @@ impl Database {
     }
 }
 
-/// Returns the error of a store for one of SQLite: data that are damaged, or a medium that failed.
+/// Converts an error of SQLite to a store error: damaged data or a failed medium.
 fn store_error(place: &Text, error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {

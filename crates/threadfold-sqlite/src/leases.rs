@@ -117,7 +117,7 @@ impl LeaseStore for SqliteStore {
     }
 }
 
-/// Checks that no worker has the thread.
+/// Checks that no worker has a lease of the thread.
 pub(crate) fn check_free(reading: &Transaction<'_>, thread: &ThreadId) -> Result<(), Failed> {
     match current(reading, thread)? {
         Some(lease) => Err(StoreError::Held { lease }.into()),
@@ -132,7 +132,7 @@ pub(crate) fn check_archive(
     thread: &ThreadId,
 ) -> Result<(), Failed> {
     let Some(lease) = lease else { return Ok(()) };
-    // The lease of another thread has another fence, so it counts as lost.
+    // A lease of another thread has another fence, so it counts as lost.
     check(reading, &Lease { thread: thread.clone(), ..lease.clone() })?;
     Ok(())
 }
@@ -150,7 +150,7 @@ pub(crate) fn delete_run(writing: &Transaction<'_>, thread: &ThreadId) -> Result
     Ok(())
 }
 
-/// Checks that a lease is the current one of its thread, and returns its current form.
+/// Checks that a lease is the current one of its thread, and returns it with its current end.
 fn check(reading: &Transaction<'_>, lease: &Lease) -> Result<Lease, Failed> {
     let Lease { thread, fence, .. } = lease;
     let found = current(reading, thread)?.filter(|found| found.fence == *fence);
@@ -168,7 +168,7 @@ fn current(reading: &Transaction<'_>, thread: &ThreadId) -> Result<Option<Lease>
     Ok(lease.query_row([thread.as_str()], read).optional()?)
 }
 
-/// Returns the end of a lease, at most the greatest integer of SQLite.
+/// Returns the end of a lease, limited to the greatest integer of SQLite.
 fn end_of(now: Timestamp, lifetime: Duration) -> Timestamp {
     lease_end(now, lifetime).min(Timestamp(i64::MAX.unsigned_abs()))
 }

@@ -16,16 +16,16 @@ use crate::schema::{self, Content, VERSION};
 /// How long a transaction waits for those of other processes.
 const BUSY: Duration = Duration::from_secs(30);
 
-/// One at a time in this process. The file is created without SQLite, and closing it would release
-/// the locks that another connection of the process holds on it.
+/// Lets this process open one database at a time. The file is created without SQLite, and closing
+/// it would release the locks that another connection of the process has on it.
 static OPENING: Mutex<()> = Mutex::new(());
 
-/// Why a database cannot be opened. The file is unchanged in every case but [`Sqlite`](Self::Sqlite)
-/// and [`Io`](Self::Io).
+/// Why a database cannot be opened. The file is unchanged in every case but
+/// [`Sqlite`](Self::Sqlite) and [`Io`](Self::Io).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The file is no database, or that of another program.
+    /// The file is not a database, or belongs to another program.
     #[error("{} is not a database of threadfold", .path.display())]
     Foreign {
         /// The path.
@@ -41,13 +41,15 @@ pub enum OpenError {
         /// The newest version that this build reads.
         newest: u32,
     },
-    /// The file is a symbolic link. Links are not followed, because they may lead out of the folder.
+    /// The file is a symbolic link. Links are not followed, because they may lead out of the
+    /// folder.
     #[error("{} is a symbolic link, and none is followed", .path.display())]
     Link {
         /// The path.
         path: PathBuf,
     },
-    /// The file system does not support a write-ahead log, for example because it is a network's.
+    /// The file system does not support a write-ahead log, for example because it is a network file
+    /// system.
     #[error("{} is where no write-ahead log is possible: the journal is {mode}", .path.display())]
     NoWriteAheadLog {
         /// The path.
@@ -68,7 +70,7 @@ pub enum OpenError {
     Sqlite {
         /// The path.
         path: PathBuf,
-        /// Its error.
+        /// The error of SQLite.
         source: rusqlite::Error,
     },
 }
@@ -88,7 +90,8 @@ pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
     let since = Instant::now();
     loop {
         match prepared(path, &file) {
-            // SQLite does not wait for the lock that a change of the journal mode needs.
+            // SQLite's own timeout does not apply to the lock that a change of the journal mode
+            // needs.
             Err(OpenError::Sqlite { source, .. }) if is_busy(&source) && since.elapsed() < BUSY => {
                 thread::sleep(Duration::from_millis(5));
             }
@@ -97,13 +100,13 @@ pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
     }
 }
 
-/// Whether this is how SQLite names a database in memory, or one by its address.
+/// Whether SQLite would read the path as a database in memory or as a URI, and not as a file name.
 fn names_no_file(path: &Path) -> bool {
     path.to_str().is_some_and(|path| path == ":memory:" || path.starts_with("file:"))
 }
 
-/// Creates the file, accessible to its owner only, if it is missing. SQLite gives the files beside
-/// it the same permissions. Returns the path with the links of its folder resolved.
+/// Creates the file, accessible to its owner only, if it is missing. SQLite creates its other files
+/// with the same permissions. Returns the path with the links of its folder resolved.
 fn create(path: &Path) -> io::Result<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
@@ -126,14 +129,15 @@ fn prepared(path: &Path, file: &Path) -> Result<Connection, OpenError> {
     };
     let mut connection = Connection::open_with_flags(file, flags).map_err(failed)?;
     connection.busy_timeout(BUSY).map_err(failed)?;
-    // Before anything is written.
+    // The content is checked before anything is written.
     check(path, schema::content(&connection).map_err(failed)?)?;
     let mode = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0));
     let mode: String = mode.map_err(failed)?;
     if mode != "wal" {
         return Err(OpenError::NoWriteAheadLog { path: path.to_owned(), mode });
     }
-    // A commit is on the disk when it returns. On macOS the disk must be asked to empty its cache.
+    // With these settings a commit is on the disk when it returns. On macOS the disk must be asked
+    // to flush its cache.
     let pragmas = [("synchronous", "FULL"), ("fullfsync", "ON"), ("secure_delete", "ON")];
     for (name, value) in pragmas {
         connection.pragma_update(None, name, value).map_err(failed)?;

@@ -1,8 +1,9 @@
-//! The tables, and how an older database gets them.
+//! The tables, and the migrations of older databases.
 
 use rusqlite::{Connection, TransactionBehavior};
 
-/// Marks a database of this crate in the header of its file: `tfld` in ASCII.
+/// The application id in the header of the file, by which a database of this crate is recognised:
+/// `tfld` in ASCII.
 const APPLICATION: u32 = 0x7466_6c64;
 
 /// The statements that lead from each version to the next. Version 0 is an empty database. A
@@ -96,7 +97,7 @@ pub(crate) enum Content {
     Foreign,
 }
 
-/// Reads what the database is, and changes nothing.
+/// Reads the kind and version of the database without changing it.
 pub(crate) fn content(connection: &Connection) -> rusqlite::Result<Content> {
     let query = "SELECT (SELECT application_id FROM pragma_application_id), \
                         (SELECT user_version FROM pragma_user_version), \
@@ -111,7 +112,7 @@ pub(crate) fn content(connection: &Connection) -> rusqlite::Result<Content> {
     })
 }
 
-/// Migrates the database to [`VERSION`], and returns what it is afterwards. A foreign or newer
+/// Migrates the database to [`VERSION`], and returns its content afterwards. A foreign or newer
 /// database is not changed.
 pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<Content> {
     migrate_by(connection, &MIGRATIONS)
@@ -131,7 +132,7 @@ fn migrate_by(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Res
         return content(connection);
     }
     let writing = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have migrated while this one waited for the right to write.
+    // Another process may have migrated while this one waited for the write lock.
     let found = content(&writing)?;
     if !missing(found).is_empty() {
         for migration in missing(found) {
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_of_the_version_before_is_searched_as_a_new_one() {
+    fn a_database_of_the_previous_version_is_searched_like_a_new_one() {
         let folder = std::env::temp_dir().join(format!("threadfold-old-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("threads.db");
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_base_of_a_log_goes_with_it_whichever_version_deletes_it() {
+    fn the_base_of_a_log_is_deleted_with_it_by_every_version() {
         let folder = std::env::temp_dir().join(format!("threadfold-base-{}", std::process::id()));
         let path = folder.join("threads.db");
         let store = Arc::new(SqliteStore::open(&path).unwrap());
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_that_has_the_table_of_bases_already_is_migrated() {
+    fn a_database_that_already_has_the_table_of_bases_is_migrated() {
         let mut connection = Connection::open_in_memory().unwrap();
         let [first, second, third, ..] = MIGRATIONS;
         migrate_by(&mut connection, &[first, second, third]).unwrap();

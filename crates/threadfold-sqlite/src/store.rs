@@ -12,13 +12,14 @@ use crate::{
     threads, words,
 };
 
-/// A store of threads, leases and runs in a SQLite database, for many processes of one machine.
+/// A store of threads, leases and runs in a SQLite database, for any number of processes on one
+/// machine.
 ///
 /// - An append is one transaction, and is on the disk when its future is ready (WAL with
-///   `synchronous=FULL`). A crash leaves all of its events or none.
+///   `synchronous=FULL`). After a crash either all of its events are stored or none.
 /// - Event lines are stored as text, byte for byte.
-/// - SQLite runs on a thread of the store, never on the executor's. Any executor will do. A future
-///   that is dropped after its first poll is still carried out.
+/// - SQLite runs on a thread of the store and never on the executor's, so any executor can be used.
+///   The work of a future that is dropped after its first poll is still done.
 /// - On Unix, a new file has mode 600 and a new folder has mode 700. Existing ones keep their
 ///   permissions. The content is not encrypted. A database that is a symbolic link is refused.
 ///
@@ -45,8 +46,9 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the database in this file. It is created if it is missing, and migrated if an older
-    /// build wrote it; processes that do this at once wait for each other. It blocks meanwhile.
+    /// Opens the database in this file. The file is created if it is missing, and migrated if an
+    /// older build wrote it. If several processes do this at the same time, they wait for each
+    /// other. The call blocks its thread.
     ///
     /// ```
     /// use threadfold_sqlite::{OpenError, SqliteStore};
@@ -90,9 +92,9 @@ impl SqliteStore {
         SqliteArchive::new(Arc::clone(&self.database))
     }
 
-    /// Removes everything that the database holds of a thread, in one transaction: log, archive,
-    /// run and lease. Its bytes are overwritten, in the database and in the write-ahead log, unless
-    /// another process is reading; then the last copies go with the next checkpoint.
+    /// Removes all data of a thread in one transaction: log, archive, run and lease. Its bytes are
+    /// overwritten, in the database and in the write-ahead log. If another process is reading, the
+    /// last copies are overwritten at the next checkpoint.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -123,7 +125,8 @@ impl SqliteStore {
             archive::delete_thread(writing, &thread)
         });
         erased.await?;
-        // A checkpoint that finds readers ends early. Its row says so, and is ignored.
+        // If there are readers, the checkpoint ends early and returns a row that says so. The row
+        // is ignored.
         let emptied = self.database.run(|connection| {
             Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
         });

@@ -18,9 +18,9 @@ use crate::{
 /// The log that an append continues.
 #[derive(Clone, Copy)]
 pub(crate) struct Expected {
-    /// Its id.
+    /// The id of the log.
     pub(crate) log: Option<LogId>,
-    /// The number of its events.
+    /// The number of its events before the append.
     pub(crate) len: u64,
 }
 
@@ -200,7 +200,8 @@ fn check_id(
 
 /// Returns the number of stored events.
 fn length(reading: &Transaction<'_>, thread: &ThreadId) -> Result<u64, Failed> {
-    // They are numbered from 0 without a gap, and the key finds the last one without a scan.
+    // Events are numbered from 0 without a gap, and the primary key finds the last one without a
+    // scan.
     let last = "SELECT max(seq) FROM events WHERE thread = ?1";
     let mut last = reading.prepare_cached(last)?;
     let last: Option<u64> = last.query_row([thread.as_str()], |row| row.get(0))?;
@@ -225,7 +226,7 @@ fn events(
     thread: &ThreadId,
     from: u64,
 ) -> Result<Vec<LoggedEvent>, Failed> {
-    // The numbers of the table end before those of `u64`.
+    // A number beyond the integers of SQLite is after every stored event.
     let Ok(from) = i64::try_from(from) else { return Ok(Vec::new()) };
     let stored = "SELECT seq, event FROM events WHERE thread = ?1 AND seq >= ?2 ORDER BY seq";
     let mut stored = reading.prepare_cached(stored)?;

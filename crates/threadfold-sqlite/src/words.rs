@@ -97,8 +97,8 @@ impl WordIndex for SqliteStore {
     }
 }
 
-/// Removes the words of a thread. FTS5 only marks a row as deleted; its words go when the index is
-/// merged, which [`purge`] does at once.
+/// Removes the words of a thread. FTS5 only marks a row as deleted. Its words are removed when the
+/// index is merged, which [`purge`] does immediately.
 pub(crate) fn delete(writing: &Transaction<'_>, thread: &ThreadId) -> Result<(), Failed> {
     let Some(key) = key(writing, thread)? else { return Ok(()) };
     let words = "DELETE FROM words WHERE rowid IN (SELECT id FROM messages WHERE key = ?1)";
@@ -110,8 +110,8 @@ pub(crate) fn delete(writing: &Transaction<'_>, thread: &ThreadId) -> Result<(),
     Ok(())
 }
 
-/// Merges the index, so that no word of a deleted row is left. The time is linear in the index if
-/// anything changed.
+/// Merges the index, so that no word of a deleted row is left. If anything changed, the time is
+/// linear in the size of the index.
 pub(crate) fn purge(writing: &Transaction<'_>) -> Result<(), Failed> {
     writing.execute("INSERT INTO words (words) VALUES ('optimize')", [])?;
     Ok(())
@@ -138,8 +138,8 @@ fn key(reading: &Transaction<'_>, thread: &ThreadId) -> Result<Option<i64>, Fail
     Ok(key.query_row([thread.as_str()], |row| row.get(0)).optional()?)
 }
 
-/// Returns words as the index has them. Each begins with the key of its thread, so a search reads the
-/// index of this thread only.
+/// Returns words in the form of the index. Each begins with the key of its thread, so a search
+/// reads only entries of this thread.
 fn terms(key: i64, words: &[String], quote: &str, between: &str) -> String {
     let terms = words.iter().map(|word| format!("{quote}{key}.{word}{quote}"));
     terms.collect::<Vec<_>>().join(between)

@@ -203,14 +203,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_script_edits_what_the_project_holds() {
+    fn the_script_edits_text_of_the_project() {
         let of = |path| FILES.iter().find(|(name, _)| *name == path).map(|(_, text)| *text);
         assert_eq!(of("src/parser.rs").map(|text| text.matches(OLD_SUM).count()), Some(1));
         assert_eq!(of("tests/calc.rs").map(|text| text.matches(OLD_TEST).count()), Some(1));
     }
 
     #[test]
-    fn a_change_is_what_lies_between_the_lines_that_stayed() {
+    fn a_change_is_between_the_unchanged_lines() {
         let change = Change::of("a", "1\n2\n3\n4\n", "1\nx\ny\n4\n");
         assert_eq!(
             (change.gone, change.new),

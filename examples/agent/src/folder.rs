@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn files_inside_are_read_written_and_listed() {
+    fn files_in_the_folder_are_read_written_and_listed() {
         let (_guard, folder) = Temporary::new();
         assert_eq!(folder.read("inside/a.txt").as_deref(), Ok("within"));
         assert_eq!(folder.read("./inside/./a.txt").as_deref(), Ok("within"));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn no_path_leads_out() {
+    fn no_path_leads_out_of_the_folder() {
         let (guard, folder) = Temporary::new();
         let absolute = guard.0.join("secret.txt");
         let absolute = absolute.to_str().unwrap();

@@ -43,7 +43,7 @@ fn said(output: &Output) -> String {
 }
 
 #[test]
-fn a_run_without_a_key_mends_the_project_and_is_compacted_on_the_way() {
+fn a_run_without_a_key_fixes_the_project_and_compacts_meanwhile() {
     let place = Temporary::new("run");
     let said = said(&agent(&place.0, &[]));
     for part in [
@@ -63,7 +63,7 @@ fn a_run_without_a_key_mends_the_project_and_is_compacted_on_the_way() {
 }
 
 #[test]
-fn a_run_with_a_store_is_taken_up_again() {
+fn a_run_with_a_store_can_be_resumed() {
     let place = Temporary::new("store");
     let store = place.0.join("threads");
     let arguments = ["--store", store.to_str().unwrap()];
@@ -76,7 +76,7 @@ fn a_run_with_a_store_is_taken_up_again() {
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_refused_in_one_line() {
+fn invalid_arguments_are_refused_with_one_line() {
     let place = Temporary::new("refused");
     for arguments in [&["--moon"][..], &["--folder", "."], &["--model", "m", "--dialect", "latin"]]
     {
@@ -130,7 +130,7 @@ fn streamed(text: &str, path: Option<&str>) -> String {
 }
 
 #[test]
-fn a_run_with_a_model_works_in_its_folder_only() {
+fn a_run_with_a_model_changes_only_its_folder() {
     let place = Temporary::new("model");
     fs::create_dir(place.0.join("work")).unwrap();
     fs::write(place.0.join("work/a.txt"), "the lamp was lit in 1874").unwrap();

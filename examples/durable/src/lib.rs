@@ -1,4 +1,5 @@
-//! Turns and compactions that survive the death of their process, on [Restate](https://restate.dev).
+//! Turns and compactions that survive the death of their process, on
+//! [Restate](https://restate.dev).
 //!
 //! A thread is a virtual object of the engine: its messages are handled one after another, so it
 //! has one writer and needs no lease. Everything that depends on the outside world is a journaled

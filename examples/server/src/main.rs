@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Open the address that it prints. Without `--model` a scripted model tells a story in a small
-//! window, so the thread is compacted after some turns. With `--model` the users talk to a real model,
-//! whose key comes from the environment.
+//! window, so the thread is compacted after some turns. With `--model` the users talk to a real
+//! model, whose key comes from the environment.
 //!
 //! With `--postgres` any number of these servers share one database, and a user's next request may
 //! reach any of them.

@@ -1,8 +1,8 @@
-//! The shape of the crate, checked on its source: floors, cycles, purity, heads, budgets, and that
-//! every test file is compiled.
+//! Checks the structure of the crates by their source: floors, import cycles, purity, module docs,
+//! size limits, and that every test file is compiled.
 //!
-//! Every rule is a function from sources to complaints. A test on made-up sources shows that it can
-//! complain.
+//! Every rule is a function from sources to complaints. For each rule a test on made-up sources
+//! shows that it finds violations.
 
 mod source;
 
@@ -30,26 +30,26 @@ fn files_form_no_cycle() {
 }
 
 #[test]
-fn nothing_below_the_edge_acts() {
+fn no_file_below_the_edge_has_side_effects() {
     for sources in crates() {
         assert_none(impurities(&sources));
     }
 }
 
 #[test]
-fn every_file_says_what_it_is_for() {
+fn every_file_begins_with_module_docs() {
     for sources in crates() {
         assert_none(missing_heads(&sources));
     }
 }
 
 #[test]
-fn files_and_functions_keep_their_budgets() {
+fn files_and_functions_stay_within_their_limits() {
     assert_none(over_budget(&crates().concat()));
 }
 
 #[test]
-fn every_file_of_tests_is_part_of_the_program() {
+fn every_test_file_is_compiled() {
     assert_none(left_out(&sources("tests/it")));
 }
 
@@ -132,7 +132,7 @@ fn upward_imports(sources: &[Source]) -> Vec<String> {
     complaints
 }
 
-/// The paths in a file that lead to files of the crate: where, the path, the file.
+/// The paths in a file that lead to files of the crate: the line, the path, the file.
 fn imports<'s>(source: &Source, sources: &'s [Source]) -> Vec<(usize, Vec<String>, &'s Source)> {
     let modules: BTreeMap<&[String], &Source> =
         sources.iter().map(|source| (source.module.as_slice(), source)).collect();
@@ -140,11 +140,12 @@ fn imports<'s>(source: &Source, sources: &'s [Source]) -> Vec<(usize, Vec<String
     let resolved = paths.filter_map(|(line, path)| {
         let full = absolute(&source.module, &path);
         let first = full.get(..1)?;
-        // A module of another crate under its name here: Cargo lets crates depend on lower ones only.
+        // The path leads to a module of another crate. It need not be checked, because Cargo allows
+        // only dependencies on lower crates.
         if floor(first).is_some() && !modules.contains_key(first) {
             return None;
         }
-        // The longest beginning that is a module; what follows is an item in it.
+        // The longest prefix that is a module. The rest of the path is an item in it.
         let mut prefixes = (0..=full.len()).rev();
         let target = prefixes.find_map(|length| modules.get(full.get(..length)?))?;
         Some((line, path, *target))
@@ -152,7 +153,7 @@ fn imports<'s>(source: &Source, sources: &'s [Source]) -> Vec<(usize, Vec<String
     resolved.filter(|(_, _, target)| target.path != source.path).collect()
 }
 
-/// A path of `crate`, `super` and `self`, from the root.
+/// Converts a path that begins with `crate`, `super` or `self` to a path from the root.
 fn absolute(module: &[String], path: &[String]) -> Vec<String> {
     let mut full = module.to_vec();
     for part in path {
@@ -191,7 +192,7 @@ fn cycles(sources: &[Source]) -> Vec<String> {
     complaints
 }
 
-/// Everything that edges lead to from here.
+/// All nodes that can be reached from this one.
 fn reachable<'p>(from: &'p str, edges: &BTreeMap<&'p str, BTreeSet<&'p str>>) -> BTreeSet<&'p str> {
     let mut found = BTreeSet::new();
     let mut waiting: Vec<&'p str> = vec![from];
@@ -331,7 +332,7 @@ fn an_upward_import_is_found_in_any_form() {
 }
 
 #[test]
-fn what_is_only_spoken_of_is_no_import() {
+fn a_path_in_a_comment_or_string_is_no_import() {
     let text = "//! See [`crate::strategy`].\n/* use crate::strategy::X; /* nested */ */\n\
         /// `use crate::strategy::X`\nconst A: &str = \"use crate::strategy::X; \\\" \";\n\
         const B: &str = r#\"crate::strategy::\"X\"#; const C: char = '\"'; fn f<'a>(x: &'a u8) {}\n\
@@ -361,7 +362,7 @@ fn a_cycle_is_found() {
 }
 
 #[test]
-fn what_acts_is_found_below_the_edge_only() {
+fn side_effects_are_found_only_below_the_edge() {
     let forms = [
         "async fn f() {}",
         "use std::{fmt, time::{Duration, Instant}};",
@@ -382,13 +383,13 @@ fn what_acts_is_found_below_the_edge_only() {
 }
 
 #[test]
-fn a_missing_head_is_found() {
+fn missing_module_docs_are_found() {
     let files = [("a.rs", "//! What it is.\n"), ("b.rs", "// What it is.\n"), ("c.rs", "")];
     assert_eq!(missing_heads(&made_up(&files)).len(), 2);
 }
 
 #[test]
-fn a_file_that_nobody_declares_is_found() {
+fn a_file_that_no_module_declares_is_found() {
     for root in ["lib.rs", "main.rs"] {
         let text = "pub mod wire;\n#[cfg(feature = \"x\")]\nmod x;\n// mod y;";
         let files = [(root, text), ("wire/mod.rs", "mod a;"), ("wire/a.rs", ""), ("x.rs", "")];
@@ -400,7 +401,7 @@ fn a_file_that_nobody_declares_is_found() {
 }
 
 #[test]
-fn what_is_over_budget_is_found() {
+fn files_and_functions_over_the_limit_are_found() {
     let lines = |count: usize| "\n".repeat(count);
     let file = |count| [("lib.rs".to_owned(), lines(count)), ("a.rs".to_owned(), lines(9))];
     let check = |files: &[(String, String)]| {

@@ -88,7 +88,7 @@ impl Source {
             }
             index += 1;
             if !is_word(self.word(index)) && self.word(index) != "{" {
-                // A star or type arguments: the path is what came before.
+                // A star or type arguments end the path.
                 found.push(path);
                 return index + 1;
             }
@@ -187,7 +187,7 @@ fn next(rest: &str, first: char) -> (usize, Option<&str>) {
     (length, rest.get(..length).filter(|_| !first.is_whitespace()))
 }
 
-/// The length of a comment that may hold others.
+/// The length of a block comment, which may contain nested ones.
 fn comment(rest: &str) -> usize {
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(left) = rest.get(at..).filter(|left| !left.is_empty()) {

@@ -34,7 +34,7 @@ fn compacted(compactor: &mut Compactor, messages: &mut Vec<Message>) {
 }
 
 #[test]
-fn what_the_host_cuts_off_is_forgotten_and_what_was_compacted_is_not() {
+fn messages_that_the_host_cuts_off_are_forgotten_and_compacted_ones_are_not() {
     let (mut compactor, mut messages) = (Compactor::default(), Vec::new());
     round(&mut messages, RULE);
     round(&mut messages, &long("Go on."));
@@ -78,7 +78,7 @@ fn a_host_may_go_back_to_the_vector_before_the_last_compaction() {
 }
 
 #[test]
-fn rules_of_the_host_stay_whatever_is_read_again() {
+fn rules_of_the_host_stay_when_messages_are_read_again() {
     let mut compactor = Compactor::default();
     compactor.add_rule("Never send mails.").unwrap();
     let mut messages = Vec::new();
@@ -118,7 +118,7 @@ fn tool_round(number: usize, text: &str) -> [Message; 4] {
 }
 
 #[test]
-fn rules_survive_when_every_thread_is_a_body_that_is_decoded_anew() {
+fn rules_survive_if_every_thread_is_a_newly_decoded_body() {
     let codecs: [&dyn WireFormat; 5] = [
         &Dialect::Anthropic,
         &Dialect::BedrockConverse,
@@ -167,7 +167,7 @@ fn rules_survive_when_every_thread_is_a_body_that_is_decoded_anew() {
 }
 
 #[test]
-fn an_earlier_summary_in_a_body_is_none_of_the_users_words() {
+fn an_earlier_summary_in_a_body_does_not_count_as_typed() {
     // The summary of this model keeps all typed text.
     let keeps =
         Summarize { messages: 1, user_messages: 99, user_tokens: 100_000, ..Summarize::default() };
@@ -224,7 +224,7 @@ impl Redactor for Counts {
 }
 
 #[test]
-fn observing_reads_only_what_is_new_and_nothing_that_is_redacted_is_stored() {
+fn observing_reads_only_new_messages_and_stores_no_secret() {
     let counts = Arc::new(Counts::default());
     let mut compactor = Compactor::default().with_redactor(counts.clone());
     let mut messages: Vec<Message> = (0..500).map(|n| Message::user(format!("{n}"))).collect();
@@ -245,7 +245,7 @@ fn observing_reads_only_what_is_new_and_nothing_that_is_redacted_is_stored() {
 }
 
 #[test]
-fn a_handle_to_the_same_messages_is_no_change() {
+fn another_handle_to_the_same_messages_is_no_change() {
     let (mut compactor, mut messages) = (Compactor::default(), Vec::new());
     round(&mut messages, RULE);
     round(&mut messages, &long("Go on."));

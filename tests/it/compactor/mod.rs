@@ -1,4 +1,4 @@
-//! A compactor: its memory over many compactions, whatever the host does with its vector.
+//! A compactor: its memory over many compactions, with any changes of the host to its vector.
 
 mod edits;
 mod support;
@@ -25,7 +25,7 @@ use support::{Answers, RULE, Way, long, rounds};
 const WINDOW: ContextWindow = ContextWindow::new(6_000);
 
 #[test]
-fn five_compactions_in_a_row_leave_what_a_session_would_leave() {
+fn five_compactions_in_a_row_give_the_thread_that_a_session_gives() {
     for way in Way::ALL {
         let model = Arc::new(Answers(way));
         let agent = ModelAgent::new(model.clone()).with_window(WINDOW);
@@ -58,7 +58,7 @@ fn five_compactions_in_a_row_leave_what_a_session_would_leave() {
 }
 
 #[test]
-fn a_dropped_future_leaves_the_vector_and_the_compactor_as_they_were() {
+fn a_dropped_future_leaves_vector_and_compactor_unchanged() {
     let mut messages: Vec<Message> =
         (0..9).map(|n| Message::user(long(&format!("{n} {RULE}")))).collect();
     let before = messages.clone();
@@ -78,7 +78,7 @@ fn a_dropped_future_leaves_the_vector_and_the_compactor_as_they_were() {
 }
 
 #[test]
-fn a_thread_that_needs_nothing_is_left_alone_and_costs_no_call() {
+fn a_thread_that_needs_no_compaction_is_unchanged_and_costs_no_call() {
     let mut messages = vec![Message::user("Hi."), Message::assistant("Hello!")];
     let mut compactor = Compactor::default();
     let done = block_on(compactor.compact(&mut messages, 5_000, &ExtractiveModel));
@@ -87,7 +87,7 @@ fn a_thread_that_needs_nothing_is_left_alone_and_costs_no_call() {
 }
 
 #[test]
-fn without_a_model_a_thread_over_its_window_is_compacted_all_the_same() {
+fn a_thread_over_its_window_is_compacted_even_without_a_model() {
     let mut messages: Vec<Message> =
         (0..9).map(|n| Message::user(long(&format!("{n} {RULE}")))).collect();
     messages.push(Message::user("And now?"));
@@ -121,7 +121,7 @@ fn the_ratio_to_the_providers_counts_is_learned_once_and_stored() {
 }
 
 #[test]
-fn system_prompt_and_tools_take_room_and_are_in_the_request_for_a_summary() {
+fn system_prompt_and_tools_are_counted_and_part_of_summary_requests() {
     let model = ScriptedModel::new(["They talked."]);
     let mut messages: Vec<Message> = (0..5).map(|n| Message::user(long(&n.to_string()))).collect();
     let system = vec![Message::system("Be brief. ".repeat(90))];

@@ -74,7 +74,7 @@ fn in_a_session(
 }
 
 #[test]
-fn a_call_of_compact_leaves_what_a_session_would_leave() {
+fn a_call_of_compact_gives_the_thread_that_a_session_gives() {
     let thread = stamped(3);
     let range = |to: &str| json!({"replacements": [{"to": to, "summary": "They talked."}]});
     let good = call("c", COMPACT, range(&checkpoint(&thread[2])));
@@ -104,7 +104,7 @@ fn a_call_of_compact_leaves_what_a_session_would_leave() {
 }
 
 #[test]
-fn a_range_to_the_end_takes_the_call_with_it_and_beside_other_calls_their_results_stay() {
+fn a_range_to_the_end_removes_the_call_and_results_of_other_calls_stay() {
     let thread = stamped(2);
     let mut compactor = Compactor::default();
     let mut messages = thread.clone();

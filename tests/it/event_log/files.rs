@@ -17,7 +17,7 @@ use threadfold::{
 use crate::support::cases::{Case, read};
 
 #[test]
-fn logs_come_to_the_threads_of_the_cases() {
+fn every_case_replays_to_its_expected_thread() {
     for case in read(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/log")).unwrap() {
         check(&case);
     }

@@ -1,4 +1,4 @@
-//! Any events in any order: never a panic, and no work that grows faster than the log.
+//! Arbitrary events in arbitrary order cause no panic, and the work grows linearly with the log.
 
 use proptest::{collection::vec, prelude::*};
 use threadfold::{
@@ -86,7 +86,7 @@ proptest! {
 }
 
 #[test]
-fn a_thread_compacted_and_put_back_ever_again_stays_quick() {
+fn compacting_and_undoing_repeatedly_stays_fast() {
     // Thousands of messages, all of them removed and restored thousands of times.
     let count = 20_000;
     let mut log = log_of(&[]);
@@ -128,7 +128,7 @@ fn a_log_of_any_length_is_read_in_one_pass() {
 }
 
 #[test]
-fn a_summary_of_many_messages_behind_many_cuts_covers_them_in_one_pass() {
+fn a_summary_of_many_cuts_is_resolved_in_one_pass() {
     // Each of the messages replaces those of all cuts. Listing them separately would take the
     // product.
     let count = 20_000;
@@ -143,7 +143,7 @@ fn a_summary_of_many_messages_behind_many_cuts_covers_them_in_one_pass() {
 }
 
 #[test]
-fn keeping_all_of_a_big_block_ever_again_does_not_copy_it() {
+fn keeping_a_large_block_repeatedly_does_not_copy_it() {
     // A result of many pieces, which thousands of plans keep.
     let pieces = (0..40_000).map(|_| threadfold::ContentBlock::text("")).collect();
     let result = threadfold::message::ToolResult::new("t1", pieces);
@@ -160,7 +160,7 @@ fn keeping_all_of_a_big_block_ever_again_does_not_copy_it() {
 }
 
 #[test]
-fn reasoning_is_looked_for_once_where_compactions_changed_nothing() {
+fn reasoning_is_searched_for_once_if_compactions_change_nothing() {
     // If every compaction read all of them, this would take a minute.
     let count = 30_000;
     let thought = threadfold::message::Thinking::new("hm", None);

@@ -236,7 +236,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_log_refuses_leaves_it_alone(works in vec(work(), 1..12), wrong in 1_usize..5) {
+    fn a_refused_event_leaves_the_log_unchanged(works in vec(work(), 1..12), wrong in 1_usize..5) {
         let mut session = Session::new();
         works.into_iter().for_each(|work| session.carry_out(work));
         let (before, found) = (session.log.clone(), session.thread.messages().len());

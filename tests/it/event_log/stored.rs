@@ -73,7 +73,7 @@ fn read(text: &str) -> Result<Loaded, LogError> {
 }
 
 #[test]
-fn every_kind_of_event_comes_back_with_its_time() {
+fn every_kind_of_event_round_trips_with_its_time() {
     let log = every_kind();
     let read = EventLog::read(bytes(&log).as_slice()).unwrap();
     assert_eq!((&read.log, read.end, read.torn), (&log, bytes(&log).len() as u64, None));
@@ -92,7 +92,7 @@ fn every_kind_of_event_comes_back_with_its_time() {
 }
 
 #[test]
-fn the_stored_form_is_this() {
+fn the_stored_form_is_fixed() {
     let mut log = log_of(&["a"]);
     append(&mut log, Event::Truncated { from: 1, len: 1 });
     compact(&mut log, vec![splice(0..1, &[])]);
@@ -157,7 +157,7 @@ fn lines_may_end_with_a_carriage_return() {
 }
 
 #[test]
-fn json_that_is_no_event_is_an_error_wherever_it_stands() {
+fn json_that_is_not_an_event_is_an_error_at_every_position() {
     for line in ["{}", "[]", "7", r#"{"seq":-1,"at":0,"event":"x"}"#, r#"{"seq":0,"event":"x"}"#] {
         let error = read(&format!("{HEADER}{line}\n")).unwrap_err();
         assert!(matches!(error, LogError::NotAnEvent { line: 2, .. }), "{error}");
@@ -196,7 +196,7 @@ fn another_version_and_other_files_are_refused() {
 }
 
 #[test]
-fn a_line_has_a_most() {
+fn a_line_has_a_maximum_length() {
     let text = format!("{HEADER}{{\"seq\":0,\"at\":5,\"event\":\"{}\"}}\n", "x".repeat(100));
     let line = (text.len() - HEADER.len()) as u64;
     let with = |max_line_bytes| EventLog::read_within(text.as_bytes(), max_line_bytes);
@@ -228,7 +228,7 @@ fn a_message_that_cannot_be_read_is_an_error_and_nothing_follows_it() {
 }
 
 #[test]
-fn the_number_of_a_record_that_cannot_be_read_is_not_lent_again() {
+fn the_number_of_an_unreadable_record_is_not_reused() {
     let lines = [
         r#"{"seq":0,"at":5,"event":{"compacted":{"id":4,"plan":"lost"}}}"#,
         r#"{"seq":1,"at":5,"event":{"compaction_failed":{"id":6}}}"#,
@@ -257,7 +257,7 @@ fn a_session_loads_what_another_writer_stored() {
 }
 
 #[test]
-fn odd_json_in_any_place_is_stored_and_comes_back() {
+fn unusual_json_at_any_position_round_trips() {
     let deep = format!("{}{}", "[".repeat(20_000), "]".repeat(20_000));
     let odd = ["null", "\"\\ud800\"", "1e999", "-0", "{\"a\":1,\"a\":2}", "{\"\":[\"\\u0000\"]}"];
     let pretty = "{\n  \"a\" : \"b\\n\u{2028}\" ,\r\n\t\"c\":[ ]\n}";
@@ -297,7 +297,7 @@ fn odd_json_in_any_place_is_stored_and_comes_back() {
 }
 
 #[test]
-fn numbers_at_their_ends_are_kept() {
+fn the_smallest_and_largest_numbers_are_kept() {
     let most = u64::MAX;
     let lines = [
         format!(

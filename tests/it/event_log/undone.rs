@@ -13,7 +13,7 @@ const FIRST: CompactionId = CompactionId(0);
 const SECOND: CompactionId = CompactionId(1);
 
 #[test]
-fn the_latest_goes_first_and_then_the_one_below() {
+fn compactions_are_undone_from_the_latest_backwards() {
     let mut log = log_of(&["a", "b", "c"]);
     compact(&mut log, vec![splice(0..2, &["ab"])]);
     say(&mut log, "d");
@@ -32,7 +32,7 @@ fn the_latest_goes_first_and_then_the_one_below() {
 }
 
 #[test]
-fn a_cut_into_what_a_compaction_left_cannot_be_taken_back() {
+fn a_compaction_whose_result_was_truncated_cannot_be_undone() {
     let mut log = log_of(&["a", "b", "c"]);
     compact(&mut log, vec![splice(0..2, &["ab"])]);
     say(&mut log, "d");
@@ -46,7 +46,7 @@ fn a_cut_into_what_a_compaction_left_cannot_be_taken_back() {
 }
 
 #[test]
-fn what_would_not_replay_is_refused() {
+fn events_that_cannot_be_replayed_are_refused() {
     let mut log = log_of(&["a", "b", "c"]);
     compact(&mut log, vec![splice(0..2, &["ab"])]);
     let part =
@@ -98,7 +98,7 @@ fn what_would_not_replay_is_refused() {
 }
 
 #[test]
-fn reasoning_that_came_since_is_marked_and_what_is_put_back_is_as_it_was() {
+fn later_reasoning_is_marked_and_restored_messages_are_unchanged() {
     let reasons = |text: &str| {
         let thinking = Thinking::new(text, Some("sig".into()));
         Message::new(Role::Assistant, vec![thinking.into(), ContentBlock::text(text)])
@@ -122,7 +122,7 @@ fn reasoning_that_came_since_is_marked_and_what_is_put_back_is_as_it_was() {
 }
 
 #[test]
-fn a_compaction_covers_what_its_messages_stand_for() {
+fn a_compaction_covers_all_messages_that_its_messages_represent() {
     let mut log = log_of(&["a", "b"]);
     append(&mut log, Event::LocalNotice { text: "hm".into() });
     say(&mut log, "c");
@@ -144,7 +144,7 @@ fn a_compaction_covers_what_its_messages_stand_for() {
 }
 
 #[test]
-fn what_is_dropped_with_nothing_in_its_place_is_not_covered() {
+fn messages_that_are_dropped_without_a_replacement_are_not_covered() {
     let mut log = log_of(&["a", "b", "c", "d"]);
     compact(&mut log, vec![splice(0..1, &["A"]), splice(1..2, &["B"]), splice(3..4, &[])]);
     assert_eq!(log.covered(FIRST), Some(vec![0..2]));

@@ -22,7 +22,7 @@ fn a_count_of_zero_is_no_measure() {
 }
 
 #[test]
-fn a_count_that_adds_up_all_calls_does_not_compact_again_and_again() {
+fn a_count_that_sums_all_calls_does_not_cause_repeated_compactions() {
     for policy in [AutoPolicy::default(), policy()] {
         let sum = AtomicU64::default();
         let model = Played::new(move |request| {
@@ -66,7 +66,7 @@ fn a_count_at_the_edge_of_the_window_with_nothing_to_compact_refuses_no_request(
 }
 
 #[test]
-fn a_window_smaller_than_was_thought_is_learned_from_the_refusal() {
+fn a_window_smaller_than_assumed_is_learned_from_the_refusal() {
     let refused = Arc::new(AtomicU64::default());
     let count = refused.clone();
     let model = Played::new(move |request| {

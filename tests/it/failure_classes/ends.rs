@@ -4,7 +4,7 @@ use super::*;
 use crate::support::polls::poll;
 
 #[test]
-fn after_a_compaction_among_tool_calls_the_model_is_asked_on() {
+fn after_a_compaction_between_tool_calls_the_turn_continues() {
     for strategy in strategies() {
         let name = strategy.name().to_owned();
         let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
@@ -34,7 +34,7 @@ fn after_a_compaction_among_tool_calls_the_model_is_asked_on() {
 }
 
 #[test]
-fn please_continue_stands_only_where_nothing_else_asks_for_something() {
+fn please_continue_is_added_only_if_nothing_else_asks_for_an_answer() {
     const CONTINUE: &str = "Please continue.";
     for strategy in strategies() {
         let name = strategy.name().to_owned();
@@ -70,7 +70,7 @@ fn please_continue_stands_only_where_nothing_else_asks_for_something() {
 }
 
 #[test]
-fn a_finished_agent_is_not_started_again_by_a_compaction() {
+fn a_compaction_does_not_restart_a_finished_agent() {
     for strategy in strategies().into_iter().filter(|one| one.name() != "trim-tool-results") {
         let name = strategy.name().to_owned();
         let policy = AutoPolicy { after_turn: true, cooldown_ms: 0, ..policy() };
@@ -87,7 +87,7 @@ fn a_finished_agent_is_not_started_again_by_a_compaction() {
             assert_eq!(bench.model.asked().len(), asked + 1, "{name}: one answer for one prompt");
             assert!(!texts(bench.session.messages()).contains("Please continue."), "{name}");
         }
-        assert!(after >= 1, "{name}: it was compacted behind a turn");
+        assert!(after >= 1, "{name}: it was compacted after a turn");
         bench.assert_sound();
     }
 }
@@ -119,7 +119,7 @@ fn the_calls_of_a_compaction_are_never_compacted_themselves() {
 }
 
 #[test]
-fn what_cannot_fit_is_refused_with_the_numbers_of_its_parts() {
+fn a_request_that_cannot_fit_is_refused_with_the_sizes_of_its_parts() {
     let counter = ByteEstimate::TRIGGER;
     let (system, prompt) = ("Be kind. ".repeat(500), "And what is this? ".repeat(120));
     let mut bench = bench(2_000, Played::new(chats), |b| b.system(system.clone()));
@@ -240,7 +240,7 @@ fn assert_framed(path: Path, reported: &[CompactionEvent]) {
 }
 
 #[test]
-fn every_compaction_has_one_beginning_and_one_end_wherever_it_is_dropped() {
+fn every_compaction_has_one_start_and_one_end_wherever_it_is_dropped() {
     for path in PATHS {
         let (mut ended, mut polls, mut cancelled, mut done) = (false, 0, 0, 0);
         let mut last = Vec::new();
@@ -277,7 +277,7 @@ fn every_compaction_has_one_beginning_and_one_end_wherever_it_is_dropped() {
 }
 
 #[test]
-fn every_compaction_that_fails_has_one_end_too() {
+fn every_failed_compaction_has_one_end() {
     for path in PATHS {
         for sums_up in [|_: &Request| fails(ModelErrorKind::Other), |_: &Request| " ".into()] {
             let mut bench = path.set(sums_up);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_thread_too_long_for_its_summariser_is_read_in_pieces() {
+fn a_thread_too_long_for_its_summariser_is_summarised_in_chunks() {
     let store = Arc::<MemoryStore>::default();
     let mut before = opened(store.clone(), 200_000, 1_000, Played::new(chats), |b| b);
     before.chat(150);
@@ -37,7 +37,7 @@ fn a_summariser_that_refuses_every_length_does_not_stop_the_turn() {
 }
 
 #[test]
-fn a_long_prompt_does_not_make_the_call_too_long_that_sums_up_before_it() {
+fn a_long_prompt_does_not_make_the_summary_request_too_long() {
     let strategies = strategies().into_iter().take(3);
     for strategy in strategies {
         let name = strategy.name().to_owned();
@@ -59,7 +59,7 @@ fn a_long_prompt_does_not_make_the_call_too_long_that_sums_up_before_it() {
 }
 
 #[test]
-fn what_a_refusal_says_of_the_window_is_known_to_whoever_sums_up() {
+fn a_window_learned_from_a_refusal_applies_to_summary_requests() {
     // The window is unknown, and becomes small after some time.
     let window = Arc::new(AtomicU64::new(u64::MAX));
     let refused = Arc::new(AtomicU64::default());
@@ -90,7 +90,7 @@ fn what_a_refusal_says_of_the_window_is_known_to_whoever_sums_up() {
     assert_eq!(reasons(&events), [CompactionReason::Overflow]);
     assert_eq!(begun_and_done(&events), (1, 1));
     assert!(bench.model.summaries().len() > 2, "in pieces");
-    assert_eq!(refused.load(Ordering::Relaxed), 1, "the request of the turn, and no other");
+    assert_eq!(refused.load(Ordering::Relaxed), 1, "only the request of the turn is refused");
     for request in bench.model.requests().iter().skip(before + 1) {
         assert!(ByteEstimate::TRIGGER.request(request) <= 8_000);
     }
@@ -100,7 +100,7 @@ fn what_a_refusal_says_of_the_window_is_known_to_whoever_sums_up() {
 // Looking only when a turn is over.
 
 #[test]
-fn a_turn_of_many_tools_is_compacted_before_it_is_too_long() {
+fn a_turn_with_many_tool_calls_is_compacted_in_time() {
     let refused = Arc::new(AtomicU64::default());
     let (count, works) = (refused.clone(), writes(60, 40));
     let model = Played::new(move |request| {
@@ -120,7 +120,7 @@ fn a_turn_of_many_tools_is_compacted_before_it_is_too_long() {
 }
 
 #[test]
-fn a_prompt_that_is_about_to_be_sent_counts() {
+fn the_prompt_to_be_sent_is_counted() {
     let mut bench = bench(10_000, Played::new(chats), |b| b.strategy(Arc::new(summarize())));
     bench.chat(50);
     let filled = bench.session.context_tokens();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn compactions_that_do_not_bring_the_count_down_are_given_up_and_it_is_said() {
+fn compactions_that_do_not_lower_the_count_are_suspended_with_a_notice() {
     // A provider that always reports the same count.
     let model = Played::new(|_| counted("Well.", Usage::new(9_000, 10)));
     let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
@@ -16,7 +16,7 @@ fn compactions_that_do_not_bring_the_count_down_are_given_up_and_it_is_said() {
 }
 
 #[test]
-fn a_system_prompt_over_the_threshold_starts_no_compaction_and_is_said_once() {
+fn a_system_prompt_over_the_threshold_causes_one_notice_and_no_compaction() {
     let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
     let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
     let prompt = "Be very kind to everybody. ".repeat(900);
@@ -29,7 +29,7 @@ fn a_system_prompt_over_the_threshold_starts_no_compaction_and_is_said_once() {
 }
 
 #[test]
-fn a_summary_longer_than_what_it_replaces_is_not_asked_for_again_and_again() {
+fn a_summary_longer_than_its_source_is_not_requested_repeatedly() {
     let count = |request: &Request| if request.messages.len() < 20 { 500 } else { 9_000 };
     let model = Played::new(move |request| counted("Well.", Usage::new(count(request), 10)))
         .summing_up(|_| "word ".repeat(20_000).into());
@@ -47,7 +47,7 @@ fn a_summary_longer_than_what_it_replaces_is_not_asked_for_again_and_again() {
 }
 
 #[test]
-fn a_request_that_its_strategy_does_not_make_fit_goes_out_all_the_same() {
+fn a_request_that_the_strategy_cannot_make_fit_is_still_sent() {
     let store = Arc::<MemoryStore>::default();
     let mut before = opened(store.clone(), 100_000, 1_000, Played::new(chats), |b| b);
     before.chat(40);
@@ -67,7 +67,7 @@ fn a_request_that_its_strategy_does_not_make_fit_goes_out_all_the_same() {
 // The request for the summary is too long.
 
 #[test]
-fn the_tokens_of_the_summary_call_are_not_taken_for_those_of_the_thread() {
+fn the_usage_of_the_summary_call_is_not_counted_for_the_thread() {
     let model = Played::new(chats).summing_up(|_| counted("They talked.", Usage::new(9_500, 400)));
     let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
     let mut bench = bench(10_000, model, |b| b.strategy(Arc::new(summarize())).policy(policy));
@@ -80,7 +80,7 @@ fn the_tokens_of_the_summary_call_are_not_taken_for_those_of_the_thread() {
 }
 
 #[test]
-fn a_compaction_by_hand_is_not_followed_by_one_of_the_trigger() {
+fn a_manual_compaction_is_not_followed_by_an_automatic_one() {
     let model = Played::new(|request| {
         let long = request.messages.len() > 14;
         let tokens = if long { 9_000 } else { ByteEstimate::TRIGGER.request(request) };
@@ -92,13 +92,16 @@ fn a_compaction_by_hand_is_not_followed_by_one_of_the_trigger() {
     bench.chat(8);
     assert!(bench.session.context_tokens() >= 8_000, "the next request would be over");
     assert_eq!(begun_and_done(&bench.events("/compact")), (1, 1));
-    assert!(bench.session.context_tokens() < 1_000, "what was counted before is forgotten");
+    assert!(
+        bench.session.context_tokens() < 1_000,
+        "the count from before the compaction is dropped"
+    );
     assert_eq!(begun_and_done(&bench.chat(5)), (0, 0));
     bench.assert_sound();
 }
 
 #[test]
-fn a_thread_that_stays_over_the_threshold_is_not_compacted_again_before_it_was_counted() {
+fn a_thread_over_the_threshold_is_not_compacted_again_before_a_new_count() {
     // The tenth answer is counted as too much, then five are not counted at all.
     let answers = AtomicU64::default();
     let model = Played::new(move |_| {

@@ -66,7 +66,7 @@ fn a_blank_summary_is_an_error_that_is_reported_and_logged() {
 }
 
 #[test]
-fn a_piece_of_a_run_without_a_word_is_an_error() {
+fn an_empty_answer_for_a_batch_is_an_error() {
     let sums = AtomicU64::default();
     let model = Played::new(chats).summing_up(move |request| {
         // The second batch comes back empty.
@@ -88,7 +88,7 @@ fn a_piece_of_a_run_without_a_word_is_an_error() {
 // Caches.
 
 #[test]
-fn below_the_threshold_no_message_is_ever_touched() {
+fn below_the_threshold_no_message_is_changed() {
     for strategy in strategies() {
         let name = strategy.name().to_owned();
         let model = Played::new(|request| {
@@ -107,14 +107,17 @@ fn below_the_threshold_no_message_is_ever_touched() {
         for (one, next) in asked.iter().zip(asked.iter().skip(1)) {
             assert!(one.messages.len() < next.messages.len(), "{name}");
             let same = one.messages.iter().zip(next.messages.iter()).all(|(a, b)| a.ptr_eq(b));
-            assert!(same, "{name}: what was sent once is sent again as it was");
+            assert!(
+                same,
+                "{name}: the messages of an earlier request are unchanged in the next one"
+            );
             assert_eq!((&one.system, &one.tools), (&next.system, &next.tools), "{name}");
         }
     }
 }
 
 #[test]
-fn two_crossings_within_a_minute_are_one_compaction() {
+fn crossing_the_threshold_twice_within_a_minute_causes_one_compaction() {
     // From the threshold on every turn is over it; about ten clock readings make one turn.
     let over = AtomicBool::default();
     let model = Played::new(move |request| {
@@ -140,7 +143,7 @@ fn two_crossings_within_a_minute_are_one_compaction() {
 }
 
 #[test]
-fn what_stands_before_the_first_edit_is_sent_byte_for_byte_as_before() {
+fn messages_before_the_first_edit_are_sent_byte_for_byte_as_before() {
     let model = Played::new(|request| {
         // Tools are used only late.
         let typed = request.messages.last().unwrap().is_typed();

@@ -4,7 +4,7 @@
 use super::*;
 
 #[test]
-fn no_strategy_parts_calls_from_their_results_or_parallel_results_from_each_other() {
+fn no_strategy_separates_calls_from_results_or_parallel_results() {
     for strategy in strategies() {
         let name = strategy.name().to_owned();
         let model = Played::new(|request| {
@@ -51,7 +51,7 @@ fn assert_paired(name: &str, messages: &[Message]) {
 // Old tasks and finished work.
 
 #[test]
-fn the_tools_are_offered_after_a_compaction_as_they_were_before() {
+fn the_tools_are_offered_unchanged_after_a_compaction() {
     for strategy in strategies() {
         let name = strategy.name().to_owned();
         let policy = AutoPolicy { cooldown_ms: 0, ..policy() };

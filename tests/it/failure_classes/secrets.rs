@@ -71,7 +71,7 @@ fn secrets_do_not_leave_the_thread() {
 }
 
 #[test]
-fn errors_that_are_shown_hold_no_secrets() {
+fn displayed_errors_contain_no_secrets() {
     let error = ModelError::new(ModelErrorKind::Other, "no such word: hunter2");
     let summaries = ScriptedModel::default();
     let past = (0..6).map(|round| Answer::from(format!("Old answer {round}.")));

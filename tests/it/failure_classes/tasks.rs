@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_newest_message_of_the_user_comes_last_and_behind_the_end_of_the_summary() {
+fn the_newest_message_of_the_user_comes_last_and_after_the_summary() {
     let newest = "Now count the doors, and nothing else.";
     for strategy in strategies() {
         let name = strategy.name().to_owned();
@@ -38,7 +38,7 @@ fn round_of(message: &Message) -> usize {
 }
 
 #[test]
-fn the_summariser_is_asked_to_separate_what_is_done_from_what_is_open() {
+fn the_summariser_is_asked_to_separate_done_from_open_work() {
     let words = [
         ("summarize", "past tense about work that is done"),
         ("summarize", "what is finished, so that nobody does it again"),
@@ -67,7 +67,7 @@ fn the_summariser_is_asked_to_separate_what_is_done_from_what_is_open() {
 }
 
 #[test]
-fn work_that_was_done_before_a_compaction_is_not_done_again() {
+fn work_done_before_a_compaction_is_not_repeated() {
     for strategy in strategies() {
         let name = strategy.name().to_owned();
         let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
@@ -84,7 +84,7 @@ fn work_that_was_done_before_a_compaction_is_not_done_again() {
 // Rules and corrections.
 
 #[test]
-fn what_the_user_typed_last_stays_word_for_word_under_every_strategy() {
+fn the_newest_typed_text_stays_word_for_word_with_every_strategy() {
     let task = "Write all parts, each in its own file, and never use tabs: \u{201e}ä\u{201c}  ok?";
     for strategy in strategies() {
         let name = strategy.name().to_owned();
@@ -103,7 +103,7 @@ fn what_the_user_typed_last_stays_word_for_word_under_every_strategy() {
 }
 
 #[test]
-fn the_last_three_messages_of_the_user_outlive_a_summary() {
+fn the_last_three_messages_of_the_user_survive_a_summary() {
     for strategy in [
         Arc::new(summarize()) as Arc<dyn CompactionStrategy>,
         Arc::new(Digest { messages: 4, digest_tokens: 600, ..Digest::default() }),
@@ -117,13 +117,16 @@ fn the_last_three_messages_of_the_user_outlive_a_summary() {
         assert_eq!(begun_and_done(&first), (1, 1), "{name}");
         let kept: Vec<usize> =
             (0..20).filter(|round| typed(&question(*round), bench.session.messages())).collect();
-        assert!(kept.len() >= 5, "two of the end, three of what was summed up; {name}: {kept:?}");
+        assert!(
+            kept.len() >= 5,
+            "two of the tail and three of the summarised part are kept; {name}: {kept:?}"
+        );
         assert_eq!(kept, (20 - kept.len()..20).collect::<Vec<_>>(), "{name}: the last ones");
     }
 }
 
 #[test]
-fn a_rule_outlives_four_digests() {
+fn a_rule_survives_four_digests() {
     let rule = "You must never touch the lexer.";
     let model = Played::new(chats).summing_up(|_| fails(ModelErrorKind::Other));
     let mut bench = bench(20_000, model, |b| b);

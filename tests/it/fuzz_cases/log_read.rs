@@ -25,12 +25,12 @@ fn check_read(bytes: &[u8], read: Loaded) {
     assert_eq!(read.end + torn, bytes.len() as u64);
     let complete = usize::try_from(read.end).ok().and_then(|end| bytes.get(..end));
     let again = EventLog::read(complete.expect("the end is within the input"));
-    let again = again.expect("what was read once reads again");
+    let again = again.expect("a log that was read once can be read again");
     assert_eq!((&again.log, again.torn), (&read.log, None));
 
     let mut written = Vec::new();
     read.log.write(&mut written).expect("a vector takes everything");
-    let again = EventLog::read(written.as_slice()).expect("what we write we read");
+    let again = EventLog::read(written.as_slice()).expect("a written log can be read");
     assert_eq!((&again.log, again.torn), (&read.log, None));
     assert_eq!(again.log.replay(), read.log.replay());
     assert!(again.log.sources().eq(read.log.sources()) && again.log.times().eq(read.log.times()));
@@ -43,7 +43,7 @@ fn check_thread(mut log: EventLog) {
     assert_eq!((log.sources().count(), log.times().count()), (live.len(), live.len()));
     let standing: Vec<_> = log.standing().map(|record| record.id).collect();
     for id in standing.into_iter().rev() {
-        let covered = log.covered(id).expect("it stands");
+        let covered = log.covered(id).expect("the compaction is not undone");
         assert!(covered.iter().all(|run| run.start < run.end && run.end <= log.len()));
         let Ok(plan) = log.undo(Timestamp(0), id) else { return };
         plan.apply(&mut live).expect("a plan that takes back fits");

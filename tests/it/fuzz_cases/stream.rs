@@ -1,4 +1,4 @@
-//! One fuzz case of the builders of answers, shared by the fuzz target and by the bounded run in the
+//! One fuzz case of the turn builders, shared by the fuzz target and by the bounded run in the
 //! tests.
 
 #![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
@@ -58,8 +58,8 @@ fn build(codec: &dyn WireFormat, events: &[(String, String)]) -> (usize, Result<
         match builder.handle(&event.0, &event.1) {
             Ok(deltas) => reported += deltas.iter().map(size).sum::<usize>(),
             Err(error) => {
-                assert!(!builder.is_complete(), "complete behind an error");
-                let again = builder.finish().expect_err("an answer behind an error");
+                assert!(!builder.is_complete(), "complete after an error");
+                let again = builder.finish().expect_err("an answer after an error");
                 assert_eq!(again.to_string(), error.to_string());
                 return (reported, Err(error));
             }

@@ -17,12 +17,12 @@ pub(crate) const CODECS: &[&dyn WireFormat] = &[
     &Dialect::OpenAiResponses,
 ];
 
-/// Reads bytes as a request body, a response body and, after the first zero byte, as a stored plan
-/// for the thread of the request, with every codec; checks what always holds.
+/// With every codec, reads bytes as a request body, as a response body and, after the first zero
+/// byte, as a stored plan for the thread of the request; checks the invariants of each.
 ///
 /// # Panics
 ///
-/// If any of it does not hold.
+/// If an invariant does not hold.
 pub(crate) fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
     let (body, plan) = match bytes.iter().position(|byte| *byte == 0) {
         Some(at) => (bytes.get(..at).unwrap_or_default(), bytes.get(at + 1..)),
@@ -46,7 +46,8 @@ pub(crate) fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
     }
 }
 
-/// Whatever was read can be written, is legal then, and is written so again; by others too.
+/// Checks that a request that was read can be written by every codec, that the result is legal, and
+/// that writing it again gives the same body.
 fn check_request(own: &dyn WireFormat, codecs: &[&dyn WireFormat], request: &Request) {
     for options in [EncodeOptions::default(), EncodeOptions::for_model("claude-opus-5-5")] {
         let options = EncodeOptions { model: None, ..options };

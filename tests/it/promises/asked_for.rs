@@ -43,7 +43,7 @@ fn was_sent(provider: &Provider, words: &str) -> bool {
 }
 
 #[test]
-fn a_rule_that_ends_in_a_modal_does_not_keep_a_compaction_from_its_end() {
+fn a_rule_that_ends_with_a_modal_does_not_hang_a_compaction() {
     let provider = Provider::new(|_, _| Message::assistant(lines(2_000)));
     let mut session = provider.session(Some(WINDOW), |builder| builder);
     for text in ["Do as you should.", "Say no more than you shall.", "Go on."] {
@@ -72,7 +72,7 @@ fn a_few_long_messages_become_much_shorter_on_demand() {
 }
 
 #[test]
-fn a_compaction_on_demand_comes_as_far_as_a_prepared_one() {
+fn a_compaction_on_demand_saves_as_much_as_a_prepared_one() {
     let sizes = [16_000; 12];
     let (mut session, _) = session_of(&sizes);
     let prepared = block_on(session.prepare_compaction());
@@ -95,14 +95,14 @@ fn two_messages_are_compacted_on_demand() {
         "{reported:?}"
     );
     assert_eq!(session.log().standing().count(), 1);
-    assert_eq!(provider.conversation().len(), 0, "nobody answers a command");
+    assert_eq!(provider.conversation().len(), 0, "no model answers a command");
     assert!(typed(session.messages())[0].starts_with("Message 0."));
     let line = |event: &Result<SessionEvent, _>| matches!(event, Ok(SessionEvent::Notice { text }) if text.to_lowercase().contains("compacted"));
     assert!(reported.iter().any(line), "{reported:?}");
 }
 
 #[test]
-fn compacting_and_going_on_puts_no_words_into_the_mouth_of_the_user() {
+fn compacting_and_continuing_adds_no_text_in_the_name_of_the_user() {
     let (mut session, provider) = session_of(&[10, 3_000, 10, 3_000, 10, 3_000]);
     let before = typed(session.messages());
     let reported = events(&mut session, "@compact");
@@ -139,7 +139,7 @@ fn a_command_that_is_queued_is_carried_out() {
 }
 
 #[test]
-fn what_was_queued_while_nothing_went_on_comes_before_what_is_typed_next() {
+fn texts_queued_while_idle_come_before_the_next_typed_text() {
     let (mut session, _) = session_of(&[]);
     session.handle().queue("First.");
     session.handle().queue("Second.");
@@ -148,7 +148,7 @@ fn what_was_queued_while_nothing_went_on_comes_before_what_is_typed_next() {
 }
 
 #[test]
-fn a_command_that_was_queued_while_nothing_went_on_is_carried_out_first() {
+fn a_command_queued_while_idle_is_carried_out_first() {
     let (mut session, provider) = session_of(&[10, 3_000, 10, 3_000, 10, 3_000]);
     session.handle().queue("/compact");
     let reported = events(&mut session, "Go on.");

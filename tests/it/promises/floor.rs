@@ -59,7 +59,7 @@ const FLOODS: [Flood; 4] = [
     Flood { turns: 45, results: 2, tokens: 2_000 },
 ];
 
-/// Returns what goes wrong in a session with this strategy.
+/// Returns the faults of a session with this strategy.
 fn trouble(strategy: Arc<dyn CompactionStrategy>, flood: Flood) -> Vec<String> {
     let provider = obedient(flood.results);
     let mut session = provider.session(Some(WINDOW), |builder| {
@@ -78,7 +78,7 @@ fn trouble(strategy: Arc<dyn CompactionStrategy>, flood: Flood) -> Vec<String> {
 }
 
 #[test]
-fn results_larger_than_the_window_lock_no_session_whatever_its_strategy_is() {
+fn results_larger_than_the_window_lock_no_session_with_any_strategy() {
     let every = || {
         FLOODS.into_iter().flat_map(|flood| every_strategy().into_iter().map(move |it| (it, flood)))
     };
@@ -117,7 +117,7 @@ fn every_registered_strategy_compacts_one_large_result_on_demand() {
 }
 
 #[test]
-fn however_many_results_come_at_once_a_request_goes_out_where_their_calls_fit() {
+fn a_request_is_sent_for_any_number_of_results_if_their_calls_fit() {
     const SMALL: u64 = 4_000;
     for count in [1, 5, 10, 20, 40, 80, 160] {
         let provider = obedient(count);
@@ -130,7 +130,7 @@ fn however_many_results_come_at_once_a_request_goes_out_where_their_calls_fit() 
 }
 
 #[test]
-fn a_request_is_refused_where_system_prompt_and_typed_text_do_not_fit() {
+fn a_request_is_refused_if_system_prompt_and_typed_text_do_not_fit() {
     let provider = obedient(1);
     let mut session = provider.session(Some(WINDOW), |builder| builder);
     say(&mut session, "Hi.").unwrap();
@@ -169,7 +169,7 @@ fn a_refusal_says_what_to_do_about_its_largest_part() {
 }
 
 #[test]
-fn an_answer_that_fills_the_window_gives_way_to_the_next_prompt() {
+fn an_answer_that_fills_the_window_makes_room_for_the_next_prompt() {
     let provider = Provider::new(|_, place| match place {
         0 => Message::assistant(lines(18_000)),
         _ => Message::assistant("Fine."),
@@ -184,7 +184,7 @@ fn an_answer_that_fills_the_window_gives_way_to_the_next_prompt() {
 }
 
 #[test]
-fn a_tail_that_a_strategy_keeps_gives_way_to_the_target() {
+fn the_tail_that_a_strategy_keeps_shrinks_to_meet_the_target() {
     let keep = KeepRecent { messages: 8, ..KeepRecent::default() };
     let provider = Provider::new(|_, _| Message::assistant(lines(4_000)));
     let mut session = provider.session(Some(WINDOW), |builder| builder.strategy(Arc::new(keep)));
@@ -232,7 +232,7 @@ impl Attempt for Panicking {
 }
 
 #[test]
-fn a_strategy_that_panics_fails_and_the_session_goes_on() {
+fn a_strategy_that_panics_fails_and_the_session_continues() {
     for (panics, said) in [
         (Panics::Beginning, "no attempt"),
         (Panics::Asked, "no step"),

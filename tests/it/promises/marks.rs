@@ -49,7 +49,7 @@ impl Attempt for Proposed {
 }
 
 #[test]
-fn reasoning_after_a_plan_of_splices_is_marked_and_not_sent_where_it_is_bound() {
+fn reasoning_after_a_plan_of_splices_is_marked_and_not_sent_if_bound() {
     let provider = Provider::new(|_, place| {
         let thought =
             Thinking::new(format!("Hm, {place}."), Some(format!("signature-{place}").into()));
@@ -81,7 +81,7 @@ fn reasoning_after_a_plan_of_splices_is_marked_and_not_sent_where_it_is_bound() 
 }
 
 #[test]
-fn a_plan_that_takes_results_and_leaves_their_calls_open_is_not_carried_out() {
+fn a_plan_that_removes_results_without_their_calls_is_not_carried_out() {
     let last_results_go = |messages: &Arc<Vec<Message>>| {
         let place = messages.iter().rposition(|message| message.tool_results().next().is_some());
         let splice = |place| Splice { at: place..place + 1, insert: Vec::new() };
@@ -154,7 +154,7 @@ fn after_an_automatic_compaction_summaries_and_kept_messages_end_with_a_checkpoi
 }
 
 #[test]
-fn the_agent_names_a_range_by_the_checkpoint_of_a_summary() {
+fn the_agent_can_name_a_range_by_the_checkpoint_of_a_summary() {
     let called = AtomicBool::new(false);
     let provider = Provider::new(move |request, _| {
         let messages = &request.messages;

@@ -1,4 +1,4 @@
-//! The report of a compaction that the fallback of the strategy made.
+//! The report of a compaction that was made by the net, the fallback of the strategy.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn rows(rungs: &[Rung]) -> Vec<(&str, bool, usize)> {
 }
 
 #[test]
-fn the_strategy_that_failed_is_named_with_what_it_spent() {
+fn the_failed_strategy_is_reported_with_its_usage() {
     let spent = Usage::new(700, 30);
     let mut error = ModelError::new(ModelErrorKind::Other, "no lamp");
     error.usage = spent;
@@ -116,7 +116,7 @@ impl Attempt for Proposed {
 }
 
 #[test]
-fn a_proposal_that_is_refused_says_why_or_what_was_tried_for_it() {
+fn a_refused_proposal_is_reported_with_its_reason_or_its_rungs() {
     let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
     let rungs: [Arc<dyn CompactionStrategy>; 2] = [Arc::new(AlwaysFails), Arc::new(keep)];
     let rows = [

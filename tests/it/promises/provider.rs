@@ -18,7 +18,8 @@ use threadfold::{
 
 use crate::support::bench::{compactions, wants_summary};
 
-/// No test makes so many requests. A session that loops for ever gets errors from here on.
+/// More requests than any test makes. From here on the model returns errors, so that an endless
+/// loop of a session ends.
 const MOST_REQUESTS: usize = 2_000;
 
 /// The provider's answer to the n-th request of the conversation.

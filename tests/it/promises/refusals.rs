@@ -31,7 +31,7 @@ fn with_output(input: u64, output: u64) -> Option<ModelError> {
 }
 
 #[test]
-fn what_a_provider_reserves_for_the_answer_is_learnt_from_its_refusal() {
+fn the_tokens_reserved_for_the_answer_are_learned_from_the_refusal() {
     for reserve in [WINDOW / 5, 64_000] {
         let provider = Provider::new(|_, place| reading_rounds(place, 1))
             .refusing(move |size| with_output(size, reserve));
@@ -50,7 +50,7 @@ fn what_a_provider_reserves_for_the_answer_is_learnt_from_its_refusal() {
 }
 
 #[test]
-fn an_answer_that_the_window_cut_is_asked_for_again_after_a_compaction() {
+fn an_answer_cut_by_the_window_is_requested_again_after_a_compaction() {
     let cut = Message::assistant("Half an");
     let cut = Turn::new(cut, StopReason::ContextWindowExceeded, None);
     let past: Vec<Answer> = (0..4).map(|_| Answer::from(lines(2_000))).collect();
@@ -76,7 +76,7 @@ fn an_answer_that_the_window_cut_is_asked_for_again_after_a_compaction() {
 }
 
 #[test]
-fn a_turn_whose_every_request_is_refused_once_comes_to_its_end() {
+fn a_turn_is_completed_although_each_of_its_requests_is_refused_once() {
     const SMALL: u64 = 20_000;
     const ROUNDS: usize = 6;
     // The provider has more tokens than the estimate, and does not report them.
@@ -104,7 +104,7 @@ fn a_turn_whose_every_request_is_refused_once_comes_to_its_end() {
 }
 
 #[test]
-fn a_text_that_nearly_fills_a_window_that_nobody_named_gets_through() {
+fn a_text_that_nearly_fills_an_unknown_window_is_answered() {
     const SMALL: u64 = 12_000;
     for spare in [150, 200, 400] {
         let body = br#"{"error": {"message": "prompt is too long"}}"#;

@@ -1,4 +1,4 @@
-//! What a host is notified of, and when: adopted compactions, failed and aborted turns.
+//! The notifications of a host and their time: adopted compactions, failed and aborted turns.
 
 use std::{io, sync::Arc};
 
@@ -23,7 +23,7 @@ use crate::support::{
 const WINDOW: u64 = 20_000;
 
 #[test]
-fn a_compaction_that_was_adopted_is_reported_by_the_next_stream_and_once() {
+fn an_adopted_compaction_is_reported_once_by_the_next_stream() {
     let provider = Provider::new(|_, _| Message::assistant(lines(600)));
     let mut session = provider.session(Some(WINDOW), |builder| builder);
     for turn in 0..10 {
@@ -53,7 +53,7 @@ fn a_compaction_that_was_adopted_is_reported_by_the_next_stream_and_once() {
 }
 
 #[test]
-fn compactions_that_were_adopted_one_after_the_other_are_all_reported() {
+fn successively_adopted_compactions_are_all_reported() {
     let provider = Provider::new(|_, _| Message::assistant(lines(600)));
     let mut session = provider.session(Some(WINDOW), |builder| builder);
     for _ in 0..2 {
@@ -73,7 +73,7 @@ fn compactions_that_were_adopted_one_after_the_other_are_all_reported() {
 }
 
 #[test]
-fn of_prepared_compactions_only_a_failure_is_reported_and_logged() {
+fn a_prepared_compaction_is_reported_and_logged_only_if_it_fails() {
     let provider = Provider::new(|_, _| Message::assistant("Fine."));
     let mut session = provider.session(Some(WINDOW), |builder| builder);
     say(&mut session, "Hi.").unwrap();
@@ -148,7 +148,7 @@ fn a_turn_that_failed_is_not_compacted_at_its_end() {
 }
 
 #[test]
-fn a_turn_that_succeeded_is_compacted_at_its_end_where_the_host_says_so() {
+fn a_successful_turn_is_compacted_at_its_end_if_the_host_says_so() {
     let policy = AutoPolicy {
         after_turn: true,
         threshold: Threshold::Tokens(5_000),
@@ -170,7 +170,7 @@ fn a_turn_that_succeeded_is_compacted_at_its_end_where_the_host_says_so() {
 }
 
 #[test]
-fn an_abort_that_nobody_heard_does_not_end_the_next_turn() {
+fn an_abort_without_a_running_turn_does_not_end_the_next_turn() {
     let mut bench = bench(["Once.", "Fine."].map(Answer::from), |builder| builder);
     let handle = bench.session.handle();
     let mut stream = bench.session.send("Go.");

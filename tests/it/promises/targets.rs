@@ -38,7 +38,7 @@ impl CompactionStrategy for FailsFirst {
 }
 
 #[test]
-fn after_a_success_compactions_come_to_the_whole_target_again() {
+fn after_a_success_compactions_use_the_full_target_again() {
     let strategy = Arc::new(FailsFirst::default());
     let provider = Provider::new(|_, _| Message::assistant(lines(900))).without_usage();
     let mut session = provider
@@ -70,7 +70,7 @@ impl CompactionStrategy for Asked {
 }
 
 #[test]
-fn a_person_who_asks_gets_half_of_the_thread_taken_unless_it_is_within_the_target() {
+fn a_manual_compaction_halves_the_thread_unless_it_is_within_the_target() {
     let provider = Provider::new(|_, _| Message::assistant(lines(900))).without_usage();
     let within = |target| {
         let policy = AutoPolicy { target: Threshold::Tokens(target), ..AutoPolicy::default() };
@@ -102,7 +102,7 @@ fn thread_tokens(messages: &[Message]) -> u64 {
 }
 
 #[test]
-fn a_target_leaves_room_for_what_was_typed_last() {
+fn a_target_leaves_room_for_the_newest_typed_text() {
     const TYPED: u64 = 14_000;
     let asked = Asked::default();
     let strategy = Arc::new(asked.clone());
@@ -120,7 +120,7 @@ fn a_target_leaves_room_for_what_was_typed_last() {
 }
 
 #[test]
-fn what_came_while_a_compaction_was_prepared_does_not_count_towards_its_target() {
+fn messages_appended_during_a_preparation_do_not_count_towards_its_target() {
     const TARGET: u64 = 10_000;
     let policy = AutoPolicy { target: Threshold::Tokens(TARGET), ..AutoPolicy::default() };
     let provider = Provider::new(|_, _| Message::assistant(lines(1_200)));

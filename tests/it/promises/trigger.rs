@@ -40,7 +40,7 @@ fn in_a_fast_loop_no_request_is_far_over_the_threshold() {
 }
 
 #[test]
-fn in_a_long_session_the_soft_trigger_does_the_work() {
+fn in_a_long_session_the_soft_trigger_starts_nearly_all_compactions() {
     for (step, rounds, answer) in [(0, 0, 3_000), (500, 2, 300), (20_000, 1, 2_000), (10, 4, 50)] {
         let provider = Provider::new(move |_, place| match reading_rounds(place, rounds) {
             call if call.tool_uses().next().is_some() => call,

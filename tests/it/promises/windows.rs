@@ -40,7 +40,7 @@ fn unknown(reports: &[Result<SessionEvent, SessionError>]) -> usize {
 }
 
 #[test]
-fn a_host_hears_once_that_nobody_named_the_window_and_the_first_refusal_teaches() {
+fn an_unknown_window_is_reported_once_and_learned_from_the_first_refusal() {
     let provider = Provider::new(|_, _| Message::assistant(lines(2_000))).refusing(too_long);
     let mut session = provider.session(None, |builder| builder);
     let mut reports = events(&mut session, "Turn 0.");
@@ -59,7 +59,7 @@ fn a_host_hears_once_that_nobody_named_the_window_and_the_first_refusal_teaches(
 }
 
 #[test]
-fn the_model_that_answered_last_says_what_the_window_is() {
+fn the_window_is_that_of_the_model_that_answered_last() {
     let answer = |model: &str| {
         let mut message = Message::assistant("Fine.");
         message.make_mut().origin = Some(Origin::new("openai-chat", Some(model.into())));
@@ -86,7 +86,7 @@ fn the_model_that_answered_last_says_what_the_window_is() {
 }
 
 #[test]
-fn where_nobody_counts_the_estimate_compacts_ahead_of_need() {
+fn without_reported_counts_the_estimate_triggers_compactions_in_time() {
     let provider = Provider::new(|_, _| Message::assistant(lines(4_000))).without_usage();
     let mut session = provider.session(Some(WINDOW), |builder| builder);
     let reports: Vec<_> =
@@ -97,7 +97,7 @@ fn where_nobody_counts_the_estimate_compacts_ahead_of_need() {
 }
 
 #[test]
-fn a_host_that_named_the_window_hears_nothing_of_it() {
+fn a_host_that_set_the_window_gets_no_notice() {
     let provider = Provider::new(|_, _| Message::assistant("Fine."));
     let mut session = provider.session(Some(WINDOW), |builder| builder);
     let reports = events(&mut session, "Hi.");
@@ -126,7 +126,7 @@ fn a_wrong_refusal_is_forgotten_once_a_longer_request_was_answered() {
 }
 
 #[test]
-fn a_count_that_cannot_be_right_teaches_nothing_of_the_size_that_was_refused() {
+fn an_implausible_count_changes_nothing_about_the_refused_size() {
     let mut auto = AutoCompactor::new(AutoPolicy::default()).unwrap();
     let pressure = Pressure { reported: Some(u64::MAX), thread: 1_000, ..Pressure::default() };
     let refusal = Input::Overflowed { pressure, limit: None, output: None };

@@ -43,8 +43,8 @@ fn cuts() -> impl Strategy<Value = Cuts> {
     vec((any::<Index>(), 0_usize..6, vec(put(), 0..3)), 1..4)
 }
 
-/// A plan that anybody may write: mostly in order and in range, rarely sensible.
-fn anybodys_plan(thread: &[Message], cuts: &Cuts) -> Plan {
+/// An arbitrary plan: mostly in order and in range, rarely sensible.
+fn arbitrary_plan(thread: &[Message], cuts: &Cuts) -> Plan {
     let mut cuts: Vec<_> =
         cuts.iter().map(|(start, len, put)| (start.index(thread.len() + 1), *len, put)).collect();
     cuts.sort_by_key(|(start, ..)| *start);
@@ -104,7 +104,7 @@ fn settles(thread: &[Message], plan: Plan, brief: &Brief) -> Result<bool, TestCa
 }
 
 #[test]
-fn plans_of_anybody_over_real_threads_are_refused_or_leave_them_in_order() {
+fn arbitrary_plans_over_real_threads_are_refused_or_keep_them_legal() {
     let mut runner = TestRunner::new(tries(40));
     let (mut settled, mut asked) = (0, 0);
     let threads = requests().into_iter().map(|(_, _, request)| request.messages.to_vec());
@@ -114,7 +114,7 @@ fn plans_of_anybody_over_real_threads_are_refused_or_leave_them_in_order() {
             let (cuts, brief) = (cuts(), brief()).new_tree(&mut runner).unwrap().current();
             asked += 1;
             settled +=
-                usize::from(settles(&thread, anybodys_plan(&thread, &cuts), &brief).unwrap());
+                usize::from(settles(&thread, arbitrary_plan(&thread, &cuts), &brief).unwrap());
         }
     }
     assert!(asked == 0 || settled > 0, "{asked} plans, and none was settled");
@@ -124,11 +124,11 @@ proptest! {
     #![proptest_config(tries(1_500))]
 
     #[test]
-    fn a_plan_of_anybody_is_refused_or_leaves_the_thread_in_order(
+    fn an_arbitrary_plan_is_refused_or_keeps_the_thread_legal(
         thread in prop_oneof![4 => legal_thread(1..14), 1 => junk_thread(1..10)],
         cuts in cuts(), brief in brief(), stamped in any::<bool>(),
     ) {
         let thread = if stamped { log::stamp(thread, 5) } else { thread };
-        settles(&thread, anybodys_plan(&thread, &cuts), &brief)?;
+        settles(&thread, arbitrary_plan(&thread, &cuts), &brief)?;
     }
 }

@@ -17,7 +17,7 @@ proptest! {
     #![proptest_config(tries(300))]
 
     #[test]
-    fn replacing_ranges_does_what_the_model_does(
+    fn replacing_ranges_agrees_with_the_reference_implementation(
         thread in legal_thread(0..12), picks in picks(), options in options()
     ) {
         let ranges = ranges(&thread, &picks);
@@ -75,7 +75,7 @@ proptest! {
     }
 
     #[test]
-    fn ranges_at_once_are_ranges_from_the_back(thread in legal_thread(0..12), picks in picks()) {
+    fn replacing_ranges_at_once_equals_replacing_them_from_the_last_to_the_first(thread in legal_thread(0..12), picks in picks()) {
         // The open calls may differ in between, so nothing is stripped.
         let options = CompactOptions {
             strip_reminders: false,
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn the_index_of_a_thread_is_that_of_its_messages(
+    fn the_index_of_a_thread_equals_one_built_from_its_messages(
         start in legal_thread(0..6), works in vec((0_u8..4, picks(), legal_thread(0..4)), 1..8)
     ) {
         let mut thread: Thread = start.into_iter().collect();

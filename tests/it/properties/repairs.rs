@@ -18,14 +18,14 @@ proptest! {
     }
 
     #[test]
-    fn repair_leaves_a_legal_thread_alone(thread in legal_thread(0..12)) {
+    fn repair_leaves_a_legal_thread_unchanged(thread in legal_thread(0..12)) {
         let (repaired, repairs) = legality::repair(thread.clone());
         prop_assert_eq!(repairs, []);
         prop_assert!(same_handles(&repaired, &thread));
     }
 
     #[test]
-    fn repair_leaves_nothing_illegal_and_nothing_to_repair(thread in junk_thread(0..16)) {
+    fn a_repaired_thread_is_legal_and_needs_no_second_repair(thread in junk_thread(0..16)) {
         let (repaired, repairs) = legality::repair(thread.clone());
         prop_assert_eq!(legality::violations(&repaired), []);
         prop_assert_eq!(legality::repair(thread.clone()), (repaired.clone(), repairs.clone()));
@@ -55,7 +55,7 @@ proptest! {
     }
 
     #[test]
-    fn every_cut_point_is_a_good_cut(thread in legal_thread(0..14)) {
+    fn both_sides_of_every_cut_point_are_legal(thread in legal_thread(0..14)) {
         let points = legality::cut_points(&thread);
         prop_assert_eq!(points.first(), Some(&0));
         prop_assert!(points.is_sorted_by(|a, b| a < b));
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn before_every_question_is_a_cut_point(thread in legal_thread(0..14)) {
+    fn every_question_has_a_cut_point_before_it(thread in legal_thread(0..14)) {
         let points = legality::cut_points(&thread);
         for at in 1..thread.len() {
             let answered = thread[at - 1].role == Role::Assistant && thread[at].role == Role::User;

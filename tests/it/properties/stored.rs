@@ -31,19 +31,19 @@ proptest! {
     #![proptest_config(tries(150))]
 
     #[test]
-    fn messages_come_back(legal in legal_thread(0..8), junk in junk_thread(0..8)) {
+    fn messages_round_trip(legal in legal_thread(0..8), junk in junk_thread(0..8)) {
         comes_back(&legal)?;
         comes_back(&junk)?;
     }
 
     #[test]
-    fn what_is_said_of_a_thread_comes_back(thread in junk_thread(0..10)) {
+    fn violations_and_repairs_round_trip(thread in junk_thread(0..10)) {
         comes_back(&legality::violations(&thread))?;
         comes_back(&legality::repair(thread).1)?;
     }
 
     #[test]
-    fn plans_and_reports_come_back(thread in legal_thread(0..8), picks in picks()) {
+    fn plans_and_reports_round_trip(thread in legal_thread(0..8), picks in picks()) {
         if let Ok(compacted) = compact(&thread, &replacements(&thread, &picks)) {
             comes_back(&compacted.plan)?;
             comes_back(&compacted.report)?;
@@ -52,7 +52,7 @@ proptest! {
     }
 
     #[test]
-    fn requests_and_turns_come_back(thread in legal_thread(0..6), number in 0_u64..4) {
+    fn requests_and_turns_round_trip(thread in legal_thread(0..6), number in 0_u64..4) {
         let schema = Json::parse(r#"{"type":"object","b":1.0,"a":[]}"#).unwrap();
         let choices = [ToolChoice::Auto, ToolChoice::Required, ToolChoice::Tool("read".into())];
         let request = Request {

@@ -84,7 +84,7 @@ proptest! {
     #![proptest_config(tries(400))]
 
     #[test]
-    fn what_is_accepted_is_legal_smaller_and_keeps_what_the_user_typed_last(
+    fn accepted_proposals_are_legal_smaller_and_keep_the_newest_typed_text(
         thread in legal_thread(0..16), strategy in strategy(), brief in brief(), answers in answers()
     ) {
         let snapshot = Snapshot::new(thread.clone());

@@ -33,7 +33,7 @@ mod transcripts {
     use super::*;
 
     #[test]
-    fn every_real_body_comes_back_as_it_was() {
+    fn every_real_body_round_trips() {
         for (name, record) in recorded(&Dialect::Anthropic) {
             let body = &record["request"];
             for recognise in [DecodeOptions::default(), EVERYTHING, NOTHING] {
@@ -111,7 +111,7 @@ mod properties {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(256) })]
 
         #[test]
-        fn every_valid_body_comes_back_as_it_was(body in bodies::body(), everything in any::<bool>()) {
+        fn every_valid_body_round_trips(body in bodies::body(), everything in any::<bool>()) {
             let recognise = if everything { EVERYTHING } else { DecodeOptions::default() };
             let encoded = roundtrip(&body, recognise);
             prop_assert_eq!(encoded.adjustments, []);
@@ -120,7 +120,7 @@ mod properties {
         }
 
         #[test]
-        fn what_was_made_valid_stays_as_it_is(body in junk::body_like()) {
+        fn a_repaired_body_needs_no_second_repair(body in junk::body_like()) {
             let Ok(request) = Dialect::Anthropic.decode(&body, &DecodeOptions::default()) else {
                 return Ok(());
             };
@@ -143,7 +143,7 @@ mod robustness {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(256) })]
 
         #[test]
-        fn no_tree_makes_it_panic(body in prop_oneof![junk::value(), junk::body_like()]) {
+        fn no_tree_causes_a_panic(body in prop_oneof![junk::value(), junk::body_like()]) {
             if let Ok(request) = Dialect::Anthropic.decode(&body, &DecodeOptions::default()) {
                 let _ = Dialect::Anthropic.encode(&request, &EncodeOptions::default());
             }
@@ -151,14 +151,14 @@ mod robustness {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        fn no_bytes_cause_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let _ = Dialect::Anthropic.decode_slice(&bytes, &DecodeOptions::default());
             let _ = Dialect::Anthropic.decode_response(&bytes);
         }
     }
 
     #[test]
-    fn deep_and_wide_bodies_take_their_time_and_no_more() {
+    fn deep_and_wide_bodies_are_read_in_linear_time() {
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         let results = format!(
             "{}[]{}",

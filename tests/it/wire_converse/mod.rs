@@ -1,9 +1,10 @@
-//! The Converse codec: cases in `testdata/wire/converse`, random bodies, junk, real threads of other
-//! dialects, and what `streams.rs` does not ask of the streams in `testdata/streams/converse`.
+//! The Converse codec: cases in `testdata/wire/converse`, random bodies, junk, real threads of
+//! other dialects, and checks of the streams in `testdata/streams/converse` that `streams.rs` does
+//! not make.
 //!
-//! A case has `--- body` (a request body) or `--- request` (a `Request` in its serde form), and what
-//! is expected of it: `--- expect body`, `--- expect adjustments` (one a line; none where the section
-//! is left out) or `--- expect error`. A body that is expected to stay as it is needs no
+//! A case has `--- body` (a request body) or `--- request` (a `Request` in its serde form), and
+//! what is expected of it: `--- expect body`, `--- expect adjustments` (one a line; none where the
+//! section is left out) or `--- expect error`. A body that is expected to stay as it is needs no
 //! `--- expect body`. `--- options` may name a model, its traits, and `cache_auto`.
 
 mod bodies;
@@ -105,7 +106,7 @@ mod requests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(256) })]
 
         #[test]
-        fn every_valid_body_comes_back_as_it_was(body in bodies::body()) {
+        fn every_valid_body_round_trips(body in bodies::body()) {
             for recognise in [DecodeOptions::default(), EVERYTHING, NOTHING] {
                 let request = Dialect::BedrockConverse.decode(&body, &recognise).unwrap();
                 let encoded = Dialect::BedrockConverse.encode(&request, &EncodeOptions::default());
@@ -120,7 +121,7 @@ mod requests {
         }
 
         #[test]
-        fn what_was_made_valid_stays_as_it_is(body in bodies::body_like(), prefill in any::<bool>()) {
+        fn a_repaired_body_needs_no_second_repair(body in bodies::body_like(), prefill in any::<bool>()) {
             let request = Dialect::BedrockConverse.decode(&body, &DecodeOptions::default()).unwrap();
             let options = EncodeOptions { accepts_prefill: prefill, ..EncodeOptions::default() };
             let once = Dialect::BedrockConverse.encode(&request, &options).body;
@@ -132,7 +133,7 @@ mod requests {
         }
 
         #[test]
-        fn no_tree_makes_it_panic(body in prop_oneof![bodies::junk(), bodies::body_like()]) {
+        fn no_tree_causes_a_panic(body in prop_oneof![bodies::junk(), bodies::body_like()]) {
             if let Ok(request) = Dialect::BedrockConverse.decode(&body, &DecodeOptions::default()) {
                 let _ = Dialect::BedrockConverse.encode(&request, &EncodeOptions::default());
             }
@@ -142,14 +143,14 @@ mod requests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        fn no_bytes_cause_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let _ = Dialect::BedrockConverse.decode_slice(&bytes, &DecodeOptions::default());
             let _ = Dialect::BedrockConverse.decode_response(&bytes);
         }
     }
 
     #[test]
-    fn deep_and_wide_bodies_take_their_time_and_no_more() {
+    fn deep_and_wide_bodies_are_read_in_linear_time() {
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         let results = format!(
             "{}[]{}",
@@ -287,7 +288,7 @@ mod streams {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(256) })]
 
         #[test]
-        fn no_events_make_it_panic(
+        fn no_events_cause_a_panic(
             events in prop::collection::vec((event_name(), event_data()), 0..8),
         ) {
             let (_, outcome) = feed(&events);

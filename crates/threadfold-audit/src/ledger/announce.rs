@@ -1,25 +1,26 @@
-//! Words that announce rules: for how long a sentence applies, and that what follows is a rule.
+//! Words that announce rules: they state how long a sentence applies, or that a rule follows.
 
 use super::meaning::{clauses, has_any, list, listed, phrases, words};
 
-/// Whether a sentence says that it holds for good and demands something. `From now on it's
+/// Whether a sentence demands something and says that the demand is permanent. `From now on it's
 /// downhill` demands nothing.
 pub(super) fn is_for_good(line: &str) -> bool {
     let good =
         phrases("for good").iter().find_map(|phrase| Some((phrase, line.split_once(phrase)?)));
-    // `I prefer this one` chooses once and for nothing later.
+    // `I prefer this one` is a single choice, not a rule for later ones.
     const AT_HAND: &str = " this that these those it them ";
     let by_phrase = good.is_some_and(|(phrase, (before, after))| match phrase.contains("prefer") {
         true => !after.split_whitespace().next().is_some_and(|object| listed(AT_HAND, object)),
         false => !(before.is_empty() && states(after)),
     });
-    // `From here on it is easy` states something, in other languages in any order.
+    // `From here on it is easy` only states something. In other languages its words may have any
+    // order.
     let after = line.split_once(" from here on ").and_then(|(_, after)| after.split(' ').next());
     let all = after.is_some_and(|first| listed(" the all every each no ", first));
     by_phrase || all || for_this_talk(line).is_some_and(|after| !states(after))
 }
 
-/// Whether a text begins as a statement: `it's downhill`.
+/// Whether a text begins like a statement: `it's downhill`.
 fn states(text: &str) -> bool {
     const SUBJECTS: &str = " it's it is there there's he she they i i'm that's he's she's ";
     let mut words = text.split_whitespace();
@@ -27,7 +28,7 @@ fn states(text: &str) -> bool {
     is_subject && !words.next().is_some_and(|verb| listed(" want expect need prefer ", verb))
 }
 
-/// Returns the text after a phrase that binds a sentence to the whole conversation: `for this
+/// Returns the text after a phrase that applies a sentence to the whole conversation: `for this
 /// conversation`, `en esta sesión`.
 fn for_this_talk(line: &str) -> Option<&str> {
     const TALKS: &str = " conversation session chat thread gespräch unterhaltung sitzung conversación sesión charla discussion ";
@@ -44,14 +45,14 @@ fn for_this_talk(line: &str) -> Option<&str> {
     line.split_once(talk).map(|(_, after)| after.trim())
 }
 
-/// Whether a sentence calls what follows its colon a rule: `please follow this rule: ...`.
+/// Whether a sentence announces a rule after its colon: `please follow this rule: ...`.
 pub(super) fn is_announced(sentence: &str) -> bool {
     let colon = sentence.split_once([':', '\u{ff1a}']);
     colon.is_some_and(|(head, rest)| !rest.trim().is_empty() && names_rules(head))
 }
 
-/// Whether a short text names the rules that follow it: `House rules`, `Bitte halte dich an diese
-/// Regel`.
+/// Whether a short text announces the rules that follow it: `House rules`, `Bitte halte dich an
+/// diese Regel`.
 pub(super) fn names_rules(head: &str) -> bool {
     const MOST: usize = 12;
     let words: Vec<String> = words(head).take(MOST + 1).collect();
@@ -76,7 +77,8 @@ pub(super) fn ends_as_preface(sentence: &str, last: Option<&[String]>) -> bool {
     const LONGEST: usize = 120;
     last.filter(|_| sentence.len() <= LONGEST).is_some_and(|clause| {
         let line = format!(" {} ", clause.join(" "));
-        // Only `for the rest of` has an object: three words after `from now on` are a demand.
+        // Only `for the rest of` may have an object. Three words after `from now on` are already a
+        // demand.
         let is_short = phrases("for good").iter().any(|phrase| {
             let most = if phrase.ends_with(" of ") { MOST } else { 0 };
             let rest = line.strip_prefix(phrase);
@@ -96,7 +98,7 @@ fn asks_to_follow(clause: &[String]) -> bool {
         && names_rules(&clause.join(" "))
 }
 
-/// Whether the heading of a list demands what its items name: `things that you must never do`.
+/// Whether the heading of a list turns its items into demands: `things that you must never do`.
 pub(super) fn heads_rules(heading: &str) -> bool {
     names_rules(heading) || is_preface(heading) || demands(heading)
 }

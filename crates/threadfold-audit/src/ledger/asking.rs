@@ -1,9 +1,9 @@
-//! Whether a sentence asks for something in the user's own words.
+//! Finds the demands of a sentence that are in the user's own words.
 
 use super::meaning::{FILLERS, clauses, has_any, is_of_speaker, list, listed, word_at, words};
 use crate::prose::{is_unspaced, may_demand};
 
-/// Subjects of a clause that reports another's words: `never touch it, she said`.
+/// Subjects of a clause that reports another person's words: `never touch it, she said`.
 const REPORTERS: &str = " he she they someone somebody ";
 
 /// Returns the clauses of a sentence in the user's own words that may demand something.
@@ -26,8 +26,8 @@ pub(super) fn asking(sentence: &str) -> Option<Vec<Vec<String>>> {
     is_own.then_some(clauses)
 }
 
-/// Returns a sentence without the request that ends it as a question: `never restart it, can you look
-/// at the log?`
+/// Returns a sentence without the request that ends it as a question: `never restart it, can you
+/// look at the log?`
 fn without_request(sentence: &str) -> &str {
     let parts = sentence.strip_suffix('?').and_then(|asked| asked.rsplit_once([',', ';']));
     let head = parts.filter(|(_, tail)| requests(tail)).map(|(head, _)| head);
@@ -75,11 +75,13 @@ fn gives_text(sentence: &str) -> bool {
     })
 }
 
-/// Whether a sentence reports another person's words before its demand: `he said we must hurry`.
+/// Whether the demand of a sentence is only a report of another person's words: `he said we must
+/// hurry`.
 fn is_reported(clauses: &[Vec<String>]) -> bool {
     for clause in clauses {
         for (at, word) in clause.iter().enumerate() {
-            // As the first word it is an order of the user: `quote prices in francs only`.
+            // The first word of a clause is an order of the user instead: `quote prices in francs
+            // only`.
             if at > 0
                 && listed(list("reports"), word)
                 && !is_own_verb(clause, at)
@@ -95,14 +97,16 @@ fn is_reported(clauses: &[Vec<String>]) -> bool {
     false
 }
 
-/// Whether the word at `at` is a noun, after a word for how many: `all quotes must include tax`.
+/// Whether the word at `at` is a noun, because a quantifier precedes it: `all quotes must include
+/// tax`.
 fn is_noun(words: &[String], at: usize) -> bool {
     const QUANTIFIERS: &str = " all any both each every no our these those ";
     let before = at.checked_sub(1).and_then(|before| words.get(before));
     before.is_some_and(|word| listed(QUANTIFIERS, word))
 }
 
-/// Whether the verb at `at` belongs to the user or to a demand: `I said`, `remember to quote`.
+/// Whether the verb at `at` has the user as its subject or is part of a demand: `I said`, `remember
+/// to quote`.
 fn is_own_verb(words: &[String], at: usize) -> bool {
     let to =
         at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|word| word == "to");

@@ -1,8 +1,9 @@
-//! Clauses that let only some people do something, or that make it wait for a consent.
+//! Clauses that permit something only to some people, or only after somebody's consent.
 
 use super::meaning::{has_any, list, listed, word_at};
 
-/// Whether a clause lets only some people do something: `only Ada may sign`, `nobody but Ada signs`.
+/// Whether a clause permits something only to some people: `only Ada may sign`, `nobody but Ada
+/// signs`.
 pub(super) fn is_reserved(clause: &[String]) -> bool {
     const EXCEPTIONS: &str = " but except besides other without unless ";
     let Some((first, rest)) = clause.split_first() else { return false };
@@ -15,7 +16,7 @@ pub(super) fn is_reserved(clause: &[String]) -> bool {
     match named {
         Some(at) => !listed(" have be ", word_at(rest, at + 2)),
         None if first == "only" => {
-            // `Only the last row changes` has nobody who changes something.
+            // `Only the last row changes` names no person who acts.
             let mut acts = rest.windows(2).skip(2).take(3);
             one == "the" && acts.any(|two| listed(list("does"), word_at(two, 0)))
         }
@@ -30,8 +31,8 @@ pub(super) fn is_reserved(clause: &[String]) -> bool {
     }
 }
 
-/// Whether a clause wants a person asked first: `ask me before you delete anything`, `check with Ada
-/// before any purchase`, `get my approval before ordering`.
+/// Whether a clause requires that a person is asked first: `ask me before you delete anything`,
+/// `check with Ada before any purchase`, `get my approval before ordering`.
 pub(super) fn is_consent(clause: &[String]) -> bool {
     const TALKS: &str = " ask tell consult notify inform warn ";
     const TALKS_TO: &str = " check talk speak confirm clear run verify ";
@@ -43,7 +44,7 @@ pub(super) fn is_consent(clause: &[String]) -> bool {
     let asks = (listed(TALKS, verb) && (asked.len() > 1 || verb == "ask"))
         || (listed(TALKS_TO, verb) && has_any(" with to past by ", asked))
         || (listed(" get wait obtain seek ", verb) && has_any(CONSENTS, asked))
-        // `Any file before ask me` is the order of other languages.
+        // Other languages have another word order: `any file before ask me`.
         || (what.len() == 3 && has_any(TALKS, what));
     let next = word_at(what, 1);
     let recurs = listed(" you any every each anything anyone a an ask ", next)
@@ -54,7 +55,7 @@ pub(super) fn is_consent(clause: &[String]) -> bool {
     asks && (is_each || (recurs && !has_any(AT_HAND, what)))
 }
 
-/// Whether a clause is about a time that recurs: `nobody merges on Fridays`, `shut it at night`.
+/// Whether a clause is about a recurring time: `nobody merges on Fridays`, `shut it at night`.
 pub(super) fn is_habitual(clause: &[String]) -> bool {
     clause.windows(2).any(|pair| {
         matches!(pair, [one, two] if (one == "on" && two.ends_with("days"))

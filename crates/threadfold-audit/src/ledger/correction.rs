@@ -27,13 +27,13 @@ pub(super) enum Correction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct About {
     topic: Vec<String>,
-    /// Whether it holds for good: `again`, `any more`, `from now on`.
+    /// Whether it is permanent: `again`, `any more`, `from now on`.
     lasts: bool,
-    /// Whether it begins with the thing and not with the verb: `tabs are fine again`.
+    /// Whether it begins with the thing instead of a verb: `tabs are fine again`.
     thing_first: bool,
-    /// Whether it holds in all circumstances, or replaces those of the rule: `at any hour`.
+    /// Whether it applies in all circumstances or replaces those of the rule: `at any hour`.
     is_wide: bool,
-    /// Whether it is for everybody: `anyone may sign now`.
+    /// Whether it applies to everybody: `anyone may sign now`.
     for_all: bool,
 }
 
@@ -41,30 +41,30 @@ pub(super) struct About {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
     None,
-    /// It may mean this rule, if it fits no other.
+    /// The correction means this rule only if it fits no other.
     Part,
-    /// Both have the same topic.
+    /// The correction and the rule have the same topic.
     Whole,
 }
 
 /// Nouns for a rule, which are too general to name one.
 const RULES: &str = " rule rules ban limit limits restriction requirement instruction thing ";
 
-/// Returns the ways in which a sentence may revoke rules, the likeliest first. `english` is its
+/// Returns the corrections that a sentence may express, the most likely first. `english` is its
 /// [English form](super::english::in_english).
 pub(super) fn corrections(sentence: &str, english: &str) -> Vec<Correction> {
     let is_foreign = english != sentence;
     let line = without_fillers(english);
     let (bare, lasts) = without_lasting(&line);
     let found = found(english, &line, (&bare, lasts), is_foreign);
-    // What is allowed once, or by another person, revokes nothing.
+    // A permission for one occasion, or of another person, revokes nothing.
     let revokes = !found.is_empty()
         && !is_for_once(&format!(" {bare} "))
         && (!is_foreign || asking(english).is_some());
     if revokes { found } else { Vec::new() }
 }
 
-/// Returns the ways in which a `line` without fillers, and without phrases of time, may revoke rules.
+/// Returns the corrections that a line without fillers and phrases of time may express.
 fn found(
     english: &str,
     line: &str,
@@ -84,7 +84,7 @@ fn found(
     // `Agora pode enviar`: some languages need no subject.
     let allowed = bare.strip_prefix("may ").filter(|_| is_foreign);
     if let Some(rest) = for_all.or(allowed).or_else(|| after(bare, phrases("allows"))) {
-        // `You can order parts without asking me` releases from `ask me before you order parts`.
+        // `You can order parts without asking me` revokes `ask me before you order parts`.
         let unasked = rest.strip_suffix(" me").unwrap_or(rest).strip_suffix(" without asking");
         let asked = unasked.map(|unasked| {
             Correction::Releases(About::of(&format!("ask before {unasked}"), lasts, false))
@@ -117,13 +117,13 @@ fn for_everybody(bare: &str) -> Option<&str> {
     permit.filter(|_| all).map(|(_, permitted)| permitted)
 }
 
-/// Returns what a line says is no longer demanded, and whether that is a thing: `we no longer need two
+/// Returns what a line no longer demands, and whether that is a thing: `we no longer need two
 /// approvals`, `we don't confirm by phone any more`.
 fn released(bare: &str, lasts: bool) -> Option<(String, bool)> {
     let mine = bare.strip_prefix("i ").filter(|rest| rest.contains(" need "));
     let ours = bare.strip_prefix("we ").or(mine);
     let bare = ours.map_or(bare.to_owned(), |rest| format!("you {rest}"));
-    // `You have to ask me no longer`, in the order of other languages.
+    // Other languages have another word order: `you have to ask me no longer`.
     if let Some(rest) = bare.strip_prefix("you have to ").filter(|rest| rest.contains("no longer "))
     {
         return Some((rest.replacen("no longer ", "", 1), true));
@@ -137,9 +137,10 @@ fn released(bare: &str, lasts: bool) -> Option<(String, bool)> {
     after(&bare, &[phrase]).map(|rest| (rest.to_owned(), is_thing))
 }
 
-/// Whether a sentence takes something back for good, so that it must not be lost.
+/// Whether a sentence revokes something permanently, so that it must not be lost.
 pub(crate) fn takes_back(sentence: &str) -> bool {
-    // Each such sentence has one of these phrases. Most sentences have none, and need no closer look.
+    // Every such sentence has one of these phrases. Most sentences have none, and this check is
+    // cheap.
     let english = in_english(sentence);
     let lower = english.to_lowercase();
     let has = |title: &str| phrases(title).iter().any(|phrase| lower.contains(phrase.trim()));
@@ -181,8 +182,8 @@ fn named_rule(phrase: &str) -> Option<String> {
     binds.then(|| rest.map(|(_, word)| *word).collect::<Vec<_>>().join(" "))
 }
 
-/// Reads `hikes above 14 km are allowed now`, `the header is no longer needed`, `restarts are fine at
-/// any hour`.
+/// Reads `hikes above 14 km are allowed now`, `the header is no longer needed`, `restarts are fine
+/// at any hour`.
 fn of_thing(line: &str) -> Option<Correction> {
     let (bare, lasts) = without_lasting(line);
     let is_marked = lasts || bare != line || bare.contains(" no longer ");
@@ -206,15 +207,16 @@ fn of_thing(line: &str) -> Option<Correction> {
     // `Restarts are fine at any hour`, `restarts are fine only on Sunday`.
     let any = manner.find(" any ").or_else(|| manner.starts_with(" only ").then_some(0));
     let named = format!("{thing}{}", slice(manner, ..any.unwrap_or(manner.len())));
-    // `The server is okay again` may say how it is, and lifts only what forbids to use it.
+    // `The server is okay again` may only describe a state, so it revokes only a rule that forbids
+    // its use.
     let is_state = listed(" fine ok okay ", state) && after(thing, &["the", "my", "our"]).is_some();
     let named = if is_state { format!("use {named}") } else { named };
-    // Without a word such as `again` it is only a judgement: `tabs are fine`.
+    // Without a word such as `again`, the sentence is only an opinion: `tabs are fine`.
     let about = About { is_wide: any.is_some(), ..About::of_thing(&named, lasts) };
     (is_marked || about.is_wide).then_some(Correction::Allows(about))
 }
 
-/// Returns the rest of a line after the first of the phrases that it begins with.
+/// Returns the rest of a line after the first of these phrases with which it begins.
 fn after<'a>(line: &'a str, phrases: &[impl AsRef<str>]) -> Option<&'a str> {
     phrases.iter().find_map(|phrase| line.strip_prefix(phrase.as_ref())?.strip_prefix(' '))
 }
@@ -232,7 +234,7 @@ fn without_fillers(text: &str) -> String {
     words.join(" ").replace(" has been ", " is ").replace(" have been ", " are ")
 }
 
-/// Whether a sentence that revokes a rule allows only some of it, and so is a rule itself.
+/// Whether a sentence that revokes a rule permits only part of it, so that it is a rule itself.
 pub(super) fn restricts(sentence: &str) -> bool {
     words(sentence).any(|word| word == "only")
 }
@@ -247,8 +249,8 @@ fn without_contraction(word: String) -> String {
     }
 }
 
-/// Returns a line without the phrases of time at its end, and whether one of them makes it hold for
-/// good.
+/// Returns a line without the phrases of time at its end, and whether one of them makes it
+/// permanent.
 fn without_lasting(line: &str) -> (String, bool) {
     let mut bare = format!(" {line} ");
     let lasts = phrases("lasting").iter().any(|phrase| bare.contains(phrase));
@@ -263,8 +265,8 @@ impl About {
         Self { topic: stripped(phrase), lasts, thing_first, is_wide: false, for_all: false }
     }
 
-    /// Returns the subject that a thing names. A gerund also names the verb of the rule: `pushing to
-    /// trunk`.
+    /// Returns the subject of a permission that begins with a thing. A gerund also names the verb
+    /// of the rule: `pushing to trunk`.
     fn of_thing(thing: &str, lasts: bool) -> Self {
         let names_verb = thing.split(' ').next().is_some_and(|word| word.ends_with("ing"));
         Self::of(thing, lasts, !names_verb)
@@ -299,10 +301,10 @@ impl About {
         let ordered = self.thing_first || positions.is_sorted();
         let may_omit =
             self.thing_first && !topic.first().is_some_and(|verb| listed(" ask tell check ", verb));
-        // What is no longer needed may be the end of the rule: `we no longer need two approvals`.
+        // A release may name only the end of the rule: `we no longer need two approvals`.
         let is_demanded = rule.forbids == Some(false) && self.lasts;
         // `You may touch the oven again` omits `while I'm out`, and `red ink is fine again` omits
-        // the verb. But a word that is omitted between two named ones makes it another thing.
+        // the verb. But if a word between two named words is omitted, another thing is meant.
         let until = topic.iter().position(|word| word == "until").unwrap_or(topic.len());
         let fits = topic.iter().enumerate().all(|(at, word)| {
             (at > last && at >= until)
@@ -333,7 +335,7 @@ fn stripped(phrase: &str) -> Vec<String> {
 
 /// Returns the words of a topic without conjunctions, prepositions and counts.
 fn significant(topic: &[String]) -> Vec<String> {
-    // Base forms, as the words of a topic are.
+    // Base forms, because the words of a topic are base forms.
     const JOINING: &str = " of at on in to with for by from about against me i it each every any anyth anyon anybody all ";
     topic.iter().filter(|word| !listed(JOINING, word)).cloned().collect()
 }

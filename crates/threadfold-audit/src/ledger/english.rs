@@ -1,5 +1,5 @@
-//! Sentences in other languages with their words of grammar in English, so that one reader of rules
-//! serves all of them.
+//! Replaces the grammatical words of other languages by English ones, so that one reader of rules
+//! serves all languages.
 
 use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
@@ -9,7 +9,7 @@ use crate::{
     prose::{is_unspaced, one_line},
 };
 
-/// What a phrase means.
+/// A phrase of another language and its English meaning.
 struct Gloss {
     phrase: &'static str,
     english: &'static str,
@@ -45,9 +45,9 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
     phrases
 });
 
-/// Returns what a text begins with, and its length in bytes.
+/// Returns the phrase with which a text begins, and its length in bytes.
 fn known(text: &str) -> Option<(&'static Gloss, usize)> {
-    // Most words are in lower case and unknown, so that they are looked up without a copy.
+    // Most words are in lower case and unknown, so they are looked up without a copy.
     let word = first_word(text);
     let is_capital = word.starts_with(char::is_uppercase);
     let known = if is_capital {
@@ -67,7 +67,7 @@ pub(super) fn in_english(sentence: &str) -> Cow<'_, str> {
             text = text.replace(gloss.phrase, &format!(" {} ", gloss.english)).into();
         }
     }
-    // In a script without spaces, English words are there now.
+    // In a script without spaces, known phrases have been replaced by English words before this.
     let has_english = matches!(text, Cow::Owned(_));
     if !has_english
         && !words(sentence).any(|(_, rest)| known(rest).is_some_and(|(gloss, _)| gloss.is_sure))
@@ -134,8 +134,8 @@ fn without_ending(word: &str) -> &str {
 }
 
 /// Returns a sentence that begins with an imperative with its adverb first, as in English: `Lösche
-/// niemals Logs`, `Responde siempre en inglés`. In another sentence that begins with the adverb, it
-/// demands nothing: `Siempre llego tarde`.
+/// niemals Logs`, `Responde siempre en inglés`. A sentence that begins with the adverb and has no
+/// imperative demands nothing: `Siempre llego tarde`.
 fn with_adverb_first(english: &str, sentence: &str) -> String {
     const IMPERATIVES: &str = " answer use write keep ask tell in ";
     const NO_VERBS: &str = " please i we you he it no so noch schon fast wie auch gar ";
@@ -163,7 +163,7 @@ fn with_adverb_first(english: &str, sentence: &str) -> String {
                 || listed(IMPERATIVES, word(1))
                 || (word(0) == "never" && is_forbidden(second, word(1)))
         }
-        // A German statement has its verb before the adverb, a Spanish one after it.
+        // In a German statement the verb precedes the adverb; in a Spanish one it follows.
         1 if !listed(NO_VERBS, &word(0).to_lowercase()) => {
             listed(IMPERATIVES, word(0))
                 || listed(" immer nie niemals stets ", second)

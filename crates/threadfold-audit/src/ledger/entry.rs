@@ -1,4 +1,4 @@
-//! A rule of a ledger with what is known of its words, and how later sentences change it.
+//! A rule of a ledger with the meaning of its words, and how later sentences change it.
 
 use super::{
     correction::{Correction, Fit, contains},
@@ -37,7 +37,7 @@ impl Entry {
         self.rule.holds() && self.rule.position.is_some()
     }
 
-    /// Whether a later subject with these terms gives another value for that of the rule.
+    /// Whether a later subject with these terms gives another value for the subject of the rule.
     pub(super) fn is_revalued_by(&self, later: &Subject, terms: &Terms) -> bool {
         if !terms.may_replace(&self.terms) {
             return false;
@@ -46,8 +46,8 @@ impl Entry {
         later.replaces(&self.subject)
     }
 
-    /// Whether the rule keeps something within a limit. What a later sentence states of that thing is no
-    /// other limit: `The frames take 11 ms now`.
+    /// Whether the rule keeps something within a limit. A later sentence about that thing is not a
+    /// new limit: `The frames take 11 ms now`.
     pub(super) fn is_limit(&self) -> bool {
         self.meaning.topic.first().is_some_and(|verb| listed(" keep limit cap hold ", verb))
     }

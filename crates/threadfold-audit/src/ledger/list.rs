@@ -1,5 +1,5 @@
-//! The rules as a Markdown list. No text of a rule can end the list. Tags in it are escaped where a
-//! summary with the list is written.
+//! The rules as a Markdown list. No text of a rule can end the list. Tags in rules are escaped by
+//! the code that writes a summary with the list.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ pub const TITLE: &str = "Rules that hold, word for word:";
 
 impl Ledger {
     /// Returns the active rules as a Markdown list of at most `budget` tokens, in order. Rules that
-    /// do not fit are left out, and the last line says how many; the text is empty if not even that
-    /// line fits.
+    /// do not fit are left out, and the last line states their number. The text is empty if not
+    /// even that line fits.
     ///
     /// ```
     /// use threadfold::{ledger::Ledger, tokens::ByteEstimate};
@@ -35,7 +35,8 @@ impl Ledger {
 }
 
 impl fmt::Display for Ledger {
-    /// Writes the active rules as a Markdown list, and how many rules the ledger left out.
+    /// Writes the active rules as a Markdown list, and the number of rules that the ledger left
+    /// out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = lines(self.active().map(|rule| &*rule.text));
         lines.try_for_each(|line| write!(f, "{line}"))?;
@@ -52,7 +53,7 @@ pub fn titled(rules: &[&str], left_out: usize, budget: u64, counter: &dyn TokenC
     if rules.is_empty() {
         return String::new();
     }
-    // The parts may have fewer tokens than the whole, so reserve two.
+    // The whole may have more tokens than its parts together, so two are reserved.
     let title = counter.text(TITLE).saturating_add(2);
     let list = list(rules, left_out, budget.saturating_sub(title), counter);
     if list.is_empty() { list } else { format!("{TITLE}\n{list}") }

@@ -9,7 +9,7 @@ use crate::{
 /// Words that turn a demand into a prohibition.
 const NEGATIONS: &str = " never not don't dont mustn't shouldn't cannot can't no ";
 
-/// Words that show that a sentence says more than one thing.
+/// Words that show that a sentence has more than one message.
 const CONTRASTS: &str = " except unless instead rather than but if ";
 
 /// Verbs that choose one of several things.
@@ -37,13 +37,14 @@ pub(super) fn words(sentence: &str) -> impl Iterator<Item = String> {
 pub(super) struct Meaning {
     /// The words of its topic, in their base form.
     pub(super) topic: Vec<String>,
-    /// How many of these words name the only people who may do it: `only Ada may sign`.
+    /// How many of these words name the only people to whom the action is permitted: `only Ada may
+    /// sign`.
     pub(super) reserved: usize,
     /// Whether it names several things: `the lexer or the parser`.
     pub(super) lists: bool,
-    /// Whether it forbids; `None` if it says more than one thing.
+    /// Whether the sentence forbids something; `None` if it has more than one message.
     pub(super) forbids: Option<bool>,
-    /// What it chooses, if anything.
+    /// The choice that the sentence makes, if any.
     pub(super) choice: Option<Choice>,
     /// The words of its topic, and which of them give the only value of their kind.
     slots: Vec<Slot>,
@@ -72,7 +73,7 @@ enum Part {
 impl Meaning {
     pub(super) fn of(sentence: &str) -> Self {
         let words: Vec<String> = words(sentence).take(200).collect();
-        // Two negations may cancel each other, and a contrast may turn one round.
+        // Two negations may cancel each other, and a contrast may reverse one.
         let negations = words.iter().filter(|word| listed(NEGATIONS, word)).count();
         let is_clear = negations < 2 && !has_any(CONTRASTS, &words);
         let reserved = reserved(sentence, &words);
@@ -89,8 +90,9 @@ impl Meaning {
 }
 
 impl Meaning {
-    /// Whether this demand is the other one with another value, where only one can hold: `answer in
-    /// French`, `keep it under 20 pages`. Prohibitions of two things both hold.
+    /// Whether this demand is the old one with another value, and only one of them can be valid:
+    /// `answer in French`, `keep it under 20 pages`. Two prohibitions of different things are both
+    /// valid.
     pub(super) fn revalues(&self, old: &Self) -> bool {
         let pairs = self.slots.iter().zip(&old.slots);
         let mut differing = pairs.filter(|(one, other)| one.word != other.word);
@@ -103,8 +105,8 @@ impl Meaning {
     }
 }
 
-/// Returns how many words of the topic come before the verb in a sentence that lets only some people
-/// do something.
+/// Returns how many words of the topic precede the verb in a sentence that permits something only
+/// to some people.
 fn reserved(sentence: &str, words: &[String]) -> usize {
     let only = words.iter().position(|word| !listed(FILLERS, word));
     let Some(only) = only.filter(|at| listed(" only nobody no ", word_at(words, *at))) else {
@@ -133,13 +135,14 @@ pub(super) fn is_limit(word: &str) -> bool {
 struct Slot {
     word: String,
     kind: Kind,
-    /// Whether a demand has only one value here.
+    /// Whether a demand can have only one value at this word.
     is_one: bool,
-    /// Whether it is the number of a bound, of which a prohibition has only one too: `more than 6`.
+    /// Whether the word is the number of a bound. Even a prohibition has only one: `more than 6`.
     is_bound: bool,
 }
 
-/// What a word names, by its form. A value replaces only one of its kind: `in French`, `in bullets`.
+/// The kind of value that a word names, by its form. A value replaces only a value of the same
+/// kind: `in French` does not replace `in bullets`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Number,
@@ -161,7 +164,7 @@ impl Kind {
 }
 
 fn slots(sentence: &str) -> Vec<Slot> {
-    // Fewer words than have no topic, because each search takes time.
+    // A shorter list than that of the topic, because each search takes time.
     const BESIDE: &str = " a an the my your our please just now always ok so also actually instead must then and but ";
     const FROM_NOW_ON: [[&str; 3]; 2] = [["from", "now", "on"], ["from", "here", "on"]];
     let mut written: Vec<&str> = spoken_words(sentence).take(200).collect();
@@ -171,7 +174,8 @@ fn slots(sentence: &str) -> Vec<Slot> {
         written.drain(at..at + 3);
     }
     let any = |is: fn(&str) -> bool| lower.iter().any(|word| is(word));
-    // Only these verbs have one language, form or place. `Write in Ada's book` has many.
+    // A demand with one of these verbs can have only one language, form or place. `Write in Ada's
+    // book` does not exclude another book.
     let answers = any(|word| matches!(word, "answer" | "reply" | "respond" | "label"));
     let writes = any(|word| matches!(word, "write" | "format"));
     let deploys = any(|word| word == "deploy");
@@ -227,7 +231,7 @@ impl Choice {
     }
 }
 
-/// Whether both are a thing of at most three words. Longer ones may differ in what they say beside it.
+/// Whether both name a thing in at most three words. Longer phrases may differ in other details.
 fn are_short(one: &[String], other: &[String]) -> bool {
     [one, other].iter().all(|words| (1..=3).contains(&words.len()))
 }
@@ -245,8 +249,8 @@ pub(super) fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
     })
 }
 
-/// Returns where a demand begins that `and` joins to what is before it: `move the files and never touch
-/// the archive`, `i moved them and please don't touch the archive`.
+/// Returns where a demand begins that `and` joins to the words before it: `move the files and never
+/// touch the archive`, `i moved them and please don't touch the archive`.
 fn joined_demand(words: &[String]) -> Option<usize> {
     const OBJECTS: &str = " the my it this that a an me your all our you ";
     const NO_ORDERS: &str = " i we he she they it is was are were has had did do if when took ";
@@ -343,7 +347,8 @@ fn choice(words: &[String]) -> Option<Choice> {
     let mut words = words.filter(|word| !listed(list("empty"), word) || listed(REFUSALS, word));
     let verb = words.by_ref().take(3).find(|word| listed(CHOICES, word))?;
     let verb = if verb == "prefer" { "use" } else { verb };
-    // No grammar is parsed: a word such as `in` or `not` decides to which part the words after it belong.
+    // Grammar is not parsed: words such as `in` and `not` decide to which part the words after them
+    // belong.
     let (mut object, mut circumstances, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     let mut part = Part::Object;
     for word in words {
@@ -370,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_holds_its_words_and_no_empty_one() {
+    fn a_list_contains_its_words_and_no_empty_word() {
         for (word, expected) in [("for", true), ("after", true), ("", false), ("fo", false)] {
             assert_eq!(listed(MARKS, word), expected, "{word:?}");
         }

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_list_is_used_and_every_used_list_is_there() {
+    fn every_list_is_used_and_every_used_list_exists() {
         let sources = [
             include_str!("announce.rs"),
             include_str!("asking.rs"),

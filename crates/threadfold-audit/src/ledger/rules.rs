@@ -21,12 +21,12 @@ use crate::{
     prose::{Paragraph, Subject, marked_paragraphs, sentences},
 };
 
-/// The standing rules of a thread. The [module](super) says which sentences are rules.
+/// The standing rules of a thread. The [module](super) defines which sentences are rules.
 ///
 /// It lists at most [`MAX_RULES`](Self::MAX_RULES) rules of at most
 /// [`MAX_RULE_BYTES`](Self::MAX_RULE_BYTES) bytes each. If there are more, inactive rules are
-/// dropped first; then the oldest active rules stay listed, [`left_out`](Self::left_out) counts the
-/// others, and every list says how many it lacks.
+/// dropped first. Of the active rules the oldest stay listed; [`left_out`](Self::left_out) counts
+/// the others, and every list states their number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct Ledger {
@@ -34,8 +34,8 @@ pub struct Ledger {
     left_out: usize,
 }
 
-/// The stored form. It may come from elsewhere, so every rule is checked again; keys and meanings are
-/// computed from the words.
+/// The stored form. It may come from elsewhere, so every rule is checked again; keys and meanings
+/// are computed from the words.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     #[serde(default)]
@@ -186,8 +186,8 @@ impl Ledger {
         self.rules().filter(|rule| rule.holds())
     }
 
-    /// Returns the rule with these words, active or not. White space, case and the point at the end
-    /// do not count.
+    /// Returns the rule with these words, active or not. White space, case and a full stop at the
+    /// end are ignored.
     ///
     /// ```
     /// use threadfold::ledger::Ledger;
@@ -221,7 +221,7 @@ impl Ledger {
     }
 
     /// Reads a sentence, and returns whether it is a preface. `before` is the previous sentence of
-    /// the paragraph, and whether that is a preface.
+    /// the paragraph, with a flag for whether that is a preface.
     fn read_sentence(
         &mut self,
         position: usize,
@@ -253,7 +253,7 @@ impl Ledger {
         false
     }
 
-    /// Revokes the rules whose value a sentence that is no rule itself changes.
+    /// Revokes the rules whose value this sentence changes. The sentence is not a rule itself.
     fn read_value(&mut self, sentence: &str) {
         // Reading a subject takes long, and most threads have no rule with a value.
         let valued = self.entries.iter().any(|entry| entry.subject.has_value());
@@ -300,7 +300,7 @@ impl Ledger {
             self.entries.remove(at);
         }
         self.make_room(position, &text)?;
-        // If another rule has this hash, the rule gets the following one.
+        // If another rule has this hash, the next number is tried.
         let mut hash = hash_of(&key);
         let mut id = id_of(hash);
         while self.entries.iter().any(|entry| entry.rule.id == id) {
@@ -359,7 +359,7 @@ impl Ledger {
         });
     }
 
-    /// Revokes the rules that a correction fits, and returns whether there is one.
+    /// Revokes the rules that a correction fits, and returns whether it fits any.
     fn correct(&mut self, correction: &Correction) -> bool {
         let fits: Vec<Fit> = self.entries.iter().map(|entry| entry.fit(correction)).collect();
         let best = fits.iter().max().copied().unwrap_or(Fit::None);
@@ -400,7 +400,7 @@ impl List {
 }
 
 impl From<Stored> for Ledger {
-    /// Leaves out rules that a ledger would not accept.
+    /// Omits rules that a ledger would not accept.
     fn from(Stored { rules, left_out }: Stored) -> Self {
         let mut ledger = Self { entries: Vec::new(), left_out };
         let mut known = HashSet::new();
@@ -422,7 +422,7 @@ impl From<Ledger> for Stored {
     }
 }
 
-/// Returns the form in which rules are compared.
+/// Returns the key by which rules are compared.
 fn key(text: &str) -> String {
     let text = one_line(text).to_lowercase().replace('\u{2019}', "'");
     text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}']).trim_end().to_owned()
@@ -442,7 +442,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stored_ledger_comes_back_and_reads_on() {
+    fn a_stored_ledger_round_trips_and_reads_further_messages() {
         let mut ledger = Ledger::default();
         ledger.read(0, &Message::user("Never touch the lexer. Always use tabs."));
         ledger.add("Never send mails.").unwrap();
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_ledger_would_hold_is_left_out() {
+    fn stored_rules_that_a_ledger_would_refuse_are_omitted() {
         let rule = |text: &str| {
             format!(
                 r#"{{"id":"00000000000000aa","text":"{text}","source":"host","status":"active"}}"#

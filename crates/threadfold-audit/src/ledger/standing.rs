@@ -18,14 +18,14 @@ const PRONOUNS: &str = " it this that them so these those again anything please 
 /// Words that tie a choice to the current task.
 const AT_HAND: &str = " to it this that these those here first next then now again them one ";
 
-/// Whether a sentence is a rule, whatever the sentence before it says.
+/// Whether a sentence is a rule by itself, without the sentence before it.
 pub(crate) fn is_rule(sentence: &str) -> bool {
     let sentence = without_aside(sentence);
     asking(sentence).is_some_and(|clauses| is_standing(sentence, &in_english(sentence), &clauses))
 }
 
-/// Whether a sentence with these [`asking`] clauses is a rule for the rest of the thread, as it is or in
-/// its English form.
+/// Whether a sentence with these [`asking`] clauses is a rule for the rest of the thread, as typed
+/// or in its English form.
 pub(super) fn is_standing(sentence: &str, english: &str, clauses: &[Vec<String>]) -> bool {
     let lasts_in_english = || asking(english).is_some_and(|clauses| lasts(english, &clauses));
     lasts(sentence, clauses) || (english != sentence && lasts_in_english())
@@ -87,8 +87,8 @@ fn lasts(sentence: &str, clauses: &[Vec<String>]) -> bool {
         || (!announces && !guessed && is_for_good(&line))
 }
 
-/// Whether only clauses about something else are tied to this moment: `never restart it, and we can talk
-/// tomorrow`. Such a phrase in the demand ties the whole sentence.
+/// Whether only clauses without the demand are tied to the present moment: `never restart it, and
+/// we can talk tomorrow`. A phrase for the moment in the demand itself ties the whole sentence.
 fn is_tied_beside(clauses: &[Vec<String>]) -> bool {
     let is_tied = |clause: &&Vec<String>| is_for_once(&format!(" {} ", clause.join(" ")));
     let mut tied = clauses.iter().filter(is_tied).peekable();
@@ -96,12 +96,12 @@ fn is_tied_beside(clauses: &[Vec<String>]) -> bool {
         && tied.all(|clause| clause.first().is_some_and(|first| is_narrator(first)))
 }
 
-/// Whether a clause forbids something until something happens, not until an hour or a day: `don't ship it
-/// until customs clears it`.
+/// Whether a clause forbids something until something happens, not until an hour or a day: `don't
+/// ship it until customs clears it`.
 fn waits(clause: &[String]) -> bool {
     const HOURS: &str = " noon midnight then now later tonight tomorrow next morning evening ";
     let until = clause.iter().position(|word| word == "until");
-    // `Don't merge it until I have looked` is about a thing at hand.
+    // `Don't merge it until I have looked` is about the current task.
     let until = until
         .filter(|at| !at.checked_sub(1).is_some_and(|at| listed(PRONOUNS, word_at(clause, at))));
     let event = until.and_then(|at| clause.get(at + 1..)).unwrap_or_default();
@@ -111,9 +111,10 @@ fn waits(clause: &[String]) -> bool {
     event.len() > 1 && !is_hour && is_lasting_demand(clause)
 }
 
-/// Whether a clause says how all things of a kind are to be: `prices always include tax`, `prices are
-/// always quoted net`, `commit messages always start with the ticket`. `The files always start with zeros`
-/// is about certain ones, and `pages always show errors` may tell of a defect.
+/// Whether a clause prescribes a property of all things of a kind: `prices always include tax`,
+/// `prices are always quoted net`, `commit messages always start with the ticket`. `The files
+/// always start with zeros` is about certain files, and `pages always show errors` may describe a
+/// defect.
 fn is_property(clause: &[String]) -> bool {
     const VERBS: &str = " include carry state list name ";
     const CERTAIN: &str = " the these those some many most few ";
@@ -180,7 +181,7 @@ pub(super) fn is_about_last(sentence: &str) -> bool {
     }
 }
 
-/// `keep that in mind`.
+/// Whether the words are like `keep that in mind`.
 fn is_kept_in_mind(words: &[String]) -> bool {
     matches!(words, [verb, object, of, mind, ..]
         if listed(" keep bear have ", verb) && listed(PRONOUNS, object) && of == "in" && mind == "mind")
@@ -195,8 +196,8 @@ const OCCASIONS: &str = " the this that these those it can could want wants like
 /// Words that do not begin an imperative.
 const NO_VERBS: &str = " a an the this that these those there it its i i'm i'll i've we we'll he she they you you're your     my our what which who how why where is are was were yes no thanks all some most each every any     then so and or but because since as to of in on at for from with by not just maybe perhaps ";
 
-/// Whether two clauses are a condition and the action whenever it holds: `When you name a branch,
-/// prefix it`. An occasion (`when you are done`) makes no rule.
+/// Whether two clauses are a recurring condition and its action: `When you name a branch, prefix
+/// it`. A single occasion (`when you are done`) makes no rule.
 fn is_condition(condition: &[String], consequence: &[String]) -> bool {
     let [opening, subject, rest @ ..] = condition else { return false };
     // `Each time you open a ticket`.
@@ -294,13 +295,13 @@ fn is_lasting_demand(clause: &[String]) -> bool {
     }
 }
 
-/// Whether a clause only names what must not be: `no semicolons`, `no nuts in any dish`. A thing in
-/// the singular may be a remark (`no internet`), as may a sentence with a verb.
+/// Whether a clause only names what is unwanted: `no semicolons`, `no nuts in any dish`. A noun in
+/// the singular may be a remark (`no internet`), and so may a clause with a verb.
 pub(super) fn is_banned(clause: &[String]) -> bool {
     let Some((_, thing)) = clause.split_first().filter(|(first, _)| *first == "no") else {
         return false;
     };
-    // `No comas` and `no llores` are Spanish verbs.
+    // In Spanish, `no comas` and `no llores` are negated verbs.
     let is_spanish =
         matches!(thing, [one] if ["as", "es", "os"].iter().any(|end| one.ends_with(end)));
     let is_plural = thing.last().is_some_and(|word| word.ends_with('s')) && !is_spanish;
@@ -318,7 +319,7 @@ pub(super) fn is_banned(clause: &[String]) -> bool {
         && !has_any(list("no verbs"), thing)
 }
 
-/// Whether a word begins the name of a thing, or states something of it.
+/// Whether a word may begin the name of a thing or a statement about it.
 fn is_article(word: &str) -> bool {
     listed(" the a an same is was mind one some few both se te me le lo ", word) || is_number(word)
 }
@@ -408,13 +409,14 @@ fn is_excluded(clause: &[String], ever: bool) -> bool {
     (none && nowhere) || line.contains(" off limits ")
 }
 
-/// `you must`, `the parser must never`, `tests should always`, `you may not`.
+/// Whether a subject must or may not do something: `you must`, `the parser must never`, `tests
+/// should always`, `you may not`.
 fn is_demanded(clause: &[String]) -> bool {
     if matches!(clause, [you, not, allowed, ..] if you == "you're" && not == "not" && allowed == "allowed")
     {
         return true;
     }
-    // A modal demands something only of a subject, so the first word is none.
+    // A modal needs a subject before it, so the first word cannot be one.
     clause.iter().enumerate().skip(1).any(|(at, modal)| {
         let (subject, next) = (word_at(clause, at - 1), word_at(clause, at + 1));
         let (third, fourth) = (word_at(clause, at + 2), word_at(clause, at + 3));
@@ -438,8 +440,9 @@ fn is_demanded(clause: &[String]) -> bool {
     })
 }
 
-/// `leave the lexer alone`, `keep the names as they are`, `leave out all adverbs`. A thing that is
-/// only called `it` belongs to the current task.
+/// Whether a clause asks to keep or leave something: `leave the lexer alone`, `keep the names as
+/// they are`, `leave out all adverbs`. A thing that is only called `it` belongs to the current
+/// task.
 fn is_kept(clause: &[String]) -> bool {
     let object = word_at(clause, 1);
     if listed(" it this that these those them ", object) {
@@ -458,7 +461,7 @@ fn is_kept(clause: &[String]) -> bool {
     alone || ways.iter().any(|way| line.contains(way))
 }
 
-/// `Keep the frame budget under 14 ms`.
+/// Whether a clause keeps something within a limit: `Keep the frame budget under 14 ms`.
 fn is_bounded(clause: &[String]) -> bool {
     let is_count = |word: &str| is_number(word) || word.starts_with(|c: char| c.is_ascii_digit());
     let mut pairs = clause.windows(2).skip(1);
@@ -467,7 +470,7 @@ fn is_bounded(clause: &[String]) -> bool {
     bounded && !listed(PRONOUNS, word_at(clause, 1))
 }
 
-/// `use tabs`, `use spaces instead of tabs`.
+/// Whether a sentence chooses something: `use tabs`, `use spaces instead of tabs`.
 pub(super) fn is_choice(sentence: &str) -> bool {
     chooses(&words(sentence).take(20).collect::<Vec<_>>())
 }

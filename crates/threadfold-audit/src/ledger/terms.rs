@@ -1,5 +1,5 @@
-//! A fast check that excludes most rules before a sentence is compared with them: a thread may have a
-//! thousand rules, and comparing two subjects takes long.
+//! A fast check that excludes most rules before a sentence is compared with them. It is needed
+//! because a thread may have a thousand rules and comparing two subjects takes long.
 
 use std::cmp::Ordering;
 
@@ -23,7 +23,8 @@ impl Terms {
         }
     }
 
-    /// Whether a subject with these terms may replace another one; `false` is certain.
+    /// Whether a subject with these terms may replace another one. `false` is certain, `true` is
+    /// not.
     pub(super) fn may_replace(&self, old: &Self) -> bool {
         let (one, two) = (&self.identifiers, &old.identifiers);
         let both_define = self.defines && old.defines;
@@ -118,7 +119,8 @@ mod tests {
                 steps(u64::MAX, || Ledger::default().read(0, &message))
             };
             let (few, many) = (steps_of(200), steps_of(400));
-            // A comparison is one step, and each with each would be 40,000 more.
+            // A comparison is one step. Comparing each rule with each other one would take 40,000
+            // more steps.
             assert!(many <= few * 2 + 10_000, "{few} steps, then {many}: {}", form(1));
         }
     }

@@ -20,8 +20,8 @@ fn own_words(text: &str) -> Cow<'_, str> {
     if is_output(text) {
         return "".into();
     }
-    // Most typed text has no such part, so it is returned without a copy. This check takes a third
-    // of the time of reading for rules.
+    // Most typed text has no such part and is returned without a copy. This check takes a third of
+    // the time that the search for rules takes.
     let plain =
         |line: &str| fence(line).is_none() && !is_foreign(line) && announcement(line).is_none();
     if !steps::through(text).contains('<') && text.split_inclusive('\n').all(plain) {
@@ -68,8 +68,8 @@ pub(super) fn ends_quoted(sentence: &str, mut quoted: bool) -> bool {
     quoted
 }
 
-/// Returns a text with its Markdown headings as lines with a colon, so that they are read like other
-/// headings: `## Rules`, `**Rules**`.
+/// Returns a text with its Markdown headings as lines with a colon, so that they are read like
+/// other headings: `## Rules`, `**Rules**`.
 pub(super) fn with_plain_headings(text: &str) -> Cow<'_, str> {
     if !steps::through(text).contains('#') && !text.contains("**") {
         return text.into();
@@ -132,7 +132,7 @@ fn fenced(text: &str, mark: &str) -> usize {
     closed.unwrap_or(length)
 }
 
-/// Whether a line is a quotation or indented code.
+/// Whether a line is quoted or indented code.
 fn is_foreign(line: &str) -> bool {
     let text = line.trim_start();
     let indent = slice(line, ..line.len() - text.len());
@@ -182,14 +182,14 @@ fn reported_speech(line: &str, rest: &str) -> Option<(usize, usize)> {
         return None;
     }
     let start = rest.len() - quoted.len();
-    // `rsplit_once` leaves what follows the last closing mark.
+    // `rsplit_once` returns the text after the last closing mark.
     let opened = quoted.strip_prefix(['"', '\u{201c}']);
     let after = opened.and_then(|opened| opened.rsplit_once(['"', '\u{201d}']));
     let end = after.map(|(_, after)| rest.len() - after.len());
     Some((from.min(start), end.unwrap_or(rest.len())))
 }
 
-/// Names of pasted text in an announcement.
+/// Nouns for pasted text in an announcement.
 const PASTED: &str = " output log logs traceback error errors page text content contents mail email message response file diff readme ticket ";
 
 /// Returns the byte offset after an announcement: `The page says:`, `Here is the log:`.
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_the_users_own_is_left_out() {
+    fn text_that_is_not_the_users_own_is_left_out() {
         let rows = [
             ("one\n```\ntwo\n```\nthree", "one\n\nthree"),
             ("one\n~~~~\n```\ntwo\n~~~~\nthree", "one\n\nthree"),

@@ -1,4 +1,4 @@
-//! Checks whether a match is a whole fact, and not part of a longer one.
+//! Checks that a match is a whole fact and not part of a longer one.
 
 use super::{class::FactClass, token::is_word};
 
@@ -14,8 +14,8 @@ pub(crate) fn is_whole(class: FactClass, text: &str, start: usize, end: usize) -
     !is_joined && !has_more && !runs_on
 }
 
-/// Returns the characters that make a word before a fact of this class part of it, and those that make
-/// a word after it part of it.
+/// Returns the characters that join a fact of this class to a word before it, and those that join
+/// it to a word after it.
 fn joints(class: FactClass) -> (&'static str, &'static str) {
     match class {
         FactClass::Version => (".-+", ".-+"),
@@ -33,12 +33,13 @@ fn joints(class: FactClass) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether the characters next to a fact, the nearest first, are one of these and a word.
+/// Whether the characters next to a fact, the nearest first, are one of these signs and a character
+/// of a word.
 fn joins(signs: &str, mut next: impl Iterator<Item = char>) -> bool {
     next.next().is_some_and(|c| signs.contains(c)) && next.next().is_some_and(is_word)
 }
 
-/// Whether the word or sign directly before a match belongs to it.
+/// Whether the word or sign directly before a match belongs to the same fact.
 fn runs_on(class: FactClass, before: &str, starts_wordy: bool) -> bool {
     let is_wordy = before.ends_with(is_word);
     match class {

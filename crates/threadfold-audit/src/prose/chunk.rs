@@ -6,14 +6,14 @@ use super::{
 };
 use crate::message::steps;
 
-/// How readily a word counts as a fact, by its position.
+/// How readily a word counts as a fact, depending on where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// In tool output, which is full of lists, code and logs.
+    /// Least readily: in tool output, which is full of lists, code and logs.
     Little,
     /// In prose of the user or the model.
     Prose,
-    /// Between backticks, or where candidates are only compared with known facts.
+    /// Most readily: between backticks, or if candidates are only compared with known facts.
     Full,
 }
 
@@ -21,11 +21,11 @@ pub(crate) enum Trust {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk<'a> {
     pub(crate) text: &'a str,
-    /// Whether `(` follows directly.
+    /// Whether `(` follows the piece directly.
     pub(crate) opens_call: bool,
-    /// Whether it continues a piece before a bracket, as `/b.ts` does in `a/[id]/b.ts`.
+    /// Whether the piece continues another one before a bracket, as `/b.ts` does in `a/[id]/b.ts`.
     pub(crate) severed: bool,
-    /// Whether it is the whole text between two backticks.
+    /// Whether the piece is the whole text between two backticks.
     pub(crate) ticked: bool,
 }
 
@@ -52,7 +52,8 @@ pub(crate) fn chunks(word: &str) -> impl Iterator<Item = Chunk<'_>> {
     })
 }
 
-/// Returns the byte offset of the first character that is a border, or of the first that is none.
+/// Returns the byte offset of the first character that is a border, or with `border == false` of
+/// the first that is not.
 fn find(text: &str, is_ascii: bool, border: bool) -> Option<usize> {
     // Most words are ASCII, and bytes are classified faster than characters.
     let found = if is_ascii {

@@ -3,5 +3,5 @@
 pub(crate) use threadfold_core::retention::Property;
 pub use threadfold_core::retention::{FactClass, Speaker};
 
-/// Gets each fact that is found, with its class.
+/// A callback that receives each fact that is found, with its class.
 pub(crate) type Note<'n> = &'n mut (dyn FnMut(FactClass, &str) + 'n);

@@ -8,7 +8,8 @@ use crate::message::steps;
 
 const SHELLS: [&str; 6] = ["bash", "sh", "shell", "zsh", "console", "terminal"];
 
-/// Commands that only read. They get little weight, because a model that needs one types it again.
+/// Commands that only read. They get little weight, because a model that needs one can type it
+/// again.
 #[rustfmt::skip]
 const READ_ONLY: [&str; 19] = [
     "cat", "echo", "env", "file", "find", "grep", "head", "less", "ls", "nl", "pwd", "rg", "sed",

@@ -21,7 +21,7 @@ pub(super) struct Definition {
 }
 
 impl Definition {
-    /// Returns the definition in a statement, if it is one sentence and denies nothing.
+    /// Returns the definition in a statement, if the statement is one sentence without a negation.
     pub(super) fn of(statement: &str) -> Option<Self> {
         let mut all = sentences(statement);
         let sentence = all.next().filter(|_| all.next().is_none())?;
@@ -45,7 +45,7 @@ impl Definition {
             if is_entry {
                 return Self { topic, is_entry, said: said(tokens)? }.checked();
             }
-            // Words before a comma state the time or the occasion, not the thing.
+            // Words before a comma state a time or an occasion, not the defined thing.
             if token.ends_with(',') {
                 topic.clear();
             }
@@ -59,14 +59,15 @@ impl Definition {
         is_same && self.said != old.said
     }
 
-    /// One word before a verb is too vague: two statements with it may be about two things.
+    /// A single word before a verb is too vague: two statements with it may be about two things.
     fn checked(self) -> Option<Self> {
         let least = if self.is_entry { 1 } else { 2 };
         (self.topic.len() >= least).then_some(self)
     }
 }
 
-/// Returns the words after the verb. A single word is a property, and a thing has several of these.
+/// Returns the words after the verb. A single word is only a property, of which a thing has
+/// several.
 fn said<'a>(tokens: impl Iterator<Item = &'a str>) -> Option<String> {
     let words: Vec<&str> = tokens.map(|token| token.trim_matches(is_mark)).collect();
     let denies = words.iter().any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::NEGATION));
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn other_things_and_properties_stay() {
+    fn definitions_of_other_things_and_properties_stay() {
         let old = "The next stop is a long walk.";
         let others = [old, "The last stop is the old pier.", "The next stop is quiet."];
         for new in [others.as_slice(), &["The next stop is never a pier.", "Walk on."]].concat() {

@@ -50,7 +50,7 @@ pub(crate) fn marked_paragraphs(text: &str) -> Vec<Paragraph> {
         let line = line.trim();
         let fence = line.starts_with("```");
         let (item, row) = (item(line), row(line));
-        // A line under 30 bytes was not wrapped, so the next line begins a new paragraph.
+        // A line of less than 30 bytes was not wrapped, so the next line begins a new paragraph.
         if fence
             || fenced
             || line.is_empty()
@@ -88,8 +88,8 @@ pub fn item(line: &str) -> Option<&str> {
     ["- ", "* ", "> ", "\u{2022} "].iter().find_map(|mark| line.strip_prefix(mark)).or(numbered)
 }
 
-/// Returns the text of a row of a Markdown table: its cells without a number that counts the rows.
-/// The line below the head has no text.
+/// Returns the text of a row of a Markdown table: its cells, without a row number. The line below
+/// the header has no text.
 fn row(line: &str) -> Option<String> {
     let cells = line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim);
     let mut cells: Vec<&str> = cells.filter(|cell| cell.contains(char::is_alphanumeric)).collect();
@@ -131,16 +131,16 @@ pub fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the byte offset of the first `.`, `!` or `?`, or of a character whose first byte is that of a
-/// full-width form of them.
+/// Returns the byte offset of the first `.`, `!` or `?`, or of a character that may be a full-width
+/// form of one: its first byte decides.
 fn next_end_mark(text: &str) -> Option<usize> {
     let mark = text.bytes().position(|byte| matches!(byte, b'.' | b'!' | b'?' | 0xe3 | 0xef));
     steps::up_to(text, mark)
 }
 
-/// Whether a text ends with an abbreviation, an initial or an ordinal, so that a point after it does
-/// not end the sentence: `am 23. um acht`, `ask R. for it`. A capital after an initial or an ordinal
-/// begins a sentence, unless it is that of a German month.
+/// Whether a text ends with an abbreviation, an initial or an ordinal, so that a full stop after it
+/// does not end the sentence: `am 23. um acht`, `ask R. for it`. If a word with a capital follows
+/// an initial or an ordinal, the sentence does end, unless the word is a German month.
 fn abbreviates(text: &str, after: &str) -> bool {
     const SHORT: [&str; 9] = ["e.g", "i.e", "vs", "cf", "approx", "no", "nr", "z.b", "ca"];
     // Titles count only with their capital, because `12 ms.` may end a sentence.
@@ -156,22 +156,22 @@ fn abbreviates(text: &str, after: &str) -> bool {
         || (goes_on && (is_number || is_initial))
 }
 
-/// Whether a sentence can demand something: it begins with a word, is not a question, introduces no
-/// list or code, and is not code itself.
+/// Whether a sentence can demand something: it begins with a word, is neither a question nor code,
+/// and introduces no list or code.
 pub fn may_demand(sentence: &str) -> bool {
     let opens =
         sentence.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '@' | '`' | '"' | '*'));
     opens && !sentence.ends_with([':', '{', ';']) && !is_question(sentence) && !is_code(sentence)
 }
 
-/// Whether a sentence asks something. A demand with a tag does not: `never show it, ok?`
+/// Whether a sentence is a question. A demand with a tag is not: `never show it, ok?`
 pub fn is_question(sentence: &str) -> bool {
     const TAGS: [&str; 8] = ["ok", "okay", "right", "please", "alright", "ja", "vale", "d'accord"];
     let asks = sentence.ends_with(['?', '\u{ff1f}']);
     let words = sentence.trim_end_matches('?').trim_end().rsplit_once([' ', ',']);
     let is_tagged = words
         .is_some_and(|(head, tag)| TAGS.contains(&tag) && head.split_whitespace().nth(2).is_some());
-    // `Is that right?` is a question, and begins like one.
+    // `Is that right?` ends like a demand with a tag, but begins like a question.
     asks && (!is_tagged || begins_question(sentence))
 }
 
@@ -184,7 +184,7 @@ fn begins_question(sentence: &str) -> bool {
 
 /// Whether a sentence contains marks of code or markup.
 fn is_code(sentence: &str) -> bool {
-    // One pass over the bytes rules out most sentences; ten searches take longer.
+    // One pass over the bytes rules out most sentences, faster than ten searches.
     steps::through(sentence).bytes().any(|byte| b"});<=&(:/".contains(&byte))
         && CODE.iter().any(|mark| sentence.contains(mark))
 }
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_after_an_initial_or_an_ordinal_ends_no_sentence_that_goes_on() {
+    fn a_full_stop_after_an_initial_or_an_ordinal_does_not_end_the_sentence() {
         let rows = [
             ("The race is am 23. um 16 Uhr. Bring tea.", 2),
             ("Refer to her as R. only. Thanks.", 2),

@@ -3,7 +3,7 @@
 use super::word_kinds::is_listed;
 use crate::message::{slice, steps};
 
-/// Words that demand something wherever they are in a sentence.
+/// Words that demand something at any position in a sentence.
 #[rustfmt::skip]
 const WORDS: [&str; 20] = [
     "always", "avoid", "don't", "dont", "ensure", "forbidden", "instead", "keep", "must", "mustn't",
@@ -44,7 +44,7 @@ const PREFERENCES: [&str; 6] = ["accept", "allow", "like", "need", "use", "want"
 
 /// The first 200 words of a sentence in lower case, with a space before each and after the last.
 ///
-/// One buffer serves all sentences. With a `String` for each word, users' prose was read at 3 MB/s
+/// One buffer is reused for all sentences. With a `String` for each word, prose was read at 3 MB/s
 /// instead of 20 MB/s.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
@@ -89,8 +89,8 @@ impl Words {
     }
 }
 
-/// For every first letter of a demanding word or phrase, its second letters as bits. Few other
-/// words begin with these pairs. Looking up every word took a sixth of the time.
+/// For each first letter of a demanding word or phrase, the possible second letters as bits. Few
+/// other words begin with such a pair, so most lookups are avoided; they took a sixth of the time.
 const BEGINNINGS: [u32; 32] = beginnings();
 
 #[allow(clippy::indexing_slicing, reason = "the compiler evaluates it")]
@@ -118,7 +118,7 @@ fn has_demanding_word(words: &Words) -> bool {
             return false;
         }
         match word {
-            // `Nearly never` counts how often something happens.
+            // `Nearly never` only states how often something happens.
             "never" | "always"
                 if matches!(before, "nearly" | "almost" | "hardly" | "practically") =>
             {

@@ -97,8 +97,9 @@ fn goes_on_after(line: &str, opening: &str) -> bool {
 
 /// Whether a line contains a phrase that only failures have, or the name of an exception.
 ///
-/// A phrase is compared only where the two letters around one of its spaces match, and an exception
-/// only after a colon, so most lines need one pass. Nine searches took a fifth of the whole time.
+/// A phrase is compared only if the two letters around one of its spaces match, and the name of an
+/// exception only before a colon, so most lines need one pass. Nine separate searches took a fifth
+/// of the total time.
 fn has_failure_phrase(line: &str) -> bool {
     let bytes = line.as_bytes();
     let mut before = 0;
@@ -136,7 +137,7 @@ fn has_exception(line: &str) -> bool {
     words.any(|word| is_exception(word) && line.len() > word.len() + 2)
 }
 
-/// `ValueError:`, `java.io.IOException:`.
+/// Whether a word is the name of an exception and a colon: `ValueError:`, `java.io.IOException:`.
 fn is_exception(word: &str) -> bool {
     let endings = ["Error:", "Exception:", "Panic:"];
     endings.iter().find_map(|end| word.strip_suffix(end)).is_some_and(|name| {
@@ -153,7 +154,7 @@ const SYSTEM: [&str; 32] = [
     "ETIMEDOUT", "EXDEV", "SIGABRT", "SIGBUS", "SIGKILL", "SIGSEGV", "SIGTERM",
 ];
 
-/// `E0425`, `TS2345`, `ENOENT`.
+/// Whether a word is an error code: `E0425`, `TS2345`, `ENOENT`.
 fn is_code(word: &str) -> bool {
     let number = word.strip_prefix('E').or(word.strip_prefix("TS"));
     number.is_some_and(|rest| rest.len() == 4 && rest.bytes().all(|b| b.is_ascii_digit()))
@@ -166,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_from_its_first_failure_on() {
+    fn a_text_is_returned_from_its_first_failure_on() {
         let text = "running\n  error[E0502]: cannot borrow\n --> src/a.rs:1\nmore";
         let rest = "error[E0502]: cannot borrow\n --> src/a.rs:1\nmore";
         assert_eq!(first_failure(text), Some(rest));

@@ -31,12 +31,13 @@ pub(crate) fn heading(statement: &str) -> Option<(&str, &str)> {
     .then(|| (label.trim(), body.trim()))
 }
 
-/// Returns a statement without the label or heading before it, if that only stresses what makes sense
-/// alone: `NOTE: the port is 8080`, but not `Owner: Ada Byron`.
+/// Returns a statement without the label or heading before it, if that is mere emphasis and the
+/// rest makes sense alone: `NOTE: the port is 8080`, but not `Owner: Ada Byron`.
 pub fn without_emphasis(statement: &str) -> &str {
     let Some((label, body)) = heading(statement) else { return statement };
     let is_quiet = label.contains(|c: char| c.is_lowercase() || is_unspaced(c));
-    // A label in capitals stresses any text that makes sense alone; another one only a sentence.
+    // A label in capitals is emphasis before any text that makes sense alone; another label only
+    // before a sentence.
     let stresses = if is_quiet {
         body.starts_with(|c: char| !c.is_lowercase())
             && body.ends_with(['.', '!', '\u{3002}', '\u{ff01}'])
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_stresses_what_makes_sense_alone() {
+    fn a_label_before_a_text_that_makes_sense_alone_is_emphasis() {
         let rows = [
             ("NOTE: the port is 8080", "the port is 8080"),
             ("HARD RULE: Never touch the lexer.", "Never touch the lexer."),

@@ -6,7 +6,8 @@ use super::{
 };
 use crate::message::{slice, steps};
 
-/// Notes the URL, host or e-mail address in a word, and returns the rest of the word, which may hold other facts.
+/// Notes the URL, host or e-mail address in a word, and returns the rest of the word, which may
+/// contain other facts.
 pub(crate) fn links<'a>(word: &'a str, note: Note<'_>) -> &'a str {
     let Some(at) = steps::through(word).find("://") else {
         if let Some(address) = mailbox(word).or_else(|| site(word)) {
@@ -44,12 +45,12 @@ fn unbracketed(mut address: &str) -> &str {
     }
 }
 
-/// Returns how many closing brackets have no opening one.
+/// Returns the number of closing brackets without an opening one.
 fn surplus(address: &str, open: char, close: char) -> usize {
     address.matches(close).count().saturating_sub(address.matches(open).count())
 }
 
-/// `localhost:3000`, `10.0.0.1`, `127.0.0.1:80`.
+/// Returns a local host or an IP address: `localhost:3000`, `10.0.0.1`, `127.0.0.1:80`.
 fn local(word: &str) -> Option<&str> {
     let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
     let (host, port) = word.split_once(':').map_or((word, None), |(host, port)| (host, Some(port)));
@@ -63,8 +64,8 @@ fn local(word: &str) -> Option<&str> {
     ((is_ip || named) && is_valid).then_some(word)
 }
 
-/// Returns the address of a site without a scheme: `www.example.org`, `example.org/start`. Other words with
-/// points are names in code more often.
+/// Returns the address of a site without a scheme: `www.example.org`, `example.org/start`. Only
+/// known endings count, because other words with dots are mostly names in code.
 fn site(word: &str) -> Option<&str> {
     const ENDS: [&str; 9] = ["com", "de", "edu", "example", "fr", "io", "net", "org", "uk"];
     let word = unbracketed(word.trim_matches(|c: char| "\"'`(<>*".contains(c)));

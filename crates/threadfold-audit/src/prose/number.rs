@@ -8,7 +8,7 @@ use super::{
 };
 use crate::message::{slice, steps};
 
-/// Notes a word if it is a UUID, a digest or a commit hash, and returns whether it is.
+/// Notes a word if it is a UUID, a digest or a commit hash, and returns whether it is one of these.
 pub(crate) fn hash(word: &str, note: Note<'_>) -> bool {
     let word = ["sha256:", "sha1:", "sha512:"]
         .iter()
@@ -47,8 +47,8 @@ const NAMES: [&str; 15] = [
     "ruby", "rust", "rustc", "ubuntu", "version",
 ];
 
-/// Notes a word if it is a version, and returns whether it is: three parts; a `v`; or two parts
-/// after a name such as `Python`.
+/// Notes a word if it is a version, and returns whether it is one. A version has three parts, or a
+/// `v` before it, or two parts after a name such as `Python`.
 pub(crate) fn version(word: &str, before: &str, note: Note<'_>) -> bool {
     let word =
         word.rsplit_once('@').map_or(word, |(_, version)| version).trim_start_matches(['^', '~']);

@@ -33,7 +33,7 @@ pub enum Kind {
     Mark,
 }
 
-/// Gets each text of a message, with its speaker and kind.
+/// A callback that receives each text of a message, with its speaker and kind.
 type Visit<'v> = &'v mut (dyn FnMut(Speaker, Kind, &str) + 'v);
 
 /// Calls `visit` with every text of a message, in order, without terminal colours.
@@ -57,8 +57,8 @@ pub fn passages_of(speaker: Speaker, block: &ContentBlock, visit: Visit<'_>) {
     of_block(speaker, block, &mut |speaker, kind, text| visit(speaker, kind, &plain(text)));
 }
 
-/// Calls `visit` with every text of a message, in order, like [`passages`], but with the input of a tool
-/// call as one text. This takes half of the time, and is enough to look for words.
+/// Calls `visit` with every text of a message, in order, like [`passages`], but with the input of a
+/// tool call as one text. This takes half of the time and suffices for a search for words.
 pub(crate) fn rough_passages(message: &Message, visit: Visit<'_>) {
     let speaker = speaker(message);
     for block in &message.content {
@@ -71,7 +71,7 @@ pub(crate) fn rough_passages(message: &Message, visit: Visit<'_>) {
     }
 }
 
-/// Returns JSON with its escaped characters, but with spaces for line breaks and tabs.
+/// Returns JSON text with its escapes resolved, except that line breaks and tabs become spaces.
 fn unescaped(json: &str) -> String {
     let mut parts = json.split('\\');
     let mut out = String::with_capacity(json.len());
@@ -157,11 +157,12 @@ fn of_user(text: &str, visit: Visit<'_>) {
     visit(Speaker::User, Kind::Said, slice(text, start..));
 }
 
-/// Returns the byte offset and name of the next such tag that begins a line or the given text.
+/// Returns the byte offset and name of the next of these tags that begins a line or the given text.
 fn next_machine_tag(text: &str) -> Option<(usize, &str)> {
     let mut at = 0;
     loop {
-        // Search for the line end only if no tag begins here, because a line may hold many tags.
+        // The end of the line is searched for only if no tag begins here, because a line may
+        // contain many tags.
         let tag = text.get(at..)?.trim_start();
         let start = text.len() - tag.len();
         if let Some(name) = tag.strip_prefix('<').and_then(machine) {
@@ -184,7 +185,7 @@ fn machine(text: &str) -> Option<&str> {
 fn of_result(block: &ContentBlock, visit: Visit<'_>) {
     match block {
         ContentBlock::Text(block) => match structured(&block.text) {
-            // Visit the strings of JSON output, because their line breaks are escaped in the text.
+            // JSON output is visited string by string, because line breaks are escaped in its text.
             Some(value) => of_structured(&value, visit),
             None => visit(Speaker::Tool, Kind::Output, &block.text),
         },
@@ -244,7 +245,7 @@ const COMMANDS: [&str; 4] = ["command", "cmd", "commands", "script"];
 const PATHS: [&str; 4] = ["path", "file", "dir", "folder"];
 const TASKS: [&str; 5] = ["content", "step", "title", "task", "description"];
 const STATES: [&str; 2] = ["status", "state"];
-/// A longer value, in bytes, counts as the content of a file.
+/// A value longer than this, in bytes, counts as the content of a file.
 const SHORT: usize = 400;
 
 fn of_value(field: &str, value: &Value, visit: Visit<'_>) {
@@ -270,7 +271,8 @@ fn of_value(field: &str, value: &Value, visit: Visit<'_>) {
                 texts.any(|(field, text)| kind_of(field, text) == Kind::Path)
             });
             for (field, value) in fields {
-                // A single word beside a path is the verb of an editor, not a shell command.
+                // A single word next to a path is the name of an editor's action, not a shell
+                // command.
                 let word = value.as_str().filter(|text| !text.contains(' '));
                 match word.filter(|_| is_command(field) && *has_path) {
                     Some(verb) => visit(Speaker::Assistant, Kind::Value, verb),
@@ -292,7 +294,7 @@ fn is_command(field: &str) -> bool {
 }
 
 fn kind_of(field: &str, text: &str) -> Kind {
-    /// What the names of fields contain whose value is the content of a file, or a part of it.
+    /// Parts of the names of fields whose value is content of a file.
     const BODIES: [&str; 6] = ["content", "string", "text", "patch", "diff", "code"];
     let field = field.to_ascii_lowercase();
     let is_one_of = |words: &[&str]| words.iter().any(|word| field.contains(word));
@@ -322,7 +324,7 @@ fn command_line(items: &[Value]) -> String {
 /// other control character that is not white space.
 pub fn plain(text: &str) -> Cow<'_, str> {
     // 0xc2 begins the control characters beyond ASCII. Without a branch for each byte the compiler
-    // compares many at once, which is ten times as fast as a look at each character.
+    // compares many bytes at once, which is ten times as fast as testing each character.
     let may_control = steps::through(text).bytes().fold(false, |any, byte| {
         any | (byte < b' ') & !(9..=13).contains(&byte) | (byte == 0x7f) | (byte == 0xc2)
     });

@@ -73,7 +73,7 @@ fn is_path(word: &str, trust: Trust) -> bool {
     let colon = folder.contains(':') && word.as_bytes().get(1) != Some(&b':');
     let listed = is_listed_in_any_case(&ENDINGS, ending);
     let named = listed && !stem.is_empty() && !is_listed_in_any_case(&PRODUCTS, word);
-    // `.gitignore` and `.env` are files, but `.rs` is the name of an ending.
+    // `.gitignore` and `.env` are files, but `.rs` is only a file ending.
     let is_ending = listed && ending != "env";
     let hidden =
         stem.is_empty() && ending_fits && !is_ending && (depth > 0 || trust != Trust::Little);
@@ -105,7 +105,7 @@ fn without_location(word: &str) -> &str {
             Some(_) | None => file,
         };
     }
-    // Listings put a remark after the path and a colon: `src/a.rs:TODO`.
+    // Listings may put a colon and a remark after the path: `src/a.rs:TODO`.
     let remarked = file.split_once(':').filter(|(drive, _)| drive.len() > 1);
     remarked.map_or(file, |(file, _)| file).trim_end_matches('/')
 }
@@ -116,7 +116,8 @@ fn is_range(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
-/// Returns the form in which a path is compared: with `/`, and no `./`, `@` or `/` at its start.
+/// Returns the key by which paths are compared: with `/` as separator, and without `./`, `@` or `/`
+/// at the start.
 pub(super) fn key(path: &str) -> Cow<'_, str> {
     if path.contains('\\') {
         Cow::Owned(bare(&path.replace('\\', "/")).to_owned())

@@ -1,7 +1,7 @@
 //! Numbers, dates and times of day, compared by value: `3,000` is `3000`, `5 pm` is `17:00`.
 //!
-//! The same digits may have several readings: `1.500` is 1500 or one and a half, `3/4` a day in March
-//! or in April. Two spellings state the same quantity if they have a reading in common.
+//! The same digits may have several readings: `1.500` is 1500 or one and a half, `3/4` a day in
+//! March or in April. Two spellings state the same quantity if they have a reading in common.
 
 use std::ops::Range;
 
@@ -11,13 +11,14 @@ use super::{
 };
 use crate::message::{slice, steps};
 
-/// The maximum bytes of a quantity. Longer digits are a key or a hash.
+/// The maximum bytes of a quantity. A longer sequence of digits is a key or a hash.
 const LONGEST: usize = 32;
 
 /// A reading of a number, a date or a time of day.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Quantity {
-    /// The digits, with a point before decimals, and the number of the unit, [`BARE`] or [`UNKNOWN`].
+    /// The digits, with a point before decimals, and the number of the unit, [`BARE`] or
+    /// [`UNKNOWN`].
     Number(String, u32),
     /// The minutes after midnight or noon, because `5:30` may be in the afternoon.
     Time(u32),
@@ -29,10 +30,10 @@ pub(crate) enum Quantity {
     Weekday(u32),
 }
 
-/// The unit of a number of which only the digits count.
+/// The unit of a number that has none, such as a count.
 pub(super) const BARE: u32 = 0;
 
-/// The unit of a number that has no known one, so that it may be any.
+/// The unit of a number whose unit is not known, so that it may be any.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
 impl Quantity {
@@ -56,21 +57,21 @@ impl Quantity {
 pub(crate) struct Spelled<'a> {
     pub(crate) text: &'a str,
     pub(crate) readings: Vec<Quantity>,
-    /// Whether it is a word of its own, not part of a path, a name or a version.
+    /// Whether the quantity is a word of its own, not part of a path, a name or a version.
     pub(crate) is_whole: bool,
 }
 
-/// Whether a quantity is wanted that begins with some digits.
+/// Whether a quantity that begins with given digits is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     No,
-    /// Only if more digits follow after a sign, or a word such as `million`.
+    /// Only if a sign with more digits follows, or a word such as `million`.
     IfLonger,
     Yes,
 }
 
-/// Calls `visit` with each quantity in digits. `wanted` gets its first digits, because most quantities of a
-/// thread are not wanted and take long to read.
+/// Calls `visit` with each quantity that is written in digits. `wanted` is asked first, with its
+/// first digits, because most quantities of a thread are not wanted and take long to read.
 pub(crate) fn quantities<'a>(
     text: &'a str,
     wanted: &dyn Fn(&str) -> Wanted,
@@ -90,7 +91,7 @@ pub(crate) fn quantities<'a>(
         if wanted == Wanted::Yes || end > at || multiplies(slice(text, end..)) {
             at = end;
             let spelled = Place { text, run: start..at }.spelled();
-            // The parts of a date may be stated alone.
+            // Another text may state only a part of the date.
             let parts: Vec<Quantity> =
                 spelled.readings.iter().flat_map(|it| parts(it, spelled.text)).collect();
             let text = spelled.text;
@@ -100,14 +101,14 @@ pub(crate) fn quantities<'a>(
     }
 }
 
-/// Whether the text after digits may begin with a word that multiplies them: `3k`, `1 million`.
+/// Whether the text after digits may begin with a factor: `3k`, `1 million`.
 fn multiplies(after: &str) -> bool {
     let after = after.strip_prefix(is_space).unwrap_or(after);
     let next = after.chars().next();
     next.is_some_and(|c| matches!(c.to_ascii_lowercase(), 'd' | 'k' | 'm' | 't') || !c.is_ascii())
 }
 
-/// Returns what the spelling of a date states besides: its month, its day in any month and its year.
+/// Returns the quantities that a date also states: its month, its day in any month, and its year.
 fn parts(date: &Quantity, text: &str) -> Vec<Quantity> {
     let Quantity::Day(month, day) = date else { return Vec::new() };
     let years = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| digits.len() == 4);
@@ -118,7 +119,7 @@ fn parts(date: &Quantity, text: &str) -> Vec<Quantity> {
 
 fn next_digit(text: &str, at: usize) -> Option<usize> {
     let rest = text.as_bytes().get(at..)?;
-    // Without a branch for each byte, the processor looks at several at once.
+    // Without a branch for each byte, the processor tests several bytes at once.
     let has_none =
         |bytes: &&[u8; 16]| !bytes.iter().fold(false, |any, byte| any | byte.is_ascii_digit());
     let skipped = 16 * rest.as_chunks().0.iter().take_while(has_none).count();
@@ -130,8 +131,8 @@ fn digits(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-/// Returns the length in bytes of the digits at the start, with a sign or a space between them. Groups
-/// after a space have three digits, or four as those of telephones.
+/// Returns the length in bytes of the digits at the start, which a sign or a space may divide into
+/// groups. A group after a space has three digits, or four as in telephone numbers.
 fn length(text: &str) -> usize {
     let mut end = digits(text);
     let mut group = end;
@@ -153,7 +154,7 @@ fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\u{a0}' | '\u{202f}')
 }
 
-/// Digits in a text.
+/// A group of digits in a text, with the text around it.
 struct Place<'a> {
     text: &'a str,
     run: Range<usize>,
@@ -168,7 +169,8 @@ impl<'a> Place<'a> {
         slice(self.text, self.run.end..)
     }
 
-    /// Returns the word after the digits and the space before it; an empty one before a mark.
+    /// Returns the word after the digits and the length of the space before it. The word is empty
+    /// if a mark follows.
     fn next(&self) -> (&'a str, usize) {
         let after = self.after();
         let rest = after.trim_start_matches(is_space);
@@ -229,7 +231,7 @@ impl<'a> Place<'a> {
         Some(Quantity::Time((hour * 60 + minutes.parse::<u32>().ok()?) % 720))
     }
 
-    /// Returns the hour that a number may be: `from 10 to 18`.
+    /// Returns the number as an hour, if it may be one: `from 10 to 18`.
     fn bare_hour(&self, groups: &[&str]) -> Option<Quantity> {
         let [hour] = groups else { return None };
         let hour: u32 = hour.parse().ok().filter(|hour| *hour < 25)?;
@@ -259,7 +261,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Whether a character is of a script that writes particles directly after digits.
+/// Whether a character belongs to a script that writes particles directly after digits.
 fn is_beyond_latin(c: char) -> bool {
     c > '\u{2e7f}' && c.is_alphabetic()
 }
@@ -294,14 +296,14 @@ fn first_word(text: &str) -> &str {
     slice(text, ..end.map_or(text.len(), |(at, _)| at))
 }
 
-/// Returns the month and the day, if they are one.
+/// Returns the day, if the month and the day are valid.
 fn day_of(month: &str, day: &str) -> Option<Quantity> {
     let (month, day) = (month.parse().ok()?, day.parse().ok()?);
     ((1..=12).contains(&month) && (1..=31).contains(&day)).then_some(Quantity::Day(month, day))
 }
 
-/// Returns the number of the month before or after the digits of a day: `March 3`, `3 de marzo`, `3rd of
-/// March`, `3\u{6708}17\u{65e5}`.
+/// Returns the number of the month before or after the digits of a day: `March 3`, `3 de marzo`,
+/// `3rd of March`, `3\u{6708}17\u{65e5}`.
 fn month_beside(before: &str, after: &str) -> Option<u32> {
     const MOST: usize = 4;
     let before = before.trim_end_matches(is_space);
@@ -342,7 +344,7 @@ fn minutes_after<'a>(after: &'a str, hour: &str) -> &'a str {
     if digits(rest) == 2 { slice(rest, ..2) } else { "00" }
 }
 
-/// Returns the numbers that these groups of digits may be, with a point before decimals.
+/// Returns the numbers that these groups of digits may mean, with a point before decimals.
 fn numbers(groups: &[&str], signs: &[char]) -> Vec<String> {
     let [first, rest @ ..] = groups else { return Vec::new() };
     let same = signs.windows(2).all(|two| two.first() == two.last());
@@ -362,7 +364,7 @@ fn numbers(groups: &[&str], signs: &[char]) -> Vec<String> {
             .push(format!("{whole}.{decimals}").trim_end_matches('0').trim_end_matches('.').into());
     }
     if found.is_empty() && groups.concat().len() > 5 {
-        // The number of a telephone or an order, however it is divided.
+        // A telephone or order number is the same, however its digits are grouped.
         found.push(groups.concat());
     }
     if found.is_empty() || signs.iter().any(|sign| is_space(*sign)) {
@@ -376,7 +378,7 @@ fn numbers(groups: &[&str], signs: &[char]) -> Vec<String> {
     found
 }
 
-/// Returns a number with a factor of this many zeros: `3k`, `1.5 million`.
+/// Returns a number multiplied by a factor with this many zeros: `3k`, `1.5 million`.
 fn multiplied(number: &str, zeros: usize) -> Option<String> {
     let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
     (decimals.len() <= zeros).then(|| format!("{whole}{decimals:0<zeros$}"))
@@ -409,8 +411,9 @@ fn currency(before: &str) -> Option<u32> {
     is_sign.then(|| unit(slice(before, at..)))
 }
 
-/// Returns the number of a unit of measure or a currency, or [`BARE`]. Words for what was counted are
-/// none: `12 files` are `12 changed files`. In a script without spaces, a word may begin with it.
+/// Returns the number that stands for a unit of measure or a currency, or [`BARE`] for any other
+/// word. Nouns for counted things are not units, so that `12 files` equals `12 changed files`. In a
+/// script without spaces, a word may begin with the unit.
 pub(super) fn unit(word: &str) -> u32 {
     let lower = word.to_lowercase();
     let ends = lower.char_indices().skip(1).map(|(at, _)| at).take(8);
@@ -505,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_paths_names_and_versions_are_no_words_of_their_own() {
+    fn numbers_in_paths_names_and_versions_are_no_quantities() {
         let text = "See src/p12.rs, v1.25, T45, #42, a-17, 12_a, 13/x, localhost:80.\n14. Then 15.";
         let mut whole = Vec::new();
         quantities(text, &|_| Wanted::Yes, &mut |spelled| {

@@ -7,7 +7,8 @@ use super::{
 };
 use crate::message::{slice, steps};
 
-/// Calls `visit` with each number in words of 10 or more, and with the names of months and weekdays.
+/// Calls `visit` with each number of 10 or more that is written in words, and with each name of a
+/// month or weekday.
 pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'a>)) {
     let (mut number, mut start, mut end, mut at) = (Sum::default(), 0, 0, 0);
     let (mut clock, mut buffer) = (Clock::default(), String::new());
@@ -17,7 +18,7 @@ pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'
         let does = Grammar::of(lower);
         let known = does.number(lower, Grammar::NUMBER);
         let time = clock.read(at, lower, known);
-        // The hour of a time in words is no number, and neither are its minutes.
+        // The hour and the minutes of a time in words are no numbers of their own.
         let is_time = time.is_some() || clock.is_open();
         if let Some((from, time)) = time {
             let text = slice(text, from..at + word.len());
@@ -70,8 +71,8 @@ fn unspaced_weekdays<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'a>)) {
     }
 }
 
-/// Returns the weekday or the month that a word names after this text. Some have a second meaning in lower
-/// case or at the start of a sentence: `May I go?`
+/// Returns the weekday or month that a word names after this text. Some names have another meaning
+/// in lower case or at the start of a sentence: `May I go?`
 fn named_day(before: &str, word: &str, lower: &str, does: Grammar) -> Option<Quantity> {
     const AMBIGUOUS: [&str; 11] =
         ["dec", "jan", "maj", "mai", "mar", "march", "mars", "may", "mon", "sat", "sun"];
@@ -91,10 +92,10 @@ fn named_day(before: &str, word: &str, lower: &str, does: Grammar) -> Option<Qua
     is_sure.then_some(named)
 }
 
-/// A time in words so far: `half past nine`, `ten to six`.
+/// The words read so far of a time in words: `half past nine`, `ten to six`.
 #[derive(Default)]
 struct Clock {
-    /// Where the last word began, and the minutes that it may be.
+    /// Where the last word began, and the minutes that it may mean.
     minutes: Option<(usize, u32)>,
     /// Where the time begins, and the minutes to add to its hour.
     before_hour: Option<(usize, u32)>,
@@ -102,8 +103,8 @@ struct Clock {
 }
 
 impl Clock {
-    /// Reads the next word, which begins at this byte and may be a number, and returns where a time that it
-    /// ends began.
+    /// Reads the next word, which begins at byte `at` and may be a number. If it completes a time,
+    /// returns the time and the byte at which it began.
     fn read(&mut self, at: usize, word: &str, number: Option<u32>) -> Option<(usize, Quantity)> {
         let number = if word == "one" { Some(1) } else { number };
         let minutes = self.minutes.take();
@@ -134,17 +135,18 @@ impl Clock {
     }
 }
 
-/// A number in words so far: `two hundred thousand twenty`.
+/// The sum of the words read so far of a number in words: `two hundred thousand twenty`.
 #[derive(Default)]
 struct Sum {
     thousands: u64,
     rest: u64,
-    /// Whether it is more than a power of ten, as in `thousands of them`.
+    /// Whether a word other than a power of ten was read: `thousands of them` states no number.
     counts: bool,
 }
 
 impl Sum {
-    /// Returns the number that a word in lower case adds. One is only a number after tens: `twenty-one`.
+    /// Returns the number that a word in lower case adds. `One` adds to a number only after tens:
+    /// `twenty-one`.
     fn summand(&self, word: &str, number: Option<u32>) -> Option<u64> {
         let is_one = matches!(word, "one" | "un" | "uno" | "ett" | "jeden" | "bir");
         let after_tens = is_one && self.rest % 100 > 19;
@@ -171,7 +173,7 @@ impl Sum {
 
     fn spelled(self, text: Option<&str>, unit: u32) -> Option<Spelled<'_>> {
         let number = self.thousands.saturating_add(self.rest);
-        // `One of two` counts nothing.
+        // Small numbers in words, as in `one of two`, are no quantities.
         let text = text.filter(|_| number > 9 || (number > 0 && unit != BARE))?;
         let mut readings = Quantity::of_number(&number.to_string(), unit).to_vec();
         // `At ten` may be an hour.

@@ -15,7 +15,7 @@ const PAIRS: [(char, char); 5] = [
 /// The maximum length of a quote, in bytes.
 const LONGEST: usize = 160;
 
-/// Notes the quoted texts of a text, outside of fences. A quote stays on one line.
+/// Notes the quoted texts in a text, outside fences. A quote does not extend beyond its line.
 pub(crate) fn quotes(text: &str, note: Note<'_>) {
     let mut fenced = false;
     for line in steps::through(text).lines() {

@@ -1,4 +1,5 @@
-//! The titles of the lists in an addendum, so that a later audit finds the user's words again.
+//! The titles and marks of the lists in an addendum, by which a later audit finds the user's words
+//! again.
 
 use super::class::FactClass;
 use crate::message::steps;
@@ -14,28 +15,29 @@ pub(crate) fn constraints(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The title of the list of what the user typed.
+/// The title of the list of the user's statements.
 pub const TYPED: &str = "The user's words:";
 
-/// The end of a line in that list whose statement changed an earlier value.
+/// The mark at the end of a line in that list, if its statement changed an earlier value.
 pub(crate) const CHANGED: &str = " (changed)";
 
-/// The beginning of a line in that list, and of a line whose label is omitted to save room.
+/// The marks that begin a line in that list: the usual one, and that of a line whose label is
+/// omitted to save room.
 pub(crate) const BULLET: &str = "- ";
 pub(crate) const UNLABELLED: &str = "* ";
 
-/// A statement in the list of what the user typed.
+/// A statement in the list of the user's statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypedItem {
     /// The words, with their label if the list shows it.
     pub(crate) text: String,
-    /// Whether it changed an earlier value.
+    /// Whether the statement changed an earlier value.
     pub(crate) is_change: bool,
     /// Whether the list omits a label that the user put before it.
     pub(crate) lost_label: bool,
 }
 
-/// Returns the statements in the lists of what the user typed.
+/// Returns the statements in the lists of the user's statements.
 pub(crate) fn typed_items(text: &str) -> Vec<TypedItem> {
     let (mut items, mut label) = (Vec::new(), None);
     let mut inside = false;
@@ -56,13 +58,13 @@ pub(crate) fn typed_items(text: &str) -> Vec<TypedItem> {
     items
 }
 
-/// Returns the item of a list on a line, and whether its label is left out.
+/// Returns the list item on a line, and whether its label is omitted.
 fn listed(line: &str) -> Option<(&str, bool)> {
     let unlabelled = line.strip_prefix(UNLABELLED).map(|item| (item, true));
     unlabelled.or_else(|| line.strip_prefix(BULLET).map(|item| (item, false)))
 }
 
-/// Returns a text without its lists of what the user typed.
+/// Returns a text without its lists of the user's statements.
 pub fn without_typed(text: &str) -> String {
     let mut inside = false;
     let lines = text.split_inclusive('\n').filter(|line| {

@@ -21,7 +21,7 @@ use crate::message::steps;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span<'a> {
     pub class: FactClass,
-    /// The words as written, except that a demand and `HTTP 404` are put on one line.
+    /// The words as written. Only demands and codes such as `HTTP 404` are joined to one line.
     pub text: &'a str,
     pub(crate) speaker: Speaker,
     /// Whether this is a task that is done.
@@ -95,7 +95,7 @@ fn checkpoints(text: &str, note: Note<'_>) {
         let id = rest.trim_start_matches([' ', ':', '`', '"']);
         let separators = rest.len() - id.len();
         let Some((id, after)) = id.split_at_checked(6).filter(|_| separators < 4) else { continue };
-        // A word of six letters is no id: `checkpoint before`.
+        // An id needs a digit, because six letters may be a word: `checkpoint before`.
         let has_digit = id.bytes().any(|b| b.is_ascii_digit());
         let plain = id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         if has_digit && plain && !after.starts_with(char::is_alphanumeric) {

@@ -1,7 +1,7 @@
-//! Words of a token and their stems, by which subjects are compared.
+//! The words of a token and their stems. Subjects are compared by stems.
 
-/// Returns the words of a token in lower case. Text without spaces between words is returned as
-/// pairs of characters.
+/// Returns the words of a token in lower case. Text in a script without spaces is returned as pairs
+/// of characters.
 pub(super) fn parts(token: &str) -> Vec<String> {
     let pieces = token.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}');
     let mut words = Vec::new();
@@ -24,7 +24,8 @@ pub(crate) fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}')
 }
 
-/// Whether a character joins words in such a script, as articles and prepositions do elsewhere.
+/// Whether a character is a grammatical word in a script without spaces, like articles and
+/// prepositions elsewhere.
 fn is_grammar(c: char) -> bool {
     const CHINESE: &str = "的是为在了把和与到从将给由已被也都就";
     matches!(c, '\u{3040}'..='\u{309f}') || CHINESE.contains(c)

@@ -6,7 +6,7 @@
 //! a word replaces it only if one set of words contains the other and the two differ in values of
 //! one form. In both cases no shared word may have different qualifiers: `left lamp` and `right
 //! lamp` are two subjects, as are `room 12` and `room 14`. A later statement about a part of the
-//! subject replaces nothing: `the late fee for films`, `the fee in Lisbon`.
+//! subject does not replace one about the whole: `the late fee for films`, `the fee in Lisbon`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use super::{
     value::Form,
 };
 
-/// Words that tell a second thing from the first: `the other deadline`.
+/// Words that mark a second thing of the same kind: `the other deadline`.
 const OTHERS: [&str; 8] =
     ["other", "andere", "anderer", "anderen", "otro", "otra", "autre", "outro"];
 
@@ -35,32 +35,34 @@ pub struct Subject {
     pub(super) values: BTreeMap<Form, BTreeSet<String>>,
     /// The words directly before values, which name them: `branch main-2`.
     pub(super) slots: BTreeMap<Form, BTreeSet<String>>,
-    /// Values that distinguish its subject from others: `Room 12 is free`.
+    /// Values that distinguish the subject from others: `Room 12 is free`.
     pub(super) identifiers: BTreeSet<String>,
-    /// Names of the place, person or day for which it holds: `the Berlin office`, `on Mondays`.
+    /// Names of the place, person or day to which the statement is limited: `the Berlin office`,
+    /// `on Mondays`.
     pub(super) scopes: BTreeSet<String>,
-    /// Words and values that no longer hold: `instead of tea`, `no longer Ada's`.
+    /// Words and values that the statement calls no longer true: `instead of tea`, `no longer
+    /// Ada's`.
     pub(super) denied: BTreeSet<String>,
-    /// All words in order, with the form of a value in its place.
+    /// All words in order, with the form of each value instead of the value.
     pub(super) frame: Vec<String>,
-    /// The words and values other than grammar, in order.
+    /// The words and values in order, without grammatical words.
     pub(super) content: Vec<String>,
-    /// Whether it states something, instead of asking for a step.
+    /// Whether the statement asserts something, instead of asking for a step.
     pub(super) asserts: bool,
     /// Whether it announces a change.
     pub(super) changes: bool,
-    /// Whether it is a question, a supposition, a report of others' words or a memory. None of
-    /// these replaces a statement.
-    pub(super) muses: bool,
-    /// The word that its other words qualify: `party` in `The launch party is on`.
+    /// Whether it is a question, a supposition, a memory or a report of another person's words.
+    /// These replace no statement.
+    pub(super) is_tentative: bool,
+    /// The word that the other words qualify: `party` in `The launch party is on`.
     pub(super) core: Option<String>,
-    /// Whether its verb is in the past tense, or it reports what somebody said.
+    /// Whether the verb is in the past tense, or the statement reports another person's words.
     pub(super) is_indirect: bool,
     /// Whether it contains a negation.
     pub(super) denies: bool,
     /// Whether it is a prohibition about its first value.
     pub(super) forbids: bool,
-    /// Whether it is about passing information on.
+    /// Whether the statement is about passing on information.
     pub(super) tells: bool,
     pub(super) label: String,
     /// Whether its label names the subject: `Owner: Ada Byron`.
@@ -78,8 +80,8 @@ impl Subject {
         subject.read(body);
         let defined = (!label.is_empty()).then(|| Definition::of(body)).flatten();
         subject.definition = defined;
-        // A label before a whole statement is not part of the subject, as in `NOTE: the port is 8080`.
-        // Before a bare value it is the subject: `Port: 8080`.
+        // A label before a whole statement is not part of the subject, as in `NOTE: the port is
+        // 8080`. Before a bare value the label is the subject: `Port: 8080`.
         let announces =
             label.split(' ').any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::CHANGE));
         if subject.words.len() < 2 || announces {
@@ -89,7 +91,7 @@ impl Subject {
             subject.words.append(&mut named.words);
         }
         subject.changes |= announces;
-        subject.muses = subject.is_indirect && !subject.changes
+        subject.is_tentative = subject.is_indirect && !subject.changes
             || statement.ends_with(['?', '\u{ff1f}'])
             || Grammar::MUSING.is_in(statement)
             || subject.frame.iter().any(|word| Grammar::of(word).is(Grammar::MUSING));
@@ -101,15 +103,15 @@ impl Subject {
         self.words.keys().map(String::as_str)
     }
 
-    /// The words and names of which it shares at least one with every statement that it replaces,
-    /// unless both are [definitions](Self::defines).
+    /// The words and names for finding statements that this one may replace: it shares at least one
+    /// with each of them, unless both are [definitions](Self::defines).
     pub fn terms(&self) -> impl Iterator<Item = &str> {
         let names = self.values.get(&Form::Name).into_iter().flatten();
         self.words().chain(names.chain(self.content.first()).map(String::as_str))
     }
 
-    /// The values that distinguish its subject from others. If two statements have some and share
-    /// none, neither replaces the other, unless both are [definitions](Self::defines).
+    /// The values that distinguish the subject from others. If two statements both have such values
+    /// and share none, neither replaces the other, unless both are [definitions](Self::defines).
     pub fn identifiers(&self) -> impl Iterator<Item = &str> {
         self.identifiers.iter().map(String::as_str)
     }
@@ -119,14 +121,14 @@ impl Subject {
         self.definition.is_some()
     }
 
-    /// Returns all its words in order, with the form of a value in place of the value, if it only
-    /// asks for something: requests that differ only in their values have equal words.
+    /// Returns the [frame](Self::frame) of a statement that only asks for something; `None` for any
+    /// other. Requests that differ only in their values have the same frame.
     pub fn request(&self) -> Option<&[String]> {
         (!self.asserts && !self.changes).then_some(self.frame.as_slice())
     }
 
-    /// Whether it asks for a step: `Fix the typo in line 40.` Its values matter less once the step is
-    /// done.
+    /// Whether the statement asks for a step: `Fix the typo in line 40.` Its values matter less
+    /// when the step is done.
     pub fn is_order(&self) -> bool {
         let begins = |first: &String, second: &String| {
             Grammar::of(first) == Grammar::default() && Grammar::of(second).is(Grammar::DETERMINER)
@@ -148,7 +150,8 @@ impl Subject {
         self.denies
     }
 
-    /// Whether it begins like small talk: with the speaker, or with a reaction to the text before.
+    /// Whether the statement begins like small talk: with the speaker, or with a reaction to the
+    /// text before it.
     pub fn is_talk(&self) -> bool {
         self.frame.first().is_none_or(|word| Grammar::of(word).is(Grammar::TALK))
     }
@@ -158,8 +161,8 @@ impl Subject {
         self.changes
     }
 
-    /// The values of an older statement that this one, which replaces it, takes the place of: those of the
-    /// form in which the two differ.
+    /// The values of an older statement that this one replaces: those of the form in which the two
+    /// differ.
     pub fn replaced_values<'a>(&self, old: &'a Self) -> Vec<&'a str> {
         let denied: Vec<&str> = old.values().filter(|value| self.denied.contains(*value)).collect();
         if !denied.is_empty() {
@@ -175,14 +178,14 @@ impl Subject {
         replaced.map(String::as_str).collect()
     }
 
-    /// The number of words and values that it has and the other statement lacks.
+    /// The number of words and values in this statement that the other one lacks.
     pub fn words_beside(&self, other: &Self) -> usize {
         self.content.iter().filter(|word| !other.content.contains(word)).count()
     }
 
-    /// Whether it says again, in other words, most of what an older statement says.
+    /// Whether this statement repeats most of an older one in other words.
     pub fn restates(&self, old: &Self) -> bool {
-        // In a script without spaces, the pairs of the characters.
+        // In a script without spaces, words are pairs of characters.
         const ADDRESSED: [&str; 7] = ["agent", "assist", "model", "用户", "ユー", "ーザ", "ザー"];
         let words: BTreeSet<&String> =
             self.content.iter().filter(|word| !ADDRESSED.contains(&word.as_str())).collect();
@@ -190,7 +193,8 @@ impl Subject {
         self.denies == old.denies && shared > 0 && shared * 5 >= words.len() * 3
     }
 
-    /// How much a clause is about this subject: its words in the clause, and its names twice.
+    /// How closely a clause is about this subject: the number of its words in the clause, names
+    /// counted twice.
     pub fn weight_in(&self, clause: &str) -> usize {
         let lower = clause.to_lowercase();
         let names = self.values.get(&Form::Name).into_iter().flatten();
@@ -198,14 +202,14 @@ impl Subject {
             + 2 * names.filter(|name| lower.contains(*name)).count()
     }
 
-    /// The values that it gives.
+    /// The values in the statement.
     pub fn values(&self) -> impl Iterator<Item = &str> {
         self.values.values().flatten().map(String::as_str)
     }
 
     /// Whether this later statement gives another value for the same subject.
     pub fn replaces(&self, old: &Self) -> bool {
-        if self.muses {
+        if self.is_tentative {
             return false;
         }
         if self.defines_anew(old) {
@@ -230,7 +234,7 @@ impl Subject {
         let Some(form) = forms.first().copied() else {
             return corrects && !self.contrasts(old);
         };
-        // A statement for one place or person leaves the one for all.
+        // A statement about one place or person does not replace a general one.
         if self.contrasts(old) || self.is_narrower(old, form) {
             return false;
         }
@@ -238,15 +242,17 @@ impl Subject {
             return true;
         }
         if self.names_what_is_forbidden(old, form) {
-            // Two things that must not be disclosed are two values of one prohibition; other
-            // prohibitions that name different things both hold.
+            // Two prohibitions to disclose something about a shared topic give two values for it,
+            // so the later one replaces the earlier. Other prohibitions of different things are
+            // both valid.
             return self.tells && old.tells && self.shared_topic(old) > 0;
         }
-        // An announced change may leave words out; without one, the subjects must be the same.
+        // An announced change may omit words. Without an announcement, the subjects must be the
+        // same.
         match self.changes {
             true => self.agrees(old, form),
             false => {
-                // `The tests need Redis` and `the tests need Docker` both hold.
+                // `The tests need Redis` and `the tests need Docker` are both valid.
                 let may_be_many = |word: &String| Grammar::of(word).is(Grammar::MANY);
                 forms.len() == 1
                     && !(form.identifies() && self.frame.iter().any(may_be_many))
@@ -256,10 +262,10 @@ impl Subject {
         }
     }
 
-    /// Whether it is about a part of what the other is about, or for a place, person or day that the
-    /// other does not name: `the fee for films`, `the Berlin office`.
+    /// Whether this statement is about a part of the other's subject, or limited to a place, person
+    /// or day that the other does not name: `the fee for films`, `the Berlin office`.
     fn is_narrower(&self, other: &Self, form: Form) -> bool {
-        // What is the value itself limits nothing.
+        // A name that is the value itself is no limitation.
         let values = self.values.get(&form);
         let is_value = |name: &String| {
             !self.identifiers.contains(name) && values.is_some_and(|values| values.contains(name))
@@ -278,7 +284,8 @@ impl Subject {
             })
     }
 
-    /// Whether it has a word with this stem, as `internally` has that of `internal`, or this value.
+    /// Whether the statement has this value, or a word with this stem, as `internally` has the stem
+    /// of `internal`.
     pub(super) fn has(&self, text: &str) -> bool {
         let from = (Bound::Included(text), Bound::Unbounded);
         let word = self.words.range::<str, _>(from).map(|(word, _)| word).next();
@@ -286,11 +293,11 @@ impl Subject {
         word.into_iter().chain(values).any(|found| found.starts_with(text))
     }
 
-    /// Whether enough words agree for an announced change to mean the old statement.
+    /// Whether enough words agree for an announced change to refer to the old statement.
     fn agrees(&self, old: &Self, form: Form) -> bool {
         let shared = self.shared_topic(old);
         let least = self.size(old).min(old.size(self));
-        // One shared word is enough beside a value of a rare form.
+        // One shared word is enough if the form of the value is rare.
         let is_rare = !matches!(form, Form::Name | Form::Number | Form::Quoted);
         let all = shared + self.shared_kinds(old);
         (shared > 0 || self.size(old) == 0)
@@ -299,13 +306,13 @@ impl Subject {
             && (all > 1 || least <= 1 || is_rare || self.names(form, old) || old.names(form, self))
     }
 
-    /// Whether the words of one statement are among those of the other.
+    /// Whether the words of one statement are a subset of those of the other.
     fn is_about_the_same(&self, old: &Self, form: Form) -> bool {
         let (shared, kinds) = (self.shared_topic(old), self.shared_kinds(old));
         let (new_size, old_size) = (self.size(old), old.size(self));
         let least = new_size.min(old_size);
-        // One more word makes it another thing: `the pool next door`. A shared label shows that
-        // both are about one thing.
+        // An additional word usually means another thing: `the pool next door`. A shared label
+        // shows that both are about the same thing.
         let is_labelled_alike =
             (!self.label.is_empty() && self.label == old.label) || self.is_entry || old.is_entry;
         let has_kind = self.kinds().chain(old.kinds()).next().is_some();
@@ -316,12 +323,12 @@ impl Subject {
             && (shared + kinds > 1 || least <= 1 || self.names(form, old) || old.names(form, self))
     }
 
-    /// Whether it denies a word or value of the old statement.
+    /// Whether this statement calls a word or value of the old one no longer true.
     fn names_old_value(&self, old: &Self) -> bool {
         let names_one = self.denied.iter().any(|denied| {
             old.values.values().any(|values| values.contains(denied)) || old.frame.contains(denied)
         });
-        // Beside the denied word, they must share another one.
+        // They must share another word in addition to the denied one.
         let stems: Vec<String> = self.denied.iter().map(|denied| stem(denied)).collect();
         let mut topic = self.topic().filter(|word| !stems.iter().any(|stem| stem == word));
         !old.denies && names_one && topic.any(|word| old.words.contains_key(word))
@@ -344,8 +351,8 @@ impl Subject {
             && (1..=LONGEST).contains(&(old_content.len() - common))
     }
 
-    /// Whether the words with which both begin reach past the verb. `At the Oslo office the code is 4471`
-    /// and `At the Oslo office we now have a cat` share only a place, and both hold.
+    /// Whether the words with which both begin include the verb. `At the Oslo office the code is
+    /// 4471` and `At the Oslo office we now have a cat` share only a place, so both are valid.
     fn shares_predicate(&self, old: &Self) -> bool {
         let is_copula = |word: &String| word == PLACED || Grammar::of(word).is(Grammar::COPULA);
         let common: Vec<&String> = self
@@ -363,7 +370,7 @@ impl Subject {
         let states_other = [self, old]
             .into_iter()
             .any(|one| one.unchanged().skip(common.len()).take(5).any(is_copula));
-        // `My sister moved to Leeds` says nothing of what else is true of her.
+        // `My sister moved to Leeds` replaces no other statement about her.
         let is_verb = |word: &String| {
             let does = Grammar::of(word);
             does.is(Grammar::CHANGE) && !does.is(Grammar::ADVERB)
@@ -380,7 +387,7 @@ impl Subject {
     fn opens_like(&self, old: &Self) -> bool {
         const LEAST: usize = 4;
         let both = self.unchanged().zip(old.unchanged()).take_while(|(one, two)| one == two);
-        // A copula counts twice: `The plan is` says more of the subject than `The plan for`.
+        // A copula counts twice, because `The plan is` shows more agreement than `The plan for`.
         let weights = both.map(|(word, _)| match word.as_str() {
             PLACED => 3,
             word => 1 + usize::from(Grammar::of(word).is(Grammar::COPULA)),
@@ -397,11 +404,11 @@ impl Subject {
         })
     }
 
-    /// Returns the forms in which both give values and each gives some that the other lacks.
+    /// Returns the forms of which each statement has a value that the other lacks.
     fn differing_forms(&self, other: &Self) -> Vec<Form> {
         let forms = self.values.iter().filter(|(form, new)| {
             let old = other.values.get(form);
-            // The number of a room is no value of it.
+            // A number that identifies the subject, such as that of a room, is not its value.
             let is_value =
                 |old: &String| **form != Form::Number || !other.identifiers.contains(old);
             old.is_some_and(|old| {
@@ -479,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_about_two_subjects_both_hold() {
+    fn statements_about_two_subjects_are_both_valid() {
         let rows = [
             ("The left lamp is Model 7 in row-3.", "The right lamp is Model 6 in row-1."),
             ("The port of the proxy is 8443.", "The port of the server is 8080."),

@@ -1,4 +1,4 @@
-//! Whether two statements are about two subjects, so that both hold.
+//! Decides whether two statements are about two subjects, so that both are valid.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use super::{
 };
 
 impl Subject {
-    /// Whether the two are clearly about different things: a word of both has other qualifiers in each,
-    /// they name different kinds of value, or they name [different things](Self::is_other).
+    /// Whether the two are clearly about different things: a word of both has other qualifiers in
+    /// each, they name different kinds of value, or they name [different things](Self::is_other).
     pub(super) fn contrasts(&self, other: &Self) -> bool {
         let qualified = self.words.iter().any(|(word, qualifiers)| {
             let others = other.words.get(word);
@@ -21,10 +21,11 @@ impl Subject {
         qualified || of_other_kind || self.is_other(other) || self.is_parallel(other)
     }
 
-    /// Whether both say the same of different things: `send the bills to`, `send the letters to`; or one is
-    /// about the speaker and the other about somebody else: `I get up at`, `my aunt gets up at`.
+    /// Whether both make the same statement about different things: `send the bills to`, `send the
+    /// letters to`; or one is about the speaker and the other about another person: `I get up at`,
+    /// `my aunt gets up at`.
     fn is_parallel(&self, other: &Self) -> bool {
-        /// With more other words, they are rarely two forms of one sentence.
+        /// With more different words they are rarely two forms of one sentence.
         const MOST: usize = 4;
         let (one, two): (Vec<_>, Vec<_>) =
             (self.unchanged().collect(), other.unchanged().collect());
@@ -38,7 +39,7 @@ impl Subject {
         let most = one.len().min(two.len());
         let pairs = one.iter().zip(&two).filter(|(one, two)| !is_same(one, two));
         let differing: Vec<_> = pairs.take(MOST).collect();
-        // `From now on` may follow.
+        // One of them may have `from now on` at its end.
         let is_aligned = one.len().abs_diff(two.len()) <= 2
             && (1..most.saturating_sub(1).min(MOST)).contains(&differing.len())
             && differing.iter().all(|(word, of)| {
@@ -47,7 +48,8 @@ impl Subject {
         is_aligned || self.is_beside_speaker(other) || other.is_beside_speaker(self)
     }
 
-    /// Whether it begins with a subject that the other does not name, and the other with the speaker.
+    /// Whether it begins with a subject that the other does not name, and the other with the
+    /// speaker.
     fn is_beside_speaker(&self, other: &Self) -> bool {
         let speaks = other.frame.first().is_some_and(|first| is_narrator(first));
         let begins =
@@ -60,13 +62,13 @@ impl Subject {
         !qualifiers.is_empty() && !qualifiers.iter().any(|word| self.words.contains_key(word))
     }
 
-    /// The kinds of value that it names. A limit may be one of anything.
+    /// The kinds of value that the statement names, except limits: anything can have a limit.
     fn own_kinds(&self) -> BTreeSet<&str> {
         self.kinds().filter(|kind| *kind != "=limit").collect()
     }
 
-    /// Whether the two name opposites (`left`, `right`), different cores (`Leo is 7`, `Mia is 9`) or
-    /// different identifiers (`room 12`, `room 14`).
+    /// Whether the two name opposites (`left`, `right`), different cores (`Leo is 7`, `Mia is 9`)
+    /// or different identifiers (`room 12`, `room 14`).
     pub(super) fn is_other(&self, other: &Self) -> bool {
         let opposed = self.sides.iter().any(|(pair, sides)| {
             other.sides.get(pair).is_some_and(|others| sides.is_disjoint(others))

@@ -18,45 +18,45 @@ const WORDS: usize = 120;
 struct Clause {
     /// The number of words and values read so far, without a determiner at the start.
     tokens: usize,
-    /// What the next `to` means after a verb such as `changed` or `moved`.
+    /// The word that replaces the next `to` after a verb such as `changed` or `moved`.
     becomes: &'static str,
-    /// Whether it follows a comma.
+    /// Whether the clause follows a comma.
     continues: bool,
-    /// Whether it begins with a preposition: `In the cellar the code is 2093`.
+    /// Whether the clause begins with a preposition: `In the cellar the code is 2093`.
     is_led: bool,
     /// Whether only a determiner was read so far.
     only_determiner: bool,
     /// Whether the clause begins with a determiner: `Our office opens at nine`.
     is_statement: bool,
-    /// Whether it gives a value.
+    /// Whether the clause has a value.
     has_value: bool,
-    /// Whether it continues with the occasion of the statement: `when we moved in`.
+    /// Whether the rest of the clause is the occasion of the statement: `when we moved in`.
     is_occasion: bool,
     has_copula: bool,
-    /// The word before its copula, or the first one that a relation qualifies.
+    /// The word before the copula, or the first word that a relation qualifies.
     core: String,
     negated: bool,
     /// Whether the last piece was a value.
     after_value: bool,
     /// Whether the last piece is a name.
     after_name: bool,
-    /// Which of the next words no longer hold.
+    /// Which of the next words the statement calls no longer true.
     denying: Denying,
     /// Values before a verb, which may distinguish the subject from others.
     pending: BTreeSet<String>,
     /// Whether a word follows the last pending value.
     is_tail: bool,
-    /// Its words, each with the word that qualifies it.
+    /// The words of the clause, each with the word that qualifies it.
     words: Vec<(String, String)>,
     /// The previous word, as typed.
     previous: String,
     /// The previous word, if it may qualify the next one.
     before: String,
-    /// The word that the next one qualifies: `dose` in `the dose for children`.
+    /// The word that the next word qualifies: `dose` in `the dose for children`.
     relation: Option<String>,
 }
 
-/// Which of the following words no longer hold.
+/// Which of the following words a statement calls no longer true.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Denying {
     #[default]
@@ -93,7 +93,7 @@ impl Subject {
             if let Some((pair, of)) = side(&piece.text.to_lowercase()).filter(|_| !is_stated) {
                 self.sides.entry(pair).or_default().insert(of);
             }
-            // The first word has a capital in any case.
+            // Every first word has a capital, so it is not a name for that reason.
             let is_first = start > 0 && at == start + 1;
             match piece.form.filter(|form| !is_first || *form != Form::Name) {
                 Some(form) => self.value(form, &piece.text, &mut clause),
@@ -129,7 +129,7 @@ impl Subject {
         }
         self.forbids |= clause.negated && self.values.is_empty();
         self.content.push(value.clone());
-        // The verb of an order names nothing: `Buy 3 lamps`.
+        // The verb of an order does not name its value: `Buy 3 lamps`.
         let before = std::mem::take(&mut clause.before);
         if !before.is_empty() && clause.tokens > 1 {
             self.slots.entry(form).or_default().insert(before);
@@ -225,8 +225,8 @@ impl Subject {
         }
     }
 
-    /// Adds a word to the frame, in which `we changed the lid to tin` reads `the lid is tin`, and
-    /// `the lid was moved to the shed` as `the lid is in the shed`.
+    /// Adds a word to the frame. There, `we changed the lid to tin` becomes `the lid is tin`, and
+    /// `the lid was moved to the shed` becomes `the lid is in the shed`.
     fn framed(&mut self, word: &str, does: Grammar, clause: &mut Clause) {
         let alters = does.is(Grammar::ALTER) || does.is(Grammar::MOTION);
         if alters {
@@ -258,7 +258,7 @@ impl Subject {
         self.identifiers.extend(counted.cloned());
     }
 
-    /// Reads a verb after which the subject ends.
+    /// Reads a copula or a similar verb, which ends the subject.
     fn copula(&mut self, does: Grammar, clause: &mut Clause) {
         let is_copula = does.is(Grammar::COPULA);
         if (is_copula || does.is(Grammar::OWN)) && !clause.has_copula && clause.core.is_empty() {
@@ -333,7 +333,8 @@ impl Subject {
 
     fn end(&mut self, clause: &mut Clause) {
         self.asserts |= clause.is_statement;
-        // Words in a clause of their own beside a value do not belong to the subject of the value.
+        // Words in a clause without a value do not belong to the subject of a value in another
+        // clause.
         let counts = clause.has_value || self.values.is_empty();
         for (word, qualifier) in clause.words.drain(..).filter(|_| counts) {
             let qualifiers = self.words.entry(word).or_default();
@@ -355,8 +356,8 @@ impl Subject {
     }
 }
 
-/// Returns where the text begins that a statement reports: `The owner says that` is not part of it,
-/// unless it is about the speaker.
+/// Returns where the reported text of a statement begins. A preamble such as `The owner says that`
+/// is not part of the subject, unless the text is about its speaker.
 fn reported_from(pieces: &[Piece]) -> usize {
     const SPEAKER: usize = 5;
     let does = |piece: &Piece| Grammar::of(&piece.text.to_lowercase());
@@ -374,7 +375,7 @@ fn reported_from(pieces: &[Piece]) -> usize {
     if pieces.iter().skip(start).any(is_speaker) { 0 } else { start }
 }
 
-/// Returns the number of words at the start of these that are a phrase that announces a change.
+/// Returns the number of words at the start that form a phrase announcing a change.
 fn change_phrase(words: &[Piece]) -> usize {
     let is = |phrase: &&Vec<&str>| {
         let mut both = phrase.iter().zip(words);
@@ -396,7 +397,7 @@ fn announces(frame: &[String], next: &Piece) -> bool {
     }
 }
 
-/// Returns which words no longer hold after these two words.
+/// Returns which words are no longer true after these two words.
 fn denying(previous: &str, word: &str, does: Grammar, changes: bool) -> Option<Denying> {
     match (previous, word) {
         ("instead", "of")
@@ -419,7 +420,7 @@ fn empty_word(does: Grammar, clause: &mut Clause) {
     if clause.after_value && does.is(Grammar::CONJUNCTION) {
         clause.pending.clear();
     }
-    // `Bruno now pays 5` is as much about Bruno as `Bruno pays 5 now`.
+    // `Bruno now pays 5` has the same subject as `Bruno pays 5 now`.
     if !does.is(Grammar::ADVERB) || clause.tokens != 2 {
         clause.before.clear();
     }

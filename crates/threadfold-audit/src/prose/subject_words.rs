@@ -1,6 +1,6 @@
 //! Words that do not belong to the subject of a statement, and words with a known meaning.
 //!
-//! The words are in `words.txt`, so that a reader of a language can add some without reading code.
+//! The words are in `words.txt`, so that a speaker of a language can add some without reading code.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -75,7 +75,7 @@ impl Grammar {
         self.0 & of.0 != 0
     }
 
-    /// Returns the number that a word of these functions stands for in one of them.
+    /// Returns the number that a word with these functions stands for in the function `of`.
     pub(super) fn number(self, word: &str, of: Self) -> Option<u32> {
         self.is(of).then(|| WORDS.numbers.get(&(of.0, word)).copied())?
     }
@@ -148,7 +148,7 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
 /// The form of `is in` and of similar words, for a place.
 pub(super) const PLACED: &str = "=placed";
 
-/// Returns the common form of words that mean the same beside a value.
+/// Returns the common form of words that are synonyms next to a value.
 pub(super) fn common_form(word: &str) -> Option<&'static str> {
     WORDS.meanings.get(word).copied()
 }
@@ -166,7 +166,7 @@ pub(super) fn number_of(word: &str, does: Grammar) -> Option<u32> {
     Grammar::of(word).number(word, does)
 }
 
-/// Returns the number of a group of opposites, and which of them this word is.
+/// Returns the number of a group of opposites, and the side of this word in it.
 pub(super) fn side(word: &str) -> Option<(u8, u8)> {
     WORDS.sides.get(word).copied()
 }
@@ -189,17 +189,17 @@ pub(crate) fn has_wish(statement: &str) -> bool {
     Grammar::WISH.is_stated(statement)
 }
 
-/// Whether a sentence has a word of these lists that binds its reader for good.
+/// Whether a sentence contains a word, in any language, that makes it a lasting instruction.
 pub(crate) fn orders_in_any_language(sentence: &str) -> bool {
     Grammar::ORDER.is_stated(sentence)
 }
 
-/// Whether a word says what a person does, as `approved`.
+/// Whether a word is a verb for an act of a person, such as `approved`.
 pub(crate) fn is_act(word: &str) -> bool {
     Grammar::of(&word.trim_end_matches(is_mark).to_lowercase()).is(Grammar::ACT)
 }
 
-/// Whether a word in lower case is one of grammar or small talk.
+/// Whether a word in lower case is a grammatical word or small talk.
 pub(crate) fn is_common(word: &str) -> bool {
     let does = Grammar::of(word);
     does.is_empty() || does.is(Grammar::TALK) || does.is(Grammar::BACKWARD)
@@ -217,7 +217,7 @@ pub(crate) fn is_calendar(word: &str) -> bool {
 }
 
 /// Whether a statement has a word that demands something in a language other than English. This
-/// only ranks the statement above other typed text, so a wrong answer loses nothing.
+/// only ranks the statement above other typed text, so a wrong answer does little harm.
 pub(crate) fn asks_in_any_language(statement: &str) -> bool {
     Grammar::DEMAND.is_stated(statement)
 }

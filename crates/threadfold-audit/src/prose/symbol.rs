@@ -18,7 +18,7 @@ const PRODUCTS: [&str; 23] = [
 pub(crate) fn symbol(chunk: &Chunk<'_>, trust: Trust, note: Note<'_>) -> bool {
     let text = chunk.text.trim_start_matches(['.', '@']).trim_end_matches([':', '-', '.', '/']);
     let text = ["self.", "this."].iter().find_map(|own| text.strip_prefix(own)).unwrap_or(text);
-    // From 12 bytes on there are at least 3 characters, so these need not be counted.
+    // A text of 12 bytes or more has at least 3 characters, so these need not be counted.
     if !(12..=120).contains(&text.len()) && !(3..=120).contains(&text.chars().count()) {
         return false;
     }
@@ -31,7 +31,7 @@ pub(crate) fn symbol(chunk: &Chunk<'_>, trust: Trust, note: Note<'_>) -> bool {
     found
 }
 
-/// `--flag`, `--long-flag`.
+/// Whether a text is a flag: `--flag`, `--long-flag`.
 fn is_flag(text: &str) -> bool {
     let name = text.strip_prefix("--").unwrap_or_default();
     name.len() > 1
@@ -41,7 +41,7 @@ fn is_flag(text: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-/// `a::b`, `a.b` before `(`, `a.someName`.
+/// Whether a text is a qualified name: `a::b`, `a.b` before `(`, `a.someName`.
 fn is_qualified(text: &str, opens_call: bool) -> bool {
     let dots = text.bytes().filter(|byte| *byte == b'.').count();
     let path = dots == 0 && has_pair(text, *b"::");
@@ -52,8 +52,8 @@ fn is_qualified(text: &str, opens_call: bool) -> bool {
     named && (path || opens_call || text.split(['.', ':']).any(is_code))
 }
 
-/// `a`, `a::b`. Splits at single colons, because splitting at `::` costs a search for each word: every
-/// second part is then empty.
+/// Whether names are joined by double colons: `a`, `a::b`. The text is split at single colons, so
+/// that every second part is empty: splitting at `::` costs a search for each word.
 fn is_joined_by_colons(text: &str) -> bool {
     text.split(':').count() % 2 == 1
         && text.split(':').enumerate().all(|(at, part)| match at % 2 {
@@ -62,7 +62,8 @@ fn is_joined_by_colons(text: &str) -> bool {
         })
 }
 
-/// `snake_case`, `camelCase`, `ENV_NAME`.
+/// Whether a text is a name of several words in one of the styles of code: `snake_case`,
+/// `camelCase`, `ENV_NAME`.
 fn is_joined(text: &str) -> bool {
     is_plain(text) && is_code(text)
 }

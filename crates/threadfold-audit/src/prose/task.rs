@@ -29,11 +29,11 @@ fn boxed(line: &str) -> Option<Task<'_>> {
     let (at, text) =
         marks.iter().enumerate().find_map(|(at, mark)| Some((at, item.strip_prefix(mark)?)))?;
     let text = text.trim();
-    // The first two boxes are empty.
+    // The first two of the boxes mark an open task.
     (!text.is_empty()).then_some(Task { text, done: at > 1 })
 }
 
-/// `TODO: text`, `FIXME(name): text`.
+/// Returns the task after a mark: `TODO: text`, `FIXME(name): text`.
 fn marked(line: &str) -> Option<Task<'_>> {
     let at = MARKS.iter().find_map(|mark| line.find(mark))?;
     let before = line.get(..at)?.chars().next_back();

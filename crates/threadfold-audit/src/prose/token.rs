@@ -1,8 +1,8 @@
 //! Texts as tokens (words, numbers, punctuation), so that a fact is found whole or not at all.
 //!
-//! White space only decides whether a token is glued to the previous one. Quotation marks,
-//! apostrophes, backticks and double asterisks are skipped, so a fact is found however it is
-//! quoted.
+//! A token is *glued* if no white space separates it from the previous one. Quotation marks,
+//! apostrophes, backticks and double asterisks are skipped, so a fact is found in every style of
+//! quotation.
 
 use crate::message::steps;
 
@@ -26,7 +26,8 @@ pub struct Tokens<'a> {
     text: &'a str,
     at: usize,
     glued: bool,
-    /// Whether the next token is the unit of a number: not glued, so that `12ms` equals `12 ms`.
+    /// Whether the next token is the unit of a number. It does not count as glued, so that `12ms`
+    /// equals `12 ms`.
     before_unit: bool,
     before: Option<char>,
 }
@@ -113,8 +114,8 @@ pub(crate) fn is_word(c: char) -> bool {
     c == '_' || (c.is_alphanumeric() && c < '\u{2e80}')
 }
 
-/// Returns the form in which a token is compared: with `folds_case` in lower case, without the
-/// underscores of emphasis.
+/// Returns the form in which tokens are compared: without underscores of emphasis, and in lower
+/// case if `folds_case` is set.
 pub(crate) fn canonical<'a>(token: &'a str, folds_case: bool, out: &'a mut String) -> &'a str {
     if !folds_case
         || token.bytes().all(|byte| byte.is_ascii() && byte != b'_' && !byte.is_ascii_uppercase())

@@ -23,7 +23,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Whether a value of this form stands for one thing.
+    /// Whether a value of this form can identify a thing.
     pub(super) fn identifies(self) -> bool {
         match self {
             Self::Amount | Self::Date | Self::Time | Self::Number => false,
@@ -41,7 +41,7 @@ pub(super) struct Piece {
     pub(super) text: String,
     /// The form, if it is a value.
     pub(super) form: Option<Form>,
-    /// The mark after it, if that ends a clause.
+    /// The punctuation mark after the piece, if it ends a clause.
     pub(super) end: Option<char>,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn is_german_month(word: &str) -> bool {
     MONTHS.contains(&word.trim_matches(is_mark))
 }
 
-/// A part of a text between spaces, with its grammar.
+/// A part of a text between spaces, with its grammatical functions.
 #[derive(Clone, Copy)]
 struct Token<'a> {
     text: &'a str,
@@ -94,9 +94,9 @@ pub(super) fn pieces(text: &str, most: usize) -> Vec<Piece> {
     let (mut at, mut is_first, mut before) = (0, true, Grammar::default());
     while let Some(token) = tokens.get(at) {
         let rest = tokens.get(at..).unwrap_or_default();
-        // The point of `Dr.` does not end the sentence, so the capital after it is that of a name.
+        // The full stop of `Dr.` does not end the sentence, so the capital after it shows a name.
         let is_short = token.text.ends_with('.') && token.is(Grammar::SHORT_FORM);
-        // A value of several words goes first: `three hundred dollars` is one amount.
+        // Values of several words are tried first: `three hundred dollars` is one amount.
         let (form, length) = match compound(rest) {
             Some((form, length)) => (Some(form), length),
             None if is_short => (None, 1),
@@ -124,8 +124,8 @@ fn ends_clause(c: char) -> bool {
         || matches!(c, ';' | ',' | ':' | '\u{ff0c}' | '\u{ff1b}' | '\u{ff1a}' | '\u{3001}')
 }
 
-/// Divides a token where a script without spaces begins or ends. The unit after a number stays with
-/// it.
+/// Divides a token where a script without spaces begins or ends. A unit stays with the number
+/// before it.
 fn by_script(token: &str) -> Vec<&str> {
     if token.is_ascii() || !token.contains(is_unspaced) {
         return vec![token];
@@ -224,8 +224,8 @@ fn form(tokens: &[Token<'_>], is_first: bool, before: Grammar) -> Option<Form> {
     if word.contains('/') && letters > 0 && !word.starts_with('/') | (digits + letters > 1) {
         return Some(Form::Path);
     }
-    // Without a digit only the shape is left: a point inside, or a capital inside a sentence. A
-    // capital after a German article is that of any noun, as is that of `Euro` and `Uhr`.
+    // Without a digit only the shape is left: a dot inside the word, or a capital within a
+    // sentence. After a German article every noun has a capital, and so have `Euro` and `Uhr`.
     if digits == 0 {
         let dotted = word.contains('.') && letters > 3 && !word.contains("..");
         let is_noun = before.is(Grammar::ARTICLE) || token.is(Grammar::UNIT);
@@ -258,7 +258,7 @@ fn form(tokens: &[Token<'_>], is_first: bool, before: Grammar) -> Option<Form> {
             _ => Form::Number,
         });
     }
-    // Git shortens the hash of a commit to seven digits at least.
+    // Git shortens the hash of a commit to no less than seven digits.
     let hex = word.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
     if hex && word.len() >= 7 {
         return Some(Form::Hash);

@@ -52,8 +52,8 @@ const NAME: CharKinds = CharKinds::INNER
     .and(CharKinds::WIDE);
 const PATH: CharKinds = CharKinds::POINT.and(CharKinds::SLASH);
 
-/// Whether a word with these characters may contain a fact: one in six words of prose does, and one
-/// in two words of code.
+/// Whether a word with these characters may contain a fact. One in six words of prose passes, and
+/// one in two words of code.
 fn may_be_fact(kinds: CharKinds) -> bool {
     kinds.has_any(NAME.and(PATH)) || (kinds.has_any(CharKinds::DIGIT) && kinds.has_any(LETTER))
 }

@@ -11,10 +11,10 @@ use threadfold_core::retention::{Fact, KeptShare, Retention};
 ///
 /// The user's demands come first, word for word. The remaining tokens are shared so that every
 /// class recovers the same percentage of its weight; within a class, facts with the most weight per
-/// token come first. Names, numbers and quotes get what is left over, because there are so many.
-/// Ids of checkpoints are not listed, because they went with their messages. Names, versions, hashes
-/// and numbers share a line, every other fact has one of its own. No fact can begin a list or close
-/// the tag around a summary.
+/// token come first. Names, numbers and quotes get only the tokens that the other classes leave,
+/// because there are so many of them. Ids of checkpoints are not listed, because the checkpoints
+/// were removed with their messages. Names, versions, hashes and numbers share a line; every other
+/// fact has a line of its own. No fact can begin a list or close the tag around a summary.
 ///
 /// ```
 /// use threadfold::{Message, retention::{RetentionPolicy, addendum, audit}, tokens::ByteEstimate};
@@ -33,7 +33,7 @@ pub fn addendum(retention: &Retention, budget: u64, counter: &dyn TokenCounter) 
     addendum_up_to(100, retention, budget, counter)
 }
 
-/// Like [`addendum`], but stops listing facts of a class when `wanted` percent of its weight are
+/// Like [`addendum`], but lists facts of a class only until `wanted` percent of its weight are
 /// kept.
 pub(super) fn addendum_up_to(
     wanted: u64,
@@ -90,7 +90,7 @@ struct Candidates {
     /// The recall of the class with the facts chosen so far.
     recall: KeptShare,
     title_tokens: u64,
-    /// Whether a fact was chosen, so that the tokens of the title are already spent.
+    /// Whether a fact of the class was chosen. The tokens of its title are then already counted.
     opened: bool,
     /// The candidates, the next one to choose last.
     missing: Vec<Line>,
@@ -110,7 +110,8 @@ impl Candidates {
             return None;
         }
         missing.reverse();
-        // Demands keep their order, so that a long one is worth as much as a short one.
+        // Demands keep their order: sorted by weight per token, a long demand would lose against
+        // short ones.
         if class != FactClass::Constraint {
             missing.sort_by_key(|line| u64::from(line.weight) * 1_000 / line.tokens);
         }

@@ -1,4 +1,4 @@
-//! The audit of a compaction: the facts of the removed messages, and which of them are still there.
+//! The audit of a compaction: which facts of the removed messages the thread still states.
 
 use std::collections::HashMap;
 
@@ -15,8 +15,8 @@ use threadfold_core::retention::Retention;
 /// - White space and quotation marks do not count, nor does the case of constraints, tasks, errors
 ///   and hashes, the point at the end of a sentence, or the `v` of a version.
 /// - Two spellings of a path are one file if one ends with the other at a slash, and no other path
-///   before or after does so too. A bare file name stands for a longer path only if no longer
-///   spelling was known before.
+///   in `before` or `after` ends with it too. A bare file name stands for a longer path only if no
+///   longer spelling was known before.
 /// - A fact is found only as a whole: `src/a.rs` is not in `src/a.rs.bak`, `12 ms` not in `112 ms`,
 ///   `1.2` not in `1.2.3`, `cargo test` not in `cargo test --all`. A name is found within a longer
 ///   one only between its dots and colons.
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_work_of_the_search_grows_as_the_texts_do() {
+    fn the_work_of_an_audit_is_linear_in_its_texts() {
         let (small, large) = (steps_of(200), steps_of(1_600));
         assert!(large <= small * 9, "{small} steps, then {large}");
         assert!(small >= 1_000, "{small} steps are too few to tell");

@@ -21,7 +21,7 @@ pub(super) struct Automaton {
     lengths: Vec<usize>,
 }
 
-/// A word, and whether it is glued to the previous one.
+/// A word, and whether no white space is between it and the previous one.
 type Step = (u32, bool);
 
 #[derive(Clone, Debug, Default)]
@@ -62,7 +62,8 @@ impl Automaton {
                     new
                 }
             };
-            // Whether the first token is glued depends on the text before it, so that does not count.
+            // Whether the first token is glued depends on the text before the phrase, so it is
+            // ignored.
             let step = (word, token.glued && node != ROOT);
             let new = self.nodes.len() as u32;
             node = *self.next.entry((node, step)).or_insert(new);
@@ -105,7 +106,8 @@ impl Automaton {
         }
     }
 
-    /// Returns the node after a token. The buffer is room for its form in lower case.
+    /// Returns the node after a token. The buffer holds the token in lower case; it is passed in to
+    /// avoid an allocation.
     pub(super) fn step(&self, node: u32, token: &Token<'_>, buffer: &mut String) -> u32 {
         let word = canonical(token.text, self.folds_case, buffer);
         let word = self.words.get(word);
@@ -139,7 +141,7 @@ impl Automaton {
         self.first.get(step.0 as usize).copied().unwrap_or(ROOT)
     }
 
-    /// Returns a node. Only this automaton gives numbers of nodes, so it is there.
+    /// Returns a node. Its number comes from this automaton, so the node always exists.
     fn node(&self, number: u32) -> &Node {
         const NONE: &Node = &Node { fail: ROOT, shorter: ROOT, phrases: Vec::new() };
         let node = self.nodes.get(number as usize);
@@ -153,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phrases_are_found_in_one_another() {
+    fn phrases_within_other_phrases_are_found() {
         let mut automaton = Automaton::new(true);
         for phrase in ["a b c", "b", "b c d", "x.y", ""] {
             automaton.add(phrase);

@@ -1,4 +1,5 @@
-//! Cuts out of a statement what a later one replaces, so that everything beside it stays.
+//! Cuts the clauses out of a statement that a later statement replaces. The rest of the statement
+//! stays.
 
 use crate::{
     ledger,
@@ -6,17 +7,17 @@ use crate::{
     prose::{Subject, refers_back, sentences},
 };
 
-/// The words and values that the rest of a sentence must have to make sense alone.
-const LEAST: usize = 2;
+/// The minimum number of words and values that the rest of a sentence needs to make sense alone.
+const MIN_TERMS: usize = 2;
 
-/// Where a clause begins. A list is read in order.
-const JOINTS: [&str; 12] = [
+/// The separators before which a clause begins. The first one that matches is used.
+const SEPARATORS: [&str; 12] = [
     ", and ", ", but ", ", ", "; ", " and ", " but ", " so ", " und ", " aber ", " y ", " et ",
     "\u{ff0c}",
 ];
 
-/// Returns what stays of a statement after a later one replaced these values of it: the sentences and
-/// clauses that state none of them and make sense alone.
+/// Returns the rest of a statement after a later one replaced these values in it: the sentences and
+/// clauses that state none of the values and make sense alone.
 pub(super) fn rest(statement: &str, values: &[&str], by: &Subject) -> String {
     let mut kept: Vec<String> = Vec::new();
     let mut follows_cut = false;
@@ -33,8 +34,8 @@ pub(super) fn rest(statement: &str, values: &[&str], by: &Subject) -> String {
     kept.join(" ")
 }
 
-/// Returns a sentence without the clauses that state one of these values and are most about the later
-/// statement.
+/// Returns a sentence without those clauses that state one of these values and have most in common
+/// with the later statement.
 fn without_clauses(sentence: &str, values: &[&str], by: &Subject) -> Option<String> {
     let clauses = clauses(sentence);
     let states = clauses.iter().copied().filter(|clause| states_any(clause, values));
@@ -46,26 +47,27 @@ fn without_clauses(sentence: &str, values: &[&str], by: &Subject) -> Option<Stri
         .map(|(_, clause)| clause)
         .collect();
     let rest: String = clauses.into_iter().filter(|clause| !gone.contains(clause)).collect();
-    let joint = JOINTS
+    let separator = SEPARATORS
         .iter()
-        .map(|joint| joint.trim_start())
-        .find(|joint| rest.trim_start().starts_with(joint));
+        .map(|separator| separator.trim_start())
+        .find(|separator| rest.trim_start().starts_with(separator));
     let rest = rest.trim_start();
-    let rest = joint.and_then(|joint| rest.strip_prefix(joint)).unwrap_or(rest);
-    let says = Subject::of(rest).words_beside(by) >= LEAST && !refers_back(rest);
+    let rest = separator.and_then(|separator| rest.strip_prefix(separator)).unwrap_or(rest);
+    let says = Subject::of(rest).words_beside(by) >= MIN_TERMS && !refers_back(rest);
     says.then(|| rest.to_owned())
 }
 
-/// Returns the clauses of a sentence, each with the joint before it.
+/// Returns the clauses of a sentence, each with the separator before it.
 fn clauses(sentence: &str) -> Vec<&str> {
     let (mut clauses, mut start, mut at) = (Vec::new(), 0, 0);
     while let Some(c) = slice(sentence, at..).chars().next() {
-        let joint = JOINTS.iter().find(|joint| slice(sentence, at..).starts_with(**joint));
-        if joint.is_some() && at > start {
+        let separator =
+            SEPARATORS.iter().find(|separator| slice(sentence, at..).starts_with(**separator));
+        if separator.is_some() && at > start {
             clauses.push(slice(sentence, start..at));
             start = at;
         }
-        at += joint.map_or(c.len_utf8(), |joint| joint.len());
+        at += separator.map_or(c.len_utf8(), |separator| separator.len());
     }
     clauses.push(slice(sentence, start..));
     clauses
@@ -81,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_clause_with_the_replaced_value_goes() {
+    fn only_the_clause_with_the_replaced_value_is_removed() {
         let rows = [
             (
                 "For the fair we need 12 tables, 40 chairs and 3 tents.",

@@ -17,7 +17,7 @@ use crate::{
 };
 use threadfold_core::retention::Retention;
 
-/// How many times [`RetentionPolicy::max_facts`] facts are kept while a thread is read.
+/// While a thread is read, this many times [`RetentionPolicy::max_facts`] are kept.
 const SPARE: usize = 4;
 
 /// The facts of all messages that were ever in a thread, removed ones included.
@@ -43,7 +43,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Returns an empty set of facts, to be read as the policy says.
+    /// Returns an empty set of facts that will read messages by this policy.
     #[must_use]
     pub fn new(policy: &RetentionPolicy) -> Self {
         Self::with_options(policy.audit_options())
@@ -92,7 +92,7 @@ impl Facts {
         self.messages = self.messages.saturating_add(1);
         let most = self.options.max_facts.saturating_mul(SPARE);
         if self.gathered.len() > most {
-            // Prune to half of the limit, so that it is needed rarely.
+            // Pruning to half of the limit makes it rare.
             self.gathered.prune(self.messages, most / 2);
         }
     }
@@ -111,7 +111,8 @@ impl Facts {
         &self.options
     }
 
-    /// Reads the next messages, and audits, by these options. Earlier facts stay.
+    /// Sets the options for reading further messages and for audits. Facts that were read before
+    /// stay.
     #[doc(hidden)]
     pub fn set_options(&mut self, options: AuditOptions) {
         self.options = options;
@@ -144,8 +145,8 @@ impl Facts {
         Search::new(&self.gathered, self.messages, &self.options, Some(&self.statements))
     }
 
-    /// Returns how many messages were read. [`Fact::positions`](super::Fact::positions) counts
-    /// them.
+    /// Returns the number of messages that were read. [`Fact::positions`](super::Fact::positions)
+    /// are indices of these messages.
     #[must_use]
     pub fn messages(&self) -> usize {
         self.messages
@@ -153,8 +154,8 @@ impl Facts {
 
     /// Returns which of these facts are in the messages of `after`, and which are missing.
     ///
-    /// Unlike [`audit`](super::audit()), it also counts the facts of messages that are still there,
-    /// as kept.
+    /// Unlike [`audit`](super::audit()), it also counts the facts of messages that are still in the
+    /// thread. They are kept.
     ///
     /// ```
     /// use threadfold::{Message, retention::{RetentionPolicy, Facts}};
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_facts_come_back_and_equal_facts_have_equal_bytes() {
+    fn stored_facts_round_trip_and_equal_facts_have_equal_bytes() {
         let stored = serde_json::to_string(&facts()).unwrap();
         assert_eq!(stored, serde_json::to_string(&facts()).unwrap());
         let mut read: Facts = serde_json::from_str(&stored).unwrap();
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_typed_is_stored_with_what_replaced_it() {
+    fn typed_statements_are_stored_with_the_values_that_replaced_them() {
         let said = ["The fee is $30. Pay at noon.", "The fee is $40."].map(Message::user);
         let facts = Facts::of(&said, &RetentionPolicy::default());
         let stored = serde_json::to_string(&facts).unwrap();
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn spoilt_facts_are_made_consistent() {
+    fn corrupt_stored_facts_are_made_consistent() {
         let stored = r#"{"messages":2,"facts":[
             {"class":"path","key":"a.rs","text":"a.rs","speaker":"user","at":[9,1,1],"count":0},
             {"class":"path","key":"b.rs","text":"b.rs","speaker":"user","at":[],"count":7}]}"#;

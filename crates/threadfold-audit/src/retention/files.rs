@@ -9,14 +9,14 @@ use std::{cmp::Reverse, collections::HashMap};
 /// The maximum number of folders at the end of a path that are compared.
 const DEEPEST: usize = 40;
 
-/// The files that some spellings name, by number.
+/// The files that a set of spellings names. Each file has a number.
 #[derive(Debug, Default)]
 pub(super) struct Files<'a> {
     /// The longest spelling of each file.
     longest: Vec<&'a str>,
-    /// The only file with each ending, or `None` if several have it.
+    /// The file whose path has this ending; `None` if several files have it.
     ends: HashMap<&'a str, Option<usize>>,
-    /// The files of spellings that several longer ones end with.
+    /// The files of ambiguous spellings: several longer spellings end with each.
     own: HashMap<&'a str, usize>,
 }
 
@@ -47,8 +47,8 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Returns the number of the file that a spelling names, also one that is longer than all of the
-    /// file's.
+    /// Returns the number of the file that a spelling names. The spelling may be longer than every
+    /// known spelling of the file.
     pub(super) fn file(&self, key: &str) -> Option<usize> {
         if let Some(own) = self.own.get(key) {
             return Some(*own);
@@ -59,7 +59,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Returns the ends of a path after each of its last slashes, and at last the whole path.
+/// Returns the endings of a path after each of its last slashes, and then the whole path.
 fn ends_of(key: &str) -> impl Iterator<Item = &str> {
     let ends = key.rmatch_indices('/').take(DEEPEST).filter_map(|(at, _)| key.get(at + 1..));
     ends.chain([key])
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_are_one_file_unless_they_may_be_two() {
+    fn spellings_are_one_file_unless_they_are_ambiguous() {
         let files = Files::new(["repo/src/a.rs", "src/a.rs", "a.rs"]);
         assert_eq!(files.file("a.rs"), files.file("repo/src/a.rs"));
         let files = Files::new(["one/src/a.rs", "two/src/a.rs", "src/a.rs"]);

@@ -39,7 +39,7 @@ pub(super) struct Stored {
 #[derive(Serialize, Deserialize)]
 struct StoredFact {
     class: FactClass,
-    /// The form in which facts are compared.
+    /// The key by which facts are compared.
     key: String,
     text: String,
     speaker: Speaker,
@@ -68,7 +68,7 @@ impl Stored {
         Self { messages, options, facts, done, too_long, dropped, statements, replaced }
     }
 
-    /// Returns the form without what a redactor removes.
+    /// Returns the stored form with secrets redacted.
     pub(super) fn redacted(mut self, redactor: &dyn Redactor) -> Self {
         for fact in &mut self.facts {
             let text = shown(&fact.text, redactor);

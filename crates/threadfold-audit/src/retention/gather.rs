@@ -15,7 +15,7 @@ pub(super) struct Gathered {
     pub(super) found: BTreeMap<FactClass, HashMap<String, Mention>>,
     /// The number of facts in `found`.
     facts: usize,
-    /// The keys of tasks that are done, and the index of the last message that states it for each.
+    /// For each task that is done, by key: the index of the last message that states this.
     pub(super) done: HashMap<String, usize>,
     /// How many facts were skipped because they were too long.
     pub(super) too_long: usize,
@@ -39,7 +39,7 @@ impl Gathered {
         });
     }
 
-    /// Removes a fact, if it is there.
+    /// Removes a fact if the collection has it.
     pub(super) fn remove(&mut self, class: FactClass, text: &str) {
         let found = self.found.get_mut(&class);
         if found.is_some_and(|found| found.remove(&*key(class, text)).is_some()) {
@@ -68,8 +68,9 @@ impl Gathered {
         self.facts
     }
 
-    /// Returns the facts that an audit looks for, with class and key. It leaves out tasks that were
-    /// done later, and facts that only tools stated in fewer than `tool_mentions` messages.
+    /// Returns the facts that an audit looks for, with class and key. Left out are tasks that a
+    /// later message states as done, and facts that only tools stated, in fewer than
+    /// `tool_mentions` messages.
     pub(super) fn relevant<'a>(
         &'a self,
         options: &'a AuditOptions,

@@ -10,12 +10,12 @@ use crate::prose::{
     FactClass, Kind, Property, Trust, is_whole, key, path_value, tokens, word_facts,
 };
 
-/// The files and addresses that were read.
+/// The files and URLs that the texts read so far mention.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spelled {
-    /// Files that were read in any spelling.
+    /// Files that were mentioned in any spelling.
     named: HashSet<usize>,
-    /// Files that were read with at least one folder.
+    /// Files that were mentioned with at least one folder.
     located: HashSet<usize>,
     urls: HashSet<String>,
 }
@@ -39,7 +39,8 @@ impl Spelled {
         }
     }
 
-    /// Whether a file was read; with a folder, if its longest spelling has one.
+    /// Whether a file was mentioned. If its longest spelling has a folder, only a mention with a
+    /// folder counts.
     pub(super) fn has_file(&self, file: usize, longest: &str) -> bool {
         let read = if longest.contains('/') { &self.located } else { &self.named };
         read.contains(&file)
@@ -53,9 +54,9 @@ impl Spelled {
 /// Searches for phrases, each under the rules of its class. A clone shares the phrases.
 #[derive(Clone, Debug)]
 pub(super) struct Phrases {
-    /// The phrases whose case counts, and those whose case does not.
+    /// The phrases that are compared with case, and those without.
     halves: Arc<[Half; 2]>,
-    /// Whether each phrase was read.
+    /// For each phrase, whether a text contained it.
     read: Vec<bool>,
 }
 

@@ -21,21 +21,23 @@ use crate::{
 };
 use threadfold_core::retention::Fact;
 
-/// How many instructions of a summary are compared with all statements of the user.
+/// The maximum number of instructions of a summary that are compared with all statements of the
+/// user.
 const MOST_INSTRUCTIONS: usize = 200;
 
-/// Returns the invented facts of a summary: paths, addresses, commands, names, versions, hashes, numbers,
-/// dates, times and instructions in it that neither the facts of the conversation nor a message of the
-/// thread states.
+/// Returns the invented facts of a summary: paths, URLs, commands, names, versions, hashes,
+/// numbers, dates, times and instructions that neither the facts of the conversation nor a message
+/// of the thread state.
 ///
-/// Words are compared as in an [audit](super::audit()); numbers, dates and times by value, however they are
-/// spelled: `3,000` is `3000`, `5 pm` is `17:00`, `twelve` is `12`, and `15 ms` is not `15 s`. Numbers below
-/// ten are left out. An instruction is known if most of its words are in one statement of the user. A
-/// sentence of the thread is never invented, and a false sentence without such words is not found. A name is
-/// one before a title in Chinese and Japanese, otherwise a word with a capital
-/// inside a sentence, or at its start before what a person does (`Ada approved it`); if one word in five
-/// has a capital, as in German, only after another noun (`Frau Krause`). The lists of rules and of the
-/// user's words that this crate adds to summaries do not count.
+/// Words are compared as in an [audit](super::audit()); numbers, dates and times by value, however
+/// they are spelled: `3,000` is `3000`, `5 pm` is `17:00`, `twelve` is `12`, and `15 ms` is not `15
+/// s`. Numbers below ten are ignored. An instruction is known if most of its words are in one
+/// statement of the user. A sentence that the thread contains is never invented, and a false
+/// sentence without such facts is not found. A name is a word with a capital inside a sentence, or
+/// at its start if an act of a person follows (`Ada approved it`). If one word in five has a
+/// capital, as in German, it must follow another noun (`Frau Krause`); in Chinese and Japanese it
+/// must precede a title. The lists of rules and of the user's words that this crate adds to
+/// summaries are not checked.
 ///
 /// ```
 /// use threadfold::{Message, retention::{RetentionPolicy, Facts, invented}};
@@ -76,7 +78,7 @@ pub fn invented<'m>(
         }
         rough_passages(message, &mut |speaker, kind, text| {
             quantities.remove_read(speaker, text);
-            // Most texts state none of these, and reading them takes long.
+            // Most texts state none of these facts, and reading a text takes long.
             let pairs = wanted.sieve.pairs(text);
             if wanted.facts.iter().any(|fact| pairs.contains(*fact)) {
                 search.read_text(kind, text);
@@ -114,8 +116,8 @@ fn stated(summary: &str, options: &AuditOptions) -> Gathered {
     stated
 }
 
-/// Returns the missing facts without those that the thread states in another form: numbers in another
-/// spelling, and instructions in other words.
+/// Returns the missing facts except those that the thread states in another form: numbers in
+/// another spelling, instructions in other words.
 fn without_known(mut missing: Vec<Fact>, facts: &Facts, quantities: &Quantities) -> Vec<Fact> {
     let mut compared = 0..MOST_INSTRUCTIONS;
     missing.retain(|fact| {
@@ -127,7 +129,8 @@ fn without_known(mut missing: Vec<Fact>, facts: &Facts, quantities: &Quantities)
     missing
 }
 
-/// Whether a sentence of a summary orders something for good, other than by the words of a user's demand.
+/// Whether a sentence of a summary gives a permanent instruction in a form that the search for
+/// demands does not recognise.
 fn orders(sentence: &str) -> bool {
     const ADDRESSED: [&str; 6] = [
         "the agent to ",
@@ -141,8 +144,8 @@ fn orders(sentence: &str) -> bool {
     orders_in_any_language(sentence) || ADDRESSED.iter().any(|phrase| lower.contains(phrase))
 }
 
-/// Whether a line is a note of omitted text, which is not the model's: `[... 763 bytes omitted ...]`,
-/// `(763 bytes left out)`.
+/// Whether a line is a note of this crate about omitted text: `[... 763 bytes omitted ...]`, `(763
+/// bytes left out)`.
 fn is_note(line: &str) -> bool {
     [("[... ", " omitted ...]"), ("(", " left out)")]
         .iter()
@@ -152,10 +155,10 @@ fn is_note(line: &str) -> bool {
 /// What to look for in a thread: the facts and names of a summary that are still unknown.
 struct Wanted {
     sieve: Sieve,
-    /// The pairs in the sieve. Many facts have the same ones.
+    /// The pairs of the facts in the sieve, as a set, because many facts have the same pairs.
     facts: BTreeSet<Pairs>,
     names: BTreeSet<Pairs>,
-    /// A bit for the length of each name in bytes.
+    /// One bit for each length, in bytes, that a name has.
     lengths: u128,
     /// The names in scripts without spaces.
     unspaced: Vec<String>,
@@ -167,7 +170,8 @@ impl Wanted {
     fn new(facts: &[&str], names: &BTreeMap<String, Fact>) -> Self {
         let mut sieve = Sieve::default();
         let facts = facts.iter().map(|words| sieve.add(words)).collect();
-        // As they are spelled: `\u{130}` has two characters in lower case.
+        // The names as spelled, because lower case can change their length: `\u{130}` becomes two
+        // characters.
         let spelled = names.values().map(|fact| fact.text.as_str());
         let of_names = spelled.map(|name| sieve.add(steps::through(name))).collect();
         let lengths = names.keys().fold(0, |lengths, name| lengths | length_bit(name));
@@ -175,7 +179,7 @@ impl Wanted {
         Self { sieve, facts, names: of_names, lengths, unspaced, made_for: names.len() }
     }
 
-    /// Removes the names that a text has.
+    /// Removes the names that a text contains.
     fn remove_read(&self, names: &mut BTreeMap<String, Fact>, text: &str) {
         for name in self.unspaced.iter().filter(|name| steps::through(text).contains(*name)) {
             names.remove(name);
@@ -206,7 +210,7 @@ fn length_bit(word: &str) -> u128 {
     1 << word.len().min(127)
 }
 
-/// The part of a fact that all of its spellings have: of a path, the name of the file.
+/// The part that all spellings of a fact share. For a path it is the name of the file.
 fn common_part<'a>(class: FactClass, key: &'a str, text: &'a str) -> &'a str {
     if class == FactClass::Path {
         key.rsplit('/').next().unwrap_or(key)
@@ -217,8 +221,8 @@ fn common_part<'a>(class: FactClass, key: &'a str, text: &'a str) -> &'a str {
     }
 }
 
-/// Returns a summary without the sentences that state one of these facts, and without the lines that
-/// have no other sentence.
+/// Returns a summary without the sentences that state one of these facts. Lines that lose all of
+/// their sentences are removed too.
 ///
 /// ```
 /// use threadfold::{Message, retention::{RetentionPolicy, Facts, invented, without_invented}};
@@ -253,8 +257,7 @@ pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
     kept
 }
 
-/// Returns the texts by the key that the fewest of them have, so that few are compared with a
-/// sentence.
+/// Groups the texts by their rarest word, so that a sentence is compared with few of them.
 fn by_rarest_word(texts: &[String]) -> HashMap<&str, Vec<&str>> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     texts.iter().flat_map(|text| keys(text)).for_each(|word| *counts.entry(word).or_default() += 1);
@@ -295,7 +298,7 @@ mod tests {
     };
 
     #[test]
-    fn a_name_inside_of_another_word_is_not_struck() {
+    fn a_name_within_another_word_is_not_removed() {
         let facts = Facts::of(&[], &RetentionPolicy::default());
         let summary = "They wrote to Ada. It went from Canada to Peru.";
         let thread = [Message::user("They wrote. It went from Canada to Peru.")];
@@ -305,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_input_of_a_call_states_is_not_invented() {
+    fn facts_in_the_input_of_a_call_are_not_invented() {
         let facts = Facts::of(&[], &RetentionPolicy::default());
         let found = |input: serde_json::Value, summary: &str| {
             let call = ToolUse::new("t1", "write", Json::from(input));
@@ -321,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_many_names_is_linear() {
+    fn the_work_is_linear_in_the_number_of_names() {
         let name = |number: usize| {
             let letter =
                 |at: u32| char::from(b'a' + u8::try_from(number / 26_usize.pow(at) % 26).unwrap());

@@ -1,7 +1,7 @@
 //! Measures what a compaction lost, without a model.
 //!
-//! A summary is shorter than the messages it replaces, so something is lost. Some of it can be
-//! recognised by its words: paths, commands, errors, names, the user's demands. [`audit`] extracts
+//! A summary is shorter than the messages it replaces, so something is lost. Some of the losses can
+//! be recognised by words: paths, commands, errors, names, the user's demands. [`audit`] extracts
 //! these facts from the removed messages and searches the new thread for each; [`addendum`] lists
 //! the missing ones, and [`enrich`] does both under a [`RetentionPolicy`].
 //!
@@ -19,8 +19,8 @@
 //! ```
 //!
 //! An audit measures words, not meaning. A fact in other words counts as missing, and a false
-//! sentence with the same words counts as kept. So compare audits with each other; a single
-//! percentage says little.
+//! sentence with the same words counts as kept. So a single percentage means little: compare audits
+//! with each other.
 
 pub(crate) mod addendum;
 mod audit;

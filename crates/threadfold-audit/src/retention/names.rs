@@ -1,4 +1,4 @@
-//! The names, codes and other words of a summary that are facts by their form alone.
+//! Finds the words of a summary that are facts by their form alone: names, codes, long numbers.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,17 +9,17 @@ use crate::prose::{
 };
 use threadfold_core::retention::Fact;
 
-/// The number of names of a text after which no more are read by their titles.
+/// When a text has this many names, no more names before titles are read.
 const MOST_BEFORE_TITLES: usize = 200;
 
-/// The names, the long numbers inside of words, the codes and the words between backticks in a text,
-/// each in lower case.
+/// Returns the names, long numbers inside words, codes, and words between backticks in a text, by
+/// their form in lower case.
 pub(super) fn named(text: &str) -> BTreeMap<String, Fact> {
-    const LEAST: usize = 20;
+    const MIN_BYTES: usize = 20;
     let mut names = Names::default();
     text.lines().filter(|line| !is_heading(line)).flat_map(sentences).for_each(|it| names.read(it));
     let Names { mut found, inner, capitals, sure } = names;
-    if inner >= LEAST && capitals * 5 > inner {
+    if inner >= MIN_BYTES && capitals * 5 > inner {
         found.retain(|name, fact| !is_name(&fact.text) || sure.contains(name));
     }
     found
@@ -29,16 +29,16 @@ pub(super) fn named(text: &str) -> BTreeMap<String, Fact> {
 #[derive(Default)]
 struct Names {
     found: BTreeMap<String, Fact>,
-    /// Those that are names in languages with a capital for every noun, too.
+    /// Words that are names even in a language that capitalises every noun.
     sure: HashSet<String>,
-    /// The number of words inside of sentences, and of those with a capital.
+    /// The number of words that do not begin a sentence, and how many of them have a capital.
     inner: usize,
     capitals: usize,
 }
 
 impl Names {
     fn read(&mut self, sentence: &str) {
-        /// A label is followed by a name if not more words are after it.
+        /// At most this many words after a label can be a name.
         const VALUE: usize = 3;
         const ENDS: [char; 7] = ['.', ':', ';', '!', '?', '-', '|'];
         let sentence = sentence.replace("**", "");
@@ -58,7 +58,7 @@ impl Names {
                     self.note(word);
                 }
             }
-            // Each of these is looked for in every text, so there are a few.
+            // Each of these names is searched for in every text, so their number is limited.
             let room = MOST_BEFORE_TITLES.saturating_sub(self.found.len());
             named_before_title(token).take(room).for_each(|name| self.note(name));
             program = is_program(token);
@@ -66,14 +66,14 @@ impl Names {
                 !token.trim_end_matches(|c: char| c != '`' && !c.is_alphanumeric()).ends_with('`');
             let first = words(token).next().filter(|word| token.starts_with(word));
             let Some(word) = first else { continue };
-            // At the start of a sentence any word has a capital. The name of a person says, asks or owns
-            // something.
+            // Every first word of a sentence has a capital. It counts as the name of a person if a
+            // verb or a genitive shows one: `Ada approved it`, `Ada's plan`.
             let is_name = is_name(word) && (!begins || is_value || is_person(token, tokens.peek()));
             self.inner += usize::from(!begins);
             self.capitals += usize::from(!begins && is_name);
             if is_name {
                 self.note(word);
-                // A noun after a noun without an article: `Frau Krause`.
+                // A noun directly after another noun is a name: `Frau Krause`.
                 self.sure.extend((follows || begins).then(|| word.to_lowercase()));
             }
             follows = self::is_name(word) && !ends && !is_calendar(word);
@@ -111,8 +111,8 @@ fn is_coded(word: &str) -> bool {
         && word.contains(|c: char| c.is_ascii_digit())
 }
 
-/// Returns the names before a title in scripts without spaces: two characters in Japanese, `\u{9ad8}\u{6a4b}`,
-/// and one of the common surnames in Chinese.
+/// Returns the names before a title in scripts without spaces: in Japanese the two characters
+/// before it (`\u{9ad8}\u{6a4b}`), in Chinese one of the common surnames.
 fn named_before_title(token: &str) -> impl Iterator<Item = &str> {
     const TITLES: [(&str, usize); 2] = [("さん 氏 くん", 2), ("律师 医生 老师 先生 女士 经理", 1)];
     const SURNAMES: &str = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田任姜范石姚谭廖邹熊陆孔白崔康毛邱秦江史顾侯邵孟龙段雷钱汤尹黎武乔贺赖龚";
@@ -138,7 +138,7 @@ fn is_program(token: &str) -> bool {
     PROGRAMS.contains(&token)
 }
 
-/// Whether a token is a title before a name, whose point does not end a sentence.
+/// Whether a token is a title before a name. Its full stop does not end a sentence.
 fn is_title(token: &str) -> bool {
     matches!(token, "Dr." | "Mr." | "Mrs." | "Ms." | "Prof." | "Sr." | "Sra.")
 }
@@ -151,7 +151,8 @@ fn is_name(word: &str) -> bool {
         && letters.all(char::is_lowercase)
 }
 
-/// Whether a word has no ending of nouns for things and of participles: `Deployment`, `Tests`, `Fixed`.
+/// Whether a word lacks the endings of common nouns and participles, which `Deployment`, `Tests`
+/// and `Fixed` have.
 fn is_rare(word: &str) -> bool {
     const ENDS: [&str; 11] =
         ["s", "ed", "ing", "ion", "ment", "ness", "ity", "ism", "ship", "ance", "ence"];
@@ -167,7 +168,8 @@ fn is_person(token: &str, next: Option<&&str>) -> bool {
 
 /// Returns the words of a text: runs of letters and digits.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
-    // Most text is ASCII, and few characters beyond it are marks.
+    // Splitting at ASCII first is faster: most text is ASCII, and few other characters are
+    // punctuation.
     let words = text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
     words
         .flat_map(|word| word.split(|c: char| !c.is_alphanumeric() || is_unspaced(c)))

@@ -30,21 +30,22 @@ use serde::{Deserialize, Serialize};
 pub struct RetentionPolicy {
     /// The minimum percentage of the weight of all facts that must be kept.
     pub minimum: u64,
-    /// The percentage of the weight of each class up to which an addendum lists missing facts,
-    /// within its budget. An addendum is written whenever a class is below it.
+    /// The percentage of the weight of each class that an addendum restores, within its budget. If
+    /// a class is below it, an addendum is written.
     pub wanted: u64,
     /// The maximum tokens of an addendum. 0 for no addendum.
     pub addendum_tokens: u64,
     /// Whether every sentence in which the user demanded something must be kept word for word.
     pub constraints_verbatim: bool,
-    /// The percentage of the target that the user's typed text gets before missing facts are
-    /// listed, word for word. More of it is listed if there is room. 0 for no list.
+    /// The percentage of the target that is reserved for the list of the user's typed text, word
+    /// for word, before missing facts are listed. If room is left, the list gets more. 0 for no
+    /// list.
     pub typed_percent: u64,
-    /// The maximum number of facts that a summary may invent; with more it counts as keeping too
-    /// little. `None` only reports them.
+    /// The maximum number of facts that a summary may invent. A summary with more is treated like
+    /// one that keeps too little. With `None`, invented facts are only reported.
     pub max_invented: Option<u64>,
-    /// Whether sentences of a summary that state invented facts are removed. The removed facts are
-    /// reported, and their number is not limited.
+    /// Whether sentences that state invented facts are removed from a summary. The removed facts
+    /// are reported, and `max_invented` does not apply to them.
     pub strikes_invented: bool,
     /// The maximum bytes of a fact. Longer ones are left out and counted.
     pub max_fact_bytes: usize,
@@ -57,9 +58,9 @@ pub struct RetentionPolicy {
 }
 
 impl Default for RetentionPolicy {
-    /// At least 30 percent, 90 percent wanted, an addendum of 4,000 tokens, constraints verbatim, a
-    /// third for typed text. Facts of at most 600 bytes, 4,000 of them; those of tools alone if three
-    /// messages state them.
+    /// Requires 30 percent and restores up to 90 percent by an addendum of at most 4,000 tokens.
+    /// Demands are kept verbatim, and a third of the target is for typed text. At most 4,000 facts
+    /// of at most 600 bytes are considered; facts that only tools state must be in three messages.
     fn default() -> Self {
         let options = AuditOptions::default();
         Self {
@@ -78,7 +79,7 @@ impl Default for RetentionPolicy {
 }
 
 impl RetentionPolicy {
-    /// Which facts are looked for.
+    /// The options that concern which facts are looked for.
     #[doc(hidden)]
     #[must_use]
     pub fn audit_options(&self) -> AuditOptions {
@@ -103,7 +104,7 @@ pub struct AuditOptions {
 }
 
 impl Default for AuditOptions {
-    /// 600 bytes, 4,000 facts, three messages.
+    /// 600 bytes for a fact, 4,000 facts, three messages with a fact of tools.
     fn default() -> Self {
         Self { max_fact_bytes: 600, max_facts: 4_000, tool_mentions: 3 }
     }

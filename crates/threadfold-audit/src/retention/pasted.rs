@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::HashSet};
 use crate::message::steps;
 
 /// Returns a text without runs of two or more lines that look like machine output or code. A single
-/// such line among prose stays, unless it is surely one of a log.
+/// such line among prose stays, unless it is certainly a line of a log.
 pub(super) fn without(text: &str) -> Cow<'_, str> {
     let lines: Vec<(&str, bool)> =
         steps::through(text).split_inclusive('\n').map(|line| (line, is_machine(line))).collect();
@@ -34,7 +34,7 @@ pub(super) fn without(text: &str) -> Cow<'_, str> {
         .into()
 }
 
-/// Whether a line has as many columns as the row below it.
+/// Whether a line is the header of a table: it has as many columns as the row below it.
 fn heads_table(line: &str, row: &str) -> bool {
     [';', '|', '\t'].into_iter().any(|mark| {
         let columns = line.matches(mark).count();
@@ -65,8 +65,8 @@ fn is_machine(line: &str) -> bool {
     row || ends_code || is_stamp(first) || level || traced || signs * 4 > all
 }
 
-/// Whether a line begins with a time stamp that another one or a level follows, or is the head of a
-/// trace.
+/// Whether a line begins with a time stamp followed by another one or by a log level, or is the
+/// first line of a stack trace.
 fn is_logged(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -75,26 +75,26 @@ fn is_logged(line: &str) -> bool {
         || (is_stamp(first) && (is_level(second) || (is_stamp(second) && is_level(third))))
 }
 
-/// Whether a line begins with a text in lower case, in any case.
+/// Whether a line begins with a text, ignoring ASCII case.
 fn begins(line: &str, text: &str) -> bool {
     line.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text))
 }
 
-/// Whether a word is a time or a date with more digits than other signs.
+/// Whether a word looks like a time or a date: it has more digits than other characters.
 fn is_stamp(word: &str) -> bool {
     word.len() >= 8
         && word.bytes().filter(u8::is_ascii_digit).count() * 2 > word.len()
         && word.contains([':', '-', '/'])
 }
 
-/// Whether a word is the level of a line of a log.
+/// Whether a word is a log level.
 fn is_level(word: &str) -> bool {
     const LEVELS: [&str; 7] = ["error", "warn", "warning", "info", "debug", "trace", "fatal"];
     let word = word.trim_matches(['[', ']', ':']);
     LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word))
 }
 
-/// Whether a word is the type of an exception, as in the last line of a trace.
+/// Whether a word is the type of an exception, as in the last line of a stack trace.
 fn is_exception(word: &str) -> bool {
     ["Error", "Exception", "Warning"].iter().any(|end| word.ends_with(end))
         && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_')

@@ -1,4 +1,4 @@
-//! How much a summary must keep, and what happens if it keeps less.
+//! Completing a summary with the facts that it lost, and judging whether it keeps enough.
 
 use super::{addendum::addendum_up_to, facts::Facts, options::RetentionPolicy, search::Search};
 use crate::{
@@ -8,8 +8,8 @@ use crate::{
 };
 use threadfold_core::retention::{Fact, Retention};
 
-/// Returns a summary with an addendum of the facts that it lost, where the policy wants one, and what
-/// the result keeps. [`RetentionPolicy::shortfall`] says whether that is enough.
+/// Returns the summary, followed by an addendum of the facts that it lost if the policy wants one,
+/// and the audit of the result. [`RetentionPolicy::shortfall`] decides whether it keeps enough.
 ///
 /// `after` is the thread without the messages that the summary replaces; it may contain the
 /// summary. Missing facts are chosen as by [`addendum`](super::addendum()).
@@ -38,14 +38,14 @@ pub fn enrich(
     facts.beside(after).enrich(summary, policy, counter, |_| true)
 }
 
-/// The facts that the remaining messages state. They are read once, and several summaries can be tried
-/// beside them.
+/// The facts that the remaining messages state. The messages are read once, and several summaries
+/// can then be tried with them.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Beside<'f>(Search<'f>);
 
 impl Facts {
-    /// Returns what these messages state of the facts.
+    /// Returns which of the facts these messages state.
     #[doc(hidden)]
     pub fn beside<'m>(&self, stay: impl IntoIterator<Item = &'m Message>) -> Beside<'_> {
         let mut search = self.search();

@@ -1,10 +1,10 @@
 //! The indices of the messages that state a fact.
 
-/// The maximum number of indices that are kept for a fact, so that one in every message of a long
-/// thread does not fill the memory and every report.
+/// The maximum number of indices that are kept for a fact. Without it, a fact in every message of a
+/// long thread would fill the memory and every report.
 pub(super) const KEPT: usize = 64;
 
-/// The first 63 indices, the last one, and the count of all.
+/// The first 63 indices, the last one, and the total count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Positions {
     kept: Vec<usize>,
@@ -16,7 +16,8 @@ impl Positions {
         Self { kept: vec![index], count: 1 }
     }
 
-    /// Returns stored indices in order, and the number of all; `None` if there are none.
+    /// Restores positions from stored indices, in order, and the stored count; `None` if there are
+    /// no indices.
     pub(super) fn stored(kept: Vec<usize>, count: usize) -> Option<Self> {
         let mut positions = Self::of(*kept.first()?);
         positions.merge(&Self { kept, count });
@@ -36,8 +37,8 @@ impl Positions {
         }
     }
 
-    /// Returns how many indices were added. After a [`merge`](Self::merge) of more than 64, it is a
-    /// lower bound.
+    /// Returns how many indices were added. After a [`merge`](Self::merge) of more than 64 indices
+    /// it is a lower bound.
     pub(super) fn count(&self) -> usize {
         self.count
     }
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_the_first_and_the_last_are_kept() {
+    fn the_first_indices_and_the_last_are_kept() {
         let mut positions = Positions::of(0);
         (0..20_000).for_each(|index| positions.add(index));
         let expected: Vec<usize> = (0..KEPT - 1).chain([19_999]).collect();

@@ -13,18 +13,18 @@ pub(super) struct Quantities {
     index: Index,
 }
 
-/// What tells most digits of a thread from those of wanted quantities.
+/// A fast test that rules out most digits of a thread: they begin no wanted quantity.
 #[derive(Debug, Default)]
 struct Index {
-    /// A bit for each digit with which these numbers begin, zeros at the start aside.
+    /// One bit for each first digit of these numbers, leading zeros ignored.
     firsts: u16,
-    /// The numbers of the first digits that the spellings of these quantities may have.
+    /// The numbers that the first group of digits may have in a spelling of these quantities.
     starts: BTreeSet<u128>,
-    /// The numbers of the spellings that have digits alone.
+    /// The numbers of the spellings that consist of digits only.
     wholes: BTreeSet<u128>,
-    /// Whether one is a day, whose date may begin with any year.
+    /// Whether a wanted quantity is a day, because its date may begin with any year.
     has_days: bool,
-    /// Whether one is spelled in words.
+    /// Whether a wanted quantity may be spelled in words.
     has_words: bool,
     /// The number of quantities when the index was made.
     made_for: usize,
@@ -35,13 +35,13 @@ struct Index {
 struct Stated {
     text: String,
     readings: Vec<Quantity>,
-    /// Whether it is a fact that is also looked for word for word.
+    /// Whether the quantity is a fact that is also searched for word for word.
     is_fact: bool,
 }
 
 impl Quantities {
-    /// Returns the quantities of a text that are words of their own, and those of its facts. Numbers below
-    /// ten are left out: a summary counts itself.
+    /// Returns the quantities of a text that are words of their own, and those of its facts.
+    /// Numbers below ten are left out, because a summary counts things itself.
     pub(super) fn of<'a>(text: &str, facts: impl Iterator<Item = &'a str>) -> Self {
         let mut all = Self::default();
         let mut texts = HashSet::new();
@@ -50,7 +50,7 @@ impl Quantities {
         word_quantities(text, &mut |spelled| found.push(spelled));
         for spelled in found {
             let is_wanted = spelled.is_whole && !is_small(&spelled);
-            // The same digits may be a day and a dose.
+            // The same digits may have two meanings, such as a day and a dose.
             let stated = is_wanted.then(|| Stated::new(spelled, false));
             all.wanted
                 .extend(stated.filter(|it| texts.insert((it.text.clone(), it.readings.clone()))));
@@ -77,14 +77,16 @@ impl Quantities {
         }
         let mut read = HashSet::new();
         quantities(text, &|digits| self.index.wants(digits), &mut |spelled| {
-            // Tools print so many numbers that those without a unit say nothing of one with a unit.
+            // Tools print so many numbers that a number without a unit does not confirm one with a
+            // unit.
             let sure = |it: &Quantity| {
                 speaker != Speaker::Tool || !matches!(it, Quantity::Number(_, UNKNOWN))
             };
             read.extend(spelled.readings.into_iter().filter(sure));
         });
-        // To read words takes several times as long as to read digits. The user's are few, and what a
-        // summary spells in words may be copied from any text.
+        // Reading words takes several times as long as reading digits. So they are read only in the
+        // user's texts, which are few, and if the summary spells a quantity in words, which it may
+        // have copied from any text.
         if self.index.has_words || speaker == Speaker::User {
             word_quantities(text, &mut |spelled| read.extend(spelled.readings));
         }
@@ -108,7 +110,7 @@ impl Quantities {
         own.flat_map(|wanted| wanted.text.split(|c: char| !c.is_ascii_digit())).collect()
     }
 
-    /// Returns the class and the text of each quantity that is no fact and was not read.
+    /// Returns the class and text of each quantity that no text stated and that is not a fact.
     pub(super) fn into_texts(self) -> impl Iterator<Item = (FactClass, String)> {
         let own = self.wanted.into_iter().filter(|wanted| !wanted.is_fact);
         own.map(|Stated { text, readings, .. }| {
@@ -144,7 +146,7 @@ impl Index {
 
     /// Whether a quantity is wanted that begins with these digits.
     fn wants(&self, digits: &str) -> Wanted {
-        // Few digits of a thread pass this, and all else takes longer.
+        // The cheapest test is first: few digits of a thread pass it.
         if self.firsts & first_bit(digits) == 0 && !self.has_days {
             return Wanted::No;
         }
@@ -158,19 +160,19 @@ impl Index {
     }
 }
 
-/// The bit of the first digit that is no zero, or of zero.
+/// Returns the bit of the first digit that is not zero, or the bit of zero.
 fn first_bit(digits: &str) -> u16 {
     let first = digits.bytes().find(|digit| *digit != b'0').unwrap_or(b'0');
     1 << (first & 15)
 }
 
-/// Whether to index what is still wanted again. Less to look for is faster, but an index takes as long to
-/// make as its entries are many.
+/// Whether a new index should be made, of the entries that are still wanted. A smaller index is
+/// faster, but the time to make it grows with its entries.
 pub(super) fn is_worth(wanted: usize, made_for: usize) -> bool {
     wanted < made_for && (made_for <= 64 || wanted * 2 <= made_for)
 }
 
-/// Whether a quantity is a number below ten, and no day: `5`, but not `5th`.
+/// Whether a quantity is a number below ten: `5`, but not the day `5th`.
 fn is_small(spelled: &Spelled<'_>) -> bool {
     spelled.text.len() < 2
         && spelled.readings.iter().any(|reading| matches!(reading, Quantity::Number(..)))
@@ -179,14 +181,14 @@ fn is_small(spelled: &Spelled<'_>) -> bool {
 impl Stated {
     fn new(spelled: Spelled<'_>, is_fact: bool) -> Self {
         let Spelled { text, mut readings, .. } = spelled;
-        // More groups than two are the number of a telephone.
+        // A number of more than two groups is a telephone number.
         if text.split_whitespace().count() > 2 {
             readings.truncate(2);
         }
-        // With another unit it is another quantity.
+        // A number with another unit is another quantity.
         if readings.iter().any(Quantity::has_unit) {
             readings.retain(Quantity::has_unit);
-            // `45,000 dollars` may be 45 dollars, but is not stated by 45 of anything.
+            // `45,000 dollars` may mean 45 dollars, but a bare `45` does not state it.
             let number = readings.first().and_then(Quantity::number).map(str::to_owned);
             readings.extend(number.map(|number| Quantity::Number(number, UNKNOWN)));
         }
@@ -194,7 +196,7 @@ impl Stated {
     }
 }
 
-/// Returns the numbers of the spellings of a quantity that have digits alone.
+/// Returns the numbers of those spellings of a quantity that consist of digits only.
 fn wholes(reading: &Quantity) -> Vec<u128> {
     let numbers = match reading {
         Quantity::Number(digits, _) => return digits.parse().into_iter().collect(),

@@ -35,7 +35,7 @@ struct Wanted<'a> {
     /// The facts, the heaviest first. All spellings of a file are one fact.
     facts: Vec<Found<'a>>,
     files: Files<'a>,
-    /// How many facts are not looked for.
+    /// The number of facts that are not searched for, because there are too many.
     left_out: usize,
     too_long: usize,
 }
@@ -50,13 +50,13 @@ struct Found<'a> {
     positions: Cow<'a, Positions>,
     weight: u32,
     file: Option<usize>,
-    /// Whether the user's later text replaced it.
+    /// Whether the user replaced the fact by a later text.
     is_replaced: bool,
 }
 
 impl<'a> Search<'a> {
-    /// Prepares a search for the facts of a thread of this many messages. Values that the user replaced
-    /// count as stale if they are read, and not as missing otherwise.
+    /// Prepares a search for the facts of a thread of this many messages. Values that the user
+    /// replaced count as stale if they are read, and not as missing otherwise.
     pub(super) fn new(
         gathered: &'a Gathered,
         messages: usize,
@@ -166,7 +166,7 @@ impl<'a> Found<'a> {
     /// [`Spelled`] finds it.
     fn phrase(&self) -> (FactClass, &'a str) {
         let is_word = matches!(self.class, FactClass::Url | FactClass::Path);
-        // A short list leaves out the label of a demand.
+        // A short list omits the label of a demand, so the search ignores it.
         let text = match self.class == FactClass::Constraint {
             true => without_emphasis(self.text),
             false if is_word && !self.text.contains(' ') => "",

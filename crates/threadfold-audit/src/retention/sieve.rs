@@ -1,24 +1,26 @@
 //! Finds the texts that may state some facts, in one pass over their bytes.
 //!
-//! Looking for facts means reading every token of a text. Most texts of a thread state none of the few
-//! unknown facts of a summary, so a cheaper test rules them out first. It has three steps, and each
-//! sees only the positions that the step before let through: two bytes, three bytes, runs of letters or
-//! digits. It may let a text through that states no fact, but never rules one out that does.
+//! A search for facts reads every token of a text. Most texts of a thread state none of the few
+//! unknown facts of a summary, so a cheaper test rules these texts out first. It has three steps,
+//! each for the positions that passed the step before: it compares two bytes, then three bytes,
+//! then runs of letters or digits. A text without a fact may pass; a text with a fact always
+//! passes.
 
 use std::{cmp::Reverse, collections::HashMap};
 
-/// The pairs of successive runs of ASCII letters or digits in the facts to look for; of a fact with one
-/// run, this run. A text that lacks a pair of a fact does not state it.
+/// The pairs of successive runs of ASCII letters or digits in the wanted facts, or the run itself
+/// for a fact with one run. A text that lacks a pair of a fact does not state the fact.
 #[derive(Debug)]
 pub(super) struct Sieve {
     /// The bit of each pair or run, by its hash.
     bits: HashMap<u64, u64>,
-    /// Whether two successive bytes are part of the rarest three bytes of a fact, in any case. In a text
-    /// with these three bytes, two of them begin at an even position.
+    /// For two successive bytes, whether they are part of the rarest three bytes of a fact, in
+    /// upper or lower case. It suffices to test the even positions of a text: two of the three
+    /// bytes begin at one.
     twos: Box<[bool; 1 << 16]>,
-    /// A bit for the hash of each of these three.
+    /// One bit for the hash of each of these sequences of three bytes.
     threes: [u64; 64],
-    /// Whether a fact has no run of three to `LONGEST` bytes, so that any text may state it.
+    /// Whether a fact has no run of three to `LONGEST` bytes. Then no text can be ruled out.
     is_any: bool,
 }
 
@@ -47,9 +49,10 @@ impl Default for Sieve {
 }
 
 impl Sieve {
-    /// Adds a fact by its words, and returns the pairs that a text with this fact has.
+    /// Adds a fact by its words, and returns the pairs that every text with this fact contains.
     pub(super) fn add(&mut self, words: &str) -> Pairs {
-        /// The most pairs that are looked for: the longest are the rarest.
+        /// The maximum number of pairs of a fact that are searched for. The longest are chosen,
+        /// because they are the rarest.
         const MOST: usize = 4;
         let runs: Vec<&[u8]> = runs(words.as_bytes()).collect();
         let mut parts: Vec<&[&[u8]]> = runs.windows(runs.len().clamp(1, 2)).collect();
@@ -99,11 +102,13 @@ impl Sieve {
     fn may_be_in(&self, text: &[u8]) -> bool {
         let (parts, rest) = text.as_chunks::<16>();
         let mut parts = parts.iter().enumerate();
-        // Every second position is enough, because three bytes in a row cover one with its next byte.
+        // Every second position is enough: of three successive bytes, two begin at an even
+        // position.
         let is_after = |start| (start..start + 16).step_by(2).any(|at| self.is_at(text, at));
         self.is_any
             || parts.any(|(part, bytes)| {
-                // Without a branch for each position, the processor looks at several at once.
+                // Without a branch for each position, the processor tests several positions at
+                // once.
                 let twos = bytes.as_chunks().0;
                 twos.iter().fold(false, |any, two| any | self.has_two(*two)) && is_after(part * 16)
             })
@@ -114,8 +119,8 @@ impl Sieve {
         self.twos.get(place(two)).is_some_and(|two| *two)
     }
 
-    /// Whether a pair of any fact is around the two bytes at a position, which are the first of the three
-    /// bytes or the last.
+    /// Whether a pair of any fact contains the two bytes at a position, as the first or the last
+    /// two of its rarest three bytes.
     fn is_at(&self, text: &[u8], at: usize) -> bool {
         let two = text.get(at..).and_then(<[u8]>::first_chunk);
         two.is_some_and(|two| self.has_two(*two))
@@ -150,8 +155,8 @@ fn is_in_run(byte: &u8) -> bool {
     kind(byte).is_some()
 }
 
-/// Returns the start of the run at a position and the run, as far as `LONGEST` bytes before and after the
-/// position.
+/// Returns the start of the run at a position and the run, as far as `LONGEST` bytes before and
+/// after the position.
 fn run_at(text: &[u8], at: usize) -> (usize, &[u8]) {
     let (before, after) = text.split_at_checked(at).unwrap_or_default();
     let wanted = after.first().and_then(kind);
@@ -235,7 +240,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_fact_is_found_wherever_it_stands(
+        fn a_fact_is_found_at_every_position(
             facts in prop::collection::vec("[A-Za-z0-9]{1,7}([ ./_-]{1,3}[a-z0-9]{1,5}){0,5}", 1..6),
             before in "([a-z0-9]{0,6}[ .]){0,4}",
             after in "([ .][a-z0-9]{0,6}){0,4}",

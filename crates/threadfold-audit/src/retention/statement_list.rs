@@ -51,7 +51,8 @@ impl Choice {
             .enumerate()
             .map(|(at, line)| (line.worth(labels, counter), at, line))
             .collect();
-        // Of statements of equal worth the latest goes first: it is the most likely to matter now.
+        // Of statements of equal worth the latest is chosen first, because it most likely still
+        // matters.
         order.sort_unstable_by_key(|(worth, at, _)| (Reverse(*worth), Reverse(*at)));
         let mut left = budget.saturating_sub(counter.text(TYPED) + 1);
         let mut opened: HashSet<&str> = HashSet::new();
@@ -84,8 +85,8 @@ impl Choice {
     }
 }
 
-/// A statement of usual length. Its tokens are added to the cost of every statement, so that a few words
-/// are not chosen only because they are short.
+/// A statement of usual length. Its tokens are added to the cost of every statement, so that a very
+/// short one has no advantage from its length alone.
 const COMMON: &str = "The port of the server is 8080.";
 
 /// A statement as it may be listed.
@@ -94,8 +95,8 @@ struct Line<'a> {
     labelled: Form<'a>,
     /// The form without the label, if the label only stresses the statement.
     unlabelled: Option<Form<'a>>,
-    /// The form with only the sentences that demand something, if there are others. Used if the
-    /// whole does not fit.
+    /// The form with only the sentences that demand something, if the statement has other sentences
+    /// too. It is used if the whole statement does not fit.
     gist: Option<Form<'a>>,
     rank: u64,
     comes_first: bool,
@@ -123,7 +124,8 @@ impl<'a> Form<'a> {
         Self { group, text, tokens }
     }
 
-    /// Returns its tokens, with those of its label unless the list has the label already.
+    /// Returns the tokens of the line, plus those of its label unless the list already has the
+    /// label.
     fn cost(&self, opened: &HashSet<&str>, counter: &dyn TokenCounter) -> u64 {
         let head = self.group.filter(|label| !opened.contains(label));
         self.tokens.saturating_add(head.map_or(0, |label| counter.text(label) + 2))
@@ -161,7 +163,7 @@ fn lines<'a>(
         let kept: Vec<&str> = all.filter(|sentence| !elsewhere.contains(&key(sentence))).collect();
         let text = kept.join(" ");
         let label = heading(&statement.text).map(|(label, _)| label);
-        // Only a label with one space after its colon is restored word for word.
+        // Only a label with exactly one space after its colon can be restored word for word.
         let label = label.filter(|label| {
             text.strip_prefix(label).is_some_and(|rest| {
                 rest.strip_prefix(": ").is_some_and(|body| !body.starts_with(' '))
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_only_stress_give_their_room_to_statements_and_are_not_forgotten() {
+    fn labels_that_only_stress_are_omitted_for_room_and_remembered() {
         let typed = [
             "NOTE: the fee is $30 a seat",
             "TODO: the port is 80 now",
@@ -274,7 +276,7 @@ mod tests {
         let more = Message::user("Well, that is how it goes there, and elsewhere too.");
         let read = Statements::of(&[summary.clone(), more]);
         assert_eq!(list(&read, 110), short);
-        // Where the labels are still known, a list with room has them again.
+        // If the labels are still known, a list with enough room shows them again.
         let mut known = all.clone();
         known.read(&summary);
         assert_eq!(list(&known, 1_000).matches("NOTE:").count(), 1);
@@ -284,14 +286,14 @@ mod tests {
     }
 
     #[test]
-    fn of_a_statement_that_does_not_fit_its_demands_are_listed() {
+    fn a_statement_that_does_not_fit_is_reduced_to_its_demands() {
         let all = statements(&["I looked at the page for quite a while. Never touch the lexer."]);
         let list = all.list(50, &ByteEstimate::new(1), &HashSet::new(), &HashSet::new());
         assert_eq!(list, format!("{TYPED}\n- Never touch the lexer.\n"));
     }
 
     #[test]
-    fn what_matters_most_comes_first_and_the_budget_holds() {
+    fn the_most_important_statements_are_chosen_within_the_budget() {
         let typed = [
             "I looked at the page for a while.",
             "Never touch the lexer.",

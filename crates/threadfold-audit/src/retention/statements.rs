@@ -1,9 +1,9 @@
 //! The texts that the user typed, statement by statement, so that a compaction keeps them word for
 //! word.
 //!
-//! A statement is a sentence, with the following ones that make no sense without it. Importance
-//! only decides the order in which statements get room. A later statement that gives another value
-//! for the same subject replaces the earlier one.
+//! A statement is a sentence, together with the following sentences that make no sense without it.
+//! Its importance only decides the order in which statements are given room. A later statement with
+//! another value for the same subject replaces the earlier one.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -25,7 +25,7 @@ const SHORT: usize = 300;
 /// The maximum bytes of a statement.
 const LONGEST: usize = 600;
 
-/// The maximum number of statements that hold.
+/// The maximum number of statements that are valid at one time.
 const MOST: usize = 1_000;
 
 /// The minimum rank of an emphasised statement.
@@ -44,7 +44,7 @@ pub struct Statements {
     entries: Vec<Statement>,
     by_key: HashMap<String, usize>,
     by_word: HashMap<String, Vec<usize>>,
-    /// The number of requests with the same words but different values.
+    /// The number of requests that differ only in their values, by their common words.
     requests: HashMap<Vec<String>, usize>,
     /// The keys of replaced statements, and the replaced values.
     replaced: HashSet<String>,
@@ -58,7 +58,7 @@ pub struct Statement {
     pub text: String,
     /// How important it is.
     pub(super) rank: u64,
-    /// Whether it changed an earlier value.
+    /// Whether the statement changed a value of an earlier one.
     pub(super) is_change: bool,
     /// Whether an earlier list left out the label that the user put before it.
     pub(super) lost_label: bool,
@@ -79,12 +79,13 @@ pub(super) struct StoredStatement {
 }
 
 impl Statement {
-    /// How much it is worth to keep a token of it: nothing for a question or a routine request.
+    /// The value of keeping the statement: zero for a question or a routine request.
     pub fn worth(&self) -> u64 {
         self.rank.saturating_sub(2)
     }
 
-    /// Whether it has a mark of importance: it demands something, has a label or gives a value.
+    /// Whether the statement has a mark of importance: it demands something, has a label or gives a
+    /// value.
     pub fn is_emphasised(&self) -> bool {
         self.rank >= EMPHASISED
     }
@@ -113,12 +114,12 @@ impl Statements {
         }
     }
 
-    /// The statements that hold, in order.
+    /// The valid statements, in order: those that no later statement replaced or repeated.
     pub fn holding(&self) -> impl Iterator<Item = &Statement> {
         self.entries.iter().filter(|statement| !statement.is_gone)
     }
 
-    /// Whether a statement that holds says the same in other words.
+    /// Whether a valid statement says the same as this sentence in other words.
     pub fn say(&self, sentence: &str) -> bool {
         let subject = Subject::of(sentence);
         self.holding().any(|statement| subject.restates(&statement.subject))
@@ -137,7 +138,7 @@ impl Statements {
         lines.collect()
     }
 
-    /// The form in which these statements and their sentences are compared.
+    /// The keys by which the valid statements and their sentences are compared.
     pub fn keys(&self) -> HashSet<String> {
         let texts = self.holding().flat_map(|statement| {
             sentences(&statement.text).chain(std::iter::once(statement.text.as_str()))
@@ -158,11 +159,11 @@ impl Statements {
         }
         let again = self.by_key.get(&key).copied();
         let old = again.and_then(|at| self.entries.get(at));
-        // A text that is repeated often without a mark of importance is worth little.
+        // A text that is repeated without a mark of importance gets the lowest rank.
         let repeated = old.map(|old| if old.is_emphasised() { old.rank } else { 1 });
         let subject = old.map_or_else(|| Subject::of(&text), |old| old.subject.clone());
-        // If the user repeats a statement with its label, the label that an earlier list left out
-        // is known again.
+        // If the user repeats a statement with its label, a label that an earlier list omitted is
+        // known again.
         let labelled = old.filter(|old| item.lost_label && !old.lost_label);
         let lost_label = item.lost_label && labelled.is_none();
         let text = labelled.map_or_else(|| text.into_owned(), |old| old.text.clone());
@@ -176,7 +177,7 @@ impl Statements {
         for at in self.alike(&subject) {
             is_change |= self.replace(at, &subject);
         }
-        // A repeated statement holds again.
+        // A replaced statement becomes valid again when it is repeated.
         self.replaced.remove(&key);
         for value in subject.values() {
             self.replaced.remove(value);
@@ -190,7 +191,7 @@ impl Statements {
     }
 
     /// Removes the part of a statement that a later statement on this subject replaces, and returns
-    /// whether there was one. Sentences beside it that make sense alone stay.
+    /// whether there was such a part. Its other sentences stay if they make sense alone.
     fn replace(&mut self, at: usize, by: &Subject) -> bool {
         let Some(old) = self.entries.get_mut(at) else { return false };
         if old.is_gone || !by.replaces(&old.subject) {
@@ -228,11 +229,12 @@ impl Statements {
         found.flat_map(|found| found.iter().rev().take(COMPARED).copied()).collect()
     }
 
-    /// Drops statements that no longer hold, and then the least important ones, the oldest first.
+    /// Drops statements that are no longer valid, and then the least important ones, the oldest
+    /// first.
     fn prune(&mut self) {
         let mut entries = std::mem::take(&mut self.entries);
         entries.retain(|entry| !entry.is_gone);
-        // Rank decides before age: what the user demanded at the start still holds.
+        // Rank decides before age, because the user's first demands are still valid.
         let excess = entries.len().saturating_sub(MOST);
         let mut order: Vec<usize> = (0..entries.len()).collect();
         order.sort_by_key(|at| entries.get(*at).map(|entry| entry.rank));
@@ -282,15 +284,16 @@ impl Statements {
     }
 }
 
-/// Returns the form in which statements are compared: without a label that only stresses.
+/// Returns the key by which statements are compared: the text without a label that only stresses
+/// it.
 pub fn key_of(text: &str) -> String {
     let text = one_line(text);
     let text = without_emphasis(&text).to_lowercase().replace('\u{2019}', "'");
     text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}']).trim_end().to_owned()
 }
 
-/// Returns the paragraphs of a text. An item of a list begins with the short heading above the list, so
-/// that it can be understood alone.
+/// Returns the paragraphs of a text. Each item of a list is prefixed with the short heading above
+/// the list, so that it can be understood alone.
 fn headed(text: &str) -> Vec<String> {
     const HEADING: usize = 40;
     let mut lists: HashMap<String, String> = HashMap::new();
@@ -317,8 +320,8 @@ fn headed(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the statements of a paragraph. A short one with a label is one statement up to its first
-/// question or talk, because the label is said of all of it.
+/// Returns the statements of a paragraph. A short paragraph with a label is one statement up to its
+/// first question or aside, because the label applies to all of it.
 fn units(paragraph: &str) -> Vec<String> {
     let mut is_labelled = paragraph.len() <= SHORT && label(paragraph).is_some();
     let mut units: Vec<String> = Vec::new();
@@ -336,18 +339,20 @@ fn units(paragraph: &str) -> Vec<String> {
             }
             None => units.push(sentence.to_owned()),
         }
-        // A preface or a colon means nothing without the text after it.
+        // A preface, or a sentence that ends with a colon, makes no sense without the text after
+        // it.
         binds_next = ledger::is_preface(sentence) || sentence.ends_with([':', '\u{ff1a}']);
     }
     units
 }
 
-/// Whether a sentence asks, or is talk of the speaker, so that a label before it is not said of it.
+/// Whether a sentence is a question or a remark of the speaker, so that a label before it does not
+/// apply to it.
 fn is_aside(sentence: &str) -> bool {
     is_question(sentence) || (!has_demand(sentence) && Subject::of(sentence).is_talk())
 }
 
-/// Whether a sentence is about something that the previous one names: `It closes at ten.`
+/// Whether a sentence refers to something that the previous sentence names: `It closes at ten.`
 fn needs_sentence_before(sentence: &str) -> bool {
     !is_question(sentence)
         && (ledger::lacks_subject(sentence) || (refers_back(sentence) && says_something(sentence)))
@@ -372,8 +377,7 @@ fn rank(text: &str, subject: &Subject, lost_label: bool, is_routine: bool) -> u6
     let wishes = !asks && has_wish(text);
     let forbids = subject.denies() && !asks && !subject.is_talk();
     let gives_value = subject.has_value() && !asks && !is_routine && !subject.is_order();
-    // The points decide which statements are listed if there is not room for all. No statement is lost
-    // for want of points if there is.
+    // The points only decide which statements are listed if there is not room for all.
     let points = [
         (is_rule, 6),
         (!is_rule && !asks && !is_routine && demands, 3),
@@ -383,7 +387,8 @@ fn rank(text: &str, subject: &Subject, lost_label: bool, is_routine: bool) -> u6
         (subject.is_change() && (gives_value || demands || wishes), 1),
     ];
     let points: u64 = points.iter().filter(|(holds, _)| *holds).map(|(_, points)| points).sum();
-    // Few words are often `yes` or `go on`. Scripts without spaces have no words to count.
+    // A text of few words is often `yes` or `go on`. In scripts without spaces, words cannot be
+    // counted.
     let says_little = asks || is_routine || (words < 4 && !text.contains(is_unspaced));
     let is_talk = points == 0 && subject.is_talk();
     let base = if says_little { 1 } else { 3 - u64::from(is_talk) };
@@ -400,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_is_a_sentence_with_those_that_make_no_sense_without_it() {
+    fn a_statement_includes_the_sentences_that_depend_on_it() {
         let found = of(&[
             "The limit is 40. Do not pass it. Tabs matter.\n\n\u{4e0d}\u{8981}\u{63d0}\u{4ea4}\u{3002}",
             "The form is special. It goes out in Welsh. Is that a problem?",
@@ -422,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_and_wishes_matter_more_than_talk_and_questions() {
+    fn facts_and_demands_rank_above_remarks_and_questions() {
         let typed = [
             "Is it worth the trouble?",
             "I went for a walk and thought about the plan.",
@@ -456,19 +461,20 @@ mod tests {
     }
 
     #[test]
-    fn a_fact_with_a_value_matters_more_than_a_step_with_one() {
+    fn a_fact_with_a_value_ranks_above_a_step_with_a_value() {
         let rank = |text: &str| {
             let all = Statements::of(&[Message::user(text)]);
             all.holding().map(|one| one.rank).sum::<u64>()
         };
         assert!(rank("Mend the lamp in row 12.") < rank("Row 12 has a broken lamp."));
         assert!(rank("Mend the lamp in row 12.") < rank("The lamp is in row 12."));
-        // The thread must not state the opposite of what the user said last.
+        // A permission ranks above a remark, so that a list does not keep the opposite of the
+        // user's last word.
         assert!(rank("You may mention the lamp again.") > rank("You may have seen the lamp."));
     }
 
     #[test]
-    fn a_line_that_is_surely_of_a_log_is_no_statement() {
+    fn a_line_that_is_certainly_from_a_log_is_no_statement() {
         let pasted = "It stopped.\n2031-04-18 05:07:46 warn retrying (59)\nWhat now?";
         assert_eq!(of(&[pasted]), ["It stopped.", "What now?"]);
         let typed = "2031-04-18 we move.\nWarning signs must be red.";
@@ -490,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_differ_only_in_a_number_matter_little_from_the_fourth_on() {
+    fn requests_that_differ_only_in_a_number_rank_low_from_the_fourth_on() {
         let typed: Vec<String> = (0..5).map(|at| format!("Lies Teil {at} davon vor.")).collect();
         let rules = ["Never move box 1.", "Never move box 2.", "Never move box 3."];
         let texts = typed.iter().map(String::as_str).chain(rules).chain(["Never move box 4."]);
@@ -501,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_beside_a_replaced_value_stay() {
+    fn sentences_next_to_a_replaced_value_stay() {
         let old = "Tea is at noon. The fee is $30. Never raise without asking.";
         assert_eq!(of(&[old, "The fee is $40."]), ["Tea is at noon.", "The fee is $40."]);
     }

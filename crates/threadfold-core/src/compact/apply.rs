@@ -55,8 +55,8 @@ impl Plan {
         Ok(removed)
     }
 
-    /// Returns the thread after the plan, without checking it. For messages that the plan was
-    /// [checked](Self::check) against or made for.
+    /// Returns the thread after the plan, without checking the plan. The messages must be those
+    /// that it was made for or [checked](Self::check) against.
     #[doc(hidden)]
     pub fn after_unchecked(&self, messages: &[Message]) -> Vec<Message> {
         let mut after = Vec::with_capacity(self.messages_after());
@@ -70,7 +70,7 @@ impl Plan {
         after
     }
 
-    /// Returns the messages that the plan removes, without checking it, as
+    /// Returns the messages that the plan removes, under the same condition as
     /// [`after_unchecked`](Self::after_unchecked).
     #[doc(hidden)]
     pub fn removed_from(&self, messages: &[Message]) -> Vec<Message> {
@@ -106,7 +106,7 @@ impl Splice {
 }
 
 impl Insert {
-    /// The index of the message whose blocks it keeps.
+    /// The index of the message whose blocks this part keeps; `None` for a new message.
     #[doc(hidden)]
     pub fn part_of(&self) -> Option<usize> {
         match self {
@@ -116,12 +116,12 @@ impl Insert {
     }
 }
 
-/// Returns some blocks of a message, with its other fields. Reasoning in it was signed for the
-/// earlier messages before it, so the part is marked. Usage and stop reason stay on the last part
-/// only, so that they count once.
+/// Returns some blocks of a message, with its other fields. The part is marked, because its
+/// reasoning was signed for messages that the plan changes. Usage and stop reason stay on the last
+/// part only, so that they count once.
 pub(super) fn part(source: &Message, blocks: &[u32], is_last: bool) -> Message {
-    // The indices are ascending and in range, so an equal count means all blocks. Then the message
-    // is shared: copying a large one for every plan is expensive.
+    // The indices are ascending and in range, so an equal count means all blocks. The handle is
+    // then shared, because copying a large message for every plan is expensive.
     let mut part = if blocks.len() == source.content.len() {
         source.clone()
     } else {
@@ -142,7 +142,7 @@ mod tests {
     use crate::message::{ContentBlock, Thinking, Usage};
 
     #[test]
-    fn however_much_goes_and_comes_the_thread_is_what_the_plan_says() {
+    fn any_two_splices_build_the_thread_that_the_plan_describes() {
         let thread: Vec<Message> = (0..8).map(|number| Message::user(number.to_string())).collect();
         let come = |count: usize| (0..count).map(|_| Message::user("new")).collect::<Vec<_>>();
         // Two splices of any length at any index, each with up to two messages.
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_answer_cost_counts_once_when_it_is_divided() {
+    fn usage_counts_once_when_an_answer_is_divided() {
         let mut answer = Message::assistant("one");
         answer.make_mut().usage = Some(Usage::new(100, 10));
         answer.make_mut().content.extend(["two", "three"].map(ContentBlock::text));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_message_is_the_message_itself_unless_it_is_to_be_marked() {
+    fn a_part_with_all_blocks_shares_the_message_unless_it_must_be_marked() {
         let thought = || Thinking::new("hm", None).into();
         for (reasons, marked, same) in
             [(false, false, true), (false, true, true), (true, true, true), (true, false, false)]

@@ -1,8 +1,8 @@
 //! The plan for a call of the `compact` tool: the ranges that it names, and the call itself.
 //!
 //! The call is in the last answer, its result in the message after it. Unless the ranges cover
-//! them, a text replaces the call: a model that reads a request for ranges that are gone would ask
-//! for them again. Other calls of the same answer stay, with their results.
+//! them, a text replaces the call: a model that reads its old request for ranges that no longer
+//! exist would repeat it. Other calls of the same answer stay, with their results.
 
 use super::{
     edit::{self, CompactError, Edit},
@@ -138,8 +138,8 @@ mod tests {
         ToolResult::text(id, "done").into()
     }
 
-    /// A question, a tool call with reasoning and its result, and an answer that calls `c` and
-    /// these.
+    /// A question, a tool call with reasoning and its result, and an answer with the call `c` and
+    /// the calls of `beside`.
     fn thread(beside: &[&str]) -> Vec<Message> {
         let others = |block: fn(&str) -> ContentBlock| beside.iter().map(move |id| block(id));
         let mut answer = assistant([thought()].into_iter().chain(others(call)).collect());
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_by_itself_ends_the_loop_and_its_reasoning_goes() {
+    fn a_lone_call_ends_the_loop_and_loses_its_reasoning() {
         let mut answer = Message::assistant(COMPACTED);
         answer.make_mut().stop_reason = Some(StopReason::EndTurn);
         assert_eq!(
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_another_call_the_loop_goes_on_with_its_reasoning() {
+    fn next_to_another_call_the_loop_continues_with_its_reasoning() {
         let marked = |blocks: Vec<ContentBlock>| assistant(blocks).rewritten();
         let mut answer = marked(vec![thought(), call("d"), ContentBlock::text(COMPACTED)]);
         answer.make_mut().stop_reason = Some(StopReason::ToolUse);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_to_the_end_takes_the_call_and_all_results_with_it() {
+    fn a_range_to_the_end_removes_the_call_and_all_results() {
         let range = Replacement::new("All of it.").from("aaaaaa".parse().unwrap());
         for beside in [&[][..], &["d"]] {
             let question = user(vec![ContentBlock::text("Hello"), marker("aaaaaa")]);

@@ -1,8 +1,8 @@
 //! Checks that edits do not separate tool calls from their results.
 //!
-//! An edit separates a call from its result if it removes one of them, and also if it removes
-//! neither but inserts a message between them that ends the run: providers require results in the
-//! run directly after the call.
+//! An edit separates a call from its result if it removes only one of them. It also does so if it
+//! inserts a message between them that ends the run, because providers require results in the run
+//! directly after the call.
 
 use super::{
     edit::{self, CompactError, Edit},
@@ -60,9 +60,9 @@ fn check_pair(
     }
 }
 
-/// Returns the edits that insert a message between the calls of a run and their results, and thereby
-/// end the run: the start and index of each, in order. Such an edit separates a call before it from a
-/// result after it, even if it removes neither.
+/// Returns the start and index of each edit that inserts a message within a run or directly after
+/// it, and thereby ends the run, in order. Such an edit separates a call before it from a result
+/// after it, even if it removes neither.
 fn separators(
     messages: &[Message],
     edits: &[(usize, Edit)],
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_call_is_paired_with_its_own_result_where_the_id_comes_again() {
+    fn a_provider_call_is_paired_with_its_own_result_if_the_id_repeats() {
         let call = || ContentBlock::from(ServerToolUse::new("s1", "search", Json::default()));
         let result = || ContentBlock::from(ServerToolResult::new("s1", "found", Json::default()));
         let thread = [Message::new(Role::Assistant, vec![call(), result(), call(), result()])];

@@ -1,8 +1,8 @@
 //! What a compaction costs and saves under a provider's prompt cache.
 //!
-//! A provider bills a prompt that it has cached at a fraction of its price, and writing a cache at
-//! more than its price. A compaction throws the cache away from its first edit on. So it saves
-//! tokens in each later request, and pays for that once.
+//! A provider bills cached prompt tokens at a fraction of the input price, and tokens that it
+//! writes to the cache at more than that price. A compaction invalidates the cache from its first
+//! edit on. So it costs once, in the next request, and saves tokens in each request after that.
 
 use serde::{Deserialize, Serialize};
 
@@ -36,8 +36,8 @@ pub struct Prices {
     pub input: f64,
     /// The price of a million tokens that are read from a cache.
     pub cached: f64,
-    /// The price of a million tokens that are written to a cache; that of `input` where writing is
-    /// free.
+    /// The price of a million tokens that are written to a cache; equal to `input` if the provider
+    /// charges nothing extra for it.
     pub cache_write: f64,
     /// The price of a million tokens of an answer.
     pub output: f64,
@@ -76,23 +76,23 @@ pub struct PromptChange {
 #[serde(default)]
 #[non_exhaustive]
 pub struct CompactionCost {
-    /// The tokens that the next request bills anew: those after the first edit, and those that fill
-    /// no whole block of the cache before it. All tokens if the cache is cold.
+    /// The tokens that the next request bills anew: those after the first edit, and those before it
+    /// that do not fill a whole cache block. All tokens if the cache is cold.
     pub tokens_rebilled: u64,
     /// The bill for the strategy's own model calls.
     pub model_calls: i64,
-    /// What the next request costs more because of the rewritten prompt; negative if it costs less
-    /// from the start, as with a cold cache.
+    /// The additional cost of the next request because its prompt was rewritten; negative if that
+    /// request already costs less, as with a cold cache.
     pub rebill: i64,
     /// What every request after the next one saves.
     pub saved_per_request: i64,
-    /// The number of requests after which the compaction has paid for itself, the next one included;
-    /// `None` if it never does.
+    /// The number of requests after which the compaction has paid for itself, the next one
+    /// included; `None` if it never does.
     pub pays_after: Option<u64>,
 }
 
 impl Prices {
-    /// Checks that no price is negative or not a number.
+    /// Checks that every price is a number and not negative.
     ///
     /// ```
     /// use threadfold::compact::Prices;
@@ -176,7 +176,8 @@ impl Prices {
         Usage { cache_read, cache_write, ..Usage::new(tokens, output) }
     }
 
-    /// Returns what a compaction costs and saves whose strategy used the `spent` tokens.
+    /// Returns what a compaction costs and saves. `spent` is the usage of the strategy's own model
+    /// calls.
     #[doc(hidden)]
     pub fn compaction(&self, change: PromptChange, spent: &Usage, is_warm: bool) -> CompactionCost {
         let PromptChange { kept, before, after } = change;
@@ -209,7 +210,7 @@ fn price(tokens: u64, price: f64) -> f64 {
     tokens as f64 * price
 }
 
-/// Rounds to a whole number; a float beyond the range becomes its end.
+/// Rounds to a whole number. Values outside the range of `i64` saturate.
 fn micros(price: f64) -> i64 {
     price.round() as i64
 }
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compaction_has_paid_when_the_bills_with_it_are_less() {
+    fn a_compaction_has_paid_for_itself_when_the_bills_with_it_are_lower() {
         for (kept, before, after, warm) in [
             (5_000, 100_000, 60_000, true),
             (50_000, 100_000, 60_000, true),
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rebilled_and_saved_is_counted_and_a_cold_cache_costs_nothing() {
+    fn rebilled_and_saved_tokens_are_counted_and_a_cold_cache_costs_nothing() {
         let prices = Prices { cache_min: 0, ..prices() };
         let change = PromptChange { kept: 5_000, before: 100_000, after: 60_000 };
         let cost = prices.compaction(change, &Usage::default(), true);
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_saves_nothing_never_pays() {
+    fn a_compaction_that_saves_nothing_never_pays_for_itself() {
         let change = PromptChange { kept: 0, before: 50_000, after: 50_000 };
         assert_eq!(prices().compaction(change, &Usage::default(), true).pays_after, None);
     }

@@ -114,7 +114,7 @@ pub enum CompactError {
     Checkpoint {
         /// The field.
         field: Text,
-        /// Why it is not one.
+        /// Why the text is not a checkpoint id.
         error: Box<InvalidValue>,
     },
     /// The list of ranges is empty.
@@ -160,8 +160,8 @@ pub enum CompactError {
     },
 }
 
-/// Returns one form for two that are equivalent: the end of a message becomes the start of the
-/// next.
+/// Returns the position in its normal form: the end of a message becomes the start of the next,
+/// which is the same place in the thread.
 pub(super) fn normalized(messages: &[Message], at: Position) -> Position {
     match messages.get(at.message) {
         Some(message) if at.block >= message.content.len() => Position::before(at.message + 1),

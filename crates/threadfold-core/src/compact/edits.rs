@@ -75,8 +75,8 @@ impl Plan {
         plan(messages, edits.into_iter().enumerate().collect(), options)
     }
 
-    /// Returns the plan of edits: ranges of blocks to remove, and the messages to insert in place of
-    /// each. Unlike a replacement, an edit can insert any messages; one with an empty range only
+    /// Returns the plan of edits: ranges of blocks to remove, and the messages to insert in place
+    /// of each. Unlike a replacement, an edit can insert any messages; one with an empty range only
     /// inserts.
     ///
     /// ```
@@ -121,7 +121,7 @@ impl Default for CompactOptions {
     }
 }
 
-/// Returns the edit for each replacement, in their order. None is empty.
+/// Returns the edit for each replacement, in the same order. No edit has an empty range.
 pub(super) fn resolve_all(
     messages: &[Message],
     replacements: &[Replacement],
@@ -201,7 +201,7 @@ struct Sweep<'a> {
     options: &'a CompactOptions,
     /// The first message whose reasoning stays.
     loop_from: usize,
-    /// The first message that neither a splice nor the part of the thread that stays covers yet.
+    /// The first message that the sweep has neither kept nor put into a splice yet.
     next: usize,
     insert: Vec<Insert>,
     splices: Vec<Splice>,

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_since_stays_and_its_reasoning_is_marked() {
+    fn later_messages_stay_and_their_reasoning_is_marked() {
         let plan = Plan::from_splices(2, vec![Splice { at: 0..2, insert: Vec::new() }]);
         let mut thread = vec![Message::user("a"), Message::assistant("b")];
         thread.extend([Message::user("c"), thoughtful("d"), Message::assistant("e")]);

@@ -35,11 +35,11 @@ pub use super::{
 /// Returns the positions at which the thread may be cut in two, ascending: `n` means a cut before
 /// message `n`. Zero is always included; the length is included unless calls are open at the end.
 ///
-/// A cut never separates a tool call from its result, nor the provider's own call from its result,
-/// however far apart. A cut never separates reasoning from what was written after it: there is none
-/// within an assistant run that contains reasoning, and in an open tool loop that contains
-/// reasoning only before messages that start with reasoning. (Anthropic rejects others: `Expected
-/// thinking, but found tool_use`.)
+/// A cut never separates a tool call from its result. The same holds for a provider's own call,
+/// whose result may follow many messages later. Nor does a cut separate reasoning from what the
+/// model wrote after it: no cut is within an assistant run with reasoning, and in an open tool loop
+/// with reasoning a cut is only before a message that starts with reasoning. (Anthropic rejects
+/// other threads: `Expected thinking, but found tool_use`.)
 ///
 /// ```
 /// use threadfold::{Message, legality};
@@ -159,10 +159,10 @@ pub fn open_calls(messages: &[Message]) -> Vec<Text> {
     calls.map(|call| call.id.clone()).collect()
 }
 
-/// Whether a cut separates no reasoning from what was written after it: it is not in the open loop, or
-/// the message after it begins with reasoning.
+/// `true` if the cut keeps reasoning together with what the model wrote after it: the cut is not
+/// within the open loop, or the message after it begins with its own reasoning.
 fn keeps_reasoning(messages: &[Message], signed_loop: Option<usize>, at: usize) -> bool {
-    // At the end and before an empty message no reasoning can be missing.
+    // At the end of the thread and before an empty message nothing follows that needs reasoning.
     let first_block = messages.get(at).and_then(|message| message.content.first());
     signed_loop.is_none_or(|start| at <= start)
         || first_block.is_none_or(ContentBlock::is_reasoning)
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signed_loop_is_cut_before_reasoning_and_before_what_says_nothing() {
+    fn a_signed_loop_is_cut_only_before_reasoning_and_before_empty_messages() {
         let thought = || ContentBlock::from(Thinking::new("Hm.", None));
         let cut_before = |content: Vec<ContentBlock>| {
             let thread = [

@@ -18,8 +18,8 @@ const VERSION: u32 = 1;
 /// An edit of a thread.
 ///
 /// [`Plan::summarise`] makes a plan from a range and a text, [`Plan::new`] from replacements,
-/// [`Plan::from_edits`] from edits. Applying it fails only if the thread is not the one that it was
-/// made for.
+/// [`Plan::from_edits`] from edits. Applying a plan fails only on a thread that it was not made
+/// for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
 pub struct Plan {
@@ -64,9 +64,9 @@ pub enum Insert {
 
 impl Plan {
     /// Returns a plan of exactly these splices for a thread of `before` messages, for engines that
-    /// store plans of their own. They are checked when the plan is applied. A strategy uses
-    /// [`summarise`](Self::summarise) or [`from_edits`](Self::from_edits), which keep calls with
-    /// their results and strip and mark reasoning; this does none of it.
+    /// store plans of their own. They are checked when the plan is applied. Strategies should use
+    /// [`summarise`](Self::summarise) or [`from_edits`](Self::from_edits) instead: only these keep
+    /// calls with their results, and strip and mark reasoning.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::Splice};
@@ -189,8 +189,9 @@ impl Plan {
         self
     }
 
-    /// Returns the plan that also inserts this message before its first change, at the last of
-    /// these cut points that is not later, or at the start; `None` if the plan changes nothing.
+    /// Returns the plan with this message inserted at the last cut point that is not after its
+    /// first change, or at the start of the thread if there is none. `None` if the plan changes
+    /// nothing.
     #[doc(hidden)]
     pub fn with_message_before(mut self, cuts: &[usize], message: Message) -> Option<Self> {
         let first = self.splices.first()?.at.start;
@@ -215,7 +216,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`CompactError`] if it does not.
+    /// [`CompactError`] if the plan does not fit.
     pub fn check(&self, messages: &[Message]) -> Result<(), CompactError> {
         self.check_with(messages.len(), |index| messages.get(index))
     }
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_of_huge_splices_is_counted_and_refused() {
+    fn a_plan_of_huge_splices_is_refused_without_overflow() {
         let splice = || Splice { at: 0..usize::MAX, insert: Vec::new() };
         assert_eq!(Plan::from_splices(3, vec![splice(), splice()]).messages_after(), 0);
         assert_eq!(refuse(vec![splice(), splice()]), CompactError::Splice { splice: 0 });
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_what_is_not_there_are_refused() {
+    fn parts_of_missing_messages_and_blocks_are_refused() {
         for (message, blocks) in
             [(0, vec![0]), (2, vec![0]), (1, vec![]), (1, vec![0, 0]), (1, vec![1])]
         {
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_goes_before_all_changes_where_it_may_stand() {
+    fn a_message_is_inserted_at_the_last_cut_before_all_changes() {
         let insert = |text: &str| Insert::Message { message: Message::assistant(text) };
         let splices = vec![
             Splice { at: 2..3, insert: vec![insert("a")] },

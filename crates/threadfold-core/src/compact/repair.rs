@@ -189,7 +189,7 @@ struct Pairing<'a> {
     origins: &'a [usize],
     /// The latest call with each id, which a misplaced result may answer.
     latest: HashMap<&'a Text, Call<'a>>,
-    /// The positions of results that answer a call in place.
+    /// The positions of results that are already where their call requires them.
     matched: HashSet<Position>,
     /// All call ids, so that generated ids are unique.
     ids: HashSet<Text>,
@@ -228,7 +228,7 @@ impl<'a> Pairing<'a> {
 
     fn visit(&mut self, run: &RoleRun<'a>, next: Option<&RoleRun<'a>>) {
         self.place_unmatched(run);
-        // Results wait in order, so that two calls with one id get one result each.
+        // Results are queued in order, so that two calls with one id get one result each.
         let mut waiting: HashMap<&Text, VecDeque<Position>> = HashMap::new();
         for result in next.into_iter().flat_map(|next| &next.results) {
             waiting.entry(result.id).or_default().push_back(result.at);
@@ -245,7 +245,8 @@ impl<'a> Pairing<'a> {
             // A call at the end of the thread may still wait for its result.
             let answered = result.is_some() || next.is_none();
             let call = Call { mention, answer_at: run.end, id, answered };
-            // Later results with this id answer the later call, so the earlier one gets none any more.
+            // Results after this call answer this call, so an earlier call with its id stays
+            // unanswered.
             if let Some(before) = self.latest.insert(mention.id, call) {
                 self.add_missing_result(before);
             }
@@ -347,14 +348,14 @@ impl Edits {
     ) -> Vec<(usize, Message)> {
         let mut repaired = Vec::with_capacity(messages.len());
         for ((index, message), origin) in messages.iter().enumerate().zip(origins.iter().copied()) {
-            // The keys begin with the message before which a result goes, and continue with the position
-            // of its call, so that a range holds all results in the order of their calls.
+            // The keys begin with the message before which a result goes, and continue with the
+            // position of its call, so that a range holds all results in the order of their calls.
             let within = (index, Position::default())..(index + 1, Position::default());
             let results: Vec<ContentBlock> =
                 self.additions.range(within).map(|(_, block)| block.clone()).collect();
             let mut message = message.clone();
             self.edit(index, &mut message);
-            // Without a user message after the call, the results become one.
+            // If no user message follows the call, the results become a message of their own.
             if message.role == Role::User {
                 add_results(&mut message, results);
             } else if !results.is_empty() {
@@ -506,7 +507,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4_000) })]
 
         #[test]
-        fn mending_finds_something_exactly_where_something_is_wrong(thread in thread()) {
+        fn a_thread_is_changed_exactly_if_it_has_violations(thread in thread()) {
             let (repaired, repairs) = repair_always(thread.clone());
             let is_same = repaired.len() == thread.len()
                 && repaired.iter().zip(&thread).all(|((_, repaired), message)| repaired.ptr_eq(message));

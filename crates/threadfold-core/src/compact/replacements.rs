@@ -85,8 +85,9 @@ impl Replacement {
         Self { to: Some(id), ..self }
     }
 
-    /// Reads the JSON input of the `compact` tool: `{"replacements": [{"from"?, "to"?, "summary"}]}`.
-    /// A `null` counts as absent, and an id may be given as a marker, `<checkpoint:a1b2c3>`.
+    /// Reads the JSON input of the `compact` tool: `{"replacements": [{"from"?, "to"?,
+    /// "summary"}]}`. A `null` counts as absent, and an id may be given as a marker,
+    /// `<checkpoint:a1b2c3>`.
     ///
     /// ```
     /// use threadfold::Replacement;
@@ -101,8 +102,8 @@ impl Replacement {
     ///
     /// # Errors
     ///
-    /// [`CompactError`] with the field and its index. Checkpoints that are not in the thread
-    /// are no error here.
+    /// [`CompactError`] with the field and its index. Whether the checkpoints are in the thread is
+    /// not checked here.
     pub fn parse_all(input: &Value) -> Result<Vec<Self>, CompactError> {
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
         let list = object.get("replacements").ok_or_else(|| missing("replacements"))?;
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_is_quoted_up_to_forty_characters() {
+    fn a_wrong_value_is_quoted_up_to_forty_characters() {
         let message = |count: usize| {
             Replacement::parse_all(&json!("é".repeat(count))).unwrap_err().to_string()
         };

@@ -28,9 +28,9 @@ pub struct Size {
 #[serde(default)]
 #[non_exhaustive]
 pub struct CompactReport {
-    /// The size of the thread before.
+    /// The size of the thread before the compaction.
     pub before: Size,
-    /// The size of the thread after.
+    /// The size of the thread after the compaction.
     pub after: Size,
     /// The bytes of text in the inserted summaries.
     pub summary_bytes: u64,
@@ -38,8 +38,8 @@ pub struct CompactReport {
     pub user_messages_preserved: usize,
     /// The number of reminders and reasoning blocks stripped in addition to those replaced.
     pub blocks_stripped: usize,
-    /// How many of the facts of the earlier thread are still stated, with the most important
-    /// missing ones; `None` if that was not measured.
+    /// How many facts of the earlier thread are still stated, and the most important missing ones;
+    /// `None` if this was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retention: Option<Box<Retention>>,
     /// What the compaction costs and saves; `None` if the host named no prices.
@@ -143,13 +143,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_before_is_no_division_by_zero() {
+    fn an_empty_thread_causes_no_division_by_zero() {
         let report = CompactReport::default();
         assert_eq!(report.to_string(), "0 to 0 messages, about 0 to 0 tokens: 0 saved");
     }
 
     #[test]
-    fn what_was_saved_may_be_less_than_nothing() {
+    fn the_number_of_saved_tokens_may_be_negative() {
         let size = |messages, tokens| Size { messages, tokens, bytes: 0 };
         let report = |before, after| CompactReport { before, after, ..CompactReport::default() };
         let (small, large) = (size(1, 30), size(4, 120));

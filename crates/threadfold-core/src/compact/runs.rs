@@ -101,7 +101,7 @@ impl<'a> RoleRun<'a> {
     }
 }
 
-/// The mentions of one run, ordered by id. Copied only if they are not in that order already.
+/// The mentions of one run, sorted by id. They are copied only if they are not sorted already.
 pub(super) struct ById<'t>(Cow<'t, [Mention<'t>]>);
 
 impl<'t> ById<'t> {

@@ -6,12 +6,12 @@ use super::{edit::CompactError, edits::CompactOptions, plan::Plan, position::Pos
 use crate::message::{Message, Role, Summary, Text};
 
 impl Plan {
-    /// Returns the plan that replaces these messages with a summary, as a tagged message of the user,
-    /// so that the thread can still begin with the user.
+    /// Returns the plan that replaces these messages with a summary, as a tagged message of the
+    /// user, so that the thread can still begin with the user.
     ///
     /// From the first message of the range on, reminders and finished reasoning are stripped from
     /// the messages that stay, and the reasoning of an open tool loop is marked, because it was
-    /// signed for the messages that go. A blank text only removes the range.
+    /// signed for the removed messages. A blank text only removes the range.
     ///
     /// ```
     /// use threadfold::{Message, Plan};
@@ -27,8 +27,8 @@ impl Plan {
     ///
     /// - [`CompactError::Empty`] and [`CompactError::Inverted`] if the range holds no message.
     /// - [`CompactError::OutOfRange`] if the thread has no such messages.
-    /// - [`CompactError::SplitsToolPair`] and [`CompactError::OpenCalls`] if a call and its result
-    ///   would not stay or go together: end the range at a cut point
+    /// - [`CompactError::SplitsToolPair`] and [`CompactError::OpenCalls`] if the range would
+    ///   separate a call from its result: end the range at a cut point
     ///   ([`legality::cut_points`](super::legality::cut_points)).
     pub fn summarise(
         messages: &[Message],
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_is_stripped_and_marked() {
+    fn remaining_messages_are_stripped_and_marked() {
         let thread = thread();
         let after = Plan::summarise(&thread, 0..2, "Old.").unwrap().after(&thread).unwrap();
         let expected = [
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::reversed_empty_ranges, reason = "it must be refused")]
-    fn a_range_that_cannot_go_is_refused() {
+    fn a_range_that_cannot_be_removed_is_refused() {
         let thread = thread();
         let refused = |range| Plan::summarise(&thread, range, "Old.").unwrap_err();
         assert!(matches!(refused(0..4), CompactError::SplitsToolPair { .. }));

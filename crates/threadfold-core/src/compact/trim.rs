@@ -15,11 +15,11 @@ use super::{
 };
 use crate::message::{ContentBlock, Message, Text, TextBlock, ToolResult, boundary_before};
 
-/// Cuts long texts of tool results to their first lines and changes nothing else. The fields set how
-/// much stays.
+/// Cuts long texts of tool results to their first lines and changes nothing else. The fields set
+/// how much stays.
 ///
-/// As a strategy it calls no model. If these options miss the target of the brief, it tries stricter
-/// ones; the strictest leave one line of at most 100 bytes of every result.
+/// As a strategy it calls no model. If these options miss the target of the brief, it tries
+/// stricter ones; the strictest leave one line of at most 100 bytes of every result.
 ///
 /// ```
 /// use threadfold::{Message, Role, strategy::*};
@@ -93,8 +93,8 @@ pub fn trim(messages: &[Message], options: &TrimToolResults) -> Plan {
     trim_after(&Plan::from_splices(messages.len(), Vec::new()), messages, options, None)
 }
 
-/// Returns the plan extended so that it also trims the results that it leaves in the thread, except
-/// those in message `except`.
+/// Returns the plan with trimming added: it also trims the results that it leaves in the thread,
+/// except those in message `except`.
 pub fn trim_after(
     plan: &Plan,
     messages: &[Message],
@@ -124,7 +124,7 @@ struct Sweep<'a> {
     recent: usize,
     except: Option<usize>,
     splices: Vec<Splice>,
-    /// Holds the text that is being shortened. Reused, to allocate only once.
+    /// Holds the text that is being shortened. It is reused, so that memory is allocated only once.
     buffer: String,
 }
 
@@ -254,7 +254,7 @@ fn read_marker(line: &str) -> Option<u64> {
     (written == line).then_some(bytes)
 }
 
-/// Appends the marker line. Without `format!`, which took a tenth of the time of trimming.
+/// Appends the marker line. `format!` is avoided, because it took a tenth of the time of trimming.
 fn push_marker(out: &mut String, bytes: u64) {
     out.push('[');
     push_number(out, bytes);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn trimming_harder_counts_on() {
+    fn trimming_with_tighter_limits_adds_to_the_number_in_the_marker() {
         let text = (0..40).map(|line| format!("line {line}\n")).collect::<String>();
         let gently = shortened(&text, &options(5, 1_000)).unwrap();
         assert!(gently.ends_with("line 4\n[276 bytes trimmed]"), "{gently}");
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_stands_between_characters() {
+    fn a_text_is_cut_between_characters() {
         let text = "漢".repeat(40);
         let short = shortened(&text, &options(3, 10)).unwrap();
         assert_eq!(short, "漢漢漢\n[111 bytes trimmed]");
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_marker_to_the_letter_is_a_line_like_others() {
+    fn a_line_that_only_resembles_a_marker_is_ordinary_text() {
         for line in ["[1 bytes trimmed]", "[01 bytes trimmed]", "[ bytes trimmed]", "[]"] {
             assert_eq!(read_marker(line), None, "{line}");
         }
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_as_many_lines_as_stay_is_left_alone() {
+    fn a_text_with_no_more_lines_than_the_limit_is_unchanged() {
         let blank = "\n".repeat(40);
         assert_eq!(shortened(&blank, &options(40, 1_000)), None);
         let short = shortened(&blank, &options(39, 1_000)).unwrap();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_stay_as_long_is_left_alone() {
+    fn a_text_that_would_not_become_shorter_is_unchanged() {
         let text = |more: usize| format!("ab\n{}", "x".repeat(more));
         assert_eq!(shortened(&text(18), &options(1, 1_000)), None);
         let short = "ab\n[20 bytes trimmed]";
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_message_that_a_plan_keeps_are_trimmed_and_the_last_has_what_it_cost() {
+    fn kept_parts_of_a_message_are_trimmed_and_the_last_has_its_usage() {
         let result = |id: &str| ToolResult::text(id, "a line of a file\n".repeat(20)).into();
         let mut results = Message::new(Role::User, vec![result("t1"), result("t2")]);
         results.make_mut().usage = Some(Usage::new(1, 2));
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_text_under_the_least_size_is_left_whole() {
+    fn only_a_text_below_min_bytes_is_left_whole() {
         let text = "line of a file\n".repeat(20);
         let least = |min_bytes| TrimToolResults { min_bytes, ..options(1, 1_000) };
         let short = "line of a file\n[286 bytes trimmed]".to_owned();

@@ -1,5 +1,6 @@
-//! Batches: summaries of consecutive stretches of a thread, kept as data beside the text that a
-//! summary composes from them. The text form of a batch is a header line in brackets and its text.
+//! Batches: summaries of consecutive ranges of a thread. A summary message stores its batches as
+//! data, next to the text that is composed from them. In text form a batch is a header line in
+//! brackets, followed by its text.
 
 use std::fmt;
 
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_is_written_is_read_again() {
+    fn display_and_parse_round_trip() {
         let times = [(0, 0), (5, u64::MAX), (1_709_164_799_042, 7)];
         for text in ["", "\n", "a\nb\r\n", "[depth:1|start:x|end:y|count:2]\nz"] {
             for (start, end) in times {
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_the_line_is_all_text() {
+    fn a_text_without_a_header_line_becomes_the_text_of_the_batch() {
         let texts = [
             "",
             "We read a.txt.",

@@ -119,8 +119,8 @@ impl CheckpointIds {
 
     /// Returns the next id for which `in_use` is `false`.
     ///
-    /// There are about two billion ids. After 10,000 ids in use the search stops and returns the
-    /// next one unchecked, so that a closure that always returns `true` does not loop for ever.
+    /// There are about two billion ids. After 10,000 draws in a row of ids in use, the next one is
+    /// returned unchecked, so that a closure that always returns `true` causes no endless loop.
     pub fn draw(&mut self, in_use: impl Fn(CheckpointId) -> bool) -> CheckpointId {
         let mut id = self.next();
         for _ in 0..10_000 {
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_an_id_is_named() {
+    fn a_refused_id_is_quoted_in_the_error() {
         let error = "<b>bold".parse::<CheckpointId>().unwrap_err();
         assert_eq!(error.found, "<b>bold");
         for text in ["", "aaaaa", "aaaaaaa", "aaaaaA", "äaaaa", "aaaaa "] {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_ids_for_ever() {
+    fn the_same_seed_always_gives_the_same_ids() {
         let mut ids = CheckpointIds::new(0);
         let first: Vec<String> = (0..3).map(|_| ids.draw(|_| false).to_string()).collect();
         assert_eq!(first, ["9t3fx8", "5wnmjt", "22dxz6"]);

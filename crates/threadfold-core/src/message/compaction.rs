@@ -34,7 +34,8 @@ impl CompactionId {
 pub enum CompactionReason {
     /// The context exceeded the threshold of the policy.
     Threshold,
-    /// A request is too long: the provider refused it, or it was measured before it was sent.
+    /// A request exceeds the window: the provider refused it, or the check before sending found it
+    /// too long.
     Overflow,
     /// A person asked for it.
     Manual {
@@ -46,7 +47,7 @@ pub enum CompactionReason {
     AgentTool,
     /// The thread continues with a model whose window is smaller.
     ModelSwitch,
-    /// Started before it is needed, while the conversation continues.
+    /// The compaction was prepared in the background before it was needed.
     Background,
 }
 
@@ -58,7 +59,8 @@ impl Default for CompactionReason {
 }
 
 impl CompactionReason {
-    /// Whether a person or the agent asked for the compaction.
+    /// `true` if a person asked for the compaction. A compaction through the agent's tool is
+    /// neither manual nor [automatic](Self::is_automatic).
     #[must_use]
     pub fn is_manual(&self) -> bool {
         matches!(self, Self::Manual { .. })

@@ -32,7 +32,7 @@ pub enum ContentBlock {
     Image(Image),
     /// A document.
     Document(Document),
-    /// Reasoning of the model, as a rule signed by its provider.
+    /// Reasoning of the model, usually signed by its provider.
     Thinking(Thinking),
     /// Reasoning of the model, encrypted by its provider.
     RedactedThinking(RedactedThinking),
@@ -212,7 +212,7 @@ impl ContentBlock {
         matches!(self, Self::Thinking(_) | Self::RedactedThinking(_))
     }
 
-    /// `true` if the block is text that consists of white space, or is empty.
+    /// `true` if the block is a text that is empty or consists of white space.
     #[doc(hidden)]
     pub fn is_blank(&self) -> bool {
         match self {
@@ -381,8 +381,8 @@ impl Opaque {
     }
 }
 
-/// Defines the names of the kinds, how a block of each kind is read, and conversions from their structs.
-/// A kind after the semicolon shares its struct with another one, so it has no conversion.
+/// Defines the name of each kind of block, its reader, and the conversion from its struct. The kind
+/// after the semicolon shares its struct with another kind, so it gets no conversion.
 macro_rules! kinds {
     ($($kind:literal: $variant:ident($block:ident)),+; $shared_kind:literal: $shared:ident($of:ident)) => {
         impl ContentBlock {
@@ -459,7 +459,7 @@ fn deserialize_result_content<'de, D: Deserializer<'de>>(
 /// }
 /// assert!(check_nesting(&[block.clone()]).is_ok());
 ///
-/// // One more is refused, as an error that the model reads.
+/// // A deeper result becomes an error result, which the model can read.
 /// let refused = ToolResult::new("call_1", vec![block]);
 /// assert!(refused.is_error);
 /// let text = "tool results are nested at most 32 deep";
@@ -497,7 +497,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_comes_back_from_serde_in_either_key_order() {
+    fn every_kind_round_trips_through_serde_in_either_key_order() {
         let blocks = [
             ContentBlock::text("hi"),
             Thinking::new("hm", Some("sig".into())).into(),

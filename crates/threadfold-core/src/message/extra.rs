@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_of_the_program_is_the_same_as_one_that_was_read() {
+    fn a_known_name_equals_the_same_name_read_from_a_body() {
         let known = Extra::named(Name::Known("c"), vec![(Name::Known("a"), Json::default())]);
         assert_eq!(known, Extra::new("c", [("a", Json::default())]));
         assert_eq!(

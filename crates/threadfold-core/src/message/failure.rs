@@ -9,13 +9,13 @@ use super::{text::Text, usage::Usage};
 /// Why a model call failed: the kind of failure, the provider's message, and the tokens spent on
 /// it.
 ///
-/// `wire::classify_error` makes one from the error body of a provider. The stored form leaves the
-/// source out.
+/// `wire::classify_error` makes one from the error body of a provider. The stored form omits the
+/// source.
 ///
 /// ```
 /// use threadfold::{Turn, message::{ModelError, ModelErrorKind}};
 ///
-/// // A durable host stores what came of a call.
+/// // A durable host stores the outcome of each call.
 /// let outcome: Result<Turn, ModelError> = Err(ModelError::new(ModelErrorKind::Refused, "no"));
 /// let stored = serde_json::to_string(&outcome)?;
 /// assert_eq!(stored, r#"{"Err":{"kind":"refused","message":"no"}}"#);
@@ -26,7 +26,7 @@ use super::{text::Text, usage::Usage};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ModelError {
-    /// The kind of failure, on which callers decide.
+    /// The kind of failure, by which callers decide what to do next.
     pub kind: ModelErrorKind,
     /// The message of the provider or the transport.
     pub message: Text,
@@ -151,7 +151,7 @@ impl ModelError {
     /// let (limit, found) = (Some(200_000), Some(210_000));
     /// let kind = ModelErrorKind::Overflow { limit, found, output: None };
     /// assert!(ModelError::new(kind, "prompt is too long").is_overflow());
-    /// assert!(!ModelError::new(ModelErrorKind::Other, "too long").is_overflow(), "words say nothing");
+    /// assert!(!ModelError::new(ModelErrorKind::Other, "too long").is_overflow(), "the kind decides, not the message");
     /// ```
     #[must_use]
     pub fn is_overflow(&self) -> bool {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overflow_says_what_was_reserved_for_the_answer() {
+    fn an_overflow_states_the_tokens_reserved_for_the_answer() {
         let kind = ModelErrorKind::Overflow {
             limit: Some(200_000),
             found: Some(188_240),

@@ -1,24 +1,24 @@
 //! The size of a picture and the pages of a document, from a few bytes of their Base64.
 //!
-//! Nothing is decoded as a whole, so hostile bytes cost little: a picture takes at most some
-//! hundred steps, and the search for pages reads at most [`SEARCHED`] bytes at each end.
+//! Only the bytes that are needed are decoded, so hostile data costs little: a picture takes at
+//! most a few hundred steps, and the search for pages reads at most [`SEARCHED`] bytes at each end.
 
 use super::media::MediaSource;
 
-/// How many segments of a JPEG are read in search of the one with its size. Real pictures have far
-/// fewer.
+/// The maximum number of JPEG segments that are read to find the one that states the size. Real
+/// pictures have far fewer.
 const SEGMENTS: usize = 256;
 
 /// How many bytes at the start and at the end of a document are searched.
 const SEARCHED: usize = 64 * 1_024;
 
-/// The least number of bytes that a page takes: the dictionary that describes it.
+/// The minimum bytes of a page: the dictionary that describes it.
 const PAGE_BYTES: usize = 64;
 
 /// Width and height in pixels.
 pub(crate) type PixelSize = (u64, u64);
 
-/// How pictures begin: the position and the bytes by which each type is recognised.
+/// The signatures of picture types: byte offset, expected bytes, media type.
 const BEGINNINGS: [(usize, &[u8], &str); 8] = [
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -82,7 +82,7 @@ fn webp(bytes: &Bytes<'_>) -> Option<PixelSize> {
     None
 }
 
-/// Goes from segment to segment to the one that starts a frame.
+/// Follows the segments to the one that starts a frame, because it states the size.
 fn jpeg(bytes: &Bytes<'_>) -> Option<PixelSize> {
     let mut at = 2;
     for _ in 0..SEGMENTS {
@@ -93,7 +93,8 @@ fn jpeg(bytes: &Bytes<'_>) -> Option<PixelSize> {
             // A byte of padding, or a marker that no segment follows.
             0xff => at += 1,
             0x01 | 0xd0..=0xd7 => at += 2,
-            // Here the data begin, or the picture ends. The segment with the size comes before both.
+            // Here the data begin, or the picture ends. The segment with the size comes before
+            // both.
             0xd9 | 0xda => return None,
             0xc4 | 0xc8 | 0xcc => at += 2 + bytes.length(at + 2)?,
             0xc0..=0xcf => return Some((bytes.big(at + 7, 2)?, bytes.big(at + 5, 2)?)),
@@ -118,14 +119,15 @@ fn largest_count(part: &[u8]) -> Option<u64> {
     numbers.max()
 }
 
-/// Bytes in Base64, each of which is decoded when it is read.
+/// Base64 text whose bytes are decoded one by one when they are read.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
     /// Returns a byte; `None` after the end, or at a character that is not Base64.
     fn at(&self, index: usize) -> Option<u8> {
         let group = (index / 3).checked_mul(4)?;
-        // Each byte has its bits in two of the four characters of its group.
+        // Four characters hold three bytes, so the bits of a byte are in two neighbouring
+        // characters.
         let first = group.checked_add(index % 3)?;
         let (high, low) = (sextet(self.0.get(first)?)?, sextet(self.0.get(first + 1)?)?);
         Some(match index % 3 {

@@ -1,12 +1,13 @@
-//! The error of a value that its type does not accept, and of an input that a machine did not ask for.
+//! The error for a value that its type refuses, and for an input that a state machine did not
+//! request.
 
 use super::text::Text;
 
 /// The number of characters of the value that the error quotes.
 const QUOTED: usize = 40;
 
-/// Why a value is not accepted: an id, a time or a number that violates the rule of its type, or an
-/// input that the state of a machine does not take, which is then unchanged.
+/// Why a value was refused: an id, a time or a number violates the rule of its type, or a state
+/// machine received an input that its state does not accept. The machine is then unchanged.
 ///
 /// ```
 /// use threadfold::CheckpointId;
@@ -34,7 +35,7 @@ impl InvalidValue {
         Self { what, rule: rule.into(), found: found.into() }
     }
 
-    /// Returns the error of a machine for an input that its state does not take.
+    /// Returns the error of a state machine for an input that its state does not accept.
     #[doc(hidden)]
     pub fn unexpected(input: impl Into<Text>, state: impl Into<Text>) -> Self {
         Self { what: "what comes next", rule: state.into(), found: input.into() }

@@ -104,8 +104,8 @@ impl Json {
     ///
     /// # Errors
     ///
-    /// [`InvalidValue`] if it nests deeper than `serde_json` reads (128 levels) or contains a number
-    /// that does not fit a float.
+    /// [`InvalidValue`] if it nests deeper than `serde_json` reads (128 levels) or contains a
+    /// number that does not fit a float.
     pub fn to_value(&self) -> Result<Value, InvalidValue> {
         serde_json::from_str(self.as_str()).map_err(refused)
     }
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_that_buffers_still_reads_it() {
+    fn json_is_read_through_a_container_that_buffers() {
         #[derive(serde::Deserialize)]
         struct Holder {
             #[serde(flatten)]

@@ -53,8 +53,8 @@ pub(super) fn unescaped_lossy(text: &str) -> Cow<'_, str> {
     unescaped.map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// Resolves the escapes of a text. `invalid` is the character and length in bytes that stand for an
-/// invalid escape.
+/// Resolves the escapes of a text. An invalid escape is replaced by the character of `invalid`,
+/// which stands for that many bytes; if `invalid` is `None`, the result is `None`.
 fn unescaped_or(text: &str, invalid: Option<(char, usize)>) -> Option<String> {
     let mut unescaped = String::with_capacity(text.len());
     let mut rest = text;
@@ -135,8 +135,8 @@ pub fn push_string(json: &mut String, text: &str) {
 pub fn run_of_text(bytes: &[u8]) -> usize {
     run(
         bytes,
-        // The minimum of three needs one comparison with zero. Joining three comparisons takes 32
-        // instructions per block instead of 15.
+        // One comparison of the minimum with zero takes 15 instructions per block; three joined
+        // comparisons take 32.
         |byte| (byte ^ b'"').min(byte ^ b'\\').min(byte.saturating_sub(LAST_CONTROL)) == 0,
         |eight| {
             let control = eight.wrapping_sub(ALL * u64::from(LAST_CONTROL + 1));
@@ -152,19 +152,19 @@ fn run_before_escape(bytes: &[u8]) -> usize {
 }
 
 const LAST_CONTROL: u8 = 0x1f;
-/// A one in each of eight bytes, and the highest bit of each byte.
+/// The lowest bit of each of eight bytes, and below it the highest bit of each.
 const ALL: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// Sets the highest bit of the first of eight ASCII bytes that equals `byte`. Later bits may be
-/// wrong.
+/// Marks the first of eight ASCII bytes that equals `byte`, by its highest bit: subtracting one
+/// from an equal byte, which is now zero, borrows. The borrow may also mark later bytes by mistake.
 #[inline]
 fn borrows(eight: u64, byte: u8) -> u64 {
     (eight ^ (ALL * u64::from(byte))).wrapping_sub(ALL)
 }
 
-/// Returns how many bytes precede the first byte that ends a run. `ends` tests one byte. `marks` tests
-/// eight bytes at once: the lowest bit that it sets is the highest bit of the first byte that ends the
+/// Returns how many bytes precede the first byte that ends a run. `ends` tests one byte. `marks`
+/// tests eight bytes at once; its lowest set bit is the highest bit of the first byte that ends the
 /// run.
 ///
 /// Blocks of 16 bytes are tested without a branch, which compilers turn into few instructions. The
@@ -211,7 +211,7 @@ mod tests {
         }
 
         #[test]
-        fn a_run_ends_where_a_string_must_be_looked_at(text in r#"[a-z\x1f"\\\x7f\u{80}é]{0,60}"#) {
+        fn a_run_ends_at_the_first_quote_backslash_or_control_character(text in r#"[a-z\x1f"\\\x7f\u{80}é]{0,60}"#) {
             let ends = |char: char| char == '"' || char == '\\' || char < ' ';
             prop_assert_eq!(run_of_text(text.as_bytes()), text.find(ends).unwrap_or(text.len()));
             let escape = text.find('\\').unwrap_or(text.len());
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn only_white_space_between_tokens_goes() {
+    fn only_white_space_between_tokens_is_removed() {
         let rows = [
             ("{\"a b\": [1, \"\\\" \\\\\" ,2 ]\n}", Some("{\"a b\":[1,\"\\\" \\\\\",2]}")),
             ("\"a b\"", None),

@@ -23,9 +23,9 @@ pub(super) fn bytes(blocks: &[ContentBlock]) -> u64 {
     blocks.iter().map(block_bytes).fold(0, u64::saturating_add)
 }
 
-/// Returns the tokens of a block. The closures count a text, a block inside a tool result, an image,
-/// and the content of a document. Signatures count nothing: providers turn them back into the reasoning
-/// that they sign.
+/// Returns the tokens of a block. The closures count a text, a block inside a tool result, an
+/// image, and the content of a document. Signatures count as zero: a provider turns one back into
+/// its reasoning, whose text is counted.
 pub(crate) fn block_tokens(
     block: &ContentBlock,
     text: impl Fn(&str) -> u64,
@@ -132,7 +132,7 @@ mod tests {
     use crate::message::Document;
 
     #[test]
-    fn texts_that_count_as_much_as_there_can_be_do_not_overflow() {
+    fn token_counts_saturate_instead_of_overflowing() {
         let mut document = Document::new(MediaSource::File { id: "f1".into() });
         (document.title, document.context) = (Some("a".into()), Some("b".into()));
         let most = |_: &str| u64::MAX;

@@ -1,5 +1,5 @@
-//! The context windows that vendors published for their models: the rows of `windows.txt`, which says how
-//! they are read.
+//! The context windows that vendors published for their models. The table is `windows.txt`, which
+//! describes its own format.
 
 /// Routes on which a model's window differs from the published one: local servers, whose
 /// configuration decides, and gateways with lower limits.
@@ -10,8 +10,7 @@ const OTHER_WINDOWS: [&str; 19] = [
     "local", "localai", "ollama", "ollama_chat", "vllm",
 ];
 
-/// The parts of a name that may precede its first full stops: regions and vendors, as Bedrock
-/// writes them.
+/// Prefixes of model names that end with a full stop: regions and vendors, as Bedrock writes them.
 #[rustfmt::skip]
 const BEFORE_A_STOP: [&str; 12] = [
     "us", "us-gov", "eu", "apac", "au", "jp", "global", "anthropic", "meta", "mistral", "openai",
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_may_be_anything_has_no_window() {
+    fn ambiguous_and_unknown_names_have_no_window() {
         let names = [
             // Local servers have a window of their own.
             "llama3.1:8b-instruct-q4_K_M",
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_names_a_model_of_its_own() {
+    fn every_row_of_the_table_can_be_looked_up() {
         let lines = include_str!("windows.txt").lines();
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).count();
         assert_eq!(rows().count(), lines);

@@ -103,8 +103,9 @@ pub fn redacted_text(text: &Text, redactor: &dyn Redactor) -> Text {
 /// How many levels of JSON escapes are resolved in a text: JSON in a string of JSON has two.
 const ESCAPE_LEVELS: usize = 3;
 
-/// Returns the redacted text; `None` if it does not change. The redactor sees the text as it is,
-/// and without the JSON escapes that tools write into their output and models into texts.
+/// Returns the redacted text; `None` if it does not change. The redactor sees the text unchanged,
+/// and then with JSON escapes resolved, level by level, because tools and models write JSON into
+/// texts.
 fn redact(text: &str, redactor: &dyn Redactor) -> Option<String> {
     let mut redacted = redact_once(text, redactor);
     let mut unescaped = redacted.clone().map_or(Cow::Borrowed(text), Cow::Owned);
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_no_secret_is_what_it_was_signed_and_byte_for_byte() {
+    fn a_message_without_secrets_keeps_its_bytes_and_signature() {
         let thought = Thinking::new("a thought", Some("sig".into()));
         let call = ToolUse::new("t1", "read", Json::parse(r#"{"z":1.0,"a":1e2}"#).unwrap());
         let encrypted = RedactedThinking::new("s3cret");
@@ -379,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn json_that_nests_too_deep_to_be_read_does_not_leave() {
+    fn json_that_nests_too_deep_to_be_parsed_leaks_no_secret() {
         let deep = format!("{{\"a\":{}\"s3cret\"{}}}", "[".repeat(200), "]".repeat(200));
         let call = ToolUse::new("t1", "read", Json::parse(&deep).unwrap_or_default());
         let message = Message::new(Role::Assistant, vec![call.into()]);

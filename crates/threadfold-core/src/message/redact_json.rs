@@ -1,7 +1,7 @@
 //! Redacting JSON: every string, unescaped, and every number.
 //!
-//! The raw text is walked token by token. Everything else stays byte for byte, and any depth is
-//! possible.
+//! The raw text is read token by token, without a tree. So all other bytes stay unchanged, and the
+//! JSON may nest to any depth.
 
 use super::{json::Json, json_text::unescaped_lossy};
 
@@ -26,8 +26,7 @@ pub(super) fn redacted(json: &Json, redact: &mut dyn FnMut(&str) -> Option<Strin
         return json.clone();
     }
     written.push_str(rest);
-    // Replacing tokens keeps the JSON valid. If it did not, the result would be `null` and still
-    // leak nothing.
+    // Replacing tokens keeps the JSON valid. The default, `null`, would leak nothing either.
     Json::parse(&written).unwrap_or_default()
 }
 

@@ -50,8 +50,8 @@ pub struct Request {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
     /// Whether the codec adds cache marks, for providers that need them (Anthropic, Bedrock): after
-    /// the tools, the system prompt, the last message and, if there is room, the end of the previous
-    /// request, where the provider looks up its cache. Marks that the messages have stay.
+    /// the tools, the system prompt, the last message and, if there is room, the end of the
+    /// previous request, where the provider looks up its cache. Marks that the messages have stay.
     #[serde(skip_serializing_if = "std::ops::Not::not", with = "cache_form")]
     pub cache: bool,
     /// Unknown wire fields, including the name of the model.
@@ -139,9 +139,9 @@ impl Request {
         self
     }
 
-    /// Returns a key of the request: a hash of its whole content, the same in every process. Requests
-    /// with equal content have equal keys, so a host that repeats a call after a crash finds the
-    /// answer that it stored under the key, or sends it as the idempotency key.
+    /// Returns a key of the request: a hash of its whole content, the same in every process.
+    /// Requests with equal content have equal keys, so a host that repeats a call after a crash
+    /// finds the answer that it stored under the key, or sends it as the idempotency key.
     ///
     /// Put the id of the thread before it: two threads may begin with the same request.
     ///

@@ -1,11 +1,11 @@
 //! Counting the bytes that text readers examine, in test builds only.
 //!
-//! Every function that reads prose must end, and its work must grow linearly with its text. Time
-//! cannot prove that: machines are shared, and a fast search hides that it starts again at every
-//! word. So readers report how far they look: [`through`] a whole text, or [`up_to`] what they
-//! found. Both return their argument and do nothing else outside test builds, so that the lower
-//! floors have no global state. In test builds they count bytes for `steps`, which panics above a
-//! limit, so that an endless loop fails instead of hanging.
+//! Every function that reads prose must terminate, and its work must grow linearly with its text.
+//! Measured time cannot prove that: machines are shared, and a fast search hides that it restarts
+//! at every word. So readers report how far they look: [`through`] a whole text, or [`up_to`] the
+//! offset that they found. Both return their argument and do nothing else outside test builds, so
+//! that the lower floors have no global state. In test builds they count bytes for `steps`, which
+//! panics above a limit, so that an endless loop fails instead of hanging.
 //!
 //! Iterators of the standard library over the parts of a text always end and read every byte once,
 //! so they are counted once each. A hand-written loop that searches the rest of a text counts in

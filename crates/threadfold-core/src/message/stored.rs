@@ -65,7 +65,7 @@ mod tests {
     use crate::message::Json;
 
     #[test]
-    fn every_field_has_its_place_and_comes_back() {
+    fn every_field_round_trips() {
         let text = r#"{"role":"assistant","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":{"input":3,"output":1,"cache_read":0,"cache_write":0,"reasoning":0},"origin":{"provider":"x"},"prefix_rewritten":true,"extra":{"codec":"x","fields":{"a":1.0}}}"#;
         let mut message = Message::assistant("hi").rewritten();
         let parts = message.make_mut();
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_of_what_nobody_typed_comes_back() {
+    fn the_untyped_mark_round_trips() {
         let text = r#"{"role":"user","content":[{"type":"text","text":"hi"}],"untyped":true}"#;
         let message = Message::user("hi").untyped();
         assert_eq!(serde_json::to_string(&message).unwrap(), text);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_left_out() {
+    fn absent_fields_are_omitted() {
         let text = serde_json::to_string(&Message::user("hi")).unwrap();
         assert_eq!(text, r#"{"role":"user","content":[{"type":"text","text":"hi"}]}"#);
         assert_eq!(serde_json::from_str::<Message>(&text).unwrap(), Message::user("hi"));

@@ -48,7 +48,8 @@ impl Text {
     }
 }
 
-/// Returns a part of a text. The caller takes the offsets from matches in this text, so it is there.
+/// Returns a part of a text. Callers take the offsets from matches in this text, so the range is
+/// always valid.
 #[must_use]
 pub fn slice<R: SliceIndex<str, Output = str>>(text: &str, range: R) -> &str {
     let part = text.get(range);

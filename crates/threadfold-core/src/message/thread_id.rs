@@ -14,8 +14,8 @@ use super::{invalid::InvalidValue, text::Text};
 /// The maximum length of a thread id in bytes.
 const MAX_BYTES: usize = 128;
 
-/// The name of a thread: 1 to 128 of `a` to `z`, `A` to `Z`, `0` to `9`, `.`, `_` and `-`, without
-/// a leading dot. It is a valid file name on every platform; case distinguishes ids.
+/// The name of a thread: 1 to 128 characters of `a` to `z`, `A` to `Z`, `0` to `9`, `.`, `_` and
+/// `-`, without a leading dot. It is a valid file name on every platform. Ids are case-sensitive.
 ///
 /// ```
 /// use threadfold::message::ThreadId;
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_leave_a_folder_is_refused() {
+    fn an_id_that_could_escape_its_folder_is_refused() {
         let long = "a".repeat(129);
         for text in ["", ".", "..", ".hidden", "a/b", "a\\b", "a b", "a:b", "\u{e4}", &long] {
             assert!(text.parse::<ThreadId>().is_err(), "{text:?}");

@@ -29,13 +29,13 @@ pub struct ToolSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
-    /// Any tool, or none.
+    /// The model may call any tool, or none.
     Auto,
-    /// At least one, of its choice.
+    /// The model must call at least one tool and chooses which.
     Required,
-    /// No tool.
+    /// The model must call no tool.
     None,
-    /// The tool with this name.
+    /// The model must call the tool with this name.
     Tool(Text),
 }
 
@@ -217,7 +217,8 @@ impl ServerToolResult {
     }
 }
 
-/// The serde form of a tool call. The name of the field shows in which form the input was received.
+/// The serde form of a tool call. The name of the input field states in which form the input was
+/// received.
 #[derive(Serialize, Deserialize)]
 struct ToolUseForm {
     id: Text,
@@ -255,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn serde_remembers_in_which_form_the_input_came() {
+    fn serde_keeps_the_form_in_which_the_input_was_received() {
         for input in [ToolInput::from_text("{oops"), ToolInput::from(Json::default())] {
             let call = ToolUse::new("t1", "read", input);
             let text = serde_json::to_string(&call).unwrap();

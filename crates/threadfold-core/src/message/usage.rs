@@ -174,8 +174,8 @@ fn days(year: u64, month: u64, day_of_month: u64) -> Option<u64> {
     era.checked_mul(146_097)?.checked_add(day)?.checked_sub(719_468)
 }
 
-/// Splits the offset off a time: the time without it, whether it is east of UTC, and its
-/// milliseconds.
+/// Splits the UTC offset off a time. Returns the time without it, whether the offset is east of
+/// UTC, and its size in milliseconds.
 fn offset(time: &str) -> Option<(&str, bool, u64)> {
     if let Some(clock) = time.strip_suffix(['Z', 'z']) {
         return Some((clock, false, 0));
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_follow_the_gregorian_calendar() {
         let rows = [
             (0, "1970-01-01T00:00:00.000Z"),
             (951_782_400_000, "2000-02-29T00:00:00.000Z"),
@@ -229,7 +229,7 @@ mod tests {
         assert!(Timestamp(u64::MAX).to_string().ends_with('Z'));
     }
     #[test]
-    fn a_time_that_is_written_is_read_again() {
+    fn display_and_parse_round_trip() {
         let near = |time: u64| [time.saturating_sub(1), time, time.saturating_add(1)];
         let days = (0..60_000).map(|day| day * 86_400_000);
         let bits = (0..64).map(|bit| 1_u64 << bit);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_as_the_standard_has_them() {
+    fn every_form_of_rfc_3339_is_read() {
         let rows = [
             ("1970-01-01T00:00:00Z", 0),
             ("1985-04-12T23:20:50.52Z", 482_196_050_520),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
+    fn a_text_that_is_not_a_time_is_refused() {
         let rows = [
             "",
             "now",

@@ -35,16 +35,16 @@ impl ContextWindow {
     }
 
     /// Returns the window that the vendor of a model published, or `None` if the model is not in
-    /// the table of November 2026. Nothing is guessed for other names: the host has to state their
-    /// window.
+    /// the table of November 2026. For other names the host has to state the window: nothing is
+    /// guessed.
     ///
     /// The table has models of Anthropic, OpenAI, Google, Mistral, DeepSeek, Alibaba (Qwen), Meta
     /// (Llama) and xAI. Gateway prefixes and suffixes (`us.anthropic.claude-...-v1:0`,
     /// `models/gemini-...`, `openrouter/openai/gpt-...`), dates and upper case are ignored.
     ///
     /// Names on local servers have no window here: Ollama runs `llama3.1:8b` with the window of its
-    /// configuration, often 4,096 tokens, not with the model's. Gateways that are known to allow
-    /// less have none either. `wire::window_of` reads the window that a server reports.
+    /// configuration, often 4,096 tokens, not with the model's. Names of gateways with lower limits
+    /// have no window here either. `wire::window_of` reads the window that a server reports.
     ///
     /// ```
     /// use threadfold::ContextWindow;

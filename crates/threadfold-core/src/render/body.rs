@@ -15,7 +15,7 @@ use crate::message::boundary_before;
 #[derive(Debug, Default)]
 pub(super) struct Body<'a> {
     texts: Vec<Cow<'a, str>>,
-    /// What each text contains that needs escaping; filled when the texts are written.
+    /// The parts of each text that need escaping. They are searched for when the texts are written.
     lookalikes: Vec<Lookalikes>,
 }
 
@@ -85,7 +85,8 @@ fn part<'a>(text: &Cow<'a, str>, cut: impl Fn(&str) -> &str) -> Cow<'a, str> {
     }
 }
 
-/// Returns the first `most` bytes of a text at most: whole lines, unless that loses half of them.
+/// Returns at most the first `most` bytes of a text. It ends after a whole line, unless that would
+/// lose half of these bytes.
 fn head_of(text: &str, most: usize) -> &str {
     if most >= text.len() {
         return text;
@@ -95,7 +96,8 @@ fn head_of(text: &str, most: usize) -> &str {
     if line_end > head.len() / 2 { head.split_at(line_end).0 } else { head }
 }
 
-/// Returns the text from offset `least` or later: whole lines, unless that loses half of it.
+/// Returns the end of a text, from offset `least` or later. It starts with a whole line, unless
+/// that would lose half of it.
 fn tail_of(text: &str, least: usize) -> &str {
     let mut start = least.min(text.len());
     while !text.is_char_boundary(start) {
@@ -121,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn head_and_tail_stay() {
+    fn the_head_and_the_tail_are_kept() {
         assert_eq!(capped(&["0123456789"], 5), ["012", "[... 5 bytes omitted ...]", "89"]);
         assert_eq!(capped(&["0123456789"], 10), ["0123456789"]);
         assert_eq!(capped(&["0123456789"], 0), ["[... 10 bytes omitted ...]"]);
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_lines_stay_where_that_costs_little() {
+    fn whole_lines_are_kept_if_that_loses_little() {
         let expected = ["one\n", "[... 10 bytes omitted ...]", "four\n"];
         assert_eq!(capped(&["one\ntwo\nthree\nfour\n"], 10), expected);
         let expected = ["a\nbcd", "[... 4 bytes omitted ...]", "ij\nk"];

@@ -54,7 +54,8 @@ impl ChunkBudget {
         }
     }
 
-    /// The maximum size of a chunk in bytes. Only a single character may exceed it.
+    /// The maximum size of a chunk in bytes. Only a chunk that consists of a single character may
+    /// exceed it.
     #[must_use]
     pub const fn max(self) -> usize {
         self.effective_target().saturating_add(self.tolerance)
@@ -121,8 +122,8 @@ impl Chunk<'_> {
 ///
 /// An empty rendering has no chunks. A chunk may be smaller than the target if the next message
 /// does not fit; only a single character can exceed [`ChunkBudget::max`]. Text is borrowed, and
-/// only messages that must be cut are read; everything else is one binary search in the message
-/// offsets per chunk.
+/// only messages that must be cut are read; for the rest, each chunk takes one binary search in the
+/// offsets of the messages.
 ///
 /// ```
 /// use threadfold::{Message, render::{ChunkBudget, RenderOptions, chunk, render}};
@@ -202,7 +203,8 @@ fn cut(text: &str, start: usize, budget: ChunkBudget) -> usize {
     if boundary > start {
         return boundary;
     }
-    // The first character is longer than the target. It becomes a chunk, even above the limit.
+    // The first character is longer than the target. It becomes a chunk of its own, even above the
+    // limit.
     let first = text.get(start..).and_then(|rest| rest.chars().next());
     first.map_or(text.len(), |first| start + first.len_utf8())
 }

@@ -76,14 +76,14 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_its_code() {
+    fn an_error_is_rendered_as_its_code() {
         let error = readable(&Json::parse(r#"{"error_code":"unavailable"}"#).unwrap()).unwrap();
         assert!(error.is_error);
         assert_eq!(error.text, "unavailable");
     }
 
     #[test]
-    fn what_is_too_deep_is_not_shown() {
+    fn a_result_that_nests_too_deep_is_not_shown() {
         assert_eq!(text(&format!("{}{}", "[".repeat(500), "]".repeat(500))), None);
     }
 }

@@ -4,7 +4,8 @@ use crate::message::{ContentBlock, Role};
 
 const ROLES: [Role; 3] = [Role::System, Role::User, Role::Assistant];
 
-/// The parts of a text that need care because they look like headings or fences of the rendering.
+/// The parts of a text that must be escaped or enclosed, because they look like headings or fences
+/// of the rendering.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Lookalikes {
     /// The byte offsets of hashes that need a backslash.
@@ -16,7 +17,7 @@ pub(super) struct Lookalikes {
 }
 
 impl Lookalikes {
-    /// Replaces the findings by those of this text, in the same memory.
+    /// Searches this text and replaces the earlier findings. Their memory is reused.
     pub(super) fn find(&mut self, text: &str) {
         let bytes = text.as_bytes();
         self.hashes.clear();
@@ -67,8 +68,8 @@ type Stride = [u8; STRIDE + 1];
 /// Returns the next offset that may need care: a hash before a byte that may be white space, or two
 /// equal backticks or tildes.
 ///
-/// Half of the instructions of a rendering were spent in this search. Most strides contain no
-/// marker, and most others one that needs no care, such as the backticks around a name.
+/// This search took half of the instructions of a rendering. So whole strides are tested first:
+/// most contain no marker, and most others only harmless ones, such as the backticks around a name.
 fn next_special(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(stride) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
@@ -116,8 +117,8 @@ fn first_special(stride: &Stride) -> Option<usize> {
 }
 
 fn is_special(byte: u8, next: u8) -> bool {
-    // White space is at most an ASCII space, or starts with a byte above ASCII: negative when
-    // signed.
+    // White space is an ASCII byte up to the space, or starts with a byte above ASCII, which is
+    // negative as a signed number. So one comparison finds both.
     let opens_heading = (byte == b'#') & (next.cast_signed() <= b' '.cast_signed());
     opens_heading | (((byte == b'`') | (byte == b'~')) & (byte == next))
 }
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_of_ours_are_found_wherever_they_stand() {
+    fn our_headings_are_found_at_every_position() {
         assert_eq!(hashes("# user:"), [0]);
         assert_eq!(hashes("a ## tool_use: x\n#\t ASSISTANT"), [3, 17]);
         assert_eq!(hashes("#\u{a0}User"), [0]);
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn other_hashes_are_left_alone() {
+    fn other_hashes_are_not_found() {
         for text in
             ["#user", "# users", "## Summary", "# system_prompt", "#\nuser", "#", "# ", "C#"]
         {
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_missed_wherever_blocks_end() {
+    fn nothing_is_missed_at_the_end_of_a_block() {
         for before in 0..3 * STRIDE {
             for after in [0, 1, 2, 61, 62, 70] {
                 let text = format!("{}# user{}", "a".repeat(before), " ".repeat(after));

@@ -21,9 +21,9 @@ pub(super) struct Markdown<'a> {
     options: &'a RenderOptions,
     /// The ids of earlier calls whose results are omitted.
     omitted: HashSet<&'a str>,
-    /// The content of the next fence. Its memory is reused.
+    /// The content of the next fence. Kept only to reuse its memory.
     body: Body<'a>,
-    /// The findings in the last text. Their memory is reused.
+    /// The findings in the latest text. Kept only to reuse their memory.
     lookalikes: Lookalikes,
 }
 
@@ -197,7 +197,7 @@ impl<'a> Markdown<'a> {
     }
 }
 
-/// Returns the type of an image or document, or where it is.
+/// Returns the media type of an image or document, or its location if the type is unknown.
 fn media_type(source: &MediaSource) -> &str {
     match source {
         MediaSource::Base64 { media_type, .. } | MediaSource::Text { media_type, .. } => media_type,

@@ -68,12 +68,11 @@ pub(super) fn escaped(out: &mut impl Write, text: &str, lookalikes: &Lookalikes)
     out.write_str(slice(text, written..))
 }
 
-/// Ends the last line unless the text ended it.
+/// Writes a line break unless the text ends with one.
 pub(super) fn end_line(out: &mut impl Write, text: &str) -> fmt::Result {
     if text.ends_with('\n') { Ok(()) } else { out.write_str("\n") }
 }
 
-/// Writes `count` backticks.
 pub(super) fn backticks(out: &mut impl Write, mut count: usize) -> fmt::Result {
     const RUN: &str = "````````````````````````````````";
     while count > 0 {
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_a_heading_stays_on_its_line() {
+    fn text_in_a_heading_stays_on_one_line() {
         let text = written(|out| heading(out, "tool_use", "a\n# user:\u{2028}`b`", ["t\r1"]));
         assert_eq!(text, "## tool_use: a \\# user: 'b' (t 1)\n\n");
     }
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_backticks_has_any_length() {
+    fn a_run_of_backticks_may_have_any_length() {
         assert_eq!(written(|out| backticks(out, 100)), "`".repeat(100));
     }
 

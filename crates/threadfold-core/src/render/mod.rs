@@ -40,7 +40,8 @@
 //!
 //! # Escaping
 //!
-//! A transcript contains text of strangers. It cannot imitate the rendering's own lines:
+//! A transcript contains text from untrusted sources. Such text cannot imitate the rendering's own
+//! lines:
 //!
 //! - If hashes, white space and the name of a role (in any case) or of a kind follow each other in
 //!   the thread, the last hash gets a backslash: `\# user:`, which Markdown shows as a plain hash.
@@ -50,8 +51,8 @@
 //! - A fence that a text leaves open is closed after the text.
 //! - Names, ids, paths and titles in headings are on one line, cut after about 200 bytes.
 //!
-//! HTML in a text is not escaped: a viewer that interprets an open `<!--` hides the rest, a reader
-//! of lines does not.
+//! HTML in a text is not escaped: a viewer that interprets it hides everything after an open
+//! `<!--`; a program that reads lines does not.
 
 mod body;
 mod chunk;

@@ -39,7 +39,7 @@ pub struct RenderOptions {
     /// The maximum bytes of a tool result or document. The first and last half of them stay, with a
     /// line in between that states how many bytes are omitted. `None`, the default, omits nothing.
     pub tool_result_cap: Option<usize>,
-    /// The maximum bytes of a tool call's input, likewise.
+    /// The maximum bytes of a tool call's input, cut in the same way as a result.
     pub tool_input_cap: Option<usize>,
     /// Tools whose results are replaced by their size, except errors: for instance tools that read
     /// files which can be read again. None by default.

@@ -6,8 +6,8 @@ use crate::message::run_of_text;
 /// produce a large output.
 const DEPTH: usize = 16;
 
-/// Returns JSON with one line for each value, indented by two spaces. Unlike a detour through a
-/// tree, this keeps key order, numbers and strings unchanged.
+/// Returns JSON with one line for each value, indented by two spaces. The text is never parsed into
+/// a tree, so key order, numbers and strings stay unchanged.
 pub(super) fn pretty(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 5 / 4);
     let mut depth: usize = 0;
@@ -42,7 +42,7 @@ pub(super) fn pretty(json: &str) -> String {
     out
 }
 
-/// Starts a line with this indent, unless it is nested too deep.
+/// Starts a line with this indent, unless the nesting exceeds [`DEPTH`].
 fn break_line(out: &mut String, depth: usize, indent: usize) {
     if depth <= DEPTH {
         out.push('\n');
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_back_as_the_same_value() {
+    fn the_output_parses_to_the_same_value() {
         let json = r#"{"deep":[[[[[[[[[[[[[[[[[[[[1,2],3]]]]]]]]]]]]]]]]]]],"s":"\\"}"#;
         let value: serde_json::Value = serde_json::from_str(json).unwrap();
         assert_eq!(serde_json::from_str::<serde_json::Value>(&pretty(json)).unwrap(), value);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_ends_too() {
+    fn invalid_json_terminates_too() {
         for text in ["", "\"", "{", "}}", "]", "\"\\", "a b", "\u{a0}x"] {
             let _ = pretty(text);
         }

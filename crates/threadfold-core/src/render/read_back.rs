@@ -1,4 +1,5 @@
-//! Parsing a rendering back into messages, roughly, to find facts in it.
+//! Parses a rendering back into messages. The result is approximate; it serves to find facts in the
+//! rendering.
 
 use crate::message::{ContentBlock, Message, Role, ToolInput, ToolResult, ToolUse};
 
@@ -80,7 +81,7 @@ mod tests {
     };
 
     #[test]
-    fn what_was_rendered_is_found_again() {
+    fn rendered_messages_are_found_again() {
         let call = ToolUse::new("t1", "read", Json::parse(r#"{"path":"a.txt"}"#).unwrap());
         let thread = [
             Message::user("read a.txt"),

@@ -94,17 +94,17 @@ impl FactClass {
     }
 }
 
-/// What the facts of a class have in common.
+/// A property that the facts of a class share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum Property {
-    /// Tool output is full of them, and most do not matter.
+    /// Tool output contains many of them, and most do not matter.
     Abundant,
-    /// A summary that states one which nobody stated has invented it.
+    /// They are checked for invention: a summary must not state one that the thread does not state.
     Checked,
     /// They are compared without case.
     Folded,
-    /// They are sentences, so the point at their end does not count.
+    /// They are sentences, so a full stop at the end is ignored.
     Sentence,
     /// They are single words, so that many fit one line.
     Short,

@@ -30,7 +30,7 @@ impl Speaker {
     }
 }
 
-/// A fact of a thread that can be found again by its words.
+/// A fact of a thread: a part of a text that can be found again word for word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Fact {
@@ -44,7 +44,7 @@ pub struct Fact {
     /// fact, plus 1 for each further one, at most 8. `recent` rises evenly from 4, if the last of
     /// these messages is the first of the thread, to 8, if it is the thread's last.
     pub weight: u32,
-    /// Who stated it. If several did, the speaker with the largest factor.
+    /// Who stated the fact. Of several speakers, the one with the largest factor.
     #[doc(hidden)]
     pub speaker: Speaker,
     /// The indices of the messages that state it, ascending. If there are more than 64, the first
@@ -65,7 +65,7 @@ impl Fact {
         Self { class, text, weight, speaker, positions }
     }
 
-    /// Whether the user stated it, in typed text.
+    /// Whether the user stated the fact in typed text.
     #[must_use]
     pub fn is_users(&self) -> bool {
         self.speaker == Speaker::User
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_said_it_how_often_and_how_late_weigh() {
+    fn the_weight_depends_on_speaker_frequency_and_recency() {
         let weights = [
             Fact::weigh(Speaker::Tool, 1, 0, 100),
             Fact::weigh(Speaker::Assistant, 1, 50, 100),

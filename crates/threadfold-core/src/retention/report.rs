@@ -9,7 +9,8 @@ use super::{class::FactClass, fact::Fact};
 /// The maximum number of missing facts in a shortened report.
 const NAMED: usize = 12;
 
-/// Which facts of the removed messages are still in the thread, and which are missing.
+/// The result of an audit: which facts of the removed messages are still in the thread, and which
+/// are missing.
 ///
 /// [`Display`](fmt::Display) writes a table with one line for each class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,14 +22,14 @@ pub struct Retention {
     pub classes: BTreeMap<FactClass, KeptShare>,
     /// The missing facts, the heaviest first.
     pub missing: Vec<Fact>,
-    /// How many facts were left out because there were more than
-    /// the policy's `max_facts`. These have the least weight.
+    /// The number of facts that were left out because there were more than the policy's
+    /// `max_facts`: those with the least weight.
     pub left_out: usize,
-    /// How many facts were left out, because they were longer than
-    /// the policy's `max_fact_bytes`. Repetitions count.
+    /// The number of facts that were left out because they were longer than the policy's
+    /// `max_fact_bytes`, repetitions included.
     pub too_long: usize,
-    /// How many values are still in the thread although the user replaced them. They count neither
-    /// as kept nor as missing.
+    /// The number of values that the user replaced and that the thread still states. They count
+    /// neither as kept nor as missing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stale: u64,
     /// The facts that the summary states and the conversation does not: see

@@ -1,4 +1,4 @@
-//! What the tokens of a request are spent on.
+//! How the tokens of a request are distributed over its parts.
 
 use std::{collections::HashMap, fmt};
 
@@ -11,17 +11,17 @@ use crate::message::{ContentBlock, Message, Request, Role, Text};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct BreakdownPart {
-    /// What it is.
+    /// The kind of the part.
     pub kind: PartKind,
     /// The name of the tool; `None` for all other parts.
     pub tool: Option<Text>,
-    /// How many blocks it has, or messages for [`PartKind::Framing`].
+    /// The number of its blocks; for [`PartKind::Framing`], of messages.
     pub count: usize,
     /// Its tokens.
     pub tokens: u64,
 }
 
-/// What a part of a request is.
+/// The kind of a part of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -30,7 +30,7 @@ pub enum PartKind {
     System,
     /// The description of a tool.
     Tool,
-    /// What the user typed.
+    /// Text, images and documents that the user typed or attached.
     Typed,
     /// User messages that were not typed, reminders and context updates.
     Host,
@@ -46,9 +46,9 @@ pub enum PartKind {
     Summary,
     /// Images and documents.
     Media,
-    /// Checkpoints, and blocks of a provider that are kept as they are.
+    /// Checkpoints and opaque blocks.
     Other,
-    /// What each message costs beside its blocks.
+    /// The framing of each message, in addition to its blocks.
     Framing,
 }
 
@@ -65,9 +65,9 @@ impl Parts {
     }
 }
 
-/// Returns what the tokens of a request are spent on: the parts that have tokens, in the order of
-/// [`PartKind`], the largest of a kind first. They sum up to the count of the whole request. Each
-/// block is read once.
+/// Returns the parts of a request with their tokens, in the order of [`PartKind`], and the largest
+/// first within a kind. Parts without tokens are left out. The tokens add up to the count of the
+/// whole request. Each block is read once.
 ///
 /// ```
 /// use threadfold::{Message, Request, TokenCounter, tokens::{ByteEstimate, PartKind, breakdown}};
@@ -115,8 +115,8 @@ pub fn breakdown(request: &Request, counter: &dyn TokenCounter) -> Vec<Breakdown
     scaled_to(parts, counter.request(request))
 }
 
-/// Returns the parts in the same proportions with this sum, such as the count of a provider.
-/// Without any part nothing is scaled.
+/// Scales the tokens of the parts, in the same proportions, so that they add up to `total`, such as
+/// the count of a provider. An empty list stays empty.
 ///
 /// ```
 /// use threadfold::{Message, Request, tokens::{self, ByteEstimate}};
@@ -196,7 +196,7 @@ fn text_kind(message: &Message) -> PartKind {
     }
 }
 
-/// A line for the part: its tokens, what it is, and how many.
+/// Writes a line for the part: its tokens, its name and its count.
 impl fmt::Display for BreakdownPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tool = self.tool.as_ref().map(|tool| format!(" {tool}")).unwrap_or_default();
@@ -205,7 +205,7 @@ impl fmt::Display for BreakdownPart {
 }
 
 impl PartKind {
-    /// The name for people.
+    /// The name of the kind as displayed to people.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -233,7 +233,7 @@ mod tests {
         tokens::ByteEstimate,
     };
 
-    /// A counter that counts a message otherwise than the sum of its blocks.
+    /// A counter whose count of a message is not the sum of its blocks.
     #[derive(Debug)]
     struct Odd;
 
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_request_sum_up_to_its_count() {
+    fn the_parts_of_a_request_add_up_to_its_count() {
         for counter in [&ByteEstimate::TRIGGER as &dyn TokenCounter, &ByteEstimate::CHUNK, &Odd] {
             let parts = breakdown(&request(), counter);
             assert_eq!(sum(&parts), counter.request(&request()), "{parts:?}");

@@ -7,11 +7,11 @@ use super::{counter::TokenCounter, estimate::ByteEstimate};
 /// The minimum and maximum ratio, in thousandths of a byte per token.
 const BOUNDS: (u64, u64) = (1_500, 6_000);
 
-/// The ratios that are learned from, in thousandths of a byte per token. A ratio outside means that
-/// the provider counted something else than the text: images, or only a part of the prompt.
+/// The range of reported ratios that are learned from, in thousandths of a byte per token. A ratio
+/// outside it means that the provider counted something else: images, or only a part of the prompt.
 const PLAUSIBLE: (u64, u64) = (1_000, 8_000);
 
-/// A report moves the ratio by this fraction of the difference.
+/// A report moves the ratio by one part in this many of the difference.
 const SMOOTHING: u64 = 4;
 
 /// A [`ByteEstimate`] whose ratio follows the counts that providers report. The ratio stays between
@@ -90,8 +90,8 @@ impl Calibrated {
     /// tools and messages) in tokens, `reported` the provider's,
     /// [`Usage::input`](crate::Usage::input).
     ///
-    /// Returns `false` and learns nothing if the report cannot be of this text: zero tokens, less
-    /// than one for eight bytes, or more than one for each byte.
+    /// Returns `false` and learns nothing if the report is implausible: zero tokens, fewer than one
+    /// per eight bytes, or more than one per byte.
     ///
     /// ```
     /// use threadfold::tokens::Calibrated;
@@ -99,7 +99,7 @@ impl Calibrated {
     /// let mut ratio = Calibrated::default();
     /// assert!(ratio.learn(1_000, 1_111));
     /// assert!(!ratio.learn(1_000, 0));
-    /// assert!(!ratio.learn(1_000, 300), "ten bytes a token");
+    /// assert!(!ratio.learn(1_000, 300), "ten bytes per token are implausible");
     /// assert_eq!(ratio.bytes_per_token(), 2.925);
     /// ```
     pub fn learn(&mut self, estimated: u64, reported: u64) -> bool {
@@ -133,8 +133,8 @@ impl Calibrated {
     }
 
     /// Returns the greater of the base estimate and its [scaled](Self::scale) value, for decisions
-    /// that must not underestimate: a provider that counts only a part of its prompt lowers
-    /// nothing.
+    /// that must not underestimate: a provider that counts only a part of its prompt cannot lower
+    /// the result.
     ///
     /// ```
     /// use threadfold::tokens::Calibrated;
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_comes_to_what_is_reported() {
+    fn the_ratio_converges_to_the_reported_one() {
         // 27,000 bytes and 10,000 tokens: the ratio of coding threads.
         assert_eq!(taught(&[(9_000, 10_000)]), 2_925);
         assert_eq!(taught(&[(9_000, 10_000); 30]), 2_703);
@@ -222,13 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn no_report_leads_out_of_the_bounds() {
+    fn no_report_moves_the_ratio_out_of_its_bounds() {
         assert_eq!(taught(&[(1_000, 3_000); 100]), 1_503);
         assert_eq!(taught(&[(8_000, 3_000); 100]), 5_997);
     }
 
     #[test]
-    fn what_cannot_be_of_the_text_teaches_nothing() {
+    fn an_implausible_report_changes_nothing() {
         let mut calibrated = Calibrated::default();
         let absurd = [(0, 0), (0, 5), (5, 0), (1_000, 300), (1_000, 374), (1_000, 3_001)];
         let huge = [(u64::MAX, 1), (1, u64::MAX), (u64::MAX, 0)];
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_is_scaled_without_a_walk_and_without_overflow() {
+    fn a_sum_is_scaled_without_overflow() {
         let mut calibrated = Calibrated::default();
         assert!(calibrated.learn(1_000, 1_200));
         let counted = calibrated.text(&"x".repeat(300_000));
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_up_and_back_never_ends_higher() {
+    fn scaling_down_and_up_again_never_exceeds_the_report() {
         for (estimated, reported) in [(1_000, 1_200), (1_000, 3_000), (1_000, 1_000), (1_000, 400)]
         {
             let mut calibrated = Calibrated::default();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_ratio_is_the_same_and_a_spoilt_one_is_bounded() {
+    fn a_stored_ratio_round_trips_and_a_corrupt_one_is_bounded() {
         let mut calibrated = Calibrated::default();
         assert!(calibrated.learn(1_000, 1_200));
         let stored = serde_json::to_string(&calibrated).unwrap();

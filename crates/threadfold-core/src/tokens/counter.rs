@@ -32,8 +32,8 @@ pub trait TokenCounter: fmt::Debug + Send + Sync {
         summed(self, message)
     }
 
-    /// Returns the tokens of a block. Signatures count nothing: providers turn them back into the
-    /// reasoning that they sign.
+    /// Returns the tokens of a block. Signatures count as zero: a provider turns one back into its
+    /// reasoning, whose text is counted.
     fn block(&self, block: &ContentBlock) -> u64 {
         let rule = self.media_rule();
         measure::block_tokens(
@@ -51,8 +51,8 @@ pub trait TokenCounter: fmt::Debug + Send + Sync {
         MediaRule::default()
     }
 
-    /// Returns the tokens of a document: by its pages if they can be counted, else depending on where
-    /// its content is.
+    /// Returns the tokens of a document: by its pages if they can be counted, otherwise an estimate
+    /// that depends on where its content is.
     fn media(&self, source: &MediaSource) -> u64 {
         let pages = self.media_rule().document(source);
         pages.unwrap_or_else(|| measure::media_tokens(source, |text| self.text(text)))

@@ -81,10 +81,10 @@ impl TokenCounter for ByteEstimate {
 }
 
 /// Returns the tokens of a conversation by a common rule of thumb: the text of all messages at four
-/// bytes per token, rounded up once, and ten tokens for each message. Images and documents count
-/// nothing, so it is a lower bound.
+/// bytes per token, rounded up once, and ten tokens for each message. Images and documents count as
+/// zero, so the result is a lower bound.
 ///
-/// For numbers that are displayed. For triggers use [`ByteEstimate::TRIGGER`].
+/// Use it for numbers that are displayed; for triggers use [`ByteEstimate::TRIGGER`].
 ///
 /// ```
 /// use threadfold::{Message, tokens};
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_is_rounded_once_and_its_pictures_count_nothing() {
+    fn a_conversation_is_rounded_once_and_its_pictures_count_as_zero() {
         let data =
             MediaSource::Base64 { media_type: "image/png".into(), data: "a".repeat(99).into() };
         let shown = [ContentBlock::text("12345"), Image::new(data).into()];

@@ -10,8 +10,8 @@ use crate::message::{
 /// by its pages.
 ///
 /// The size is read from the header of a PNG, JPEG, GIF or WebP picture in the message. A picture
-/// elsewhere counts [`IMAGE_TOKENS`]. The rules are those of the vendors' pages of 2025; newer
-/// models of a vendor may count more.
+/// at a URL or in the provider's file store counts [`IMAGE_TOKENS`]. The rules are those of the
+/// vendors' pages of 2025; newer models of a vendor may count more.
 ///
 /// ```
 /// use threadfold::message::{Image, MediaSource};
@@ -27,14 +27,15 @@ use crate::message::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MediaRule {
-    /// Anthropic's, on Bedrock too: a token for 750 pixels of a picture that fits 1,568 pixels and
-    /// 1,600 tokens. It counts the most for usual sizes, so it is the default.
+    /// Anthropic's rule, on Bedrock too: one token per 750 pixels, after the picture is scaled down
+    /// to sides of at most 1,568 pixels and at most 1,600 tokens. It is the default, because it
+    /// gives the highest count for usual sizes.
     #[default]
     Anthropic,
-    /// OpenAI's for models that see tiles: 85 tokens, and 170 for each square of 512 pixels if the
-    /// detail is not low.
+    /// OpenAI's rule for models that divide a picture into tiles: 85 tokens and, unless the detail
+    /// is low, 170 for each tile of 512 by 512 pixels.
     OpenAi,
-    /// Gemini's: 258 tokens for each tile, and for each page of a document.
+    /// Gemini's rule: 258 tokens for each tile of a picture and for each page of a document.
     Gemini,
 }
 
@@ -60,7 +61,7 @@ impl MediaRule {
     pub(super) fn document(self, source: &MediaSource) -> Option<u64> {
         let page = match self {
             Self::Anthropic => PAGE,
-            // The text of a page, and its picture.
+            // OpenAI's models receive both the text of a page and its picture.
             Self::OpenAi => PAGE_TEXT + open_ai(PAGE_PIXELS),
             Self::Gemini => GEMINI_TILE,
         };
@@ -68,7 +69,8 @@ impl MediaRule {
     }
 }
 
-/// A page by Bedrock's example: 7,000 tokens for three. Anthropic says 1,500 to 3,000.
+/// The tokens of a page in Bedrock's example, which has 7,000 for three pages. Anthropic states
+/// 1,500 to 3,000.
 const PAGE: u64 = 2_333;
 const PAGE_TEXT: u64 = 800;
 const PAGE_PIXELS: PixelSize = (816, 1_056);

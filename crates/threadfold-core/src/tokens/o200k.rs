@@ -15,8 +15,8 @@ static O200K: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::o200k_base);
 /// megabyte of hostile text would take minutes.
 const WINDOW: usize = 4 * 1024;
 
-/// Returns the tokenizer `o200k_base` of GPT-4o, GPT-4.1, GPT-5, o1, o3 and o4-mini. Requires the feature
-/// `tiktoken`.
+/// Returns the tokenizer `o200k_base` of GPT-4o, GPT-4.1, GPT-5, o1, o3 and o4-mini. Requires the
+/// feature `tiktoken`.
 ///
 /// Texts count exactly as for the models; images, documents and the framing of messages are the
 /// estimates of [`TokenCounter`]. Text that looks like a special token counts as text. Long texts
@@ -48,7 +48,7 @@ impl TokenCounter for O200k {
     }
 }
 
-/// Cuts a text into windows, between two tokens if possible.
+/// Cuts a text into windows, at the end of a token if possible.
 fn windows(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -96,7 +96,7 @@ mod tests {
     ];
 
     #[test]
-    fn texts_count_what_the_models_count() {
+    fn texts_have_the_token_counts_of_the_models() {
         let rows = [
             ("", 0),
             ("hello world", 2),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_change_no_count_where_there_are_lines_and_words() {
+    fn windows_change_no_count_of_texts_with_lines_and_words() {
         let texts = [
             "fn main() {\n    println!(\"naïve 漢字 {}\", 1_000);\n}\n\n",
             "It's said,\u{a0}\u{a0}that THE parser\tREADs  e\u{301}\r\n\r\n../a/b.rs;\n/x ",
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn no_token_crosses_a_border() {
+    fn no_token_crosses_a_window_boundary() {
         let text = vec(select(&PIECES[..]), 0..12).prop_map(|pieces| pieces.concat());
         let checked = TestRunner::default().run(&text, |text| {
             let whole = O200K.count(&text);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_without_borders_is_counted_in_pieces() {
+    fn a_long_text_without_boundaries_is_counted_in_pieces() {
         for text in ["a", "é", "漢", "🦀", " ", "\n", "=", "A1", "!\n\u{a0}\u{a0}"] {
             let long = text.repeat((1 << 16) / text.len());
             assert!(windows(&long).all(|window| window.len() <= WINDOW));

@@ -1,7 +1,7 @@
 //! Test cases in text files, one file each, divided into sections.
 //!
-//! A line `--- name` opens a section; the lines up to the next one are its body. A body includes the
-//! line break of its last line.
+//! A line `--- name` opens a section; the lines up to the next one are its body. A body includes
+//! the line break of its last line.
 
 use std::{
     fs, io,

@@ -21,7 +21,8 @@
 //! feed, and `[escapes]` replaces `\r`, `\n`, `\t` and `\\`.
 //!
 //! Files that no `expect file` names must be unchanged, and without `expect failures` and `expect
-//! parse error` there must be none. Warnings, registers and the report are compared only on request.
+//! parse error` there must be none. Warnings, registers and the report are compared only on
+//! request.
 
 use std::collections::BTreeMap;
 
@@ -214,7 +215,8 @@ impl Case {
     }
 }
 
-/// Compares messages with lines of which each is a part of one. A path before `: ` must be equal.
+/// Compares messages with expected lines: each line must be a part of its message, and a path
+/// before `: ` must be equal.
 fn parts(what: &str, found: &Vec<String>, expected: &str) -> Result<(), String> {
     let expected: Vec<&str> = expected.lines().collect();
     let is_part = |(message, line): (&String, &&str)| match line.split_once(": ") {

@@ -1,4 +1,4 @@
-//! Answers as they come over the wire, in both dialects, and how they go back.
+//! Answers as they arrive over the wire, in both dialects, and how they are sent back.
 
 use futures::StreamExt;
 use genai::adapter::AdapterKind;
@@ -70,7 +70,7 @@ async fn pieces(server: &Server, adapter: AdapterKind, model: &'static str) -> V
 }
 
 #[tokio::test]
-async fn anthropic_answers_are_whole_however_their_bytes_are_divided() {
+async fn anthropic_answers_are_complete_for_every_division_of_their_bytes() {
     for size in [1, 2, 3, 7, 64, 100_000] {
         let server = Server::start(vec![Reply::events(streams::ANTHROPIC, size)]);
         let deltas = pieces(&server, AdapterKind::Anthropic, "claude-opus-4-6").await;
@@ -86,7 +86,7 @@ async fn anthropic_answers_are_whole_however_their_bytes_are_divided() {
 }
 
 #[tokio::test]
-async fn chat_answers_are_whole_however_their_bytes_are_divided() {
+async fn chat_answers_are_complete_for_every_division_of_their_bytes() {
     for size in [1, 2, 3, 7, 64, 100_000] {
         let server = Server::start(vec![Reply::events(streams::CHAT, size)]);
         let deltas = pieces(&server, AdapterKind::OpenAI, "some-model").await;
@@ -97,7 +97,7 @@ async fn chat_answers_are_whole_however_their_bytes_are_divided() {
     }
 }
 
-/// The thread after an answer, with a result that failed and one of a picture.
+/// The thread after an answer, with a failed result and a result that is a picture.
 fn answered(turn: Turn) -> Request {
     let ids: Vec<_> = turn.message.tool_uses().map(|call| call.id.clone()).collect();
     let results = vec![
@@ -111,7 +111,7 @@ fn answered(turn: Turn) -> Request {
 }
 
 #[tokio::test]
-async fn reasoning_calls_and_results_go_back_to_anthropic_as_they_came() {
+async fn reasoning_calls_and_results_are_sent_back_to_anthropic_unchanged() {
     let server = Server::start(vec![Reply::events(streams::ANTHROPIC, 99)]);
     let request = answered(anthropic_turn());
     server
@@ -126,7 +126,7 @@ async fn reasoning_calls_and_results_go_back_to_anthropic_as_they_came() {
         messages.map(|message| message.content.clone()).collect::<Vec<_>>()
     };
     let (mut sent, mut thread) = (contents(&read), contents(&request));
-    // genai holds trees: the same value, but not the text of its numbers.
+    // genai stores JSON trees, which keep values but not the spelling of numbers.
     for content in [&mut sent[1], &mut thread[1]] {
         let ContentBlock::ToolUse(call) = &mut content[3] else { panic!() };
         let value = call.input.json().unwrap().to_value().unwrap();
@@ -146,7 +146,7 @@ async fn reasoning_calls_and_results_go_back_to_anthropic_as_they_came() {
 }
 
 #[tokio::test]
-async fn results_of_parallel_calls_stand_together_in_chat_completions() {
+async fn results_of_parallel_calls_are_adjacent_in_chat_completions() {
     let server = Server::start(vec![Reply::events(streams::CHAT, 99)]);
     let request = answered(chat_turn());
     server.model(AdapterKind::OpenAI, "some-model").complete(request).await.unwrap();
@@ -167,7 +167,7 @@ async fn results_of_parallel_calls_stand_together_in_chat_completions() {
 }
 
 #[tokio::test]
-async fn reasoning_of_one_provider_is_not_sent_to_another_and_said_so() {
+async fn reasoning_of_one_provider_is_not_sent_to_another_and_this_is_reported() {
     let server = Server::start(vec![Reply::events(streams::CHAT, 99)]);
     let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let told = heard.clone();
@@ -186,7 +186,7 @@ async fn reasoning_of_one_provider_is_not_sent_to_another_and_said_so() {
 }
 
 #[tokio::test]
-async fn both_dialects_keep_what_every_model_must() {
+async fn both_dialects_pass_the_conformance_suite_of_models() {
     let rows = [
         (AdapterKind::OpenAI, "some-model", streams::CHAT),
         (AdapterKind::Anthropic, "claude-opus-4-6", streams::ANTHROPIC),
@@ -198,7 +198,7 @@ async fn both_dialects_keep_what_every_model_must() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_dropped_hangs_up() {
+async fn dropping_a_stream_closes_the_connection() {
     let endless = streams::CHAT.lines().nth(2).unwrap();
     let body = format!("{endless}\n\n").repeat(200_000);
     let server = Server::start(vec![Reply::events(&body, 4_096)]);
@@ -207,7 +207,7 @@ async fn a_stream_that_is_dropped_hangs_up() {
     assert!(stream.next().await.unwrap().is_ok());
     drop(stream);
     for _ in 0..200 {
-        if *server.deserted.lock().unwrap() {
+        if *server.client_left.lock().unwrap() {
             return;
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
@@ -216,7 +216,7 @@ async fn a_stream_that_is_dropped_hangs_up() {
 }
 
 #[tokio::test]
-async fn tools_that_genai_would_take_for_its_own_go_as_they_are() {
+async fn tools_with_a_name_that_genai_reserves_are_sent_unchanged() {
     let server = Server::start(vec![Reply::events(streams::ANTHROPIC, 99)]);
     let spec = ToolSpec::new("web_search", "Ours.", serde_json::json!({"type": "object"}));
     let request = Request { tools: vec![spec].into(), ..question() };

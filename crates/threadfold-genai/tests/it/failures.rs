@@ -1,4 +1,4 @@
-//! What goes wrong on the wire, as a model's errors.
+//! Failures on the wire, and the model errors that they become.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ async fn error_answers_are_classified_by_status_body_and_headers() {
 }
 
 #[tokio::test]
-async fn errors_within_a_stream_are_classified_by_their_words() {
+async fn errors_within_a_stream_are_classified_by_their_text() {
     let anthropic = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\
         \"message\":\"Overloaded\"}}\n\n";
     let chat =
@@ -59,7 +59,7 @@ async fn errors_within_a_stream_are_classified_by_their_words() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_cut_anywhere_is_no_answer() {
+async fn a_stream_that_is_cut_at_any_byte_is_no_answer() {
     let rows = [
         (AdapterKind::OpenAI, streams::CHAT, "data: [DONE]"),
         (AdapterKind::Anthropic, streams::ANTHROPIC, "event: message_stop"),
@@ -75,7 +75,7 @@ async fn a_stream_that_is_cut_anywhere_is_no_answer() {
 }
 
 #[tokio::test]
-async fn what_is_no_stream_at_all_is_an_error() {
+async fn a_response_that_is_not_a_stream_is_an_error() {
     for (adapter, body) in [
         (AdapterKind::OpenAI, "data: {oops\n\n"),
         (AdapterKind::OpenAI, "<html>"),
@@ -87,7 +87,7 @@ async fn what_is_no_stream_at_all_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_may_come_back() {
+async fn an_unreachable_server_is_a_retryable_error() {
     let client = genai::Client::new().unwrap();
     let target = genai::ServiceTarget {
         endpoint: genai::resolver::Endpoint::from_static("http://127.0.0.1:1/v1/"),

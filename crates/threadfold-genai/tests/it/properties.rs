@@ -1,4 +1,5 @@
-//! What genai sends of generated threads: legal, and nothing lost without a note.
+//! Requests that genai sends for generated threads: they are legal, and nothing is lost without a
+//! report.
 
 use genai::adapter::AdapterKind;
 use proptest::{prelude::*, test_runner::TestRunner};
@@ -15,7 +16,7 @@ use crate::support::{
     streams,
 };
 
-/// The strings of a body, and those in the arguments of calls.
+/// Collects the strings of a body, and those in the arguments of calls.
 fn strings(value: &Value, into: &mut String) {
     match value {
         Value::String(text) => {
@@ -31,7 +32,7 @@ fn strings(value: &Value, into: &mut String) {
     }
 }
 
-/// The texts of a block that a model is to see again.
+/// The texts of a block that the model must receive again.
 fn texts(block: &ContentBlock) -> Vec<String> {
     match block {
         ContentBlock::Text(block) => vec![block.text.to_string()],
@@ -54,7 +55,7 @@ fn texts(block: &ContentBlock) -> Vec<String> {
     }
 }
 
-/// A text without the backslash that keeps it from being read as a tag of threadfold's.
+/// A text without the backslash that prevents it from being read as one of threadfold's tags.
 fn without_escapes(text: &str) -> String {
     text.replace("<\\", "<").replace("</\\", "</")
 }
@@ -72,7 +73,7 @@ fn nothing_is_lost_silently(thread: &[Message], body: &Value, adjustments: &[Adj
     }
 }
 
-fn what_is_sent_is_legal_and_whole(
+fn check_sent_request(
     adapter: AdapterKind,
     name: &'static str,
     answer: &str,
@@ -105,27 +106,27 @@ fn what_is_sent_is_legal_and_whole(
 }
 
 #[test]
-fn anthropic_gets_legal_threads_whole() {
+fn anthropic_receives_legal_and_complete_threads() {
     let (adapter, model) = (AdapterKind::Anthropic, "claude-opus-4-6");
     let (answer, codec) = (streams::ANTHROPIC, &Dialect::Anthropic);
-    what_is_sent_is_legal_and_whole(adapter, model, answer, codec, legal_thread(1..20));
-    what_is_sent_is_legal_and_whole(adapter, model, answer, codec, junk_thread(1..20));
+    check_sent_request(adapter, model, answer, codec, legal_thread(1..20));
+    check_sent_request(adapter, model, answer, codec, junk_thread(1..20));
 }
 
 #[test]
-fn chat_completions_get_legal_threads_whole() {
+fn chat_completions_receives_legal_and_complete_threads() {
     let (adapter, model) = (AdapterKind::OpenAI, "some-model");
     let (answer, codec) = (streams::CHAT, &Dialect::OpenAiChat);
-    what_is_sent_is_legal_and_whole(adapter, model, answer, codec, legal_thread(1..20));
-    what_is_sent_is_legal_and_whole(adapter, model, answer, codec, junk_thread(1..20));
+    check_sent_request(adapter, model, answer, codec, legal_thread(1..20));
+    check_sent_request(adapter, model, answer, codec, junk_thread(1..20));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
 
-    /// In genai's own types, for the adapters that no test here has a server of.
+    /// Checked in genai's own types, for the adapters without a test server.
     #[test]
-    fn every_result_stands_behind_its_call(thread in legal_thread(1..20)) {
+    fn every_result_follows_its_call(thread in legal_thread(1..20)) {
         use genai::chat::ChatRole;
         let adapters = [
             AdapterKind::OpenAIResp, AdapterKind::Gemini, AdapterKind::BedrockApi,

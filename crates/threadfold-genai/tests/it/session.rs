@@ -1,4 +1,4 @@
-//! A session over genai that overflows, is compacted and goes on.
+//! A session over genai: it overflows, is compacted and continues.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn a_thread_that_overflows_is_compacted_and_goes_on() {
+async fn a_thread_that_overflows_is_compacted_and_continues() {
     const TOO_LONG: &str = r#"{"error":{"message":"This model's maximum context length is 16000 tokens.","code":"context_length_exceeded"}}"#;
     let say = |text: &str| Reply::events(&streams::chat_text(text, 500), 40);
     let replies = vec![
@@ -71,7 +71,7 @@ impl Tool for Greet {
 }
 
 #[tokio::test]
-async fn a_tool_whose_name_the_provider_refuses_is_found_again() {
+async fn calls_of_a_tool_with_a_refused_name_reach_the_tool() {
     let call = r#"{"index":0,"id":"call_1","type":"function","function":{"name":"greet_all","arguments":"{}"}}"#;
     let called = format!(
         "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{call}]}},\

@@ -1,4 +1,4 @@
-//! Databases that are new, foreign, newer or not there, and their settings.
+//! Databases that are new, foreign, newer or missing, and their settings.
 
 use std::collections::BTreeSet;
 use threadfold::{
@@ -55,7 +55,7 @@ fn a_foreign_schema_is_refused_and_not_changed() {
 }
 
 #[test]
-fn a_database_of_the_version_before_is_searched_as_a_new_one() {
+fn a_database_of_the_previous_version_is_searched_like_a_new_one() {
     let Some(server) = server() else { return };
     let address = server.database();
     let before = concat!(
@@ -98,7 +98,7 @@ fn a_newer_schema_is_refused_and_not_changed() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_an_error_without_the_password() {
+fn errors_of_opening_do_not_contain_the_password() {
     let Some(server) = server() else { return };
     let address = server.database();
     let latin = server.database_with("ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
@@ -113,7 +113,7 @@ fn what_cannot_be_opened_is_an_error_without_the_password() {
 }
 
 #[test]
-fn commits_are_durable_and_see_earlier_ones_whatever_the_database_says() {
+fn commits_are_durable_and_see_earlier_ones_with_any_database_settings() {
     let Some(server) = server() else { return };
     let address = server.database();
     let name = address.rsplit('/').next().unwrap();
@@ -123,7 +123,7 @@ fn commits_are_durable_and_see_earlier_ones_whatever_the_database_says() {
     );
     execute(&address, &settings);
     let store = open(&address);
-    // A setting of the transaction that appends is seen by a trigger.
+    // A trigger records the setting that the appending transaction has.
     let trigger = "CREATE TABLE public.seen (setting text);
         CREATE FUNCTION public.look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
             INSERT INTO public.seen VALUES
@@ -137,7 +137,7 @@ fn commits_are_durable_and_see_earlier_ones_whatever_the_database_says() {
 
 #[cfg(not(feature = "tls"))]
 #[test]
-fn encryption_that_is_asked_for_is_never_left_out() {
+fn requested_encryption_is_never_omitted() {
     let Some(server) = server() else { return };
     let error = run(PostgresStore::open(&(server.database() + "?sslmode=require"))).unwrap_err();
     assert!(matches!(error, OpenError::Encryption { .. }), "{error}");

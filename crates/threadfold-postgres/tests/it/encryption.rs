@@ -1,5 +1,5 @@
-//! Encrypted connections. The system's certificates are read from the environment, so each case is a
-//! process of its own.
+//! Encrypted connections. The trusted certificates are set by an environment variable, so each case
+//! runs in a process of its own.
 
 use std::env;
 
@@ -39,7 +39,7 @@ fn a_server_is_trusted_by_its_certificate_and_name() {
     // The certificate is for another name.
     let other = open(&encrypted.replace("localhost", "127.0.0.1"), &root);
     assert!(other.contains("refused"), "{other}");
-    // The authority is another one.
+    // The certificate is from another authority.
     let system = "/etc/ssl/certs/ca-certificates.crt";
     if std::path::Path::new(system).exists() {
         let unknown = open(&encrypted, system);

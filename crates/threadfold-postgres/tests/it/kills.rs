@@ -1,23 +1,23 @@
-//! Writers and servers that are killed lose nothing that was acknowledged, and double nothing.
+//! Killed writers and servers lose no acknowledged event and store none twice.
 //!
-//! `THREADFOLD_KILLS` says how often each of the two is killed; the long form is
-//! `THREADFOLD_KILLS=250 cargo test -p threadfold-postgres kills`. The server asks the disk for each
-//! commit (`fsync`) in a fifth of the rounds: each start after a kill then takes seconds.
+//! `THREADFOLD_KILLS` is the number of kills of each of the two. A long run is
+//! `THREADFOLD_KILLS=250 cargo test -p threadfold-postgres kills`. The server uses `fsync` in only
+//! a fifth of the rounds, because a restart after a kill then takes seconds.
 
 use std::{env, process::Child, thread, time::Duration};
 
 use crate::killed::{Kills, write_until_killed};
 use crate::support::{CHILD, Server, child, open, rows, run, suite};
 
-const TEST: &str = "kills::killed_writers_and_servers_lose_nothing_and_double_nothing";
+const TEST: &str = "kills::killed_writers_and_servers_lose_nothing_and_store_nothing_twice";
 
 #[test]
-fn killed_writers_and_servers_lose_nothing_and_double_nothing() {
+fn killed_writers_and_servers_lose_nothing_and_store_nothing_twice() {
     if let Ok(input) = env::var(CHILD) {
         let (round, address) = input.split_once(' ').unwrap();
         let store = open(address);
         if run(write_until_killed(&store, round.parse().unwrap())).is_err() {
-            // The server was killed. A panic of a test would take longer.
+            // The server was killed. Exiting is faster than a panic of the test.
             std::process::exit(1);
         }
     }
@@ -47,8 +47,8 @@ fn killed_writers_and_servers_lose_nothing_and_double_nothing() {
     }
 }
 
-/// Waits until the server has ended all other connections: it carries out a statement that a killed
-/// client sent, and ends the connection after it.
+/// Waits until the server has closed all other connections. It completes the last statement of a
+/// killed client before it closes the connection.
 fn wait_for_statements(address: &str) {
     let others = "SELECT pid::text FROM pg_stat_activity WHERE datname = current_database() \
                   AND pid <> pg_backend_pid()";

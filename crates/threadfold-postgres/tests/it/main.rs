@@ -1,4 +1,5 @@
-//! Postgres as a store: the suites, the bytes in the tables, crashes, processes and workers at once.
+//! Postgres as a store: the suites, the bytes in the tables, crashes, processes and workers at
+//! once.
 //!
 //! The tests start a server of their own. If none can be started they are skipped with a line that
 //! says why, unless `THREADFOLD_REQUIRE_POSTGRES` is set.
@@ -8,7 +9,7 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a test may panic, and so may what it calls"
+    reason = "tests and their helpers may panic"
 )]
 
 mod databases;

@@ -1,4 +1,4 @@
-//! The conformance suites, and what they cannot see.
+//! The conformance suites, and properties of this store that they do not check.
 
 use std::collections::BTreeSet;
 use std::{sync::Arc, time::Duration};
@@ -104,7 +104,7 @@ fn a_row_that_is_no_event_or_is_missing_is_an_error() {
 }
 
 #[test]
-fn of_many_appends_at_once_one_is_stored_whole() {
+fn one_of_many_simultaneous_appends_is_stored_completely() {
     let Some(server) = server() else { return };
     let address = server.database();
     let stores: Vec<_> = (0..8).map(|_| open(&address)).collect();
@@ -129,7 +129,7 @@ fn of_many_appends_at_once_one_is_stored_whole() {
 }
 
 #[test]
-fn a_worker_that_slept_does_not_change_the_archive_of_the_next() {
+fn a_suspended_worker_does_not_change_the_archive_of_its_successor() {
     let Some(server) = server() else { return };
     let (store, thread, compaction) = (open(&server.database()), id("t"), CompactionId(3));
     let entry = |text: &str| ArchiveEntry::new(Batch::new(BatchId { compaction, index: 0 }, text));

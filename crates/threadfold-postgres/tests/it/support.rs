@@ -1,4 +1,4 @@
-//! What several tests share: servers, databases, events, child processes.
+//! Code that several tests share: servers, databases, events, child processes.
 
 use std::{
     env,
@@ -22,28 +22,30 @@ use threadfold_postgres::PostgresStore;
 use tokio::runtime::Runtime;
 use tokio_postgres::NoTls;
 
-/// The variable that tells a test that it is a child, and what it is for.
+/// The environment variable by which a test knows that it runs as a child process. Its value is the
+/// task.
 pub(crate) const CHILD: &str = "THREADFOLD_POSTGRES_CHILD";
 
-/// A server, until this is dropped or the process ends: the script stops it when its input ends.
+/// A running server. It stops when this value is dropped or the process ends, because the script
+/// stops it at the end of its input.
 pub(crate) struct Server {
     address: String,
-    /// Holds `root.crt`, the authority of the server's certificate, if there is one.
+    /// The folder with `root.crt`, the authority of the server's certificate, if there is one.
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only encryption needs it"))]
     pub(crate) folder: String,
     process: Child,
-    /// `None` only while it is dropped.
+    /// `None` only during the drop.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
 impl Server {
-    /// Starts a server; `None` if that is not possible here.
+    /// Starts a server; `None` if this machine cannot start one.
     pub(crate) fn start() -> Option<Self> {
         Self::with_fsync("off")
     }
 
-    /// The same with this setting for `fsync`.
+    /// Starts a server with this setting for `fsync`.
     pub(crate) fn with_fsync(fsync: &str) -> Option<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/postgres");
         let mut command = Command::new("bash");
@@ -76,7 +78,7 @@ impl Server {
         self.address.strip_suffix("postgres").unwrap().to_owned() + &name
     }
 
-    /// Stops the server at once, and starts it again.
+    /// Kills the server, and starts it again.
     pub(crate) fn crash(&mut self) {
         self.input.as_mut().unwrap().write_all(b"crash\n").unwrap();
         let mut line = String::new();
@@ -165,12 +167,12 @@ pub(crate) fn texts(store: &PostgresStore, thread: &str) -> Vec<String> {
     log.events().iter().map(text).collect()
 }
 
-/// Runs one test of this program in a process of its own, with this in [`CHILD`].
+/// Runs one test of this program in a process of its own, with `input` as the value of [`CHILD`].
 pub(crate) fn child(test: &str, input: &str) -> Child {
     child_with(test, input, &[])
 }
 
-/// The same with further variables.
+/// Like [`child`], with further environment variables.
 pub(crate) fn child_with(test: &str, input: &str, variables: &[(&str, &str)]) -> Child {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", "--nocapture", test]).env(CHILD, input);

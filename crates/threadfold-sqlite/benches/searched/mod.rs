@@ -1,5 +1,5 @@
-//! What a search of a long past costs, with the store's index of words and without it. The benches of
-//! both databases share it.
+//! Measures searches of a thread with a long history, with the store's word index and without it.
+//! The benches of both databases share this module.
 
 use std::{
     collections::BTreeSet,
@@ -22,11 +22,11 @@ use threadfold::{
     strategy::ArchiveEntry,
 };
 
-/// Words of few messages, and words of all.
+/// A query whose words are in few messages, and one whose word is in all.
 const QUERIES: [(&str, &str); 2] =
     [("words of 3 messages", "part4242 part777 part31337"), ("a word of every message", "next")];
 
-/// Prints what the turns cost that search the past of a thread of so many messages.
+/// Prints the time of turns that search the history of a thread with `count` messages.
 pub(crate) async fn recalled(store: &Arc<dyn ThreadStore>, count: u64) {
     let thread = thread();
     println!("a turn that recalls once, of {count} messages; middle of 5, in milliseconds");
@@ -45,7 +45,7 @@ pub(crate) async fn recalled(store: &Arc<dyn ThreadStore>, count: u64) {
     }
 }
 
-/// Prints what searches of so many archived entries cost.
+/// Prints the time of searches in `count` archived entries.
 pub(crate) async fn archived(archive: &dyn Archive, count: u64) {
     let (thread, compactions) = (&thread(), count / 1_000);
     for compaction in 0..compactions {
@@ -82,7 +82,7 @@ fn text(number: u64) -> String {
     text + &"Then go on to the next part. ".repeat(10)
 }
 
-/// Prints the bytes of a database for each message.
+/// Prints the size of a database in bytes per message.
 pub(crate) fn print_size(what: &str, bytes: u64, count: u64) {
     println!(
         "{:>6} bytes a message of {} bytes on the disk: {what}",
@@ -135,7 +135,7 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1_000.0
 }
 
-/// A model that recalls what the user typed, and then ends the turn.
+/// A model that recalls the text that the user typed, and then ends the turn.
 #[derive(Debug)]
 struct Asks;
 
@@ -153,7 +153,8 @@ impl Model for Asks {
     }
 }
 
-/// The same store without its index, and without writing: both sessions begin with the same log.
+/// The same store without its word index. It ignores writes, so that both sessions begin with the
+/// same log.
 #[derive(Debug)]
 struct Whole(Arc<dyn ThreadStore>);
 

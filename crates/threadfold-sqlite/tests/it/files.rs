@@ -1,4 +1,4 @@
-//! The files: who can read them, and what happens with those that are damaged, foreign or newer.
+//! The files of a database: their permissions, and files that are damaged, foreign or newer.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ fn a_link_is_not_followed() {
     std::os::unix::fs::symlink(folder.join("real/threads.db"), folder.join("threads.db")).unwrap();
     let error = SqliteStore::open(folder.join("threads.db")).unwrap_err();
     assert!(matches!(error, OpenError::Link { .. }), "{error}");
-    // A link in the path of the folder is the host's.
+    // A link in the path of the folder is the host's decision and is followed.
     std::os::unix::fs::symlink(folder.join("real"), folder.join("linked")).unwrap();
     drop(open(&folder.join("linked")));
 }
@@ -79,7 +79,7 @@ fn a_newer_database_is_refused_and_not_changed() {
 }
 
 #[test]
-fn what_is_no_file_is_an_error() {
+fn a_path_that_is_not_a_file_is_an_error() {
     let folder = Folder::new();
     let error = SqliteStore::open(&*folder).unwrap_err();
     assert!(matches!(error, OpenError::Sqlite { .. }), "{error}");
@@ -91,7 +91,7 @@ fn what_is_no_file_is_an_error() {
 }
 
 #[test]
-fn what_sqlite_keeps_in_memory_is_refused_and_makes_no_file() {
+fn names_of_databases_in_memory_are_refused_and_create_no_file() {
     for name in [":memory:", "file:threads?mode=memory"] {
         let error = SqliteStore::open(name).unwrap_err();
         assert!(error.to_string().contains("a store is a file"), "{error}");
@@ -100,7 +100,7 @@ fn what_sqlite_keeps_in_memory_is_refused_and_makes_no_file() {
 }
 
 #[test]
-fn a_damaged_database_is_an_error_and_never_another_log() {
+fn a_damaged_database_causes_an_error_and_never_a_wrong_log() {
     let folder = Folder::new();
     let events: Vec<_> =
         (0..200).map(|seq| said(seq, format!("{seq} {}", "x".repeat(900)))).collect();
@@ -115,7 +115,7 @@ fn a_damaged_database_is_an_error_and_never_another_log() {
         fs::write(&path, bytes).unwrap();
         match SqliteStore::open(&path) {
             Ok(store) => match block_on(store.load(&id("t"))) {
-                // The page held something else, such as another table.
+                // The damaged page belongs to something else, such as another table.
                 Ok(loaded) => assert_eq!(loaded.log.events(), events),
                 Err(StoreError::Unreadable { .. }) => refused += 1,
                 Err(other) => panic!("page {page}: {other}"),

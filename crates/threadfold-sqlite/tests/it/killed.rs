@@ -1,4 +1,4 @@
-//! Writers that are killed: what they acknowledged stays, and nothing is stored twice.
+//! Killed writers: acknowledged events stay stored, and nothing is stored twice.
 
 use std::{
     error::Error,
@@ -15,7 +15,7 @@ use threadfold::{
     store::ThreadStore,
 };
 
-/// How many events an append has.
+/// The number of events of an append.
 const BATCH: u64 = 3;
 
 const THREAD: &str = "killed";
@@ -28,7 +28,7 @@ const ACKNOWLEDGED: &str = "acknowledged ";
 ///
 /// # Errors
 ///
-/// Those of the store and of the standard output.
+/// Errors of the store and of the standard output.
 pub(crate) async fn write_until_killed(
     store: &dyn ThreadStore,
     round: u64,
@@ -51,13 +51,13 @@ pub(crate) async fn write_until_killed(
     }
 }
 
-/// Rounds of writers that are killed, and the texts that must be stored after them.
+/// The rounds of killed writers, and the texts that must be stored after them.
 #[derive(Debug, Default)]
 pub(crate) struct Kills {
     stored: Vec<String>,
     rounds: u64,
-    /// The number of appends that were stored although their writer was killed before it acknowledged
-    /// them.
+    /// The number of appends that were stored although their writer was killed before it
+    /// acknowledged them.
     unacknowledged: u64,
 }
 
@@ -72,14 +72,14 @@ impl Kills {
         self.stored.len()
     }
 
-    /// Kills a writer, or its server, at some point of an append, and checks what the store of `open`
-    /// holds then: all that was acknowledged is stored once and in order, and the append that was cut off
-    /// as a whole or not at all. A server may still carry out what a killed writer sent, so `open`
-    /// waits for it.
+    /// Kills a writer, or its server, at some point of an append, and checks the store that `open`
+    /// returns: every acknowledged event is stored once and in order, and the interrupted append is
+    /// stored completely or not at all. A server may still carry out statements of a killed writer,
+    /// so `open` must wait for them.
     ///
     /// # Errors
     ///
-    /// Those of the writer's process, and the first event that differs.
+    /// Errors of the writer's process, and the first event that differs.
     pub(crate) async fn round<S: ThreadStore>(
         &mut self,
         mut writer: Child,
@@ -137,12 +137,12 @@ fn acknowledged_by(
         seen += u64::from(line.starts_with(ACKNOWLEDGED));
         read.push_str(&line);
     }
-    // Any point of the next append, from its first byte to the answer.
+    // The kill may hit any point of the next append, from its first byte to the answer.
     thread::sleep(Duration::from_micros(round * 131 % 3_000));
     kill(writer)?;
     writer.wait()?;
     output.read_to_string(&mut read)?;
-    // A last line without its end was not acknowledged: the writer was killed before it was written.
+    // An incomplete last line is no acknowledgement: the writer was killed while it wrote the line.
     let whole = read.rsplit_once('\n').map_or("", |(whole, _)| whole);
     let mut counts = whole.lines().filter_map(|line| line.strip_prefix(ACKNOWLEDGED));
     Ok(counts.next_back().ok_or("nothing was acknowledged")?.parse()?)

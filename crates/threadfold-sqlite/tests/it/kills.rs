@@ -1,6 +1,6 @@
-//! A writer that is killed loses nothing that it acknowledged, and doubles nothing.
+//! A killed writer loses no acknowledged event and stores none twice.
 //!
-//! `THREADFOLD_KILLS` says how often it is killed.
+//! `THREADFOLD_KILLS` is the number of kills.
 
 use std::{env, path::Path, process::Child};
 
@@ -10,7 +10,7 @@ use crate::killed::{Kills, write_until_killed};
 use crate::support::{CHILD, Folder, child, open};
 
 #[test]
-fn killed_writers_lose_nothing_and_double_nothing() {
+fn killed_writers_lose_nothing_and_store_nothing_twice() {
     if let Ok(input) = env::var(CHILD) {
         let (round, folder) = input.split_once(' ').unwrap();
         let store = open(Path::new(folder));
@@ -20,7 +20,7 @@ fn killed_writers_lose_nothing_and_double_nothing() {
     let kills = env::var("THREADFOLD_KILLS").map_or(100, |kills| kills.parse().unwrap());
     let (folder, mut suite) = (Folder::new(), Kills::default());
     while suite.rounds() < kills {
-        let test = "kills::killed_writers_lose_nothing_and_double_nothing";
+        let test = "kills::killed_writers_lose_nothing_and_store_nothing_twice";
         let writer = child(test, &format!("{} {}", suite.rounds(), folder.display()));
         block_on(suite.round(writer, Child::kill, async || open(&folder))).unwrap();
     }

@@ -5,7 +5,7 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a test may panic, and so may what it calls"
+    reason = "tests and their helpers may panic"
 )]
 
 mod files;

@@ -1,4 +1,4 @@
-//! Processes that open a new database at once, and write to one.
+//! Processes that open a new database at the same time and write to it.
 
 use std::{env, fs, path::Path, sync::Barrier, thread};
 
@@ -33,7 +33,8 @@ fn processes_that_start_at_once_share_a_new_database() {
     }
 }
 
-/// The child: says that it is there, waits for the others, opens and writes.
+/// Runs a child process: it reports that it is ready, waits for the others, opens the database and
+/// writes.
 fn start(name: &str, folder: &Path) {
     fs::write(folder.join(name), "").unwrap();
     while !folder.join("go").exists() {

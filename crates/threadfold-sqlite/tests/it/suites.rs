@@ -1,4 +1,4 @@
-//! The conformance suites, and what they cannot see.
+//! The conformance suites, and properties of this store that they do not check.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ fn lines_are_stored_byte_for_byte_as_in_files() {
 }
 
 #[test]
-fn a_log_that_was_written_again_is_not_taken_for_the_earlier_one() {
+fn a_recreated_log_is_not_mistaken_for_the_earlier_one() {
     let folder = Folder::new();
     let store = open(&folder);
     let thread = id("t");
@@ -111,7 +111,7 @@ fn a_log_that_was_written_again_is_not_taken_for_the_earlier_one() {
 }
 
 #[test]
-fn a_future_that_is_dropped_while_it_writes_is_carried_out_before_the_next_load() {
+fn a_dropped_write_is_completed_before_the_next_load() {
     let folder = Folder::new();
     let store = open(&folder);
     let (thread, events) = (id("t"), [said(0, "hi")]);
@@ -141,7 +141,7 @@ fn many_threads_are_listed_once_and_sorted() {
 }
 
 #[test]
-fn an_erased_thread_is_nowhere_in_the_files() {
+fn an_erased_thread_leaves_no_bytes_in_the_files() {
     let folder = Folder::new();
     let (store, thread, other) = (open(&folder), id("t-secret"), id("other"));
     let secret = "the lamp is from 1874";

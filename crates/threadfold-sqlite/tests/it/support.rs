@@ -1,4 +1,4 @@
-//! What several tests share: folders, stores in them, events, child processes.
+//! Code that several tests share: folders, stores in them, events, child processes.
 
 use std::{
     env, fs,
@@ -17,7 +17,8 @@ use threadfold::{
 };
 use threadfold_sqlite::SqliteStore;
 
-/// The variable that tells a test that it is a child, and what it is for.
+/// The environment variable by which a test knows that it runs as a child process. Its value is the
+/// task.
 pub(crate) const CHILD: &str = "THREADFOLD_SQLITE_CHILD";
 
 /// An empty folder. It is removed when this is dropped.
@@ -81,7 +82,7 @@ pub(crate) fn texts(store: &dyn ThreadStore, thread: &str) -> Vec<String> {
     log.events().iter().map(text).collect()
 }
 
-/// Runs one test of this program in a process of its own, with this in [`CHILD`].
+/// Runs one test of this program in a process of its own, with `input` as the value of [`CHILD`].
 pub(crate) fn child(test: &str, input: &str) -> Child {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", "--nocapture", test]).env(CHILD, input);

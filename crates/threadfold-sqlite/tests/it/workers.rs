@@ -1,4 +1,5 @@
-//! Workers that share threads by leases, sleep past them and have clocks that differ.
+//! Workers that share threads by leases, sleep past the ends of their leases and have different
+//! clocks.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,7 +26,8 @@ const THREADS: u64 = 50;
 const LEASES: u64 = 60;
 const LIFETIME: Duration = Duration::from_secs(10);
 
-/// What the workers share: a clock that their sleeps move, and what was acknowledged.
+/// The state that the workers share: a clock that their sleeps advance, and the acknowledged
+/// events.
 #[derive(Default)]
 struct World {
     clock: AtomicU64,
@@ -34,7 +36,7 @@ struct World {
 }
 
 #[test]
-fn a_thread_has_one_writer_at_each_moment_though_leases_are_stolen() {
+fn a_thread_has_one_writer_at_a_time_although_leases_are_taken_over() {
     let (folder, world) = (Folder::new(), World::default());
     thread::scope(|scope| {
         for worker in 0..WORKERS {
@@ -51,18 +53,18 @@ fn a_thread_has_one_writer_at_each_moment_though_leases_are_stolen() {
     for thread in block_on(store.list()).unwrap() {
         let mut last = 0;
         for (seq, text) in (0..).zip(texts(&store, thread.as_str())) {
-            // Once a later lease has written, no earlier one does.
+            // After a later lease has written, no earlier one may write.
             let fence: u64 = text.split(' ').next().unwrap().parse().unwrap();
             assert!(fence >= last, "{thread}: fence {fence} after {last}");
             last = fence;
             stored.insert((thread.to_string(), seq), text);
         }
     }
-    assert_eq!(stored, acknowledged, "what is stored is what was acknowledged, in its place");
+    assert_eq!(stored, acknowledged, "exactly the acknowledged events are stored, in order");
 }
 
 #[test]
-fn a_worker_that_slept_does_not_change_the_archive_of_the_next() {
+fn a_suspended_worker_does_not_change_the_archive_of_its_successor() {
     let folder = Folder::new();
     let (store, thread, compaction) = (open(&folder), id("t"), CompactionId(3));
     let entry = |text: &str| ArchiveEntry::new(Batch::new(BatchId { compaction, index: 0 }, text));
@@ -92,9 +94,9 @@ fn a_worker_that_slept_does_not_change_the_archive_of_the_next() {
 /// Acquires a thread and writes to it. In between it may sleep past the end of its lease.
 fn work(store: &SqliteStore, world: &World, worker: u64, turn: u64) {
     let chance = |of: u64| mixed(worker * 1_000 + turn) / of;
-    // Few threads at a time, so that workers meet.
+    // Few threads are used at a time, so that workers compete for them.
     let thread = id(&format!("t{}", (turn * 5 / 6 + chance(1) % 2) % THREADS));
-    // The clocks are up to seven seconds apart.
+    // The clocks of the workers differ by up to seven seconds.
     let now = || Timestamp(100_000 + world.clock.load(Ordering::SeqCst) + worker * 1_000);
     let name = format!("worker-{worker}");
     let lease = match block_on(store.acquire_lease(&thread, &name, now(), LIFETIME)) {
@@ -125,7 +127,7 @@ fn work(store: &SqliteStore, world: &World, worker: u64, turn: u64) {
                 world.stolen.fetch_add(1, Ordering::SeqCst);
                 return;
             }
-            // A conflict would be a second writer that the lease did not stop.
+            // Any other error means that the lease did not stop a second writer.
             Err(other) => panic!("{thread}: {other}"),
         }
     }

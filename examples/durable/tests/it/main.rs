@@ -10,7 +10,7 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a test may panic, and so may what it calls"
+    reason = "tests and their helpers may panic"
 )]
 
 mod support;
@@ -161,7 +161,7 @@ fn is_of_compaction(key: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_turn_is_logged_and_the_next_one_goes_on() {
+async fn a_refused_turn_is_logged_and_the_next_one_works() {
     let Some(bench) = bench().await else { return };
     assert!(bench.say("refused", " ").await.unwrap_err().contains("the text is blank"));
     let error = bench.say("refused", "Read on.").await.unwrap_err();
@@ -175,7 +175,7 @@ async fn a_refused_turn_is_logged_and_the_next_one_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_that_come_at_once_are_turns_one_after_the_other() {
+async fn concurrent_messages_become_sequential_turns() {
     let Some(bench) = bench().await else { return };
     let (one, two) =
         tokio::join!(bench.say("both", "Read 2 parts."), bench.say("both", "Read 3 parts."));
@@ -201,7 +201,7 @@ async fn a_cancelled_turn_leaves_no_call_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thread_that_the_provider_finds_too_long_is_compacted_and_sent_again() {
+async fn a_thread_refused_as_too_long_is_compacted_and_sent_again() {
     // The real window is smaller than the worker believes.
     let Some(bench) = bench_with(Service::new(DELAY).with_window(4_000)).await else { return };
     let answer = bench.say("long", "Read 20 parts.").await.unwrap();

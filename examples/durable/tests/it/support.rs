@@ -185,8 +185,8 @@ pub(crate) async fn until(condition: impl Fn() -> bool) {
     }
 }
 
-/// Returns an address that was free just now, below the ports of outgoing connections: one of these could
-/// take the port of a worker that was killed before it is started again.
+/// Returns an address that was free just now, below the ports of outgoing connections: one of these
+/// could take the port of a worker that was killed before it is started again.
 fn free() -> SocketAddr {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let first = u16::try_from(process::id() % 500).unwrap() * 16;

@@ -129,7 +129,7 @@ fn every_dialect_sends_its_request_and_reads_its_stream() {
 }
 
 #[test]
-fn the_name_of_a_model_may_hold_what_a_path_may_not() {
+fn the_name_of_a_model_is_escaped_in_the_path() {
     let whole = frames(
         "event: messageStart\ndata: {\"role\":\"assistant\"}\n\n\
          event: contentBlockDelta\ndata: {\"contentBlockIndex\":0,\"delta\":{\"text\":\"yes\"}}\n\n\
@@ -146,7 +146,7 @@ fn the_name_of_a_model_may_hold_what_a_path_may_not() {
 }
 
 #[test]
-fn frames_that_are_none_are_refused() {
+fn invalid_frames_are_refused() {
     let limits = AnswerLimits { event_bytes: 1_000, ..AnswerLimits::default() };
     let long = vec![0xff; 64];
     let mut headless = frame("messageStop", "{}");

@@ -263,7 +263,7 @@ fn retryable(after: Option<u64>) -> ModelErrorKind {
 }
 
 #[test]
-fn an_answer_arrives_however_it_is_divided() {
+fn an_answer_is_read_however_it_is_divided() {
     for (dialect, folder) in BOTH.into_iter().zip(["anthropic", "openai-chat"]) {
         let cases = cases::read(format!("../../testdata/streams/{folder}")).unwrap();
         let cases = cases.iter().filter(|case| case.section("response").is_some());
@@ -282,7 +282,7 @@ fn an_answer_arrives_however_it_is_divided() {
 }
 
 #[test]
-fn a_request_goes_out_as_its_provider_takes_it() {
+fn a_request_has_the_path_and_headers_of_its_provider() {
     let rows = [
         (
             Dialect::Anthropic,
@@ -321,7 +321,7 @@ fn a_request_goes_out_as_its_provider_takes_it() {
 }
 
 #[test]
-fn what_a_request_says_itself_stays() {
+fn the_request_overrides_the_options_of_the_adapter() {
     for dialect in [Dialect::Anthropic, Dialect::OpenAi, Dialect::Compatible] {
         let came = match dialect {
             Dialect::Anthropic => json!({"model": "other", "max_tokens": 9, "stream": false,
@@ -354,7 +354,7 @@ fn what_a_request_says_itself_stays() {
 }
 
 #[test]
-fn every_refusal_has_its_kind() {
+fn every_refusal_maps_to_its_kind() {
     let anthropic = |kind: &str, message: &str| json!({"type": "error", "error": {"type": kind, "message": message}});
     let openai = |code: Value, message: &str| json!({"error": {"message": message, "type": "invalid_request_error", "code": code}});
     let overflow = |limit, found, output| ModelErrorKind::Overflow {
@@ -440,7 +440,7 @@ fn every_refusal_has_its_kind() {
 }
 
 #[test]
-fn what_is_no_answer_at_all_says_what_it_is() {
+fn an_error_describes_a_response_that_is_not_an_answer() {
     let rows = [
         (
             "200 OK",
@@ -476,7 +476,7 @@ fn what_is_no_answer_at_all_says_what_it_is() {
 }
 
 #[test]
-fn an_answer_in_one_body_is_taken_too() {
+fn an_answer_in_one_body_is_read_too() {
     for (dialect, folder) in BOTH.into_iter().zip(["anthropic", "openai-chat"]) {
         let case = cases::read(format!("../../testdata/streams/{folder}")).unwrap();
         let case = case.iter().find(|case| case.name == "text").unwrap();
@@ -488,7 +488,7 @@ fn an_answer_in_one_body_is_taken_too() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_told_and_not_asked_again() {
+fn an_incomplete_answer_is_reported_and_not_retried() {
     for dialect in BOTH {
         let first = events_until(dialect, "half");
         let unread = format!("{first}data: {{\"type\":\n\n");
@@ -504,7 +504,7 @@ fn an_answer_that_breaks_off_is_told_and_not_asked_again() {
 }
 
 #[test]
-fn what_was_refused_for_now_is_asked_again_after_the_wait_that_was_named() {
+fn a_retryable_refusal_is_retried_after_the_stated_wait() {
     for dialect in BOTH {
         let overloaded = "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\
             \"message\":\"Overloaded\"}}\n\n";
@@ -526,7 +526,7 @@ fn what_was_refused_for_now_is_asked_again_after_the_wait_that_was_named() {
 }
 
 #[test]
-fn tries_are_counted_and_what_cannot_help_is_not_tried() {
+fn retries_are_limited_and_useless_retries_are_omitted() {
     let overloaded = || whole("529 ", "", "Overloaded");
     let rows: [(fn() -> Answer, usize); 4] = [
         (|| whole("529 ", "", "Overloaded"), 3),
@@ -542,7 +542,7 @@ fn tries_are_counted_and_what_cannot_help_is_not_tried() {
 }
 
 #[test]
-fn a_server_that_cannot_be_reached_is_named_without_its_address() {
+fn the_error_for_an_unreachable_server_omits_its_address() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);
@@ -556,7 +556,7 @@ fn a_server_that_cannot_be_reached_is_named_without_its_address() {
 }
 
 #[test]
-fn a_slow_server_is_not_waited_for_longer_than_the_request_says() {
+fn a_slow_server_hits_the_timeout_of_the_request() {
     for told_first in [false, true] {
         let slow: Answer = Box::new(move |socket| {
             if told_first {
@@ -575,7 +575,7 @@ fn a_slow_server_is_not_waited_for_longer_than_the_request_says() {
 }
 
 #[test]
-fn a_server_that_falls_silent_is_given_up() {
+fn a_server_that_stops_sending_hits_the_timeout() {
     let silent: Answer = Box::new(|socket| {
         begin(socket, &events_until(Dialect::Compatible, "half")[..40], 40);
         thread::sleep(Duration::from_secs(10));
@@ -589,7 +589,7 @@ fn a_server_that_falls_silent_is_given_up() {
 }
 
 #[test]
-fn a_redirect_does_not_take_the_key_along() {
+fn a_redirect_does_not_get_the_key() {
     for status in ["301 Moved Permanently", "307 Temporary Redirect", "308 Permanent Redirect"] {
         let elsewhere = Server::new([streamed(events(Dialect::Anthropic, "thanks"), 99)]);
         let location = format!("location: {}/v1/messages\r\n", elsewhere.url);
@@ -602,7 +602,7 @@ fn a_redirect_does_not_take_the_key_along() {
 }
 
 #[test]
-fn the_key_is_said_nowhere_even_if_the_server_says_it() {
+fn the_key_is_never_printed_even_if_the_server_repeats_it() {
     let says = format!("Incorrect API key provided: {KEY}");
     for dialect in BOTH {
         let json =
@@ -628,7 +628,7 @@ fn the_key_is_said_nowhere_even_if_the_server_says_it() {
 }
 
 #[test]
-fn a_key_that_no_header_may_have_is_refused_and_not_said() {
+fn a_key_that_is_invalid_in_a_header_is_refused_and_not_printed() {
     let server = Server::new([]);
     let key = Key::new(&format!("{KEY}\n{KEY}"));
     let options = HttpOptions { key, ..server.options(Dialect::Anthropic) };
@@ -667,7 +667,7 @@ fn asked_for_its_window(paths: &[Route]) -> (Option<u64>, Vec<String>) {
 }
 
 #[test]
-fn a_local_server_is_asked_for_its_window_until_it_says() {
+fn a_local_server_is_asked_for_its_window_until_it_answers() {
     let props = json!({"default_generation_settings": {"n_ctx": 8_192}});
     let vllm = json!({"data": [{"id": "m-1", "max_model_len": 40_960}]});
     let lm_studio = json!({"data": [{"id": "m-1", "loaded_context_length": 4_096}]});
@@ -702,7 +702,7 @@ fn a_local_server_is_asked_for_its_window_until_it_says() {
 }
 
 #[test]
-fn a_vendor_is_not_asked_for_its_window_and_a_server_that_is_not_there_has_none() {
+fn a_vendor_is_not_asked_for_its_window_and_an_absent_server_has_none() {
     for dialect in [Dialect::Anthropic, Dialect::OpenAi] {
         let server = Server::new([]);
         assert_eq!(run(server.model(dialect).window_of_server()), None);
@@ -731,7 +731,7 @@ fn an_agent_has_the_window_that_the_adapter_was_given_or_the_published_one() {
 }
 
 #[test]
-fn a_stream_that_is_dropped_closes_the_connection() {
+fn a_dropped_stream_closes_the_connection() {
     let (sender, closed) = mpsc::channel();
     let endless: Answer = Box::new(move |socket| {
         begin(socket, &events_until(Dialect::Compatible, "once upon a time"), 99);
@@ -759,7 +759,7 @@ fn a_stream_that_is_dropped_closes_the_connection() {
 }
 
 #[test]
-fn a_session_goes_on_after_the_provider_refused_its_thread_as_too_long() {
+fn a_session_continues_after_its_thread_was_refused_as_too_long() {
     for dialect in BOTH {
         let refusal = match dialect {
             Dialect::Anthropic => {
@@ -859,7 +859,7 @@ fn an_endless_stream_of_events_is_cut_off() {
 }
 
 #[test]
-fn one_event_that_never_ends_is_cut_off() {
+fn an_endless_event_is_cut_off() {
     let answer = endless("text/event-stream", "data: x\n".repeat(500), Duration::ZERO);
     let limits = AnswerLimits { event_bytes: 1 << 16, ..AnswerLimits::default() };
     let error = within(answer, limits).1.unwrap_err();
@@ -867,7 +867,7 @@ fn one_event_that_never_ends_is_cut_off() {
 }
 
 #[test]
-fn comments_keep_no_request_open() {
+fn comments_do_not_extend_the_timeout() {
     let pause = Duration::from_millis(5);
     let quiet = Duration::from_millis(200);
     let comments = || endless("text/event-stream", ": wait\n\n".into(), pause);
@@ -883,7 +883,7 @@ fn comments_keep_no_request_open() {
 }
 
 #[test]
-fn an_answer_in_small_pieces_takes_no_longer_than_it_may() {
+fn an_answer_in_small_pieces_hits_the_total_limit() {
     let (total, pause) = (Duration::from_millis(200), Duration::from_millis(5));
     let limits = AnswerLimits { total: Some(total), ..AnswerLimits::default() };
     for kind in ["text/event-stream", "application/json"] {
@@ -895,7 +895,7 @@ fn an_answer_in_small_pieces_takes_no_longer_than_it_may() {
 }
 
 #[test]
-fn events_that_come_in_time_are_waited_for() {
+fn events_within_the_timeout_are_read() {
     let whole = events(Dialect::Compatible, "hello");
     let answer: Answer = Box::new(move |socket| {
         begin(socket, "", 1);
@@ -910,7 +910,7 @@ fn events_that_come_in_time_are_waited_for() {
 }
 
 #[test]
-fn the_names_of_media_types_know_no_case() {
+fn media_types_are_case_insensitive() {
     let message = json!({"role": "assistant", "content": "hello"});
     let answer = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
     for kind in ["Application/JSON", "application/json; charset=utf-8", " APPLICATION/JSON"] {
@@ -941,7 +941,7 @@ impl Tool for Named {
 }
 
 #[test]
-fn a_tool_whose_name_the_provider_refuses_is_called_by_the_host_under_its_own() {
+fn a_renamed_tool_is_called_under_its_declared_name() {
     let tools = [("a b", "a_b"), ("multi_tool_use.parallel", "multi_tool_use_parallel")];
     for (dialect, (name, written)) in
         BOTH.into_iter().flat_map(|dialect| tools.map(|tool| (dialect, tool)))
@@ -969,7 +969,7 @@ fn a_tool_whose_name_the_provider_refuses_is_called_by_the_host_under_its_own() 
 }
 
 #[test]
-fn the_pieces_of_an_answer_name_the_tools_that_were_declared() {
+fn deltas_have_the_declared_names_of_tools() {
     for dialect in BOTH {
         let server = Server::new([streamed(call_events(dialect, "a_b"), 9)]);
         let mut request = ask();

@@ -130,7 +130,7 @@ fn strategy() -> Arc<dyn CompactionStrategy> {
 }
 
 #[test]
-fn a_chat_that_outgrows_the_window_is_compacted_when_the_provider_refuses_it_and_goes_on() {
+fn a_chat_larger_than_the_window_is_compacted_after_a_refusal_and_continues() {
     let Some(server) = Server::here() else { return };
     for dialect in BOTH {
         println!(
@@ -209,7 +209,7 @@ fn say(session: &mut Session, text: &str) -> (String, bool) {
 }
 
 #[test]
-fn a_request_over_the_window_is_an_overflow_with_the_numbers_of_the_provider() {
+fn an_overflow_has_the_numbers_of_the_provider() {
     let Some(server) = Server::here() else { return };
     for dialect in BOTH {
         let request = Request::new(vec![Message::user(prose(server.window as usize))]);
@@ -224,7 +224,7 @@ fn a_request_over_the_window_is_an_overflow_with_the_numbers_of_the_provider() {
 }
 
 #[test]
-fn an_answer_that_is_dropped_in_the_middle_leaves_a_session_that_goes_on() {
+fn a_session_continues_after_a_dropped_answer() {
     let Some(server) = Server::here() else { return };
     for dialect in BOTH {
         let agent = ModelAgent::new(Arc::new(server.model(dialect, 120)));
@@ -251,7 +251,7 @@ fn an_answer_that_is_dropped_in_the_middle_leaves_a_session_that_goes_on() {
 }
 
 #[test]
-fn a_tool_that_must_be_called_is_called_and_its_result_taken() {
+fn a_required_tool_is_called_and_its_result_used() {
     let Some(server) = Server::here() else { return };
     for dialect in BOTH {
         let model = server.model(dialect, 64);

@@ -97,8 +97,8 @@ async fn user(number: usize, judge: Arc<Judge>, router: Router) -> Story {
     story
 }
 
-/// Waits until the runtime has no task left. Nothing wakes this future, so it polls in a loop.
-async fn until_no_task_is_left() {
+/// Waits until the runtime has no task. Nothing wakes this future, so it polls in a loop.
+async fn wait_until_no_task_runs() {
     let ended = async {
         while Handle::current().metrics().num_alive_tasks() > 0 {
             tokio::task::yield_now().await;
@@ -108,7 +108,7 @@ async fn until_no_task_is_left() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_users_who_leave_queue_and_stop_lose_nothing() {
+async fn two_hundred_users_who_disconnect_queue_and_stop_lose_nothing() {
     let (file, judge) = (File::new(), Arc::new(Judge::default()));
     let server = router(judge.threads(Arc::new(file.open()), IDLE));
     let mut users = JoinSet::new();
@@ -130,7 +130,7 @@ async fn two_hundred_users_who_leave_queue_and_stop_lose_nothing() {
     assert_eq!(all.ended, USERS * (TURNS - 2 + 1));
 
     // A client that leaves must drop all work of its turn.
-    until_no_task_is_left().await;
+    wait_until_no_task_runs().await;
     assert_eq!(judge.running.load(Ordering::SeqCst), 0, "an answer or a tool is left");
     assert_eq!(*judge.complaints.lock().unwrap(), [""; 0]);
     drop(server);

@@ -45,7 +45,7 @@ async fn until(mut holds: impl FnMut() -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_socket_that_closes_ends_the_turn_and_the_thread_goes_on() {
+async fn a_closed_socket_ends_the_turn_and_the_thread_continues() {
     let judge = Arc::new(Judge::default());
     let threads: Threads = judge.threads(Arc::new(MemoryStore::default()), 8);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -70,7 +70,7 @@ async fn a_socket_that_closes_ends_the_turn_and_the_thread_goes_on() {
 }
 
 #[tokio::test]
-async fn a_client_that_comes_late_sees_the_answer_so_far() {
+async fn a_late_client_sees_the_answer_so_far() {
     let judge = Arc::new(Judge::default());
     let threads = judge.threads(Arc::new(MemoryStore::default()), 8);
     let client = Client { router: router(threads), thread: "u1".to_owned() };
@@ -88,7 +88,7 @@ async fn a_client_that_comes_late_sees_the_answer_so_far() {
 }
 
 #[tokio::test]
-async fn a_text_that_waits_keeps_its_session_in_memory() {
+async fn a_queued_text_keeps_its_session_in_memory() {
     let judge = Arc::new(Judge::default());
     let threads = judge.threads(Arc::new(MemoryStore::default()), 1);
     let server = router(threads);

@@ -24,7 +24,7 @@ async fn status(method: &str, path: &str, kind: &str, body: String) -> StatusCod
 }
 
 #[tokio::test]
-async fn the_page_loads_nothing_from_elsewhere() {
+async fn the_page_loads_nothing_from_other_servers() {
     let parts = [("/", "text/html"), ("/chat.js", "text/javascript"), ("/chat.css", "text/css")];
     for (path, kind) in parts {
         let request = Request::get(path).body(Body::empty()).unwrap();
@@ -41,7 +41,7 @@ async fn the_page_loads_nothing_from_elsewhere() {
 }
 
 #[tokio::test]
-async fn what_is_no_text_for_a_thread_is_refused() {
+async fn invalid_texts_and_thread_ids_are_refused() {
     let json = "application/json";
     let text = |text: &str| serde_json::json!({ "text": text }).to_string();
     let long = text(&"long ".repeat(20_000));

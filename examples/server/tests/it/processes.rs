@@ -31,7 +31,8 @@ struct Postgres {
 }
 
 impl Postgres {
-    /// Returns the server that the environment names, or starts one; `None` if that is not possible.
+    /// Returns the server that the environment names, or starts one; `None` if that is not
+    /// possible.
     fn start() -> Option<Self> {
         if let Ok(address) = env::var("THREADFOLD_POSTGRES") {
             return Some(Self { address, _script: None });
@@ -171,7 +172,7 @@ fn check(log: &EventLog, mut sent: Vec<String>) {
 }
 
 #[test]
-fn fifty_users_lose_and_double_nothing_though_each_request_may_reach_either_process() {
+fn fifty_users_on_two_processes_lose_and_duplicate_nothing() {
     let Some(postgres) = Postgres::start() else { return };
     let mut servers = [Process::start(&postgres), Process::start(&postgres)];
     let name = |number| format!("two-{}-u{number}", std::process::id());

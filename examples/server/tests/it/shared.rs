@@ -15,7 +15,7 @@ use threadfold::{
 use crate::{client::Client, judge::Judge};
 
 #[tokio::test]
-async fn a_turn_whose_lease_was_taken_ends_and_stores_nothing_more() {
+async fn a_turn_that_lost_its_lease_ends_and_stores_nothing_more() {
     let (judge, store) = (Arc::new(Judge::default()), Arc::new(MemoryStore::default()));
     let router = router(judge.shared(store.clone()));
     let (client, stop) = (Client { router, thread: "u1".to_owned() }, judge.stop("u1-t0"));
@@ -43,7 +43,7 @@ async fn a_turn_whose_lease_was_taken_ends_and_stores_nothing_more() {
 }
 
 #[tokio::test]
-async fn a_text_that_waits_outlives_the_session_of_a_turn_that_was_left() {
+async fn a_queued_text_outlives_the_session_of_a_dropped_turn() {
     let (judge, store) = (Arc::new(Judge::default()), Arc::new(MemoryStore::default()));
     let router = router(judge.shared(store));
     let (client, stop) = (Client { router, thread: "u1".to_owned() }, judge.stop("u1-t0"));

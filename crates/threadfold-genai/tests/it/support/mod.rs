@@ -1,4 +1,4 @@
-//! What several tests share.
+//! Code that several tests share.
 
 pub(crate) mod server;
 pub(crate) mod streams;

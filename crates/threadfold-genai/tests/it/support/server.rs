@@ -1,4 +1,4 @@
-//! A server on the loopback that gives the answers that it was told to, and keeps what it was sent.
+//! A server on the loopback interface that returns prepared answers and records the requests.
 
 use std::{
     io::{self, Read, Write},
@@ -24,7 +24,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// A stream of events, sent in pieces of so many bytes.
+    /// A stream of events, sent in pieces of `size` bytes.
     pub(crate) fn events(body: &str, size: usize) -> Self {
         let pieces = body.as_bytes().chunks(size).map(<[u8]>::to_vec).collect();
         Self { status: 200, headers: "content-type: text/event-stream\r\n", pieces }
@@ -35,21 +35,21 @@ impl Reply {
     }
 }
 
-/// The server. It gives one answer a connection, the last one for ever.
+/// The server. It returns one answer per connection, and repeats the last one.
 #[derive(Debug)]
 pub(crate) struct Server {
     port: u16,
     bodies: Arc<Mutex<Vec<String>>>,
-    /// Whether a client went away before its answer was written.
-    pub(crate) deserted: Arc<Mutex<bool>>,
+    /// Whether a client closed its connection before its answer was written.
+    pub(crate) client_left: Arc<Mutex<bool>>,
 }
 
 impl Server {
     pub(crate) fn start(replies: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (bodies, deserted) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(false)));
-        let (kept, left) = (Arc::clone(&bodies), Arc::clone(&deserted));
+        let (bodies, client_left) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(false)));
+        let (kept, left) = (Arc::clone(&bodies), Arc::clone(&client_left));
         thread::spawn(move || {
             let last = replies.last().cloned().unwrap();
             for reply in replies.into_iter().chain(std::iter::repeat(last)) {
@@ -61,10 +61,10 @@ impl Server {
                 }
             }
         });
-        Self { port, bodies, deserted }
+        Self { port, bodies, client_left }
     }
 
-    /// The bodies that came, as text.
+    /// The received bodies, as text.
     pub(crate) fn bodies(&self) -> Vec<String> {
         self.bodies.lock().unwrap().clone()
     }
