@@ -11,12 +11,12 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let end = request.messages.len();
     let (request, mut messages, mut notes) =
         names::begin(request, NAME, (&names::TOOLS, true), false);
-    names::rewrite_ids(&mut messages, &IDS, &mut notes);
+    names::rewrite_ids(&mut messages, &IDS, |_| true, &mut notes);
     rewrite_titles(&mut messages, &mut notes);
     notes.turn_to(None);
     let mut system = rules::system(&model, &request.system, &mut notes);
-    let cache = cache_rules(&model);
-    system.iter_mut().for_each(|message| mark_points(message, &cache, &mut notes));
+    let marks = cache_rules(&model);
+    system.iter_mut().for_each(|message| mark_points(message, &marks, &mut notes));
     let mut tools = fit_tools(&request.tools, &mut notes);
     let lost_marks = mark_tools(&mut tools);
     declare_called(&mut tools, &messages, &mut notes);
@@ -24,7 +24,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let mut thread = rules::thread(&model, messages, &mut notes);
     for (at, message) in &mut thread {
         notes.turn_to(*at);
-        mark_points(message, &cache, &mut notes);
+        mark_points(message, &marks, &mut notes);
     }
     thread.retain(|(_, message)| !message.content.is_empty());
     results_first(&mut thread, KINDS, &mut notes);
@@ -39,8 +39,8 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     };
     fit_end(&mut thread, &ending, KINDS, &mut notes);
     begin_with_user(&mut thread, end, |_| model.family.begins_with_answer, &mut notes);
-    Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules: cache }
-        .mark(request.cache, &mut notes);
+    let parts = (&mut *tools, &mut *system, &mut thread);
+    cache::fit(parts, &marks, request.cache, &mut notes);
     let body = assemble(&request, options, (&system, &tools, &thread), &mut notes);
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
