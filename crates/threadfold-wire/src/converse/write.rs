@@ -119,18 +119,12 @@ pub(super) fn message(message: &Message) -> Tree {
     object.into()
 }
 
+/// Writes the blocks, each followed by its cache point if it is marked.
 pub(super) fn blocks(role: Role, content: &[ContentBlock]) -> Vec<Tree> {
     let mut written = Vec::with_capacity(content.len());
     for it in content {
-        let mark = cache::mark(it, NAME, MARK);
-        if matches!(it, ContentBlock::Opaque(_)) && mark.is_some() {
-            let mut unmarked = it.clone();
-            cache::set(&mut unmarked, NAME, MARK, None);
-            written.push(block(role, &unmarked));
-        } else {
-            written.push(block(role, it));
-        }
-        written.extend(mark.map(Tree::Raw));
+        written.push(block(role, it));
+        written.extend(cache::mark(it, NAME, MARK).map(Tree::Raw));
     }
     written
 }
@@ -196,6 +190,11 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
             let is_typed = result.kind != RESULT || result.extra.get(NAME, "~type").is_some();
             inner.set_some("type", is_typed.then(|| result.kind.clone()));
             finish("toolResult", inner, &result.extra)
+        }
+        ContentBlock::Opaque(opaque) if cache::mark(block, NAME, MARK).is_some() => {
+            let mut unmarked = reopen(Some(&opaque.value));
+            unmarked.remove(MARK);
+            unmarked.into()
         }
         ContentBlock::Opaque(opaque) => opaque.value.clone().into(),
     }
