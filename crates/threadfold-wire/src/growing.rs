@@ -114,8 +114,8 @@ impl Merged {
         merged
     }
 
-    /// Takes the token counts of an event, each of which counts the whole answer so far, and returns
-    /// the usage that all counts state; `None` if the event has none.
+    /// Takes the token counts of an event and returns the usage that all counts so far state;
+    /// `None` if the event has no counts. Each counts the whole answer so far.
     pub(super) fn count(&mut self, event: Option<Raw<'_>>, counts: &Counts) -> Option<Usage> {
         self.merge(&Fields::of(event?)?);
         let has_counts = !self.fields.is_empty();

@@ -108,8 +108,8 @@ pub(super) type Found<'m> = (Option<usize>, &'m Text);
 pub(super) struct Renamed(HashMap<Text, Text>);
 
 impl Renamed {
-    /// Finds a new name for every one that the rules refuse, and reports it. Equal names get equal new
-    /// ones, and no new name equals another name.
+    /// Finds a new name for every one that the rules refuse, and reports it. Equal names get equal
+    /// new ones, and no new name equals another name.
     pub(super) fn new(
         names: &[Found<'_>],
         rules: &NameRules,
@@ -121,7 +121,7 @@ impl Renamed {
             return Self(renamed);
         }
         let mut taken: HashSet<Text> = names.iter().map(|(_, name)| (*name).clone()).collect();
-        // The last number of each mended name is remembered, so that many names that are mended to the
+        // The last number of each mended name is remembered, so that many names that become the
         // same take linear time.
         let mut numbers: HashMap<String, u64> = HashMap::new();
         for (at, name) in names.iter().filter(|(_, name)| !rules.accept(name)) {

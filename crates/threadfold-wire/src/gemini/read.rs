@@ -139,8 +139,8 @@ fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role> {
     Ok(Role::User)
 }
 
-/// Reads one of the provider's own calls, or the result of an earlier one of the same content. The data
-/// are kept whole. A result without a call becomes opaque.
+/// Reads one of the provider's own calls, or the result of one of `calls`, the earlier calls of the
+/// same content. The data are kept whole. A result without a call becomes opaque.
 fn of_server(mut part: Part<'_>, calls: &mut Calls) -> Option<ContentBlock> {
     let inner = part.inner()?;
     let came = inner.text("id").filter(|id| !id.is_empty());
@@ -148,7 +148,7 @@ fn of_server(mut part: Part<'_>, calls: &mut Calls) -> Option<ContentBlock> {
     part.rest.mark("~as", part.data);
     let extra = part.rest.keep(CODEC);
     let is_code = ["executableCode", "codeExecutionResult"].contains(&part.data);
-    // A result names its call, but one of code does not.
+    // The result of a tool has the id of its call. The result of code has none.
     let tool = if is_code { "code".into() } else { came.clone().unwrap_or_default() };
     if ["executableCode", "toolCall"].contains(&part.data) {
         let id = came.unwrap_or_else(|| format!("server_{}", calls.count() + 1).into());

@@ -174,8 +174,8 @@ impl<'a, const OUTER: bool> Scan<'a, OUTER> {
         }
     }
 
-    /// Passes a number, `true`, `false` or `null`, which began here. There are few of them, so
-    /// `serde_json` checks them.
+    /// Passes a number, `true`, `false` or `null` that begins at `start`. `serde_json` checks it,
+    /// which costs little, because a body has few of them.
     fn word(&mut self, start: usize) -> Option<bool> {
         let rest = self.bytes.get(start..)?;
         let end = rest.iter().position(|byte| b",]} \n\r\t".contains(byte));

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{calls, marks::*, normal, normal::Chat, params};
 use crate::kit::*;
 
-/// Ids may hold any characters. They are only too long.
+/// Ids of calls may hold any characters, but at most 40.
 const IDS: NameRules = NameRules { most: 40, hashed: true, ..names::TOOLS };
 
 /// Returns the body of a request.
