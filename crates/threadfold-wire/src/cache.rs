@@ -23,55 +23,49 @@ pub(super) struct CacheRules {
     pub(super) marks: (bool, bool),
 }
 
-/// The parts of a body that can carry marks, in the order in which they are cached.
-#[derive(Debug)]
-pub(super) struct Parts<'a> {
-    pub(super) tools: &'a mut [ToolSpec],
-    pub(super) system: &'a mut [Message],
-    pub(super) thread: &'a mut Thread,
-    pub(super) rules: CacheRules,
-}
+/// The parts of a body that can carry marks, in the order in which they are cached: the tools, the
+/// system prompt and the thread.
+type Parts<'a> = (&'a mut [ToolSpec], &'a mut [Message], &'a mut Thread);
 
 /// How many marks a body may carry.
 const MAX: usize = 4;
 /// The longer of the two lifetimes of a mark; the default is five minutes.
 const HOUR: &str = "1h";
 
-impl Parts<'_> {
-    /// Adds the requested marks, and removes the earliest of the others if there are too many.
-    pub(super) fn mark(self, is_asked: bool, notes: &mut Notes) {
-        let (codec, rules) = (notes.codec(), self.rules);
-        let (mut slots, wanted) = slots(self.tools, self.system, self.thread, &rules);
-        let places = slots.iter().enumerate();
-        let marks = places.filter_map(|(place, slot)| Some((place, slot.mark(codec, rules.key)?)));
-        let marks: BTreeMap<usize, Json> = marks.collect();
-        let mut requested = BTreeSet::new();
-        for (number, place) in wanted.into_iter().enumerate() {
-            // The last one is wanted only if the limit allows it.
-            let fits = number < MAX - 1 || marks.len() + requested.len() < MAX;
-            requested.extend(place.filter(|at| is_asked && fits && !marks.contains_key(at)));
-        }
-        let excess = (marks.len() + requested.len()).saturating_sub(MAX);
-        if excess > 0 {
-            notes.turn_to(None).note(Change::CacheMarksDropped { count: excess });
-        }
-        let first_kept = marks.keys().nth(excess).copied().unwrap_or(usize::MAX);
-        let mut lives_long = false;
-        for (place, slot) in slots.iter_mut().enumerate().rev() {
-            if let Some(mark) = marks.get(&place) {
-                lives_long |= place >= first_kept && is_long(mark, rules.within);
-                if place < first_kept {
-                    slot.set(codec, rules.key, None);
-                }
-            } else if requested.contains(&place) {
-                // The provider refuses a mark that lives longer than one before it.
-                let mut object = Object::typed(rules.kind);
-                object.set_some("ttl", lives_long.then_some(HOUR));
-                if let Some(key) = rules.within {
-                    object = Object::of(key, object);
-                }
-                slot.set(codec, rules.key, Some(object.into_json()));
+/// Adds the requested marks if `is_asked`, and removes the earliest of the others if there are too
+/// many.
+pub(super) fn fit(parts: Parts<'_>, rules: &CacheRules, is_asked: bool, notes: &mut Notes) {
+    let codec = notes.codec();
+    let (mut slots, wanted) = slots(parts, rules);
+    let places = slots.iter().enumerate();
+    let marks = places.filter_map(|(place, slot)| Some((place, slot.mark(codec, rules.key)?)));
+    let marks: BTreeMap<usize, Json> = marks.collect();
+    let mut requested = BTreeSet::new();
+    for (number, place) in wanted.into_iter().enumerate() {
+        // The last one is wanted only if the limit allows it.
+        let fits = number < MAX - 1 || marks.len() + requested.len() < MAX;
+        requested.extend(place.filter(|at| is_asked && fits && !marks.contains_key(at)));
+    }
+    let excess = (marks.len() + requested.len()).saturating_sub(MAX);
+    if excess > 0 {
+        notes.turn_to(None).note(Change::CacheMarksDropped { count: excess });
+    }
+    let first_kept = marks.keys().nth(excess).copied().unwrap_or(usize::MAX);
+    let mut lives_long = false;
+    for (place, slot) in slots.iter_mut().enumerate().rev() {
+        if let Some(mark) = marks.get(&place) {
+            lives_long |= place >= first_kept && is_long(mark, rules.within);
+            if place < first_kept {
+                slot.set(codec, rules.key, None);
             }
+        } else if requested.contains(&place) {
+            // The provider refuses a mark that lives longer than one before it.
+            let mut object = Object::typed(rules.kind);
+            object.set_some("ttl", lives_long.then_some(HOUR));
+            if let Some(key) = rules.within {
+                object = Object::of(key, object);
+            }
+            slot.set(codec, rules.key, Some(object.into_json()));
         }
     }
 }
@@ -103,9 +97,7 @@ impl Slot<'_> {
 /// of the previous request. A provider searches about 20 blocks back from a mark, and a round of
 /// tools may have more.
 fn slots<'a>(
-    tools: &'a mut [ToolSpec],
-    system: &'a mut [Message],
-    thread: &'a mut Thread,
+    (tools, system, thread): Parts<'a>,
     rules: &CacheRules,
 ) -> (Vec<Slot<'a>>, [Option<usize>; MAX]) {
     let mut slots: Vec<_> = tools.iter_mut().map(|tool| Slot::Extra(&mut tool.extra)).collect();

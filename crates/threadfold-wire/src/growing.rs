@@ -114,15 +114,10 @@ impl Merged {
         merged
     }
 
-    /// Takes the token counts of an event. Each counts the whole answer so far.
-    pub(super) fn count(&mut self, usage: Option<Raw<'_>>) {
-        if let Some(usage) = usage.and_then(Fields::of) {
-            self.merge(&usage);
-        }
-    }
-
-    /// The usage that the counts state.
-    pub(super) fn usage(&self, counts: &Counts) -> Option<Usage> {
+    /// Takes the token counts of an event and returns the usage that all counts so far state;
+    /// `None` if the event has no counts. Each counts the whole answer so far.
+    pub(super) fn count(&mut self, event: Option<Raw<'_>>, counts: &Counts) -> Option<Usage> {
+        self.merge(&Fields::of(event?)?);
         let has_counts = !self.fields.is_empty();
         has_counts.then(|| counts.find(|key| self.get(key).map(Raw::of)))
     }

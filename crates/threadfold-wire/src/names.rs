@@ -23,6 +23,9 @@ pub(super) struct NameRules {
     pub(super) spaced: bool,
     /// Whether a name must begin with a letter or `_`.
     pub(super) begins_with_letter: bool,
+    /// Whether only the length matters: then a name that is too long keeps its first characters and
+    /// gets a hash, so that it is rewritten equally in every request.
+    pub(super) hashed: bool,
 }
 
 /// The names of tools in most dialects.
@@ -32,6 +35,7 @@ pub(super) const TOOLS: NameRules = NameRules {
     nameless: "tool",
     spaced: false,
     begins_with_letter: false,
+    hashed: false,
 };
 
 /// Whether every provider accepts this character in a name.
@@ -45,6 +49,9 @@ fn begins(char: char) -> bool {
 
 impl NameRules {
     pub(super) fn accept(&self, name: &str) -> bool {
+        if self.hashed {
+            return name.chars().count() <= self.most;
+        }
         (1..=self.most).contains(&name.len())
             && name.chars().all(self.is_legal)
             && !(self.spaced && (name.contains("  ") || name.trim() != name))
@@ -54,6 +61,9 @@ impl NameRules {
     /// Replaces illegal characters, and shortens the name so that a number can follow.
     pub(super) fn mend(&self, name: &str) -> String {
         const NUMBER: usize = 8;
+        if self.hashed {
+            return name.to_owned();
+        }
         let stand_in = if self.spaced { '-' } else { '_' };
         let mut mended = String::new();
         if self.begins_with_letter && !name.is_empty() && !name.starts_with(begins) {
@@ -78,6 +88,16 @@ impl NameRules {
         }
         mended
     }
+
+    /// Returns the new name of this number for a mended name; numbers begin with 1.
+    fn numbered(&self, mended: &str, number: u64) -> Text {
+        let mark = if self.spaced { '-' } else { '_' };
+        match number {
+            _ if self.hashed => short(mended, self.most, number - 1),
+            1 => mended.into(),
+            _ => format!("{mended}{mark}{number}").into(),
+        }
+    }
 }
 
 /// A name, and the index of the message that contains it, if any.
@@ -88,55 +108,39 @@ pub(super) type Found<'m> = (Option<usize>, &'m Text);
 pub(super) struct Renamed(HashMap<Text, Text>);
 
 impl Renamed {
-    /// Finds a new name for every refused one, from the names that `propose` returns, and reports
-    /// it. Equal names get equal new ones, and no new name equals another name.
-    fn find(
-        names: &[Found<'_>],
-        is_refused: &dyn Fn(&str) -> bool,
-        propose: &mut dyn FnMut(&Text) -> Text,
-        (notes, note): (&mut Notes, fn(Text, Text) -> Change),
-    ) -> Self {
-        let mut renamed = HashMap::new();
-        if !names.iter().any(|(_, name)| is_refused(name)) {
-            return Self(renamed);
-        }
-        let mut taken: HashSet<Text> = names.iter().map(|(_, name)| (*name).clone()).collect();
-        for (at, name) in names.iter().filter(|(_, name)| is_refused(name)) {
-            if renamed.contains_key(*name) {
-                continue;
-            }
-            let mut to = propose(name);
-            while !taken.insert(to.clone()) {
-                to = propose(name);
-            }
-            notes.turn_to(*at).note(note((*name).clone(), to.clone()));
-            renamed.insert((*name).clone(), to);
-        }
-        Self(renamed)
-    }
-
-    /// Finds a new name for every one that the rules refuse, and reports it.
+    /// Finds a new name for every one that the rules refuse, and reports it. Equal names get equal
+    /// new ones, and no new name equals another name.
     pub(super) fn new(
         names: &[Found<'_>],
         rules: &NameRules,
         notes: &mut Notes,
         note: fn(Text, Text) -> Change,
     ) -> Self {
-        // The number is remembered for each base, so that many names with one base take linear
-        // time.
-        let mut numbers: HashMap<String, usize> = HashMap::new();
-        let mark = if rules.spaced { '-' } else { '_' };
-        Self::find(
-            names,
-            &|name| !rules.accept(name),
-            &mut |name| {
-                let base = rules.mend(name);
-                let number = numbers.entry(base.clone()).or_insert(0);
+        let mut renamed = HashMap::new();
+        if names.iter().all(|(_, name)| rules.accept(name)) {
+            return Self(renamed);
+        }
+        let mut taken: HashSet<Text> = names.iter().map(|(_, name)| (*name).clone()).collect();
+        // The last number of each mended name is remembered, so that many names that become the
+        // same take linear time.
+        let mut numbers: HashMap<String, u64> = HashMap::new();
+        for (at, name) in names.iter().filter(|(_, name)| !rules.accept(name)) {
+            if renamed.contains_key(*name) {
+                continue;
+            }
+            let mended = rules.mend(name);
+            let number = numbers.entry(mended.clone()).or_insert(0);
+            let to = loop {
                 *number += 1;
-                if *number == 1 { base.into() } else { format!("{base}{mark}{number}").into() }
-            },
-            (notes, note),
-        )
+                let to = rules.numbered(&mended, *number);
+                if taken.insert(to.clone()) {
+                    break to;
+                }
+            };
+            notes.turn_to(*at).note(note((*name).clone(), to.clone()));
+            renamed.insert((*name).clone(), to);
+        }
+        Self(renamed)
     }
 
     /// Whether no name was rewritten.
@@ -147,14 +151,6 @@ impl Renamed {
     /// The name as it is written.
     pub(super) fn written(&self, name: &Text) -> Text {
         self.0.get(name).unwrap_or(name).clone()
-    }
-
-    /// Rewrites the ids of calls and of their results.
-    fn rewrite_ids(&self, thread: &mut Thread) {
-        let messages = thread.iter_mut().filter(|_| !self.is_empty());
-        for block in messages.flat_map(|(_, message)| &mut message.make_mut().content) {
-            call_id_mut(block).into_iter().for_each(|id| *id = self.written(id));
-        }
     }
 }
 
@@ -221,12 +217,26 @@ fn legal(
     request
 }
 
-/// Rewrites the ids of calls that these rules refuse. An id that is used again in a later turn gets
-/// the same new one, and no new id equals the id of another call.
-pub(super) fn rewrite_ids(thread: &mut Thread, rules: &NameRules, notes: &mut Notes) {
-    let ids = call_ids(thread, |_| true);
+/// Rewrites the ids of these calls that the rules refuse. An id that is used again in a later turn
+/// gets the same new one, and no new id equals the id of another call.
+pub(super) fn rewrite_ids(
+    thread: &mut Thread,
+    rules: &NameRules,
+    is_wanted: fn(&ContentBlock) -> bool,
+    notes: &mut Notes,
+) {
+    let mut ids = Vec::new();
+    for (at, message) in thread.iter() {
+        let calls = message.content.iter().filter(|block| is_wanted(block));
+        ids.extend(calls.filter_map(call).map(|(id, _)| (Some(*at), id)));
+    }
     let renamed = Renamed::new(&ids, rules, notes, id_rewritten);
-    renamed.rewrite_ids(thread);
+    if renamed.is_empty() {
+        return;
+    }
+    for block in thread.iter_mut().flat_map(|(_, message)| &mut message.make_mut().content) {
+        call_id_mut(block).into_iter().for_each(|id| *id = renamed.written(id));
+    }
 }
 
 /// Whether the value of a written field is a name that these rules accept.
@@ -250,40 +260,12 @@ fn call(block: &ContentBlock) -> Option<(&Text, &Text)> {
     Some((id, name))
 }
 
-/// Shortens ids of calls with more than `most` characters, which must be at least 20: to the first
-/// characters and a hash, so that an id is rewritten equally in every request.
-pub(super) fn shorten_ids(thread: &mut Thread, most: usize, notes: &mut Notes) {
-    let mut salts: HashMap<Text, u64> = HashMap::new();
-    let ids = call_ids(thread, is_call);
-    let renamed = Renamed::find(
-        &ids,
-        &|id| id.len() > most && id.chars().count() > most,
-        &mut |id| {
-            let salt = salts.entry(id.clone()).or_insert(0);
-            *salt += 1;
-            short(id, most, *salt - 1)
-        },
-        (notes, id_rewritten),
-    );
-    renamed.rewrite_ids(thread);
-}
-
 fn id_rewritten(from: Text, to: Text) -> Change {
     Change::IdRewritten { from, to }
 }
 
 pub(super) fn name_rewritten(from: Text, to: Text) -> Change {
     Change::NameRewritten { from, to }
-}
-
-/// The ids of these calls, each with the index of its message.
-fn call_ids(thread: &Thread, is_wanted: fn(&ContentBlock) -> bool) -> Vec<Found<'_>> {
-    let mut ids = Vec::new();
-    for (at, message) in thread {
-        let calls = message.content.iter().filter(|block| is_wanted(block));
-        ids.extend(calls.filter_map(call).map(|(id, _)| (Some(*at), id)));
-    }
-    ids
 }
 
 /// Returns the first characters of an id and its hash, together `most` characters.
@@ -419,7 +401,7 @@ mod tests {
         let calls = |ids: [&str; 4]| Message::new(Role::Assistant, ids.map(call).into());
         let rules = NameRules { nameless: "call", ..TOOLS };
         let (mut thread, mut notes) = notes::prepare(&[calls(["a.b", "a_b", "a:b", ""])], "c");
-        rewrite_ids(&mut thread, &rules, &mut notes);
+        rewrite_ids(&mut thread, &rules, |_| true, &mut notes);
         assert_eq!(thread[0].1, calls(["a_b_2", "a_b", "a_b_3", "call"]));
     }
 
@@ -429,7 +411,8 @@ mod tests {
         let ids = [format!("{}a", "x".repeat(60)), format!("{}b", "x".repeat(60)), "é".repeat(40)];
         let message = Message::new(Role::Assistant, ids.iter().map(|id| call(id)).collect());
         let (mut thread, mut notes) = notes::prepare(&[message], "c");
-        shorten_ids(&mut thread, 40, &mut notes);
+        let rules = NameRules { most: 40, hashed: true, ..TOOLS };
+        rewrite_ids(&mut thread, &rules, is_call, &mut notes);
         let short: Vec<Text> = thread[0].1.tool_uses().map(|call| call.id.clone()).collect();
         assert_eq!(short[0], "xxxxxxxxxxxxxxxxxxxxxxx-1ae3f85d5cfafb9c");
         assert_ne!(short[0], short[1]);

@@ -70,8 +70,7 @@ impl Response {
         if self.message.is_some() {
             return Err(unreadable("it begins twice"));
         }
-        self.usage.count(message.get("usage"));
-        out.usage = self.usage.usage(&read::USAGE);
+        out.usage = self.usage.count(message.get("usage"), &read::USAGE);
         self.message = Some(Merged::of(&message));
         Ok(())
     }
@@ -96,8 +95,7 @@ impl Response {
     /// Takes the last fields of the message: those of `delta`, and those beside it.
     fn add(&mut self, mut fields: Fields<'_>, out: &mut Output) -> Taken {
         let delta = object(&fields, "delta")?;
-        self.usage.count(fields.take("usage"));
-        out.usage = self.usage.usage(&read::USAGE);
+        out.usage = self.usage.count(fields.take("usage"), &read::USAGE);
         fields.take("delta");
         fields.take("type");
         let message = self.message.as_mut().ok_or_else(not_begun)?;

@@ -15,7 +15,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let prefill = options.accepts_prefill && !thinks_manually(thinking_type(&request.extra));
     let at_rest = prefill && !names_model;
     let (request, mut messages, mut notes) = names::begin(request, NAME, (&TOOLS, false), at_rest);
-    names::rewrite_ids(&mut messages, &IDS, &mut notes);
+    names::rewrite_ids(&mut messages, &IDS, |_| true, &mut notes);
     let ending = Ending {
         at: request.messages.len(),
         stays: !notes::open_calls(&messages).is_empty()
@@ -33,9 +33,8 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     compaction::lead_with_newest(&mut thread, &mut notes);
     begin_with_user(&mut thread, ending.at, begins_with_compaction, &mut notes);
     unmark_reasoning(&mut thread, &mut notes);
-    let rules = CACHE;
-    Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules }
-        .mark(request.cache, &mut notes);
+    let parts = (&mut *tools, &mut *system, &mut thread);
+    cache::fit(parts, &CACHE, request.cache, &mut notes);
     let body = assemble(&request, options, (&system, &tools, &thread), &mut notes);
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }

@@ -289,7 +289,7 @@ mod tests {
         let long = "x".repeat(70);
         let ids = ["a|b", "a_b", "a/b", "", "a.b:c", &long];
         let (mut thread, mut notes) = notes::prepare(&[calls(ids)], "c");
-        rewrite_ids(&mut thread, &IDS, &mut notes);
+        rewrite_ids(&mut thread, &IDS, |_| true, &mut notes);
         let short = "x".repeat(56);
         assert_eq!(thread[0].1, calls(["a_b_2", "a_b", "a_b_3", "call", "a.b:c", &short]));
     }

@@ -11,12 +11,12 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let end = request.messages.len();
     let (request, mut messages, mut notes) =
         names::begin(request, NAME, (&names::TOOLS, true), false);
-    names::rewrite_ids(&mut messages, &IDS, &mut notes);
+    names::rewrite_ids(&mut messages, &IDS, |_| true, &mut notes);
     rewrite_titles(&mut messages, &mut notes);
     notes.turn_to(None);
     let mut system = rules::system(&model, &request.system, &mut notes);
-    let cache = cache_rules(&model);
-    system.iter_mut().for_each(|message| mark_points(message, &cache, &mut notes));
+    let marks = cache_rules(&model);
+    system.iter_mut().for_each(|message| mark_points(message, &marks, &mut notes));
     let mut tools = fit_tools(&request.tools, &mut notes);
     let lost_marks = mark_tools(&mut tools);
     declare_called(&mut tools, &messages, &mut notes);
@@ -24,7 +24,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let mut thread = rules::thread(&model, messages, &mut notes);
     for (at, message) in &mut thread {
         notes.turn_to(*at);
-        mark_points(message, &cache, &mut notes);
+        mark_points(message, &marks, &mut notes);
     }
     thread.retain(|(_, message)| !message.content.is_empty());
     results_first(&mut thread, KINDS, &mut notes);
@@ -39,8 +39,8 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     };
     fit_end(&mut thread, &ending, KINDS, &mut notes);
     begin_with_user(&mut thread, end, |_| model.family.begins_with_answer, &mut notes);
-    Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules: cache }
-        .mark(request.cache, &mut notes);
+    let parts = (&mut *tools, &mut *system, &mut thread);
+    cache::fit(parts, &marks, request.cache, &mut notes);
     let body = assemble(&request, options, (&system, &tools, &thread), &mut notes);
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
@@ -119,18 +119,12 @@ pub(super) fn message(message: &Message) -> Tree {
     object.into()
 }
 
+/// Writes the blocks, each followed by its cache point if it is marked.
 pub(super) fn blocks(role: Role, content: &[ContentBlock]) -> Vec<Tree> {
     let mut written = Vec::with_capacity(content.len());
     for it in content {
-        let mark = cache::mark(it, NAME, MARK);
-        if matches!(it, ContentBlock::Opaque(_)) && mark.is_some() {
-            let mut unmarked = it.clone();
-            cache::set(&mut unmarked, NAME, MARK, None);
-            written.push(block(role, &unmarked));
-        } else {
-            written.push(block(role, it));
-        }
-        written.extend(mark.map(Tree::Raw));
+        written.push(block(role, it));
+        written.extend(cache::mark(it, NAME, MARK).map(Tree::Raw));
     }
     written
 }
@@ -196,6 +190,11 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
             let is_typed = result.kind != RESULT || result.extra.get(NAME, "~type").is_some();
             inner.set_some("type", is_typed.then(|| result.kind.clone()));
             finish("toolResult", inner, &result.extra)
+        }
+        ContentBlock::Opaque(opaque) if cache::mark(block, NAME, MARK).is_some() => {
+            let mut unmarked = reopen(Some(&opaque.value));
+            unmarked.remove(MARK);
+            unmarked.into()
         }
         ContentBlock::Opaque(opaque) => opaque.value.clone().into(),
     }

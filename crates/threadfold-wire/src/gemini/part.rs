@@ -193,7 +193,7 @@ pub(super) struct Calls {
 
 /// A key by which a result may refer to its call.
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Key {
+pub(super) enum Key {
     Id(Text),
     /// The name of a call that was read without an id.
     Unnamed(Text),
@@ -212,6 +212,11 @@ impl Calls {
         self.calls.push(Some((id, name)));
     }
 
+    /// The number of calls so far.
+    pub(super) fn count(&self) -> usize {
+        self.calls.len()
+    }
+
     /// Returns id and name of the call that a result answers: the call that it names, else the next
     /// call of its function, else, if it has no id, the next call.
     pub(super) fn answer(&mut self, id: Option<&str>, name: &str) -> Option<(Text, Text)> {
@@ -223,7 +228,8 @@ impl Calls {
         keys.iter().find_map(|key| self.next(key))
     }
 
-    fn next(&mut self, key: &Key) -> Option<(Text, Text)> {
+    /// Returns id and name of the next call with this key.
+    pub(super) fn next(&mut self, key: &Key) -> Option<(Text, Text)> {
         let waiting = self.waiting.get_mut(key)?;
         while let Some(place) = waiting.pop_front() {
             if let Some(call) = self.calls.get_mut(place).and_then(Option::take) {

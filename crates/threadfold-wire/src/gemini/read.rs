@@ -1,7 +1,5 @@
 //! Reading request bodies and answers: contents and parts.
 
-use std::collections::{HashMap, VecDeque};
-
 use super::{marks::*, params, part, part::*, tools};
 use crate::kit::*;
 
@@ -44,7 +42,7 @@ pub(super) fn answer(
     calls: &mut Calls,
     made_up: impl Fn(usize) -> Text,
 ) -> Vec<ContentBlock> {
-    let mut servers = Servers::default();
+    let mut of_provider = Calls::default();
     let mut number = 0;
     part::read_all(parts, |part| {
         if part.data == "functionCall" {
@@ -55,7 +53,7 @@ pub(super) fn answer(
             return Some(call.into());
         }
         if SERVER_DATA.contains(&part.data) {
-            return servers.read(part);
+            return of_server(part, &mut of_provider);
         }
         part.block()
     })
@@ -141,35 +139,26 @@ fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role> {
     Ok(Role::User)
 }
 
-/// The provider's own calls of one content that wait for their results.
-#[derive(Default)]
-struct Servers {
-    count: usize,
-    waiting: HashMap<Text, VecDeque<Text>>,
-}
-
-impl Servers {
-    /// Reads one of the provider's own calls, or the result of an earlier one. The data are kept
-    /// whole. A result without a call becomes opaque.
-    fn read(&mut self, mut part: Part<'_>) -> Option<ContentBlock> {
-        let inner = part.inner()?;
-        let came = inner.text("id").filter(|id| !id.is_empty());
-        let value = Raw::json(part.value);
-        part.rest.mark("~as", part.data);
-        let extra = part.rest.keep(CODEC);
-        let is_code = ["executableCode", "codeExecutionResult"].contains(&part.data);
-        let tool = if is_code { "code".into() } else { came.clone().unwrap_or_default() };
-        if ["executableCode", "toolCall"].contains(&part.data) {
-            self.count += 1;
-            let id = came.unwrap_or_else(|| format!("server_{}", self.count).into());
-            self.waiting.entry(tool).or_default().push_back(id.clone());
-            let kind = if is_code { Some("code_execution".into()) } else { inner.text("toolType") };
-            let name = kind.unwrap_or_else(|| "tool".into());
-            return Some(ServerToolUse { extra, ..ServerToolUse::new(id, name, value) }.into());
-        }
-        let id = self.waiting.get_mut(&tool)?.pop_front()?;
-        Some(ServerToolResult { extra, ..ServerToolResult::new(id, part.data, value) }.into())
+/// Reads one of the provider's own calls, or the result of one of `calls`, the earlier calls of the
+/// same content. The data are kept whole. A result without a call becomes opaque.
+fn of_server(mut part: Part<'_>, calls: &mut Calls) -> Option<ContentBlock> {
+    let inner = part.inner()?;
+    let came = inner.text("id").filter(|id| !id.is_empty());
+    let value = Raw::json(part.value);
+    part.rest.mark("~as", part.data);
+    let extra = part.rest.keep(CODEC);
+    let is_code = ["executableCode", "codeExecutionResult"].contains(&part.data);
+    // The result of a tool has the id of its call. The result of code has none.
+    let tool = if is_code { "code".into() } else { came.clone().unwrap_or_default() };
+    if ["executableCode", "toolCall"].contains(&part.data) {
+        let id = came.unwrap_or_else(|| format!("server_{}", calls.count() + 1).into());
+        calls.add(id.clone(), tool, true);
+        let kind = if is_code { Some("code_execution".into()) } else { inner.text("toolType") };
+        let name = kind.unwrap_or_else(|| "tool".into());
+        return Some(ServerToolUse { extra, ..ServerToolUse::new(id, name, value) }.into());
     }
+    let (id, _) = calls.next(&Key::Named(tool))?;
+    Some(ServerToolResult { extra, ..ServerToolResult::new(id, part.data, value) }.into())
 }
 
 /// Reads a response body: its first candidate.

@@ -4,6 +4,7 @@
 //! read itself: a text at the fifth level would be passed five times. The scan passes it once and
 //! records every value, so that a reader steps from one to the next.
 
+use serde::de::IgnoredAny;
 use threadfold_core::message::run_of_text;
 
 /// A value or a key of a scanned text. Inner values directly follow it, in order; in an object each
@@ -96,14 +97,7 @@ impl<'a, const OUTER: bool> Scan<'a, OUTER> {
         let is_plain = match self.next()? {
             b'"' => self.string()?,
             opening @ (b'{' | b'[') => return self.opened(start, opening == b'{'),
-            b't' => self.word(b"rue")?,
-            b'f' => self.word(b"alse")?,
-            b'n' => self.word(b"ull")?,
-            b'-' => {
-                let first = self.next()?;
-                self.number(first)?
-            }
-            digit => self.number(digit)?,
+            _ => self.word(start)?,
         };
         self.note(start, is_plain)?;
         Some(true)
@@ -180,45 +174,14 @@ impl<'a, const OUTER: bool> Scan<'a, OUTER> {
         }
     }
 
-    /// Passes a number after its first digit.
-    fn number(&mut self, first: u8) -> Option<bool> {
-        match first {
-            b'0' => {}
-            b'1'..=b'9' => self.skip_digits(),
-            _ => return None,
-        }
-        if self.peek() == Some(b'.') {
-            self.at += 1;
-            self.digits()?;
-        }
-        if matches!(self.peek(), Some(b'e' | b'E')) {
-            self.at += 1;
-            if matches!(self.peek(), Some(b'+' | b'-')) {
-                self.at += 1;
-            }
-            self.digits()?;
-        }
-        Some(true)
-    }
-
-    /// Passes at least one digit.
-    fn digits(&mut self) -> Option<()> {
-        let start = self.at;
-        self.skip_digits();
-        (self.at > start).then_some(())
-    }
-
-    fn skip_digits(&mut self) {
-        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            self.at += 1;
-        }
-    }
-
-    /// Passes the rest of `true`, `false` or `null`.
-    fn word(&mut self, rest: &[u8]) -> Option<bool> {
-        let found = self.bytes.get(self.at..)?.starts_with(rest);
-        self.at += rest.len();
-        found.then_some(true)
+    /// Passes a number, `true`, `false` or `null` that begins at `start`. `serde_json` checks it,
+    /// which costs little, because a body has few of them.
+    fn word(&mut self, start: usize) -> Option<bool> {
+        let rest = self.bytes.get(start..)?;
+        let end = rest.iter().position(|byte| b",]} \n\r\t".contains(byte));
+        let word = rest.get(..end.unwrap_or(rest.len()))?;
+        self.at = start + word.len();
+        serde_json::from_slice(word).ok().map(|IgnoredAny| true)
     }
 
     fn skip_blank(&mut self) {

@@ -71,26 +71,18 @@ impl Response {
             return Ok(());
         }
         fields.take("obfuscation");
-        self.count(usage, out);
+        out.usage = self.usage.count(usage, &read::USAGE);
         if let Some(usage) = fields.object("x_groq").and_then(|groq| groq.get("usage")) {
             fields.take("x_groq");
-            self.count(Some(usage), out);
+            out.usage = self.usage.count(Some(usage), &read::USAGE).or(out.usage);
         }
         self.head.merge(&fields);
         let mut choices = choices.into_iter().flatten().filter_map(Fields::of).filter(is_first);
         choices.try_for_each(|choice| self.choice(choice, out))
     }
 
-    /// Takes token counts, if there are any.
-    fn count(&mut self, usage: Option<Raw<'_>>, out: &mut Output) {
-        if let Some(usage) = usage.and_then(Fields::of) {
-            self.usage.merge(&usage);
-            out.usage = self.usage.usage(&read::USAGE);
-        }
-    }
-
     fn choice(&mut self, mut choice: Fields<'_>, out: &mut Output) -> Taken {
-        self.count(choice.take("usage"), out);
+        out.usage = self.usage.count(choice.take("usage"), &read::USAGE).or(out.usage);
         if let Some(logprobs) = choice.take_as("logprobs", Fields::of) {
             for (key, raw) in logprobs.rest() {
                 match raw.items().filter(|items| !items.is_empty()) {

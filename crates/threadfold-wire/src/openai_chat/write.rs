@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::{calls, marks::*, normal, normal::Chat, params};
 use crate::kit::*;
 
-/// The maximum length of the id of a call, in characters.
-const MAX_ID: usize = 40;
+/// Ids of calls may hold any characters, but at most 40.
+const IDS: NameRules = NameRules { most: 40, hashed: true, ..names::TOOLS };
 
 /// Returns the body of a request.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
@@ -14,7 +14,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let at_rest = !names_model(request, options, CODEC);
     let (request, mut messages, mut notes) =
         names::begin(request, CODEC, (&names::TOOLS, false), at_rest);
-    names::shorten_ids(&mut messages, MAX_ID, &mut notes);
+    names::rewrite_ids(&mut messages, &IDS, is_call, &mut notes);
     normal::drop_empty_calls(&mut messages, &mut notes);
     let mut body = params::write(&request, options, &mut notes);
     let system = rules::system(&Chat, &request.system, &mut notes);
