@@ -15,6 +15,7 @@
 //! implementation panics, so does the suite, except that of strategies.
 
 mod archive;
+mod cases;
 mod law;
 mod leases;
 mod model;
