@@ -119,7 +119,7 @@ impl Proxy {
             journey.found = Some(row);
             return Ok(());
         }
-        let RelayStep::Compact { reason, target, .. } = journey.relay.step().clone() else {
+        let RelayStep::Compact { reason, target } = journey.relay.step().clone() else {
             return Ok(());
         };
         let work = Work {

@@ -71,9 +71,6 @@ pub enum RelayStep {
         /// The maximum tokens of the messages after the compaction, by the counter of the ratio;
         /// `None` if the window is unknown.
         target: Option<u64>,
-        /// The maximum tokens with which the compaction helps at all, by the counter of the ratio;
-        /// `None` if any reduction helps.
-        limit: Option<u64>,
     },
     /// Send the request, and report a refusal for its length.
     Send,
@@ -211,10 +208,9 @@ impl Relay {
 
     fn compaction(&self, output: Option<Output>) -> Option<RelayStep> {
         match output? {
-            Output::Compact { reason, target, limit } => {
-                let ratio = &self.options.ratio;
-                let [target, limit] = [target, limit].map(|tokens| Some(ratio.scale_down(tokens?)));
-                Some(RelayStep::Compact { reason, target, limit })
+            Output::Compact { reason, target, .. } => {
+                let target = target.map(|tokens| self.options.ratio.scale_down(tokens));
+                Some(RelayStep::Compact { reason, target })
             }
             Output::Suspended { .. }
             | Output::Paused { .. }
