@@ -29,8 +29,7 @@ mod workers;
 
 pub use archive::archive;
 pub use law::{Breach, Law};
-pub use leases::leases;
-pub use leases::runs;
+pub use leases::{leases, runs};
 pub use model::model;
 pub use provider_thread::provider_thread;
 #[cfg(feature = "recall")]

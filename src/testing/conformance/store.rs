@@ -165,10 +165,9 @@ pub(super) async fn stored(store: &dyn ThreadStore, thread: &ThreadId) -> Value 
 }
 
 fn message((number, event): &(u64, LoggedEvent)) -> Value {
-    match &event.event {
-        Event::MessageAppended(message) => json!([number, event.seq, message.texts().next()]),
-        other => json!([number, event.seq, other.kind()]),
-    }
+    let message =
+        if let Event::MessageAppended(message) = &event.event { Some(message) } else { None };
+    json!([number, event.seq, message.and_then(|message| message.texts().next())])
 }
 
 async fn loads_big_events(store: &dyn ThreadStore) -> Result<()> {
