@@ -64,7 +64,7 @@ pub struct Relay {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RelayStep {
-    /// Compact the messages of [`Relay::messages`], and report the view or the failure.
+    /// Compact the messages that would be sent, and report the view or the failure.
     Compact {
         /// The reason.
         reason: CompactionReason,
@@ -100,12 +100,6 @@ impl Relay {
     #[must_use]
     pub fn step(&self) -> &RelayStep {
         &self.step
-    }
-
-    /// The messages that would be sent now.
-    #[must_use]
-    pub fn messages(&self) -> &[Message] {
-        self.viewed.as_deref().unwrap_or(&self.original.messages)
     }
 
     /// The original request.
@@ -194,7 +188,7 @@ impl Relay {
         let RelayOptions { window, ratio } = self.options;
         let counter = ratio.base();
         let Request { system, tools, max_output, .. } = &self.original;
-        let messages = self.messages();
+        let messages = self.viewed.as_deref().unwrap_or(&self.original.messages);
         let typed = messages.iter().rfind(|message| message.is_typed());
         Pressure {
             window,
