@@ -132,6 +132,8 @@ pub(super) struct Standing {
     pub(super) seq: u64,
     /// The number of messages in the thread after the compaction.
     pub(super) after: usize,
+    /// The size of the thread before the compaction and after it.
+    sizes: (ThreadSize, ThreadSize),
     /// The swaps that undo it, in positions of the thread after it: they replace the inserted
     /// messages with the removed ones.
     pub(super) swaps: Vec<Swap>,
@@ -299,16 +301,6 @@ impl State {
         }
     }
 
-    /// Applies swaps, and returns those that undo them.
-    fn swap(&mut self, swaps: Vec<Swap>) -> Vec<Swap> {
-        let inverse = apply_swaps(swaps, &mut self.thread);
-        for Swap { at, inserted: removed } in &inverse {
-            let added = self.thread.get(at.clone()).unwrap_or_default();
-            self.size = self.size.with(self.size_of(added), self.size_of(removed));
-        }
-        inverse
-    }
-
     /// Drops messages from the end. If the thread is longer than it was, because a compaction was
     /// skipped, the same number of messages is dropped.
     fn truncate(&mut self, dropped: usize) {
@@ -345,10 +337,14 @@ impl State {
             let source = EntrySource::Compaction { standing, splice: number };
             Swap { at: splice.at.clone(), inserted: self.entries(splice, (source, seq, next.at)) }
         });
-        let swaps = self.swap(swaps.collect());
+        let swaps = apply_swaps(swaps.collect(), &mut self.thread);
         self.register(record.id, seq, Outcome::Stands);
-        let (id, after) = (record.id, self.thread.len());
-        self.standing.push(Standing { id, seq, after, swaps, cut: None });
+        let (id, after, before) = (record.id, self.thread.len(), self.size);
+        if !swaps.is_empty() {
+            self.size = self.size_of(&self.thread);
+        }
+        let sizes = (before, self.size);
+        self.standing.push(Standing { id, seq, after, sizes, swaps, cut: None });
     }
 
     /// Returns the messages that a splice inserts. New ones have the source `new`.
@@ -368,8 +364,9 @@ impl State {
     fn undo(&mut self) {
         let Some(top) = self.standing.pop() else { return };
         let marked = self.marked(&top);
-        let swaps = top.swaps.into_iter().chain(marked).collect();
-        self.swap(swaps);
+        let (before, after) = top.sizes;
+        self.size = self.size.with(before, after);
+        apply_swaps(top.swaps.into_iter().chain(marked).collect(), &mut self.thread);
         if let Some((_, outcome)) = self.compactions.get_mut(&top.id) {
             *outcome = Outcome::Undone;
         }

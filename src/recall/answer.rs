@@ -130,13 +130,7 @@ impl<'a> Recall<'a> {
     /// checkpoint that does not exist, a query without a word, too long or without the feature
     /// `recall`, or a log that cannot be read.
     pub fn call(&self, input: &Value) -> Result<String> {
-        let request = RecallRequest::parse(input)?;
-        let mut step = self.begin_from(self.log.taken()?, &request)?;
-        loop {
-            if let Some(recalled) = step() {
-                return Ok(recalled.to_string());
-            }
-        }
+        Ok(self.begin(input)?.flatten().next().unwrap_or_default())
     }
 
     /// Like [`call`](Self::call), in steps, so that a search of a long conversation does not block

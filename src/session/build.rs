@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::{
-    builder::{SessionBuilder, Source},
+    builder::SessionBuilder,
     error::{Result, SessionError},
     handle::Shared,
     session::{Session, table_window},
 };
 use crate::{
     auto::AutoCompactor,
-    log::{Event, EventLog, Thread},
+    log::{Event, Thread},
     message::{CheckpointIds, CompactionId},
     model::Tools,
     store::Journal,
@@ -47,10 +47,9 @@ impl SessionBuilder {
     ///
     /// Those of [`build`](Self::build), and [`SessionError::Store`] if the log cannot be loaded.
     pub async fn open(mut self) -> Result<Session> {
-        if let (Source::Thread(thread), Some(store)) = (&self.source, &self.store) {
-            let journal = Journal::open(Arc::clone(store), thread.clone()).await?;
-            self.source = Source::Log(Box::new(journal));
-            self.store = None;
+        if let (Some(thread), Some(store)) = (&self.thread, &self.store) {
+            self.journal = Journal::open(Arc::clone(store), thread.clone()).await?;
+            (self.thread, self.store) = (None, None);
         }
         self.build()
     }
@@ -76,15 +75,11 @@ impl SessionBuilder {
         let auto = AutoCompactor::new(self.policy)?;
         let tools = Tools::new(self.tools, &self.own_tools);
         let tools = tools.map_err(|name| SessionError::DoubleTool { name })?;
-        let mut agent = self.agent;
-        let mut journal = match self.source {
-            Source::Log(journal) => *journal,
-            Source::Thread(thread) if self.store.is_some() => {
+        let (mut agent, mut journal) = (self.agent, self.journal);
+        if let Some(store) = self.store {
+            if let Some(thread) = self.thread {
                 return Err(SessionError::NotLoaded { thread });
             }
-            Source::Thread(thread) => Journal::new(EventLog::new(thread)),
-        };
-        if let Some(store) = self.store {
             journal = journal.kept_by(store);
         }
         if let Some(redactor) = self.redactor {

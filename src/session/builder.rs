@@ -49,7 +49,9 @@ use crate::{
 #[must_use]
 pub struct SessionBuilder {
     pub(super) agent: Box<dyn Agent>,
-    pub(super) source: Source,
+    pub(super) journal: Journal,
+    /// The id of the thread, which the store may hold; `None` if the journal is loaded.
+    pub(super) thread: Option<ThreadId>,
     pub(super) store: Option<Arc<dyn ThreadStore>>,
     pub(super) settings: Settings,
     pub(super) redactor: Option<Arc<dyn Redactor>>,
@@ -58,15 +60,6 @@ pub struct SessionBuilder {
     pub(super) tools: Vec<Arc<dyn Tool>>,
     pub(super) own_tools: Vec<ToolSpec>,
     pub(super) observers: Observers,
-}
-
-/// Where the thread comes from.
-#[derive(Debug)]
-pub(super) enum Source {
-    /// The thread with this id, which the store may hold.
-    Thread(ThreadId),
-    /// The thread of this log.
-    Log(Box<Journal>),
 }
 
 impl Session {
@@ -81,7 +74,8 @@ impl SessionBuilder {
     pub(super) fn of(agent: Box<dyn Agent>, journal: Journal) -> Self {
         Self {
             agent,
-            source: Source::Log(Box::new(journal)),
+            journal,
+            thread: None,
             store: None,
             settings: Settings::default(),
             redactor: None,
@@ -129,7 +123,8 @@ impl SessionBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn thread(mut self, id: ThreadId) -> Self {
-        self.source = Source::Thread(id);
+        self.journal = Journal::new(EventLog::new(id.clone()));
+        self.thread = Some(id);
         self
     }
 
@@ -156,7 +151,7 @@ impl SessionBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn journal(mut self, journal: Journal) -> Self {
-        self.source = Source::Log(Box::new(journal));
+        (self.journal, self.thread) = (journal, None);
         self
     }
 

@@ -22,7 +22,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::store_error::{Result, StoreError};
+use super::{
+    store_error::{Result, StoreError},
+    thread_store::check_size,
+};
 use crate::{
     log::{
         EventLog, Loaded, LogError, LogId, LoggedEvent, read_event, write_event, write_named_header,
@@ -239,10 +242,8 @@ impl<'a> LogFile<'a> {
         for event in events {
             let before = lines.len();
             self.io(write_event(&mut lines, event))?;
-            let (bytes, limit) = ((lines.len() - before) as u64, EventLog::MAX_LINE_BYTES);
-            if bytes > limit {
-                return Err(StoreError::TooLong { seq: event.seq, bytes, limit });
-            }
+            let bytes = (lines.len() - before) as u64;
+            check_size(event.seq, bytes, EventLog::MAX_LINE_BYTES)?;
         }
         Ok(lines)
     }

@@ -264,7 +264,7 @@ pub fn event_lines(expected_len: u64, events: &[LoggedEvent]) -> Result<Vec<Stri
     Ok(lines)
 }
 
-fn check_size(seq: u64, bytes: u64, limit: u64) -> Result<()> {
+pub(super) fn check_size(seq: u64, bytes: u64, limit: u64) -> Result<()> {
     if bytes <= limit { Ok(()) } else { Err(StoreError::TooLong { seq, bytes, limit }) }
 }
 

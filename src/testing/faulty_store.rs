@@ -51,20 +51,6 @@ struct FaultyStore<S> {
     faults: Mutex<VecDeque<Option<usize>>>,
 }
 
-impl<S> FaultyStore<S> {
-    /// Returns the events that the next append stores, and its outcome.
-    fn next_append<'e>(
-        &self,
-        events: &'e [LoggedEvent],
-    ) -> (&'e [LoggedEvent], Result<(), StoreError>) {
-        let fault = self.faults.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let Some(count) = fault.flatten() else { return (events, Ok(())) };
-        let stored = events.get(..count).unwrap_or(events);
-        let error = io::Error::other(format!("failed after {} events on request", stored.len()));
-        (stored, Err(StoreError::medium("a failing store", error)))
-    }
-}
-
 #[async_trait]
 impl<S: ThreadStore> ThreadStore for FaultyStore<S> {
     async fn append(
@@ -74,9 +60,14 @@ impl<S: ThreadStore> ThreadStore for FaultyStore<S> {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        let (stored, outcome) = self.next_append(events);
+        let fault = self.faults.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let Some(count) = fault.flatten() else {
+            return self.inner.append(thread, log, expected_len, events).await;
+        };
+        let stored = events.get(..count).unwrap_or(events);
         self.inner.append(thread, log, expected_len, stored).await?;
-        outcome
+        let error = io::Error::other(format!("failed after {} events on request", stored.len()));
+        Err(StoreError::medium("a failing store", error))
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {

@@ -6,6 +6,7 @@ use proptest::{
     strategy::Strategy,
     test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner},
 };
+use serde::{Deserialize, Serialize};
 
 use crate::message::ThreadId;
 
@@ -31,7 +32,7 @@ pub struct Breach {
 macro_rules! laws {
     ($($law:ident: $text:literal $(($more:literal))?,)+) => {
         /// The laws that the suites test.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum Law {
             $(#[doc = $text] $(#[doc = ""] #[doc = $more])? $law,)+

@@ -1,12 +1,18 @@
 //! The conformance suites for leases, and for the runs beside them.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use futures::future::join_all;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::law::{Law, Result, named, same};
+use super::{
+    cases::{Step, cases, outcome},
+    law::{Law, Result, named, same},
+    store::{events, stored},
+};
 use crate::{
-    log::{Event, LogId, LoggedEvent},
+    log::LogId,
     message::{Message, ThreadId, Timestamp},
     store::{Lease, LeaseStore, StoreError},
     strategy::{Chunked, CompactionRun},
@@ -19,7 +25,7 @@ const TEN: Duration = Duration::from_secs(10);
 /// differ; renewals extend a lease and may be lost, repeated or late; fences rise; every append
 /// without the current lease is refused and stores nothing.
 ///
-/// `make` is called once for each law and must return an empty store. Run [`store`](super::store)
+/// `make` is called once for each case and must return an empty store. Run [`store`](super::store)
 /// too.
 ///
 /// ```
@@ -34,34 +40,130 @@ const TEN: Duration = Duration::from_secs(10);
 ///
 /// The first [`Breach`](super::Breach).
 pub async fn leases(mut make: impl FnMut() -> Box<dyn LeaseStore>) -> Result<()> {
-    one_worker_holds(&*make()).await?;
-    one_of_many_acquires(&*make()).await?;
-    expired_is_free(&*make()).await?;
-    released_is_free(&*make()).await?;
-    renewal_extends(&*make()).await?;
-    lost_renewal_expires(&*make()).await?;
-    clocks_may_differ(&*make()).await?;
-    late_write_is_refused(&*make()).await?;
-    append_needs_the_lease(&*make()).await?;
-    deleting_ends_a_lease(&*make()).await?;
-    log_is_checked(&*make()).await
+    for case in cases(CASES)? {
+        let (store, mut leases) = (make(), Leases::default());
+        for step in case {
+            let found = leases.run(&*store, &step).await?;
+            step.check(found)?;
+        }
+    }
+    one_of_many_acquires(&*make()).await
 }
 
-async fn one_worker_holds(store: &dyn LeaseStore) -> Result<()> {
-    let (thread, law) = (named("t1")?, Law::OneWorkerHolds);
-    let lease = acquire(store, law, &thread, "first", 1_000).await?;
-    let (worker, expires) = ("first".into(), Timestamp(11_000));
-    let expected = Lease { thread: thread.clone(), worker, fence: lease.fence, expires };
-    same(law, "acquired at 1000 for 10 s", &ok(&expected), &Ok(lease.clone()))?;
-    for (worker, now) in [("second", 0), ("second", 1_000), ("first", 5_000), ("second", 10_999)] {
-        let refused = store.acquire_lease(&thread, worker, Timestamp(now), TEN).await;
-        same(law, format!("{worker} at {now}"), &held(&lease), &refused)?;
+const CASES: &str = include_str!("../../../testdata/conformance/leases.jsonl");
+
+/// An operation. A lease has a name, by which later steps of its case refer to it.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Operation {
+    /// Acquires a lease with this name for ten seconds, for this worker, at this time.
+    Acquire(String, String, Timestamp),
+    AcquireForever(String, String, Timestamp),
+    /// Gives the thread, the worker and the end of a lease, as the store returned it last.
+    Lease(String),
+    Renew(String, Timestamp),
+    /// Drops a renewal before it reaches the store.
+    DropRenewal(String, Timestamp),
+    Release(String),
+    /// Appends the events with these numbers to a log with this id and length.
+    Append(Option<LogId>, u64, Vec<u64>),
+    AppendLeased(String, Option<LogId>, u64, Vec<u64>),
+    Delete,
+    /// Gives the number of stored events.
+    Load,
+    LogId,
+}
+
+/// The leases of a case by their names.
+#[derive(Default)]
+struct Leases(BTreeMap<String, Lease>);
+
+impl Leases {
+    async fn run(&mut self, store: &dyn LeaseStore, step: &Step<Operation>) -> Result<Value> {
+        let Step { thread, operation, .. } = step;
+        Ok(match operation {
+            Operation::Acquire(name, worker, at) => {
+                let acquired = store.acquire_lease(thread, worker, *at, TEN).await;
+                self.acquired(thread, name, acquired)?
+            }
+            Operation::AcquireForever(name, worker, at) => {
+                let acquired = store.acquire_lease(thread, worker, *at, Duration::MAX).await;
+                self.acquired(thread, name, acquired)?
+            }
+            Operation::Lease(name) => {
+                let Lease { thread, worker, expires, .. } = self.find(step, name)?;
+                json!([thread, worker, expires])
+            }
+            Operation::Renew(name, at) => {
+                let lease = self.find(step, name)?;
+                match store.renew_lease(&lease, *at, TEN).await {
+                    Ok(renewed) if renewed.fence == lease.fence => {
+                        self.0.insert(name.clone(), renewed);
+                        Value::Null
+                    }
+                    other => self.outcome(thread, other.map(|lease| format!("{lease:?}"))),
+                }
+            }
+            Operation::DropRenewal(name, at) => {
+                drop(store.renew_lease(&self.find(step, name)?, *at, TEN));
+                Value::Null
+            }
+            Operation::Release(name) => outcome(store.release_lease(&self.find(step, name)?).await),
+            Operation::Append(log, len, seqs) => {
+                let appended =
+                    store.append(thread, *log, *len, &events(thread, seqs.iter().copied())).await;
+                self.outcome(thread, appended)
+            }
+            Operation::AppendLeased(name, log, len, seqs) => {
+                let lease = Lease { thread: thread.clone(), ..self.find(step, name)? };
+                let events = events(thread, seqs.iter().copied());
+                self.outcome(thread, store.append_leased(&lease, *log, *len, &events).await)
+            }
+            Operation::Delete => outcome(store.delete(thread).await),
+            Operation::Load => stored(store, thread).await,
+            Operation::LogId => outcome(store.load(thread).await.map(|loaded| loaded.id)),
+        })
     }
-    acquire(store, Law::ThreadsAreApart, &named("t")?, "second", 1_000).await?;
-    let forever = store.acquire_lease(&named("t2")?, "first", Timestamp(5), Duration::MAX).await;
-    let forever = forever.map_err(|error| law.breach("a lease for ever", "a lease", error))?;
-    let refused = store.acquire_lease(&named("t2")?, "second", Timestamp(1 << 50), TEN).await;
-    same(law, "a lease for ever", &held(&forever), &refused)
+
+    fn find(&self, step: &Step<Operation>, name: &str) -> Result<Lease> {
+        let found = self.0.get(name).cloned();
+        found.ok_or_else(|| step.law.breach("a step", "the name of a lease", name))
+    }
+
+    /// Remembers a lease, after a check that its fence is greater than those before it.
+    fn acquired(
+        &mut self,
+        thread: &ThreadId,
+        name: &str,
+        acquired: Result<Lease, StoreError>,
+    ) -> Result<Value> {
+        if let Ok(lease) = &acquired {
+            let before = self.0.values().filter(|known| known.thread == *thread);
+            if let Some(fence) = before.map(|known| known.fence).max()
+                && fence >= lease.fence
+            {
+                let expected = format!("a fence above {fence}");
+                return Err(Law::FencesRise.breach("the next lease", expected, lease.fence));
+            }
+            self.0.insert(name.to_owned(), lease.clone());
+        }
+        Ok(self.outcome(thread, acquired.map(drop)))
+    }
+
+    /// Returns the JSON of an outcome, with the name of the lease that an error is about.
+    fn outcome<T: Serialize>(&self, thread: &ThreadId, found: Result<T, StoreError>) -> Value {
+        let mut known = self.0.iter();
+        let refusal = match &found {
+            Err(StoreError::Held { lease }) => {
+                known.find(|(_, known)| *known == lease).map(|(name, _)| json!({ "held": name }))
+            }
+            Err(StoreError::LeaseLost { thread: lost, fence }) if lost == thread => known
+                .find(|(_, known)| known.fence == *fence)
+                .map(|(name, _)| json!({ "lost": name })),
+            Ok(_) | Err(_) => None,
+        };
+        refusal.unwrap_or_else(|| outcome(found))
+    }
 }
 
 async fn one_of_many_acquires(store: &dyn LeaseStore) -> Result<()> {
@@ -75,218 +177,11 @@ async fn one_of_many_acquires(store: &dyn LeaseStore) -> Result<()> {
         let (Some(lease), None) = (acquired.next(), acquired.next()) else {
             return Err(law.breach(input, "one that acquires", format!("{outcomes:?}")));
         };
+        let held = Err(StoreError::Held { lease: lease.clone() });
         let mut refused = outcomes.iter().filter(|outcome| outcome.is_err());
-        refused.try_for_each(|outcome| same(law, &input, &held(lease), outcome))?;
+        refused.try_for_each(|outcome| same(law, &input, &held, outcome))?;
     }
     Ok(())
-}
-
-async fn expired_is_free(store: &dyn LeaseStore) -> Result<()> {
-    let thread = named("t1")?;
-    let mut before = acquire(store, Law::ExpiredIsFree, &thread, "first", 0).await?;
-    for round in 1..4_u64 {
-        let lease = acquire(store, Law::ExpiredIsFree, &thread, "next", round * 10_000).await?;
-        rises(&before, &lease)?;
-        before = lease;
-    }
-    Ok(())
-}
-
-async fn released_is_free(store: &dyn LeaseStore) -> Result<()> {
-    let (thread, law) = (named("t1")?, Law::ExpiredIsFree);
-    let first = acquire(store, law, &thread, "first", 0).await?;
-    for input in ["released", "released twice"] {
-        same(law, input, &Ok(()), &store.release_lease(&first).await)?;
-    }
-    let second = acquire(store, law, &thread, "second", 1).await?;
-    rises(&first, &second)?;
-    let law = Law::OneWorkerHolds;
-    same(law, "released late", &Ok(()), &store.release_lease(&first).await)?;
-    let third = store.acquire_lease(&thread, "third", Timestamp(2), TEN).await;
-    same(law, "after a late release", &held(&second), &third)
-}
-
-async fn renewal_extends(store: &dyn LeaseStore) -> Result<()> {
-    let (thread, law) = (named("t1")?, Law::RenewalExtends);
-    let lease = acquire(store, law, &thread, "first", 0).await?;
-    // The renewal at 5 s arrives again after the one at 8 s. The last one comes after the lease
-    // ended.
-    for (now, expires) in [(5, 15), (8, 18), (5, 18), (8, 18), (20, 30)] {
-        let input = format!("renewed at {now} s");
-        let renewed = store.renew_lease(&lease, Timestamp(now * 1_000), TEN).await;
-        let expected = Lease { expires: Timestamp(expires * 1_000), ..lease.clone() };
-        same(law, &input, &ok(&expected), &renewed)?;
-        let other = store.acquire_lease(&thread, "second", Timestamp(expires * 1_000 - 1), TEN);
-        same(law, input, &held(&expected), &other.await)?;
-    }
-    let second = acquire(store, law, &thread, "second", 30_000).await?;
-    let late = store.renew_lease(&lease, Timestamp(30_000), TEN).await;
-    same(law, "renewed after it was lost", &lost(&lease), &late)?;
-    let third = store.acquire_lease(&thread, "third", Timestamp(39_999), TEN).await;
-    same(law, "after a late renewal", &held(&second), &third)?;
-    same(law, "released", &Ok(()), &store.release_lease(&second).await)?;
-    let late = store.renew_lease(&second, Timestamp(30_001), TEN).await;
-    same(law, "renewed after the release", &lost(&second), &late)
-}
-
-async fn lost_renewal_expires(store: &dyn LeaseStore) -> Result<()> {
-    let (thread, law) = (named("t1")?, Law::ExpiredIsFree);
-    let first = acquire(store, law, &thread, "first", 0).await?;
-    // This renewal is lost on its way to the store.
-    drop(store.renew_lease(&first, Timestamp(5_000), TEN));
-    let second = acquire(store, law, &thread, "second", 10_000).await?;
-    rises(&first, &second)?;
-    refuses(store, &first, "a renewal was lost", 0).await
-}
-
-async fn clocks_may_differ(store: &dyn LeaseStore) -> Result<()> {
-    let (thread, law) = (named("t1")?, Law::OneWorkerHolds);
-    let (first_now, hour) = (7_200_000, 3_600_000);
-    let first = acquire(store, law, &thread, "first", first_now).await?;
-    append(store, &first, 0).await?;
-    // A clock that is an hour slow waits longer; one that is an hour fast takes over at once.
-    let late = store.acquire_lease(&thread, "late", Timestamp(first_now - hour), TEN).await;
-    same(law, "a clock that is an hour late", &held(&first), &late)?;
-    let early = acquire(store, law, &thread, "early", first_now + hour).await?;
-    rises(&first, &early)?;
-    refuses(store, &first, "taken over by an early clock", 1).await?;
-    append(store, &early, 1).await?;
-    let again = store.acquire_lease(&thread, "first", Timestamp(first_now + 1), TEN).await;
-    same(law, "acquired again", &held(&early), &again)?;
-    expect_len(store, &thread, "clocks apart", 2).await
-}
-
-async fn late_write_is_refused(store: &dyn LeaseStore) -> Result<()> {
-    let (thread, law) = (named("t1")?, Law::LateWriteIsRefused);
-    let first = acquire(store, law, &thread, "first", 0).await?;
-    append(store, &first, 0).await?;
-    let second = acquire(store, law, &thread, "second", 10_000).await?;
-    // The expected length is right, so only the fence can refuse this append.
-    refuses(store, &first, "its length is right", 1).await?;
-    append(store, &second, 1).await?;
-    refuses(store, &first, "its length is wrong", 1).await?;
-    let none = store.append_leased(&first, None, 2, &[]).await;
-    same(law, "no events", &lost(&first), &none)?;
-    append(store, &second, 2).await?;
-    same(law, "released", &Ok(()), &store.release_lease(&second).await)?;
-    refuses(store, &second, "released", 3).await?;
-    expect_len(store, &thread, "three appends with a lease", 3).await
-}
-
-async fn append_needs_the_lease(store: &dyn LeaseStore) -> Result<()> {
-    let (thread, law) = (named("t1")?, Law::LateWriteIsRefused);
-    let lease = acquire(store, law, &thread, "first", 0).await?;
-    let input = "an append without a lease";
-    let free = store.append(&thread, None, 0, &[notice(0)]).await;
-    same(law, input, &held(&lease), &free)?;
-    let free = store.append(&thread, Some(LogId(7)), 0, &[notice(0)]).await;
-    same(law, input, &held(&lease), &free)?;
-    let other = Lease { thread: named("t2")?, ..lease.clone() };
-    refuses(store, &other, "the fence of another thread", 0).await?;
-    expect_len(store, &thread, input, 0).await?;
-    same(law, "released", &Ok(()), &store.release_lease(&lease).await)?;
-    let free = store.append(&thread, None, 0, &[notice(0)]).await;
-    same(law, "an append after the release", &Ok(()), &free)
-}
-
-async fn deleting_ends_a_lease(store: &dyn LeaseStore) -> Result<()> {
-    let (thread, law) = (named("t1")?, Law::DeletedIsGone);
-    let first = acquire(store, law, &thread, "first", 0).await?;
-    append(store, &first, 0).await?;
-    same(law, "deleted", &Ok(()), &store.delete(&thread).await)?;
-    refuses(store, &first, "the thread was deleted", 0).await?;
-    let second = acquire(store, law, &thread, "second", 1).await?;
-    rises(&first, &second)?;
-    refuses(store, &first, "deleted and acquired", 0).await?;
-    append(store, &second, 0).await?;
-    expect_len(store, &thread, "deleted and written again", 1).await
-}
-
-async fn log_is_checked(store: &dyn LeaseStore) -> Result<()> {
-    let (thread, ours, others) = (named("t1")?, Some(LogId(1)), Some(LogId(2)));
-    let law = Law::ConflictWritesNothing;
-    let lease = acquire(store, law, &thread, "first", 0).await?;
-    let batch = [notice(0), notice(1)];
-    let first = store.append_leased(&lease, ours, 0, &batch).await;
-    same(Law::StoredComesBack, "two events", &Ok(()), &first)?;
-    let id = store.load(&thread).await.map(|loaded| loaded.id);
-    same(Law::StoredComesBack, "the id of the log", &Ok(ours), &id)?;
-    for (log, expected) in [(None, 0), (ours, 1), (ours, 3), (others, 0)] {
-        let refused = store.append_leased(&lease, log, expected, &[notice(expected)]).await;
-        let conflict = Err(StoreError::Conflict { expected, found: 2 });
-        same(law, format!("{expected} expected of 2"), &conflict, &refused)?;
-    }
-    for expected in [None, others] {
-        let refused = store.append_leased(&lease, expected, 2, &[notice(2)]).await;
-        let other = StoreError::OtherLog { thread: thread.clone(), expected, found: ours };
-        same(law, "another log", &Err(other), &refused)?;
-    }
-    let refused = store.append_leased(&lease, ours, 2, &[notice(3)]).await;
-    let place = StoreError::Place { expected: 2, found: 3 };
-    same(Law::PlacesRunOn, "event 3 at 2", &Err(place), &refused)?;
-    for at in [2, 3] {
-        let more = store.append_leased(&lease, ours, at, &[notice(at)]).await;
-        same(Law::StoredComesBack, format!("event {at}"), &Ok(()), &more)?;
-    }
-    expect_len(store, &thread, "four events", 4).await
-}
-
-async fn acquire(
-    store: &dyn LeaseStore,
-    law: Law,
-    thread: &ThreadId,
-    worker: &str,
-    now: u64,
-) -> Result<Lease> {
-    let lease = store.acquire_lease(thread, worker, Timestamp(now), TEN).await;
-    lease.map_err(|error| law.breach(format!("{worker} at {now}"), "a lease", error))
-}
-
-/// Appends one event, which must succeed.
-async fn append(store: &dyn LeaseStore, lease: &Lease, len: u64) -> Result<()> {
-    let appended = store.append_leased(lease, None, len, &[notice(len)]).await;
-    same(Law::LateWriteIsRefused, format!("{} at {len}", lease.worker), &Ok(()), &appended)
-}
-
-/// Checks that an append of one event is refused, because the lease was lost.
-async fn refuses(store: &dyn LeaseStore, lease: &Lease, input: &str, len: u64) -> Result<()> {
-    let appended = store.append_leased(lease, None, len, &[notice(len)]).await;
-    same(Law::LateWriteIsRefused, input, &lost(lease), &appended)
-}
-
-async fn expect_len(
-    store: &dyn LeaseStore,
-    thread: &ThreadId,
-    input: &str,
-    len: u64,
-) -> Result<()> {
-    let expected: Vec<LoggedEvent> = (0..len).map(notice).collect();
-    same(Law::LateWriteIsRefused, input, &Ok(expected), &store.load_from(thread, 0).await)
-}
-
-fn rises(before: &Lease, after: &Lease) -> Result<()> {
-    if before.fence < after.fence {
-        return Ok(());
-    }
-    let expected = format!("a fence above {}", before.fence);
-    Err(Law::FencesRise.breach("the next lease", expected, after.fence))
-}
-
-fn notice(seq: u64) -> LoggedEvent {
-    let event = Event::LocalNotice { text: format!("event {seq}").into() };
-    LoggedEvent { seq, at: Timestamp(seq), event }
-}
-
-fn ok(lease: &Lease) -> Result<Lease, StoreError> {
-    Ok(lease.clone())
-}
-
-fn held<T>(lease: &Lease) -> Result<T, StoreError> {
-    Err(StoreError::Held { lease: lease.clone() })
-}
-
-fn lost<T>(lease: &Lease) -> Result<T, StoreError> {
-    Err(StoreError::LeaseLost { thread: lease.thread.clone(), fence: lease.fence })
 }
 
 /// Tests a store of runs: a saved run replaces the earlier one and is loaded unchanged; threads are

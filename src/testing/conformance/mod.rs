@@ -15,6 +15,7 @@
 //! implementation panics, so does the suite, except that of strategies.
 
 mod archive;
+mod cases;
 mod law;
 mod leases;
 mod model;
@@ -28,8 +29,7 @@ mod workers;
 
 pub use archive::archive;
 pub use law::{Breach, Law};
-pub use leases::leases;
-pub use leases::runs;
+pub use leases::{leases, runs};
 pub use model::model;
 pub use provider_thread::provider_thread;
 #[cfg(feature = "recall")]

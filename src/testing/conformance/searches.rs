@@ -7,7 +7,7 @@ use super::law::{Breach, Law, Result, named};
 use crate::{
     compact::{Insert, Plan, Splice},
     log::{CompactionRecord, Event, EventLog, LogError, Taken},
-    message::{CompactionReason, ContentBlock, Message, Role, Timestamp, ToolResult, ToolUse},
+    message::{CompactionReason, Message, Role, Timestamp, ToolResult, ToolUse},
     recall::{Recall, RecallError, RecallRequest},
     store::{Journal, ThreadStore},
 };
@@ -77,29 +77,24 @@ async fn agrees(journal: &Journal, query: &str) -> Result<bool> {
 /// Appends two hundred messages, and replaces most of the thread.
 fn extend(journal: &mut Journal, round: u64) -> Result<(), LogError> {
     let now = Timestamp(round);
+    let mut messages = Vec::new();
     for (turn, said) in (0_u64..100).zip(TEXTS.iter().cycle()) {
-        let text = format!("{said} {}", "Filler of turn. ".repeat(10));
-        journal.append(now, Event::MessageAppended(Message::user(text)))?;
-        let answer = match turn % 50 {
-            // A message that quotes a search must not be found by the next one.
-            7 => {
-                let input = serde_json::json!({"query": "lamp keeper"});
-                let call = ToolUse::new(format!("c{round}-{turn}"), "recall", input);
-                Message::new(Role::Assistant, vec![call.into()])
-            }
-            _ => Message::assistant(format!("Answer {turn} of round {round}.")),
-        };
-        journal.append(now, Event::MessageAppended(answer))?;
-        if turn % 50 == 7 {
-            let result = ToolResult::new(
-                format!("c{round}-{turn}"),
-                vec![ContentBlock::text("The lamp, the keeper.")],
-            );
-            let message = Message::new(Role::User, vec![result.into()]);
-            journal.append(now, Event::MessageAppended(message))?;
-            let answer = Message::assistant("The lamp.");
-            journal.append(now, Event::MessageAppended(answer))?;
+        messages.push(Message::user(format!("{said} {}", "Filler of turn. ".repeat(10))));
+        if turn % 50 != 7 {
+            messages.push(Message::assistant(format!("Answer {turn} of round {round}.")));
+            continue;
         }
+        // A message that quotes a search must not be found by the next one.
+        let id = format!("c{round}-{turn}");
+        let input = serde_json::json!({"query": "lamp keeper"});
+        let call = ToolUse::new(id.as_str(), "recall", input);
+        let result = ToolResult::text(id.as_str(), "The lamp, the keeper.");
+        messages.push(Message::new(Role::Assistant, vec![call.into()]));
+        messages.push(Message::new(Role::User, vec![result.into()]));
+        messages.push(Message::assistant("The lamp."));
+    }
+    for message in messages {
+        journal.append(now, Event::MessageAppended(message))?;
     }
     let len = journal.log().replay()?.len();
     let insert = vec![Insert::Message { message: Message::user("They talked of a lamp.") }];

@@ -114,11 +114,14 @@ fn conforms(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result
 
 fn begin_and_drop(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) {
     let mut attempt = strategy.begin(&case.snapshot, &case.brief);
-    let request =
-        if let Step::Call { request, .. } = attempt.step() { Some(request) } else { None };
-    if let Some(request) = request.cloned() {
+    if let Some(request) = asked(attempt.as_ref()) {
         attempt.handle(way.answer(&request));
     }
+}
+
+/// Returns the request that an attempt waits for.
+fn asked(attempt: &dyn Attempt) -> Option<Request> {
+    if let Step::Call { request, .. } = attempt.step() { Some(request.clone()) } else { None }
 }
 
 /// Runs an attempt to its end. A panic is a breach.
@@ -136,13 +139,11 @@ fn guarded(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<
 fn run(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<Ended> {
     let mut attempt = strategy.begin(&case.snapshot, &case.brief);
     for calls in 0..=MAX_CALLS {
-        let Step::Call { request, .. } = attempt.step() else {
+        let Some(request) = asked(attempt.as_ref()) else {
             return ended(attempt.as_mut(), case, way, calls);
         };
-        let request = request.clone();
-        let again =
-            if let Step::Call { request, .. } = attempt.step() { Some(request) } else { None };
-        if again != Some(&request) {
+        let again = asked(attempt.as_ref());
+        if again.as_ref() != Some(&request) {
             let (one, other) = (format!("{request:?}"), format!("{again:?}"));
             return Err(Law::StepRepeats.breach(case.input(way), one, other));
         }

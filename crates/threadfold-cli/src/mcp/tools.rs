@@ -1,7 +1,9 @@
 //! The tools: their descriptions for a model, and their answers.
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use serde_json::{Value, json};
+use std::sync::Arc;
+
+use rmcp::model::{JsonObject, Tool};
+use serde_json::Value;
 use threadfold::{
     EventLog,
     log::Event,
@@ -28,56 +30,22 @@ const SEARCH_BYTES: usize = 16_000;
 const MATCHES_BYTES: usize = 4_000;
 
 pub(super) fn specs() -> Vec<Tool> {
-    let id = json!({"type": "string",
-        "description": "Id of the thread, from `threads`. Leave it out if there is only one."});
-    let offset = json!({"type": "integer", "minimum": 0,
-        "description": "Where to go on, as the answer before said. Leave it out to begin."});
-    let query = json!({"type": "string", "description": "A few words that were used then."});
-    let mut recalled = object(json!({}));
-    if let Ok(schema) = recall::tool::spec().input_schema.to_value() {
-        recalled = schema;
+    let mut tools: Vec<Tool> = serde_json::from_str(TOOLS).unwrap_or_default();
+    let library = recall::tool::spec().input_schema.to_value().unwrap_or_default();
+    let fields = library.get("properties").and_then(Value::as_object).into_iter().flatten();
+    // `recall` has the fields of the library, except that `search` is a tool of its own.
+    let fields = fields.filter(|(field, _)| *field != "query");
+    if let Some(tool) = tools.iter_mut().find(|tool| tool.name == RECALL)
+        && let Some(properties) = Arc::make_mut(&mut tool.input_schema).get_mut("properties")
+        && let Some(properties) = properties.as_object_mut()
+    {
+        properties.extend(fields.map(|(field, schema)| (field.clone(), schema.clone())));
     }
-    if let Some(fields) = recalled.get_mut("properties").and_then(Value::as_object_mut) {
-        fields.remove("query");
-        fields.insert("thread".to_owned(), id.clone());
-    }
-    vec![
-        tool(
-            THREADS,
-            "Lists the stored threads, the latest compaction first: id, size, what the user typed first.",
-            object(json!({"offset": offset})),
-        ),
-        tool(
-            RECALL,
-            "Reads messages that were compacted away, word for word: all of a thread, a range between \
-             two checkpoints, or one message by its number. The answer says how to get the rest.",
-            recalled,
-        ),
-        tool(
-            SEARCH,
-            "Looks for words in messages that were compacted away, in one thread or in the latest ones: \
-             names of functions, paths, error codes, numbers. Each match has a number, with which \
-             `recall` reads the whole message.",
-            json!({"type": "object", "required": ["query"], "additionalProperties": false,
-                "properties": {"query": query, "thread": id, "offset": offset}}),
-        ),
-        tool(
-            AUDIT,
-            "Says what each compaction of a thread kept and lost: paths, commands, errors, numbers, \
-             demands of the user.",
-            object(json!({"thread": id})),
-        ),
-    ]
+    tools
 }
 
-fn object(properties: Value) -> Value {
-    json!({"type": "object", "properties": properties, "additionalProperties": false})
-}
-
-fn tool(name: &'static str, about: &'static str, schema: Value) -> Tool {
-    let schema = if let Value::Object(schema) = schema { schema } else { JsonObject::new() };
-    Tool::new(name, about, schema).with_annotations(ToolAnnotations::new().read_only(true))
-}
+/// The tools as the protocol lists them.
+const TOOLS: &str = include_str!("tools.json");
 
 pub(super) async fn threads(stored: &Stored, input: &JsonObject) -> Result<String, Failure> {
     let all = stored.list().await?;

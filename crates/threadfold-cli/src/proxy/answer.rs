@@ -43,12 +43,8 @@ enum Content {
     Unread,
 }
 
-/// The first decisive event of an answer.
-enum First {
-    /// Content, or an event that cannot be read.
-    Content,
-    Error(ModelError),
-}
+/// The first decisive event of an answer: content, or an error before any content.
+type First = Result<(), ModelError>;
 
 /// A function that takes the number of prompt tokens that the provider counted.
 pub(super) type OnCount = Box<dyn FnOnce(u64) + Send>;
@@ -105,10 +101,8 @@ impl Answer {
             len = len.saturating_add(piece.len());
             let decided = decide(&mut self.content, &piece);
             self.begun.push(piece);
-            match decided {
-                None => {}
-                Some(First::Content) => return Ok(None),
-                Some(First::Error(error)) => return Ok(Some(error)),
+            if let Some(decided) = decided {
+                return Ok(decided.err());
             }
         }
         Ok(None)
@@ -155,23 +149,24 @@ impl Drop for Watch {
 }
 
 impl Content {
-    /// Takes a piece, and returns the first content or error in it.
+    /// Takes a piece, and returns an error if one comes before any content. An event that cannot be
+    /// read counts as content.
     fn first(&mut self, piece: &[u8]) -> Option<First> {
-        let Self::Events(parser, builder) = self else { return Some(First::Content) };
+        let Self::Events(parser, builder) = self else { return Some(Ok(())) };
         parser.push(piece);
         let mut first = None;
         loop {
             let Ok(event) = parser.next_event() else {
                 *self = Self::Unread;
-                return Some(First::Content);
+                return Some(Ok(()));
             };
             let Some(event) = event else { return first };
             match builder.handle(&event.0, &event.1) {
                 Ok(deltas) if deltas.is_empty() && !builder.is_complete() => {}
-                Ok(_) => first = Some(First::Content),
+                Ok(_) => first = Some(Ok(())),
                 Err(error) => {
                     *self = Self::Unread;
-                    return first.or(Some(First::Error(error)));
+                    return first.or(Some(Err(error)));
                 }
             }
         }

@@ -35,12 +35,10 @@ const NOT_PASSED: [HeaderName; 11] = [
 pub(super) struct Upstream(Url);
 
 impl Upstream {
-    pub(super) fn new(url: &str) -> Result<Self, Failure> {
+    pub(super) fn new(url: &str) -> Result<Self, String> {
         let parsed: Url = url.parse().map_err(|error| format!("{url}: {error}"))?;
         if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-            return Err(
-                format!("{url}: the address of a server begins with http:// or https://").into()
-            );
+            return Err(format!("{url}: the address of a server begins with http:// or https://"));
         }
         Ok(Self(parsed))
     }

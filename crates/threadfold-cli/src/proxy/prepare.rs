@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use hyper::body::Bytes;
 use threadfold::{
     ContextWindow, WireFormat,
@@ -68,7 +67,7 @@ impl Proxy {
         let model = head.model.as_deref().unwrap_or_default().to_owned();
         let format = dialect;
         let request = format.decode_slice(body, &DecodeOptions::default())?;
-        let chain = Chain::of(format.name(), &request.messages, &sha256);
+        let chain = Chain::of(format.name(), &request.messages);
         let Some(root) = chain.after(1) else { return Ok(None) };
         let Known { mut auto, ratio, lock } = self.threads.known(root, &self.fresh);
         let found = self.views.find(&chain);
@@ -119,7 +118,7 @@ impl Proxy {
             journey.found = Some(row);
             return Ok(());
         }
-        let RelayStep::Compact { reason, target, .. } = journey.relay.step().clone() else {
+        let RelayStep::Compact { reason, target } = journey.relay.step().clone() else {
             return Ok(());
         };
         let work = Work {
@@ -179,11 +178,4 @@ impl Journey {
         let encoded = self.dialect.encode(&request, &options);
         Some(Bytes::from(encoded.body.as_str().to_owned()))
     }
-}
-
-fn sha256(bytes: &[u8]) -> [u8; 32] {
-    let mut hash = [0; 32];
-    // Both have 32 bytes.
-    hash.iter_mut().zip(digest(&SHA256, bytes).as_ref()).for_each(|(to, from)| *to = *from);
-    hash
 }

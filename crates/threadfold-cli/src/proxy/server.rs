@@ -25,7 +25,7 @@ use super::{
     ProxyOptions,
     answer::Answer,
     endpoint::{Endpoint, Head},
-    forward::{Body, Outgoing, Upstream, full, passed_on, response},
+    forward::{Body, Outgoing, Upstream, full, passed_on, response, words},
     page,
     prepare::Journey,
     threads::Threads,
@@ -73,14 +73,6 @@ impl Proxy {
         store: Arc<dyn ThreadStore>,
         views: Views,
     ) -> Result<Self, String> {
-        Self::build(options, store, views).map_err(|failure| failure.line().to_owned())
-    }
-
-    fn build(
-        options: ProxyOptions,
-        store: Arc<dyn ThreadStore>,
-        views: Views,
-    ) -> Result<Self, Failure> {
         let client = Client::builder()
             // A redirect or a system proxy would send the key to another host.
             .redirect(reqwest::redirect::Policy::none())
@@ -92,14 +84,14 @@ impl Proxy {
             .no_zstd()
             .no_deflate()
             .connect_timeout(Duration::from_secs(20))
-            .build()?;
+            .build();
         Ok(Self {
             anthropic: Upstream::new(&options.anthropic)?,
             openai: Upstream::new(&options.openai)?,
-            fresh: AutoCompactor::new(options.policy)?,
+            fresh: AutoCompactor::new(options.policy).map_err(|error| error.to_string())?,
             reading: Arc::new(Semaphore::new(MAX_READ)),
             threads: Threads::default(),
-            client,
+            client: client.map_err(words)?,
             store,
             views,
             options,

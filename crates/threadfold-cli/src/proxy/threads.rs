@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use threadfold::{auto::AutoCompactor, tokens::Calibrated};
@@ -27,7 +27,7 @@ pub(super) struct Known {
 impl Threads {
     /// Returns the state of a thread. A new thread gets the trigger `fresh`.
     pub(super) fn known(&self, root: Link, fresh: &AutoCompactor) -> Known {
-        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.lock();
         if threads.len() >= MAX && !threads.contains_key(&root) {
             threads.retain(|_, known| Arc::strong_count(&known.lock) > 1);
         }
@@ -38,17 +38,19 @@ impl Threads {
 
     /// Remembers the trigger and the ratio of a thread.
     pub(super) fn remember(&self, root: Link, auto: &AutoCompactor, ratio: Calibrated) {
-        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = threads.get_mut(&root) {
+        if let Some(known) = self.lock().get_mut(&root) {
             (known.auto, known.ratio) = (auto.clone(), ratio);
         }
     }
 
     /// Updates the ratio with the provider's count of a prompt.
     pub(super) fn learn(&self, root: Link, estimated: u64, reported: u64) {
-        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = threads.get_mut(&root) {
+        if let Some(known) = self.lock().get_mut(&root) {
             known.ratio.learn(estimated, reported);
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Link, Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
+use aws_lc_rs::digest::{Context, SHA256};
 use threadfold::{
     message::{ContentBlock, Extra, InvalidValue, Message},
     wire::extra_mut,
@@ -20,20 +21,14 @@ pub struct Link([u8; 32]);
 /// ```
 /// use threadfold::Message;
 /// use threadfold_cli::relay::Chain;
-/// # fn sha256(bytes: &[u8]) -> [u8; 32] {
-/// #     let mut hash = [0; 32];
-/// #     bytes.iter().enumerate().for_each(|(at, byte)| hash[at % 32] ^= byte.rotate_left(at as u32));
-/// #     hash
-/// # }
 ///
 /// let mut thread = vec![Message::user("Hi."), Message::assistant("Hello.")];
-/// let before = Chain::of("anthropic-messages", &thread, &sha256);
+/// let before = Chain::of("anthropic-messages", &thread);
 /// thread.push(Message::user("Read a.txt."));
-/// let after = Chain::of("anthropic-messages", &thread, &sha256);
-/// assert_eq!((before.len(), after.len()), (2, 3));
+/// let after = Chain::of("anthropic-messages", &thread);
 /// assert_eq!(before.after(2), after.after(2));
 /// thread[0] = Message::user("Hello?");
-/// assert_ne!(Chain::of("anthropic-messages", &thread, &sha256).after(2), after.after(2));
+/// assert_ne!(Chain::of("anthropic-messages", &thread).after(2), after.after(2));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain(Vec<Link>);
@@ -42,30 +37,16 @@ impl Chain {
     /// Returns the chain of these messages, as the codec of a dialect read them. Cache marks do not
     /// count.
     ///
-    /// `hash` must be cryptographic: with two messages of one hash an attacker could get the
+    /// The hash is cryptographic (SHA-256): with two messages of one hash an attacker could get the
     /// summary of one thread sent in another.
     #[must_use]
-    pub fn of(dialect: &str, messages: &[Message], hash: &dyn Fn(&[u8]) -> [u8; 32]) -> Self {
-        let mut last = hash(dialect.as_bytes());
+    pub fn of(dialect: &str, messages: &[Message]) -> Self {
+        let mut last = sha256(&[dialect.as_bytes()]);
         let links = messages.iter().map(|message| {
-            let mut bytes = last.to_vec();
-            bytes.extend(canonical(message));
-            last = hash(&bytes);
+            last = sha256(&[&last, &canonical(message)]);
             Link(last)
         });
         Self(links.collect())
-    }
-
-    /// The number of messages.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// `true` if there are no messages.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 
     /// Returns the link after this many messages; `None` for zero, and beyond the end of the
@@ -75,7 +56,7 @@ impl Chain {
     /// use threadfold::Message;
     /// use threadfold_cli::relay::Chain;
     ///
-    /// let chain = Chain::of("openai-chat", &[Message::user("Hi.")], &|_| [7; 32]);
+    /// let chain = Chain::of("openai-chat", &[Message::user("Hi.")]);
     /// assert!(chain.after(0).is_none() && chain.after(1).is_some() && chain.after(2).is_none());
     /// ```
     #[must_use]
@@ -91,7 +72,7 @@ impl Chain {
     /// use threadfold_cli::relay::Chain;
     ///
     /// let thread = [Message::user("Hi."), Message::assistant("Hello.")];
-    /// let chain = Chain::of("openai-chat", &thread, &|_| [7; 32]);
+    /// let chain = Chain::of("openai-chat", &thread);
     /// let counts: Vec<usize> = chain.longest_first().map(|(count, _)| count).collect();
     /// assert_eq!(counts, [2, 1]);
     /// ```
@@ -139,6 +120,14 @@ fn canonical(message: &Message) -> Vec<u8> {
     serde_json::to_vec(&message).unwrap_or_else(|error| error.to_string().into_bytes())
 }
 
+/// Returns the hash of these parts in a row.
+fn sha256(parts: &[&[u8]]) -> [u8; 32] {
+    let mut context = Context::new(&SHA256);
+    parts.iter().for_each(|part| context.update(part));
+    // A SHA-256 has 32 bytes.
+    context.finish().as_ref().try_into().unwrap_or_default()
+}
+
 fn strip(block: &mut ContentBlock) {
     if let Some(extra) = extra_mut(block) {
         strip_fields(extra);
@@ -161,19 +150,10 @@ mod tests {
     use super::*;
     use threadfold::wire::{DecodeOptions, WireFormat};
 
-    fn simple(bytes: &[u8]) -> [u8; 32] {
-        let mut hash = [0_u8; 32];
-        for (index, byte) in bytes.iter().enumerate() {
-            let cell = &mut hash[index % 32];
-            *cell = cell.wrapping_mul(31).wrapping_add(*byte);
-        }
-        hash
-    }
-
     fn chain(body: &str) -> Chain {
         let codec = threadfold::wire::Dialect::Anthropic;
         let request = codec.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
-        Chain::of(codec.name(), &request.messages, &simple)
+        Chain::of(codec.name(), &request.messages)
     }
 
     #[test]
@@ -197,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_link_is_read_as_it_is_written() {
-        let link = Link(simple(b"x"));
+        let link = Link(sha256(&[b"x"]));
         assert_eq!(link.to_string().parse(), Ok(link));
         assert!("zz".parse::<Link>().is_err());
         assert!("é".repeat(32).parse::<Link>().is_err());

@@ -64,16 +64,13 @@ pub struct Relay {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RelayStep {
-    /// Compact the messages of [`Relay::messages`], and report the view or the failure.
+    /// Compact the messages that would be sent, and report the view or the failure.
     Compact {
         /// The reason.
         reason: CompactionReason,
         /// The maximum tokens of the messages after the compaction, by the counter of the ratio;
         /// `None` if the window is unknown.
         target: Option<u64>,
-        /// The maximum tokens with which the compaction helps at all, by the counter of the ratio;
-        /// `None` if any reduction helps.
-        limit: Option<u64>,
     },
     /// Send the request, and report a refusal for its length.
     Send,
@@ -103,12 +100,6 @@ impl Relay {
     #[must_use]
     pub fn step(&self) -> &RelayStep {
         &self.step
-    }
-
-    /// The messages that would be sent now.
-    #[must_use]
-    pub fn messages(&self) -> &[Message] {
-        self.viewed.as_deref().unwrap_or(&self.original.messages)
     }
 
     /// The original request.
@@ -197,7 +188,7 @@ impl Relay {
         let RelayOptions { window, ratio } = self.options;
         let counter = ratio.base();
         let Request { system, tools, max_output, .. } = &self.original;
-        let messages = self.messages();
+        let messages = self.viewed.as_deref().unwrap_or(&self.original.messages);
         let typed = messages.iter().rfind(|message| message.is_typed());
         Pressure {
             window,
@@ -211,10 +202,9 @@ impl Relay {
 
     fn compaction(&self, output: Option<Output>) -> Option<RelayStep> {
         match output? {
-            Output::Compact { reason, target, limit } => {
-                let ratio = &self.options.ratio;
-                let [target, limit] = [target, limit].map(|tokens| Some(ratio.scale_down(tokens?)));
-                Some(RelayStep::Compact { reason, target, limit })
+            Output::Compact { reason, target, .. } => {
+                let target = target.map(|tokens| self.options.ratio.scale_down(tokens));
+                Some(RelayStep::Compact { reason, target })
             }
             Output::Suspended { .. }
             | Output::Paused { .. }
