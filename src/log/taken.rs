@@ -42,7 +42,7 @@ impl EventLog {
     /// Messages that an undo restored are not among them, and neither are truncated messages and
     /// those whose summary was truncated. A message of which a part is still in the thread comes
     /// without that part, and is left out if only checkpoints, reminders and reasoning were
-    /// removed.
+    /// removed. If it was truncated after the summary of a part, it comes with the truncated part.
     ///
     /// The time is linear in the thread and the removed messages. No text is copied.
     ///
@@ -158,10 +158,12 @@ fn without_kept_blocks(message: &Message, parts: &[&Message]) -> Option<Message>
 
 /// The positions of removed messages in the thread after a splice.
 ///
-/// A removed message has the position of the next message that was kept or inserted, so a
-/// truncation drops the two together.
+/// A removed message has the position of the summary that replaces it, so a truncation drops the
+/// two together. Without a summary it has that of its last kept part, or of the next message.
 struct SplicePositions {
     start: usize,
+    /// The number of inserted messages and kept parts.
+    inserts: usize,
     /// The kept parts: the index of the message, and the index among the inserts.
     parts: Vec<(usize, usize)>,
 }
@@ -170,20 +172,24 @@ impl SplicePositions {
     fn of(splice: &Splice, start: usize) -> Self {
         let inserts = splice.insert.iter().enumerate();
         let parts = inserts.filter_map(|(index, insert)| Some((insert.part_of()?, index)));
-        Self { start, parts: parts.collect() }
+        Self { start, inserts: splice.insert.len(), parts: parts.collect() }
     }
 
     /// Returns the position of a removed message in the thread after the splice. A later message
     /// never has an earlier position, because parts are in order.
     fn after(&self, removed: usize) -> usize {
-        let parts = self.parts.partition_point(|(message, _)| *message <= removed);
-        let last = parts.checked_sub(1).and_then(|last| self.parts.get(last));
-        self.start
-            + match last {
-                None => 0,
-                Some((message, index)) if *message == removed => *index,
-                Some((_, index)) => index + 1,
-            }
+        let (before, rest) =
+            self.parts.split_at(self.parts.partition_point(|(message, _)| *message < removed));
+        let (own, later) = rest.split_at(rest.partition_point(|(message, _)| *message == removed));
+        // The first insert that is neither a part of an earlier message nor of this one.
+        let mut next = before.last().map_or(0, |(_, index)| index + 1);
+        next += own.iter().zip(next..).take_while(|((_, index), free)| index == free).count();
+        let is_summary =
+            next < self.inserts && later.first().is_none_or(|(_, index)| next < *index);
+        match own.last() {
+            Some((_, last)) if !is_summary => self.start + last,
+            Some(_) | None => self.start + next,
+        }
     }
 }
 
