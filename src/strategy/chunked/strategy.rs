@@ -69,10 +69,8 @@ impl SummaryJob {
     /// Returns the plan that inserts this summary.
     fn plan(&self, summary: &str) -> Result<Plan> {
         let Self { task, candidate } = self;
-        let messages = task.thread.messages();
-        let is_last = candidate.cut == messages.len();
-        let message = task.summary_message(task.summary(summary.trim()), is_last);
-        Ok(Plan::from_edits(messages, candidate.edits(vec![message]), &CompactOptions::default())?)
+        let is_last = candidate.cut == task.thread.messages().len();
+        candidate.plan(task, vec![task.summary_message(task.summary(summary.trim()), is_last)])
     }
 
     /// Upper limit for the tokens of a summary, without those reserved for the addendum.
