@@ -7,7 +7,8 @@
 //! | `word_kinds`, `chunk`, `token` | words, pieces of words, and tokens |
 //! | `word_facts`, `path`, `link`, `symbol`, `number` | facts of one or two words |
 //! | `demand`, `demand_words` | sentences, and which of them demand something |
-//! | `quantity`, `quantity_words` | numbers, dates and times of day, compared by value |
+//! | `quantity`, `quantity_digits`, `quantity_words` | numbers, dates and times of day, compared by value |
+//! | `digit_groups`, `quantity_date`, `quantity_unit` | groups of digits, the days and times in them, and the units beside them |
 //! | `command`, `failure`, `task`, `quote` | facts of one line |
 //! | `subject`, `subject_reader`, `subject_words`, `stem`, `value` | the subject of a statement, and the values that it gives |
 //! | `definition` | statements that define a thing in words |
@@ -20,6 +21,7 @@ mod command;
 mod definition;
 mod demand;
 mod demand_words;
+mod digit_groups;
 mod failure;
 mod label;
 mod link;
@@ -27,6 +29,9 @@ mod number;
 mod passage;
 mod path;
 mod quantity;
+mod quantity_date;
+mod quantity_digits;
+mod quantity_unit;
 mod quantity_words;
 mod quote;
 mod section;
@@ -55,7 +60,8 @@ pub(crate) use self::{
     label::heading,
     passage::rough_passages,
     path::path_value,
-    quantity::{Quantity, Spelled, UNKNOWN, Wanted, quantities},
+    quantity::{Day, Number, Quantity, Spelled, Unit},
+    quantity_digits::{Wanted, quantities},
     quantity_words::word_quantities,
     section::{BULLET, CHANGED, TypedItem, UNLABELLED, typed_items},
     stem::is_unspaced,

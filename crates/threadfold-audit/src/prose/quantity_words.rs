@@ -1,7 +1,8 @@
 //! Numbers and times of day in words, and the names of weekdays and months.
 
 use super::{
-    quantity::{BARE, Quantity, Spelled, unit},
+    quantity::{Quantity, Spelled, Time},
+    quantity_unit::unit,
     subject_words::{Grammar, number_of},
     token::canonical,
 };
@@ -10,47 +11,40 @@ use crate::message::{slice, steps};
 /// Calls `visit` with each number of 10 or more that is written in words, and with each name of a
 /// month or weekday.
 pub(crate) fn word_quantities<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'a>)) {
-    let (mut number, mut start, mut end, mut at) = (Sum::default(), 0, 0, 0);
-    let (mut clock, mut buffer) = (Clock::default(), String::new());
+    let mut clock = Clock::default();
+    let mut numeral = Numeral { text, sum: Sum::default(), start: 0, end: 0 };
+    let (mut start, mut buffer) = (0, String::new());
     for piece in steps::through(text).split_inclusive(|c: char| !c.is_alphanumeric()) {
-        let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
-        let lower = canonical(word, true, &mut buffer);
+        let spelled = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
+        let lower = canonical(spelled, true, &mut buffer);
         let does = Grammar::of(lower);
-        let known = does.number(lower, Grammar::NUMBER);
-        let time = clock.read(at, lower, known);
-        // The hour and the minutes of a time in words are no numbers of their own.
-        let is_time = time.is_some() || clock.is_open();
-        if let Some((from, time)) = time {
-            let text = slice(text, from..at + word.len());
-            visit(Spelled { text, readings: vec![time], is_whole: true });
-            start = at;
-        }
+        let number = does.number(lower, Grammar::NUMBER);
+        let word = Word { start, end: start + spelled.len(), text: spelled, lower, does, number };
+        // The clock reads each word first, because the words of a time are no numbers of their own.
+        let is_time = clock.read(text, &word, visit);
         if is_time {
-            number = Sum::default();
+            numeral.restart(start);
         }
-        let summand = number.summand(lower, known).filter(|_| !is_time);
-        let goes_on = match text.get(end..at) {
-            Some(" " | "-") => summand.is_some() || number.takes(lower),
-            Some(" and " | " und " | " y ") => summand.is_some(),
-            _ => false,
-        };
-        if !goes_on {
-            let follows = matches!(text.get(end..at), Some(" " | "-"));
-            let unit = if follows { unit(word) } else { BARE };
-            let number = std::mem::take(&mut number).spelled(text.get(start..end), unit);
-            number.into_iter().for_each(&mut *visit);
-            start = at;
+        let is_number = !is_time && numeral.read(&word, visit);
+        if !is_number && let Some(day) = named_day(slice(text, ..start), &word) {
+            visit(Spelled { text: spelled, readings: vec![day], is_whole: true });
         }
-        if let Some(summand) = summand {
-            number.add(summand);
-            end = at + word.len();
-        } else if let Some(day) = named_day(slice(text, ..at), word, lower, does) {
-            visit(Spelled { text: word, readings: vec![day], is_whole: true });
-        }
-        at += piece.len();
+        start += piece.len();
     }
-    number.spelled(text.get(start..end), BARE).into_iter().for_each(&mut *visit);
+    numeral.finish(None, visit);
     unspaced_weekdays(text, visit);
+}
+
+/// A word of a text, which has no letters between two marks or spaces.
+struct Word<'a, 'b> {
+    /// Its range in the text, in bytes.
+    start: usize,
+    end: usize,
+    text: &'a str,
+    lower: &'b str,
+    does: Grammar,
+    /// The number that it stands for. `One` stands for none, because it is often a pronoun.
+    number: Option<u32>,
 }
 
 /// Calls `visit` with each name of a weekday in scripts without spaces: `\u{6728}\u{66dc}`,
@@ -73,9 +67,10 @@ fn unspaced_weekdays<'a>(text: &'a str, visit: &mut dyn FnMut(Spelled<'a>)) {
 
 /// Returns the weekday or month that a word names after this text. Some names have another meaning
 /// in lower case or at the start of a sentence: `May I go?`
-fn named_day(before: &str, word: &str, lower: &str, does: Grammar) -> Option<Quantity> {
+fn named_day(before: &str, word: &Word<'_, '_>) -> Option<Quantity> {
     const AMBIGUOUS: [&str; 11] =
         ["dec", "jan", "maj", "mai", "mar", "march", "mars", "may", "mon", "sat", "sun"];
+    let Word { text, lower, does, .. } = *word;
     let named = if does.is(Grammar::MONTH) {
         Quantity::Month(does.number(lower, Grammar::MONTH)?)
     } else if does.is(Grammar::WEEKDAY) {
@@ -83,61 +78,133 @@ fn named_day(before: &str, word: &str, lower: &str, does: Grammar) -> Option<Qua
     } else {
         return None;
     };
-    let has_capital = word.starts_with(char::is_uppercase);
+    let has_capital = text.starts_with(char::is_uppercase);
     let is_sure = if AMBIGUOUS.contains(&lower) {
         has_capital && before.trim_end().ends_with(|c: char| c.is_alphanumeric() || c == ',')
     } else {
-        has_capital || word.len() > 4
+        has_capital || text.len() > 4
     };
     is_sure.then_some(named)
 }
 
-/// The words read so far of a time in words: `half past nine`, `ten to six`.
-#[derive(Default)]
-struct Clock {
-    /// Where the last word began, and the minutes that it may mean.
-    minutes: Option<(usize, u32)>,
-    /// Where the time begins, and the minutes to add to its hour.
-    before_hour: Option<(usize, u32)>,
-    is_range: bool,
+/// Reads times in words: `half past nine`, `ten to six`. Its state is what the words so far may
+/// begin.
+#[derive(Clone, Copy, Default)]
+enum Clock {
+    /// No time.
+    #[default]
+    Idle,
+    /// A range after `from` or `between`. `From ten to six` is no time.
+    Range,
+    /// The last word began at this byte and may be the minutes of a time.
+    Minutes { from: usize, minutes: u32, in_range: bool },
+    /// The last word was `past` or `to` after the minutes, so the next word may be the hour. These
+    /// minutes are added to it; `ten to six` is 11 hours and 50 minutes after six on a clock with
+    /// twelve hours.
+    Hour { from: usize, added: u32 },
 }
 
 impl Clock {
-    /// Reads the next word, which begins at byte `at` and may be a number. If it completes a time,
-    /// returns the time and the byte at which it began.
-    fn read(&mut self, at: usize, word: &str, number: Option<u32>) -> Option<(usize, Quantity)> {
-        let number = if word == "one" { Some(1) } else { number };
-        let minutes = self.minutes.take();
-        if let Some((start, minutes)) = self.before_hour.take() {
-            let hour = number.filter(|hour| *hour < 13)?;
-            return Some((start, Quantity::Time((hour * 60 + minutes) % 720)));
-        }
-        match word {
-            "past" => self.before_hour = minutes,
-            // `From ten to six` and `two to three weeks` are no times.
-            "to" if !self.is_range => {
-                let minutes = minutes.filter(|(_, minutes)| minutes.is_multiple_of(5));
-                self.before_hour = minutes.map(|(start, minutes)| (start, 720 - minutes));
+    /// Reads the next word, and visits the time if the word completes one. Returns whether the word
+    /// belongs to a time: it is the hour, or it is between the minutes and the hour.
+    fn read<'a>(
+        &mut self,
+        text: &'a str,
+        word: &Word<'_, '_>,
+        visit: &mut dyn FnMut(Spelled<'a>),
+    ) -> bool {
+        let number = if word.lower == "one" { Some(1) } else { word.number };
+        let in_range = matches!(*self, Self::Range | Self::Minutes { in_range: true, .. });
+        let minutes = |minutes| Self::Minutes { from: word.start, minutes, in_range };
+        let (next, time) = match (*self, word.lower) {
+            (Self::Hour { from, added }, _) => {
+                let hour = number.filter(|hour| *hour < 13);
+                (Self::Idle, hour.map(|hour| (from, Time::new(hour, added))))
             }
-            "noon" | "midnight" => return Some((at, Quantity::Time(0))),
-            "half" => self.minutes = Some((at, 30)),
-            "quarter" => self.minutes = Some((at, 15)),
-            _ => self.minutes = number.filter(|number| *number < 30).map(|number| (at, number)),
+            (Self::Minutes { from, minutes, .. }, "past") => {
+                (Self::Hour { from, added: minutes }, None)
+            }
+            // `Two to three weeks` is no time.
+            (Self::Minutes { from, minutes, in_range: false }, "to")
+                if minutes.is_multiple_of(5) =>
+            {
+                (Self::Hour { from, added: Time::HALF_DAY - minutes }, None)
+            }
+            (_, "noon" | "midnight") => {
+                let next = if in_range { Self::Range } else { Self::Idle };
+                (next, Some((word.start, Time::new(0, 0))))
+            }
+            (_, "from" | "between") => (Self::Range, None),
+            (_, "half") => (minutes(30), None),
+            (_, "quarter") => (minutes(15), None),
+            _ => (number.filter(|it| *it < 30).map_or(Self::Idle, minutes), None),
+        };
+        *self = next;
+        if let Some((from, time)) = time {
+            let text = slice(text, from..word.end);
+            visit(Spelled { text, readings: vec![Quantity::Time(time)], is_whole: true });
         }
-        self.is_range =
-            matches!(word, "from" | "between") || (self.is_range && self.minutes.is_some());
-        None
-    }
-
-    /// Whether the next word is the hour.
-    fn is_open(&self) -> bool {
-        self.before_hour.is_some()
+        time.is_some() || matches!(next, Self::Hour { .. })
     }
 }
 
-/// The sum of the words read so far of a number in words: `two hundred thousand twenty`.
+/// Reads numbers in words: `two hundred thousand twenty`.
+struct Numeral<'a> {
+    text: &'a str,
+    sum: Sum,
+    /// The range of the words of the sum in the text, in bytes.
+    start: usize,
+    end: usize,
+}
+
+impl<'a> Numeral<'a> {
+    /// Reads the next word, and visits the number before it if the word does not continue it.
+    /// Returns whether the word adds to a number.
+    fn read(&mut self, word: &Word<'_, '_>, visit: &mut dyn FnMut(Spelled<'a>)) -> bool {
+        let gap = self.text.get(self.end..word.start);
+        let follows = matches!(gap, Some(" " | "-"));
+        let summand = self.sum.summand(word);
+        let goes_on = match summand {
+            Some(_) => follows || matches!(gap, Some(" and " | " und " | " y ")),
+            None => follows && self.sum.takes(word.lower),
+        };
+        if !goes_on {
+            self.finish(if follows { unit(word.text) } else { None }, visit);
+            self.restart(word.start);
+        }
+        if let Some(summand) = summand {
+            self.sum.add(summand);
+            self.end = word.end;
+        }
+        summand.is_some()
+    }
+
+    /// Forgets the words so far. A number may begin at this byte.
+    fn restart(&mut self, start: usize) {
+        self.sum = Sum::default();
+        self.start = start;
+    }
+
+    /// Visits the number that the words so far state, with the unit after it.
+    fn finish(&self, unit: Option<u32>, visit: &mut dyn FnMut(Spelled<'a>)) {
+        let number = self.sum.thousands.saturating_add(self.sum.rest);
+        // Small numbers in words, as in `one of two`, are no quantities.
+        let is_quantity = number > 9 || (number > 0 && unit.is_some());
+        let Some(text) = self.text.get(self.start..self.end).filter(|_| is_quantity) else {
+            return;
+        };
+        let mut readings = Quantity::of_number(&number.to_string(), unit).to_vec();
+        // `At ten` may be an hour.
+        let hour = u32::try_from(number).ok().filter(|hour| *hour < 13);
+        readings.extend(hour.map(|hour| Quantity::Time(Time::new(hour, 0))));
+        visit(Spelled { text, readings, is_whole: self.sum.counts && number > 9 });
+    }
+}
+
+/// The sum of the words of a number.
 #[derive(Default)]
 struct Sum {
+    /// The words up to the last `thousand` or `million`, and the words after it.
     thousands: u64,
     rest: u64,
     /// Whether a word other than a power of ten was read: `thousands of them` states no number.
@@ -145,12 +212,11 @@ struct Sum {
 }
 
 impl Sum {
-    /// Returns the number that a word in lower case adds. `One` adds to a number only after tens:
-    /// `twenty-one`.
-    fn summand(&self, word: &str, number: Option<u32>) -> Option<u64> {
-        let is_one = matches!(word, "one" | "un" | "uno" | "ett" | "jeden" | "bir");
+    /// Returns the number that a word adds. `One` adds to a number only after tens: `twenty-one`.
+    fn summand(&self, word: &Word<'_, '_>) -> Option<u64> {
+        let is_one = matches!(word.lower, "one" | "un" | "uno" | "ett" | "jeden" | "bir");
         let after_tens = is_one && self.rest % 100 > 19;
-        if after_tens { Some(1) } else { number.map(u64::from) }
+        if after_tens { Some(1) } else { word.number.map(u64::from) }
     }
 
     /// Whether a word joins the next number to this one: `two hundred and five`.
@@ -169,17 +235,6 @@ impl Sum {
             }
             _ => self.rest = self.rest.saturating_add(number),
         }
-    }
-
-    fn spelled(self, text: Option<&str>, unit: u32) -> Option<Spelled<'_>> {
-        let number = self.thousands.saturating_add(self.rest);
-        // Small numbers in words, as in `one of two`, are no quantities.
-        let text = text.filter(|_| number > 9 || (number > 0 && unit != BARE))?;
-        let mut readings = Quantity::of_number(&number.to_string(), unit).to_vec();
-        // `At ten` may be an hour.
-        let hour = u32::try_from(number).ok().filter(|hour| *hour < 13);
-        readings.extend(hour.map(|hour| Quantity::Time(hour * 60 % 720)));
-        Some(Spelled { text, readings, is_whole: self.counts && number > 9 })
     }
 }
 

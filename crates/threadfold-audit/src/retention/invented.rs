@@ -9,13 +9,14 @@ use super::{
     options::AuditOptions,
     quantities::{Quantities, is_worth},
     search::Search,
-    sieve::{Pairs, Sieve},
+    sieve::{Parts, Sieve},
+    small_set::SmallSet,
 };
 use crate::{
     ledger,
     message::{Message, slice, steps},
     prose::{
-        FactClass, Property, Span, Speaker, is_calendar, is_unspaced, key, one_line,
+        FactClass, Kind, Property, Span, Speaker, is_calendar, is_unspaced, key, one_line,
         orders_in_any_language, rough_passages, sentences, without_emphasis, without_typed,
     },
 };
@@ -59,50 +60,14 @@ pub fn invented<'m>(
     let own: String = own.split_inclusive('\n').filter(|line| !is_note(line.trim_end())).collect();
     let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
     let stated = stated(&own, &options);
-    let unknown = stated.relevant(&options).filter(|(class, key, _)| facts.is_unknown(*class, key));
-    let unknown: Vec<&str> =
-        unknown.map(|(class, key, mention)| common_part(class, key, &mention.text)).collect();
-    let mut names = named(&own);
-    let mut quantities = Quantities::of(&own, stated.texts(FactClass::Number));
-    let groups = quantities.groups();
-    names.retain(|word, _| !groups.contains(word.as_str()) && !is_calendar(word));
-    facts
-        .gathered
-        .texts(FactClass::Number)
-        .for_each(|text| quantities.remove_read(Speaker::Tool, text));
-    let mut wanted = Wanted::new(&unknown, &names);
-    let mut search = Search::new(&stated, 1, &options, None);
+    let mut unconfirmed = Unconfirmed::new(&own, &stated, facts, &options);
     for message in thread {
-        if unknown.is_empty() && names.is_empty() && quantities.is_empty() {
+        if unconfirmed.is_empty() {
             break;
         }
-        rough_passages(message, &mut |speaker, kind, text| {
-            quantities.remove_read(speaker, text);
-            // Most texts state none of these facts, and reading a text takes long.
-            let pairs = wanted.sieve.pairs(text);
-            if wanted.facts.iter().any(|fact| pairs.contains(*fact)) {
-                search.read_text(kind, text);
-            }
-            if wanted.names.iter().any(|name| pairs.contains(*name)) {
-                wanted.remove_read(&mut names, text);
-                if is_worth(names.len(), wanted.made_for) {
-                    wanted = Wanted::new(&unknown, &names);
-                }
-            }
-        });
+        rough_passages(message, &mut |speaker, kind, text| unconfirmed.read(speaker, kind, text));
     }
-    let missing = if unknown.is_empty() { Vec::new() } else { search.retention().missing };
-    let mut missing = without_known(missing, facts, &quantities);
-    let listed: HashSet<String> =
-        missing.iter().flat_map(|fact| words(&fact.text)).map(str::to_lowercase).collect();
-    let others = names
-        .into_values()
-        .chain(quantities.into_texts().map(|(class, text)| of_word(class, &text)));
-    missing.extend(others.filter(|fact| {
-        let is_new = |word: &str| !listed.contains(&word.to_lowercase());
-        fact.text.contains(is_unspaced) || words(&fact.text).any(is_new)
-    }));
-    missing
+    unconfirmed.into_facts(facts)
 }
 
 /// Returns the facts of a summary. Its instructions are read as if the user gave them.
@@ -114,19 +79,6 @@ fn stated(summary: &str, options: &AuditOptions) -> Gathered {
         stated.note(0, &Span { class, text, speaker, is_done: false }, options);
     }
     stated
-}
-
-/// Returns the missing facts except those that the thread states in another form: numbers in
-/// another spelling, instructions in other words.
-fn without_known(mut missing: Vec<Fact>, facts: &Facts, quantities: &Quantities) -> Vec<Fact> {
-    let mut compared = 0..MOST_INSTRUCTIONS;
-    missing.retain(|fact| {
-        let is_instruction = fact.class == FactClass::Constraint;
-        let is_known = (fact.class == FactClass::Number && quantities.were_read(&fact.text))
-            || (is_instruction && compared.next().is_some() && facts.statements().say(&fact.text));
-        facts.is_unknown(fact.class, &key(fact.class, &fact.text)) && !is_known
-    });
-    missing
 }
 
 /// Whether a sentence of a summary gives a permanent instruction in a form that the search for
@@ -152,21 +104,100 @@ fn is_note(line: &str) -> bool {
         .any(|(start, end)| line.starts_with(start) && line.ends_with(end))
 }
 
-/// What to look for in a thread: the facts and names of a summary that are still unknown.
-struct Wanted {
+/// The facts, names and quantities of a summary that no text has stated so far.
+struct Unconfirmed<'s> {
+    /// The common parts of the facts that are not facts of the conversation.
+    unknown: Vec<&'s str>,
+    /// Notes which facts were read. Names and quantities are removed when they are read.
+    search: Search<'s>,
+    /// The names by their form in lower case.
+    names: BTreeMap<String, Fact>,
+    quantities: Quantities,
+    filter: Filter,
+}
+
+impl<'s> Unconfirmed<'s> {
+    /// Returns what a summary with these stated facts contains and the facts of the conversation do
+    /// not confirm.
+    fn new(summary: &str, stated: &'s Gathered, facts: &Facts, options: &'s AuditOptions) -> Self {
+        let unknown =
+            stated.relevant(options).filter(|(class, key, _)| facts.is_unknown(*class, key));
+        let unknown: Vec<&str> =
+            unknown.map(|(class, key, mention)| common_part(class, key, &mention.text)).collect();
+        let mut names = named(summary);
+        let mut quantities = Quantities::of(summary, stated.texts(FactClass::Number));
+        let groups = quantities.groups();
+        names.retain(|word, _| !groups.contains(word.as_str()) && !is_calendar(word));
+        let known = facts.gathered.texts(FactClass::Number);
+        known.for_each(|text| quantities.remove_read(Speaker::Tool, text));
+        let filter = Filter::new(&unknown, &names);
+        Self { unknown, search: Search::new(stated, 1, options, None), names, quantities, filter }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.unknown.is_empty() && self.names.is_empty() && self.quantities.is_empty()
+    }
+
+    /// Reads a text of the thread.
+    fn read(&mut self, speaker: Speaker, kind: Kind, text: &str) {
+        self.quantities.remove_read(speaker, text);
+        // Most texts state none of these facts, and reading a text takes long.
+        let parts = self.filter.sieve.parts(text);
+        if self.filter.facts.iter().any(|fact| parts.contains(*fact)) {
+            self.search.read_text(kind, text);
+        }
+        if self.filter.names.iter().any(|name| parts.contains(*name)) {
+            self.filter.remove_read(&mut self.names, text);
+            if is_worth(self.names.len(), self.filter.made_for) {
+                self.filter = Filter::new(&self.unknown, &self.names);
+            }
+        }
+    }
+
+    /// Returns what no text stated.
+    fn into_facts(self, facts: &Facts) -> Vec<Fact> {
+        let Self { unknown, search, names, quantities, .. } = self;
+        let missing = if unknown.is_empty() { Vec::new() } else { search.retention().missing };
+        let mut missing = without_known(missing, facts, &quantities);
+        let listed: HashSet<String> =
+            missing.iter().flat_map(|fact| words(&fact.text)).map(str::to_lowercase).collect();
+        let of_quantities = quantities.into_texts().map(|(class, text)| of_word(class, &text));
+        missing.extend(names.into_values().chain(of_quantities).filter(|fact| {
+            let is_new = |word: &str| !listed.contains(&word.to_lowercase());
+            fact.text.contains(is_unspaced) || words(&fact.text).any(is_new)
+        }));
+        missing
+    }
+}
+
+/// Returns the missing facts except those that the thread states in another form: numbers in
+/// another spelling, instructions in other words.
+fn without_known(mut missing: Vec<Fact>, facts: &Facts, quantities: &Quantities) -> Vec<Fact> {
+    let mut compared = 0..MOST_INSTRUCTIONS;
+    missing.retain(|fact| {
+        let is_instruction = fact.class == FactClass::Constraint;
+        let is_known = (fact.class == FactClass::Number && quantities.were_read(&fact.text))
+            || (is_instruction && compared.next().is_some() && facts.statements().say(&fact.text));
+        facts.is_unknown(fact.class, &key(fact.class, &fact.text)) && !is_known
+    });
+    missing
+}
+
+/// Rules out the texts, and the words of a text, that state no unknown fact and no name.
+struct Filter {
     sieve: Sieve,
-    /// The pairs of the facts in the sieve, as a set, because many facts have the same pairs.
-    facts: BTreeSet<Pairs>,
-    names: BTreeSet<Pairs>,
-    /// One bit for each length, in bytes, that a name has.
-    lengths: u128,
+    /// The parts of each fact in the sieve, as a set, because many facts have the same parts.
+    facts: BTreeSet<Parts>,
+    names: BTreeSet<Parts>,
+    /// The lengths of the names in bytes.
+    lengths: SmallSet,
     /// The names in scripts without spaces.
     unspaced: Vec<String>,
-    /// The number of names when the sieve was made.
+    /// The number of names when the filter was made.
     made_for: usize,
 }
 
-impl Wanted {
+impl Filter {
     fn new(facts: &[&str], names: &BTreeMap<String, Fact>) -> Self {
         let mut sieve = Sieve::default();
         let facts = facts.iter().map(|words| sieve.add(words)).collect();
@@ -174,7 +205,7 @@ impl Wanted {
         // characters.
         let spelled = names.values().map(|fact| fact.text.as_str());
         let of_names = spelled.map(|name| sieve.add(steps::through(name))).collect();
-        let lengths = names.keys().fold(0, |lengths, name| lengths | length_bit(name));
+        let lengths = names.keys().map(String::len).collect();
         let unspaced = names.keys().filter(|name| name.contains(is_unspaced)).cloned().collect();
         Self { sieve, facts, names: of_names, lengths, unspaced, made_for: names.len() }
     }
@@ -184,16 +215,14 @@ impl Wanted {
         for name in self.unspaced.iter().filter(|name| steps::through(text).contains(*name)) {
             names.remove(name);
         }
-        for word in words(steps::through(text)) {
-            // Few words of a thread have the length of a name.
-            if self.lengths & length_bit(word) != 0 || !word.is_ascii() {
-                let is_lower = word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-                if is_lower {
-                    names.remove(word)
-                } else {
-                    names.remove(&word.to_lowercase())
-                };
-            }
+        // Few words of a thread have the length of a name.
+        let words = words(steps::through(text));
+        for word in words.filter(|word| self.lengths.contains(word.len()) || !word.is_ascii()) {
+            if word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()) {
+                names.remove(word)
+            } else {
+                names.remove(&word.to_lowercase())
+            };
         }
     }
 }
@@ -203,11 +232,6 @@ impl Facts {
     fn is_unknown(&self, class: FactClass, key: &str) -> bool {
         class.is(Property::Checked) && !self.knows(class, key)
     }
-}
-
-/// The bit for the length of a word. All lengths from 127 bytes on share one.
-fn length_bit(word: &str) -> u128 {
-    1 << word.len().min(127)
 }
 
 /// The part that all spellings of a fact share. For a path it is the name of the file.

@@ -40,6 +40,7 @@ mod positions;
 mod quantities;
 mod search;
 mod sieve;
+mod small_set;
 mod statement_list;
 mod statements;
 

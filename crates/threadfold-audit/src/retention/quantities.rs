@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use super::small_set::SmallSet;
 use crate::prose::{
-    FactClass, Quantity, Speaker, Spelled, UNKNOWN, Wanted, quantities, word_quantities,
+    Day, FactClass, Number, Quantity, Speaker, Spelled, Unit, Wanted, quantities, word_quantities,
 };
 
 /// The quantities of a summary that no text has stated so far.
@@ -16,8 +17,8 @@ pub(super) struct Quantities {
 /// A fast test that rules out most digits of a thread: they begin no wanted quantity.
 #[derive(Debug, Default)]
 struct Index {
-    /// One bit for each first digit of these numbers, leading zeros ignored.
-    firsts: u16,
+    /// The first digits of the numbers in the next two sets.
+    firsts: SmallSet,
     /// The numbers that the first group of digits may have in a spelling of these quantities.
     starts: BTreeSet<u128>,
     /// The numbers of the spellings that consist of digits only.
@@ -80,7 +81,8 @@ impl Quantities {
             // Tools print so many numbers that a number without a unit does not confirm one with a
             // unit.
             let sure = |it: &Quantity| {
-                speaker != Speaker::Tool || !matches!(it, Quantity::Number(_, UNKNOWN))
+                speaker != Speaker::Tool
+                    || it.number().is_none_or(|number| number.unit != Unit::Missing)
             };
             read.extend(spelled.readings.into_iter().filter(sure));
         });
@@ -127,9 +129,9 @@ impl Index {
         let readings = wanted.iter().flat_map(|wanted| &wanted.readings);
         let starts: BTreeSet<u128> = readings.clone().flat_map(starts).collect();
         let wholes: BTreeSet<u128> = readings.clone().flat_map(wholes).collect();
-        let firsts = starts.iter().chain(&wholes).map(|number| first_bit(&number.to_string()));
+        let firsts = starts.iter().chain(&wholes).map(|number| first_digit(&number.to_string()));
         Self {
-            firsts: firsts.fold(0, |bits, bit| bits | bit),
+            firsts: firsts.collect(),
             starts,
             wholes,
             has_days: readings
@@ -139,7 +141,7 @@ impl Index {
             has_words: texts.any(|text| !text.contains(|c: char| c.is_ascii_digit()))
                 || readings
                     .clone()
-                    .any(|it| it.has_unit() && it.number().is_some_and(|it| it.len() < 2)),
+                    .any(|it| it.has_unit() && it.number().is_some_and(|it| it.value.len() < 2)),
             made_for: wanted.len(),
         }
     }
@@ -147,7 +149,7 @@ impl Index {
     /// Whether a quantity is wanted that begins with these digits.
     fn wants(&self, digits: &str) -> Wanted {
         // The cheapest test is first: few digits of a thread pass it.
-        if self.firsts & first_bit(digits) == 0 && !self.has_days {
+        if !self.firsts.contains(first_digit(digits)) && !self.has_days {
             return Wanted::No;
         }
         let Ok(digits) = digits.parse() else { return Wanted::No };
@@ -160,10 +162,9 @@ impl Index {
     }
 }
 
-/// Returns the bit of the first digit that is not zero, or the bit of zero.
-fn first_bit(digits: &str) -> u16 {
-    let first = digits.bytes().find(|digit| *digit != b'0').unwrap_or(b'0');
-    1 << (first & 15)
+/// Returns the first digit that is not zero, as a character, or zero.
+fn first_digit(digits: &str) -> usize {
+    usize::from(digits.bytes().find(|digit| *digit != b'0').unwrap_or(b'0'))
 }
 
 /// Whether a new index should be made, of the entries that are still wanted. A smaller index is
@@ -189,8 +190,9 @@ impl Stated {
         if readings.iter().any(Quantity::has_unit) {
             readings.retain(Quantity::has_unit);
             // `45,000 dollars` may mean 45 dollars, but a bare `45` does not state it.
-            let number = readings.first().and_then(Quantity::number).map(str::to_owned);
-            readings.extend(number.map(|number| Quantity::Number(number, UNKNOWN)));
+            let number = readings.first().and_then(Quantity::number).cloned();
+            let bare = number.map(|number| Number { unit: Unit::Missing, ..number });
+            readings.extend(bare.map(Quantity::Number));
         }
         Self { text: text.to_owned(), readings, is_fact }
     }
@@ -199,12 +201,9 @@ impl Stated {
 /// Returns the numbers of those spellings of a quantity that consist of digits only.
 fn wholes(reading: &Quantity) -> Vec<u128> {
     let numbers = match reading {
-        Quantity::Number(digits, _) => return digits.parse().into_iter().collect(),
-        Quantity::Time(minutes) => {
-            let hour = minutes / 60;
-            vec![hour, hour + 12, hour + 24]
-        }
-        Quantity::Day(month, day) => vec![*month, *day],
+        Quantity::Number(number) => return number.value.parse().into_iter().collect(),
+        Quantity::Time(time) => time.hours().to_vec(),
+        Quantity::Day(Day { month, day }) => vec![*month, *day],
         Quantity::Month(month) => vec![*month],
         Quantity::Weekday(_) => Vec::new(),
     };
@@ -213,7 +212,7 @@ fn wholes(reading: &Quantity) -> Vec<u128> {
 
 /// Returns the numbers of the first digits of all spellings of a quantity.
 fn starts(reading: &Quantity) -> Vec<u128> {
-    let Quantity::Number(digits, _) = reading else { return wholes(reading) };
-    let whole = digits.split('.').next().unwrap_or(digits);
+    let Some(Number { value, .. }) = reading.number() else { return wholes(reading) };
+    let whole = value.split('.').next().unwrap_or(value);
     (1..=whole.len()).filter_map(|end| whole.get(..end)?.parse().ok()).collect()
 }
