@@ -82,7 +82,7 @@ fn read_numbers(digits: &DigitGroups<'_>, found: &mut Vec<Quantity>) {
     let measured = factor.map_or(digits.next, |factor| factor.rest);
     let unit = currency(digits.before).or_else(|| unit(measured));
     for value in values(digits) {
-        let product = factor.and_then(|factor| factor.times(&value));
+        let product = factor.and_then(|factor| Some(decimal(&factor.times(&value)?, "")));
         found.extend(product.iter().flat_map(|product| Quantity::of_number(product, unit)));
         found.extend(Quantity::of_number(&value, unit));
     }
@@ -154,6 +154,7 @@ mod tests {
             ["3.000", "3 000"],
             ["3k", "three thousand"],
             ["1.5 million", "1,500,000"],
+            ["0.5k", "500"],
             ["0.50", "0,5"],
             ["12 days", "twelve days"],
             ["zwanzig", "20"],

@@ -165,6 +165,7 @@ impl<'a> Numeral<'a> {
         let follows = matches!(gap, Some(" " | "-"));
         let summand = self.sum.summand(word);
         let goes_on = match summand {
+            Some(_) if self.sum == Sum::default() => false,
             Some(_) => follows || matches!(gap, Some(" and " | " und " | " y ")),
             None => follows && self.sum.takes(word.lower),
         };
@@ -202,7 +203,7 @@ impl<'a> Numeral<'a> {
 }
 
 /// The sum of the words of a number.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 struct Sum {
     /// The words up to the last `thousand` or `million`, and the words after it.
     thousands: u64,
@@ -250,5 +251,12 @@ mod tests {
             &mut |it| texts.push(it.text),
         );
         assert_eq!(texts, ["ten past six", "quarter to eleven", "twelve"]);
+    }
+
+    #[test]
+    fn a_number_does_not_begin_with_the_word_before_it() {
+        let mut texts = Vec::new();
+        word_quantities("twenty and thirty, two hundred and five", &mut |it| texts.push(it.text));
+        assert_eq!(texts, ["twenty", "thirty", "two hundred and five"]);
     }
 }
