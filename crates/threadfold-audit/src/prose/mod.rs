@@ -9,7 +9,7 @@
 //! | `demand`, `demand_words` | sentences, and which of them demand something |
 //! | `quantity`, `quantity_words` | numbers, dates and times of day, compared by value |
 //! | `command`, `failure`, `task`, `quote` | facts of one line |
-//! | `subject`, `subject_reader`, `subject_words`, `stem`, `value` | the subject of a statement, and the values that it gives |
+//! | `subject`, `subject_reader`, `subject_clause`, `subject_words`, `stem`, `value` | the subject of a statement, and the values that it gives |
 //! | `definition` | statements that define a thing in words |
 //! | `section` | the titles of the lists in an addendum |
 
@@ -34,6 +34,7 @@ mod section;
 pub mod spans;
 mod stem;
 mod subject;
+mod subject_clause;
 mod subject_contrast;
 mod subject_reader;
 mod subject_words;

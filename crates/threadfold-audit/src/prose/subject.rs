@@ -51,17 +51,10 @@ pub struct Subject {
     pub(super) asserts: bool,
     /// Whether it announces a change.
     pub(super) changes: bool,
-    /// Whether it is a question, a supposition, a memory or a report of another person's words.
-    /// These replace no statement.
-    pub(super) is_tentative: bool,
+    pub(super) stance: Stance,
+    pub(super) polarity: Polarity,
     /// The word that the other words qualify: `party` in `The launch party is on`.
     pub(super) core: Option<String>,
-    /// Whether the verb is in the past tense, or the statement reports another person's words.
-    pub(super) is_indirect: bool,
-    /// Whether it contains a negation.
-    pub(super) denies: bool,
-    /// Whether it is a prohibition about its first value.
-    pub(super) forbids: bool,
     /// Whether the statement is about passing on information.
     pub(super) tells: bool,
     pub(super) label: String,
@@ -71,30 +64,54 @@ pub struct Subject {
     pub(super) definition: Option<Definition>,
 }
 
+/// How far the user stands by a statement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Stance {
+    #[default]
+    Direct,
+    /// The verb is in the past tense, or the statement reports another person's words. It replaces
+    /// an earlier statement only if it announces a change.
+    Reported,
+    /// A question or a supposition, which replaces no statement.
+    Musing,
+}
+
+/// Whether a statement contains a negation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Polarity {
+    #[default]
+    Affirms,
+    Denies,
+    /// It is a prohibition about its first value.
+    Forbids,
+}
+
 impl Subject {
     /// Returns the subject of a statement on one line.
     pub fn of(statement: &str) -> Self {
         let (label, body) = label(statement).unwrap_or(("", statement));
-        let asserts = !label.is_empty();
-        let mut subject = Self { asserts, label: label.to_owned(), ..Self::default() };
-        subject.read(body);
-        let defined = (!label.is_empty()).then(|| Definition::of(body)).flatten();
-        subject.definition = defined;
+        let mut subject = Self::read(body);
+        if !label.is_empty() {
+            label.clone_into(&mut subject.label);
+            subject.asserts = true;
+            subject.definition = Definition::of(body);
+        }
         // A label before a whole statement is not part of the subject, as in `NOTE: the port is
         // 8080`. Before a bare value the label is the subject: `Port: 8080`.
         let announces =
             label.split(' ').any(|word| Grammar::of(&word.to_lowercase()).is(Grammar::CHANGE));
         if subject.words.len() < 2 || announces {
-            let mut named = Self::default();
-            named.read(label);
+            let mut named = Self::read(label);
             subject.is_entry = subject.words.len() < 2 || !named.words.is_empty();
             subject.words.append(&mut named.words);
         }
         subject.changes |= announces;
-        subject.is_tentative = subject.is_indirect && !subject.changes
-            || statement.ends_with(['?', '\u{ff1f}'])
+        if statement.ends_with(['?', '\u{ff1f}'])
             || Grammar::MUSING.is_in(statement)
-            || subject.frame.iter().any(|word| Grammar::of(word).is(Grammar::MUSING));
+            || subject.frame.iter().any(|word| Grammar::of(word).is(Grammar::MUSING))
+        {
+            subject.stance = Stance::Musing;
+        }
         subject
     }
 
@@ -147,7 +164,7 @@ impl Subject {
 
     /// Whether it contains a negation.
     pub fn denies(&self) -> bool {
-        self.denies
+        self.polarity != Polarity::Affirms
     }
 
     /// Whether the statement begins like small talk: with the speaker, or with a reaction to the
@@ -190,7 +207,7 @@ impl Subject {
         let words: BTreeSet<&String> =
             self.content.iter().filter(|word| !ADDRESSED.contains(&word.as_str())).collect();
         let shared = words.iter().filter(|word| old.content.contains(word)).count();
-        self.denies == old.denies && shared > 0 && shared * 5 >= words.len() * 3
+        self.denies() == old.denies() && shared > 0 && shared * 5 >= words.len() * 3
     }
 
     /// How closely a clause is about this subject: the number of its words in the clause, names
@@ -209,7 +226,7 @@ impl Subject {
 
     /// Whether this later statement gives another value for the same subject.
     pub fn replaces(&self, old: &Self) -> bool {
-        if self.is_tentative {
+        if self.is_tentative() {
             return false;
         }
         if self.defines_anew(old) {
@@ -259,6 +276,14 @@ impl Subject {
                     && !old.is_narrower(self, form)
                     && self.is_about_the_same(old, form)
             }
+        }
+    }
+
+    fn is_tentative(&self) -> bool {
+        match self.stance {
+            Stance::Direct => false,
+            Stance::Reported => !self.changes,
+            Stance::Musing => true,
         }
     }
 
@@ -331,7 +356,7 @@ impl Subject {
         // They must share another word in addition to the denied one.
         let stems: Vec<String> = self.denied.iter().map(|denied| stem(denied)).collect();
         let mut topic = self.topic().filter(|word| !stems.iter().any(|stem| stem == word));
-        !old.denies && names_one && topic.any(|word| old.words.contains_key(word))
+        !old.denies() && names_one && topic.any(|word| old.words.contains_key(word))
     }
 
     /// Whether both have the same words and values, except for one run of a few words.
@@ -342,8 +367,8 @@ impl Subject {
         let rest = new.len().min(old_content.len()) - before;
         let after = new.iter().rev().zip(old_content.iter().rev()).take(rest);
         let common = before + after.take_while(|(one, two)| one == two).count();
-        !self.denies
-            && !old.denies
+        !self.denies()
+            && !old.denies()
             && before > 0
             && (common >= 2 || self.opens_like(old))
             && !self.is_other(old)
@@ -420,7 +445,7 @@ impl Subject {
 
     /// Whether a value of this form is the object of a prohibition.
     fn names_what_is_forbidden(&self, old: &Self, form: Form) -> bool {
-        form.identifies() && (self.forbids || old.forbids)
+        form.identifies() && [self, old].iter().any(|one| one.polarity == Polarity::Forbids)
     }
 
     /// Whether a word directly before a value of this form is one of the other's words.
