@@ -10,6 +10,7 @@
 //! | `quantity`, `quantity_words` | numbers, dates and times of day, compared by value |
 //! | `command`, `failure`, `task`, `quote` | facts of one line |
 //! | `subject`, `subject_reader`, `subject_clause`, `subject_words`, `stem`, `value` | the subject of a statement, and the values that it gives |
+//! | `subject_replaces`, `subject_contrast` | whether a later statement replaces an earlier one, or both are valid |
 //! | `definition` | statements that define a thing in words |
 //! | `section` | the titles of the lists in an addendum |
 
@@ -37,6 +38,7 @@ mod subject;
 mod subject_clause;
 mod subject_contrast;
 mod subject_reader;
+mod subject_replaces;
 mod subject_words;
 mod symbol;
 mod task;

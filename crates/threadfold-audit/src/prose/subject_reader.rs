@@ -31,14 +31,14 @@ impl Subject {
         let all = pieces(steps::through(text), WORDS);
         let start = reported_from(&all);
         if start > 0 {
-            reader.subject.stance = Stance::Reported;
+            reader.subject.mood.stance = Stance::Reported;
         }
         let mut at = start;
         while let Some(piece) = all.get(at) {
             let announced = change_phrase(all.get(at..).unwrap_or_default());
             if announced > 0 {
                 at += announced;
-                reader.subject.changes = true;
+                reader.subject.mood.changes = true;
                 if all.get(at - 1).is_some_and(|last| last.end.is_some()) {
                     reader.end();
                 }
@@ -56,13 +56,13 @@ impl Subject {
 
 impl Reader {
     fn piece(&mut self, piece: &Piece, form: Option<Form>) {
-        self.subject.changes |= announces(&self.subject.frame, piece);
+        self.subject.mood.changes |= announces(&self.subject.frame, piece);
         // `It is in the west barn` states a value, `the west barn is red` a subject.
         let is_stated = self.clause.has_copula
             && !self.clause.has_value
             && Grammar::of(&self.clause.previous).is(Grammar::DETERMINER);
         if let Some((pair, of)) = side(&piece.text.to_lowercase()).filter(|_| !is_stated) {
-            self.subject.sides.entry(pair).or_default().insert(of);
+            self.subject.topic.sides.entry(pair).or_default().insert(of);
         }
         match form {
             Some(form) => self.value(form, &piece.text),
@@ -70,7 +70,7 @@ impl Reader {
             None => parts(&piece.text).into_iter().for_each(|word| self.word(word)),
         }
         if let Some(end) = piece.end {
-            self.subject.asserts |= end == ':';
+            self.subject.mood.asserts |= end == ':';
             self.end();
             self.clause.follows_comma = end == ',';
         }
@@ -82,7 +82,7 @@ impl Reader {
         let value = value.trim_end_matches("'s").trim_end_matches("\u{2019}s").to_owned();
         let is_time = form == Form::Number && is_hour(&clause.previous, &value);
         let form = if is_time { Form::Time } else { form };
-        subject.asserts |= clause.has_copula;
+        subject.mood.asserts |= clause.has_copula;
         subject.frame.push(format!("{form:?}"));
         if clause.denying != Denying::Nothing
             || (clause.is_negated && (clause.has_copula || !subject.values.is_empty()))
@@ -91,7 +91,7 @@ impl Reader {
             return;
         }
         if clause.is_negated && subject.values.is_empty() {
-            subject.polarity = Polarity::Forbids;
+            subject.mood.polarity = Polarity::Forbids;
         }
         subject.content.push(value.clone());
         // The verb of an order does not name its value: `Buy 3 lamps`.
@@ -102,7 +102,7 @@ impl Reader {
         // An acronym may be a name or a common word.
         let is_acronym = form == Form::Name && text.chars().all(char::is_uppercase);
         if is_acronym {
-            subject.words.entry(stem(&value)).or_default();
+            subject.topic.words.entry(stem(&value)).or_default();
         } else {
             self.distinguish(&value);
         }
@@ -122,7 +122,7 @@ impl Reader {
     fn distinguish(&mut self, value: &str) {
         let clause = &mut self.clause;
         if clause.last == Last::Word {
-            self.subject.identifiers.append(&mut clause.before_verb.values);
+            self.subject.topic.identifiers.append(&mut clause.before_verb.values);
         }
         if clause.length > 0 && !clause.has_copula {
             clause.before_verb.values.insert(value.to_owned());
@@ -138,7 +138,7 @@ impl Reader {
         let is_placed =
             before.clone().nth(1).is_some_and(|it| Grammar::of(it).is(Grammar::RELATION));
         if form == Form::Number && is_placed && before.any(|it| it == "Number") {
-            subject.identifiers.insert(value.to_owned());
+            subject.topic.identifiers.insert(value.to_owned());
         }
         let previous = std::mem::take(&mut clause.previous);
         let is_weekday = Grammar::of(value).is(Grammar::WEEKDAY);
@@ -146,8 +146,8 @@ impl Reader {
         let is_related = Grammar::of(&previous).is(Grammar::RELATION)
             && !matches!(previous.as_str(), "from" | "to" | "with");
         if (form == Form::Name || is_weekday) && (is_led || is_related) {
-            subject.scopes.insert(value.to_owned());
-            subject.identifiers.extend(is_led.then(|| value.to_owned()));
+            subject.topic.scopes.insert(value.to_owned());
+            subject.topic.identifiers.extend(is_led.then(|| value.to_owned()));
         }
     }
 
@@ -164,7 +164,7 @@ impl Reader {
         }
         self.clause.length += usize::from(!(is_first && does.is(Grammar::DETERMINER)));
         // A copula makes a statement only if a word follows it, which is not so in `as they are`.
-        self.subject.asserts |= self.clause.has_copula;
+        self.subject.mood.asserts |= self.clause.has_copula;
         self.copula(does);
         if self.clause.length == 2 && matches!(word.as_str(), "of" | "von" | "de") {
             self.part();
@@ -174,9 +174,9 @@ impl Reader {
         self.clause.is_occasion |= matches!(word.as_str(), "when" | "als" | "cuando" | "quand");
         let changes = does.is(Grammar::CHANGE) && !comes_next && !self.clause.is_occasion;
         let is_joint = self.denial(&word, does, is_first);
-        self.subject.changes |= changes || is_joint;
+        self.subject.mood.changes |= changes || is_joint;
         if does.is(Grammar::PAST) {
-            self.subject.stance = Stance::Reported;
+            self.subject.mood.stance = Stance::Reported;
         }
         if does.is(Grammar::NEGATION) {
             self.negation();
@@ -205,17 +205,17 @@ impl Reader {
     fn denial(&mut self, word: &str, does: Grammar, is_first: bool) -> bool {
         let clause = &mut self.clause;
         let previous = std::mem::replace(&mut clause.previous, word.to_owned());
-        let denying = denying(&previous, word, does, self.subject.changes);
+        let denying = denying(&previous, word, does, self.subject.mood.changes);
         // `The tent is red, not green`.
         let corrects = is_first && clause.follows_comma && matches!(word, "not" | "nicht" | "pas");
         clause.denying = denying.or(corrects.then_some(Denying::Rest)).unwrap_or(clause.denying);
-        self.subject.changes |= previous == "nicht" && word == "mehr";
+        self.subject.mood.changes |= previous == "nicht" && word == "mehr";
         denying.is_some() && !does.is(Grammar::SWAP)
     }
 
     fn negation(&mut self) {
         self.clause.is_negated = true;
-        self.subject.polarity = self.subject.polarity.max(Polarity::Denies);
+        self.subject.mood.polarity = self.subject.mood.polarity.max(Polarity::Denies);
     }
 
     /// Adds a word to the frame. There, `we changed the lid to tin` becomes `the lid is tin`, and
@@ -247,8 +247,8 @@ impl Reader {
     fn part(&mut self) {
         let subject = &mut self.subject;
         if subject.frame.last().is_some_and(|it| it == "Number") {
-            subject.scopes.extend(subject.content.last().cloned());
-            subject.identifiers.extend(subject.content.last().cloned());
+            subject.topic.scopes.extend(subject.content.last().cloned());
+            subject.topic.identifiers.extend(subject.content.last().cloned());
         }
     }
 
@@ -261,7 +261,7 @@ impl Reader {
         }
         clause.has_copula |= is_copula;
         if is_copula && clause.last != Last::Word {
-            self.subject.identifiers.append(&mut clause.before_verb.values);
+            self.subject.topic.identifiers.append(&mut clause.before_verb.values);
         }
     }
 
@@ -269,12 +269,12 @@ impl Reader {
         let (subject, clause) = (&mut self.subject, &mut self.clause);
         let stem = common_form(&word).map_or_else(|| stem(&word), str::to_owned);
         if stem == TELL {
-            subject.tells = true;
+            subject.mood.tells = true;
             clause.qualifier.clear();
             return;
         }
         if word.ends_with("'s") || clause.opening.take_preposition() {
-            subject.scopes.insert(stem.clone());
+            subject.topic.scopes.insert(stem.clone());
         }
         match clause.denying {
             Denying::Nothing => {}
@@ -284,7 +284,7 @@ impl Reader {
             }
         }
         if clause.last == Last::Name {
-            subject.scopes.extend(subject.content.last().cloned());
+            subject.topic.scopes.extend(subject.content.last().cloned());
         }
         clause.before_verb.is_followed |= !clause.before_verb.values.is_empty();
         clause.last = Last::Word;
@@ -307,8 +307,8 @@ impl Reader {
 
     /// Reads words of a script without spaces between them.
     fn unspaced(&mut self, text: &str) {
-        self.subject.asserts |= Grammar::COPULA.is_in(text);
-        self.subject.changes |= Grammar::CHANGE.is_in(text);
+        self.subject.mood.asserts |= Grammar::COPULA.is_in(text);
+        self.subject.mood.changes |= Grammar::CHANGE.is_in(text);
         if Grammar::NEGATION.is_in(text) {
             self.negation();
         }
@@ -332,25 +332,25 @@ impl Reader {
     fn end(&mut self) {
         let (subject, clause) = (&mut self.subject, std::mem::take(&mut self.clause));
         let is_statement = clause.opening == Opening::Determiner;
-        subject.asserts |= is_statement;
+        subject.mood.asserts |= is_statement;
         // Words in a clause without a value do not belong to the subject of a value in another
         // clause.
         let counts = clause.has_value || subject.values.is_empty();
         for (word, qualifier) in clause.words.into_iter().filter(|_| counts) {
-            let qualifiers = subject.words.entry(word).or_default();
+            let qualifiers = subject.topic.words.entry(word).or_default();
             qualifiers.extend(Some(qualifier).filter(|qualifier| !qualifier.is_empty()));
         }
         if clause.has_value && !clause.core.is_empty() {
-            subject.core.get_or_insert(clause.core);
+            subject.topic.core.get_or_insert(clause.core);
         }
         // A value before the verb identifies the subject in `The page in a.md is old`, but not in
         // `The answer is in a.md`.
-        if is_statement && clause.before_verb.is_followed && !subject.tells {
+        if is_statement && clause.before_verb.is_followed && !subject.mood.tells {
             let counted = [Form::Amount, Form::Date, Form::Time, Form::Number];
             let counts: BTreeSet<&String> =
                 counted.iter().filter_map(|form| subject.values.get(form)).flatten().collect();
             let values = clause.before_verb.values.into_iter();
-            subject.identifiers.extend(values.filter(|value| !counts.contains(value)));
+            subject.topic.identifiers.extend(values.filter(|value| !counts.contains(value)));
         }
     }
 }
