@@ -264,7 +264,7 @@ impl Subject {
     }
 
     /// The words that name the subject, without those that only name the kind of value.
-    pub(super) fn topic(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn topic_words(&self) -> impl Iterator<Item = &str> {
         self.words().filter(|word| !is_kind(word))
     }
 
@@ -278,7 +278,7 @@ impl Subject {
 
     /// The number of shared words, names included.
     pub(super) fn shared_topic(&self, other: &Self) -> usize {
-        let words = self.topic().filter(|word| other.topic.words.contains_key(*word)).count();
+        let words = self.topic_words().filter(|word| other.topic.words.contains_key(*word)).count();
         words + self.shared_names(other)
     }
 
@@ -287,7 +287,8 @@ impl Subject {
         both.map_or(0, |(new, old)| new.intersection(old).count())
     }
 
+    /// The number of words that name the subject, and of names that the other has, too.
     pub(super) fn size(&self, other: &Self) -> usize {
-        self.topic().count() + self.shared_names(other)
+        self.topic_words().count() + self.shared_names(other)
     }
 }

@@ -56,6 +56,7 @@ impl Subject {
         // Values of different forms answer different questions, so `on Monday` does not replace `in
         // room 4`.
         match *self.differing_forms(old).as_slice() {
+            // Only words differ, as in `The band is Moss` and `The band is now Fern`.
             [] if changes && self.differs_in_one_run(old) => self.has_values_alike(old),
             [] => corrects && !self.contrasts(old),
             // A statement about one place or person does not replace a general one.
@@ -74,6 +75,8 @@ impl Subject {
         }
     }
 
+    /// Whether it is a question, a supposition, a memory or a report of another person's words.
+    /// These replace no statement.
     fn is_tentative(&self) -> bool {
         match self.mood.stance {
             Stance::Direct => false,
@@ -98,7 +101,7 @@ impl Subject {
         });
         // They must share another word in addition to the denied one.
         let stems: Vec<String> = self.denied.iter().map(|denied| stem(denied)).collect();
-        let mut topic = self.topic().filter(|word| !stems.iter().any(|stem| stem == word));
+        let mut topic = self.topic_words().filter(|word| !stems.iter().any(|stem| stem == word));
         !old.denies() && names_one && topic.any(|word| old.topic.words.contains_key(word))
     }
 
