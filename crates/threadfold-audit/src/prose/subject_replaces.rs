@@ -15,28 +15,22 @@ use super::{
     value::Form,
 };
 
-/// How many words two statements share, and how many each has.
+/// How much of their subjects two statements share.
 struct Overlap {
     /// The number of shared words, names included.
-    topic: usize,
-    /// The number of shared kinds of value.
-    kinds: usize,
+    words: usize,
+    /// The number of shared words and kinds of value.
+    all: usize,
     new_size: usize,
     old_size: usize,
+    least_size: usize,
 }
 
 impl Overlap {
     fn of(new: &Subject, old: &Subject) -> Self {
-        let (new_size, old_size) = (new.size(old), old.size(new));
-        Self { topic: new.shared_topic(old), kinds: new.shared_kinds(old), new_size, old_size }
-    }
-
-    fn all(&self) -> usize {
-        self.topic + self.kinds
-    }
-
-    fn least_size(&self) -> usize {
-        self.new_size.min(self.old_size)
+        let (words, new_size, old_size) = (new.shared_topic(old), new.size(old), old.size(new));
+        let all = words + new.shared_kinds(old);
+        Self { words, all, new_size, old_size, least_size: new_size.min(old_size) }
     }
 }
 
@@ -58,6 +52,7 @@ impl Subject {
         match *self.differing_forms(old).as_slice() {
             // Only words differ, as in `The band is Moss` and `The band is now Fern`.
             [] if changes && self.differs_in_one_run(old) => self.has_values_alike(old),
+            // No value differs, but the old statement may be denied as a whole.
             [] => corrects && !self.contrasts(old),
             // A statement about one place or person does not replace a general one.
             [form, ..] if self.contrasts(old) || self.is_narrower(old, form) => false,
@@ -219,9 +214,9 @@ impl Subject {
         let shared = Overlap::of(self, old);
         // One shared word is enough if the form of the value is rare.
         let is_rare = !matches!(form, Form::Name | Form::Number | Form::Quoted);
-        (shared.topic > 0 || shared.new_size == 0)
-            && shared.all() > 0
-            && shared.all() * 3 >= shared.least_size()
+        (shared.words > 0 || shared.new_size == 0)
+            && shared.all > 0
+            && shared.all * 3 >= shared.least_size
             && (is_rare || self.is_known_by(&shared, old, form))
     }
 
@@ -234,18 +229,18 @@ impl Subject {
             || self.label.is_entry
             || old.label.is_entry;
         let has_kind = self.kinds().chain(old.kinds()).next().is_some();
-        shared.topic == shared.least_size()
+        shared.words == shared.least_size
             && (shared.new_size == shared.old_size
-                || (is_labelled_alike && (shared.topic > 1 || (shared.topic > 0 && has_kind))))
+                || (is_labelled_alike && (shared.words > 1 || (shared.words > 0 && has_kind))))
             && self.is_known_by(&shared, old, form)
     }
 
-    /// Whether the shared words show which value is meant. One is enough if a statement has no
-    /// other, or if the word before the value is shared.
+    /// Whether the shared words show which value is meant. A single one does if a statement has no
+    /// other word, or if a word before such a value is one of the other statement's words.
     fn is_known_by(&self, shared: &Overlap, old: &Self, form: Form) -> bool {
-        match shared.all() {
+        match shared.all {
             0 => false,
-            1 => shared.least_size() <= 1 || self.names(form, old) || old.names(form, self),
+            1 => shared.least_size <= 1 || self.names(form, old) || old.names(form, self),
             _ => true,
         }
     }

@@ -1,9 +1,6 @@
 //! The statements that were read, indexed by their words, and their stored form.
 
-use std::{
-    borrow::Cow,
-    collections::{HashMap, HashSet},
-};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -70,12 +67,12 @@ impl Statement {
     }
 
     /// Returns this statement as the user repeats it. The earlier one is no longer valid.
-    fn repeated(&mut self, text: Cow<'_, str>, item: &TypedItem) -> Self {
+    fn repeated(&mut self, text: String, item: &TypedItem) -> Self {
         self.is_gone = true;
         // A label that one of the two texts lacks is known from the other.
         let keeps_label = item.lost_label && !self.lost_label;
         Self {
-            text: if keeps_label { self.text.clone() } else { text.into_owned() },
+            text: if keeps_label { self.text.clone() } else { text },
             // A text that is repeated without a mark of importance gets the lowest rank.
             rank: if self.is_emphasised() { self.rank } else { LOWEST },
             is_change: item.is_change || self.is_change,
@@ -114,17 +111,17 @@ impl Store {
         self.entries.get(at).filter(|statement| !statement.is_gone)
     }
 
-    /// Returns the statement of a text, which is not added yet. An earlier one with the same key is
-    /// no longer valid.
-    pub(super) fn statement(&mut self, text: Cow<'_, str>, item: &TypedItem) -> Statement {
-        let again = self.by_key.get(&key_of(&text)).copied();
+    /// Returns the statement of a text with this key, which is not added yet. An earlier one with
+    /// the same key is no longer valid.
+    pub(super) fn statement(&mut self, key: &str, text: String, item: &TypedItem) -> Statement {
+        let again = self.by_key.get(key).copied();
         if let Some(old) = again.and_then(|at| self.entries.get_mut(at)) {
             return old.repeated(text, item);
         }
         let (is_change, lost_label) = (item.is_change, item.lost_label);
         let subject = Subject::of(&text);
         let rank = rank(&text, &subject, lost_label, self.is_routine(&subject));
-        Statement { text: text.into_owned(), rank, is_change, lost_label, subject, is_gone: false }
+        Statement { text, rank, is_change, lost_label, subject, is_gone: false }
     }
 
     /// Whether many requests differ from this one only in their values.
@@ -133,8 +130,8 @@ impl Store {
         alike.is_some_and(|count| *count >= ROUTINE)
     }
 
-    /// The places of the latest statements that share a word with a subject.
-    pub(super) fn alike(&self, subject: &Subject) -> HashSet<usize> {
+    /// The places of the latest statements that share a word with a subject, in order.
+    pub(super) fn alike(&self, subject: &Subject) -> BTreeSet<usize> {
         let found = subject.terms().filter_map(|word| self.by_word.get(word));
         found.flat_map(|found| found.iter().rev().take(COMPARED).copied()).collect()
     }
@@ -151,19 +148,16 @@ impl Store {
         self.entries.push(entry);
     }
 
-    /// Leaves only this text of the statement at a place.
-    pub(super) fn shorten(&mut self, at: usize, text: String) {
-        if let Some(statement) = self.entries.get_mut(at) {
-            self.by_key.insert(key_of(&text), at);
-            statement.subject = Subject::of(&text);
-            statement.text = text;
-        }
-    }
-
-    /// Makes the statement at a place invalid.
-    pub(super) fn remove(&mut self, at: usize) {
-        if let Some(statement) = self.entries.get_mut(at) {
-            statement.is_gone = true;
+    /// Leaves only this rest of the statement at a place; without a rest it is no longer valid.
+    pub(super) fn shorten(&mut self, at: usize, rest: Option<String>) {
+        let Some(statement) = self.entries.get_mut(at) else { return };
+        match rest {
+            Some(text) => {
+                self.by_key.insert(key_of(&text), at);
+                statement.subject = Subject::of(&text);
+                statement.text = text;
+            }
+            None => statement.is_gone = true,
         }
     }
 

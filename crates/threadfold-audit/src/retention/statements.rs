@@ -93,7 +93,7 @@ impl Statements {
         if key.is_empty() || text.len() > LONGEST {
             return;
         }
-        let mut statement = self.store.statement(text, item);
+        let mut statement = self.store.statement(&key, text.into_owned(), item);
         // Only statements that share a word can have the same subject, and of these only the latest
         // are compared: users correct what they said last, and the time stays linear.
         for at in self.store.alike(&statement.subject) {
@@ -128,20 +128,14 @@ impl Statements {
         let gone = sentences(&old.text).chain([old.text.as_str()]).map(key_of);
         let gone = gone.filter(|key| !kept.contains(key));
         self.replaced.extend(gone.chain(values.iter().map(|value| (*value).to_owned())));
-        if is_cut {
-            self.store.shorten(at, stay);
-        } else {
-            self.store.remove(at);
-        }
+        self.store.shorten(at, is_cut.then_some(stay));
         true
     }
 
     /// Returns the valid statements and the replaced texts, to be stored.
     pub(super) fn to_stored(&self) -> (Vec<StoredStatement>, BTreeSet<String>) {
-        (
-            self.holding().map(StoredStatement::from).collect(),
-            self.replaced.iter().cloned().collect(),
-        )
+        let holding = self.holding().map(StoredStatement::from).collect();
+        (holding, self.replaced.iter().cloned().collect())
     }
 
     /// Returns stored statements. They may come from elsewhere, so their number is limited.
