@@ -10,7 +10,8 @@
 //! | `quantity`, `quantity_digits`, `quantity_words` | numbers, dates and times of day, compared by value |
 //! | `digit_groups`, `quantity_date`, `quantity_unit` | groups of digits, the days and times in them, and the units beside them |
 //! | `command`, `failure`, `task`, `quote` | facts of one line |
-//! | `subject`, `subject_reader`, `subject_words`, `stem`, `value` | the subject of a statement, and the values that it gives |
+//! | `subject`, `subject_reader`, `subject_clause`, `subject_words`, `stem`, `value` | the subject of a statement, and the values that it gives |
+//! | `subject_replaces`, `subject_contrast` | whether a later statement replaces an earlier one, or both are valid |
 //! | `definition` | statements that define a thing in words |
 //! | `section` | the titles of the lists in an addendum |
 
@@ -39,8 +40,10 @@ mod section;
 pub mod spans;
 mod stem;
 mod subject;
+mod subject_clause;
 mod subject_contrast;
 mod subject_reader;
+mod subject_replaces;
 mod subject_words;
 mod symbol;
 mod task;

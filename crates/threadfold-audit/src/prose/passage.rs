@@ -72,7 +72,10 @@ pub(crate) fn rough_passages(message: &Message, visit: Visit<'_>) {
 }
 
 /// Returns JSON text with its escapes resolved, except that line breaks and tabs become spaces.
-fn unescaped(json: &str) -> String {
+fn unescaped(json: &str) -> Cow<'_, str> {
+    if !json.contains('\\') {
+        return Cow::Borrowed(json);
+    }
     let mut parts = json.split('\\');
     let mut out = String::with_capacity(json.len());
     out.extend(parts.next());
@@ -84,7 +87,7 @@ fn unescaped(json: &str) -> String {
             None => out.extend(["\\"].into_iter().chain(parts.next())),
         }
     }
-    out
+    Cow::Owned(out)
 }
 
 /// Returns a hash of a message's role and texts. It is equal for messages with equal texts.

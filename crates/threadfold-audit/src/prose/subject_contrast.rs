@@ -12,8 +12,8 @@ impl Subject {
     /// Whether the two are clearly about different things: a word of both has other qualifiers in
     /// each, they name different kinds of value, or they name [different things](Self::is_other).
     pub(super) fn contrasts(&self, other: &Self) -> bool {
-        let qualified = self.words.iter().any(|(word, qualifiers)| {
-            let others = other.words.get(word);
+        let qualified = self.topic.words.iter().any(|(word, qualifiers)| {
+            let others = other.topic.words.get(word);
             others.is_some_and(|others| other.lacks(qualifiers) && self.lacks(others))
         });
         let (kinds, others) = (self.own_kinds(), other.own_kinds());
@@ -59,7 +59,7 @@ impl Subject {
 
     /// Whether there are qualifiers, and none of them is one of its words.
     fn lacks(&self, qualifiers: &BTreeSet<String>) -> bool {
-        !qualifiers.is_empty() && !qualifiers.iter().any(|word| self.words.contains_key(word))
+        !qualifiers.is_empty() && !qualifiers.iter().any(|word| self.topic.words.contains_key(word))
     }
 
     /// The kinds of value that the statement names, except limits: anything can have a limit.
@@ -70,14 +70,14 @@ impl Subject {
     /// Whether the two name opposites (`left`, `right`), different cores (`Leo is 7`, `Mia is 9`)
     /// or different identifiers (`room 12`, `room 14`).
     pub(super) fn is_other(&self, other: &Self) -> bool {
-        let opposed = self.sides.iter().any(|(pair, sides)| {
-            other.sides.get(pair).is_some_and(|others| sides.is_disjoint(others))
+        let opposed = self.topic.sides.iter().any(|(pair, sides)| {
+            other.topic.sides.get(pair).is_some_and(|others| sides.is_disjoint(others))
         });
-        let cores = self.core.as_ref().zip(other.core.as_ref());
+        let cores = self.topic.core.as_ref().zip(other.topic.core.as_ref());
         let headed = cores.is_some_and(|(one, two)| {
             !is_kind(one) && !is_kind(two) && !self.has(two) && !other.has(one)
         });
-        let (one, two) = (&self.identifiers, &other.identifiers);
+        let (one, two) = (&self.topic.identifiers, &other.topic.identifiers);
         opposed || headed || !(one.is_subset(two) || two.is_subset(one))
     }
 }

@@ -1,10 +1,14 @@
 //! Reads the words and values of a statement into its subject.
+//!
+//! A statement is read clause by clause, and a clause word by word. What the words of a clause are
+//! to the subject is known only at its end, so they are collected in a [`Clause`] until then.
 
 use std::collections::BTreeSet;
 
 use super::{
     stem::{is_unspaced, parts, stem},
-    subject::Subject,
+    subject::{Polarity, Stance, Subject},
+    subject_clause::{Clause, Denying, Last, Opening},
     subject_words::{Grammar, PLACED, TELL, change_phrases, common_form, side},
     value::{Form, Piece, pieces},
 };
@@ -13,237 +17,226 @@ use crate::message::steps;
 /// The maximum number of words of a statement that are read.
 const WORDS: usize = 120;
 
-/// The state of reading one clause.
+/// A subject, as far as it is read, and the clause that is being read.
 #[derive(Debug, Default)]
-struct Clause {
-    /// The number of words and values read so far, without a determiner at the start.
-    tokens: usize,
-    /// The word that replaces the next `to` after a verb such as `changed` or `moved`.
-    becomes: &'static str,
-    /// Whether the clause follows a comma.
-    continues: bool,
-    /// Whether the clause begins with a preposition: `In the cellar the code is 2093`.
-    is_led: bool,
-    /// Whether only a determiner was read so far.
-    only_determiner: bool,
-    /// Whether the clause begins with a determiner: `Our office opens at nine`.
-    is_statement: bool,
-    /// Whether the clause has a value.
-    has_value: bool,
-    /// Whether the rest of the clause is the occasion of the statement: `when we moved in`.
-    is_occasion: bool,
-    has_copula: bool,
-    /// The word before the copula, or the first word that a relation qualifies.
-    core: String,
-    negated: bool,
-    /// Whether the last piece was a value.
-    after_value: bool,
-    /// Whether the last piece is a name.
-    after_name: bool,
-    /// Which of the next words the statement calls no longer true.
-    denying: Denying,
-    /// Values before a verb, which may distinguish the subject from others.
-    pending: BTreeSet<String>,
-    /// Whether a word follows the last pending value.
-    is_tail: bool,
-    /// The words of the clause, each with the word that qualifies it.
-    words: Vec<(String, String)>,
-    /// The previous word, as typed.
-    previous: String,
-    /// The previous word, if it may qualify the next one.
-    before: String,
-    /// The word that the next word qualifies: `dose` in `the dose for children`.
-    relation: Option<String>,
-}
-
-/// Which of the following words a statement calls no longer true.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Denying {
-    #[default]
-    Nothing,
-    /// The next word or value: `from 8 to 9`.
-    Next,
-    /// All words to the end of the clause: `instead of tea`.
-    Rest,
+struct Reader {
+    subject: Subject,
+    clause: Clause,
 }
 
 impl Subject {
-    pub(super) fn read(&mut self, text: &str) {
-        let mut clause = Clause::default();
+    /// Returns the subject of a text without a label.
+    pub(super) fn read(text: &str) -> Self {
+        let mut reader = Reader::default();
         let all = pieces(steps::through(text), WORDS);
         let start = reported_from(&all);
-        self.is_indirect |= start > 0;
+        if start > 0 {
+            reader.subject.mood.stance = Stance::Reported;
+        }
         let mut at = start;
         while let Some(piece) = all.get(at) {
-            at += 1;
-            let announced = change_phrase(all.get(at - 1..).unwrap_or_default());
+            let announced = change_phrase(all.get(at..).unwrap_or_default());
             if announced > 0 {
-                at += announced - 1;
-                self.changes = true;
+                at += announced;
+                reader.subject.mood.changes = true;
                 if all.get(at - 1).is_some_and(|last| last.end.is_some()) {
-                    self.end(&mut clause);
+                    reader.end();
                 }
                 continue;
             }
-            self.changes |= announces(&self.frame, piece);
-            // `It is in the west barn` states a value, `the west barn is red` a subject.
-            let is_stated = clause.has_copula
-                && !clause.has_value
-                && Grammar::of(&clause.previous).is(Grammar::DETERMINER);
-            if let Some((pair, of)) = side(&piece.text.to_lowercase()).filter(|_| !is_stated) {
-                self.sides.entry(pair).or_default().insert(of);
-            }
             // Every first word has a capital, so it is not a name for that reason.
-            let is_first = start > 0 && at == start + 1;
-            match piece.form.filter(|form| !is_first || *form != Form::Name) {
-                Some(form) => self.value(form, &piece.text, &mut clause),
-                None if piece.text.contains(is_unspaced) => self.unspaced(piece, &mut clause),
-                None => {
-                    parts(&piece.text).into_iter().for_each(|word| self.word(word, &mut clause));
-                }
-            }
-            if let Some(end) = piece.end {
-                self.asserts |= end == ':';
-                self.end(&mut clause);
-                clause.continues = end == ',';
-            }
+            let is_first = start > 0 && at == start;
+            reader.piece(piece, piece.form.filter(|form| !is_first || *form != Form::Name));
+            at += 1;
         }
-        self.end(&mut clause);
+        reader.end();
+        reader.subject
+    }
+}
+
+impl Reader {
+    fn piece(&mut self, piece: &Piece, form: Option<Form>) {
+        self.subject.mood.changes |= announces(&self.subject.frame, piece);
+        // `It is in the west barn` states a value, `the west barn is red` a subject.
+        let is_stated = self.clause.has_copula
+            && !self.clause.has_value
+            && Grammar::of(&self.clause.previous).is(Grammar::DETERMINER);
+        if let Some((pair, of)) = side(&piece.text.to_lowercase()).filter(|_| !is_stated) {
+            self.subject.topic.sides.entry(pair).or_default().insert(of);
+        }
+        match form {
+            Some(form) => self.value(form, &piece.text),
+            None if piece.text.contains(is_unspaced) => self.unspaced(&piece.text),
+            None => parts(&piece.text).into_iter().for_each(|word| self.word(word)),
+        }
+        if let Some(end) = piece.end {
+            self.subject.mood.asserts |= end == ':';
+            self.end();
+            self.clause.follows_comma = end == ',';
+        }
     }
 
-    fn value(&mut self, form: Form, text: &str, clause: &mut Clause) {
+    fn value(&mut self, form: Form, text: &str) {
+        let (subject, clause) = (&mut self.subject, &mut self.clause);
         let value = text.to_lowercase();
         let value = value.trim_end_matches("'s").trim_end_matches("\u{2019}s").to_owned();
-        self.asserts |= clause.has_copula;
-        // `It opens at 9`.
-        let is_hour =
-            value.parse().map_or(Grammar::of(&value).is(Grammar::NUMBER), |hour: u8| hour < 25)
-                && matches!(clause.previous.as_str(), "at" | "past" | "um" | "halb" | "las");
-        let form = if form == Form::Number && is_hour { Form::Time } else { form };
-        self.frame.push(format!("{form:?}"));
+        let is_time = form == Form::Number && is_hour(&clause.previous, &value);
+        let form = if is_time { Form::Time } else { form };
+        subject.mood.asserts |= clause.has_copula;
+        subject.frame.push(format!("{form:?}"));
         if clause.denying != Denying::Nothing
-            || (clause.negated && (clause.has_copula || !self.values.is_empty()))
+            || (clause.is_negated && (clause.has_copula || !subject.values.is_empty()))
         {
-            self.deny(value, clause);
+            self.deny(value);
             return;
         }
-        self.forbids |= clause.negated && self.values.is_empty();
-        self.content.push(value.clone());
+        if clause.is_negated && subject.values.is_empty() {
+            subject.mood.polarity = Polarity::Forbids;
+        }
+        subject.content.push(value.clone());
         // The verb of an order does not name its value: `Buy 3 lamps`.
-        let before = std::mem::take(&mut clause.before);
-        if !before.is_empty() && clause.tokens > 1 {
-            self.slots.entry(form).or_default().insert(before);
+        let slot = std::mem::take(&mut clause.qualifier);
+        if !slot.is_empty() && clause.length > 1 {
+            subject.slots.entry(form).or_default().insert(slot);
         }
         // An acronym may be a name or a common word.
-        if form == Form::Name && text.chars().all(char::is_uppercase) {
-            self.words.entry(stem(&value)).or_default();
+        let is_acronym = form == Form::Name && text.chars().all(char::is_uppercase);
+        if is_acronym {
+            subject.topic.words.entry(stem(&value)).or_default();
         } else {
-            if !clause.after_value {
-                self.identifiers.append(&mut clause.pending);
-            }
-            if clause.tokens > 0 && !clause.has_copula {
-                clause.pending.insert(value.clone());
-                clause.is_tail = false;
-            }
-            clause.after_value = true;
+            self.distinguish(&value);
         }
+        self.limit(form, &value);
+        let clause = &mut self.clause;
+        if !is_acronym || clause.last != Last::Word {
+            clause.last = if form == Form::Name { Last::Name } else { Last::Value };
+        }
+        clause.has_value = true;
+        clause.length += 1;
+        clause.relation = None;
+        self.subject.values.entry(form).or_default().insert(value);
+    }
+
+    /// Notes a value before the verb, which may distinguish the subject from others. An earlier one
+    /// does if words are between the two.
+    fn distinguish(&mut self, value: &str) {
+        let clause = &mut self.clause;
+        if clause.last == Last::Word {
+            self.subject.topic.identifiers.append(&mut clause.before_verb.values);
+        }
+        if clause.length > 0 && !clause.has_copula {
+            clause.before_verb.values.insert(value.to_owned());
+            clause.before_verb.is_followed = false;
+        }
+    }
+
+    /// Notes a value that limits the statement to a thing, place, person or day.
+    fn limit(&mut self, form: Form, value: &str) {
+        let (subject, clause) = (&mut self.subject, &mut self.clause);
         // `There are 26 children in class 3a`.
-        let mut before = self.frame.iter().rev().skip(1);
+        let mut before = subject.frame.iter().rev().skip(1);
         let is_placed =
             before.clone().nth(1).is_some_and(|it| Grammar::of(it).is(Grammar::RELATION));
         if form == Form::Number && is_placed && before.any(|it| it == "Number") {
-            self.identifiers.insert(value.clone());
+            subject.topic.identifiers.insert(value.to_owned());
         }
         let previous = std::mem::take(&mut clause.previous);
-        let is_weekday = Grammar::of(&value).is(Grammar::WEEKDAY);
-        let is_led = std::mem::take(&mut clause.is_led) || (is_weekday && clause.tokens == 0);
+        let is_weekday = Grammar::of(value).is(Grammar::WEEKDAY);
+        let is_led = clause.opening.take_preposition() || (is_weekday && clause.length == 0);
         let is_related = Grammar::of(&previous).is(Grammar::RELATION)
             && !matches!(previous.as_str(), "from" | "to" | "with");
         if (form == Form::Name || is_weekday) && (is_led || is_related) {
-            self.scopes.insert(value.clone());
-            self.identifiers.extend(Some(value.clone()).filter(|_| is_led));
+            subject.topic.scopes.insert(value.to_owned());
+            subject.topic.identifiers.extend(is_led.then(|| value.to_owned()));
         }
-        clause.after_name = form == Form::Name;
-        clause.has_value = true;
-        self.values.entry(form).or_default().insert(value);
-        (clause.tokens, clause.only_determiner) = (clause.tokens + 1, false);
-        clause.relation = None;
     }
 
-    fn word(&mut self, word: String, clause: &mut Clause) {
+    fn word(&mut self, word: String) {
         let does = Grammar::of(&word);
         // The text after the conjunction is another clause, which may have another subject.
-        if clause.has_value && matches!(word.as_str(), "and" | "und" | "y" | "et") {
-            self.end(clause);
+        if self.clause.has_value && matches!(word.as_str(), "and" | "und" | "y" | "et") {
+            self.end();
         }
-        let is_first = clause.tokens == 0;
-        clause.only_determiner = is_first && does.is(Grammar::DETERMINER);
-        clause.is_statement |= clause.only_determiner && self.frame.is_empty();
-        clause.is_led |= is_first && self.frame.is_empty() && does.is(Grammar::RELATION);
-        clause.tokens += usize::from(!clause.only_determiner);
+        let is_first = self.clause.length == 0;
+        let opens_text = is_first && self.subject.frame.is_empty();
+        if opens_text {
+            self.clause.opening = Opening::of(does);
+        }
+        self.clause.length += usize::from(!(is_first && does.is(Grammar::DETERMINER)));
         // A copula makes a statement only if a word follows it, which is not so in `as they are`.
-        self.asserts |= clause.has_copula;
-        self.copula(does, clause);
-        if clause.tokens == 2 && matches!(word.as_str(), "of" | "von" | "de") {
+        self.subject.mood.asserts |= self.clause.has_copula;
+        self.copula(does);
+        if self.clause.length == 2 && matches!(word.as_str(), "of" | "von" | "de") {
             self.part();
         }
         // In `Now fix the parser` the word `now` means `next` and announces no change.
-        let comes_next = is_first && word == "now" && self.frame.is_empty();
-        clause.is_occasion |= matches!(word.as_str(), "when" | "als" | "cuando" | "quand");
-        let changes = does.is(Grammar::CHANGE) && !comes_next && !clause.is_occasion;
-        let previous = std::mem::replace(&mut clause.previous, word.clone());
-        // `The tent is red, not green`.
-        let corrects =
-            is_first && clause.continues && matches!(word.as_str(), "not" | "nicht" | "pas");
-        let denying = denying(&previous, &word, does, self.changes);
-        let is_joint = denying.is_some() && !does.is(Grammar::SWAP);
-        if let Some(denying) = denying {
-            clause.denying = denying;
-        } else if corrects {
-            clause.denying = Denying::Rest;
+        let comes_next = opens_text && word == "now";
+        self.clause.is_occasion |= matches!(word.as_str(), "when" | "als" | "cuando" | "quand");
+        let changes = does.is(Grammar::CHANGE) && !comes_next && !self.clause.is_occasion;
+        let is_joint = self.denial(&word, does, is_first);
+        self.subject.mood.changes |= changes || is_joint;
+        if does.is(Grammar::PAST) {
+            self.subject.mood.stance = Stance::Reported;
         }
-        self.changes |= changes || is_joint || (previous == "nicht" && word == "mehr");
-        self.is_indirect |= does.is(Grammar::PAST);
-        self.denies |= does.is(Grammar::NEGATION);
-        clause.negated |= does.is(Grammar::NEGATION);
-        clause.negated &= !does.is(Grammar::EXCEPTION);
-        self.framed(&word, does, clause);
+        if does.is(Grammar::NEGATION) {
+            self.negation();
+        }
+        self.clause.is_negated &= !does.is(Grammar::EXCEPTION);
+        self.framed(&word, does);
         // `Rebased onto a branch` changes the base of something.
         if changes && let Some(base) = word.strip_prefix("re") {
             let base = common_form(base).map_or_else(|| stem(base), str::to_owned);
-            self.content.push(base.clone());
-            clause.words.push((base, String::new()));
+            self.subject.content.push(base.clone());
+            self.clause.words.push((base, String::new()));
         }
         if does.is_empty()
             || is_joint
             || does.is(Grammar::SHORT_FORM)
-            || (clause.after_value && does.is(Grammar::CURRENCY))
+            || (self.clause.last != Last::Word && does.is(Grammar::CURRENCY))
         {
-            empty_word(does, clause);
+            self.clause.empty_word(does);
         } else {
-            self.content_word(word, clause);
+            self.content_word(word);
         }
+    }
+
+    /// Reads which of the next words are no longer true, and returns whether this word ends a
+    /// phrase that announces this, such as `instead of`.
+    fn denial(&mut self, word: &str, does: Grammar, is_first: bool) -> bool {
+        let clause = &mut self.clause;
+        let previous = std::mem::replace(&mut clause.previous, word.to_owned());
+        let denying = denying(&previous, word, does, self.subject.mood.changes);
+        // `The tent is red, not green`.
+        let corrects = is_first && clause.follows_comma && matches!(word, "not" | "nicht" | "pas");
+        clause.denying = denying.or(corrects.then_some(Denying::Rest)).unwrap_or(clause.denying);
+        self.subject.mood.changes |= previous == "nicht" && word == "mehr";
+        denying.is_some() && !does.is(Grammar::SWAP)
+    }
+
+    fn negation(&mut self) {
+        self.clause.is_negated = true;
+        self.subject.mood.polarity = self.subject.mood.polarity.max(Polarity::Denies);
     }
 
     /// Adds a word to the frame. There, `we changed the lid to tin` becomes `the lid is tin`, and
     /// `the lid was moved to the shed` becomes `the lid is in the shed`.
-    fn framed(&mut self, word: &str, does: Grammar, clause: &mut Clause) {
-        let alters = does.is(Grammar::ALTER) || does.is(Grammar::MOTION);
-        if alters {
-            let is_auxiliary = |word: &String| {
+    fn framed(&mut self, word: &str, does: Grammar) {
+        let (frame, becomes) = (&mut self.subject.frame, &mut self.clause.becomes);
+        if does.is(Grammar::ALTER) || does.is(Grammar::MOTION) {
+            let is_auxiliary = |word: &mut String| {
                 let does = Grammar::of(word);
                 does.is_empty() && !does.is(Grammar::DETERMINER)
             };
-            while self.frame.pop_if(|word| is_auxiliary(word)).is_some() {}
-            clause.becomes = if does.is(Grammar::MOTION) { PLACED } else { "is" };
+            while frame.pop_if(is_auxiliary).is_some() {}
+            *becomes = if does.is(Grammar::MOTION) { PLACED } else { "is" };
         }
         let is_placed = does.is(Grammar::PLACE)
-            && self.frame.pop_if(|last| Grammar::of(last).is(Grammar::COPULA)).is_some();
+            && frame.pop_if(|last| Grammar::of(last).is(Grammar::COPULA)).is_some();
         let is_target = matches!(word, "to" | "into" | "auf" | "zu" | "a");
-        self.frame.push(
+        frame.push(
             match word {
                 _ if is_placed => PLACED,
-                _ if is_target && !clause.becomes.is_empty() => std::mem::take(&mut clause.becomes),
+                _ if is_target && !becomes.is_empty() => std::mem::take(becomes),
                 _ => word,
             }
             .to_owned(),
@@ -252,108 +245,120 @@ impl Subject {
 
     /// Notes that a number is a part of something: `ten of the chairs`.
     fn part(&mut self) {
-        let counted =
-            self.content.last().filter(|_| self.frame.last().is_some_and(|it| it == "Number"));
-        self.scopes.extend(counted.cloned());
-        self.identifiers.extend(counted.cloned());
+        let subject = &mut self.subject;
+        if subject.frame.last().is_some_and(|it| it == "Number") {
+            subject.topic.scopes.extend(subject.content.last().cloned());
+            subject.topic.identifiers.extend(subject.content.last().cloned());
+        }
     }
 
     /// Reads a copula or a similar verb, which ends the subject.
-    fn copula(&mut self, does: Grammar, clause: &mut Clause) {
+    fn copula(&mut self, does: Grammar) {
+        let clause = &mut self.clause;
         let is_copula = does.is(Grammar::COPULA);
         if (is_copula || does.is(Grammar::OWN)) && !clause.has_copula && clause.core.is_empty() {
-            clause.core.clone_from(&clause.before);
+            clause.core.clone_from(&clause.qualifier);
         }
         clause.has_copula |= is_copula;
-        if is_copula && clause.after_value {
-            self.identifiers.append(&mut clause.pending);
+        if is_copula && clause.last != Last::Word {
+            self.subject.topic.identifiers.append(&mut clause.before_verb.values);
         }
     }
 
-    fn content_word(&mut self, word: String, clause: &mut Clause) {
+    fn content_word(&mut self, word: String) {
+        let (subject, clause) = (&mut self.subject, &mut self.clause);
         let stem = common_form(&word).map_or_else(|| stem(&word), str::to_owned);
         if stem == TELL {
-            self.tells = true;
-            clause.before.clear();
+            subject.mood.tells = true;
+            clause.qualifier.clear();
             return;
         }
-        if word.ends_with("'s") || std::mem::take(&mut clause.is_led) {
-            self.scopes.insert(stem.clone());
+        if word.ends_with("'s") || clause.opening.take_preposition() {
+            subject.topic.scopes.insert(stem.clone());
         }
         match clause.denying {
             Denying::Nothing => {}
-            Denying::Next => return self.deny(word, clause),
-            Denying::Rest => self.deny(word, clause),
+            Denying::Next => return self.deny(word),
+            Denying::Rest => {
+                subject.denied.insert(word);
+            }
         }
-        if clause.after_name && clause.after_value {
-            self.scopes.extend(self.content.last().cloned());
+        if clause.last == Last::Name {
+            subject.topic.scopes.extend(subject.content.last().cloned());
         }
-        clause.is_tail |= !clause.pending.is_empty();
-        clause.after_value = false;
-        self.content.push(stem.clone());
+        clause.before_verb.is_followed |= !clause.before_verb.values.is_empty();
+        clause.last = Last::Word;
+        subject.content.push(stem.clone());
         if let Some(noun) = clause.relation.take() {
             if clause.core.is_empty() {
                 clause.core.clone_from(&noun);
             }
             clause.words.push((noun, stem.clone()));
         }
-        let before = std::mem::replace(&mut clause.before, stem.clone());
-        clause.words.push((stem, before));
+        clause.qualified(stem);
     }
 
-    fn deny(&mut self, denied: String, clause: &mut Clause) {
-        self.denied.insert(denied);
-        if clause.denying == Denying::Next {
-            clause.denying = Denying::Nothing;
+    fn deny(&mut self, denied: String) {
+        self.subject.denied.insert(denied);
+        if self.clause.denying == Denying::Next {
+            self.clause.denying = Denying::Nothing;
         }
     }
 
     /// Reads words of a script without spaces between them.
-    fn unspaced(&mut self, piece: &Piece, clause: &mut Clause) {
-        self.asserts |= Grammar::COPULA.is_in(&piece.text);
-        self.changes |= Grammar::CHANGE.is_in(&piece.text);
-        let negates = Grammar::NEGATION.is_in(&piece.text);
-        self.denies |= negates;
-        clause.negated |= negates;
+    fn unspaced(&mut self, text: &str) {
+        self.subject.mood.asserts |= Grammar::COPULA.is_in(text);
+        self.subject.mood.changes |= Grammar::CHANGE.is_in(text);
+        if Grammar::NEGATION.is_in(text) {
+            self.negation();
+        }
         // Words that announce a change are not part of the subject.
         let changes = Grammar::CHANGE.unspaced();
-        let text = changes.fold(piece.text.clone(), |text, change| text.replace(change, " "));
-        clause.tokens += 1;
-        clause.after_value = false;
+        let text = changes.fold(text.to_owned(), |text, change| text.replace(change, " "));
+        let clause = &mut self.clause;
+        clause.length += 1;
+        clause.last = Last::Word;
         for run in text.split(' ') {
-            clause.before.clear();
+            clause.qualifier.clear();
             for word in parts(run) {
-                self.frame.push(word.clone());
-                self.content.push(word.clone());
-                let before = std::mem::replace(&mut clause.before, word.clone());
-                clause.words.push((word, before));
+                self.subject.frame.push(word.clone());
+                self.subject.content.push(word.clone());
+                clause.qualified(word);
             }
         }
     }
 
-    fn end(&mut self, clause: &mut Clause) {
-        self.asserts |= clause.is_statement;
+    /// Ends the clause: what was read of it becomes a part of the subject.
+    fn end(&mut self) {
+        let (subject, clause) = (&mut self.subject, std::mem::take(&mut self.clause));
+        let is_statement = clause.opening == Opening::Determiner;
+        subject.mood.asserts |= is_statement;
         // Words in a clause without a value do not belong to the subject of a value in another
         // clause.
-        let counts = clause.has_value || self.values.is_empty();
-        for (word, qualifier) in clause.words.drain(..).filter(|_| counts) {
-            let qualifiers = self.words.entry(word).or_default();
+        let counts = clause.has_value || subject.values.is_empty();
+        for (word, qualifier) in clause.words.into_iter().filter(|_| counts) {
+            let qualifiers = subject.topic.words.entry(word).or_default();
             qualifiers.extend(Some(qualifier).filter(|qualifier| !qualifier.is_empty()));
         }
         if clause.has_value && !clause.core.is_empty() {
-            self.core.get_or_insert(std::mem::take(&mut clause.core));
+            subject.topic.core.get_or_insert(clause.core);
         }
         // A value before the verb identifies the subject in `The page in a.md is old`, but not in
         // `The answer is in a.md`.
-        if clause.is_statement && clause.is_tail && !self.tells {
+        if is_statement && clause.before_verb.is_followed && !subject.mood.tells {
             let counted = [Form::Amount, Form::Date, Form::Time, Form::Number];
             let counts: BTreeSet<&String> =
-                counted.iter().filter_map(|form| self.values.get(form)).flatten().collect();
-            let pending = clause.pending.iter().filter(|value| !counts.contains(value));
-            self.identifiers.extend(pending.cloned());
+                counted.iter().filter_map(|form| subject.values.get(form)).flatten().collect();
+            let values = clause.before_verb.values.into_iter();
+            subject.topic.identifiers.extend(values.filter(|value| !counts.contains(value)));
         }
-        *clause = Clause::default();
     }
+}
+
+/// Whether a number is an hour: `It opens at 9`.
+fn is_hour(previous: &str, value: &str) -> bool {
+    value.parse().map_or(Grammar::of(value).is(Grammar::NUMBER), |hour: u8| hour < 25)
+        && matches!(previous, "at" | "past" | "um" | "halb" | "las")
 }
 
 /// Returns where the reported text of a statement begins. A preamble such as `The owner says that`
@@ -408,21 +413,4 @@ fn denying(previous: &str, word: &str, does: Grammar, changes: bool) -> Option<D
         (_, "from") if changes => Some(Denying::Next),
         _ => does.is(Grammar::SWAP).then_some(Denying::Next),
     }
-}
-
-/// Reads a word that does not belong to the subject.
-fn empty_word(does: Grammar, clause: &mut Clause) {
-    if does.is(Grammar::RELATION) && !clause.before.is_empty() {
-        clause.relation = Some(std::mem::take(&mut clause.before));
-    } else if !does.is(Grammar::DETERMINER) {
-        clause.relation = None;
-    }
-    if clause.after_value && does.is(Grammar::CONJUNCTION) {
-        clause.pending.clear();
-    }
-    // `Bruno now pays 5` has the same subject as `Bruno pays 5 now`.
-    if !does.is(Grammar::ADVERB) || clause.tokens != 2 {
-        clause.before.clear();
-    }
-    clause.after_value = false;
 }

@@ -2,7 +2,10 @@
 //!
 //! The words are in `words.txt`, so that a speaker of a language can add some without reading code.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
 
 use super::{demand_words::spoken_words, stem::is_mark};
 
@@ -112,6 +115,8 @@ struct Words {
     phrases: Vec<Vec<&'static str>>,
     /// The numbers that words for months and numbers stand for.
     numbers: HashMap<(u32, &'static str), u32>,
+    /// Words that tell a second thing from the first.
+    others: HashSet<&'static str>,
     /// The number of a group of opposites, and of the side in it.
     sides: HashMap<&'static str, (u8, u8)>,
 }
@@ -135,6 +140,8 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
                     words.unspaced.extend(Grammar::titled(title).map(|does| (does, word)));
                 } else if title == "opposites" {
                     words.sides.insert(word, (group, side));
+                } else if title == "other" {
+                    words.others.insert(word);
                 } else {
                     words.meanings.insert(word, title);
                 }
@@ -169,6 +176,11 @@ pub(super) fn number_of(word: &str, does: Grammar) -> Option<u32> {
 /// Returns the number of a group of opposites, and the side of this word in it.
 pub(super) fn side(word: &str) -> Option<(u8, u8)> {
     WORDS.sides.get(word).copied()
+}
+
+/// Whether a word after a determiner marks a second thing of the same kind: `the other deadline`.
+pub(super) fn means_another(word: &str) -> bool {
+    WORDS.others.contains(word)
 }
 
 /// Returns the phrases that announce a change, as their words.
@@ -234,7 +246,7 @@ mod tests {
             let function = title.strip_prefix("unspaced ").unwrap_or(title);
             let is_meaning = is_kind(title) || matches!(*title, "answer" | "depart");
             let is_known = Grammar::titled(function).is_some()
-                || matches!(*title, "opposites" | "change phrase");
+                || matches!(*title, "opposites" | "change phrase" | "other");
             assert!(is_known || is_meaning, "{title}");
         }
         assert!(Grammar::TITLES.iter().all(|title| titles.contains(title)));

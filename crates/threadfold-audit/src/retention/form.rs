@@ -8,7 +8,8 @@ use super::{
     gather::{Gathered, Mention},
     options::AuditOptions,
     positions::Positions,
-    statements::{Statements, StoredStatement},
+    statement_store::StoredStatement,
+    statements::Statements,
 };
 use crate::{
     message::{Redactor, redact::redacted_text},

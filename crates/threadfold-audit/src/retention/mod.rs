@@ -42,6 +42,9 @@ mod search;
 mod sieve;
 mod small_set;
 mod statement_list;
+mod statement_rank;
+mod statement_store;
+mod statement_units;
 mod statements;
 
 pub use addendum::addendum;
@@ -55,6 +58,8 @@ pub use options::RetentionPolicy;
 pub use policy::Beside;
 pub use policy::enrich;
 #[doc(hidden)]
-pub use statements::{Statement, Statements, key_of as key};
+pub use statement_store::{Statement, key_of as key};
+#[doc(hidden)]
+pub use statements::Statements;
 
 pub use threadfold_core::retention::{Fact, FactClass, KeptShare, Retention};

@@ -5,7 +5,10 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::statements::{Statement, Statements, key_of as key};
+use super::{
+    statement_store::{Statement, key_of as key},
+    statements::Statements,
+};
 use crate::{
     message::slice,
     prose::{BULLET, CHANGED, TYPED, UNLABELLED, has_demand, heading, sentences, without_emphasis},
