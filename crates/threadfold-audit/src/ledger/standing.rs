@@ -15,6 +15,9 @@ use super::{
 };
 use crate::prose::{is_calendar, is_narrator};
 
+type ClauseForm = fn(&[String]) -> bool;
+type PairForm = fn(&[String], &[String]) -> bool;
+
 /// Forms of a whole sentence.
 const SENTENCES: [fn(&Demand<'_>) -> bool; 5] = [
     // `Please follow this rule: ...`
@@ -30,7 +33,7 @@ const SENTENCES: [fn(&Demand<'_>) -> bool; 5] = [
 ];
 
 /// Forms of a clause.
-const CLAUSES: [fn(&[String]) -> bool; 7] = [
+const CLAUSES: [ClauseForm; 7] = [
     // `Never touch the lexer`, `avoid adverbs`, `call me Ada`.
     is_order,
     // `Sign every reply with your name`.
@@ -48,7 +51,7 @@ const CLAUSES: [fn(&[String]) -> bool; 7] = [
 ];
 
 /// Forms of a clause in a sentence that is not a guess: `trains must be cheaper, I suppose`.
-const UNLESS_GUESSED: [fn(&[String]) -> bool; 2] = [
+const UNLESS_GUESSED: [ClauseForm; 2] = [
     // `You must`, `the parser must never`.
     is_demanded,
     // `Every answer should end with a question`.
@@ -56,7 +59,7 @@ const UNLESS_GUESSED: [fn(&[String]) -> bool; 2] = [
 ];
 
 /// Forms of two clauses, one after the other.
-const PAIRS: [fn(&[String], &[String]) -> bool; 3] = [
+const PAIRS: [PairForm; 3] = [
     // `When you name a branch, prefix it`.
     is_condition,
     // `Ask me, before you delete anything`.
@@ -103,7 +106,7 @@ impl<'a> Demand<'a> {
                 || self.any_pair())
     }
 
-    fn any_clause(&self, forms: &[fn(&[String]) -> bool]) -> bool {
+    fn any_clause(&self, forms: &[ClauseForm]) -> bool {
         self.clauses.iter().any(|clause| forms.iter().any(|has_form| has_form(clause)))
     }
 
