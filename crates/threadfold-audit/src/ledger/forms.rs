@@ -50,7 +50,7 @@ pub(super) fn is_order(clause: &[String]) -> bool {
 fn is_order_of_verb(clause: &[String]) -> bool {
     const LATER: &str = " back later when at on in if once again after before soon ";
     let (first, next, third) = (word_at(clause, 0), word_at(clause, 1), word_at(clause, 2));
-    let each = listed(" each every ", next) && clause.len() > 3;
+    let each = || listed(" each every ", next) && clause.len() > 3;
     let names_me = next == "me" && clause.len() > 2 && !listed(LATER, third);
     match first {
         "refrain" => next == "from",
@@ -60,7 +60,7 @@ fn is_order_of_verb(clause: &[String]) -> bool {
         "stop" => next.ends_with("ing") && clause.len() > 2,
         // `Call me Ada`, but not `call me back`.
         "call" => names_me,
-        "address" => names_me || each || (next == "all" && clause.len() > 3),
+        "address" => names_me || each() || (next == "all" && clause.len() > 3),
         // `Stay out of the cellar`, `keep away from it`.
         "stay" => {
             listed(" out away off clear ", next)
@@ -73,7 +73,7 @@ fn is_order_of_verb(clause: &[String]) -> bool {
         "finish" | "end" | "close" | "conclude" => next == "with" && clause.len() > 3,
         // `Refer to the callers as guests`.
         "refer" => next == "to" && has_any(" as ", clause),
-        "give" | "mark" | "label" | "tag" | "prefix" => each,
+        "give" | "mark" | "label" | "tag" | "prefix" => each(),
         "keep" | "leave" => is_kept(clause) || is_bounded(clause),
         "limit" | "cap" | "hold" => is_bounded(clause),
         // `Make sure that you never ...`
@@ -188,7 +188,8 @@ pub(super) fn is_manner(clause: &[String]) -> bool {
     let form =
         expresses && listed(OURS, object) && object.ends_with('s') && listed(" in as with ", next);
     // `Read all names` is a task. Only verbs of writing and keeping make `all` a lasting rule.
-    let lasts = expresses || listed(" keep begin start end ", verb) || !has_any(" all ", clause);
+    let all = clause.iter().any(|word| word == "all");
+    let lasts = expresses || !all || listed(" keep begin start end ", verb);
     (recurs(clause) && lasts) || each_of_yours || only || form
 }
 

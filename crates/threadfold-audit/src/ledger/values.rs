@@ -41,18 +41,22 @@ impl Kind {
 
 /// Verbs with one value after a preposition.
 struct Place {
-    verbs: &'static str,
-    prepositions: &'static str,
+    verbs: &'static [&'static str],
+    prepositions: &'static [&'static str],
     is_name: bool,
 }
 
 const PLACES: [Place; 3] = [
     // `Answer in French`, `label them as drafts`.
-    Place { verbs: " answer reply respond label ", prepositions: " in as ", is_name: false },
+    Place {
+        verbs: &["answer", "reply", "respond", "label"],
+        prepositions: &["in", "as"],
+        is_name: false,
+    },
     // `Write in French`. `Write in the book` does not exclude another book.
-    Place { verbs: " write format ", prepositions: " in as ", is_name: true },
+    Place { verbs: &["write", "format"], prepositions: &["in", "as"], is_name: true },
     // `Deploy to staging`.
-    Place { verbs: " deploy ", prepositions: " to ", is_name: false },
+    Place { verbs: &["deploy"], prepositions: &["to"], is_name: false },
 ];
 
 /// Returns the words of a demand that may have a value, and none for other sentences.
@@ -66,13 +70,13 @@ pub(super) fn values(sentence: &str) -> Vec<Value> {
     if let Some(at) = from_now_on {
         words.drain(at..at + 3);
     }
-    words.retain(|(_, word)| !listed(BESIDE_VALUES, word));
-    let any = |list: &str| words.iter().any(|(_, word)| listed(list, word));
+    let any = |verbs: &[&str]| words.iter().any(|(_, word)| verbs.contains(&word.as_str()));
     let places: Vec<&Place> = PLACES.iter().filter(|place| any(place.verbs)).collect();
-    let may_name = any(" use name call ");
+    let may_name = any(&["use", "name", "call"]);
     if places.is_empty() && !may_name && !words.iter().any(|(_, word)| is_limit(word)) {
         return Vec::new();
     }
+    words.retain(|(_, word)| !listed(BESIDE_VALUES, word));
     // `Use the blue pen for signatures`: the thing is between the verb and the last `for`.
     let used = words.iter().position(|(_, word)| word == "use").map_or(usize::MAX, |at| at + 1);
     let purpose = words.iter().rposition(|(_, word)| word == "for" || word == "as");
@@ -86,16 +90,16 @@ pub(super) fn values(sentence: &str) -> Vec<Value> {
     let (mut preposition, mut previous) = ("", "");
     let mut values = Vec::new();
     for (at, (written, word)) in words.iter().enumerate() {
-        let kind = Kind::of(written, listed(" in as ", preposition));
+        let kind = Kind::of(written, matches!(preposition, "in" | "as"));
         let is_placed = places.iter().any(|place| {
-            listed(place.prepositions, preposition) && (!place.is_name || kind == Kind::Name)
+            place.prepositions.contains(&preposition) && (!place.is_name || kind == Kind::Name)
         });
         let is_only = is_placed || used.contains(&at) || at >= named;
         let is_number = kind == Kind::Number;
         let is_one = (is_only && !is_calendar(written)) || (is_number && is_limit(previous));
-        let is_bound = is_number && listed(" most least than ", previous);
+        let is_bound = is_number && matches!(previous, "most" | "least" | "than");
         values.push(Value { word: word.clone(), kind, is_one, is_bound });
-        if listed(" to in as on with for at ", word) {
+        if matches!(word.as_str(), "to" | "in" | "as" | "on" | "with" | "for" | "at") {
             preposition = word;
         }
         previous = word;
