@@ -1,12 +1,14 @@
 //! Words that announce rules: they state how long a sentence applies, or that a rule follows.
 
-use super::meaning::{clauses, has_any, list, listed, phrases, words};
+use super::{
+    phrases::{FOLLOWS, FOR_GOOD, IN, RULE_PARTS, RULES, TALK_PARTS, THIS},
+    words::{clauses, has_any, listed, word_at, words},
+};
 
 /// Whether a sentence demands something and says that the demand is permanent. `From now on it's
 /// downhill` demands nothing.
 pub(super) fn is_for_good(line: &str) -> bool {
-    let good =
-        phrases("for good").iter().find_map(|phrase| Some((phrase, line.split_once(phrase)?)));
+    let good = FOR_GOOD.iter().find_map(|phrase| Some((phrase, line.split_once(phrase)?)));
     // `I prefer this one` is a single choice, not a rule for later ones.
     const AT_HAND: &str = " this that these those it them ";
     let by_phrase = good.is_some_and(|(phrase, (before, after))| match phrase.contains("prefer") {
@@ -32,14 +34,12 @@ fn states(text: &str) -> bool {
 /// conversation`, `en esta sesión`.
 fn for_this_talk(line: &str) -> Option<&str> {
     const TALKS: &str = " conversation session chat thread gespräch unterhaltung sitzung conversación sesión charla discussion ";
-    if let Some((_, after)) =
-        phrases("talk parts").iter().find_map(|phrase| line.split_once(phrase))
-    {
+    if let Some((_, after)) = TALK_PARTS.iter().find_map(|phrase| line.split_once(phrase)) {
         return Some(after.trim());
     }
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words.windows(3).position(|three| {
-        matches!(three, [one, two, three] if listed(list("in"), one) && listed(list("this"), two) && listed(TALKS, three))
+        matches!(three, [one, two, three] if listed(IN, one) && listed(THIS, two) && listed(TALKS, three))
     })?;
     let talk = words.get(at + 2)?;
     line.split_once(talk).map(|(_, after)| after.trim())
@@ -56,14 +56,13 @@ pub(super) fn is_announced(sentence: &str) -> bool {
 pub(super) fn names_rules(head: &str) -> bool {
     const MOST: usize = 12;
     let words: Vec<String> = words(head).take(MOST + 1).collect();
-    let is_named = words.iter().enumerate().any(|(at, word)| {
-        listed(list("rules"), word) && words.get(at + 1).is_none_or(|next| next != "of")
-    });
+    let mut named = words.iter().enumerate().filter(|(_, word)| listed(RULES, word));
+    let is_named = named.any(|(at, _)| word_at(&words, at + 1) != "of");
     // The rules of other people are only reported: `his rule was: ...`.
     let is_report = has_any(" was were his her their your ", &words);
     words.len() <= MOST
         && !is_report
-        && (is_named || phrases("rule parts").iter().any(|part| head.contains(part)))
+        && (is_named || RULE_PARTS.iter().any(|part| head.contains(part)))
 }
 
 /// Whether a sentence only states how long the next one applies: `For the rest of this week.`
@@ -79,7 +78,7 @@ pub(super) fn ends_as_preface(sentence: &str, last: Option<&[String]>) -> bool {
         let line = format!(" {} ", clause.join(" "));
         // Only `for the rest of` may have an object. Three words after `from now on` are already a
         // demand.
-        let is_short = phrases("for good").iter().any(|phrase| {
+        let is_short = FOR_GOOD.iter().any(|phrase| {
             let most = if phrase.ends_with(" of ") { MOST } else { 0 };
             let rest = line.strip_prefix(phrase);
             rest.is_some_and(|rest| rest.split_whitespace().count() <= most)
@@ -93,7 +92,7 @@ pub(super) fn ends_as_preface(sentence: &str, last: Option<&[String]>) -> bool {
 fn asks_to_follow(clause: &[String]) -> bool {
     const NEXT: &str = " this these following diese dieser folgende folgenden esta estas siguiente cette ces suivante ";
     clause.len() <= 7
-        && has_any(list("follows"), clause)
+        && has_any(FOLLOWS, clause)
         && has_any(NEXT, clause)
         && names_rules(&clause.join(" "))
 }

@@ -1,6 +1,9 @@
 //! Finds the demands of a sentence that are in the user's own words.
 
-use super::meaning::{FILLERS, clauses, has_any, is_of_speaker, list, listed, word_at, words};
+use super::{
+    phrases::{ASKING, FILLERS, REPORTS},
+    words::{clauses, has_any, is_of_speaker, listed, word_at, words},
+};
 use crate::prose::{is_unspaced, may_demand};
 
 /// Subjects of a clause that reports another person's words: `never touch it, she said`.
@@ -54,9 +57,9 @@ fn is_polite(sentence: &str) -> bool {
 fn is_report(clause: &[String]) -> bool {
     match clause {
         [.., used, to, say] if used == "used" && to == "to" && say == "say" => true,
-        [first, ..] if listed(REPORTERS, first) => listed(list("reports"), word_at(clause, 1)),
+        [first, ..] if listed(REPORTERS, first) => listed(REPORTS, word_at(clause, 1)),
         [first, .., last] if first == "as" => {
-            (last == "goes" || listed(list("reports"), last)) && !clause.contains(&"i".to_owned())
+            (last == "goes" || listed(REPORTS, last)) && !clause.contains(&"i".to_owned())
         }
         [first, ..] if first == "said" || first == "says" => clause.len() > 1,
         _ => false,
@@ -82,14 +85,10 @@ fn is_reported(clauses: &[Vec<String>]) -> bool {
         for (at, word) in clause.iter().enumerate() {
             // The first word of a clause is an order of the user instead: `quote prices in francs
             // only`.
-            if at > 0
-                && listed(list("reports"), word)
-                && !is_own_verb(clause, at)
-                && !is_noun(clause, at)
-            {
+            if at > 0 && listed(REPORTS, word) && !is_own_verb(clause, at) && !is_noun(clause, at) {
                 return true;
             }
-            if listed(list("asking"), word) {
+            if listed(ASKING, word) {
                 return false;
             }
         }

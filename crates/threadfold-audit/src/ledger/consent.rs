@@ -1,6 +1,9 @@
 //! Clauses that permit something only to some people, or only after somebody's consent.
 
-use super::meaning::{has_any, list, listed, word_at};
+use super::{
+    phrases::{DOES, REMARKS},
+    words::{has_any, listed, pairs, word_at},
+};
 
 /// Whether a clause permits something only to some people: `only Ada may sign`, `nobody but Ada
 /// signs`.
@@ -18,15 +21,14 @@ pub(super) fn is_reserved(clause: &[String]) -> bool {
         None if first == "only" => {
             // `Only the last row changes` names no person who acts.
             let mut acts = rest.windows(2).skip(2).take(3);
-            one == "the" && acts.any(|two| listed(list("does"), word_at(two, 0)))
+            one == "the" && acts.any(|two| listed(DOES, word_at(two, 0)))
         }
         None => {
             let recurs = has_any(" while until before ", rest) || is_habitual(rest);
             let excepts = has_any(EXCEPTIONS, rest) && !(first == "nothing" && one == "but");
             let mut said =
                 rest.iter().take_while(|word| !listed(" without unless while until before ", word));
-            (excepts || recurs)
-                && !said.any(|word| listed(list("remarks"), word) || word.ends_with("ed"))
+            (excepts || recurs) && !said.any(|word| listed(REMARKS, word) || word.ends_with("ed"))
         }
     }
 }
@@ -57,8 +59,8 @@ pub(super) fn is_consent(clause: &[String]) -> bool {
 
 /// Whether a clause is about a recurring time: `nobody merges on Fridays`, `shut it at night`.
 pub(super) fn is_habitual(clause: &[String]) -> bool {
-    clause.windows(2).any(|pair| {
-        matches!(pair, [one, two] if (one == "on" && two.ends_with("days"))
-            || (listed(" on at ", one) && listed(" night weekends ", two)))
+    pairs(clause).any(|(on, time)| {
+        (on == "on" && time.ends_with("days"))
+            || (listed(" on at ", on) && listed(" night weekends ", time))
     })
 }

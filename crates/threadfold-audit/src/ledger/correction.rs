@@ -1,10 +1,18 @@
 //! Sentences with which the user revokes a rule.
+//!
+//! Each clause is brought into one form first, a [`Line`]. The readers of permissions, releases and
+//! revoked rules look only at lines, and [`corrections`] says which of them has precedence.
 
 use super::{
     asking::asking,
     english::in_english,
-    meaning::{Meaning, listed, phrases, topic, words},
+    meaning::{Meaning, topic},
+    phrases::{
+        ABOUT, ALLOWED, ALLOWS, ENDED, EVERY_RULE, FORGETS, JOINING, LASTING, NEEDLESS, ORDERING,
+        POLITE, POLITE_LAST, RELEASES, RULE_NOUNS,
+    },
     standing::is_for_once,
+    words::{listed, words},
 };
 use crate::message::slice;
 
@@ -47,63 +55,123 @@ pub(super) enum Fit {
     Whole,
 }
 
-/// Nouns for a rule, which are too general to name one.
-const RULES: &str = " rule rules ban limit limits restriction requirement instruction thing ";
+/// A sentence or clause in the form in which corrections are read: words in lower case, without
+/// contractions and polite words.
+#[derive(Clone)]
+struct Line {
+    whole: String,
+    /// The words without phrases of time: `again`, `now`.
+    bare: String,
+    /// Whether a phrase of time makes it permanent.
+    lasts: bool,
+}
+
+impl Line {
+    fn of(text: &str) -> Self {
+        let words = words(text).take(200).skip_while(|word| listed(POLITE, word));
+        let mut words: Vec<String> = words.map(without_contraction).collect();
+        while words.last().is_some_and(|word| listed(POLITE_LAST, word)) {
+            words.pop();
+        }
+        let whole = words.join(" ").replace(" has been ", " is ").replace(" have been ", " are ");
+        let mut bare = format!(" {whole} ");
+        let lasts = LASTING.iter().any(|phrase| bare.contains(phrase));
+        for phrase in LASTING.iter().filter(|_| lasts) {
+            bare = bare.replace(phrase, " ");
+        }
+        let bare = bare.replace(" now ", " ").trim().to_owned();
+        Self { whole, bare, lasts }
+    }
+
+    /// Whether it says that something has changed. Without such a word it may be an opinion: `tabs
+    /// are fine`.
+    fn is_change(&self) -> bool {
+        self.lasts || self.bare != self.whole
+    }
+}
+
+fn without_contraction(word: String) -> String {
+    if !word.contains('\'') {
+        return word;
+    }
+    match word.strip_suffix("n't").filter(|verb| !matches!(*verb, "ca" | "wo")) {
+        Some(verb) => format!("{verb} not"),
+        None => word.replace("'re", " are").replace("it's", "it is").replace("there's", "there is"),
+    }
+}
 
 /// Returns the corrections that a sentence may express, the most likely first. `english` is its
 /// [English form](super::english::in_english).
 pub(super) fn corrections(sentence: &str, english: &str) -> Vec<Correction> {
     let is_foreign = english != sentence;
-    let line = without_fillers(english);
-    let (bare, lasts) = without_lasting(&line);
-    let found = found(english, &line, (&bare, lasts), is_foreign);
+    let line = Line::of(english);
+    // A clause may be a comment on another: `forget the rule about tabs, use what fits`.
+    let clauses: Vec<Line> = match english.contains([',', ';']) {
+        true => english.split([',', ';']).map(Line::of).collect(),
+        false => vec![line.clone()],
+    };
+    let forgotten = || {
+        clauses.iter().enumerate().find_map(|(at, clause)| {
+            forgotten(clause).filter(|found| at == 0 || !matches!(found, Correction::Names(_)))
+        })
+    };
+    // The first of these readings that fits: a permission, a release, a statement about a thing.
+    let found: Vec<Correction> = if let Some(allowed) = permitted(&line, is_foreign) {
+        forgotten().into_iter().chain(allowed).collect()
+    } else if let Some(released) = released(&line) {
+        vec![released]
+    } else {
+        let thing =
+            of_thing(&line).or_else(|| of_thing(clauses.first().filter(|_| clauses.len() > 1)?));
+        forgotten().into_iter().chain(thing).collect()
+    };
     // A permission for one occasion, or of another person, revokes nothing.
     let revokes = !found.is_empty()
-        && !is_for_once(&format!(" {bare} "))
+        && !is_for_once(&format!(" {} ", line.bare))
         && (!is_foreign || asking(english).is_some());
     if revokes { found } else { Vec::new() }
 }
 
-/// Returns the corrections that a line without fillers and phrases of time may express.
-fn found(
-    english: &str,
-    line: &str,
-    (bare, lasts): (&str, bool),
-    is_foreign: bool,
-) -> Vec<Correction> {
-    // A clause may be a comment on another: `forget the rule about tabs, use what fits`.
-    let clauses: Vec<String> = match english.contains([',', ';']) {
-        true => english.split([',', ';']).map(without_fillers).collect(),
-        false => vec![line.to_owned()],
-    };
-    let forgotten = clauses.iter().enumerate().find_map(|(at, clause)| {
-        forgotten(clause).filter(|found| at == 0 || !matches!(found, Correction::Names(_)))
-    });
-    let is_changed = lasts || bare != line;
-    let for_all = for_everybody(bare).filter(|_| is_changed);
+/// Whether a sentence revokes something permanently, so that it must not be lost.
+pub(crate) fn takes_back(sentence: &str) -> bool {
+    // Every such sentence has one of these phrases. Most sentences have none, and this check is
+    // cheap.
+    let english = in_english(sentence);
+    let lower = english.to_lowercase();
+    let mut phrases = LASTING.iter().chain(FORGETS.iter()).chain(ENDED.iter());
+    phrases.any(|phrase| lower.contains(phrase.trim()))
+        && corrections(sentence, &english).iter().any(|correction| match correction {
+            Correction::Allows(about) | Correction::Releases(about) => about.lasts,
+            Correction::Forgets(_) | Correction::Names(_) | Correction::All => true,
+        })
+}
+
+/// Whether a sentence that revokes a rule permits only part of it, so that it is a rule itself.
+pub(super) fn restricts(sentence: &str) -> bool {
+    words(sentence).any(|word| word == "only")
+}
+
+/// Reads a permission: `you may touch the lexer`, `anyone may sign now`.
+fn permitted(line: &Line, is_foreign: bool) -> Option<impl Iterator<Item = Correction>> {
+    let for_all = for_everybody(&line.bare).filter(|_| line.is_change());
     // `Agora pode enviar`: some languages need no subject.
-    let allowed = bare.strip_prefix("may ").filter(|_| is_foreign);
-    if let Some(rest) = for_all.or(allowed).or_else(|| after(bare, phrases("allows"))) {
-        // `You can order parts without asking me` revokes `ask me before you order parts`.
-        let unasked = rest.strip_suffix(" me").unwrap_or(rest).strip_suffix(" without asking");
-        let asked = unasked.map(|unasked| {
-            Correction::Releases(About::of(&format!("ask before {unasked}"), lasts, false))
-        });
-        let (first, object) = rest.split_once(' ').unwrap_or((rest, ""));
-        let ends = listed(" stop skip drop omit quit ", first);
-        let released = ends.then(|| Correction::Releases(About::of(object, lasts, true)));
-        let allows = !ends && !listed(" not only never no ", first);
-        let about = About { for_all: for_all.is_some(), ..About::of(rest, lasts, false) };
-        let allowed = allows.then_some(Correction::Allows(about));
-        return [forgotten, asked, released, allowed].into_iter().flatten().collect();
-    }
-    if let Some((rest, thing_first)) = released(bare, lasts) {
-        let lasts = lasts || bare.contains("no longer");
-        return vec![Correction::Releases(About::of(&rest, lasts, thing_first))];
-    }
-    let first = clauses.first().filter(|_| clauses.len() > 1);
-    let thing = of_thing(line).or_else(|| of_thing(first?));
-    [forgotten, thing].into_iter().flatten().collect()
+    let subjectless = line.bare.strip_prefix("may ").filter(|_| is_foreign);
+    let rest = for_all.or(subjectless).or_else(|| after(&line.bare, &ALLOWS))?;
+    // `You can order parts without asking me` revokes `ask me before you order parts`.
+    let unasked = rest.strip_suffix(" me").unwrap_or(rest).strip_suffix(" without asking");
+    let unasked = unasked.map(|unasked| {
+        Correction::Releases(About::action(&format!("ask before {unasked}"), line.lasts))
+    });
+    let (verb, object) = rest.split_once(' ').unwrap_or((rest, ""));
+    let named = if listed(" stop skip drop omit quit ", verb) {
+        Some(Correction::Releases(About::thing(object, line.lasts)))
+    } else if listed(" not only never no ", verb) {
+        None
+    } else {
+        let about = About::action(rest, line.lasts);
+        Some(Correction::Allows(About { for_all: for_all.is_some(), ..about }))
+    };
+    Some(unasked.into_iter().chain(named))
 }
 
 /// Returns what a line permits to everybody: `anyone on the team may sign`.
@@ -117,53 +185,43 @@ fn for_everybody(bare: &str) -> Option<&str> {
     permit.filter(|_| all).map(|(_, permitted)| permitted)
 }
 
-/// Returns what a line no longer demands, and whether that is a thing: `we no longer need two
-/// approvals`, `we don't confirm by phone any more`.
-fn released(bare: &str, lasts: bool) -> Option<(String, bool)> {
-    let mine = bare.strip_prefix("i ").filter(|rest| rest.contains(" need "));
-    let ours = bare.strip_prefix("we ").or(mine);
-    let bare = ours.map_or(bare.to_owned(), |rest| format!("you {rest}"));
+/// Reads what is no longer demanded: `we no longer need two approvals`, `we don't confirm by phone
+/// any more`.
+fn released(line: &Line) -> Option<Correction> {
+    let lasts = line.lasts || line.bare.contains("no longer");
+    let mine = line.bare.strip_prefix("i ").filter(|rest| rest.contains(" need "));
+    let ours = line.bare.strip_prefix("we ").or(mine);
+    let yours = ours.map_or(line.bare.clone(), |rest| format!("you {rest}"));
     // Other languages have another word order: `you have to ask me no longer`.
-    if let Some(rest) = bare.strip_prefix("you have to ").filter(|rest| rest.contains("no longer "))
-    {
-        return Some((rest.replacen("no longer ", "", 1), true));
-    }
-    let stopped = bare.strip_prefix("you do not ").filter(|_| ours.is_some() && lasts);
-    let Some(phrase) = phrases("releases").iter().find(|phrase| after(&bare, &[phrase]).is_some())
-    else {
-        return stopped.map(|rest| (rest.to_owned(), false));
+    let late = yours.strip_prefix("you have to ").filter(|rest| rest.contains("no longer "));
+    let phrase = || RELEASES.iter().find_map(|phrase| Some((phrase, after(&yours, &[phrase])?)));
+    let about = if let Some(rest) = late {
+        About::thing(&rest.replacen("no longer ", "", 1), lasts)
+    } else if let Some((phrase, rest)) = phrase() {
+        match phrase.ends_with(" need") || phrase.ends_with(" for") {
+            true => About::thing(rest, lasts),
+            false => About::action(rest, lasts),
+        }
+    } else {
+        let stopped = yours.strip_prefix("you do not ").filter(|_| ours.is_some() && line.lasts);
+        About::action(stopped?, lasts)
     };
-    let is_thing = phrase.ends_with(" need") || phrase.ends_with(" for");
-    after(&bare, &[phrase]).map(|rest| (rest.to_owned(), is_thing))
-}
-
-/// Whether a sentence revokes something permanently, so that it must not be lost.
-pub(crate) fn takes_back(sentence: &str) -> bool {
-    // Every such sentence has one of these phrases. Most sentences have none, and this check is
-    // cheap.
-    let english = in_english(sentence);
-    let lower = english.to_lowercase();
-    let has = |title: &str| phrases(title).iter().any(|phrase| lower.contains(phrase.trim()));
-    (has("lasting") || has("forgets") || has("ended"))
-        && corrections(sentence, &english).iter().any(|correction| match correction {
-            Correction::Allows(about) | Correction::Releases(about) => about.lasts,
-            Correction::Forgets(_) | Correction::Names(_) | Correction::All => true,
-        })
+    Some(Correction::Releases(about))
 }
 
 /// Reads `forget the rule about tabs`, `ignore the ten line limit`, `the ban on tabs is lifted`.
-fn forgotten(line: &str) -> Option<Correction> {
-    let (line, _) = without_lasting(line);
-    let ended = phrases("ended").iter().find_map(|end| line.strip_suffix(end)?.strip_suffix(' '));
+fn forgotten(line: &Line) -> Option<Correction> {
+    let bare = &line.bare;
+    let ended = ENDED.iter().find_map(|end| bare.strip_suffix(end)?.strip_suffix(' '));
     if let Some(named) = ended {
         return named_rule(named).map(|topic| Correction::Forgets(stripped(&topic)));
     }
-    let line = after(&line, phrases("allows")).unwrap_or(&line);
-    let rest = after(line, phrases("forgets"))?;
-    if phrases("every rule").iter().any(|every| every == rest) {
+    // `You may forget the rule about tabs`.
+    let rest = after(after(bare, &ALLOWS).unwrap_or(bare), &FORGETS)?;
+    if EVERY_RULE.contains(&rest) {
         return Some(Correction::All);
     }
-    let about = after(rest, phrases("about")).unwrap_or(rest);
+    let about = after(rest, &ABOUT).unwrap_or(rest);
     let about = named_rule(about).or_else(|| (about != rest).then(|| about.to_owned()));
     Some(about.map_or_else(
         || Correction::Names(format!(" {rest} ")),
@@ -175,45 +233,46 @@ fn forgotten(line: &str) -> Option<Correction> {
 /// `the rule about tabs`, `the ten line limit`.
 fn named_rule(phrase: &str) -> Option<String> {
     let words: Vec<&str> = phrase.split(' ').collect();
-    let at = words.iter().position(|word| listed(RULES, word))?;
+    let at = words.iter().position(|word| listed(RULE_NOUNS, word))?;
     let binds =
         words.get(at + 1).is_none_or(|next| listed(" about on against for of that to with ", next));
     let rest = words.iter().enumerate().filter(|(index, _)| *index != at);
     binds.then(|| rest.map(|(_, word)| *word).collect::<Vec<_>>().join(" "))
 }
 
-/// Reads `hikes above 14 km are allowed now`, `the header is no longer needed`, `restarts are fine
-/// at any hour`.
-fn of_thing(line: &str) -> Option<Correction> {
-    let (bare, lasts) = without_lasting(line);
-    let is_marked = lasts || bare != line || bare.contains(" no longer ");
-    // `The red ink can be used again`.
-    let passive = bare.split_once(" can be ").or_else(|| bare.split_once(" may be "));
-    if let Some((thing, _)) = passive.filter(|(_, verb)| lasts && !verb.contains(' ')) {
-        return Some(Correction::Allows(About::of_thing(thing, lasts)));
+/// Reads a statement about a thing: `the red ink can be used again`, `hikes above 14 km are allowed
+/// now`, `the header is no longer needed`.
+fn of_thing(line: &Line) -> Option<Correction> {
+    let passive = line.bare.split_once(" can be ").or_else(|| line.bare.split_once(" may be "));
+    if let Some((thing, _)) = passive.filter(|(_, verb)| line.lasts && !verb.contains(' ')) {
+        return Some(Correction::Allows(About::thing_or_gerund(thing, line.lasts)));
     }
-    let verbs = [" is ", " are "].iter().filter_map(|verb| bare.split_once(verb));
+    let verbs = [" is ", " are "].iter().filter_map(|verb| line.bare.split_once(verb));
     let (thing, state) = verbs.min_by_key(|(thing, _)| thing.len())?;
-    let rest = |title: &str| {
-        phrases(title).iter().find_map(|phrase| {
-            state.strip_prefix(phrase).filter(|rest| rest.is_empty() || rest.starts_with(' '))
-        })
+    let rest = |phrases: &[&str]| {
+        let mut rests = phrases.iter().filter_map(|phrase| state.strip_prefix(phrase));
+        rests.find(|rest| rest.is_empty() || rest.starts_with(' '))
     };
-    let Some(manner) = rest("allowed") else {
-        let manner = rest("needless")?;
-        let lasts = lasts || state.starts_with("no longer");
-        return Some(Correction::Releases(About::of_thing(&format!("{thing}{manner}"), lasts)));
-    };
-    // `Restarts are fine at any hour`, `restarts are fine only on Sunday`.
+    if let Some(manner) = rest(&ALLOWED) {
+        return allowed_thing(line, thing, state, manner);
+    }
+    let lasts = line.lasts || state.starts_with("no longer");
+    let named = format!("{thing}{}", rest(&NEEDLESS)?);
+    Some(Correction::Releases(About::thing_or_gerund(&named, lasts)))
+}
+
+/// Reads the permission of a thing that is in this state, in this manner: `restarts are fine at any
+/// hour`, `restarts are fine only on Sunday`.
+fn allowed_thing(line: &Line, thing: &str, state: &str, manner: &str) -> Option<Correction> {
     let any = manner.find(" any ").or_else(|| manner.starts_with(" only ").then_some(0));
     let named = format!("{thing}{}", slice(manner, ..any.unwrap_or(manner.len())));
     // `The server is okay again` may only describe a state, so it revokes only a rule that forbids
     // its use.
     let is_state = listed(" fine ok okay ", state) && after(thing, &["the", "my", "our"]).is_some();
     let named = if is_state { format!("use {named}") } else { named };
-    // Without a word such as `again`, the sentence is only an opinion: `tabs are fine`.
-    let about = About { is_wide: any.is_some(), ..About::of_thing(&named, lasts) };
-    (is_marked || about.is_wide).then_some(Correction::Allows(about))
+    let is_change = line.is_change() || line.bare.contains(" no longer ");
+    let about = About { is_wide: any.is_some(), ..About::thing_or_gerund(&named, line.lasts) };
+    (is_change || about.is_wide).then_some(Correction::Allows(about))
 }
 
 /// Returns the rest of a line after the first of these phrases with which it begins.
@@ -221,99 +280,68 @@ fn after<'a>(line: &'a str, phrases: &[impl AsRef<str>]) -> Option<&'a str> {
     phrases.iter().find_map(|phrase| line.strip_prefix(phrase.as_ref())?.strip_prefix(' '))
 }
 
-/// Returns the words of a text in lower case, without contractions, and without filler words at
-/// both ends.
-fn without_fillers(text: &str) -> String {
-    const FILLERS: &str = " actually ok okay now please and so well oh then also yes sure alright ";
-    const LAST: &str = " btw though too thanks please ";
-    let words = words(text).take(200).skip_while(|word| listed(FILLERS, word));
-    let mut words: Vec<String> = words.map(without_contraction).collect();
-    while words.last().is_some_and(|word| listed(LAST, word)) {
-        words.pop();
-    }
-    words.join(" ").replace(" has been ", " is ").replace(" have been ", " are ")
-}
-
-/// Whether a sentence that revokes a rule permits only part of it, so that it is a rule itself.
-pub(super) fn restricts(sentence: &str) -> bool {
-    words(sentence).any(|word| word == "only")
-}
-
-fn without_contraction(word: String) -> String {
-    if !word.contains('\'') {
-        return word;
-    }
-    match word.strip_suffix("n't").filter(|verb| !matches!(*verb, "ca" | "wo")) {
-        Some(verb) => format!("{verb} not"),
-        None => word.replace("'re", " are").replace("it's", "it is").replace("there's", "there is"),
-    }
-}
-
-/// Returns a line without the phrases of time at its end, and whether one of them makes it
-/// permanent.
-fn without_lasting(line: &str) -> (String, bool) {
-    let mut bare = format!(" {line} ");
-    let lasts = phrases("lasting").iter().any(|phrase| bare.contains(phrase));
-    for phrase in phrases("lasting") {
-        bare = bare.replace(phrase, " ");
-    }
-    (bare.replace(" now ", " ").trim().to_owned(), lasts)
-}
-
 impl About {
-    fn of(phrase: &str, lasts: bool, thing_first: bool) -> Self {
-        Self { topic: stripped(phrase), lasts, thing_first, is_wide: false, for_all: false }
+    /// Returns the subject of a phrase that begins with a verb: `touch the lexer`.
+    fn action(phrase: &str, lasts: bool) -> Self {
+        Self { topic: stripped(phrase), lasts, thing_first: false, is_wide: false, for_all: false }
     }
 
-    /// Returns the subject of a permission that begins with a thing. A gerund also names the verb
-    /// of the rule: `pushing to trunk`.
-    fn of_thing(thing: &str, lasts: bool) -> Self {
-        let names_verb = thing.split(' ').next().is_some_and(|word| word.ends_with("ing"));
-        Self::of(thing, lasts, !names_verb)
+    /// Returns the subject of a phrase that begins with a thing: `two approvals`.
+    fn thing(phrase: &str, lasts: bool) -> Self {
+        Self { thing_first: true, ..Self::action(phrase, lasts) }
+    }
+
+    /// Returns the subject of a phrase that begins with a thing, or with a gerund, which names the
+    /// verb of the rule: `pushing to trunk`.
+    fn thing_or_gerund(phrase: &str, lasts: bool) -> Self {
+        let is_gerund = phrase.split(' ').next().is_some_and(|word| word.ends_with("ing"));
+        Self { thing_first: !is_gerund, ..Self::action(phrase, lasts) }
     }
 
     /// Returns how well this fits the topic of a rule.
     pub(super) fn fit(&self, rule: &Meaning) -> Fit {
-        if rule.reserved > 0 && !self.for_all {
+        if self.topic.is_empty() || (rule.reserved > 0 && !self.for_all) {
             return Fit::None;
         }
         let whole = rule.topic.get(rule.reserved..).unwrap_or_default();
-        let (named, topic) = (&self.topic, significant(whole));
-        if named.is_empty() {
-            return Fit::None;
-        }
-        if named == &topic || is_reordered(named, &topic, whole) {
+        let topic = significant(whole);
+        if self.topic == topic || is_reordered(&self.topic, &topic, whole) {
             return Fit::Whole;
         }
-        let positions: Option<Vec<usize>> =
-            named.iter().map(|word| topic.iter().position(|other| other == word)).collect();
-        let Some(positions) = positions.filter(|_| !rule.lists) else { return Fit::None };
-        let (first, last) = (
-            positions.iter().min().copied().unwrap_or_default(),
-            positions.iter().max().copied().unwrap_or_default(),
-        );
+        let position = |word| topic.iter().position(|other| other == word);
+        let positions: Option<Vec<usize>> = self.topic.iter().map(position).collect();
+        let is_part = positions.is_some_and(|positions| self.is_part(rule, &topic, &positions));
+        if is_part && !rule.lists { Fit::Part } else { Fit::None }
+    }
+
+    /// Whether a rule with this topic can be meant, although this names only the words at these
+    /// positions.
+    fn is_part(&self, rule: &Meaning, topic: &[String], positions: &[usize]) -> bool {
+        let first = positions.iter().min().copied().unwrap_or_default();
+        let last = positions.iter().max().copied().unwrap_or_default();
         // Naming one thing does not revoke a rule about several, or with more to its topic than a
         // verb (`emoji are fine again`), unless it names the verb and is for all circumstances.
         let is_all = self.lasts && self.thing_first && topic.len() == 2;
-        if named.len() < 2 && !is_all && !(self.is_wide && first == 0) {
-            return Fit::None;
-        }
-        let ordered = self.thing_first || positions.is_sorted();
-        let may_omit =
-            self.thing_first && !topic.first().is_some_and(|verb| listed(" ask tell check ", verb));
-        // A release may name only the end of the rule: `we no longer need two approvals`.
-        let is_demanded = rule.forbids == Some(false) && self.lasts;
-        // `You may touch the oven again` omits `while I'm out`, and `red ink is fine again` omits
-        // the verb. But if a word between two named words is omitted, another thing is meant.
+        let names_enough = self.topic.len() > 1 || is_all || (self.is_wide && first == 0);
+        let is_ordered = self.thing_first || positions.is_sorted();
+        // `Red ink is fine again` omits the verb. A release may name only the end of the rule: `we
+        // no longer need two approvals`.
+        let asks = topic.first().is_some_and(|verb| listed(" ask tell check ", verb));
+        let omits_verb = self.thing_first && !asks;
+        let omits_start = omits_verb && rule.forbids == Some(false) && self.lasts;
+        // `You may touch the oven again` omits `while I'm out`.
+        let omits_end = self.lasts || self.is_wide;
         let until = topic.iter().position(|word| word == "until").unwrap_or(topic.len());
-        let fits = topic.iter().enumerate().all(|(at, word)| {
-            (at > last && at >= until)
-                || positions.contains(&at)
-                || (at < first && may_omit && (at == 0 || is_demanded))
-                || ((self.lasts || self.is_wide) && at > last)
+        // If a word between two named words is omitted, another thing is meant.
+        let may_omit = |at: usize, word: &str| {
+            (at < first && (omits_start || (omits_verb && at == 0)))
+                || (at > last && (omits_end || at >= until))
                 || listed(" befor after ", word)
-        });
-        if ordered && fits { Fit::Part } else { Fit::None }
+        };
+        let mut words = topic.iter().enumerate();
+        names_enough
+            && is_ordered
+            && words.all(|(at, word)| positions.contains(&at) || may_omit(at, word))
     }
 }
 
@@ -321,13 +349,13 @@ impl About {
 /// rule has none that gives the order a meaning: `callers' phone numbers` and `phone numbers of
 /// callers`, but not `from the kitchen to the bar`.
 fn is_reordered(named: &[String], topic: &[String], whole: &[String]) -> bool {
-    const ORDERS: &str = " from to into onto before after over above below under than until ";
     let (mut one, mut other) = (named.to_vec(), topic.to_vec());
     one.sort_unstable();
     other.sort_unstable();
-    one == other && !whole.iter().any(|word| listed(ORDERS, word))
+    one == other && !whole.iter().any(|word| listed(ORDERING, word))
 }
 
+/// Returns the significant words of a phrase, in their base form.
 fn stripped(phrase: &str) -> Vec<String> {
     let words: Vec<String> = phrase.split_whitespace().map(str::to_owned).collect();
     significant(&topic(&words))
@@ -335,8 +363,6 @@ fn stripped(phrase: &str) -> Vec<String> {
 
 /// Returns the words of a topic without conjunctions, prepositions and counts.
 fn significant(topic: &[String]) -> Vec<String> {
-    // Base forms, because the words of a topic are base forms.
-    const JOINING: &str = " of at on in to with for by from about against me i it each every any anyth anyon anybody all ";
     topic.iter().filter(|word| !listed(JOINING, word)).cloned().collect()
 }
 

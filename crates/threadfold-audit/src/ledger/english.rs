@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
-use super::meaning::listed;
+use super::words::listed;
 use crate::{
     message::{slice, steps},
     prose::{is_unspaced, one_line},
@@ -61,22 +61,18 @@ fn known(text: &str) -> Option<(&'static Gloss, usize)> {
 /// Returns a sentence with its known words in English and the others without their endings. A
 /// sentence without such words is returned as it is.
 pub(super) fn in_english(sentence: &str) -> Cow<'_, str> {
-    let mut text = Cow::Borrowed(steps::through(sentence));
-    if sentence.contains(is_unspaced) {
-        for gloss in PHRASES.unspaced.iter().filter(|gloss| sentence.contains(gloss.phrase)) {
-            text = text.replace(gloss.phrase, &format!(" {} ", gloss.english)).into();
-        }
-    }
+    let sentence = steps::through(sentence);
+    let text = with_unspaced_in_english(sentence);
     // In a script without spaces, known phrases have been replaced by English words before this.
     let has_english = matches!(text, Cow::Owned(_));
-    if !has_english
-        && !words(sentence).any(|(_, rest)| known(rest).is_some_and(|(gloss, _)| gloss.is_sure))
-    {
+    let is_sure = |(_, rest)| known(rest).is_some_and(|(gloss, _)| gloss.is_sure);
+    if !has_english && !words(sentence).any(is_sure) {
         return sentence.into();
     }
     let (mut english, mut end) = (String::new(), 0);
     for (word, rest) in words(&text) {
         let at = text.len() - rest.len();
+        // A phrase may have more than one word.
         let Some(between) = text.get(end..at) else { continue };
         english.push_str(between);
         let is_english = has_english && !word.contains(is_unspaced);
@@ -88,6 +84,17 @@ pub(super) fn in_english(sentence: &str) -> Cow<'_, str> {
     }
     english.push_str(slice(&text, end..));
     with_adverb_first(&one_line(&english), sentence).into()
+}
+
+/// Returns a sentence with the known phrases of scripts without spaces in English.
+fn with_unspaced_in_english(sentence: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(sentence);
+    if sentence.contains(is_unspaced) {
+        for gloss in PHRASES.unspaced.iter().filter(|gloss| sentence.contains(gloss.phrase)) {
+            text = text.replace(gloss.phrase, &format!(" {} ", gloss.english)).into();
+        }
+    }
+    text
 }
 
 /// Returns the words of a text, each with the text from there on.
@@ -133,59 +140,102 @@ fn without_ending(word: &str) -> &str {
     stem.filter(|stem| stem.chars().count() >= SHORTEST).unwrap_or(word)
 }
 
-/// Returns a sentence that begins with an imperative with its adverb first, as in English: `Lösche
-/// niemals Logs`, `Responde siempre en inglés`. A sentence that begins with the adverb and has no
-/// imperative demands nothing: `Siempre llego tarde`.
-fn with_adverb_first(english: &str, sentence: &str) -> String {
-    const IMPERATIVES: &str = " answer use write keep ask tell in ";
-    const NO_VERBS: &str = " please i we you he it no so noch schon fast wie auch gar ";
-    let polite = english.strip_prefix("please ");
-    let words: Vec<&str> = polite.unwrap_or(english).split(' ').collect();
-    let word = |at: usize| words.get(at).map_or("", |word| word);
-    let adverb = words.iter().position(|word| matches!(first_word(word), "never" | "always"));
-    // `Bitte duze sie nicht`.
-    // In Japanese the verb that asks is the last word. A French sentence without a subject orders.
-    let end = sentence.trim_end_matches(['\u{3002}', '\u{ff01}']);
-    let asks =
-        ["ください", "下さい", "こと", "ないで", "して"].iter().any(|last| end.ends_with(last));
-    let is_asked = polite.is_some() || (words.contains(&"please") && end.ends_with("en."));
-    let is_polite = is_asked && !english.contains(',');
-    let last = words.len() - 1;
-    let forbidden = (is_polite && first_word(word(last)) == "don't").then_some(last);
-    let Some(at) = adverb.or(forbidden) else {
-        return english.to_owned();
+/// Returns an order with its adverb first, as in English: `Lösche niemals Logs`, `Responde siempre
+/// en inglés`. A sentence that begins with the adverb and is no order demands nothing: `Siempre
+/// llego tarde`.
+fn with_adverb_first(english: &str, typed: &str) -> String {
+    let Some(sentence) = Sentence::of(english, typed) else { return english.to_owned() };
+    let is_order = ORDERS.iter().any(|shows_order| shows_order(&sentence));
+    let adverb = match sentence.word(sentence.adverb) {
+        word if is_order => first_word(word),
+        _ if sentence.adverb == 0 => "ever",
+        _ => return english.to_owned(),
     };
-    let second = first_word(sentence.split(' ').nth(1).unwrap_or_default());
-    let is_order = match at {
-        _ if asks || is_polite || word(0) == "ne" => true,
-        0 => {
-            polite.is_some()
-                || listed(IMPERATIVES, word(1))
-                || (word(0) == "never" && is_forbidden(second, word(1)))
-        }
-        // In a German statement the verb precedes the adverb; in a Spanish one it follows.
-        1 if !listed(NO_VERBS, &word(0).to_lowercase()) => {
-            listed(IMPERATIVES, word(0))
-                || listed(" immer nie niemals stets ", second)
-                || listed(" in the a without for ", word(2))
-        }
-        2.. => listed(IMPERATIVES, word(0)),
-        _ => false,
-    };
-    if !is_order && at > 0 {
-        return english.to_owned();
-    }
-    let adverb = if is_order { first_word(word(at)) } else { "ever" };
-    let others = words.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, word)| *word);
-    let others = others.filter(|word| *word != "ne");
-    format!("{adverb} {}", others.collect::<Vec<_>>().join(" "))
+    let words = sentence.words.iter().enumerate();
+    let others = words.filter(|(at, word)| *at != sentence.adverb && **word != "ne");
+    let others: Vec<&str> = others.map(|(_, word)| *word).collect();
+    format!("{adverb} {}", others.join(" "))
 }
 
-/// Whether a word is a verb that forbids after `nunca`, or a word in a script without spaces.
-fn is_forbidden(verb: &str, english: &str) -> bool {
+/// The ends of Japanese verbs that ask for something.
+const ASKING_ENDS: [&str; 5] = ["ください", "下さい", "こと", "ないで", "して"];
+
+/// What shows that a sentence with an adverb is an order, and in which languages. One is enough.
+const ORDERS: [fn(&Sentence<'_>) -> bool; 8] = [
+    // All: a known imperative is first, beside the adverb. `Responde siempre en inglés.`
+    |it| listed(" answer use write keep ask tell in ", it.word(usize::from(it.adverb == 0))),
+    // All: it asks politely. `Bitte duze sie nicht.`
+    |it| it.is_polite || (it.opens_politely && it.adverb == 0),
+    // German: the adverb follows a verb that is first. `Lösche niemals Logs.`
+    |it| it.has_verb_first() && listed(" immer nie niemals stets ", it.typed_second()),
+    // Spanish and Portuguese: an object follows the adverb. In a statement, it is a verb.
+    |it| it.has_verb_first() && listed(" in the a without for ", it.word(2)),
+    // Spanish and Portuguese: a subjunctive follows `nunca`. `Nunca borres logs.`
+    |it| it.begins_with_never() && is_subjunctive(it.typed_second()),
+    // Chinese: there is no subject before `never`.
+    |it| it.begins_with_never() && it.word(1).contains(is_unspaced),
+    // French: there is no subject before `ne`. `Ne touche jamais aux logs.`
+    |it| it.word(0) == "ne",
+    // Japanese: the verb that asks is the last word.
+    |it| ASKING_ENDS.iter().any(|asking| end_of(it.typed).ends_with(asking)),
+];
+
+/// A sentence whose adverb may be out of its English place.
+struct Sentence<'a> {
+    /// As typed.
+    typed: &'a str,
+    /// The English words, without the `please` that opens them.
+    words: Vec<&'a str>,
+    /// The position of `never` or `always`, or of a `don't` at the end of a polite request.
+    adverb: usize,
+    opens_politely: bool,
+    is_polite: bool,
+}
+
+impl<'a> Sentence<'a> {
+    /// Returns `None` if the sentence has no adverb.
+    fn of(english: &'a str, typed: &'a str) -> Option<Self> {
+        let polite = english.strip_prefix("please ");
+        let words: Vec<&str> = polite.unwrap_or(english).split(' ').collect();
+        let asks =
+            polite.is_some() || (words.contains(&"please") && end_of(typed).ends_with("en."));
+        let is_polite = asks && !english.contains(',');
+        let adverb = words.iter().position(|word| matches!(first_word(word), "never" | "always"));
+        let last = words.len() - 1;
+        let forbids = is_polite && words.last().is_some_and(|word| first_word(word) == "don't");
+        let adverb = adverb.or(forbids.then_some(last))?;
+        Some(Self { typed, words, adverb, opens_politely: polite.is_some(), is_polite })
+    }
+
+    fn word(&self, at: usize) -> &'a str {
+        self.words.get(at).map_or("", |word| word)
+    }
+
+    fn typed_second(&self) -> &'a str {
+        first_word(self.typed.split(' ').nth(1).unwrap_or_default())
+    }
+
+    /// Whether the adverb is the second word, and the first may be a verb.
+    fn has_verb_first(&self) -> bool {
+        const NO_VERBS: &str = " please i we you he it no so noch schon fast wie auch gar ";
+        self.adverb == 1 && !listed(NO_VERBS, &self.word(0).to_lowercase())
+    }
+
+    fn begins_with_never(&self) -> bool {
+        self.adverb == 0 && self.word(0) == "never"
+    }
+}
+
+/// Returns a sentence without the full stop of a script without spaces.
+fn end_of(sentence: &str) -> &str {
+    sentence.trim_end_matches(['\u{3002}', '\u{ff01}'])
+}
+
+/// Whether a Spanish or Portuguese verb forbids after `nunca`, by its ending.
+fn is_subjunctive(verb: &str) -> bool {
     const STATES: &str = " sabe pode deve teve vale tienes sabes eres estás has puedes ";
-    let forbids = verb.len() > 3 && ["es", "as", "e"].iter().any(|end| verb.ends_with(end));
-    (forbids && !listed(STATES, verb)) || english.contains(is_unspaced)
+    let has_ending = verb.len() > 3 && ["es", "as", "e"].iter().any(|end| verb.ends_with(end));
+    has_ending && !listed(STATES, verb)
 }
 
 #[cfg(test)]

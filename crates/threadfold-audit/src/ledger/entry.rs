@@ -3,9 +3,10 @@
 use super::{
     correction::{Correction, Fit, contains},
     english::in_english,
-    meaning::{Meaning, listed, words},
+    meaning::Meaning,
     rule::Rule,
     terms::Terms,
+    words::{listed, words},
 };
 use crate::{message::steps, prose::Subject};
 
@@ -84,14 +85,6 @@ impl Entry {
 
     /// Whether this clearly contradicts the old rule.
     pub(super) fn replaces(&self, old: &Self) -> bool {
-        let revalued = old.is_revalued_by(&self.subject, &self.terms);
-        let (new, old) = (&self.meaning, &old.meaning);
-        let sides = new.forbids.zip(old.forbids);
-        let opposite = sides.is_some_and(|(new, old)| new != old) && new.topic == old.topic;
-        let refused = match (&new.choice, &old.choice) {
-            (Some(new), Some(old)) => new.refuses(old) && old.refused.is_empty(),
-            _ => false,
-        };
-        (opposite && !new.topic.is_empty()) || refused || revalued || new.revalues(old)
+        self.meaning.contradicts(&old.meaning) || old.is_revalued_by(&self.subject, &self.terms)
     }
 }

@@ -106,10 +106,12 @@
 
 mod announce;
 mod asking;
+mod choice;
 mod consent;
 mod correction;
 mod english;
 mod entry;
+mod forms;
 mod list;
 mod meaning;
 mod phrases;
@@ -118,6 +120,8 @@ mod rules;
 mod standing;
 mod terms;
 mod typed;
+mod values;
+mod words;
 
 #[doc(hidden)]
 pub use list::{TITLE, titled, without_titled};

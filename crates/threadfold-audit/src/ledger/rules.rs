@@ -11,8 +11,9 @@ use super::{
     correction::{Correction, Fit, corrections, restricts},
     english::in_english,
     entry::Entry,
+    forms::is_banned,
     rule::{Rule, RuleStatus, hash_of, id_of},
-    standing::{is_about_last, is_banned, is_choice, is_standing, lacks_subject, without_aside},
+    standing::{is_about_last, is_choice, is_standing, lacks_subject, without_aside},
     terms::Terms,
     typed::{ends_quoted, typed, with_plain_headings},
 };

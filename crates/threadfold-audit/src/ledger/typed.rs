@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use super::meaning::{is_of_speaker, listed, words};
+use super::words::{is_of_speaker, listed, words};
 use crate::message::{ContentBlock, Message, slice, steps};
 
 /// Returns the user's own texts in a message.
