@@ -47,7 +47,7 @@ impl Snapshot {
             let blocks = &mut message.make_mut().content;
             blocks.retain(|block| !matches!(block, ContentBlock::Checkpoint(_)));
         });
-        // A stale plan is rejected later; here it keeps nothing.
+        // A stale plan is rejected later; treat it here as if no message stayed.
         let after = bare.after(self.messages()).unwrap_or_default();
         after.iter().flat_map(Message::checkpoints).map(|(id, _)| id).collect()
     }
@@ -59,7 +59,7 @@ impl Snapshot {
     }
 }
 
-/// Generates checkpoint ids that are not in the thread, before or after the plan.
+/// Generates checkpoint ids that the thread has neither before nor after the plan.
 struct FreshIds<'a> {
     thread: &'a [Message],
     generator: CheckpointIds,

@@ -16,7 +16,7 @@ const CHUNK: &str = include_str!("../prompts/chunk.md");
 const CONDENSE: &str = include_str!("../prompts/condense.md");
 const CONDENSE_SYSTEM: &str = include_str!("../prompts/condense_system.md");
 
-/// The instruction for a chunk while the file is empty. [`UPDATE`] is that for every later one.
+/// The instruction for a chunk while the file is empty; later chunks get [`UPDATE`].
 const WRITE: &str = "/summary.md is empty: write it.";
 const UPDATE: &str = "Fold it into /summary.md: keep lines that still hold word for word, correct what \
                       it makes wrong, add what is new.";
