@@ -22,8 +22,9 @@ pub struct NetGain {
     pub reported: Usage,
     /// The usage that the same answers would have had without the compaction.
     pub otherwise: Usage,
-    /// The bill of `otherwise`, less that of `reported` and that of the compaction's own model
-    /// calls. Negative while the compaction has not paid for itself.
+    /// The price of `otherwise`, minus the price of `reported` and of the compaction's own model
+    /// calls, in millionths of the currency. Negative as long as the compaction has not paid for
+    /// itself.
     pub gain: i64,
 }
 
@@ -84,8 +85,8 @@ impl EventLog {
         self.net_gain(latest, prices).map(|gain| gain.gain)
     }
 
-    /// Whether the provider's cache of the last answer still lives. Without prices its life is
-    /// unknown, so it counts as cold.
+    /// Whether the provider still caches the prompt of the last answer. Without prices the lifetime
+    /// of the cache is unknown, so it counts as expired.
     pub(crate) fn is_warm(&self, now: Timestamp, prices: Option<&Prices>) -> bool {
         let Some(prices) = prices else { return false };
         let answered = self.state().totals.answered;
