@@ -19,8 +19,9 @@ pub(crate) struct Net {
     /// Whether the fallback (trimming, then a digest) is used even if the request fits. If the
     /// request does not fit, the fallback is always used.
     pub(crate) last_resort: bool,
-    /// Whether a thread to which nothing was added since its last compaction is left alone, because
-    /// each summary of a summary loses something. A thread over its target is compacted anyway.
+    /// Whether a thread is left alone if nothing was added since its last compaction by the same
+    /// strategy, because each summary of a summary loses something. A thread over its target is
+    /// compacted anyway.
     pub(crate) once: bool,
 }
 
