@@ -163,8 +163,8 @@ impl Section {
     }
 }
 
-/// At most `most` items of a list, from both ends: the first, the last, the second, and so on. The
-/// middle usually matters least.
+/// Returns at most `most` items of a list, from both ends: the first, the last, the second, and so
+/// on, because the middle usually matters least.
 fn ends(items: Vec<String>, most: usize) -> Vec<String> {
     let mut items = VecDeque::from(items);
     let mut from_both = Vec::with_capacity(most);
@@ -189,8 +189,8 @@ pub(super) struct Findings {
     pub(super) errors: Distinct,
     /// Texts of earlier summaries.
     pub(super) earlier: Vec<String>,
-    /// Of each path, the number of its mentions, whether a tool wrote it, and the rank of its first
-    /// mention.
+    /// For each path: the number of its mentions, whether a tool wrote it, and the rank of its
+    /// first mention.
     files: BTreeMap<String, (usize, bool, usize)>,
     /// The model's sentences.
     sentences: Vec<String>,
