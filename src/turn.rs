@@ -72,7 +72,7 @@ enum State {
     Finished { stop_reason: StopReason, capped: bool },
 }
 
-/// What the caller must do next.
+/// The next step of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TurnStep<'a> {

@@ -52,7 +52,8 @@ struct Outlook {
 pub(super) struct Planner {
     /// The time of the last request, which used the cache.
     last: Option<Timestamp>,
-    /// What the requests since the last compaction paid for tokens that it would remove.
+    /// The price that the requests since the last compaction paid for tokens that a compaction
+    /// would remove.
     paid: i64,
     /// The size of the thread after a compaction, as the last one showed.
     left: Left,

@@ -211,7 +211,7 @@ impl Learned {
     }
 
     /// Learns from a refusal: the limit and the reserve that it stated. If it stated no limit,
-    /// `at_most` is used: the most tokens, reserve included, that can fit if this size did not.
+    /// `at_most` is used: the maximum tokens, reserve included, that can fit if this size did not.
     pub(super) fn refused(
         &mut self,
         pressure: &Pressure,

@@ -11,8 +11,7 @@ const MAX_MISSES: u32 = 2;
 ///
 /// `misses` counts the compactions in a row after which the context was still over the threshold. A
 /// reading is *under* the threshold, *over* it, or *hopeless*: over it even if a compaction removed
-/// everything that can be removed. Only a reading that a provider counted shows whether a
-/// compaction helped.
+/// everything that can be removed. Only a provider's count shows whether a compaction helped.
 ///
 /// | state | input | next state | signal |
 /// |---|---|---|---|

@@ -1,5 +1,5 @@
 //! Compactions for a client of the Agent Client Protocol: session updates in the form of the schema
-//! crate 1.15, where those of compactions are still unstable.
+//! crate 1.15, where the updates for compactions are still unstable.
 //!
 //! | event of the session | update of the protocol | with |
 //! |---|---|---|

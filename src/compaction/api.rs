@@ -148,8 +148,8 @@ pub struct TokenUsageSummary {
 }
 
 impl TokenUsageSummary {
-    /// Returns the summary of a thread: what was billed, and the share that the next request would
-    /// have of the window.
+    /// Returns the summary of a thread: the billed tokens, and the share of the window that the
+    /// next request would take.
     ///
     /// ```
     /// use threadfold::log::{Event, total_usage};

@@ -1,4 +1,4 @@
-//! The life of a compaction: one state machine, whatever started it.
+//! The life of a compaction: one state machine for all compactions.
 //!
 //! An automatic compaction, `/compact`, the tools of the model, a background job and a host's own
 //! plan use the same machine. The [driver](crate::drive) runs it; a durable engine ends it with

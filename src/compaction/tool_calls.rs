@@ -26,8 +26,9 @@ const NAMED_CHECKPOINTS: usize = 40;
 /// summaries, a text instead of the call, and a reminder with the numbers instead of its result.
 ///
 /// The last two messages of the thread must be the answer with the call and the user message with
-/// the results of all its calls; that of this call is [`COMPACTED`]. The summaries carry the number
-/// of the compaction. [`Compactor::push_results`](crate::Compactor::push_results) does all of this.
+/// the results of all its calls; the result of this call is [`COMPACTED`]. The summaries carry the
+/// number of the compaction. [`Compactor::push_results`](crate::Compactor::push_results) does all
+/// of this.
 ///
 /// ```
 /// use threadfold::compaction::{COMPACT, COMPACTED, plan_call};

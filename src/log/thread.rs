@@ -1,5 +1,5 @@
-//! The live thread: its messages, an index for the questions of every turn, and the thread as a plan
-//! will leave it, computed before the change.
+//! The live thread: its messages, an index for the questions of every turn, and the thread as a
+//! plan will leave it, computed before the change.
 
 use std::{collections::HashSet, sync::Arc};
 

@@ -1,5 +1,5 @@
-//! Decoding the bytes of a streamed response into the deltas of an answer, within limits on its size
-//! and its time.
+//! Decoding the bytes of a streamed response into the deltas of an answer, within limits on its
+//! size and its time.
 
 use std::{
     collections::VecDeque,

@@ -404,7 +404,7 @@ impl Recent {
 mod tests {
     use super::*;
 
-    /// What a turn does with the queue at its end, one lock at a time.
+    /// The steps in which a turn uses the queue at its end, each under its own lock.
     const TURN: [fn(&Shared, &mut Vec<Text>); 4] = [
         |shared, _| {
             shared.begin();

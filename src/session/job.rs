@@ -173,7 +173,7 @@ impl PreparedCompaction {
 }
 
 impl Session {
-    /// Returns a future that prepares a compaction of the thread as it is now, with the session's
+    /// Returns a future that prepares a compaction of the present thread with the session's
     /// strategy. It borrows nothing: run it on a task of its own while the conversation continues,
     /// and [adopt](Self::adopt) the result. It may be dropped at any point.
     ///

@@ -270,7 +270,7 @@ impl Session {
         Ok(())
     }
 
-    /// The message that a continued turn begins with; `None` if the thread is sent as it is.
+    /// The message with which a continued turn begins; `None` if the thread is sent unchanged.
     fn continuation(&self) -> Result<Option<Message>> {
         let last = self.messages().last().ok_or(SessionError::NothingToContinue)?;
         if last.role != Role::Assistant || !self.agent.thread().open_calls().is_empty() {

@@ -183,8 +183,8 @@ impl Session {
         self.settings.window.or(self.agent.context_window()).or(self.table_window)
     }
 
-    /// The tokens of the next request: the larger of the provider's last count plus an estimate of
-    /// what was appended since, and an estimate of the whole request.
+    /// The tokens of the next request: the larger of two numbers: the provider's last count plus an
+    /// estimate of the messages appended since, and an estimate of the whole request.
     ///
     /// ```
     /// use futures::executor::block_on;

@@ -57,7 +57,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a turn that begins with this message, or with the thread as it is.
+    /// Runs a turn that begins with this message, or without a new message.
     pub(super) async fn turn(&mut self, message: Option<Message>, emit: &mut Emit) -> Result<()> {
         self.answer_open_calls()?;
         let message = match message.map(|message| self.agent.thread().repaired(message)) {

@@ -30,7 +30,7 @@ impl Journal {
         self.rules.read(&self.log, self.redactor.as_deref());
     }
 
-    /// Adds those of the host's rules that the log has never held.
+    /// Adds the host's rules that the log has never held.
     pub(crate) fn add_rules(&mut self, at: Timestamp, rules: &[Text]) -> Result<(), InvalidValue> {
         let mut known = self.log.added_rules().clone();
         for text in rules {

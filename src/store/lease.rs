@@ -15,7 +15,7 @@ pub struct Lease {
     pub thread: ThreadId,
     /// The name of the worker. It is for people; stores do not compare it.
     pub worker: Text,
-    /// The number of the lease. It is greater than those of all earlier leases of the thread.
+    /// The number of the lease. It is greater than the number of every earlier lease of the thread.
     pub fence: u64,
     /// The time from which another worker may take over the lease.
     pub expires: Timestamp,

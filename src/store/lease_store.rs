@@ -24,7 +24,7 @@ use crate::{
 /// first worker is refused with [`StoreError::LeaseLost`]. [`leased`] appends with a lease, so a
 /// [`Session`](crate::Session) works with it like with any store.
 ///
-/// Times are those of the caller's clock. If the clocks of two workers differ, a lease may be taken
+/// Times are from the caller's clock. If the clocks of two workers differ, a lease may be taken
 /// over too early or too late, but the log still has one writer: an append compares fences and
 /// never times. For the same reason an expired lease remains valid until it is taken over.
 ///

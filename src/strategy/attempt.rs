@@ -49,7 +49,7 @@ pub(super) fn or_failed(attempt: Result<Box<dyn Attempt>>) -> Box<dyn Attempt> {
     attempt.unwrap_or_else(|error| Box::new(Ended(Err(error))))
 }
 
-/// Which model is asked, and how often a call is repeated.
+/// The model to ask, and the limits for retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AskOptions {
     /// The model.

@@ -17,7 +17,7 @@ options! {
     /// Replaces old tool results with a line of under 30 tokens. By default it changes nothing
     /// else. Calls no model.
     ///
-    /// The line says how the model reads the result again if the tool
+    /// The line states how the model can read the result again if the tool
     /// [`recall`](crate::recall::tool) is offered to it. Results that the model has not seen yet
     /// stay, and so does the message that the user typed last.
     ///
@@ -312,7 +312,7 @@ impl ClearResults {
     /// and a result is cleared for its age only.
     ///
     /// Without the edit for thinking, reasoning stays, as newer models of Anthropic keep it; with
-    /// the edit but without `keep`, that of the last turn stays.
+    /// the edit but without `keep`, the reasoning of the last turn stays.
     ///
     /// ```
     /// use threadfold::{message::Json, strategy::ClearResults};

@@ -120,7 +120,8 @@ impl<'a> Settling<'a> {
         if digest::is_digest(&own) { own } else { without_repeats(&own) }
     }
 
-    /// What the user typed, without what these messages, the rules and the system prompt state.
+    /// The user's statements, except those that these messages, the rules or the system prompt
+    /// already state.
     pub(super) fn typed(&self, stay: &[Message]) -> Typed {
         Typed::new(self.thread.statements(), self.thread, self.brief, stay)
     }
@@ -360,8 +361,8 @@ impl Lists<'_> {
         Some(settling.room(&after))
     }
 
-    /// Whether a fact is listed by itself. What the user typed is listed in whole statements, a
-    /// value with its subject.
+    /// Whether a fact is listed on its own. Facts that the user typed are listed within their
+    /// statements, so that a value has its subject.
     fn is_listed_alone(&self, fact: &Fact) -> bool {
         !self.audit.settling.policy.lists_typed() || !self.typed.covers(fact)
     }

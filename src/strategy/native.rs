@@ -1,6 +1,6 @@
 //! `native`: the provider compacts the old part itself, in a form that only the provider can read.
 //!
-//! The provider's blocks come first in the thread, followed by our own summary of the same
+//! The provider's blocks come first in the thread, followed by this crate's summary of the same
 //! messages: a digest, and what settling adds to every summary (rules, the user's statements,
 //! facts). The blocks are opaque, so this summary is what an audit judges, and what another
 //! provider reads: its codec omits the blocks. The messages themselves stay in the log, for an undo

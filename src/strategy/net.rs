@@ -41,7 +41,7 @@ impl CompactionStrategy for Net {
     }
 }
 
-/// What follows the strategy's own attempt.
+/// The fallback that follows the strategy's own attempt.
 #[derive(Debug)]
 struct Fallback {
     task: Task,

@@ -54,7 +54,7 @@ pub(super) trait Decide: fmt::Debug + Send + 'static {
     fn after(&mut self, rung: Rung<StrategyError>, outcome: Result<Proposal>) -> State;
 }
 
-/// What an attempt that runs other attempts is doing.
+/// The state of an attempt that runs other attempts.
 #[derive(Debug)]
 pub(super) enum State {
     Running(Guarded),

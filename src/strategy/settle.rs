@@ -223,8 +223,8 @@ impl<'a> Settling<'a> {
 
     /// Adds the rules that a plan without a summary removes as a summary of their own. If the plan
     /// only shortens messages, the facts are added too, in at most half of what it frees; a plan
-    /// that drops messages drops their facts deliberately. The proposal stays as it is if nothing
-    /// is acceptable.
+    /// that drops messages drops their facts deliberately. The proposal stays unchanged if no
+    /// addition is acceptable.
     fn with_removed(&self, proposal: Proposal, after: &[Message]) -> Proposal {
         let Self { thread, brief, .. } = *self;
         let rules = self.removed_rules(after);
@@ -275,7 +275,7 @@ impl<'a> Settling<'a> {
     }
 
     /// Returns the proposal without the sentences of its summary that state invented facts, and
-    /// these facts. A summary that consists of such sentences stays as it is.
+    /// these facts. A summary that consists only of such sentences stays unchanged.
     fn struck(&self, proposal: Proposal) -> (Proposal, Vec<Fact>) {
         let summary = last_summary(&proposal.plan).cloned().unwrap_or_default();
         let found = self.invented(&summary, &self.current_facts(self.policy));

@@ -261,9 +261,9 @@ impl Snapshot {
     /// Returns the snapshot with its texts redacted. Every message keeps its blocks, so a plan for
     /// the redacted snapshot fits the thread itself.
     ///
-    /// A strategy sees only this snapshot, so no request, archive entry or summary holds what was
-    /// redacted. The descriptions of tools are redacted too. Facts and rules are not: extract them
-    /// from redacted messages.
+    /// A strategy sees only this snapshot, so no request, archive entry or summary holds redacted
+    /// text. The descriptions of tools are redacted too. Facts and rules are not: extract them from
+    /// redacted messages.
     ///
     /// ```
     /// use std::borrow::Cow;
@@ -320,7 +320,7 @@ impl Snapshot {
     }
 
     /// The facts of the whole conversation: those set by [`with_facts`](Self::with_facts), else
-    /// those extracted from its messages as the policy says.
+    /// those extracted from its messages with the options of the policy.
     #[must_use]
     pub fn facts(&self, policy: &RetentionPolicy) -> Arc<Facts> {
         match &self.facts {

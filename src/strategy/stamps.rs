@@ -12,8 +12,8 @@ impl Snapshot {
     /// Returns the plan with a fresh checkpoint at the end of every summary that it inserts as a
     /// user message. Checkpoints in new messages that also occur elsewhere in the thread are
     /// replaced by fresh ones, because a duplicate cannot be resolved. A summary that already ends
-    /// with a checkpoint stays as it is. A thread without checkpoints gets none: its host does not
-    /// use them.
+    /// with a checkpoint stays as it is. A thread without checkpoints gets none, because its host
+    /// does not use them.
     ///
     /// The ids derive from the compaction's id and the thread, so the same plan gets the same ids,
     /// and none of them is in the thread.

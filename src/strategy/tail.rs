@@ -52,8 +52,8 @@ pub(super) struct TailRequest {
 }
 
 impl Task {
-    /// Returns those of the [candidates](Self::candidates) that remove enough to be worth a model
-    /// call, at least one.
+    /// Returns the [candidates](Self::candidates) that remove enough to be worth a model call, at
+    /// least one.
     ///
     /// # Errors
     ///
@@ -401,8 +401,8 @@ impl Candidate {
         Ok(task.thread.stamped(trimmed.unwrap_or(plan), &task.brief))
     }
 
-    /// Returns the edits that remove everything before the cut except what is kept, and insert the
-    /// messages at the cut.
+    /// Returns the edits that remove everything before the cut except the kept blocks, and insert
+    /// the messages at the cut.
     pub(super) fn edits(&self, insert: Vec<Message>) -> Vec<(Range<Position>, Vec<Message>)> {
         let mut edits = Vec::with_capacity(self.kept.len() + 1);
         let mut from = Position::before(0);

@@ -11,7 +11,7 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// The statements of the user, and those of them that a summary need not list.
+/// The statements of the user, and the keys of those that a summary need not list.
 #[derive(Debug)]
 pub(super) struct Typed {
     statements: Arc<Statements>,
@@ -78,7 +78,7 @@ impl Typed {
         percent_of(room, self.share)
     }
 
-    /// The keys of what the list can hold, and of what is stated elsewhere.
+    /// The keys of the statements in the list, and of those that are stated elsewhere.
     pub(super) fn known(&self) -> HashSet<String> {
         self.keys.union(&self.elsewhere).cloned().collect()
     }

@@ -176,7 +176,7 @@ fn ends(items: Vec<String>, most: usize) -> Vec<String> {
     from_both
 }
 
-/// What was found in a thread. Each list is in the order of the thread and without duplicates.
+/// The findings in a thread. Each list is in the order of the thread and without duplicates.
 #[derive(Default)]
 pub(super) struct Findings {
     /// The first two sentences of each message of the user.
@@ -202,7 +202,7 @@ pub(super) struct Findings {
 const WRITING: [&str; 6] = ["write", "edit", "create", "patch", "replace", "insert"];
 
 impl Findings {
-    /// Returns what is found in these messages.
+    /// Returns the findings in these messages.
     pub(super) fn of(messages: &[Message]) -> Self {
         let mut findings = Self::default();
         for message in messages {

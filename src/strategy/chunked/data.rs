@@ -1,5 +1,5 @@
-//! The data of a run: what is stored between two answers, its next step, and the records of its
-//! finished steps.
+//! The data of a run: its state, which can be stored between two answers, its next step, and the
+//! records of its finished steps.
 
 use std::{ops::Range, time::Duration};
 

@@ -1,7 +1,7 @@
 //! The requests of a run: fold one chunk into the summary, or condense the summary.
 //!
 //! The transcript is untrusted: it may contain instructions to its reader, or tags that look like
-//! ours. It is enclosed in tags that do not occur in it.
+//! those of the prompt. So it is enclosed in tags that do not occur in it.
 
 use threadfold_edl::tool;
 

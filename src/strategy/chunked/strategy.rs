@@ -1,5 +1,5 @@
-//! `chunked`: a [`CompactionRun`] as a strategy, with chunks small enough that each request fits the
-//! context window.
+//! `chunked`: a [`CompactionRun`] as a strategy, with chunks small enough that each request fits
+//! the context window.
 
 use super::{
     condense::condense,

@@ -1,8 +1,8 @@
 //! Parses a digest.
 //!
-//! A summary is a digest if its first line is exactly that of one; lines that do not belong to a
-//! digest are ignored. Every quoted line begins with a mark, so none of them is taken for a
-//! heading.
+//! A summary is a digest if its first line is exactly the first line of one; lines that do not
+//! belong to a digest are ignored. Every quoted line begins with a mark, so none of them is taken
+//! for a heading.
 
 use super::{
     facts::{Command, Facts, File, List, Quote},

@@ -17,8 +17,8 @@ options! {
     /// anything else, more if they are rules, have labels or give values, and also the room that
     /// the other sections leave. If they need most of the budget, the summary consists of them
     /// only. Lines over the budget are omitted, and a note gives the number of omitted lines other
-    /// than the user's. A digest in the old part is parsed and merged with what came after it, so a
-    /// digest of a digest is no longer than one and keeps the first request.
+    /// than the user's. A digest in the old part is parsed and merged with the later messages, so a
+    /// digest of a digest is no longer than a single one and keeps the first request.
     ///
     /// The end of the thread and the newest user messages stay, as for
     /// [`Summarize`](super::super::Summarize). If the target of the brief leaves too little room,

@@ -273,8 +273,8 @@ impl Folding {
     }
 }
 
-/// Returns the first id of new batches. It follows those of the batches in the thread: without a
-/// log, all compactions have the same number.
+/// Returns the first id of new batches. It follows the ids of the batches in the thread, because
+/// without a log all compactions have the same number.
 fn first_id(Task { thread, brief }: &Task) -> BatchId {
     let compaction = brief.compaction.unwrap_or_default();
     let summaries = thread.messages().iter().flat_map(Message::summaries);

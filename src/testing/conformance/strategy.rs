@@ -373,7 +373,7 @@ fn threads() -> Result<Vec<Vec<Message>>> {
 pub(super) enum Way {
     /// Extracts a summary from the request.
     Extracts,
-    /// Answers with our tags in prose.
+    /// Answers with this crate's tags in prose.
     Tags,
     /// Answers with much more text than requested.
     Inflates,
