@@ -41,7 +41,7 @@
 //! | a user interface | [`session::SessionEvent`], [`session::CompactionDisplay`], [`session::api`] for web pages, [`session::acp`] for editors |
 //! | tracing | [`drive::telemetry`] |
 //!
-//! # What you look up
+//! # Where to find it
 //!
 //! | about | in |
 //! |---|---|

@@ -75,7 +75,7 @@ pub enum Input {
     },
     /// The user, the host or the agent requested a compaction.
     Requested {
-        /// What the summary should concentrate on.
+        /// The focus of the summary.
         focus: Option<Text>,
         /// How full the context is.
         pressure: Pressure,
@@ -92,7 +92,7 @@ pub enum Input {
     },
 }
 
-/// What the driver should do.
+/// The next action of the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Output {
@@ -323,14 +323,14 @@ impl AutoCompactor {
         let tried = next.forced >= self.policy.max_reactive;
         // The estimate fits, and compactions do not reduce the provider's count.
         let is_paused = self.breaker.paused_until(&self.policy, now).is_some();
-        let counted = (tried || is_paused) && (1..=limit).contains(&pressure.estimate());
+        let fits_by_estimate = (tried || is_paused) && (1..=limit).contains(&pressure.estimate());
         // The limit is known only from refusals, so one request in each turn tests it.
-        let nothing_goes = next.forced > 0 || pressure.floor() >= pressure.tokens();
-        let hopeless = tried || (nothing_goes && pressure.floor() > limit);
-        counted || (next.refused == 0 && hopeless && pressure.tokens() <= host_limit)
+        let nothing_removable = next.forced > 0 || pressure.floor() >= pressure.tokens();
+        let hopeless = tried || (nothing_removable && pressure.floor() > limit);
+        fits_by_estimate || (next.refused == 0 && hopeless && pressure.tokens() <= host_limit)
     }
 
-    /// The pressure, corrected by what refusals stated, and the tokens that fit the host's window.
+    /// The pressure, corrected by the learnt limits, and the tokens that fit the host's window.
     fn known(&self, pressure: Pressure) -> (Pressure, u64) {
         let known = self.learned.known(pressure);
         let host = Pressure { window: pressure.window, ..known };
@@ -373,14 +373,15 @@ impl AutoCompactor {
         let at_most = too_long.saturating_add(self.policy.reserve(&before));
         self.learned.refused(&pressure, limit, output, at_most);
         let (pressure, host_limit) = self.known(pressure);
-        // A request of this size was just refused, so it does not fit, whatever the window is.
+        // A request of this size was just refused, so the limit is below it even if the window is
+        // larger.
         let room = self.policy.room(&pressure);
         let room = room.filter(|room| !is_doubtful(&pressure, *room, host_limit));
         let limit = room.map_or(too_long, |room| room.min(too_long));
         let NextRequest { forced, refused, sent: _ } = self.request;
         self.request = NextRequest { forced, refused: refused.saturating_add(1), sent: None };
         let mut output = self.hard(&pressure, limit, refused, CompactionReason::Overflow);
-        // The last attempt: the true limit is unknown, so the target is made very small.
+        // On the last attempt, make the target very small, because the true limit is unknown.
         let is_last = refused > 0 && refused.saturating_add(1) >= self.policy.max_reactive;
         if let Output::Compact { target: Some(target), .. } = &mut output
             && is_last

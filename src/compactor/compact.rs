@@ -150,7 +150,7 @@ impl Compactor {
         }
     }
 
-    /// The strategy with its fallback, if the thread does not fit as it is.
+    /// The strategy, with its fallback if the thread does not fit.
     fn net(&self) -> Net {
         let fits = self
             .options
@@ -171,7 +171,7 @@ fn log_of(messages: &[Message], brief: &Brief) -> Result<EventLog> {
     Ok(log)
 }
 
-/// Returns a proposal as it is, because the fallback has settled it already.
+/// Returns a proposal unchanged, because the fallback has already settled it.
 fn settled(proposal: Proposal, _: &Snapshot, _: &Brief) -> Result<Proposal> {
     Ok(proposal)
 }

@@ -24,7 +24,7 @@ const MAX_STEPS: usize = 100_000;
 pub struct Models<'a> {
     /// The model of the conversation.
     pub conversation: Option<&'a dyn Model>,
-    /// A fast and cheap model; `None` uses that of the conversation.
+    /// A fast and cheap model; `None` uses the model of the conversation.
     pub fast: Option<&'a dyn Model>,
     /// Waits before retries; `None` uses [`std_clock`](crate::model::std_clock).
     pub clock: Option<&'a dyn Clock>,

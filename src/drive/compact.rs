@@ -457,7 +457,7 @@ impl Conversation<'_> {
         if let Some(message) = self.arriving.take() {
             let event = Event::MessageAppended(message.clone());
             self.journal.log().check(&event)?;
-            // The thread goes first: it counts tokens, and a counter that panics must leave both
+            // Change the thread first: it counts tokens, and a counter that panics must leave both
             // unchanged.
             self.thread.push(message);
             self.journal.append(at, event)?;

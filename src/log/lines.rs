@@ -163,7 +163,8 @@ impl EventLog {
     /// # Errors
     ///
     /// [`LogError`] for an input without a complete header, of another format or version, with a
-    /// broken line before the last, or with a line that is no event, too long or out of order.
+    /// broken line before the last, or with a line that is not an event, is too long or is out of
+    /// order.
     pub fn read(input: impl BufRead) -> Result<Loaded> {
         Self::read_within(input, Self::MAX_LINE_BYTES)
     }

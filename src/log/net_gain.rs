@@ -1,4 +1,4 @@
-//! What a compaction has saved so far, by the usage that the provider reported since.
+//! The net gain of a compaction so far, by the usage that the provider reported since.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::{
     message::{CompactionId, Timestamp, Usage},
 };
 
-/// What a compaction has saved since it was committed, until the next one.
+/// The net gain of a compaction from its commit to the next compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -79,7 +79,7 @@ impl EventLog {
         Some(gain)
     }
 
-    /// What the latest standing compaction has saved so far.
+    /// The net gain of the latest standing compaction so far.
     pub(crate) fn latest_gain(&self, prices: &Prices) -> Option<i64> {
         let latest = self.standing().last()?.id;
         self.net_gain(latest, prices).map(|gain| gain.gain)

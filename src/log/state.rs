@@ -26,7 +26,7 @@ use crate::{
 /// The state of a log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
-    /// What remains of the events before the log's base.
+    /// The state after the events before the log's base.
     pub(super) dropped: Dropped,
     /// The `seq` of the event of each message appended since the base.
     pub(super) arrivals: Vec<u64>,
@@ -43,7 +43,7 @@ pub(super) struct State {
     pub(super) size: ThreadSize,
 }
 
-/// What remains of the events before a log's base, which only the store holds.
+/// The state after the events before a log's base. Only the store holds these events.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Dropped {
     /// The base: the `seq` of the first event that is held.

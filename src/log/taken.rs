@@ -219,9 +219,9 @@ impl EventLog {
     /// or through earlier compactions, as ascending ranges with gaps between them. `None` if no
     /// such compaction is standing, or the log is not whole.
     ///
-    /// A new message replaces what its own splice removed, and what the splices between the
-    /// previous new message and this one removed. Not covered are messages of which a part stays,
-    /// and those that were removed after the last new message.
+    /// A new message replaces the messages that its own splice removed, and those that the splices
+    /// since the previous new message removed. Messages that partly stay are not covered, and
+    /// neither are those removed after the last new message.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
@@ -292,7 +292,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Follows the messages that a splice removed, except those of which it kept a part.
+    /// Follows the messages that a splice removed, except those that it kept in part.
     fn read(&mut self, number: usize, splice: usize) {
         let standing = self.log.state().standing.get(number);
         let swap = standing.and_then(|standing| standing.swaps.get(splice));

@@ -171,7 +171,7 @@ pub(crate) fn usage_of(
     usage_since(last_count(events, (LastCount::Never, 0)), messages, counter)
 }
 
-/// Returns the usage of a message: its own, and that of the tools whose results it holds.
+/// Returns the usage of a message: its own, and the usage of the tools whose results it holds.
 fn cost(message: &Message) -> Usage {
     let tools = message.tool_results().filter_map(|result| result.usage.as_deref().copied());
     message.usage.into_iter().chain(tools).sum()

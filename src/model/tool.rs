@@ -133,7 +133,7 @@ for_pointers! { Tool {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tools {
     pub(crate) host: Vec<Arc<dyn Tool>>,
-    /// The specs of the host's tools in their order, then those of the driver's own.
+    /// The specs of the host's tools in their order, followed by the driver's own.
     pub(crate) specs: Arc<Vec<ToolSpec>>,
 }
 

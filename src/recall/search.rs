@@ -151,7 +151,7 @@ fn quotes(block: &ContentBlock, calls: &HashSet<&Text>) -> bool {
 /// The state of a search that reads its messages slice by slice.
 ///
 /// A message is ranked by its own words and by those of its stretch, because the words of a
-/// question often occur near the answer and not in it. Each further message of a stretch counts
+/// question often occur near the answer and not in it. Each further message of a stretch scores
 /// less, so that the first results come from several stretches.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
@@ -334,7 +334,7 @@ fn by_score((_, one): &(usize, Matched), (_, other): &(usize, Matched)) -> Order
     other.score.total_cmp(&one.score).then(other.index.cmp(&one.index))
 }
 
-/// Returns the range of at most [`EXCERPT`] bytes in which the most different words occur.
+/// Returns the range of at most [`EXCERPT`] bytes that has the largest number of different words.
 fn closest(hits: &[(Range<usize>, usize)]) -> (usize, usize) {
     let (mut first, mut best, mut most) = (0, (0, 0), 0);
     let mut counts: HashMap<usize, usize> = HashMap::new();

@@ -85,7 +85,8 @@ impl<'a> Settling<'a> {
             true => shortened(&unrepeated, excess, half, counter),
             false => unrepeated,
         };
-        // Complete rules matter more than a complete summary, so shorten the summary first.
+        // Candidates for the new text, the best first: complete rules matter more than a complete
+        // summary, so the summary is shortened before the rules are.
         let texts = [
             (unrepeated.as_str(), list.as_str()),
             (&own, &list),
@@ -127,9 +128,9 @@ impl<'a> Settling<'a> {
     }
 
     /// Returns `None` if the list of rules and the list of the user's statements both fit. If they
-    /// do not, the rules are written as the first of the statements. For that it returns the keys
-    /// of the statements, and these together with the keys of everything that stays in the thread:
-    /// the summary loses its sentences with a key of the second set.
+    /// do not, the rules are listed as the first of the statements. The first set then has the keys
+    /// of the statements. The second set has these too, and the keys of everything that is stated
+    /// elsewhere; the summary loses its sentences with one of these keys.
     fn stated_by_lists(
         &self,
         after: &[Message],
@@ -229,7 +230,7 @@ pub(super) fn joined(summary: &str, list: &str) -> Text {
 /// What an audit compares a proposal with one summary against.
 pub(super) struct Audit<'a> {
     pub(super) settling: Settling<'a>,
-    /// What the messages beside the summary state.
+    /// The facts that the messages beside the summary state.
     pub(super) beside: Beside<'a>,
     /// Facts that the whole summary states, but nothing in the conversation.
     pub(super) invented: Vec<Fact>,

@@ -174,9 +174,9 @@ impl Audit<'_> {
         Ok(self.enriched(proposal, &summary, &after, &merged))
     }
 
-    /// Returns the settled proposal, or the same with a shorter summary, if the room that this
-    /// frees holds many more of the user's words and of the facts. A summary can be written again;
-    /// what the user typed cannot.
+    /// Returns the settled proposal, or the same with a shorter summary if the room that this frees
+    /// holds clearly more of the user's statements and of the facts. A summary can be written
+    /// again; the user's words cannot.
     fn with_shorter(&self, whole: Proposal, proposal: &Proposal, summary: &Text) -> Proposal {
         const GAIN: u64 = 4;
         let settling @ Settling { thread, brief, policy } = self.settling;
@@ -204,7 +204,7 @@ impl Audit<'_> {
 }
 
 impl<'a> Settling<'a> {
-    /// Returns what a settled proposal keeps of the facts and of what the user typed.
+    /// Returns how much of the facts and of the user's statements a settled proposal keeps.
     fn kept(&self, settled: &Proposal) -> Kept {
         let retention = settled.retention.as_ref();
         let facts = retention.map_or(100, |retention| retention.overall.weight_percent());
