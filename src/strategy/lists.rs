@@ -85,8 +85,7 @@ impl<'a> Settling<'a> {
             true => shortened(&unrepeated, excess, half, counter),
             false => unrepeated,
         };
-        // Candidates for the new text, the best first: complete rules matter more than a complete
-        // summary, so the summary is shortened before the rules are.
+        // The candidates, the best first: the summary is shortened before the rules are.
         let texts = [
             (unrepeated.as_str(), list.as_str()),
             (&own, &list),

@@ -69,7 +69,7 @@ impl<'a> Part<'a> {
         }
         // Text of white space only is valid in this dialect but in no other, so it becomes opaque.
         let is_space = !text.is_empty() && text.is_blank();
-        (!is_space).then(|| TextBlock { text: text, extra: self.rest.keep(CODEC) }.into())
+        (!is_space).then(|| TextBlock { text, extra: self.rest.keep(CODEC) }.into())
     }
 
     fn thinking(mut self, text: Text) -> ContentBlock {
