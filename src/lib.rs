@@ -18,15 +18,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A tool call stays with its result, and the user's newest text stays. A plan is checked before it
-//! changes anything, and every compaction can be undone. The [`guide`] begins with a [first
-//! session](guide::getting_started) and has a chapter for each further question.
+//! A compaction never separates a tool call from its result, and never removes the user's newest
+//! text. Its plan is checked before anything changes, and it can be undone. The [`guide`] begins
+//! with a [first session](guide::getting_started) and has a chapter for each further question.
 //!
 //! # Three ways to compact
 //!
 //! | you have | use |
 //! |---|---|
-//! | a vector of messages, and summaries that you wrote | [`compact()`]: ranges between checkpoints, replaced by them |
+//! | a vector of messages, and summaries that you wrote | [`compact()`]: replaces ranges between checkpoints with them |
 //! | a loop and a message vector of your own | [`Compactor`]: it keeps rules and facts, and a strategy writes the summaries |
 //! | no loop yet, or one that a session may replace | [`Session`]: it compacts on its own, and on `/compact` |
 //!
@@ -41,7 +41,7 @@
 //! | a user interface | [`session::SessionEvent`], [`session::CompactionDisplay`], [`session::api`] for web pages, [`session::acp`] for editors |
 //! | tracing | [`drive::telemetry`] |
 //!
-//! # What you look up
+//! # Where to find it
 //!
 //! | about | in |
 //! |---|---|
@@ -67,8 +67,9 @@
 //! | [`turn`] | whether to call the model or tools |
 //! | [`strategy::Attempt`] | what to ask a model for a summary |
 //!
-//! [`mod@drive`] awaits what they ask for: [`drive::compact`] changes a thread, a log, a store and
-//! an archive together. `ARCHITECTURE.md` lists which module may depend on which.
+//! [`mod@drive`] carries out and awaits the steps of these machines: [`drive::compact`] changes a
+//! thread, a log, a store and an archive together. `ARCHITECTURE.md` lists which module may depend
+//! on which.
 //!
 //! | feature | adds |
 //! |---|---|
@@ -146,7 +147,7 @@ pub use wire::WireFormat;
 /// | [Why not ...?](guide::design) | know why it is built like this |
 /// | [Comparison](guide::comparison) | know what others do, and do better |
 ///
-/// There is no code in this module: it is here for readers, and its examples run with the tests.
+/// This module has no code. Its chapters are documentation, and their examples run with the tests.
 #[cfg(any(doc, doctest))]
 pub mod guide {
     #[doc = include_str!("../docs/guide/getting-started.md")]
@@ -229,7 +230,7 @@ pub mod guide {
     pub mod comparison {}
 }
 
-/// The code of the README is compiled and run.
+/// Compiles and runs the examples of the README.
 #[cfg(all(doctest, feature = "testing"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! Options whose defaults stand beside their fields.
+//! Structs of options whose defaults are written beside their fields.
 
 /// Declares a struct of options and its `Default`: the default of each field follows `=`, and the
 /// docs of the field end with it.

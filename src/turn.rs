@@ -24,13 +24,13 @@ use crate::message::{
     ContentBlock, InvalidValue, Message, Role, StopReason, ToolResult, ToolUse, Turn,
 };
 
-/// The result of a call in the last answer that the turn may have.
+/// The result of a call in the last answer that `max_rounds` allows; the call does not run.
 const NO_ROUND: &str = "Not carried out: this turn has had as many rounds as it may have.";
 
 /// The number of consecutive rounds with equal calls and equal errors after which the turn ends.
 const MAX_REPEATS: u32 = 3;
 
-/// The result of a call in an answer that is incomplete.
+/// The result of a call in an incomplete answer; the call does not run.
 const NOT_MEANT: &str = "Not carried out: the answer that asked for it was not complete.";
 
 /// One turn of an agent: from a user message to the first answer without tool calls.
@@ -72,7 +72,7 @@ enum State {
     Finished { stop_reason: StopReason, capped: bool },
 }
 
-/// What the caller must do next.
+/// The next step of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TurnStep<'a> {
@@ -130,7 +130,7 @@ impl TurnMachine {
     }
 
     /// Takes the answer of the model. The caller appends the answer to the thread, and then the
-    /// message that this returns, if any: the results of calls that must not run.
+    /// returned message, if any, which holds the results of calls that must not run.
     ///
     /// After a paused answer the model is called again. Calls of an answer that was cut off,
     /// declined or aborted do not run.
@@ -188,7 +188,7 @@ impl TurnMachine {
     ///
     /// # Errors
     ///
-    /// [`InvalidValue`] if no call is open, or none of this id at this index.
+    /// [`InvalidValue`] if no call is open, or if the call at this index has another id.
     pub fn handle_result(
         &mut self,
         call: usize,

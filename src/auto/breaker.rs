@@ -1,8 +1,8 @@
 //! A circuit breaker: pauses attempts after several failures in a row.
 //!
-//! A strategy keeps no state between attempts, so somebody else has to count failures. The breaker
-//! opens after [`AutoPolicy::max_consecutive_failures`] in a row, allows one trial after a pause,
-//! and closes when a trial succeeds. Every failed trial doubles the pause.
+//! A strategy keeps no state between attempts, so the breaker counts failures. It opens after
+//! [`AutoPolicy::max_consecutive_failures`] in a row, allows one trial after a pause, and closes
+//! when a trial succeeds. Every failed trial doubles the pause.
 
 use super::policy::AutoPolicy;
 use crate::message::Timestamp;
@@ -15,7 +15,7 @@ const MAX_PAUSE_MS: u64 = 3_600_000;
 pub(super) struct Breaker {
     /// Number of failures since the last success.
     pub(super) failures: u32,
-    /// Time of the last failure that opened it or kept it open.
+    /// Time of the last failure that opened the breaker or kept it open.
     opened_at: Option<Timestamp>,
 }
 
@@ -25,7 +25,8 @@ impl Breaker {
     pub(super) fn paused_until(&self, policy: &AutoPolicy, now: Timestamp) -> Option<Timestamp> {
         let opened_at = self.opened_at?;
         let until = Timestamp(opened_at.0.saturating_add(self.pause_ms(policy)));
-        // If the clock was set back, the pause would otherwise last until it catches up.
+        // A time before `opened_at` means that the clock was set back. The pause then ends, because
+        // it could last arbitrarily long.
         (opened_at..until).contains(&now).then_some(until)
     }
 

@@ -27,7 +27,7 @@ pub struct AutoCompactor {
     learned: Learned,
     /// Whether the notice about the unknown window was given.
     announced: bool,
-    /// Whether a compaction pays, if the policy has prices.
+    /// Decides whether a compaction pays, if the policy has prices.
     planner: Planner,
     /// The window of the last request, to notice a smaller model.
     window: Option<ContextWindow>,
@@ -73,9 +73,9 @@ pub enum Input {
         /// The tokens that the provider reserves for the answer, if the refusal states them.
         output: Option<u64>,
     },
-    /// A person or the agent asked for a compaction.
+    /// The user, the host or the agent requested a compaction.
     Requested {
-        /// What the summary should concentrate on.
+        /// The focus of the summary.
         focus: Option<Text>,
         /// How full the context is.
         pressure: Pressure,
@@ -92,7 +92,7 @@ pub enum Input {
     },
 }
 
-/// What the driver should do.
+/// The next action of the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Output {
@@ -100,18 +100,18 @@ pub enum Output {
     Compact {
         /// The reason of the compaction.
         reason: CompactionReason,
-        /// The size of the thread to aim for, in tokens: the policy's target, or more if that
-        /// cannot be reached. `None` if the window is unknown.
+        /// The size that the thread should have afterwards, in tokens: the policy's target, or more
+        /// if that cannot be reached. `None` if the window is unknown.
         target: Option<u64>,
-        /// The largest size of the thread, in tokens, with which the compaction helps. If the
-        /// thread stays larger, the request does not fit, or the trigger fires again at once.
-        /// `None` if any reduction helps.
+        /// The largest size of the compacted thread, in tokens, that still helps: with a larger
+        /// one, the request does not fit or the trigger fires again at once. `None` if any
+        /// reduction helps.
         limit: Option<u64>,
     },
-    /// Tell the user that the soft trigger is suspended. Either two compactions in a row left the
-    /// context over the threshold: then it waits until the context is under the threshold for
-    /// another reason, or the user compacts. Or the part that no compaction can remove exceeds the
-    /// threshold by itself: then it waits until that part is smaller.
+    /// Tell the user that the soft trigger is suspended, for one of two reasons. If two compactions
+    /// in a row left the context over the threshold, the trigger waits until the context is under
+    /// the threshold for another reason, or the user compacts. If the part that no compaction can
+    /// remove exceeds the threshold by itself, the trigger waits until that part is smaller.
     Suspended {
         /// The tokens of the next request.
         tokens: u64,
@@ -120,22 +120,22 @@ pub enum Output {
     },
     /// Tell the user that the soft trigger pauses, because too many compactions failed in a row.
     Paused {
-        /// How many.
+        /// The number of failures.
         failures: u32,
         /// When the pause ends.
         until: Timestamp,
     },
-    /// Tell the user that the window of the model is unknown. Nothing is compacted ahead of need
-    /// until the host names a window or a refusal of the provider states one.
+    /// Tell the user that the window of the model is unknown. The soft trigger does not fire until
+    /// the host sets a window or a refusal of the provider states one.
     UnknownWindow,
     /// The request cannot be sent, and no compaction helps.
     CannotFit {
         /// The tokens of the smallest possible request: system prompt, tools, the text that the
-        /// user typed last, and what is appended before the request.
+        /// user typed last, and messages that are appended before the request.
         floor: u64,
-        /// The tokens of the request as it is.
+        /// The tokens of the request.
         tokens: u64,
-        /// The tokens that fit.
+        /// The tokens that fit the window.
         limit: u64,
     },
 }
@@ -174,8 +174,8 @@ impl AutoCompactor {
         &self.policy
     }
 
-    /// Follows another policy from now on. Limits learnt from refusals stay, and so do the attempts
-    /// for the next request.
+    /// Follows another policy from now on. Limits learnt from refusals and the attempts for the
+    /// next request stay.
     ///
     /// ```
     /// use threadfold::auto::{AutoCompactor, AutoPolicy};
@@ -223,9 +223,9 @@ impl AutoCompactor {
         self.learned.window(host)
     }
 
-    /// Takes an event and returns what the driver does next, if anything. The driver answers
-    /// [`Output::Compact`] with [`Input::Compacted`] or [`Input::Failed`]; a cancelled compaction
-    /// failed.
+    /// Takes an event and returns what the driver does next, if anything. After
+    /// [`Output::Compact`], the driver passes [`Input::Compacted`] or [`Input::Failed`]; a
+    /// cancelled compaction counts as failed.
     ///
     /// ```
     /// use threadfold::auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure};
@@ -268,7 +268,7 @@ impl AutoCompactor {
         }
     }
 
-    /// The target of a compaction that a person or the agent asks for.
+    /// The target, in tokens, of a compaction that the user, the host or the agent requests.
     pub(crate) fn requested_target(&self, pressure: Pressure) -> Option<u64> {
         let pressure = self.learned.known(pressure);
         let room = self.policy.room(&pressure)?;
@@ -280,7 +280,7 @@ impl AutoCompactor {
         let switched = self.switches_to(pressure.window);
         self.answered(&pressure);
         let (pressure, host_limit) = self.known(pressure);
-        // If the previous request was sent, it was answered, so there is progress.
+        // If the previous request was sent, it was answered, so the attempts start anew.
         let next = match self.request.sent {
             Some(_) => NextRequest::default(),
             None => self.request,
@@ -323,14 +323,14 @@ impl AutoCompactor {
         let tried = next.forced >= self.policy.max_reactive;
         // The estimate fits, and compactions do not reduce the provider's count.
         let is_paused = self.breaker.paused_until(&self.policy, now).is_some();
-        let counted = (tried || is_paused) && (1..=limit).contains(&pressure.estimate());
+        let fits_by_estimate = (tried || is_paused) && (1..=limit).contains(&pressure.estimate());
         // The limit is known only from refusals, so one request in each turn tests it.
-        let nothing_goes = next.forced > 0 || pressure.floor() >= pressure.tokens();
-        let hopeless = tried || (nothing_goes && pressure.floor() > limit);
-        counted || (next.refused == 0 && hopeless && pressure.tokens() <= host_limit)
+        let nothing_removable = next.forced > 0 || pressure.floor() >= pressure.tokens();
+        let hopeless = tried || (nothing_removable && pressure.floor() > limit);
+        fits_by_estimate || (next.refused == 0 && hopeless && pressure.tokens() <= host_limit)
     }
 
-    /// The pressure, corrected by what refusals stated, and the tokens that fit the host's window.
+    /// The pressure, corrected by the learnt limits, and the tokens that fit the host's window.
     fn known(&self, pressure: Pressure) -> (Pressure, u64) {
         let known = self.learned.known(pressure);
         let host = Pressure { window: pressure.window, ..known };
@@ -350,7 +350,7 @@ impl AutoCompactor {
         self.soft(now, &pressure, CompactionReason::Threshold, self.policy.after_turn)
     }
 
-    /// Notes that the last request was answered if the thread has grown since it was sent.
+    /// Records that the last request was answered, if the thread has grown since it was sent.
     fn answered(&mut self, pressure: &Pressure) {
         self.learned.answered(pressure);
         if let Some(tokens) = self.request.sent
@@ -373,14 +373,15 @@ impl AutoCompactor {
         let at_most = too_long.saturating_add(self.policy.reserve(&before));
         self.learned.refused(&pressure, limit, output, at_most);
         let (pressure, host_limit) = self.known(pressure);
-        // A request of this size was just refused, so even a larger window does not make it fit.
+        // A request of this size was just refused, so the limit is below it even if the window is
+        // larger.
         let room = self.policy.room(&pressure);
         let room = room.filter(|room| !is_doubtful(&pressure, *room, host_limit));
         let limit = room.map_or(too_long, |room| room.min(too_long));
         let NextRequest { forced, refused, sent: _ } = self.request;
         self.request = NextRequest { forced, refused: refused.saturating_add(1), sent: None };
         let mut output = self.hard(&pressure, limit, refused, CompactionReason::Overflow);
-        // The last attempt: the true limit is unknown, so the target is made very small.
+        // On the last attempt, make the target very small, because the true limit is unknown.
         let is_last = refused > 0 && refused.saturating_add(1) >= self.policy.max_reactive;
         if let Output::Compact { target: Some(target), .. } = &mut output
             && is_last
@@ -392,7 +393,8 @@ impl AutoCompactor {
         output
     }
 
-    /// Compacts what does not fit, unless that cannot help or was tried often enough.
+    /// Requests a compaction of a thread that does not fit, unless that cannot help or was tried
+    /// often enough.
     fn hard(
         &self,
         pressure: &Pressure,
@@ -428,7 +430,7 @@ impl AutoCompactor {
                     self.policy.goal(pressure, self.policy.room(pressure)?);
                 Some(Output::Compact { reason, target: Some(target), limit: Some(limit) })
             }
-            // A disabled trigger never fires, so its suspension is not worth a notice.
+            // A disabled trigger never fires, so report no suspension.
             Signal::Rest => self.policy.enabled.then(|| {
                 let threshold = self.policy.level(pressure).unwrap_or(u64::MAX);
                 Output::Suspended { tokens: pressure.tokens(), threshold }

@@ -1,21 +1,21 @@
 //! Whether a compaction pays now, by the prices of the model.
 //!
-//! Without prices the threshold alone decides. With them, the soft trigger fires
+//! Without prices, only the threshold decides. With prices, the soft trigger fires
 //!
 //! - not if less than `min_gain` would be saved;
 //! - before the threshold if the requests since the last compaction have paid a quarter more for
 //!   reading the removable tokens than a compaction costs: writing the cache anew, and a model's
 //!   summary. For a thread that grows steadily, the cheapest interval is the one without the
-//!   quarter, as in stock keeping; the quarter waits a little for a pause, after which the cache is
-//!   cold anyway;
+//!   quarter (as in the economic order quantity); the quarter leaves time for a pause of the user,
+//!   after which the cache is cold anyway;
 //! - before the threshold if the provider's cache is cold because the user was away longer than its
-//!   life, and at least an eighth of the prompt would be saved: then only the model's summary must
-//!   have been paid for, if there is one;
-//! - later if the host knows that the few remaining requests fit and would not pay for it.
+//!   life, and at least an eighth of the prompt would be saved: then the requests must have paid
+//!   only for the model's summary, if there is one;
+//! - later if the host knows how many requests remain, and they fit and would not pay for it.
 //!
-//! A compaction is expected to leave as much as the last one did, but at most the target: a
-//! strategy often leaves less than it may. Before the first compaction, a third of the target is
-//! assumed.
+//! A compaction is expected to leave as many tokens as the last one did, but at most the target: a
+//! strategy often leaves less than its target. Before the first compaction, a third of the target
+//! is assumed.
 //!
 //! The hard check comes first in every case, so a wrong expectation costs at most one compaction.
 //! The example `cost` compares this with an oracle that knows the future.
@@ -52,13 +52,14 @@ struct Outlook {
 pub(super) struct Planner {
     /// The time of the last request, which used the cache.
     last: Option<Timestamp>,
-    /// What the requests since the last compaction paid for tokens that it would remove.
+    /// The price that the requests since the last compaction paid for tokens that a compaction
+    /// would remove.
     paid: i64,
-    /// The tokens of the thread that the last compaction left.
+    /// The size of the thread after a compaction, as the last one showed.
     left: Left,
 }
 
-/// The size to which the strategy brings the thread, if it is known.
+/// The size of the thread after a compaction, if it is known.
 #[derive(Clone, Copy, Debug, Default)]
 enum Left {
     #[default]
@@ -118,7 +119,8 @@ impl Planner {
     }
 
     /// The cost and the saving of a compaction, which is assumed to rewrite all messages, because
-    /// only the strategy knows which. Its model reads the prompt from the cache if that is warm.
+    /// only the strategy knows which. The model that writes the summary reads the prompt from the
+    /// cache if that is warm.
     fn cost(&self, outlook: &Outlook, is_warm: bool) -> CompactionCost {
         let Outlook { prices, policy, pressure, .. } = *outlook;
         let (kept, before) = (pressure.overhead, pressure.tokens());

@@ -1,14 +1,14 @@
-//! When to compact without being asked.
+//! Automatic compaction: when to compact without a request.
 //!
 //! [`AutoCompactor`] is a state machine. Its inputs are the pressure before every request and the
-//! result of every compaction; its output is the driver's next action. It has no clock: the time is
+//! result of every compaction; its output is the driver's next action. It has no clock; the time is
 //! an argument.
 //!
 //! There are two checks. The **soft trigger** follows an [`AutoPolicy`]: it fires at the threshold,
-//! before a prompt and inside a tool loop alike. After a success it pauses until the context grew
-//! by a share of the window or a time passed. The **hard check** runs before every request,
-//! whatever the policy is: a thread that exceeds the window is compacted now, or refused with the
-//! sizes.
+//! before a prompt and inside a tool loop alike. After a success it pauses until the context has
+//! grown by a share of the window, or a time has passed. The **hard check** runs before every
+//! request, whatever the policy is: a thread that exceeds the window is compacted at once, or the
+//! request is refused with its sizes.
 //!
 //! ```
 //! use threadfold::{ContextWindow, message::Timestamp};

@@ -24,8 +24,7 @@ options! {
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct AutoPolicy {
-        /// Enables compaction ahead of need. Requests that exceed the window are compacted
-        /// regardless.
+        /// Enables the soft trigger. Requests that exceed the window are compacted regardless.
         pub enabled: bool = true,
         /// The size at which the soft trigger fires.
         pub threshold: Threshold = Threshold::Fraction(0.8),
@@ -42,14 +41,15 @@ options! {
         /// Whether the soft trigger estimates the context while no provider has counted it;
         /// otherwise it waits. The hard check estimates in any case.
         pub estimates_usage: bool = false,
-        /// The number of failures in a row after which there is a pause.
+        /// The number of consecutive failures after which automatic compaction pauses.
         pub max_consecutive_failures: u32 = 3,
-        /// The length of the first such pause, in milliseconds. Every further failure doubles it.
+        /// The length of the first pause after failures, in milliseconds. Every further failure
+        /// doubles it.
         pub failure_pause_ms: u64 = 60_000,
-        /// How many compactions may be tried for one request that does not fit, whether by our
-        /// count or by the provider's refusal. A turn may have many such requests.
+        /// The maximum number of compactions for one request that does not fit, by the estimate or
+        /// because the provider refused it. A turn may have many such requests.
         pub max_reactive: u32 = 2,
-        /// Whether a finished turn may be compacted too, for hosts that are idle then.
+        /// Whether the soft trigger also runs after a turn, for hosts that are idle then.
         pub after_turn: bool = false,
         /// The prices of the model. With them, reports state what a compaction costs, and the soft
         /// trigger fires when it pays: before the threshold if the requests since the last
@@ -59,11 +59,11 @@ options! {
         /// With prices: the minimum number of tokens that a compaction by the soft trigger must
         /// save.
         pub min_gain: u64 = 0,
-        /// With prices: how many requests the host still expects, if it knows. A compaction that
-        /// they would not pay for is skipped as long as they fit.
+        /// With prices: the number of requests that the host still expects, if it knows. A
+        /// compaction that costs more than they would save is skipped as long as they fit.
         pub requests_left: Option<u64> = None,
-        /// With prices: the tokens of the summary that a model writes, for which it reads the whole
-        /// prompt; 0 for a strategy that calls no model.
+        /// With prices: the expected tokens of a model's summary. The model also reads the whole
+        /// prompt to write it. 0 for a strategy that calls no model.
         pub summary_tokens: u64 = 2_000,
     }
 }
@@ -77,10 +77,10 @@ pub enum Threshold {
     Fraction(f64),
     /// This many tokens.
     Tokens(u64),
-    /// All but this many tokens of the window.
+    /// The window minus this many tokens.
     Remaining(u64),
-    /// As long as the messages alone have at most this share of the window, less system prompt,
-    /// tools and output reserve. For the trigger only estimates count.
+    /// The request whose messages alone have this share of the window without system prompt, tools
+    /// and output reserve. The trigger uses only estimates for this.
     MessagesOver(f64),
 }
 
@@ -143,7 +143,7 @@ impl AutoPolicy {
         Some(match self.threshold {
             // Rounded up: at 0.8 of 101, 81 tokens are over and 80 are not.
             Threshold::Fraction(share) => up(room, share),
-            // The first size that it does not allow.
+            // The first size above the threshold.
             Threshold::MessagesOver(_) => self.size(self.threshold, pressure, 0).saturating_add(1),
             Threshold::Tokens(_) | Threshold::Remaining(_) => {
                 self.size(self.threshold, pressure, room)
@@ -173,7 +173,8 @@ impl AutoPolicy {
         let silent = self.level(pressure).unwrap_or(u64::MAX).saturating_sub(1).min(fits);
         let most = if floor < silent { silent } else { fits };
         let wanted = self.size(self.target, pressure, room).min(most);
-        // No compaction brings the thread below its floor.
+        // No compaction brings the thread below its floor, so for a lower target aim halfway
+        // between floor and limit.
         let near = floor.saturating_add(most.saturating_sub(floor) / 2);
         let target = if wanted <= floor { near } else { wanted };
         Goal { target: pressure.of_thread(target), limit: pressure.of_thread(most) }
@@ -212,8 +213,8 @@ fn up(tokens: u64, share: f64) -> u64 {
     exact(tokens, share).ceil() as u64
 }
 
-/// The share of the tokens, rounded where only the float error is off: 0.55 of 200,000 is 110,000,
-/// and the product of the floats is slightly more.
+/// The share of the tokens, with the float error removed: 0.55 of 200,000 is 110,000, but the
+/// product of the floats is slightly more.
 fn exact(tokens: u64, share: f64) -> f64 {
     let product = tokens as f64 * share;
     if (product - product.round()).abs() < 1e-6 { product.round() } else { product }

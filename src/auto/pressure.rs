@@ -10,18 +10,19 @@ use crate::{
     tokens::{Calibrated, TokenCounter},
 };
 
-/// A provider's count is taken for wrong if it exceeds both the window and this many times the
+/// A provider's count is considered wrong if it exceeds both the window and this many times the
 /// estimate. The built-in estimate is a third of the bytes, and no text has more tokens than bytes,
 /// so a correct count is never that high.
 const MAX_OFF: u64 = 4;
 
-/// How full the context is, in tokens: what a provider counted, and what is estimated.
+/// How full the context is, in tokens: a provider's count, and estimates.
 ///
-/// Estimates are the caller's, calibrated if it can.
+/// The caller makes the estimates, [calibrated](Self::calibrated) if possible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Pressure {
-    /// The window of the model. `None` and zero mean that it is unknown: then nothing is too long.
+    /// The window of the model. `None` and zero mean that it is unknown; then no request is too
+    /// long.
     pub window: Option<ContextWindow>,
     /// Prompt and answer of the last call, as the provider counted them; `None` if it reported
     /// nothing since the thread was last rewritten. A count of more than four times the estimate
@@ -99,7 +100,7 @@ impl Pressure {
         }
     }
 
-    /// The tokens of the next request: the greater of what was counted and what is estimated.
+    /// The tokens of the next request: the larger of the provider's count and the estimate.
     ///
     /// ```
     /// use threadfold::auto::Pressure;
@@ -182,14 +183,14 @@ impl Pressure {
 /// Limits of a model's window, learnt from its refusals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Learned {
-    /// The most tokens that fit, as a refusal stated.
+    /// The maximum tokens that fit, as a refusal stated.
     stated: Option<u64>,
     /// One token less than each size that was refused while the window was unknown.
     refused: BTreeSet<u64>,
     /// The tokens that the provider reserves for the answer, if it stated them.
     output: Option<u64>,
-    /// The window that the host named when these limits were learnt. Another window means another
-    /// model, for which they do not hold.
+    /// The window that the host set when these limits were learnt. A different window means a
+    /// different model, for which they do not hold.
     of: Option<ContextWindow>,
     /// The provider's last count before the refusal.
     counted: Option<u64>,
@@ -203,14 +204,14 @@ impl Learned {
         [host, limit].into_iter().flatten().min()
     }
 
-    /// The pressure with what was learnt, and without a count that must be wrong.
+    /// The pressure with the learnt limits, and without a count that must be wrong.
     pub(super) fn known(&self, pressure: Pressure) -> Pressure {
         let output = pressure.output.max(self.output.unwrap_or(0));
         Pressure { window: self.window(pressure.window), output, ..pressure }.without_wrong_count()
     }
 
     /// Learns from a refusal: the limit and the reserve that it stated. If it stated no limit,
-    /// `at_most` is used: the most tokens, reserve included, that can fit if this size did not.
+    /// `at_most` is used: the maximum tokens, reserve included, that can fit if this size did not.
     pub(super) fn refused(
         &mut self,
         pressure: &Pressure,

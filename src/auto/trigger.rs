@@ -11,8 +11,7 @@ const MAX_MISSES: u32 = 2;
 ///
 /// `misses` counts the compactions in a row after which the context was still over the threshold. A
 /// reading is *under* the threshold, *over* it, or *hopeless*: over it even if a compaction removed
-/// everything that can be removed. Only a reading that a provider counted shows whether a
-/// compaction helped.
+/// everything that can be removed. Only a provider's count shows whether a compaction helped.
 ///
 /// | state | input | next state | signal |
 /// |---|---|---|---|
@@ -34,22 +33,22 @@ const MAX_MISSES: u32 = 2;
 /// | `Overgrown` | any other | as `Armed` | as `Armed` |
 /// | `Suspended` | under, counted | `Armed`, no misses | |
 /// | `Suspended` | any other reading, compacted by itself | `Suspended` | |
-/// | `Suspended`, `Overgrown` | compacted because a person asked | `Quiet`, no misses | |
+/// | `Suspended`, `Overgrown` | compacted at the request of the user or the host | `Quiet`, no misses | |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trigger {
     /// Fires at the threshold.
     Armed { misses: u32 },
-    /// It requested a compaction that has not ended.
+    /// The trigger requested a compaction that has not ended.
     Fired { misses: u32 },
     /// A compaction succeeded a short while ago.
     Quiet {
         misses: u32,
         /// When it succeeded.
         at: Timestamp,
-        /// The first count after it, in tokens; `None` until there is one.
+        /// The first count after the compaction, in tokens; `None` until there is one.
         from: Option<u64>,
     },
-    /// What no compaction can remove exceeds the threshold.
+    /// The part that no compaction can remove exceeds the threshold.
     Overgrown { misses: u32 },
     /// Compactions did not help.
     Suspended,
@@ -61,13 +60,13 @@ pub(super) struct Reading {
     pub(super) now: Timestamp,
     pub(super) tokens: u64,
     pub(super) level: Level,
-    /// Whether a provider counted, or the policy trusts estimates.
+    /// Whether the size is a provider's count, or the policy trusts estimates.
     pub(super) counted: bool,
     /// Whether the trigger is enabled and no pause after failures is under way.
     pub(super) may_fire: bool,
-    /// How long it is quiet after a success, in milliseconds.
+    /// How long the trigger is quiet after a success, in milliseconds.
     pub(super) cooldown_ms: u64,
-    /// By how many tokens the context grows until it is no longer quiet.
+    /// The growth of the context, in tokens, that ends the quiet time.
     pub(super) growth: u64,
 }
 
@@ -76,7 +75,7 @@ pub(super) struct Reading {
 pub(super) enum Level {
     Under,
     Over,
-    /// Over, even after a compaction that removes everything removable.
+    /// Over the threshold, even if a compaction removed everything removable.
     Hopeless,
 }
 
@@ -86,7 +85,7 @@ pub(super) enum Signal {
     Nothing,
     /// Compact now.
     Fire,
-    /// It no longer fires. The host is notified once.
+    /// The trigger suspends itself. The host is notified once.
     Rest,
 }
 
@@ -125,7 +124,7 @@ impl Trigger {
         }
     }
 
-    /// Uses the first count after the last compaction to decide whether that helped.
+    /// Decides from the first count after the last compaction whether it helped.
     fn judged(misses: u32, at: Timestamp, reading: &Reading) -> (Self, Signal) {
         let misses = if reading.level == Level::Under { 0 } else { misses.saturating_add(1) };
         if misses >= MAX_MISSES {
@@ -134,13 +133,13 @@ impl Trigger {
         Self::Quiet { misses, at, from: Some(reading.tokens) }.read(reading)
     }
 
-    /// A compaction succeeded, for whatever reason.
-    pub(super) fn compacted(self, at: Timestamp, asked_by_a_person: bool) -> Self {
+    /// Takes the success of a compaction, whatever its reason.
+    pub(super) fn compacted(self, at: Timestamp, is_manual: bool) -> Self {
         match self {
-            Self::Suspended | Self::Overgrown { .. } if !asked_by_a_person => self,
+            Self::Suspended | Self::Overgrown { .. } if !is_manual => self,
             Self::Suspended | Self::Overgrown { .. } => Self::Quiet { misses: 0, at, from: None },
             Self::Armed { misses } | Self::Fired { misses } | Self::Quiet { misses, .. } => {
-                let misses = if asked_by_a_person { 0 } else { misses };
+                let misses = if is_manual { 0 } else { misses };
                 Self::Quiet { misses, at, from: None }
             }
         }

@@ -1,5 +1,5 @@
 //! Compactions for a client of the Agent Client Protocol: session updates in the form of the schema
-//! crate 1.15, where those of compactions are still unstable.
+//! crate 1.15, where the updates for compactions are still unstable.
 //!
 //! | event of the session | update of the protocol | with |
 //! |---|---|---|
@@ -24,7 +24,8 @@ use crate::message::ContextWindow;
 ///
 /// The `compactionId` is the number of the compaction, unique within its thread. A summary chunk is
 /// raw output of a model. It may differ from the summary that enters the thread, because a strategy
-/// may ask several times, or ask for edits. A host that must not show raw output omits the chunks.
+/// may ask several times, or ask for edits. A host that must not show raw model output does not
+/// send the chunks.
 ///
 /// ```
 /// use threadfold::{message::CompactionId, session::{CompactionEvent, acp}};
@@ -62,8 +63,8 @@ pub fn compaction_update(event: &CompactionEvent) -> Option<Value> {
     Some(update)
 }
 
-/// Returns the update that states how full the context is, in tokens. It should follow every
-/// compaction; a session knows both numbers.
+/// Returns the update with the tokens of the context and of the window. Send it after every
+/// compaction; a session has both numbers.
 ///
 /// ```
 /// use threadfold::{ContextWindow, session::acp};

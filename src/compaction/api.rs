@@ -1,6 +1,6 @@
 //! Compactions and token usage for a web page, in the names and units of browsers.
 //!
-//! Every `COMPACTION_START` is followed by its `COMPACTION_COMPLETE`, also if the compaction failed
+//! Every `COMPACTION_START` is followed by its `COMPACTION_COMPLETE`, even if the compaction failed
 //! or was cancelled, so no page waits for ever. The JSON has camel-case keys, times as
 //! `Date.toJSON` writes them, and shares in percent. `testdata/events/api.jsonl` has a line of each
 //! kind.
@@ -13,14 +13,14 @@ use crate::{
     message::{ContextWindow, Json, ThreadId, Timestamp},
 };
 
-/// Returns the JSON that a server sends for an event of a compaction; `None` for an event between
-/// start and end.
+/// Returns the JSON that a server sends to the page for an event of a compaction; `None` for events
+/// between start and end.
 ///
 /// | field | `COMPACTION_START` | `COMPACTION_COMPLETE` |
 /// |---|---|---|
-/// | `threadId`, `timestamp` | the thread, and when | the same |
+/// | `threadId`, `timestamp` | the thread, and the time of the event | the same |
 /// | `data.strategy` | the strategy | the strategy that succeeded, if `COMPACTION_START` named a ladder |
-/// | `data.auto` | whether neither a person nor the agent requested it | |
+/// | `data.auto` | whether the compaction started automatically, not at the request of the user, the host or the agent | |
 /// | `data.reason` | `threshold`, `overflow`, `manual`, `agent_tool`, `model_switch` or `background` | |
 /// | `data.success` | | whether the thread was compacted; otherwise it is unchanged |
 /// | `data.tokensSaved` | | the saved tokens, as estimated by the thread's counter; 0 without success |
@@ -126,12 +126,12 @@ fn sent(kind: &'static str, thread_id: &ThreadId, at: Timestamp, data: impl Seri
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TokenUsageSummary {
-    /// The prompt tokens of all calls, those of tools and compactions included, as reported by the
+    /// The prompt tokens of all calls, including those of tools and compactions, as reported by the
     /// providers.
     pub total_prompt_tokens: u64,
     /// The answer tokens of all these calls.
     pub total_completion_tokens: u64,
-    /// The sum of both.
+    /// The sum of prompt and answer tokens.
     pub total_tokens: u64,
     /// The number of log events with a usage.
     pub event_count: usize,
@@ -148,8 +148,8 @@ pub struct TokenUsageSummary {
 }
 
 impl TokenUsageSummary {
-    /// Returns the summary of a thread: what was billed, and the share that the next request would
-    /// have of the window.
+    /// Returns the summary of a thread: the billed tokens, and the share of the window that the
+    /// next request would take.
     ///
     /// ```
     /// use threadfold::log::{Event, total_usage};

@@ -1,15 +1,15 @@
 //! Showing compactions to a person.
 //!
-//! The events of every compaction come through the same stream, whatever requested it. So a display
-//! that gets each [`CompactionEvent`] misses none.
+//! Every compaction emits the same events, whatever requested it. So a display that gets each
+//! [`CompactionEvent`] shows all compactions.
 
 use std::io;
 
 use super::event::CompactionEvent;
 use crate::{compact::CompactReport, log::Rung, message::CompactionReason};
 
-/// Shows compactions to a person. For each of them `on_start` is called first, and then exactly one
-/// of `on_complete`, `on_error` and `on_cancel`. An `on_fallback` may follow `on_complete`.
+/// Shows compactions to a person. For each compaction, `on_start` is called first, and then exactly
+/// one of `on_complete`, `on_error` and `on_cancel`. `on_fallback` may follow `on_complete`.
 ///
 /// ```
 /// use threadfold::compact::CompactReport;
@@ -53,9 +53,8 @@ pub trait CompactionDisplay {
     /// The thread was compacted.
     fn on_complete(&mut self, report: &CompactReport);
 
-    /// The thread was compacted by another strategy than the first one. `failed` are those before
-    /// it, in order. Called right after [`on_complete`](Self::on_complete). The default shows
-    /// nothing.
+    /// The thread was compacted by the strategy `used`, after those in `failed`, in order. Called
+    /// right after [`on_complete`](Self::on_complete). The default shows nothing.
     fn on_fallback(&mut self, used: &str, failed: &[Rung]) {
         let _ = (used, failed);
     }
@@ -68,7 +67,7 @@ pub trait CompactionDisplay {
         self.on_error("cancelled");
     }
 
-    /// Shows an event. This is what a host calls, for every event of every compaction.
+    /// Shows an event. A host calls this for every event of every compaction.
     fn show(&mut self, event: &CompactionEvent) {
         match event {
             CompactionEvent::Started { strategy, reason, .. } => self.on_start(strategy, reason),
@@ -88,11 +87,11 @@ pub trait CompactionDisplay {
 }
 
 /// Returns a display that writes one line when a compaction begins and one when it ends, for
-/// example to the standard error output. The events in its lines are the messages of the thread. If
-/// the strategy that was tried first failed, one more line names the one that succeeded, and why:
-/// `Used digest instead of summarize: no model`.
+/// example to the standard error output. Its lines call messages "events". If the first strategy
+/// failed, one more line names the strategy that succeeded and the reason of the failure: `Used
+/// digest instead of summarize: no model`.
 ///
-/// A compaction does not depend on its display, so errors of the writer are ignored.
+/// Errors of the writer are ignored, because a compaction must not depend on its display.
 ///
 /// ```
 /// use threadfold::compact::{CompactReport, Size};
@@ -158,7 +157,8 @@ fn tried(rung: &Rung) -> String {
     format!("{strategy}: {shown}{more}")
 }
 
-/// Returns a text without line breaks and terminal commands: a provider's words may contain both.
+/// Returns a text without line breaks and terminal control codes, because the text of a provider
+/// may contain both.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

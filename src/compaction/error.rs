@@ -9,7 +9,6 @@ use crate::{
     strategy::StrategyError,
 };
 
-/// What a compaction returns, with its own error.
 pub(crate) type Result<T, E = CompactionError> = std::result::Result<T, E>;
 
 /// Why a compaction failed or could not be stored, and what its model calls cost.
@@ -28,11 +27,11 @@ pub struct CompactionError {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum CompactionErrorKind {
-    /// The strategy gave up, or its proposal was rejected. Nothing changed except for one event in
-    /// the log that reports it; if there was nothing to compact, the log is unchanged too.
+    /// The strategy gave up, or its proposal was rejected. Nothing changed, except that one event
+    /// in the log reports the failure; if there was nothing to compact, the log is unchanged too.
     Strategy(StrategyError),
-    /// The archive could not be written. Nothing changed except for one event in the log that
-    /// reports it. Entries that the archive may have stored are not visible.
+    /// The archive could not be written. Nothing changed, except that one event in the log reports
+    /// the failure. Entries that the archive may have stored are not visible.
     Archive(Arc<dyn Error + Send + Sync>),
     /// The facts of earlier messages could not be read from the store. Nothing changed.
     Facts(Arc<dyn Error + Send + Sync>),
@@ -47,9 +46,10 @@ pub enum CompactionErrorKind {
     /// The log rejected the event: it cannot be replayed, or another compaction has the same id.
     /// Thread and log are unchanged.
     Log(LogError),
-    /// The driver passed an input that the compaction did not ask for. This is a bug of the driver.
+    /// The driver passed an input that the compaction did not request. This is a bug in the driver.
     Unexpected(InvalidValue),
-    /// The compaction is in thread and log but not in the store yet. The next write stores it.
+    /// The compaction is in thread and log, but could not be written to the store. The next write
+    /// stores it.
     Store(Arc<dyn Error + Send + Sync>),
 }
 
@@ -86,7 +86,7 @@ impl CompactionError {
         self.calls == 0 && self.strategy().is_some_and(StrategyError::is_nothing_to_compact)
     }
 
-    /// The error of the strategy, if it is one.
+    /// The strategy's error, if a strategy failed.
     #[must_use]
     pub fn strategy(&self) -> Option<&StrategyError> {
         if let CompactionErrorKind::Strategy(error) = &self.kind { Some(error) } else { None }
@@ -125,8 +125,8 @@ impl fmt::Display for CompactionError {
 impl Error for CompactionError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.kind {
-            // The text of this error includes that of the inner error, so the source is the one
-            // after it.
+            // The text of this error already includes that of the inner error, so return the source
+            // of the inner error.
             CompactionErrorKind::Strategy(error) => error.source(),
             CompactionErrorKind::Log(error) => error.source(),
             CompactionErrorKind::Unexpected(error) => error.source(),

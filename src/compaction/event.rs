@@ -63,9 +63,8 @@ pub enum CompactionEvent {
         report: CompactReport,
         /// The tokens of all model calls.
         usage: Usage,
-        /// The strategies that were tried, in order, if the strategy tries others. The one that
-        /// made the plan has no failure. It is the last one, unless a later one kept even fewer
-        /// facts.
+        /// The strategies that were tried, in order, if the strategy is a ladder. The one that made
+        /// the plan has no failure. It is the last one, unless a later one kept even fewer facts.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rungs: Vec<Rung>,
     },
@@ -86,7 +85,7 @@ pub enum CompactionEvent {
         id: CompactionId,
         /// The thread.
         thread: ThreadId,
-        /// The time at which the session noticed it.
+        /// The time at which the session noticed the cancellation.
         at: Timestamp,
     },
 }
@@ -106,7 +105,7 @@ impl CompactionEvent {
     }
 
     /// The strategy that was used, and those that failed before it, in order. `None` if the first
-    /// one succeeded, and for every event but [`Completed`](Self::Completed).
+    /// one succeeded, and for all events except [`Completed`](Self::Completed).
     ///
     /// ```
     /// use threadfold::{Usage, compact::CompactReport, log::Rung};
@@ -132,7 +131,7 @@ impl CompactionEvent {
         rest.first().filter(|_| !failed.is_empty()).map(|used| (used, failed))
     }
 
-    /// Whether it is the end of its compaction.
+    /// Whether this event ends its compaction.
     ///
     /// ```
     /// use threadfold::{message::CompactionId, session::CompactionEvent};

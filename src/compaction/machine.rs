@@ -29,8 +29,8 @@ use crate::{
 /// | committed, failing, ended | | [`interrupted`](Self::interrupted) | unchanged |
 /// | ended | `Ended` | | |
 ///
-/// Nothing of the thread has changed before `Commit`, and nothing can fail after it: a store that
-/// cannot be written leaves the compaction carried out and in the log.
+/// Before `Commit` the thread is unchanged. After it the compaction cannot fail: if the store
+/// cannot be written, the compaction stays in thread and log.
 #[derive(Debug)]
 pub(crate) struct Compaction {
     pub(crate) id: CompactionId,
@@ -39,14 +39,14 @@ pub(crate) struct Compaction {
     /// Why the thread is compacted.
     pub(crate) reason: CompactionReason,
     began: Timestamp,
-    /// The time of its records and of its end event: the time of its start, until a driver with a
-    /// clock sets another after an await that may have taken long.
+    /// The time of the record and of the end event. It is the start time until a driver with a
+    /// clock sets a later one after a long await.
     pub(crate) now: Timestamp,
-    /// The tokens of the attempt, and the redacted reports of the rungs that it tried; empty until
-    /// it ended.
+    /// The tokens of the attempt; zero until it ended.
     usage: Usage,
+    /// The redacted reports of the rungs that the attempt tried; empty until it ended.
     rungs: Vec<Rung>,
-    /// What was logged; `None` before the commit, and if the compaction failed.
+    /// The logged record; `None` before the commit, and if the compaction failed.
     done: Option<Box<CompactionRecord>>,
     stage: Stage,
 }
@@ -72,15 +72,15 @@ enum Ending {
 pub(crate) enum CompactionStep<'a> {
     /// Make a proposal that passes the acceptance check.
     Propose,
-    /// Write the entries to the archive, if there is one, and then apply the plan to thread and log,
-    /// or to neither. Nothing is awaited between the two. The archive is called without entries
-    /// too, because this removes the entries that a crash left under this id.
+    /// Write the entries to the archive, if there is one, and then apply the plan to both thread
+    /// and log, or to neither, without an await in between. Call the archive even without entries,
+    /// because this removes entries that a crash left under this id.
     Commit(&'a Proposal),
     /// Append this failure to the log.
     Note(&'a CompactionFailure),
     /// Write the log to the store.
     Store,
-    /// Nothing more: this was the last event.
+    /// The compaction has ended; there is no further step.
     Ended,
 }
 
@@ -124,7 +124,7 @@ impl Compaction {
         if let Stage::Ended(event) = &self.stage { Some(event) } else { None }
     }
 
-    /// What was logged; `None` before the commit, and if the compaction failed.
+    /// The logged record; `None` before the commit, and if the compaction failed.
     pub(crate) fn done(&self) -> Option<&CompactionRecord> {
         self.done.as_deref()
     }
@@ -170,7 +170,7 @@ impl Compaction {
         Ok(())
     }
 
-    /// Returns the record for the log, which holds the plan, after so many entries were archived.
+    /// Returns the record for the log, with the plan and the number of archived entries.
     ///
     /// # Errors
     ///
@@ -214,8 +214,8 @@ impl Compaction {
         Ok(())
     }
 
-    /// Records that the write to the store ended. It may have failed, because the next write stores
-    /// what is missing.
+    /// Records that the write to the store ended, with or without success: the next write stores
+    /// missing events.
     ///
     /// # Errors
     ///
@@ -293,13 +293,13 @@ fn reports(rungs: &[Rung<StrategyError>], redactor: Option<&dyn Redactor>) -> Ve
     reports
 }
 
-/// Returns the text without what the redactor removes, if there is one.
+/// Returns the text, redacted if there is a redactor.
 pub(crate) fn redacted_by(text: Text, redactor: Option<&dyn Redactor>) -> Text {
     redactor.map_or_else(|| text.clone(), |redactor| redacted_text(&text, redactor))
 }
 
 /// Returns the outcome of an attempt with redacted error texts: its own, those of its rungs, and
-/// those in its notes. Providers quote requests in their errors.
+/// those in its notes. They need redaction, because providers quote requests in their errors.
 pub(crate) fn redacted(
     mut outcome: Result<Proposal>,
     redactor: Option<&dyn Redactor>,
@@ -356,8 +356,9 @@ impl Proposal {
         Ok(report)
     }
 
-    /// Returns what the compaction costs and saves; `None` without prices. The request is given as
-    /// system prompt, tools and messages; `is_warm` is whether the provider still caches it.
+    /// Returns the cost and the savings of the compaction; `None` without prices. The request
+    /// consists of system prompt, tools and messages; `is_warm` is whether the provider still
+    /// caches it.
     pub(crate) fn cost(
         &self,
         prices: Option<Prices>,

@@ -1,11 +1,12 @@
-//! The life of a compaction: one state machine, whatever started it.
+//! The life of a compaction: one state machine for all compactions.
 //!
 //! An automatic compaction, `/compact`, the tools of the model, a background job and a host's own
 //! plan use the same machine. The [driver](crate::drive) runs it; a durable engine ends it with
-//! [`Conversation::finish`](crate::drive::Conversation::finish). Every compaction has one start and
-//! one end, and the log agrees with its events. A loop without a session offers the model's tools
-//! with [`compact_tool`] and [`compact_context_tool`], and plans a call with [`plan_call`].
-//! [`CompactionDisplay`], [`api`] and [`acp`] show the events to people, web pages and editors.
+//! [`Conversation::finish`](crate::drive::Conversation::finish). Every compaction has one start
+//! event and one end event, and the log agrees with them. A loop without a session offers the
+//! model's tools with [`compact_tool`] and [`compact_context_tool`], and plans a call with
+//! [`plan_call`]. [`CompactionDisplay`], [`api`] and [`acp`] show the events to people, web pages
+//! and editors.
 
 pub mod acp;
 pub mod api;

@@ -43,8 +43,9 @@ pub const INPUT_TOKENS: &str = "gen_ai.usage.input_tokens";
 /// Tokens of all answers.
 pub const OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
 
-/// Whether the context of a model call was compacted. For the host's own spans of calls after a
-/// compaction: set it to `true`, and leave it out otherwise, because `false` would be a claim.
+/// Whether the context of a model call was compacted. A host sets it to `true` on its own spans of
+/// calls after a compaction, and omits it otherwise, because `false` would claim that there was
+/// none.
 pub const CONVERSATION_COMPACTED: &str = "gen_ai.conversation.compacted";
 
 /// Kind of the error, a constant such as `overflow`; never its text.
@@ -75,15 +76,15 @@ pub const TOKENS_AFTER: &str = "threadfold.compaction.tokens_after";
 /// Tokens that the next request bills anew, as estimated.
 pub const TOKENS_REBILLED: &str = "threadfold.compaction.tokens_rebilled";
 
-/// What the compaction costs once, as estimated: its model calls and what the next request costs
-/// more. In millionths of the currency of the prices, as the next two.
+/// Estimated one-time cost of the compaction: its model calls, and the higher price of the next
+/// request. In millionths of the currency of the prices.
 pub const COST: &str = "threadfold.compaction.cost_micros";
 
-/// What every later request saves, as estimated.
+/// Estimated saving of every later request, in millionths of the currency.
 pub const SAVED_PER_REQUEST: &str = "threadfold.compaction.saved_per_request_micros";
 
-/// What the compaction before has saved, by the usage that the provider reported since
-/// ([`EventLog::net_gain`](crate::EventLog::net_gain)).
+/// Saving of the previous compaction in millionths of the currency, by the usage that the provider
+/// reported since ([`EventLog::net_gain`](crate::EventLog::net_gain)).
 pub const PREVIOUS_GAIN: &str = "threadfold.compaction.previous_gain_micros";
 
 /// Number of model calls.

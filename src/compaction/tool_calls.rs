@@ -11,8 +11,8 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// The result of a successful call of [`COMPACT`](super::COMPACT), for the message with the results
-/// from which [`plan_call`] makes its plan. The plan replaces it, so no model reads it.
+/// The placeholder result of a call of [`COMPACT`](super::COMPACT) in the thread that is passed to
+/// [`plan_call`]. The plan replaces it, so no model reads it.
 pub const COMPACTED: &str = "The thread was compacted.";
 
 /// The result of a second call of `compact` in one answer.
@@ -26,8 +26,9 @@ const NAMED_CHECKPOINTS: usize = 40;
 /// summaries, a text instead of the call, and a reminder with the numbers instead of its result.
 ///
 /// The last two messages of the thread must be the answer with the call and the user message with
-/// the results of all its calls; that of this call is [`COMPACTED`]. The summaries carry the number
-/// of the compaction. [`Compactor::push_results`](crate::Compactor::push_results) does all of this.
+/// the results of all its calls; the result of this call is [`COMPACTED`]. The summaries carry the
+/// number of the compaction. [`Compactor::push_results`](crate::Compactor::push_results) does all
+/// of this.
 ///
 /// ```
 /// use threadfold::compaction::{COMPACT, COMPACTED, plan_call};
@@ -125,8 +126,8 @@ struct NotCompacted {
 }
 
 impl ContextCompacted {
-    /// The text of the result of a call in a thread with this many tokens, and whether it is an
-    /// error.
+    /// Returns the text of the result for a thread that has this many tokens now, and whether it is
+    /// an error.
     pub(crate) fn result(
         before: u64,
         done: Result<&CompactionRecord, &CompactionError>,
@@ -161,14 +162,14 @@ pub(crate) fn not_compacted(output: impl Into<Text>) -> String {
     json(&NotCompacted { success: false, output: output.into() })
 }
 
-/// Returns the JSON of a value that always has one.
+/// Returns the JSON of a value whose serialization cannot fail.
 pub(super) fn json<T: Serialize>(value: &T) -> String {
     let json = serde_json::to_string(value);
     debug_assert!(json.is_ok(), "numbers, booleans and texts have a JSON form");
     json.unwrap_or_default()
 }
 
-/// The name of the tool by which the model replaces ranges of the thread with summaries of its own.
+/// The name of the tool with which the model replaces ranges of the thread with its own summaries.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -189,7 +190,8 @@ pub(super) fn json<T: Serialize>(value: &T) -> String {
 /// ```
 pub const COMPACT: &str = "compact";
 
-/// The name of the tool without parameters: the session compacts the thread with its strategy.
+/// The name of the tool without parameters with which the model has the thread compacted by the
+/// strategy.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -218,7 +220,7 @@ pub const COMPACT_CONTEXT: &str = "compact_context";
 const ABOUT_COMPACT: &str = include_str!("tool_compact.md");
 const ABOUT_COMPACT_CONTEXT: &str = include_str!("tool_compact_context.md");
 
-/// Returns the tool by which the model replaces ranges with summaries of its own, for hosts with a
+/// Returns the tool with which the model replaces ranges with its own summaries, for hosts with a
 /// loop of their own. The user messages must end with checkpoints:
 /// [`Compactor::stamp`](crate::Compactor::stamp).
 ///
@@ -248,8 +250,8 @@ pub fn compact_tool() -> ToolSpec {
     ToolSpec::new(COMPACT, ABOUT_COMPACT.trim_end(), schema)
 }
 
-/// Returns the tool without parameters by which the model has its thread compacted, for hosts with
-/// a loop of their own.
+/// Returns the tool without parameters with which the model has the thread compacted, for hosts
+/// with a loop of their own.
 ///
 /// ```
 /// use threadfold::compaction::{COMPACT_CONTEXT, compact_context_tool};

@@ -27,13 +27,13 @@ pub(super) enum Work<'m> {
 
 impl Compactor {
     /// Compacts the thread to at most the target of the brief, and returns the result. A number is
-    /// a brief with this target, in tokens as the provider counts them. Without a target the
-    /// [window](Self::with_window) decides; without both, the strategy does.
+    /// a brief with this target, in tokens as the provider counts them. Without a target, it
+    /// follows from the [window](Self::with_window); without a window too, the strategy decides.
     ///
     /// The focus is in the `reason` of the brief. `models` is one model, or [`Models`] with a fast
-    /// one too; [`Models::default`] is for strategies that call none. A result that misses the
-    /// target is accepted if it is smaller than before and fits the window; the report shows its
-    /// size. If the thread does not fit the window and the strategy fails, tool results are
+    /// one as well; [`Models::default`] is for strategies that call no model. A result that misses
+    /// the target is accepted if it is smaller than before and fits the window; the report shows
+    /// its size. If the thread does not fit the window and the strategy fails, tool results are
     /// trimmed, and then a digest is made.
     ///
     /// The future may be dropped at any point; the thread is then unchanged.
@@ -150,7 +150,7 @@ impl Compactor {
         }
     }
 
-    /// The strategy with its fallback, if the thread does not fit as it is.
+    /// The strategy, with its fallback if the thread does not fit.
     fn net(&self) -> Net {
         let fits = self
             .options
@@ -171,7 +171,7 @@ fn log_of(messages: &[Message], brief: &Brief) -> Result<EventLog> {
     Ok(log)
 }
 
-/// Returns a proposal as it is, because the fallback has settled it already.
+/// Returns a proposal unchanged, because the fallback has already settled it.
 fn settled(proposal: Proposal, _: &Snapshot, _: &Brief) -> Result<Proposal> {
     Ok(proposal)
 }
@@ -196,14 +196,14 @@ impl Compactor {
     /// assert_eq!(messages, stamped);
     /// ```
     pub fn stamp(&self, messages: &mut Vec<Message>) {
-        // The seed changes with each compaction, so that no id of a removed message is used again.
+        // Change the seed with each compaction, so that no id of a removed message is used again.
         let seed = self.next.0.rotate_left(32) ^ messages.len() as u64;
         *messages = log::stamp(std::mem::take(messages), seed);
     }
 
     /// Appends the results of the calls in the last message, and carries out its calls of
     /// [`COMPACT`] and [`COMPACT_CONTEXT`]. The host passes only the results of its own tools, in
-    /// any order; a call without a result gets an error. Without calls in the last message nothing
+    /// any order; a call without a result gets an error. If the last message has no calls, nothing
     /// happens.
     ///
     /// A call of `compact` replaces the ranges that the model named with the model's texts. A text
@@ -329,7 +329,7 @@ impl Compactor {
         Ok(Some(done))
     }
 
-    /// Audits the plan. Nothing is added to the model's own words.
+    /// Audits the plan without adding anything to the model's summaries.
     fn audited(&self, plan: Plan, thread: &[Message]) -> Result<Box<Proposal>> {
         let after = plan.after(thread)?;
         let mut proposal = Proposal::new(plan);

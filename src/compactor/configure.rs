@@ -76,8 +76,8 @@ impl Compactor {
     }
 
     /// Returns the compactor with another token counter; the default is
-    /// [`ByteEstimate::TRIGGER`](crate::tokens::ByteEstimate::TRIGGER).
-    /// The ratio to the provider's counts is learned in either case.
+    /// [`ByteEstimate::TRIGGER`](crate::tokens::ByteEstimate::TRIGGER). With any counter, the ratio
+    /// to the provider's counts is learned.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -115,8 +115,8 @@ impl Compactor {
         self
     }
 
-    /// Returns the compactor with the system prompt and the tools of the conversation, which
-    /// requests for summaries repeat and the window must hold too.
+    /// Returns the compactor with the system prompt and the tools of the conversation, which are
+    /// part of requests for summaries and take room in the window.
     ///
     /// ```
     /// use threadfold::{Compactor, Message, message::ToolSpec};

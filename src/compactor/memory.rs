@@ -45,7 +45,7 @@ impl Memory {
         Self { facts, ..Self::default() }
     }
 
-    /// Reads the next message, without what the redactor removes.
+    /// Reads the next message, redacted.
     pub(super) fn read(&mut self, message: &Message, redactor: Option<&dyn Redactor>) {
         let redacted = redactor.map(|redactor| message.redacted(redactor));
         let message = redacted.as_ref().unwrap_or(message);
@@ -58,7 +58,8 @@ impl Memory {
 }
 
 impl Past {
-    /// Returns the past of a compaction that left these messages and inserted `new` ones.
+    /// Returns the record of a compaction after which the thread has these messages, `new` of them
+    /// inserted.
     pub(super) fn new<'m>(
         known: Memory,
         changes: usize,
@@ -94,7 +95,7 @@ impl Past {
     }
 
     /// Returns the messages that `known` does not include. Each text that the compaction left
-    /// matches one text here, so a later repetition counts as new.
+    /// matches only one text here, so a later repetition of it counts as new.
     pub(super) fn unread<'m>(&self, messages: &'m [Message]) -> Vec<&'m Message> {
         let mut left: HashMap<u64, usize> = HashMap::new();
         for text in &self.left {
@@ -115,8 +116,8 @@ impl Past {
     }
 }
 
-/// Returns a fingerprint of each text block, call and result of a message. A request body that is
-/// written and read again has the same ones, although its messages may be divided differently.
+/// Returns a fingerprint of each text block, call and result of a message. They are per block,
+/// because a request body that is written and read again may divide its messages differently.
 fn fingerprints(message: &Message) -> impl Iterator<Item = u64> {
     message.content.iter().filter(|block| !block.is_reasoning()).filter_map(fingerprint)
 }
@@ -126,7 +127,7 @@ fn fingerprints(message: &Message) -> impl Iterator<Item = u64> {
 fn fingerprint(block: &ContentBlock) -> Option<u64> {
     let (mut hash, mut is_blank) = (0xcbf2_9ce4_8422_2325, true);
     if let ContentBlock::Text(block) = block {
-        // A summary that came in a request body is still in its tags.
+        // A summary that was read from a request body is still in its tags.
         let summary = markup::read_summary(&block.text);
         let text = summary.as_ref().unwrap_or(&block.text).trim();
         (hash, is_blank) = (hashed(hash, text), text.is_empty());

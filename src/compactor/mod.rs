@@ -1,9 +1,9 @@
 //! Compaction for hosts with a loop and a message vector of their own.
 //!
-//! A [`Compactor`] holds what a session holds besides its thread: the standing rules, the facts of
-//! all messages ever read, the summaries that it made, and the ratio of estimated to reported
-//! tokens. Each compaction is carried out by [`drive::compact`](crate::drive::compact), as in a
-//! session, so rules and facts survive the third summary as well as the first.
+//! A [`Compactor`] holds the state that a session has besides its thread: the standing rules, the
+//! facts of all messages ever read, the summaries that it made, and the ratio of estimated to
+//! reported tokens. Each compaction is carried out by [`drive::compact`](crate::drive::compact), as
+//! in a session, so rules and facts survive the third summary as well as the first.
 //!
 //! | you have | use |
 //! |---|---|

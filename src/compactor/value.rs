@@ -70,7 +70,7 @@ pub(super) struct Live {
     /// The messages; `None` before the first observation.
     pub(super) thread: Option<Thread>,
     pub(super) known: Memory,
-    /// How many entries of `past` the messages follow from.
+    /// The number of entries of `past` that the messages continue.
     past: usize,
     /// Whether an answer reported its usage since the thread was last rewritten or read anew.
     is_counted: bool,
@@ -94,13 +94,13 @@ options! {
 
 impl Compactor {
     /// Reads the new messages of the thread since the last call: rules, facts, and the usage that
-    /// answers report. Takes time linear in the new messages; older ones are only compared, by
+    /// answers report. The time is linear in the new messages; older ones are only compared by
     /// handle.
     ///
-    /// If the host changed older messages, the thread is read again from the part that still
-    /// matches: from the end of the last compaction whose summary is in it, else from its start.
-    /// The rules and facts of messages that the host removed since then are forgotten; those of
-    /// messages that an earlier compaction removed stay. Rules of the host stay in every case.
+    /// If the host changed older messages, the thread is read again: from the last compaction whose
+    /// summary it still has, else from its start. The rules and facts of messages that the host
+    /// removed since then are forgotten; those of messages that an earlier compaction removed stay.
+    /// Rules that the host added always stay.
     ///
     /// [`compact`](Self::compact) observes the thread itself. Call this before changing old
     /// messages, and before reading [`rules`](Self::rules) and
@@ -129,8 +129,8 @@ impl Compactor {
         }
     }
 
-    /// Returns the standing rules as of the last [`observe`](Self::observe), revoked ones included,
-    /// without what the redactor removes.
+    /// Returns the standing rules as of the last [`observe`](Self::observe), redacted and including
+    /// revoked ones.
     #[must_use]
     pub fn rules(&self) -> &Ledger {
         &self.live.known.rules
@@ -273,13 +273,14 @@ impl Compactor {
             thread.extend(messages);
         }
         if ratio != Calibrated::default() {
-            // The ratio learned from these reports before, so they must not count twice.
+            // Restore the ratio: it has already learned from these reports.
             self.ratio = ratio;
         }
         let rules = &mut self.live.known.rules;
         for change in self.changes.iter().skip(changed) {
             match change {
-                // The rule was added before, so this fails only if there are too many rules.
+                // The rule was valid when it was added, so this fails only if there are too many
+                // rules.
                 RuleChange::Added { text } => drop(rules.add(text)),
                 RuleChange::Revoked { id } => drop(rules.revoke(id)),
             }

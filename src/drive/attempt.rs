@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// Upper limit for the steps of an attempt. A strategy that exceeds it does not terminate.
+/// Upper limit for the steps of an attempt, for strategies that never end.
 const MAX_STEPS: usize = 100_000;
 
 /// The models that a compaction may call, and the clock that waits before retries.
@@ -24,7 +24,7 @@ const MAX_STEPS: usize = 100_000;
 pub struct Models<'a> {
     /// The model of the conversation.
     pub conversation: Option<&'a dyn Model>,
-    /// A fast and cheap model; `None` uses that of the conversation.
+    /// A fast and cheap model; `None` uses the model of the conversation.
     pub fast: Option<&'a dyn Model>,
     /// Waits before retries; `None` uses [`std_clock`](crate::model::std_clock).
     pub clock: Option<&'a dyn Clock>,
@@ -109,7 +109,7 @@ pub(crate) async fn drive_with(
             Step::Failed(error) => {
                 return Err(CompactionError::new(error.clone()).after(usage, calls));
             }
-            // Counts steps, because without a model there are no calls.
+            // Count steps and not calls, because without a model there are no calls.
             Step::Call { .. } if steps == MAX_STEPS => {
                 let error = StrategyError::TooManyCalls { calls };
                 return Err(CompactionError::new(error).after(usage, calls));
@@ -124,8 +124,8 @@ pub(crate) async fn drive_with(
 
 /// Receives the events of an attempt. The attempt continues when the future is ready.
 pub(crate) trait Listener: Send {
-    /// `call` is the step whose model is called, and `delta` a piece of the answer; `None` before
-    /// the call.
+    /// `call` is the step that requested the model call. `delta` is a piece of the answer, or
+    /// `None` before the call.
     fn on_event(&mut self, call: Step<'_>, delta: Option<&Delta>) -> BoxFuture<'_, ()>;
 }
 
@@ -162,7 +162,7 @@ pub async fn advance(
     let RunStep::Call { request, chunk, total, after, .. } = run.step() else { return false };
     let call = Step::Call { model: ModelRole::Fast, request, done: chunk, total, after };
     let answer = models.answer(call, &mut observe).await;
-    // The run requested a call, so it cannot refuse the answer.
+    // The run requested this call, so it accepts the answer.
     let handled = match answer {
         Ok(turn) => run.handle_turn(turn),
         Err(error) => run.handle_error(error),
@@ -191,8 +191,8 @@ impl<'a> Models<'a> {
         Self { conversation: Some(model), ..Self::default() }
     }
 
-    /// Waits and calls the model. Without a model for the role, or a provider that compacts itself,
-    /// returns [`ModelErrorKind::NoModel`].
+    /// Waits and calls the model. Returns [`ModelErrorKind::NoModel`] if there is no model for the
+    /// role, or if the provider does not offer its own compaction.
     async fn answer(
         &self,
         call: Step<'_>,

@@ -33,7 +33,7 @@ pub struct Conversation<'a> {
     window: Option<ContextWindow>,
     /// A message that is appended to thread and log together with the commit, or not at all.
     pub(crate) arriving: Option<Message>,
-    /// Rules and facts that the log does not hold.
+    /// Rules and facts of the whole conversation, if the log is not whole.
     pub(crate) known: Option<Known>,
     prices: Option<Prices>,
 }
@@ -216,7 +216,7 @@ pub(crate) async fn with_facts(
     }
 }
 
-/// A compaction that was begun.
+/// A compaction that has begun.
 #[derive(Debug)]
 pub(crate) struct Begun {
     pub(crate) snapshot: Snapshot,
@@ -226,7 +226,7 @@ pub(crate) struct Begun {
 }
 
 impl Conversation<'_> {
-    /// Begins an attempt on the snapshot of this conversation. The error says that there is nothing
+    /// Begins an attempt on the snapshot of this conversation. The error is that there is nothing
     /// to compact, or that the facts could not be read.
     pub(crate) async fn begin(
         &mut self,
@@ -246,10 +246,10 @@ impl Conversation<'_> {
         Ok(Begun { snapshot, attempt, compaction, span })
     }
 
-    /// Returns the [`snapshot`](Self::snapshot) as [`compact`] gives it to a strategy: with the
-    /// standing rules, and, if the brief sets a retention policy, with the facts of the whole log.
-    /// For hosts that drive the attempt themselves and then [`finish`](Self::finish) it. The future
-    /// may be dropped at any point.
+    /// Returns the snapshot that [`compact`] passes to a strategy: a [`snapshot`](Self::snapshot)
+    /// with the standing rules and, if the brief sets a retention policy, with the facts of the
+    /// whole log. It is for hosts that drive the attempt themselves and then
+    /// [`finish`](Self::finish) it. The future may be dropped at any point.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -279,7 +279,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Returns the snapshot with the standing rules.
+    /// Returns the [`snapshot`](Self::snapshot) with the standing rules.
     pub(crate) fn ruled_snapshot(&mut self) -> Snapshot {
         if let Some(known) = &self.known {
             return known.added_to(self.snapshot());
@@ -297,10 +297,10 @@ impl Conversation<'_> {
         }
     }
 
-    /// Finishes a compaction whose proposal was made with this brief for the
-    /// [`snapshot`](Self::snapshot) of this conversation: archives, commits and stores it, or logs
-    /// the failure. [`compact`] is [`propose`](super::propose) followed by this; call them
-    /// separately to do something in between.
+    /// Finishes a compaction: archives, commits and stores its proposal, or logs its failure. The
+    /// proposal must be for the [`snapshot_for`](Self::snapshot_for) this conversation and this
+    /// brief. [`compact`] is [`propose`](super::propose) followed by this; call them separately to
+    /// do something in between.
     ///
     /// The future may be dropped at any point, like that of [`compact`].
     ///
@@ -392,8 +392,8 @@ impl Conversation<'_> {
         }
     }
 
-    /// Checks that thread and log hold the same messages before a model call is paid for. This is
-    /// cheap: they share their messages, so equal handles are enough.
+    /// Checks that thread and log hold the same messages before a model call is paid for. The check
+    /// is cheap, because they share their messages: it only compares handles.
     fn check(&self) -> Result<()> {
         let log = self.journal.log().replay()?;
         let thread = self.thread.messages();
@@ -457,7 +457,7 @@ impl Conversation<'_> {
         if let Some(message) = self.arriving.take() {
             let event = Event::MessageAppended(message.clone());
             self.journal.log().check(&event)?;
-            // The thread goes first: it counts tokens, and a counter that panics must leave both
+            // Change the thread first: it counts tokens, and a counter that panics must leave both
             // unchanged.
             self.thread.push(message);
             self.journal.append(at, event)?;
@@ -482,8 +482,8 @@ impl Conversation<'_> {
         let noted = self.journal.append(compaction.now, event).map(|_| ());
         compaction.noted()?;
         noted?;
-        // The caller gets the failure of the compaction instead of one of the store: the log keeps
-        // the event, and the next flush retries and reports the error.
+        // Ignore an error of the store, so that the caller gets the failure of the compaction. The
+        // log keeps the event, and the next flush retries.
         let _ = self.journal.flush().await;
         Ok(())
     }

@@ -2,9 +2,9 @@
 //!
 //! [`propose`] runs a strategy on a snapshot and changes nothing: the caller applies the proposal,
 //! and dropping the future cancels the attempt. [`compact`] also changes thread, log, store and
-//! archive of a [`Conversation`]. It proposes, archives, commits and stores, in this order, so that
-//! a failure before the commit leaves everything unchanged, except for one event in the log that
-//! reports it. With the feature `tracing` a compaction is one span; [`telemetry`] documents it.
+//! archive of a [`Conversation`]. It proposes, archives, commits and stores, in this order, so a
+//! failure before the commit changes nothing, except that one event in the log reports it. With the
+//! feature `tracing` a compaction is one span; [`telemetry`] documents it.
 
 mod attempt;
 mod compact;

@@ -37,7 +37,7 @@ impl CompactionSpan {
         Self::of(open(thread.size(), id, strategy, brief))
     }
 
-    /// Records what the previous compaction has saved.
+    /// Records the net gain of the previous compaction.
     pub(crate) fn previous(self, gain: impl FnOnce() -> Option<i64>) -> Self {
         if cfg!(feature = "tracing")
             && let Some(gain) = gain()

@@ -1,7 +1,7 @@
 //! The base of a log: the state after its first events, so that memory need not hold these events.
 //!
-//! A log that begins at a base gives the same answers as the whole log for everything that the
-//! thread needs from now on. A question that needs earlier events gets
+//! For everything that the thread needs from now on, a log that begins at a base returns the same
+//! as the whole log. A call that needs earlier events returns
 //! [`LogError::NotHeld`](super::LogError::NotHeld).
 
 use serde::{Deserialize, Serialize};
@@ -23,10 +23,10 @@ const FORMAT: u32 = 3;
 
 /// The state after the first events of a log: the live thread, totals, standing rules and facts.
 ///
-/// A [`Journal`](crate::store::Journal) makes it and gives its store the texts of the base and of
-/// its facts. Opening a thread reads the base and the events after it, so its time hardly grows
-/// with the log. Texts in rules
-/// and facts are redacted if the journal has a redactor; messages are as in the log.
+/// A [`Journal`](crate::store::Journal) makes it and passes the text of the base and the text of
+/// its facts to the store. Opening a thread reads the base and the events after it, so the time to
+/// open hardly grows with the log. Rules and facts are redacted if the journal has a redactor;
+/// messages are as in the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct LogBase {
     format: u32,
@@ -36,7 +36,7 @@ pub(crate) struct LogBase {
     dropped: Dropped,
     live: Vec<Entry>,
     totals: Totals,
-    /// Not in the stored form: a longer log has more facts, and only a compaction needs them.
+    /// Stored separately: facts grow with the log, and only a compaction needs them.
     #[serde(skip)]
     facts: Json,
 }
@@ -93,15 +93,15 @@ impl LogBase {
         is_whole.then_some(log)
     }
 
-    /// Reads a stored base. `None` if another build wrote it, or for another thread; the log is
-    /// then read whole.
+    /// Reads a stored base. `None` if it has another format or is of another thread; the whole log
+    /// is then read.
     pub(crate) fn read(text: &str, thread: &ThreadId) -> Option<Self> {
         let base: Self = serde_json::from_str(text).ok()?;
         (base.format == FORMAT && base.thread == *thread).then_some(base)
     }
 
-    /// Returns the id of the log, the text of the base, and that of its facts. `None` if the log
-    /// has no id, because its base cannot be stored.
+    /// Returns the id of the log, the text of the base, and the text of its facts. `None` if the
+    /// log has no id, because a base is stored only for a log with an id.
     pub(crate) fn texts(&self) -> Option<(LogId, String, &str)> {
         Some((self.log?, serde_json::to_string(self).ok()?, self.facts.as_str()))
     }

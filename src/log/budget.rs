@@ -1,7 +1,7 @@
 //! A budget of tokens, for hosts that limit what a thread may spend.
 //!
-//! The budget sums the usage of answers. Every request is billed for the whole conversation, so the
-//! sum does not say how full the context is. Automatic compaction therefore uses
+//! The budget sums the usage of answers. Every request is billed for the whole conversation, so
+//! this sum does not measure how full the context is. Automatic compaction therefore uses
 //! [`Pressure`](crate::auto::Pressure).
 
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ const ALMOST_NOTHING: u64 = 50;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenBudget {
-    /// The most tokens that may be spent.
+    /// The maximum number of tokens that may be spent.
     pub max_tokens: u64,
     /// The tokens held in reserve, because a request may cost more than its estimate.
     pub reserve_tokens: u64,
@@ -46,8 +46,8 @@ pub struct TokenBudget {
 }
 
 impl TokenBudget {
-    /// Returns a budget of one window's tokens. 5 % of them, at most 2,000, are the reserve, and it
-    /// warns at 80 %.
+    /// Returns a budget of as many tokens as the window has. The reserve is 5 % of them, at most
+    /// 2,000, and the budget warns at 80 %.
     ///
     /// ```
     /// use threadfold::{ContextWindow, log::TokenBudget};
@@ -68,8 +68,8 @@ impl TokenBudget {
         }
     }
 
-    /// Records the usage of an answer. `None` and zeros mean that the provider reported none, and
-    /// change nothing.
+    /// Records the usage of an answer. `None` or zero tokens change nothing, because they mean that
+    /// the provider reported no usage.
     ///
     /// ```
     /// use threadfold::{Usage, log::TokenBudget};
@@ -101,7 +101,7 @@ impl TokenBudget {
         tokens <= self.available_tokens()
     }
 
-    /// Whether the spent fraction has reached the threshold. A budget of 0 tokens is always spent.
+    /// Whether the spent fraction has reached the threshold. A budget of 0 tokens counts as spent.
     #[must_use]
     pub fn is_near_limit(&self) -> bool {
         self.usage_fraction() >= self.warning_threshold
@@ -146,7 +146,7 @@ impl TokenBudget {
     }
 
     /// Returns the fraction of `max_tokens` that was spent. It may exceed 1. A budget of 0 tokens
-    /// is spent.
+    /// counts as spent.
     #[must_use]
     pub fn usage_fraction(&self) -> f64 {
         match self.max_tokens {
@@ -167,15 +167,15 @@ impl TokenBudget {
         self.is_near_limit() && self.usage_fraction() > 0.8
     }
 
-    /// Returns the most tokens that the next request should have: what is available, and from the
-    /// threshold on at most a tenth of `max_tokens`.
+    /// Returns the maximum tokens that the next request should have: the available tokens, but at
+    /// most a tenth of `max_tokens` once the threshold is reached.
     #[must_use]
     pub fn max_request_size(&self) -> u64 {
         let available = self.available_tokens();
         if self.is_near_limit() { available.min(self.max_tokens / 10) } else { available }
     }
 
-    /// Returns a line for the user from the threshold on.
+    /// Returns a warning for the user once the threshold is reached.
     ///
     /// ```
     /// use threadfold::{Usage, log::TokenBudget};

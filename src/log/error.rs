@@ -7,7 +7,6 @@ use crate::{
     message::{CompactionId, InvalidValue, Text},
 };
 
-/// What a log returns, with its own error.
 pub(super) type Result<T, E = LogError> = std::result::Result<T, E>;
 
 /// Why a log cannot be read, appended to, replayed or undone. The log is unchanged in every case.
@@ -22,7 +21,7 @@ pub enum LogError {
         /// The number of the event.
         found: u64,
     },
-    /// An event that this build could not read cannot be appended.
+    /// The event was read by a build that could not parse it, so it cannot be appended.
     #[error("an event of kind {kind:?} that was not understood cannot be appended")]
     Unread {
         /// The kind of the event.
@@ -80,7 +79,7 @@ pub enum LogError {
         /// The id of the compaction.
         id: CompactionId,
     },
-    /// The compaction was left out when the log was read, because its plan does not fit.
+    /// The compaction was skipped when the log was read, because its plan does not fit the thread.
     #[error("compaction {id} was not carried out, so there is nothing to undo")]
     SkippedCompaction {
         /// The id of the compaction.
@@ -122,7 +121,7 @@ pub enum LogError {
         /// The error of the reader, as text.
         reason: Text,
     },
-    /// The input is empty, or ends within its header: nothing was ever stored in it.
+    /// The input is empty or ends within its header, so no event was ever stored in it.
     #[error("the log has no complete header, only {bytes} bytes of one")]
     NoHeader {
         /// The length of the input in bytes.

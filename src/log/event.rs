@@ -29,7 +29,8 @@ pub enum Event {
     SystemPromptSet {
         /// The prompt.
         text: Text,
-        /// Whether it is the user's. A request contains the host's prompt, followed by the user's.
+        /// Whether the user is its author. A request contains the host's prompt, followed by the
+        /// user's.
         #[serde(rename = "by", serialize_with = "author")]
         by_user: bool,
     },
@@ -73,8 +74,8 @@ pub enum Event {
         /// The host's data.
         data: Json,
     },
-    /// A whole tool result that was longer than the host allows. The thread holds it with its
-    /// middle cut.
+    /// A tool result that is longer than the host allows, in full. The thread holds it without its
+    /// middle.
     ResultCut(Box<ToolResult>),
     /// An event of a kind that this build does not know, kept unchanged.
     #[serde(untagged, serialize_with = "as_read")]

@@ -94,13 +94,13 @@ impl EventLog {
         self.state.dropped.seq
     }
 
-    /// The events that are held, in order.
+    /// The events in memory, in order.
     #[must_use]
     pub fn events(&self) -> &[LoggedEvent] {
         &self.events
     }
 
-    /// The events that are held, in order.
+    /// The events in memory, in order.
     ///
     /// ```
     /// use threadfold::{EventLog, Message, log::Event, message::Timestamp};
@@ -115,8 +115,8 @@ impl EventLog {
         self.events.iter()
     }
 
-    /// Returns the events from this `seq` on: none if the log is shorter, and all that are held if
-    /// the number is before the [`base`](Self::base).
+    /// Returns the events from this `seq` on: none if the log is shorter, and all events in memory
+    /// if `seq` is before the [`base`](Self::base).
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
@@ -159,8 +159,8 @@ impl EventLog {
         self.append_logged(LoggedEvent { seq: self.len(), at, event })
     }
 
-    /// Checks whether an event can be appended, for a caller that must do something else first. It
-    /// appends nothing.
+    /// Checks whether an event can be appended, without appending it, for a caller that must do
+    /// something else first.
     ///
     /// ```
     /// use threadfold::{EventLog, log::Event};
@@ -244,7 +244,7 @@ impl EventLog {
         self.state.dropped.latest.as_deref().into_iter().chain(self.standing_since_base())
     }
 
-    /// Returns the strategy of the last compaction, if the thread is as that left it.
+    /// Returns the strategy of the last compaction, if the thread has not changed since.
     pub(crate) fn compacted_by(&self) -> Option<&Text> {
         let latest = self.standing().next_back()?;
         let is_cut = self.state.standing.last().is_some_and(|standing| standing.cut.is_some());
@@ -253,8 +253,9 @@ impl EventLog {
     }
 
     /// Returns the ids of the standing compactions with entries in an archive
-    /// ([`CompactionRecord::archived`]). Only their entries are visible: entries under another id
-    /// were left by a writer that died before its compaction was in the log.
+    /// ([`CompactionRecord::archived`]). Only their entries are visible. Entries of another id
+    /// belong to a compaction that failed or was undone, or whose writer died before it was in the
+    /// log.
     ///
     /// ```
     /// let log = threadfold::EventLog::new("main".parse()?);
@@ -280,8 +281,8 @@ impl EventLog {
         self.state.standing.iter().any(|standing| standing.id == id)
     }
 
-    /// Returns a compaction by its id, also if it was undone. `None` if it is unknown or failed. Of
-    /// those before the [`base`](Self::base) only the latest standing one is known.
+    /// Returns a compaction by its id, even if it was undone. `None` if it is unknown or failed. Of
+    /// the compactions before the [`base`](Self::base), only the latest standing one is known.
     ///
     /// ```
     /// use threadfold::log::{CompactionRecord, Event};
@@ -342,7 +343,7 @@ impl EventLog {
         self.state.totals.user_prompt.as_ref()
     }
 
-    /// Returns the tokens billed for all events, those before the base included.
+    /// Returns the tokens billed for all events, including those before the base.
     ///
     /// ```
     /// use threadfold::{EventLog, Message, Usage, log::{self, Event}, message::Timestamp};
@@ -363,8 +364,8 @@ impl EventLog {
         &self.state.totals.added
     }
 
-    /// Takes over the message handles of `part`, of which this is the whole log, so that memory
-    /// holds each message once.
+    /// Replaces equal messages of this whole log with the handles of `part`, so that memory holds
+    /// each message once.
     pub(crate) fn share(&mut self, part: &Self) {
         self.state.share(&part.state);
     }

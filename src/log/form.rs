@@ -1,8 +1,8 @@
 //! The stored form of an event.
 //!
 //! An event is an object with one key, its kind: `{"message_appended":{"role":"user",...}}`. The
-//! kind is outside, because an inner tag makes serde buffer the fields, and buffered JSON loses its
-//! key order and the text of its numbers.
+//! kind is the key and not a field, because an inner tag makes serde buffer the fields, and
+//! buffered JSON loses its key order and the text of its numbers.
 //!
 //! Reading accepts every event that is JSON: one of an unknown kind becomes [`Event::Unknown`], one
 //! whose payload does not parse [`Event::Malformed`], and both are written back unchanged. Most
@@ -94,8 +94,8 @@ struct AnyLine<'a> {
     event: &'a RawValue,
 }
 
-/// The events that this build can read, named as in [`KINDS`], without the changes of rules: these
-/// are two events of one kind.
+/// The events that this build can read, named as in [`KINDS`]. Changes of rules are missing,
+/// because they are two events of one kind.
 #[derive(Deserialize)]
 #[serde(remote = "Event", rename_all = "snake_case")]
 enum KnownEvent {
@@ -126,7 +126,7 @@ enum KnownEvent {
 
 /// Returns the event for JSON that is not a [`KnownEvent`].
 fn unread(data: Json) -> Event {
-    // JSON that serde cannot walk, such as a string with half a surrogate pair, has no kind.
+    // JSON that serde cannot parse, such as a string with half a surrogate pair, has no kind.
     let Kind(kind) = serde_json::from_str(data.as_str()).unwrap_or_default();
     match serde_json::from_str(data.as_str()) {
         Ok(RuleChanged { rule_changed: RuleChange::Added { text } }) => {
@@ -149,9 +149,9 @@ struct RuleChanged {
     rule_changed: RuleChange,
 }
 
-/// The kind in an event's JSON: the key of an object, a bare string, or empty. Of several keys, it
-/// is the first that this build knows, so that a message with an extra key counts as a malformed
-/// message.
+/// The kind in an event's JSON: the key of an object, a bare string, or empty. If an object has
+/// several keys, the kind is the first one that this build knows, so that a message with an extra
+/// key counts as a malformed message.
 #[derive(Default)]
 struct Kind(String);
 

@@ -146,8 +146,8 @@ impl EventLog {
 
     /// Reads a log from its lines. An incomplete last line is dropped and reported.
     ///
-    /// Events that do not fit the events before them are not an error here;
-    /// [`replay`](Self::replay) skips them.
+    /// Events that do not fit the earlier ones are no error here; [`replay`](Self::replay) skips
+    /// them.
     ///
     /// ```
     /// use threadfold::log::{EventLog, LogError};
@@ -163,15 +163,16 @@ impl EventLog {
     /// # Errors
     ///
     /// [`LogError`] for an input without a complete header, of another format or version, with a
-    /// broken line before the last, or with a line that is no event, too long or out of order.
+    /// broken line before the last, or with a line that is not an event, is too long or is out of
+    /// order.
     pub fn read(input: impl BufRead) -> Result<Loaded> {
         Self::read_within(input, Self::MAX_LINE_BYTES)
     }
 
-    /// The most bytes of a line that [`read`](Self::read) accepts: 512 MiB.
+    /// The maximum bytes of a line that [`read`](Self::read) accepts: 512 MiB.
     pub const MAX_LINE_BYTES: u64 = 512 << 20;
 
-    /// As [`read`](Self::read), with another limit on the bytes of a line.
+    /// Same as [`read`](Self::read), with another limit on the bytes of a line.
     ///
     /// ```
     /// use threadfold::log::{EventLog, LogError};
@@ -233,7 +234,8 @@ fn header(line: &[u8], complete: bool) -> Result<Header<ThreadId>> {
 fn event(bytes: &[u8], line: u64) -> Result<LoggedEvent> {
     let text = std::str::from_utf8(bytes).map_err(|error| broken(line, &error))?;
     form::read(text).map_err(|error| {
-        // Serde reports a wrong field before it reaches broken JSON after it.
+        // Serde may report a wrong field before it reaches a syntax error, so check the syntax
+        // separately.
         match serde_json::from_str::<serde::de::IgnoredAny>(text) {
             Ok(_) => LogError::NotAnEvent { line, reason: error.to_string().into() },
             Err(error) => broken(line, &error),
@@ -248,7 +250,7 @@ fn broken(line: u64, error: &dyn std::error::Error) -> LogError {
 /// The lines of an input.
 struct Lines<R> {
     input: R,
-    /// The most bytes of a line.
+    /// The maximum bytes of a line.
     limit: u64,
     /// The number of the last line read, from 1.
     line: u64,

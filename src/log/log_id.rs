@@ -1,4 +1,4 @@
-//! The id of a stored log, which differs from that of other logs of the same thread.
+//! The id of a stored log, which distinguishes it from other logs of the same thread.
 
 use std::{
     fmt,

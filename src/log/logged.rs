@@ -11,9 +11,9 @@ use crate::{
 
 impl EventLog {
     /// Returns the standing rules: from what the user typed in every message that was not
-    /// truncated, including those that compactions removed, and from the host's changes. All texts
-    /// are redacted before they are read; rules from before the log's [`base`](Self::base), which
-    /// were read then, are redacted now.
+    /// truncated, including those that compactions removed, and from the host's changes. Texts are
+    /// redacted before rules are read from them. Rules from before the log's [`base`](Self::base)
+    /// were read earlier, so the rules themselves are redacted.
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
@@ -33,8 +33,8 @@ impl EventLog {
     }
 }
 
-/// The standing rules of one log, updated as it grows. Each event is read once; after a truncation
-/// all are read again.
+/// The standing rules of one log, updated as the log grows. Each event is read once; after a
+/// truncation all events are read again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoggedRules {
     ledger: Ledger,
@@ -99,7 +99,8 @@ impl LoggedRules {
             }
             Event::RuleAdded { text } => {
                 let text = redactor.map_or_else(|| text.clone(), |one| redacted_text(text, one));
-                // An older build may have allowed a longer text. The ledger counts it as left out.
+                // An older build may have allowed a longer text. The ledger then counts this rule
+                // as omitted.
                 let _ = self.ledger.add(&text);
             }
             Event::RuleRevoked { id } => {
@@ -126,7 +127,7 @@ fn contains(ranges: &[Range<usize>], number: usize) -> bool {
 }
 
 /// The facts of all messages of one log that were not truncated. Each message is read once. After a
-/// truncation all are read again; after a change of the options, those that the log holds.
+/// truncation all are read again; after a change of the options, those that are in memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoggedFacts {
     /// `None` until they are needed: they take several times the memory of the thread.

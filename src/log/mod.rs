@@ -43,13 +43,14 @@
 //! # How a replay works
 //!
 //! - Compactions apply in order: each plan is for the thread that the earlier ones left.
-//! - A compaction that cannot be read or does not fit is skipped. The thread then keeps all
-//!   messages, and is only longer. Later events that were meant for the compacted thread do no
-//!   harm. [`EventLog::skipped`] lists the skipped events.
+//! - A compaction that cannot be read or does not fit is skipped. The thread then keeps its
+//!   messages and is longer, and later events that were meant for the compacted thread are
+//!   harmless. [`EventLog::skipped`] lists the skipped events.
 //! - A message that cannot be read is an error ([`LogError`]), so no message is silently missing.
 //! - Tool results that are duplicates, have no id or answer no call are kept.
 //!   [`legality::repair`](crate::legality::repair) removes them from a replayed thread. It keeps
-//!   the first result of a call, so one that a compaction inserted wins over a late duplicate.
+//!   the first result of a call, so a result that a compaction inserted takes precedence over a
+//!   late duplicate.
 //! - Only the order in the log counts, never the times.
 //! - Events of unknown kinds are kept, written back unchanged, and never sent to a model.
 //!

@@ -1,4 +1,4 @@
-//! What a compaction has saved so far, by the usage that the provider reported since.
+//! The net gain of a compaction so far, by the usage that the provider reported since.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::{
     message::{CompactionId, Timestamp, Usage},
 };
 
-/// What a compaction has saved since it was committed, until the next one.
+/// The net gain of a compaction from its commit to the next compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -22,8 +22,9 @@ pub struct NetGain {
     pub reported: Usage,
     /// The usage that the same answers would have had without the compaction.
     pub otherwise: Usage,
-    /// The bill of `otherwise`, less that of `reported` and that of the compaction's own model
-    /// calls. Negative while the compaction has not paid for itself.
+    /// The price of `otherwise`, minus the price of `reported` and of the compaction's own model
+    /// calls, in millionths of the currency. Negative as long as the compaction has not paid for
+    /// itself.
     pub gain: i64,
 }
 
@@ -78,14 +79,14 @@ impl EventLog {
         Some(gain)
     }
 
-    /// What the latest standing compaction has saved so far.
+    /// The net gain of the latest standing compaction so far.
     pub(crate) fn latest_gain(&self, prices: &Prices) -> Option<i64> {
         let latest = self.standing().last()?.id;
         self.net_gain(latest, prices).map(|gain| gain.gain)
     }
 
-    /// Whether the provider's cache of the last answer still lives. Without prices its life is
-    /// unknown, so it counts as cold.
+    /// Whether the provider still caches the prompt of the last answer. Without prices the lifetime
+    /// of the cache is unknown, so it counts as expired.
     pub(crate) fn is_warm(&self, now: Timestamp, prices: Option<&Prices>) -> bool {
         let Some(prices) = prices else { return false };
         let answered = self.state().totals.answered;

@@ -1,8 +1,8 @@
-//! The thread that results from a log. The [module](super) says how a replay works.
+//! The thread that results from a log. The [module](super) documents how a replay works.
 //!
-//! The log holds all messages, so those that a compaction removed can be restored: the thread is
-//! then as before the compaction, followed by the messages appended since. Compactions are undone
-//! in reverse order, because a plan holds positions of the thread that it was made for.
+//! The log holds all messages, so an undo restores those that a compaction removed: the thread is
+//! then the one before the compaction, followed by the messages appended since. Compactions are
+//! undone in reverse order, because a plan holds positions of the thread that it was made for.
 //!
 //! Reasoning that a model signed since the compaction was signed for the compacted thread. Messages
 //! with such reasoning are marked ([`prefix_rewritten`]), as by any edit of the messages before
@@ -43,8 +43,8 @@ impl EventLog {
         self.state().thread.iter().filter_map(|entry| self.source(entry))
     }
 
-    /// Returns the time of the event of each message of the thread, as [`Snapshot::with_times`]
-    /// takes them.
+    /// Returns the time of the event of each message of the thread, in the form for
+    /// [`Snapshot::with_times`].
     ///
     /// [`Snapshot::with_times`]: crate::strategy::Snapshot::with_times
     pub fn times(&self) -> impl Iterator<Item = Timestamp> {
@@ -256,8 +256,8 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`LogError`] if the compaction is unknown, failed or already undone, or if one of those to
-    /// undo was cut by a truncation.
+    /// [`LogError`] if the compaction is unknown, failed or already undone, or if a truncation cut
+    /// the messages that one of those to undo left.
     pub fn to_undo(&self, id: CompactionId) -> Result<Vec<CompactionId>> {
         let standing = &self.state().standing;
         let Some(first) = standing.iter().position(|standing| standing.id == id) else {

@@ -12,9 +12,9 @@ use crate::{
 };
 
 impl Thread {
-    /// Returns the message repaired for this thread, without blocks if nothing of it may be
-    /// appended. A message that needs no repair is the same handle. A session does this before each
-    /// append; a host with a loop of its own does it with answers and results.
+    /// Returns the message repaired for this thread; it has no blocks if nothing of it may be
+    /// appended. A message that needs no repair is returned as the same handle. A session does this
+    /// before each append; a host with a loop of its own does it with answers and results.
     ///
     /// ```
     /// use threadfold::{ContentBlock, Message, Role, Thread};
@@ -45,7 +45,7 @@ fn repaired_round(thread: &[Message], message: Message) -> Message {
     let before = thread.get(..answer.unwrap_or(0)).unwrap_or_default();
     let start = before.iter().rposition(|message| message.role != Role::Assistant);
     let start = start.map_or(0, |last| last + 1);
-    // A provider may answer a call of its own several messages later.
+    // A provider may answer its own call several messages later.
     let start = earliest_answered(thread, &message).map_or(start, |call| call.min(start));
     let round = thread.get(start..).unwrap_or_default();
     let joined = [round, slice::from_ref(&message)].concat();

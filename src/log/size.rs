@@ -10,12 +10,13 @@ const OVERHEAD: u64 = 256;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ThreadSize {
     pub(super) bytes: u64,
-    /// The part of it that the log's events share.
+    /// The part of this memory that the log's events share.
     pub(super) in_events: u64,
 }
 
 impl ThreadSize {
-    /// Returns the size of some messages. The flag of a message says whether the events share it.
+    /// Returns the size of these messages. The flag of a message is whether the events share its
+    /// memory.
     pub(super) fn of<'m>(messages: impl IntoIterator<Item = (&'m Message, bool)>) -> Self {
         let mut size = Self::default();
         for (message, is_in_events) in messages {

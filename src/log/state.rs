@@ -26,7 +26,7 @@ use crate::{
 /// The state of a log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
-    /// What remains of the events before the log's base.
+    /// The state after the events before the log's base.
     pub(super) dropped: Dropped,
     /// The `seq` of the event of each message appended since the base.
     pub(super) arrivals: Vec<u64>,
@@ -43,7 +43,7 @@ pub(super) struct State {
     pub(super) size: ThreadSize,
 }
 
-/// What remains of the events before a log's base, which only the store holds.
+/// The state after the events before a log's base. Only the store holds these events.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Dropped {
     /// The base: the `seq` of the first event that is held.
@@ -137,8 +137,8 @@ pub(super) struct Standing {
     /// The swaps that undo it, in positions of the thread after it: they replace the inserted
     /// messages with the removed ones.
     pub(super) swaps: Vec<Swap>,
-    /// The least number of messages to which a truncation has cut the thread since; `None` if all
-    /// `after` messages stayed.
+    /// The lowest number of messages to which the thread was truncated since; `None` if all `after`
+    /// messages stayed.
     pub(super) cut: Option<usize>,
 }
 
@@ -205,7 +205,7 @@ impl State {
     /// Returns the id of the next compaction.
     pub(super) fn next_compaction(&self) -> CompactionId {
         let next = self.totals.highest.map_or(Some(0), |highest| highest.0.checked_add(1));
-        // Only a foreign log can hold the highest possible id. Then a lower one is free.
+        // Only a foreign log can hold the highest possible id. Then use the lowest free one.
         let mut ids = (next.unwrap_or(0)..).map(CompactionId);
         ids.find(|id| !self.is_ended(*id)).unwrap_or_default()
     }
@@ -245,7 +245,8 @@ impl State {
             },
             Event::Malformed { kind, data } => self.apply_malformed(seq, kind, data),
             Event::RuleAdded { text } => {
-                // A text that was refused as a rule when it was logged is refused again.
+                // A text that was refused as a rule when it was logged is refused again, so ignore
+                // the error.
                 let _ = self.totals.added.add(text);
             }
             Event::LocalNotice { .. }
@@ -292,7 +293,7 @@ impl State {
         self.thread.push(Entry { message, source, seq: next.seq, at: next.at });
     }
 
-    /// Takes over the handles of equal messages, so that memory holds them once.
+    /// Replaces equal messages with the other state's handles, so that memory holds them once.
     pub(super) fn share(&mut self, other: &Self) {
         for (entry, other) in self.thread.iter_mut().zip(&other.thread) {
             if entry.message == other.message {
@@ -301,8 +302,8 @@ impl State {
         }
     }
 
-    /// Drops messages from the end. If the thread is longer than it was, because a compaction was
-    /// skipped, the same number of messages is dropped.
+    /// Drops this many messages from the end. The argument is not the number of kept messages,
+    /// because that differs from the logged one if a compaction was skipped.
     fn truncate(&mut self, dropped: usize) {
         let len = self.thread.len().saturating_sub(dropped);
         let removed = self.size_of(self.thread.get(len..).unwrap_or_default());
@@ -390,7 +391,7 @@ impl State {
         match kind {
             form::MESSAGE_APPENDED => self.unreadable = self.unreadable.or(Some(seq)),
             kind => {
-                // Register the id if it can be read, so that it is not used again.
+                // Record the id if it can be read, so that it is not used again.
                 let failed = kind == form::COMPACTION_FAILED;
                 let outcome = if failed { Outcome::Failed } else { Outcome::Skipped };
                 if let Some(id) = unread_id(data).filter(|id| self.check_new(*id).is_ok()) {
@@ -422,8 +423,8 @@ fn check_inserts(record: &CompactionRecord) -> Result<(), InvalidValue> {
 
 /// Applies swaps, which are in order and in range, and returns the swaps that undo them.
 fn apply_swaps(swaps: Vec<Swap>, thread: &mut Vec<Entry>) -> Vec<Swap> {
-    // Split the thread from its end and join it again: `Vec::splice` would move the rest of the
-    // thread for every swap.
+    // Split the thread into parts from its end and join them again: `Vec::splice` would move the
+    // rest of the thread for every swap.
     let mut parts = Vec::with_capacity(swaps.len());
     for Swap { at, inserted } in swaps.into_iter().rev() {
         let kept = thread.split_off(at.end);

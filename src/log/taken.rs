@@ -39,10 +39,10 @@ impl EventLog {
     /// appended and in that order: through any number of summaries of summaries, and also messages
     /// that no summary replaces.
     ///
-    /// Messages that an undo restored are not among them, and neither are truncated messages and
-    /// those whose summary was truncated. A message of which a part is still in the thread comes
-    /// without that part, and is left out if only checkpoints, reminders and reasoning were
-    /// removed. If it was truncated after the summary of a part, it comes with the truncated part.
+    /// Not included are messages that an undo restored, truncated messages, and messages whose
+    /// summary was truncated. A message that is partly in the thread comes without that part, and
+    /// is omitted if only checkpoints, reminders and reasoning of it were removed. If its rest was
+    /// truncated after a part was summarised, it comes with the truncated rest.
     ///
     /// The time is linear in the thread and the removed messages. No text is copied.
     ///
@@ -58,8 +58,8 @@ impl EventLog {
         Ok(numbers.filter_map(|number| self.taken_at(number, &parts)).collect())
     }
 
-    /// Returns those of the removed messages that the log holds, and those of the given ones that
-    /// are before its base, each with its number.
+    /// Returns the removed messages: those that the log holds, and those among the given events
+    /// that are before its base, each with its number.
     #[cfg(feature = "recall")]
     pub(crate) fn taken_among(&self, stored: Vec<(u64, LoggedEvent)>) -> Vec<Taken> {
         let (originals, parts) = (self.original_numbers(), self.kept_parts());
@@ -159,7 +159,8 @@ fn without_kept_blocks(message: &Message, parts: &[&Message]) -> Option<Message>
 /// The positions of removed messages in the thread after a splice.
 ///
 /// A removed message has the position of the summary that replaces it, so a truncation drops the
-/// two together. Without a summary it has that of its last kept part, or of the next message.
+/// two together. Without a summary, it has the position of its last kept part, or else of the next
+/// message.
 struct SplicePositions {
     start: usize,
     /// The number of inserted messages and kept parts.
@@ -218,9 +219,9 @@ impl EventLog {
     /// or through earlier compactions, as ascending ranges with gaps between them. `None` if no
     /// such compaction is standing, or the log is not whole.
     ///
-    /// A new message replaces what its own splice removed, and what the splices between the
-    /// previous new message and this one removed. Not covered are messages of which a part stays,
-    /// and those that were removed after the last new message.
+    /// A new message replaces the messages that its own splice removed, and those that the splices
+    /// since the previous new message removed. Messages that partly stay are not covered, and
+    /// neither are those removed after the last new message.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
@@ -291,7 +292,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Follows the messages that a splice removed, except those of which it kept a part.
+    /// Follows the messages that a splice removed, except those that it kept in part.
     fn read(&mut self, number: usize, splice: usize) {
         let standing = self.log.state().standing.get(number);
         let swap = standing.and_then(|standing| standing.swaps.get(splice));

@@ -1,5 +1,5 @@
-//! The live thread: its messages, an index for the questions of every turn, and the thread as a plan
-//! will leave it, computed before the change.
+//! The live thread: its messages, an index for the questions of every turn, and the thread as a
+//! plan will leave it, computed before the change.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -77,9 +77,9 @@ impl Thread {
         }
     }
 
-    /// Returns the live thread of a log, where `messages` are its replay. Do not collect the
-    /// messages instead: the usage that kept answers reported before a compaction would count as
-    /// the current context.
+    /// Returns the live thread of a log, whose replay is `messages`. A thread collected from the
+    /// messages alone would be wrong: it would take the usage that an answer reported before a
+    /// compaction for the current context.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -173,8 +173,8 @@ impl Thread {
         }
     }
 
-    /// Returns a number that every change except an append increases. Work prepared in one epoch is
-    /// stale in another.
+    /// Returns a number that every change except an append increases. Work that was prepared in
+    /// another epoch is stale.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
@@ -380,7 +380,7 @@ impl FromIterator<Message> for Thread {
 }
 
 /// Returns the messages with a checkpoint at the end of every user message that has none there, as
-/// a session stamps them. The same seed gives the same ids.
+/// a session adds them. The same seed gives the same ids.
 ///
 /// ```
 /// use threadfold::{Message, log};

@@ -1,8 +1,8 @@
 //! The tokens that were billed, and how full the context is.
 //!
-//! The two differ, because every request is billed for the whole conversation again. The sum of all
-//! answers' usage is what was billed. How full the context is follows from the *last* answer alone,
-//! and only until the messages before it are rewritten.
+//! The two differ, because every request is billed for the whole conversation again. The billed
+//! tokens are the sum of all answers' usage. The size of the context follows from the *last* answer
+//! alone, and only until the messages before it are rewritten.
 
 use std::collections::HashSet;
 
@@ -126,7 +126,7 @@ pub(super) fn last_count(events: &[LoggedEvent], before: (LastCount, usize)) -> 
                 empty.insert(record.id);
                 last
             }
-            // What changed nothing leaves nothing to undo.
+            // An empty compaction changed nothing, so its undo keeps the count.
             Event::CompactionUndone { id } if empty.contains(id) => last,
             // An unreadable event may have rewritten the thread, so its earlier counts do not hold.
             Event::Truncated { .. }
@@ -171,7 +171,7 @@ pub(crate) fn usage_of(
     usage_since(last_count(events, (LastCount::Never, 0)), messages, counter)
 }
 
-/// Returns the usage of a message: its own, and that of the tools whose results it holds.
+/// Returns the usage of a message: its own, and the usage of the tools whose results it holds.
 fn cost(message: &Message) -> Usage {
     let tools = message.tool_results().filter_map(|result| result.usage.as_deref().copied());
     message.usage.into_iter().chain(tools).sum()

@@ -1,4 +1,4 @@
-//! `ProviderThread` and `Agent`: for adapters that keep the conversation themselves.
+//! `ProviderThread` and `Agent`: the traits for adapters that keep the conversation themselves.
 
 use std::{fmt, sync::Arc};
 
@@ -16,7 +16,7 @@ use crate::{
     message::{ContextWindow, Delta, Message, ModelError, Request, Turn},
 };
 
-/// The conversation of an adapter.
+/// The thread of an adapter, which may keep provider state that depends on it.
 ///
 /// The thread is a [`Thread`], which keeps messages and index consistent, and the provided methods
 /// notify the adapter of every rewrite. Change the thread through them, not through
@@ -101,7 +101,7 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`CompactError`] if it was made for another thread. The thread is untouched then.
+    /// [`CompactError`] if the plan was made for another thread. The thread is then unchanged.
     fn apply(&mut self, plan: &Plan) -> Result<Vec<Message>, CompactError> {
         let next = self.thread().checked(plan)?;
         Ok(take_on(self, next))
@@ -147,8 +147,8 @@ fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Vec<Messag
 
 /// A conversation whose requests a provider answers.
 ///
-/// Implement it for a provider that keeps state on its side. For any other, implement [`Model`],
-/// and [`ModelAgent`] turns it into an agent.
+/// Implement it for a provider that keeps the conversation on its side. For any other provider
+/// implement [`Model`]; [`ModelAgent`] turns it into an agent.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -205,9 +205,9 @@ pub trait Agent: ProviderThread {
     /// Streams the model's answer to a request. The last item is [`Delta::Turn`] or an error. The
     /// answer is not appended to the thread. Dropping the stream cancels the request.
     ///
-    /// In a turn of the conversation the request holds the thread's own messages
-    /// ([`Arc::ptr_eq`] with [`messages`](ProviderThread::messages) is true), and the adapter
-    /// may use the provider's state instead of sending them. A separate request, such as one for a
+    /// In a turn of the conversation the request holds the thread's own messages ([`Arc::ptr_eq`]
+    /// with [`messages`](ProviderThread::messages) is true), and the adapter may use the provider's
+    /// state instead of sending them. A request outside the conversation, such as one for a
     /// summary, holds other messages and must not change that state.
     ///
     fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
@@ -290,7 +290,7 @@ impl ModelAgent {
     }
 }
 
-/// The thread of a host without an agent: no state depends on it.
+/// A thread without an adapter, for hosts that have no agent: no state depends on it.
 ///
 /// ```
 /// use threadfold::{Message, Thread, drive::Conversation, log::{Event, EventLog}};

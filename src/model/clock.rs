@@ -1,4 +1,4 @@
-//! `Clock`: the time of events, and waiting, for which it needs no runtime.
+//! `Clock`: the time of events, and waiting without a runtime.
 
 use std::{
     fmt,
@@ -16,8 +16,8 @@ use futures::{
 
 use crate::message::Timestamp;
 
-/// Gives the time of events, and waits, for example between a failed request and its retry.
-/// [`std_clock`] fits every runtime. Use the timer of yours if it has one. With tokio, and
+/// Returns the current time, and waits, for example between a failed request and its retry.
+/// [`std_clock`] works on every runtime, but if a runtime has a timer, use that. With tokio, and
 /// `futures::future::BoxFuture` and `std::time::Duration` in scope:
 ///
 /// ```text
@@ -38,9 +38,9 @@ use crate::message::Timestamp;
 /// With smol the body of `sleep` is `Box::pin(async move { _ = smol::Timer::after(time).await })`.
 ///
 /// Tests that pause the time of tokio need a clock that pauses with it: with `tokio::time::Instant`
-/// as `started` and the [`Timestamp`] of that moment as `at`, `now` returns
-/// `Timestamp(self.at.0 + self.started.elapsed().as_millis() as u64)`. Such a clock never goes
-/// back. The feature `testing` has a clock by which equal runs give equal logs.
+/// as `started` and the [`Timestamp`] of that moment as `at`, `now` returns `Timestamp(self.at.0 +
+/// self.started.elapsed().as_millis() as u64)`. Such a clock never goes back. The feature `testing`
+/// has a deterministic clock, with which equal runs give equal logs.
 ///
 /// ```
 /// use threadfold::{message::Timestamp, model::Clock};
@@ -112,7 +112,7 @@ pub(super) fn on_thread(time: Duration) -> BoxFuture<'static, ()> {
     });
     async move {
         let _held = held;
-        // If no thread could be spawned, do not wait. The retry comes early and may fail again.
+        // If no thread could be spawned, do not wait: an early retry is better than none.
         if sleeping.is_ok() {
             let _ = wait.await;
         }
@@ -120,7 +120,7 @@ pub(super) fn on_thread(time: Duration) -> BoxFuture<'static, ()> {
     .boxed()
 }
 
-/// Is pending at the first poll and wakes its task, so that other tasks run in between.
+/// Yields once to the other tasks: it is pending at the first poll and wakes its own task.
 pub(crate) async fn yield_now() {
     let mut is_first = true;
     let poll = future::poll_fn(|context| {

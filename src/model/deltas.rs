@@ -1,5 +1,5 @@
-//! Decoding the bytes of a streamed response into the deltas of an answer, within limits on its size
-//! and its time.
+//! Decoding the bytes of a streamed response into the deltas of an answer, within limits on its
+//! size and its time.
 
 use std::{
     collections::VecDeque,
@@ -43,11 +43,11 @@ use crate::{
 /// assert!(matches!(&deltas[1], Ok(Delta::Turn { turn }) if turn.text() == "hi"));
 /// ```
 ///
-/// The size is limited by the default [`AnswerLimits`], and the time is not. For a real server use
-/// [`deltas_within`].
+/// The size is limited by the default [`AnswerLimits`]; the time is not limited. For a real server
+/// use [`deltas_within`].
 ///
-/// A transport error is retryable. It has that error as its source, and the tokens used so far. An
-/// answer that ends before it is complete is retryable too.
+/// A transport error becomes a retryable [`ModelError`] with that error as its source and the
+/// tokens used so far. An answer that ends before it is complete is a retryable error too.
 pub fn deltas_of<'s, S, B, E>(
     bytes: S,
     codec: &dyn WireFormat,
@@ -65,9 +65,9 @@ where
     )
 }
 
-/// Like [`deltas_of`], within these limits. The clock measures the time. An answer that is
-/// endless, consists of comments only, or goes silent ends with an error whose message names the
-/// limit.
+/// Same as [`deltas_of`], within these limits on size and time, which the clock measures. An answer
+/// that is endless, consists of comments only, or goes silent ends with an error whose message
+/// names the limit.
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
@@ -206,13 +206,14 @@ impl<B: AsRef<[u8]>> AnswerDecoder<'_, B> {
     }
 }
 
-/// The number of ticks in the idle time. Silence is noticed at most one tick late.
+/// The number of ticks into which the idle time is divided. Silence is noticed at most one tick
+/// late.
 const TICKS: u32 = 4;
 
 options! {
     /// The maximum bytes and the maximum time of an answer. An answer that exceeds them ends with a
     /// [`ModelError`] whose message names the limit. The error is retryable only if the server was
-    /// silent for too long, because a second answer that is too long would be so again.
+    /// silent for too long: a second answer would exceed the other limits again.
     ///
     /// ```
     /// use std::time::Duration;
@@ -224,9 +225,9 @@ options! {
     /// ```
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct AnswerLimits {
-        /// The most bytes of the whole response body, including comments.
+        /// The maximum bytes of the whole response body, including comments.
         pub bytes: u64 = 128 << 20,
-        /// The most bytes of one event.
+        /// The maximum bytes of one event.
         pub event_bytes: usize = 16 << 20,
         /// The longest time without an event; `None` for no limit. Comments are no events. Silence
         /// is noticed at most a quarter of this time late.
@@ -296,7 +297,7 @@ impl Watch {
         &mut self,
         mut answer: impl Future<Output = T> + Unpin,
     ) -> Result<T, AnswerLimitError> {
-        // Poll the time first, because an answer that is always ready must run out of time too.
+        // Poll the time first, so that the limit also applies to an answer that is always ready.
         poll_fn(|context| match self.poll_time(context) {
             Poll::Ready(error) => Poll::Ready(Err(error)),
             Poll::Pending => answer.poll_unpin(context).map(Ok),
@@ -319,7 +320,7 @@ impl Watch {
                 return Poll::Pending;
             }
             (self.tick, self.ticks) = (None, self.ticks + 1);
-            // The first tick began before the last event.
+            // The first tick began before the last event, so it does not count as a whole one.
             if self.ticks > TICKS {
                 return Poll::Ready(AnswerLimitError::Idle { limit });
             }

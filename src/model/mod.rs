@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a provider without state | [`Model`]: one required method |
 //! | a provider that keeps the conversation on its side | [`ProviderThread`] and [`Agent`] |
-//! | a runtime with a timer of its own | [`Clock`]: waiting between attempts |
+//! | a runtime with its own timer | [`Clock`]: the wait before a retry |
 //!
 //! [`deltas_of`] decodes an answer from the bytes of its HTTP response, and [`deltas_within`] also
 //! limits its time ([`AnswerLimits`]). [`ModelAgent`] turns a model into an agent, and

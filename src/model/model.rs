@@ -11,14 +11,14 @@ use futures::{
 use super::forward::for_pointers;
 use crate::message::{ContextWindow, Delta, ModelError, Request, Turn};
 
-/// Answers requests: a provider over HTTP, a local server, a script.
+/// Answers requests, for example through a provider's HTTP API, a local server, or a script for
+/// tests.
 ///
-/// One method is required. An implementation keeps no conversation; every request contains all of
-/// it. Dropping a future or stream cancels the request.
+/// One method is required. An implementation need not keep the conversation, because every request
+/// contains all of it. Dropping a future or stream cancels the request.
 ///
-/// A request shares the vector of message handles with the thread. Keeping the request until the
-/// answer is appended, as in a log of requests, costs one copy of that vector; dropping it with the
-/// stream costs nothing.
+/// A request shares the vector of message handles with the thread. If the request is still held
+/// when the answer is appended, for example in a log of requests, that vector is copied once.
 ///
 /// ```
 /// use threadfold::{Message, Request, Turn, async_trait, message::StopReason};
@@ -46,8 +46,8 @@ pub trait Model: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`ModelError`], which says whether the prompt was too long, whether a retry may help, and
-    /// which tokens were used.
+    /// [`ModelError`], which states whether the prompt was too long, whether a retry may help, and
+    /// how many tokens were used.
     async fn complete(&self, request: Request) -> Result<Turn, ModelError>;
 
     /// Streams the answer to a request. The last item is [`Delta::Turn`] with the whole answer, or
@@ -58,9 +58,9 @@ pub trait Model: fmt::Debug + Send + Sync {
         self.complete(request).map(|answer| stream::iter(deltas(answer))).flatten_stream().boxed()
     }
 
-    /// Has the provider compact the messages of a request itself, and returns its answer, which
-    /// holds opaque [compactions](crate::message::Opaque::is_compaction); `None` if it does not.
-    /// The strategy [`Native`](crate::strategy::Native) asks for it.
+    /// Asks the provider to compact the messages of a request itself, and returns its answer, which
+    /// holds opaque [compactions](crate::message::Opaque::is_compaction). `None` if the provider
+    /// does not offer this. The strategy [`Native`](crate::strategy::Native) calls it.
     ///
     /// An adapter sends [`compaction_request`](crate::WireFormat::compaction_request) as it
     /// sends any request. The default returns `None`.
@@ -82,7 +82,7 @@ pub trait Model: fmt::Debug + Send + Sync {
     }
 }
 
-/// Returns the turn of a stream, and drops the stream.
+/// Returns the turn at the end of a stream.
 ///
 /// ```
 /// use futures::{StreamExt, executor::block_on, stream};

@@ -17,8 +17,8 @@ use crate::{
 
 /// A function that an agent can call, with a name, a description and a JSON schema.
 ///
-/// When the turn is cancelled, the future of a call is dropped at any point. The calls of one
-/// answer run concurrently.
+/// The calls of one answer run concurrently. If the turn is cancelled, the future of a call is
+/// dropped at any point.
 ///
 /// ```
 /// use threadfold::{async_trait, message::{ToolSpec, ToolUse}};
@@ -47,10 +47,10 @@ pub trait Tool: fmt::Debug + Send + Sync {
     /// Returns name, description and schema, which are sent to the model.
     fn spec(&self) -> ToolSpec;
 
-    /// Returns the subject of a call, such as the path of the file that it reads or writes. A later
-    /// call of any tool with the same subject makes the result of this call obsolete for
-    /// [`ClearResults`](crate::strategy::ClearResults). The subject of a call that reads a part of
-    /// a file should name the part.
+    /// Returns the subject of a call, such as the path of the file that it reads or writes. For
+    /// [`ClearResults`](crate::strategy::ClearResults), a later call of any tool with the same
+    /// subject makes the result of this call obsolete. The subject of a call that reads a part of a
+    /// file should name the part.
     ///
     /// The default returns `None`.
     fn subject(&self, call: &ToolUse) -> Option<Text> {
@@ -63,7 +63,7 @@ pub trait Tool: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// Any error, whose text is written for the model.
+    /// Any error. The model gets its text as the result of the call.
     async fn call(
         &self,
         call: &ToolUse,
@@ -78,7 +78,7 @@ pub struct ToolContext<'a> {
     /// The thread of the call.
     pub thread: &'a ThreadId,
     /// The messages of the thread, including the answer with the call. A clone is free during the
-    /// call; one that is kept longer makes the next append copy the vector of handles.
+    /// call. If it is kept longer, the next append copies the vector of handles.
     pub messages: &'a Arc<Vec<Message>>,
 }
 
@@ -129,11 +129,11 @@ for_pointers! { Tool {
     fn subject(&self, call: &ToolUse) -> Option<Text>;
 } }
 
-/// The tools of a host, and those that the driver itself answers. No two have the same name.
+/// The tools of a host, and the driver's own tools. No two have the same name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tools {
     pub(crate) host: Vec<Arc<dyn Tool>>,
-    /// The specs of the host's tools in their order, then those of the driver's own.
+    /// The specs of the host's tools in their order, followed by the driver's own.
     pub(crate) specs: Arc<Vec<ToolSpec>>,
 }
 
@@ -194,8 +194,8 @@ impl Tools {
             let (name, names) = (&call.name, names.join(", "));
             return ToolOutput::error(format!("There is no tool {name}; there are {names}."));
         };
-        // Called through the `Arc`, the future would be boxed twice. A tool may panic before it
-        // returns its future, so that is made inside.
+        // Call the tool through `as_ref`: through the `Arc`, the future would be boxed twice. The
+        // future is made inside this block, because a tool may panic before it returns it.
         let called = async { tool.as_ref().call(call, context).await };
         match AssertUnwindSafe(called).catch_unwind().await {
             Ok(Ok(output)) => output,
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
     use crate::message::Json;
 
-    /// Knows what its calls are about, but for those of an odd number.
+    /// Returns a subject for its calls, but panics for an odd number.
     #[derive(Debug)]
     struct Picky;
 

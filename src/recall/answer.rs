@@ -22,10 +22,11 @@ use crate::{
 /// The default maximum of the bytes of an answer, about 4,000 tokens.
 pub const MAX_BYTES: usize = 16_000;
 
-/// The lower bound of that maximum. A smaller one would leave no room for texts.
+/// The minimum that a host can set instead of [`MAX_BYTES`]. A smaller answer would have no room
+/// for texts.
 pub const MIN_BYTES: usize = 1_500;
 
-/// Answers requests for the messages that compactions removed, from a log.
+/// Answers requests for messages that compactions removed, from a log.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Recall<'a> {
@@ -35,7 +36,7 @@ pub struct Recall<'a> {
 }
 
 impl<'a> Recall<'a> {
-    /// Returns a recall over this log, with answers of at most [`MAX_BYTES`].
+    /// Returns a recall over this log. Its answers have at most [`MAX_BYTES`] bytes.
     ///
     /// ```
     /// use threadfold::log::{CompactionRecord, Event};
@@ -57,7 +58,8 @@ impl<'a> Recall<'a> {
         Self { log, redactor: None, max_bytes: MAX_BYTES }
     }
 
-    /// Sets a redactor. Text that it removes is neither shown nor found.
+    /// Returns the recall with a redactor. Text that the redactor removes is neither shown nor
+    /// found.
     ///
     /// ```
     /// use std::borrow::Cow;
@@ -90,7 +92,7 @@ impl<'a> Recall<'a> {
         Self { redactor: Some(redactor), ..self }
     }
 
-    /// Sets the maximum bytes of an answer, at least [`MIN_BYTES`].
+    /// Returns the recall with this maximum of bytes in an answer, but at least [`MIN_BYTES`].
     ///
     /// ```
     /// use threadfold::{log::EventLog, recall::Recall};
@@ -106,11 +108,11 @@ impl<'a> Recall<'a> {
 
     /// Runs the tool: reads its input and returns the text for the model.
     ///
-    /// The input is `{"from"?, "to"?, "offset"?}` for a range of checkpoints,
-    /// `{"message", "offset"?}` for a message by its number, `{"call", "offset"?}` for the whole
-    /// result of a tool call, or `{"query", "offset"?}` for a search by words. A `null` counts as
-    /// absent, and a checkpoint may also be written as its marker, `<checkpoint:a1b2c3>`. The
-    /// answer says with which offset it goes on.
+    /// The input is `{"from"?, "to"?, "offset"?}` for a range of checkpoints, `{"message",
+    /// "offset"?}` for a message by its number, `{"call", "offset"?}` for the whole result of a
+    /// tool call, or `{"query", "offset"?}` for a search by words. A `null` counts as absent, and a
+    /// checkpoint may also be written as its marker, `<checkpoint:a1b2c3>`. If there is more, the
+    /// answer states the offset to continue with.
     ///
     /// ```
     /// use serde_json::json;
@@ -133,9 +135,9 @@ impl<'a> Recall<'a> {
         Ok(self.begin(input)?.flatten().next().unwrap_or_default())
     }
 
-    /// Like [`call`](Self::call), in steps, so that a search of a long conversation does not block
-    /// other work. The last item of the iterator is the text, the others are `None`. A step reads
-    /// about a quarter of a megabyte; the last one of a search also ranks the matches.
+    /// Same as [`call`](Self::call), but in steps, so that a search of a long conversation does not
+    /// block other work. The last item of the iterator is the text; the others are `None`. A step
+    /// reads about 256 KiB; the last step of a search also ranks the matches.
     ///
     /// ```
     /// use serde_json::json;
@@ -163,7 +165,7 @@ impl<'a> Recall<'a> {
         }))
     }
 
-    /// Begins an answer from these removed messages, which are in order.
+    /// Begins an answer from these removed messages, which must be in the order of the log.
     pub(crate) fn begin_from(
         &self,
         taken: Vec<Taken>,
@@ -181,7 +183,7 @@ impl<'a> Recall<'a> {
         Ok(Box::new(move || found.take()))
     }
 
-    /// Returns the maximum bytes of all passages, headings included.
+    /// Returns the maximum bytes of all passages, including their headings.
     fn room(&self) -> usize {
         self.max_bytes.saturating_sub(HEAD)
     }
@@ -276,8 +278,8 @@ impl<'a> Recall<'a> {
         rendered(redacted.as_ref().unwrap_or(&taken.message))
     }
 
-    /// Returns the bounds of a checkpoint, among the removed messages and those in the thread. For
-    /// a checkpoint that occurs more than once, they are the widest.
+    /// Returns the bounds of a checkpoint among the messages, removed or in the thread. If a
+    /// checkpoint occurs more than once, the bounds give the widest range.
     fn bounds(&self, taken: &[Taken], id: CheckpointId) -> Result<CheckpointBounds> {
         let removed =
             taken.iter().filter_map(|taken| CheckpointBounds::of(taken.number, &taken.message, id));
@@ -292,7 +294,7 @@ impl<'a> Recall<'a> {
     }
 }
 
-/// The steps of an answer: each call takes one, and the last one returns the answer.
+/// The steps of an answer: each call takes one step, and the last step returns the answer.
 pub(crate) type Steps<'a> = Box<dyn FnMut() -> Option<Recalled> + Send + 'a>;
 
 /// A search by words.
@@ -300,7 +302,7 @@ pub(crate) type Steps<'a> = Box<dyn FnMut() -> Option<Recalled> + Send + 'a>;
 #[derive(Debug)]
 struct Search {
     taken: Vec<Taken>,
-    /// The numbers of messages that are skipped.
+    /// The numbers of messages that only quote an earlier recall, which the search skips.
     quoting: HashSet<u64>,
     terms: Terms,
     reading: Reading,
@@ -308,7 +310,7 @@ struct Search {
 
 #[cfg(feature = "recall")]
 impl Search {
-    /// Reads a slice, and returns whether there is more.
+    /// Reads a slice of the messages, and returns whether there is more to read.
     fn read(&mut self, recall: &Recall<'_>) -> bool {
         let Self { taken, quoting, terms, .. } = self;
         self.reading.read(terms, taken.len(), |index| {
@@ -337,7 +339,7 @@ impl Search {
     }
 }
 
-/// The numbers of messages at which ranges begin and end that name a checkpoint.
+/// The message numbers at which a range begins or ends that names this checkpoint.
 #[derive(Clone, Copy)]
 struct CheckpointBounds {
     /// The first message of a range that begins after the checkpoint.

@@ -2,8 +2,8 @@
 //!
 //! Nothing is deleted from a log, so an agent can read the messages that a summary replaces.
 //! [`Recall`] finds them by a range of checkpoints, by the number of a message, or, with the
-//! feature `recall`, by words, ranked with BM25. An answer is bounded in bytes and says how to get
-//! the rest. [`tool`] describes it to a model;
+//! feature `recall`, by words, ranked with BM25. An answer is bounded in bytes and states how to
+//! get the rest. [`tool`] describes it to a model;
 //! [`SessionBuilder::recall_tool`](crate::session::SessionBuilder::recall_tool) adds it to a
 //! session.
 //!
@@ -31,7 +31,7 @@
 //! - The messages as appended, through any number of summaries of summaries, without those that an
 //!   undo restored or that were truncated. A message of which a part is still in the thread comes
 //!   without that part.
-//! - Messages are [rendered](crate::render), so their texts cannot pass for headings. Images and
+//! - Messages are [rendered](crate::render), so their texts cannot imitate headings. Images and
 //!   documents become placeholders; reasoning and reminders are left out.
 //! - Text that a [`Redactor`](crate::message::Redactor) removes is neither shown nor searched.
 //! - Nothing is cached between two calls. The time of a search is linear in the removed messages.
@@ -45,8 +45,8 @@
 //! Words are runs of letters, digits and `_`, in any case, with or without accents. The words of a
 //! path, a version or a name in code (`src/parse.rs`, `std::fs`) also count together as one word,
 //! and the parts of `parse_error` and `ParseError` also count alone. There is no stemming and no
-//! list of stop words. A message is rated by its own words and by those of the stretch of about
-//! 4,000 bytes that it is in.
+//! list of stop words. A message is ranked by its own words and by those of its stretch, about
+//! 4,000 bytes of neighbouring messages.
 
 mod answer;
 mod passage;

@@ -13,8 +13,8 @@ pub const MAX_QUERY_BYTES: usize = 1_000;
 /// The fields of the tool's input.
 const FIELDS: [&str; 6] = ["from", "to", "message", "call", "query", "offset"];
 
-/// A request for messages that compactions removed. The default requests all of them, from the
-/// first.
+/// A request for messages that compactions removed. The default requests all removed messages, from
+/// the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RecallRequest {
     /// The messages of a range, in the order of the log. As in the tool `compact`, the range begins
@@ -51,7 +51,6 @@ pub(crate) enum RecallRequest {
     },
 }
 
-/// What recalling returns, with its own error.
 pub(super) type Result<T, E = RecallError> = std::result::Result<T, E>;
 
 /// Why nothing can be recalled.
@@ -65,13 +64,13 @@ pub enum RecallError {
         field: &'static str,
         /// The expected type.
         expected: &'static str,
-        /// The value, abridged.
+        /// The beginning of the value.
         found: String,
     },
     /// The input has an unknown field.
     #[error("{field:?} is not a field of recall; from, to, message, call, query and offset are")]
     Unknown {
-        /// The field, abridged.
+        /// The beginning of the field's name.
         field: String,
     },
     /// A text is not a checkpoint id.
@@ -152,8 +151,8 @@ impl Default for RecallRequest {
 impl RecallRequest {
     /// Parses the JSON input of the tool: `{"from"?, "to"?, "offset"?}`, `{"message", "offset"?}`,
     /// `{"call", "offset"?}` or `{"query", "offset"?}`. A `null` counts as absent, and a checkpoint
-    /// may also be written as its marker, `<checkpoint:a1b2c3>`. Whether message and checkpoints
-    /// exist is not checked here.
+    /// may also be written as its marker, `<checkpoint:a1b2c3>`. It does not check whether message
+    /// and checkpoints exist.
     pub(crate) fn parse(input: &Value) -> Result<Self> {
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
         if let Some(key) = object.keys().find(|key| !FIELDS.contains(&key.as_str())) {

@@ -6,7 +6,7 @@
 //! words would cost many times the time and memory of a search. [`Reading`] reads slice by slice,
 //! so that a search of a long conversation does not block other work.
 //!
-//! Prose and code have the same words: a name in code is found whole and by its parts.
+//! Prose and code are split by the same rules: a name in code is found as a whole and by its parts.
 
 use std::{
     cmp::Ordering,
@@ -29,7 +29,8 @@ use crate::{
 /// The maximum number of matches in one answer.
 pub(super) const SHOWN: usize = 10;
 
-/// The maximum number of different words of a query that count, which bounds the time of a search.
+/// The maximum number of different words of a query that are searched, which bounds the time of a
+/// search.
 const TERMS: usize = 64;
 
 /// The maximum bytes of a piece.
@@ -38,7 +39,8 @@ const PIECE: usize = 4_000;
 /// The bytes of a slice of a search: a few milliseconds of work.
 const SLICE: usize = 256 * 1024;
 
-/// A shorter message counts as this many bytes of a slice, because rendering it takes time too.
+/// A shorter message counts as this many bytes of a slice, because rendering takes time for any
+/// message.
 const LEAST: usize = 200;
 
 /// The maximum bytes of an excerpt around the words.
@@ -72,8 +74,7 @@ impl Terms {
         if terms.is_empty() { Err(RecallError::NoWords) } else { Ok(Self(terms)) }
     }
 
-    /// Returns the byte range around the most words of the query that are close together in a
-    /// piece.
+    /// Returns the byte range of a piece in which most words of the query are close together.
     pub(super) fn excerpt(&self, text: &str, piece: Range<usize>) -> Range<usize> {
         let mut hits: Vec<(Range<usize>, usize)> = Vec::new();
         each_word(text.get(piece.clone()).unwrap_or_default(), |word, range| {
@@ -136,7 +137,7 @@ pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
     quoting
 }
 
-/// Whether a block is one of these calls, or the result of one.
+/// Whether a block is a call of the recall tool, or the result of such a call.
 fn quotes(block: &ContentBlock, calls: &HashSet<&Text>) -> bool {
     if let ContentBlock::ToolUse(call) = block {
         calls.contains(&call.id)
@@ -149,12 +150,12 @@ fn quotes(block: &ContentBlock, calls: &HashSet<&Text>) -> bool {
 
 /// The state of a search that reads its messages slice by slice.
 ///
-/// A message is rated by its own words and by those of its stretch, because the words of a question
-/// often occur near the answer and not in it. Each further message of a stretch counts less, so
-/// that the first results come from several stretches.
+/// A message is ranked by its own words and by those of its stretch, because the words of a
+/// question often occur near the answer and not in it. Each further message of a stretch scores
+/// less, so that the first results come from several stretches.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    /// The next message, or the one that is open.
+    /// The index of the next message, or of the one in `open`.
     index: usize,
     /// A message that was read in part: its text, and the offset at which to continue.
     open: Option<(String, usize)>,
@@ -225,7 +226,7 @@ struct Hit {
     stretch: usize,
 }
 
-/// How many words a text has, and how often each word of the query occurs.
+/// The number of words in a text, and how often each word of the query occurs in it.
 #[derive(Debug, Default)]
 struct Doc {
     /// Its number among all texts that were read.
@@ -249,7 +250,7 @@ impl Doc {
         let (k1, b) = (1.2, 0.75);
         let long = 1.0 - b + b * real(self.words) / average.max(1.0);
         let mut score = 0.0;
-        // In the order of the words, because sums of floats depend on it.
+        // Always add in the order of the words, because a sum of floats depends on the order.
         for (term, rarity) in rarity.iter().enumerate() {
             let count = real(self.counts.get(&term).copied().unwrap_or_default());
             score += rarity * count * (k1 + 1.0) / (count + k1 * long);
@@ -258,7 +259,7 @@ impl Doc {
     }
 }
 
-/// Texts that are rated against each other.
+/// Texts that are ranked against each other.
 #[derive(Debug, Default)]
 struct Docs {
     matching: Vec<Doc>,
@@ -333,7 +334,7 @@ fn by_score((_, one): &(usize, Matched), (_, other): &(usize, Matched)) -> Order
     other.score.total_cmp(&one.score).then(other.index.cmp(&one.index))
 }
 
-/// Returns the range of at most [`EXCERPT`] bytes in which the most different words occur.
+/// Returns the range of at most [`EXCERPT`] bytes that has the largest number of different words.
 fn closest(hits: &[(Range<usize>, usize)]) -> (usize, usize) {
     let (mut first, mut best, mut most) = (0, (0, 0), 0);
     let mut counts: HashMap<usize, usize> = HashMap::new();
@@ -358,10 +359,10 @@ fn closest(hits: &[(Range<usize>, usize)]) -> (usize, usize) {
     best
 }
 
-/// The maximum bytes of a word that count. Longer words are not typed into a query.
+/// The maximum bytes of a word that is indexed. Nobody types a longer word into a query.
 const WORD: usize = 64;
 
-/// The maximum bytes of a compound, such as a path, that count.
+/// The maximum bytes of a compound, such as a path, that is indexed.
 const COMPOUND: usize = 256;
 
 /// Calls a function with each word of a text, in lower case and without accents, and its byte

@@ -1,7 +1,7 @@
 //! Recall as a tool of an agent.
 //!
-//! [`spec`] describes the tool, and [`Recall::call`](super::Recall::call) runs it; the caller
-//! offers it to the model.
+//! [`spec`] is the tool's description for the model, which the host adds to requests, and
+//! [`Recall::call`](super::Recall::call) runs a call.
 
 use serde_json::{Value, json};
 

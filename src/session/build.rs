@@ -18,11 +18,11 @@ use crate::{
 };
 
 impl SessionBuilder {
-    /// Opens the session: loads what the [store](Self::store) holds of the [thread](Self::thread)
-    /// and continues it, or starts the thread if the store does not know it. New events go to the
-    /// same store. Without a store it does the same as [`build`](Self::build).
+    /// Opens the session: loads the [thread](Self::thread) from the [store](Self::store) and
+    /// continues it, or starts a new thread if the store has none with this id. New events are
+    /// written to the same store. Without a store, this is the same as [`build`](Self::build).
     ///
-    /// The future may be dropped; nothing is written.
+    /// The future writes nothing, so it may be dropped.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -54,8 +54,8 @@ impl SessionBuilder {
         self.build()
     }
 
-    /// Builds the session without loading anything. A log with messages replaces the agent's
-    /// thread; if there is no log, or it is empty, the agent's messages are logged.
+    /// Builds the session without reading a store. If the [journal](Self::journal) has messages,
+    /// they replace those of the agent; otherwise the agent's messages are logged.
     ///
     /// ```
     /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
@@ -68,7 +68,8 @@ impl SessionBuilder {
     ///
     /// - [`SessionError::Invalid`] if a share in the policy is not between 0 and 1, or a rule is
     ///   not valid.
-    /// - [`SessionError::NotLoaded`] if the thread is named and has a store, which may hold it.
+    /// - [`SessionError::NotLoaded`] if the builder has both a thread id and a store: the store may
+    ///   hold the thread, so use [`open`](Self::open).
     /// - [`SessionError::Log`] if the log cannot be replayed.
     /// - [`SessionError::DoubleTool`] if two tools have the same name.
     pub fn build(self) -> Result<Session> {

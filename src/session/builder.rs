@@ -50,7 +50,7 @@ use crate::{
 pub struct SessionBuilder {
     pub(super) agent: Box<dyn Agent>,
     pub(super) journal: Journal,
-    /// The id of the thread, which the store may hold; `None` if the journal is loaded.
+    /// The id of a thread that the store may hold; `None` if the host passed a loaded journal.
     pub(super) thread: Option<ThreadId>,
     pub(super) store: Option<Arc<dyn ThreadStore>>,
     pub(super) settings: Settings,
@@ -80,7 +80,7 @@ impl SessionBuilder {
             settings: Settings::default(),
             redactor: None,
             host_rules: Vec::new(),
-            // Until a provider reports a count, a session uses estimates.
+            // The trigger must work before the first answer, when no provider has reported a count.
             policy: AutoPolicy { estimates_usage: true, ..AutoPolicy::default() },
             tools: Vec::new(),
             own_tools: Vec::new(),
@@ -88,8 +88,8 @@ impl SessionBuilder {
         }
     }
 
-    /// Returns the builder with the strategy of this name in its [registry](Self::registry), or of
-    /// this setting.
+    /// Returns the builder with a strategy from its [registry](Self::registry), given by name or by
+    /// a [setting](StrategyRegistry::build).
     ///
     /// ```
     /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
@@ -102,7 +102,8 @@ impl SessionBuilder {
     ///
     /// # Errors
     ///
-    /// [`SessionError::Invalid`] if no strategy has the name, or the options do not fit it.
+    /// [`SessionError::Invalid`] if no registered strategy has the name, or the strategy does not
+    /// take the options.
     pub fn strategy_named(mut self, strategy: impl Into<serde_json::Value>) -> Result<Self> {
         self.settings.strategy = self.settings.registry.build(&strategy.into())?;
         Ok(self)
@@ -110,8 +111,8 @@ impl SessionBuilder {
 }
 
 impl SessionBuilder {
-    /// Returns the builder with the id of the thread, such as the name of a user's conversation.
-    /// Without one the thread is new, and its id is random.
+    /// Returns the builder with the id of the thread, for example the id of a conversation in the
+    /// host's database. By default the thread is new and gets a random id.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -128,9 +129,9 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with the store of the thread. [`open`](Self::open) loads from it what it
-    /// holds of the [thread](Self::thread). A [fork](Session::fork) is written to it before its
-    /// first message. The example of [`open`](Self::open) uses one.
+    /// Returns the builder with the store of the thread. [`open`](Self::open) loads the
+    /// [thread](Self::thread) from it and has an example. The events that a [fork](Session::fork)
+    /// inherits are written to it before the fork's first message.
     pub fn store(mut self, store: Arc<dyn ThreadStore>) -> Self {
         self.store = Some(store);
         self
@@ -181,9 +182,9 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with the reminder also appended to tool results, whenever the model
-    /// wrote this many tokens since the last one. In a long tool loop a model otherwise loses sight
-    /// of it.
+    /// Returns the builder that also appends the reminder to tool results, each time the model has
+    /// written this many tokens since the last reminder. Without it, a model in a long tool loop
+    /// forgets the reminder.
     pub fn remind_every(mut self, output_tokens: u64) -> Self {
         self.settings.remind_every = Some(output_tokens);
         self
@@ -196,8 +197,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with these strategies to choose from by name; the default is
-    /// [`StrategyRegistry::default`], all strategies of the crate.
+    /// Returns the builder with the registry in which strategies are looked up by name. The
+    /// default, [`StrategyRegistry::default`], has all strategies of the crate.
     pub fn registry(mut self, registry: StrategyRegistry) -> Self {
         self.settings.registry = registry;
         self
@@ -254,8 +255,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with a retention policy, which says how many of the thread's facts must
-    /// survive a compaction; `None` turns the check off.
+    /// Returns the builder with a retention policy, which sets how many of the thread's facts must
+    /// survive a compaction. `None` disables the check.
     ///
     /// Facts that a summary omits are appended to it as a list, as far as the policy and the window
     /// allow; the user's rules come first, word for word. The report of a compaction says what is
@@ -266,8 +267,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with one more standing rule from the host. A rule that the log already
-    /// has is not added again, even if it was revoked since.
+    /// Returns the builder with one more standing rule from the host. A rule that is already in the
+    /// log is not added again, even if it has been revoked.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -283,18 +284,18 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with the standing rules at the end of the system prompt of every
-    /// request, instead of after the summaries. The model sees a rule at once; but every change of
-    /// a rule invalidates the provider's cache of the whole thread, because the system prompt comes
-    /// first.
+    /// Returns the builder that puts the standing rules at the end of the system prompt of every
+    /// request, instead of after the summaries. The model then sees a new rule at once, but every
+    /// change of a rule invalidates the provider's prompt cache of the whole thread, because the
+    /// system prompt comes first.
     pub fn rules_in_system_prompt(mut self) -> Self {
         self.settings.rules_in_system_prompt = true;
         self
     }
 
     /// Returns the builder with this policy of automatic compaction. The default is
-    /// [`AutoPolicy::default`], except that the session uses estimates until a provider has
-    /// reported a count.
+    /// [`AutoPolicy::default`] with [`estimates_usage`](AutoPolicy::estimates_usage) set: the
+    /// session uses estimates until a provider reports a count.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -316,8 +317,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with the model's context window. It overrides the window that the agent
-    /// states.
+    /// Returns the builder with the model's context window, which overrides the agent's own value.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -333,8 +333,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with the maximum tokens of an answer. Every request asks for this limit,
-    /// and this many tokens of the window stay free.
+    /// Returns the builder with the maximum tokens of an answer. Every request states this limit,
+    /// and this many tokens of the window are reserved for the answer.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session}};
@@ -351,12 +351,12 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with an observer, which sees every event of the session when it happens,
-    /// those of [adopted](Session::adopt) compactions too, and the error that ends a turn. A turn
-    /// whose stream is dropped ends with [`Aborted`](SessionEvent::Aborted) for it. A fork does not
-    /// inherit it.
+    /// Returns the builder with an observer: a function that is called with every event of the
+    /// session when it happens, including events of [adopted](Session::adopt) compactions, and with
+    /// the error that ends a turn. If the stream of a turn is dropped, the observer gets
+    /// [`Aborted`](SessionEvent::Aborted). A fork does not inherit observers.
     ///
-    /// It is called between two steps of the turn, so it should be quick; a panic in it is ignored.
+    /// The turn waits while an observer runs, so it should be quick. A panic in it is ignored.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -381,8 +381,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with another clock, which gives the times of the log and waits between
-    /// retries. [`Clock`] has an example; the default is the system clock.
+    /// Returns the builder with the clock that supplies the times of log entries and the waits
+    /// between retries. The default is the system clock. [`Clock`] has an example.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.settings.clock = clock;
         self
@@ -415,9 +415,10 @@ impl SessionBuilder {
     }
 
     /// Returns the builder with the maximum tokens of a tool result. A longer one is cut before it
-    /// enters the thread, which then holds the head and the tail of its texts and a line that says
-    /// how to read the rest. The log holds the whole result, and [`recall`](Self::recall_tool)
-    /// reads it by the id of the call. Results of `recall` itself are not cut.
+    /// enters the thread, which then holds the head and the tail of its texts and a line that
+    /// explains how to read the rest. The log holds the whole result, and
+    /// [`recall`](Self::recall_tool) reads it by the id of the call. Results of `recall` itself are
+    /// not cut.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -454,9 +455,9 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with panics of tools passed on to the caller that polls the turn. By
-    /// default the call of a tool that panics gets an error result, and the other calls and the
-    /// turn continue. Pass panics on for tools whose state a panic may leave broken.
+    /// Returns the builder that passes panics of tools on to the caller that polls the turn. By
+    /// default, a call whose tool panics gets an error result, and the other calls and the turn
+    /// continue. Use this for tools whose state may be broken after a panic.
     pub fn tool_panics_unwind(mut self) -> Self {
         self.settings.tool_panics_unwind = true;
         self
@@ -481,9 +482,9 @@ impl SessionBuilder {
     }
 
     /// Returns the builder with the tool [`recall`](mod@crate::recall), with which the model reads
-    /// what was compacted away. The answers pass the [redactor](Self::redactor).
+    /// messages that were compacted away. Its results are [redacted](Self::redactor).
     ///
-    /// An answer has at most an eighth of the model's window, and at most
+    /// A result has at most an eighth of the tokens of the model's window, and at most
     /// [`MAX_BYTES`](crate::recall::MAX_BYTES) bytes. Search by words needs the feature `recall`.
     pub fn recall_tool(mut self) -> Self {
         self.own_tools.push(crate::recall::tool::spec());

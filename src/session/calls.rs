@@ -1,9 +1,9 @@
 //! Executing the calls of an answer: the host's tools and the session's own.
 //!
-//! The model compacts its own thread with two of them. `compact_context` runs the session's
-//! strategy. In a call of `compact` the model names ranges by their checkpoints and writes the
-//! summaries itself: the call is checked first, against the thread with the results of the other
-//! calls in it, and then thread and log change in one step.
+//! With two of the session's tools, the model compacts its own thread. `compact_context` runs the
+//! session's strategy. In a call of `compact`, the model names ranges by their checkpoints and
+//! writes the summaries itself. Such a call is checked against the thread as it will be with the
+//! results of the other calls; then thread and log change in one step.
 
 use std::error::Error;
 
@@ -91,7 +91,7 @@ impl Session {
         }
         let mut appended = false;
         if let Some((index, call)) = compact {
-            // Boxed for the same reason.
+            // Boxed: inlined, this rare path would enlarge every turn's future.
             let done = self.compact_ranges(call, &results, emit).boxed().await?;
             appended = !done.is_error;
             finish(&mut results, index, call, done, emit).await;
@@ -132,7 +132,7 @@ impl Session {
         self.tools.host_tool(&call.name).is_none().then_some(own)
     }
 
-    /// Cuts the results that are too long and logs the whole of them.
+    /// Shortens the results that are too long, and logs them in full.
     fn cut_long(&mut self, results: &mut [Option<ToolResult>]) -> Result<()> {
         let Some(most) = self.settings.max_tool_result else { return Ok(()) };
         let can_recall = self.tools.offers(RECALL);
@@ -165,15 +165,15 @@ impl Session {
         Ok(finished(recall.begin_from(log.taken()?, &request)?).await)
     }
 
-    /// The maximum bytes of a recall: an eighth of the window at four bytes per token.
+    /// The maximum bytes of a result of `recall`: an eighth of the window, at four bytes per token.
     fn recall_bytes(&self) -> usize {
         let tokens = self.window().map_or(u64::MAX, |window| window.tokens());
         usize::try_from(tokens / 2).map_or(MAX_BYTES, |bytes| bytes.min(MAX_BYTES))
     }
 }
 
-/// Computes an answer. A search of a long conversation takes many steps, and other tasks share the
-/// thread, so it yields between them.
+/// Runs the steps of a recall to its answer. A search of a long conversation takes many steps, so
+/// this yields between them to the other tasks of the executor.
 async fn finished(mut step: Steps<'_>) -> String {
     loop {
         if let Some(recalled) = step() {
@@ -241,7 +241,8 @@ impl Session {
         };
         let mut proposal = Proposal::new(plan);
         if let Some(policy) = &brief.retention {
-            // The plan is audited, but gets no addendum: the summary stays as the model wrote it.
+            // Audit the plan without appending an addendum: the summary stays as the model wrote
+            // it.
             let after = proposal.plan.after(&thread)?;
             // Boxed: inlined, this rare path would enlarge every turn's future.
             let facts = Box::pin(self.journal.facts(&policy.audit_options())).await?;
@@ -253,8 +254,8 @@ impl Session {
         Ok(ToolOutput::from(COMPACTED))
     }
 
-    /// Plans a call against the thread as it will be. Returns the message with all results of the
-    /// answer, or the text of the error result.
+    /// Plans a call against the thread as it will be with all results of the answer. Returns the
+    /// message with these results, or the text of the call's error result.
     fn check_ranges(
         &mut self,
         call: &ToolUse,

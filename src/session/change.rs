@@ -19,17 +19,17 @@ use crate::{
     tokens::Calibrated,
 };
 
-/// The strategy of compactions whose summaries the host wrote.
+/// The strategy name in the log for compactions whose summaries the host wrote.
 const BY_HOST: &str = "by-host";
 
 impl Session {
-    /// Uses another agent from now on, such as one over another model. The new agent gets the
+    /// Replaces the agent from now on, for example to use another model. The new agent gets the
     /// thread. If its window is smaller and the next request does not fit, the thread is compacted
     /// first, with the reason [`ModelSwitch`](crate::message::CompactionReason::ModelSwitch). Token
     /// counts are estimates until the new model reports one.
     ///
-    /// Reasoning that another provider signed stays in the thread; the codecs leave it out of
-    /// requests to this one.
+    /// Reasoning that another provider signed stays in the thread, but the codecs omit it from
+    /// requests to the new provider.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -72,7 +72,8 @@ impl Session {
         self.settings.strategy = strategy;
     }
 
-    /// Compacts with the strategy of this name, or of this setting, from now on.
+    /// Compacts with this strategy from now on, given by name or by a
+    /// [setting](crate::strategy::StrategyRegistry::build).
     ///
     /// ```
     /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
@@ -86,7 +87,8 @@ impl Session {
     /// # Errors
     ///
     /// [`SessionError::Invalid`] if no strategy of the [registry](super::SessionBuilder::registry)
-    /// has the name, or the options do not fit it. The strategy is then unchanged.
+    /// has the name, or the strategy does not take the options. The session's strategy is then
+    /// unchanged.
     pub fn set_strategy_named(&mut self, strategy: impl Into<serde_json::Value>) -> Result<()> {
         self.settings.strategy = self.settings.registry.build(&strategy.into())?;
         Ok(())
@@ -109,13 +111,13 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`SessionError::Invalid`] if a share in it is not between 0 and 1. The policy is then
-    /// unchanged.
+    /// [`SessionError::Invalid`] if a share in the policy is not between 0 and 1. The policy is
+    /// then unchanged.
     pub fn set_policy(&mut self, policy: AutoPolicy) -> Result<()> {
         Ok(self.auto.set_policy(policy)?)
     }
 
-    /// Offers the model these tools of the host from now on; the session's own tools stay.
+    /// Replaces the host's tools from now on; the session's own tools stay.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -153,7 +155,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sends another system prompt from now on; a blank text sends none.
+    /// Replaces the system prompt from now on; a blank text removes it.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -198,9 +200,9 @@ impl Session {
         self.show();
     }
 
-    /// Replaces ranges of the thread by summaries that the host wrote, as a compaction: checked,
-    /// logged, stored and undone as any other. Its start and end are the first events of the next
-    /// stream.
+    /// Replaces ranges of the thread with summaries that the host wrote. This is a compaction like
+    /// any other: it is checked, logged and stored, and can be undone. Its start and end events are
+    /// the first events of the next stream.
     ///
     /// The future may be dropped, like that of [`adopt`](Self::adopt).
     ///
@@ -234,12 +236,12 @@ impl Session {
         Ok(self.apply_again(BY_HOST.into(), plan, messages).await?)
     }
 
-    /// Undoes a compaction: the messages that it removed return, followed by those appended since.
-    /// Compactions after it build on it, so they are undone first, the latest first. Returns the
-    /// ids of all that were undone, in this order.
+    /// Undoes a compaction: restores the messages that it removed, followed by those appended
+    /// since. Later compactions build on it, so they are undone first, the latest first. Returns
+    /// the ids of all undone compactions, in this order.
     ///
     /// The future may be dropped. Then either nothing has changed, or the compactions are undone
-    /// and the next turn writes the store.
+    /// and the next turn writes this to the store.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -265,10 +267,10 @@ impl Session {
     /// # Errors
     ///
     /// - [`SessionError::Log`] if no standing compaction has this id, or the thread was truncated
-    ///   inside what one of them left. Nothing is undone then.
+    ///   within the messages that one of these compactions inserted. Nothing is undone then.
     /// - [`SessionError::Stale`] if the thread does not match the log.
-    /// - [`SessionError::Store`] if the store could not be read, for a compaction whose messages
-    ///   are only there, or could not be written; then the compactions are undone.
+    /// - [`SessionError::Store`] if the removed messages are only in the store and it cannot be
+    ///   read, or if the store cannot be written. In the second case the compactions are undone.
     pub async fn undo_compaction(&mut self, id: CompactionId) -> Result<Vec<CompactionId>> {
         self.journal.hold(id).await?;
         let ids = self.journal.log().to_undo(id)?;
@@ -284,9 +286,9 @@ impl Session {
         Ok(ids)
     }
 
-    /// Redoes a compaction that was undone, without asking a model: its summary takes the place of
-    /// the same messages again, and messages appended since stay. It gets a new id, which is in the
-    /// result. Its start and end are the first events of the next stream.
+    /// Redoes a compaction that was undone, without a model call: its summary replaces the same
+    /// messages again, and messages appended since stay. The result has its new id. Its start and
+    /// end events are the first events of the next stream.
     ///
     /// The future may be dropped, like that of [`adopt`](Self::adopt).
     ///
@@ -316,7 +318,7 @@ impl Session {
     /// - [`SessionError::Log`] if no compaction has this id, or it was not undone.
     /// - [`SessionError::Store`] if the store could not be read.
     /// - [`SessionError::Compaction`] if the messages that it removed are no longer in the thread
-    ///   as they were, for example because another compaction removed them.
+    ///   unchanged, for example because another compaction removed them.
     pub async fn redo_compaction(&mut self, id: CompactionId) -> Result<CompactionRecord> {
         let (record, before) = self.journal.whole().await?.undone(id)?;
         Ok(self.apply_again(record.strategy, record.plan, before.into()).await?)
@@ -333,11 +335,11 @@ impl Session {
 
 impl Session {
     /// Returns the builder of a session that continues from the end of this one as a separate
-    /// thread. It inherits the history, compactions included, and all settings. Calls that are open
-    /// at that point are answered as cancelled before its first message.
+    /// thread. The fork inherits the log, compactions included, and all settings. Calls that are
+    /// open at the fork are answered as cancelled before its first message.
     ///
-    /// Nothing of the fork is stored until it has a [store](SessionBuilder::store). It shares the
-    /// archive, but entries written by this thread stay under this thread's id.
+    /// The fork is not stored until the builder gets a [store](SessionBuilder::store). It shares
+    /// the archive; entries that this thread wrote stay under this thread's id.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -362,8 +364,8 @@ impl Session {
         self.fork_before(thread, self.messages().len()).await
     }
 
-    /// Same as [`fork`](Self::fork), from before the message with this index, which is
-    /// also the number of messages that the fork keeps.
+    /// Same as [`fork`](Self::fork), but the fork keeps only this many messages: those before the
+    /// message with this index.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -401,7 +403,8 @@ impl Session {
         })
     }
 
-    /// Same as [`fork`](Self::fork), from after the message that holds this checkpoint.
+    /// Same as [`fork`](Self::fork), but the fork keeps only the messages up to the one that holds
+    /// this checkpoint.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -421,7 +424,7 @@ impl Session {
     /// # Errors
     ///
     /// As [`fork`](Self::fork), and [`SessionError::NoCheckpoint`] if the checkpoint is not in the
-    /// thread, or there more than once.
+    /// thread, or is in it more than once.
     pub async fn fork_after(
         &self,
         thread: ThreadId,

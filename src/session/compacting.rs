@@ -1,4 +1,4 @@
-//! Compactions in a session, whatever requested them.
+//! The one path that every compaction of a session takes, whatever requested it.
 //!
 //! | requested by | entry point | proposed by |
 //! |---|---|---|
@@ -55,7 +55,8 @@ impl Session {
         let work = async move {
             let Order { reason, target, limit, next_prompt, strategy } = order;
             let limit = limit.map(|tokens| self.ratio.scale_down(tokens));
-            // A host that names a strategy may have given it other options than the last time.
+            // A host that passes a strategy may have changed its options since the last compaction,
+            // so the thread may be compacted again.
             let once = strategy.is_none();
             let strategy = strategy.unwrap_or_else(|| Arc::clone(&self.settings.strategy));
             let strategy = Net { strategy, limit, last_resort: false, once };
@@ -79,7 +80,7 @@ impl Session {
         work.boxed()
     }
 
-    /// Carries out a proposal that was made before. The arriving message, if any, is appended to
+    /// Carries out a proposal that already exists. The arriving message, if any, is appended to
     /// thread and log in the same step.
     pub(super) async fn carry_out(
         &mut self,
@@ -98,8 +99,9 @@ impl Session {
         done
     }
 
-    /// Ends a compaction whose stream was dropped, and reports its end unless that was delivered.
-    /// Its start was delivered in any case, because the poll that emits an event also delivers it.
+    /// Ends a compaction whose stream was dropped, and emits its end event unless that was
+    /// delivered. The start event was delivered in any case: the poll that emits an event also
+    /// delivers it.
     pub(super) async fn end_interrupted(&mut self, emit: &mut Emit) -> Result<(), CompactionError> {
         let Some(compaction) = &self.compaction else { return Ok(()) };
         if self.shared.lock().last_compaction == Some((compaction.id, true)) {
@@ -119,7 +121,7 @@ impl Session {
         ended
     }
 
-    /// Puts a compaction in flight and emits its start.
+    /// Puts a compaction in flight and emits its start event.
     async fn start(&mut self, compaction: Compaction, emit: &mut Emit) {
         let started = compaction.started();
         self.compaction = Some(compaction);
@@ -151,8 +153,8 @@ impl Session {
         Ok((compaction.ok_or(none)?, conversation))
     }
 
-    /// Reports the end of the compaction in flight to the trigger, and keeps the response for the
-    /// host.
+    /// Reports the end of the compaction in flight to the trigger, and keeps the trigger's notice
+    /// for the host.
     fn report_end_to_trigger(&mut self) {
         let now = self.now();
         let Some(compaction) = &self.compaction else { return };
@@ -164,8 +166,8 @@ impl Session {
         self.notice = self.auto.handle(now, input);
     }
 
-    /// Emits the end of the compaction in flight. Cleared only after delivery, so that a dropped
-    /// stream does not lose the end.
+    /// Emits the end event of the compaction in flight. The compaction is cleared only after
+    /// delivery, so that a dropped stream does not lose the event.
     async fn emit_end(&mut self, emit: &mut Emit) {
         if let Some(end) = self.compaction.as_ref().and_then(Compaction::end) {
             emit.event(SessionEvent::Compaction(end.clone())).await;
@@ -251,7 +253,7 @@ impl Listener for EmitProgress<'_> {
     }
 }
 
-/// Returns an error of the store as an error of the session. It is no failure of the compaction,
+/// Turns an error of the store into an error of the session. It is not a failure of the compaction,
 /// which was already applied or has not begun.
 pub(super) fn stored<T>(done: Result<T, CompactionError>) -> Result<Result<T, CompactionError>> {
     let failed = done.as_ref().err().and_then(CompactionError::of_log_store).cloned();

@@ -8,12 +8,11 @@ use crate::{
     store::StoreError,
 };
 
-/// What a session returns, with its own error.
 pub(super) type Result<T, E = SessionError> = std::result::Result<T, E>;
 
-/// Why a session could not be built, a turn failed, or a fork or an undo was refused. After a turn
-/// that failed the session stays usable: messages appended before the failure stay, and the
-/// next turn first answers calls without a result.
+/// Why a session could not be built, a turn failed, or a fork or an undo was refused. A session
+/// stays usable after a turn failed: messages appended before the failure stay, and the next turn
+/// first answers the open calls.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
@@ -29,17 +28,17 @@ pub enum SessionError {
         advice(*.system, *.tools, *.newest)
     )]
     CannotFit {
-        /// The smallest possible request.
+        /// The size of the smallest possible request.
         floor: u64,
-        /// The request at its present size.
+        /// The size of the request.
         tokens: u64,
         /// The window minus the output reserve.
         limit: u64,
-        /// The system prompt, with the standing rules if it holds them.
+        /// The size of the system prompt, including the standing rules if they are in it.
         system: u64,
-        /// The tools.
+        /// The size of the tools.
         tools: u64,
-        /// The user's newest message, sent or about to be sent.
+        /// The size of the user's newest message, sent or about to be sent.
         newest: u64,
         /// Why the attempted compaction failed, if one was attempted.
         tried: Option<Text>,
@@ -47,7 +46,8 @@ pub enum SessionError {
     /// A requested compaction failed.
     #[error(transparent)]
     Compaction(#[from] CompactionError),
-    /// The store could not be written. The log holds the events, and the next turn writes them.
+    /// The store could not be read or written. Events that could not be written stay in the log,
+    /// and the next turn writes them.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The log refused an event. Thread and log are unchanged.
@@ -82,7 +82,7 @@ pub enum SessionError {
         /// The number of messages in the thread.
         found: usize,
     },
-    /// The checkpoint at which to fork is not in the thread, or more than once.
+    /// The checkpoint at which to fork is not in the thread, or is in it more than once.
     #[error("checkpoint {id} is not in the thread, or is there more than once")]
     NoCheckpoint {
         /// The checkpoint.

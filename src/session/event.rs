@@ -15,8 +15,8 @@ use crate::{
 /// [`CompactionEvent`], `status` first, are beside the type. `testdata/events/session.jsonl` has
 /// a line for each event; existing lines never change, except that fields may be added.
 ///
-/// Unknown fields are ignored. An unknown type, status or reason is an error that names it: skip
-/// such an event from a newer version, because no event is needed to understand the next.
+/// Unknown fields are ignored. An unknown type, status or reason is an error that names it. A
+/// reader can skip such an event of a newer version, because no event depends on an earlier one.
 ///
 /// ```
 /// use threadfold::session::SessionEvent;
@@ -43,8 +43,8 @@ pub enum SessionEvent {
         text: Text,
     },
     /// A piece of the input of a tool call that the model is writing. The first piece of a call is
-    /// empty. Providers that do not stream inputs give none; [`ToolStarted`](Self::ToolStarted) has
-    /// the whole input.
+    /// empty. Providers that do not stream inputs cause no such event;
+    /// [`ToolStarted`](Self::ToolStarted) has the whole input.
     ToolInputDelta {
         /// The id of the call.
         id: Text,
@@ -59,8 +59,8 @@ pub enum SessionEvent {
         id: Text,
         /// The name of the tool.
         name: Text,
-        /// The input of the call, as the JSON text that the model wrote. A line of an earlier
-        /// version has none.
+        /// The input of the call, as the JSON text that the model wrote. Empty in lines that an
+        /// earlier version wrote.
         #[serde(default)]
         input: Text,
     },
@@ -72,15 +72,15 @@ pub enum SessionEvent {
         name: Text,
         /// Whether the call failed.
         is_error: bool,
-        /// The whole result; the thread holds it cut if it is longer than
-        /// [`max_tool_result`](super::SessionBuilder::max_tool_result). A line of an earlier
-        /// version has none.
+        /// The whole result, even if the thread holds it shortened to
+        /// [`max_tool_result`](super::SessionBuilder::max_tool_result). Empty in lines that an
+        /// earlier version wrote.
         #[serde(default)]
         content: Vec<ContentBlock>,
     },
-    /// Discard the text streamed for this answer so far. The window cut the answer off or the
-    /// provider refused the request midway, and the model is asked again; or the whole answer
-    /// differs from its stream, and its text follows.
+    /// The host must discard the text streamed for this answer so far. Either the window cut the
+    /// answer off or the provider refused the request midway, and the model is asked again; or the
+    /// whole answer differs from its stream, and its text follows.
     AnswerDiscarded,
     /// A compaction started, progressed or ended.
     Compaction(CompactionEvent),
@@ -105,19 +105,19 @@ pub enum SessionEvent {
         stop_reason: StopReason,
         /// Model answers in this turn.
         rounds: u32,
-        /// Whether the turn was stopped although the model would have continued: at [the maximum of
-        /// rounds](super::SessionBuilder::max_rounds), or after the same calls gave the same errors
-        /// three times in a row. Calls that were not executed have an error result.
+        /// Whether the session stopped the turn before the model was done: at [the maximum of
+        /// rounds](super::SessionBuilder::max_rounds), or after the same calls failed with the same
+        /// errors three times in a row. Calls that were not executed have an error result.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         capped: bool,
-        /// Tokens of these answers together.
+        /// Token usage of these answers together.
         usage: Usage,
     },
     /// The host aborted the turn. This is the last event.
     Aborted,
 }
 
-/// The text for the user, if the trigger has one.
+/// Returns the text of the trigger's notice for the user, if it has one.
 pub(super) fn notice_line(output: &Output) -> Option<String> {
     Some(match output {
         Output::Suspended { tokens, threshold } => format!(

@@ -43,7 +43,7 @@ use crate::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Events<'a> {
-    /// Advances only when the stream is polled.
+    /// The future of the turn, polled with the stream; `None` once the turn has ended.
     pub(super) work: Option<BoxFuture<'a, ()>>,
     pub(super) shared: Arc<Shared>,
     pub(super) is_command: bool,
@@ -57,15 +57,15 @@ pub struct Reply {
     pub text: String,
     /// Why the model stopped; `None` if the agent was not asked.
     pub stop_reason: Option<StopReason>,
-    /// Whether a turn was stopped although the model would have continued: see
+    /// Whether the session stopped a turn before the model was done: see
     /// [`TurnEnded`](super::SessionEvent::TurnEnded).
     pub capped: bool,
-    /// Tokens of all answers. The tokens of compactions are in their events, and both are in
-    /// [`token_usage`](super::Session::token_usage).
+    /// Token usage of all answers. The usage of compactions is in their events, and the sum of both
+    /// in [`token_usage`](super::Session::token_usage).
     pub usage: Usage,
     /// The end event of each compaction during the turn, whatever requested it.
     pub compactions: Vec<CompactionEvent>,
-    /// Why a requested compaction found nothing to compact, if one did.
+    /// Why a requested compaction found nothing to compact, if that happened.
     pub nothing_compacted: Option<Text>,
 }
 
@@ -77,9 +77,9 @@ pub(super) struct Emit {
 }
 
 impl Emit {
-    /// Emits an event and waits until the stream has taken it, so that a host which drops the
-    /// stream after an event knows that nothing happened after it. The returned future owns no
-    /// event: it would reserve space for one at every await.
+    /// Emits an event and waits until the stream has taken it. So a host that drops the stream
+    /// after an event knows that nothing happened after that event. The returned future owns no
+    /// event, because a future that owns one reserves space for it at every await.
     pub(super) fn event(&mut self, event: SessionEvent) -> impl Future<Output = ()> {
         if self.defers {
             self.shared.defer(event);
@@ -194,13 +194,15 @@ impl Reply {
     fn note(&mut self, event: SessionEvent) {
         match event {
             SessionEvent::TextDelta { text } => {
-                // The first text of a later turn replaces the answer of the one before.
+                // The reply holds the last answer only, so the first text of a later turn replaces
+                // it.
                 if self.stop_reason.take().is_some() {
                     self.text.clear();
                 }
                 self.text.push_str(&text);
             }
-            // Another answer follows tool calls, a queued message and a discarded answer.
+            // After each of these events the model answers anew, so the text so far is not the
+            // reply.
             SessionEvent::ToolStarted { .. }
             | SessionEvent::QueuedMessage { .. }
             | SessionEvent::AnswerDiscarded => self.text.clear(),

@@ -1,5 +1,5 @@
-//! Handles that control a session while a turn borrows it, and the state that they share with it:
-//! among it the last events, for user interfaces that connect late.
+//! Handles that control a session while a turn borrows it, and the state that they share with it,
+//! such as the last events for user interfaces that connect late.
 
 use std::{
     collections::VecDeque,
@@ -49,10 +49,10 @@ impl SessionHandle {
     /// Queues a message or a command (`/compact FOCUS`, `@compact PROMPT`). Queued texts run in
     /// order, each as a turn of its own.
     ///
-    /// Returns whether the running turn takes the text; it is then sent after that turn, unless
-    /// that fails or is cancelled first. Otherwise the text waits for
-    /// [`run_queued`](super::Session::run_queued) or the next message that is sent. The answer is
-    /// exact, also for a turn that is about to end. A blank text is not queued.
+    /// Returns whether the running turn takes the text. If so, it is sent after that turn, unless
+    /// the turn fails or is cancelled first. Otherwise it waits for
+    /// [`run_queued`](super::Session::run_queued) or for the next message that is sent. The result
+    /// is exact even if the turn is about to end. A blank text is not queued.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -69,7 +69,7 @@ impl SessionHandle {
         self.shared.queue(text.into())
     }
 
-    /// The messages of the thread, as of the last change. It costs no copy of the texts.
+    /// The messages of the thread, as of the last change. No text is copied.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -106,9 +106,8 @@ impl SessionHandle {
         self.shared.lock().usage
     }
 
-    /// The last events, oldest first, so that a user interface that connects late catches up.
-    /// Pieces of one answer are joined. At most 256 events are kept, and older tool results only up
-    /// to 16 KiB.
+    /// The last events, oldest first, for a user interface that connects late. Pieces of one answer
+    /// are joined. At most 256 events are kept. Older tool results are kept up to 16 KiB together.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -128,8 +127,8 @@ impl SessionHandle {
         self.shared.lock().recent.events()
     }
 
-    /// Whether a turn is running, according to the events delivered so far: the model is asked,
-    /// tools run, or the thread is compacted.
+    /// Whether a turn is running, according to the events delivered so far: a model call, a tool or
+    /// a compaction is in progress.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -145,8 +144,7 @@ impl SessionHandle {
         self.shared.lock().is_busy
     }
 
-    /// The id of the compaction that is running, if one is, according to the events delivered so
-    /// far.
+    /// The id of the running compaction, if any, according to the events delivered so far.
     #[must_use]
     pub fn compacting(&self) -> Option<CompactionId> {
         let state = self.shared.lock();
@@ -215,10 +213,10 @@ pub(super) struct State {
     pub(super) queue: VecDeque<(u64, Text)>,
     /// The number of the next queued text.
     next: u64,
-    /// Whether a running turn will take queued texts.
+    /// Whether a turn is running that will take queued texts.
     takes_queued: bool,
-    /// The thread, as handles show it. It is a separate vector: a handle that holds the thread's
-    /// own vector would make the next append copy it.
+    /// The messages that handles return. They are in a separate vector: if a handle held the
+    /// thread's own vector, the next append would have to copy it.
     pub(super) messages: Arc<Vec<Message>>,
     pub(super) usage: TokenUsageSummary,
     pub(super) recent: Recent,
@@ -257,8 +255,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a turn, dropping an abort or event meant for the previous one. Returns the number
-    /// that the next queued text will have.
+    /// Starts a turn and discards an abort or event that belongs to the previous one. Returns the
+    /// number that the next queued text will have.
     pub(super) fn begin(&self) -> u64 {
         let mut state = self.lock();
         state.slot.clear();
@@ -290,8 +288,8 @@ impl Shared {
         is_due.then(|| state.queue.pop_front())?.map(|(_, text)| text)
     }
 
-    /// Takes the next queued text. If there is none, the turn takes no more texts. One lock covers
-    /// both, so no text arrives unnoticed between the turn's last check and its end.
+    /// Takes the next queued text. If there is none, the turn takes no more texts. Both happen
+    /// under one lock, so no text can arrive between the turn's last check and its end.
     pub(super) fn next_queued(&self) -> Option<Text> {
         let mut state = self.lock();
         let next = state.queue.pop_front().map(|(_, text)| text);
@@ -329,8 +327,8 @@ impl Shared {
         Some(event)
     }
 
-    /// Records an event, and shows it to the observers. One that panics does not harm the turn or
-    /// the others.
+    /// Records an event and passes it to the observers. An observer that panics affects neither the
+    /// turn nor the other observers.
     pub(super) fn observe(&self, event: Result<&SessionEvent, &SessionError>) {
         if let Ok(event) = event {
             self.lock().recent.push(event);
@@ -406,7 +404,7 @@ impl Recent {
 mod tests {
     use super::*;
 
-    /// What a turn does with the queue at its end, one lock at a time.
+    /// The steps in which a turn uses the queue at its end, each under its own lock.
     const TURN: [fn(&Shared, &mut Vec<Text>); 4] = [
         |shared, _| {
             shared.begin();

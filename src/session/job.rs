@@ -1,7 +1,7 @@
 //! Compactions that are prepared without changing the thread: in the background, or as a preview.
 //!
-//! The future that prepares one owns its inputs and borrows nothing, so a host can run it on any
-//! task. Its result can be adopted while the messages it was prepared for are still in the thread;
+//! The future that prepares a compaction borrows nothing, so a host can run it on any task. Its
+//! result can be adopted as long as the messages that it was prepared for are still in the thread;
 //! messages appended since are kept.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ struct CompactionJob {
     agent: Box<dyn Agent>,
     settings: Settings,
     strategy: Arc<dyn CompactionStrategy>,
-    /// Without the facts, which may have to come from the store.
+    /// The thread without its facts, which may have to be read from the store first.
     snapshot: Snapshot,
     journal: Journal,
     brief: Brief,
@@ -121,9 +121,9 @@ impl PreparedCompaction {
         summaries.last().map(|summary| &summary.text)
     }
 
-    /// Returns the compaction with this text instead of its last new [summary](Self::summary),
-    /// checked again: facts that the text leaves out are added to it as to any summary. The outcome
-    /// is an error if the text is blank or the proposal no longer passes.
+    /// Returns the compaction with this text in place of its last new [summary](Self::summary). It
+    /// is checked again, and facts that the text omits are appended to it as to any summary. The
+    /// outcome is an error if the text is blank or the proposal is no longer acceptable.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -173,7 +173,7 @@ impl PreparedCompaction {
 }
 
 impl Session {
-    /// Returns a future that prepares a compaction of the thread as it is now, with the session's
+    /// Returns a future that prepares a compaction of the present thread with the session's
     /// strategy. It borrows nothing: run it on a task of its own while the conversation continues,
     /// and [adopt](Self::adopt) the result. It may be dropped at any point.
     ///
@@ -238,9 +238,9 @@ impl Session {
         async move { job.run(&mut observe).await }.boxed()
     }
 
-    /// Returns what another strategy would do, without changing the thread. The report has the
-    /// sizes and the facts that would be kept and lost. The result can be [adopted](Self::adopt) or
-    /// dropped.
+    /// Returns the compaction that another strategy would make, without changing the thread. Its
+    /// report has the sizes, and the facts that would be kept and lost. The result can be
+    /// [adopted](Self::adopt) or dropped.
     ///
     /// The future may be dropped at any point.
     ///
@@ -267,10 +267,10 @@ impl Session {
         self.job(strategy, CompactionReason::Manual { focus: None }).run(&mut |_, _| {}).await
     }
 
-    /// Applies a prepared compaction, if the messages it was prepared for are still in the thread.
-    /// Messages appended since stay, and their reasoning is marked. Thread, log, archive and store
-    /// change as in any other compaction, and it can be undone. Its start and end are the first
-    /// events of the next stream.
+    /// Applies a prepared compaction, if the messages that it was prepared for are still in the
+    /// thread. Messages appended since stay, and their reasoning is marked. As with any other
+    /// compaction, thread, log, archive and store change, and it can be undone. Its start and end
+    /// events are the first events of the next stream.
     ///
     /// The future may be dropped at any point: before the commit nothing has changed, and after it
     /// the next turn writes the store.
@@ -297,12 +297,12 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`CompactionError`] in these cases. Its cost is then in the log.
+    /// [`CompactionError`] in these cases. The cost of the preparation is then in the log.
     ///
     /// - The preparation failed.
     /// - The thread was rewritten since: [`CompactError::Rewritten`] names the first message that
     ///   differs.
-    /// - Another compaction took its id ([`Rejection::NumberTaken`]), for example in a resumed
+    /// - Another compaction has used its id ([`Rejection::NumberTaken`]), for example in a resumed
     ///   session.
     pub async fn adopt(
         &mut self,
@@ -377,13 +377,12 @@ impl Session {
         self.carry_out(strategy, brief, outcome, None, (span, &mut emit)).await
     }
 
-    /// The target, in tokens, of a compaction that a person or the agent asks for.
+    /// The target, in tokens, of a compaction that the user, the host or the agent requests.
     pub(super) fn requested_target(&self) -> Option<u64> {
         self.auto.requested_target(self.pressure(0))
     }
 
-    /// Adapts a proposal for these messages to the thread as it is now, of which this is the
-    /// snapshot.
+    /// Adapts a proposal for the earlier messages to the present thread, given as a snapshot.
     fn fitted(
         &self,
         mut driven: Proposal,

@@ -21,20 +21,20 @@
 //!
 //! - Thread and log change together, at message boundaries, and never across an await. The store is
 //!   written before the next step.
-//! - Dropping a stream at any point cancels the turn. The next `send` works: it first answers open
-//!   calls and reports the end of a compaction that was in flight.
+//! - Dropping a stream at any point cancels the turn. The next `send` first answers open calls and
+//!   emits the end event of a compaction that was in flight.
 //! - Every call gets exactly one result, in the order of the calls. A tool that fails, panics or
 //!   does not exist, and input that is not JSON, give an error result.
-//! - A turn that broke off, whatever the reason, is [continued](Session::continue_turn) without a
-//!   new message.
-//! - A text that is queued is sent by the running turn or known to
-//!   [wait](SessionHandle::queue), at whatever moment it comes.
+//! - A turn that broke off for any reason can be [continued](Session::continue_turn) without a new
+//!   message.
+//! - A queued text is sent by the running turn or waits for the next one, and the host learns
+//!   [which](SessionHandle::queue), even if the turn is just ending.
 //! - Every compaction has one start event and one end event, on every path.
 //! - Messages are repaired before they are appended, so that every provider accepts them later:
 //!   blank text and results without a call are removed, duplicate ids in one answer are renamed,
 //!   and an empty answer is not appended.
 //! - No request exceeds the window by the session's own estimate. The exceptions are windows that
-//!   are unknown or learnt from refusals only: see [`AutoCompactor`](crate::auto::AutoCompactor).
+//!   are unknown or known only from refusals: see [`AutoCompactor`](crate::auto::AutoCompactor).
 //!
 //! # Commands and tools
 //!
@@ -43,8 +43,8 @@
 //!
 //! The model can compact through tools. With [`COMPACT_CONTEXT`] the strategy chooses what to
 //! replace. With [`COMPACT`] the model names ranges between the checkpoints at the end of user
-//! messages, and writes the summaries itself. With [`recall`](mod@crate::recall) it reads what was
-//! compacted away.
+//! messages, and writes the summaries itself. With [`recall`](mod@crate::recall) it reads messages
+//! that were compacted away.
 //!
 //! # Background work, previews and forks
 //!

@@ -1,4 +1,4 @@
-//! The beginnings of a turn: a message, a command, or a turn that broke off.
+//! The ways to start a turn: a message, a command, or continuing a turn that broke off.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::{
     strategy::{CompactionStrategy, StrategyError},
 };
 
-/// The message to the agent after a `@compact` without a prompt, and after an answer that was cut
-/// off.
+/// The message that is sent to the agent after `@compact` without a prompt, and after an answer
+/// that was cut off.
 const CONTINUE: &str = "Please continue.";
 
 /// What the user sent.
@@ -27,7 +27,7 @@ const CONTINUE: &str = "Please continue.";
 pub(super) enum UserInput {
     /// Send this and run a turn.
     Message(Message),
-    /// Compact, with the strategy of the session if none is named, and do not ask the agent.
+    /// Compact with this strategy, or else with that of the session, and do not ask the agent.
     Compact { strategy: Option<Arc<dyn CompactionStrategy>>, focus: Option<Text> },
     /// Compact, then send the prompt.
     CompactAndSend(Option<Message>),
@@ -40,7 +40,7 @@ pub(super) enum UserInput {
 impl UserInput {
     /// Reads a text: the command `/compact FOCUS` or `@compact PROMPT`, or an ordinary message.
     pub(super) fn parse(text: Text) -> Self {
-        // Every message passes here, so an ordinary one must cost only a comparison of its start.
+        // Every message is parsed here, so compare only the start of an ordinary one.
         let start = text.trim_start();
         if let Some(focus) = argument(start, "/compact") {
             return Self::Compact { strategy: None, focus };
@@ -107,7 +107,7 @@ impl Session {
         self.run(UserInput::Message(message))
     }
 
-    /// Compacts the thread now and asks the agent nothing. `focus` names what the summary should
+    /// Compacts the thread now and does not ask the agent. `focus` names what the summary should
     /// concentrate on. Same as the command `/compact`.
     ///
     /// ```
@@ -129,8 +129,7 @@ impl Session {
         self.run(UserInput::Compact { strategy: None, focus })
     }
 
-    /// Compacts the thread now with this strategy, once, and asks the agent nothing. Otherwise as
-    /// [`compact`](Self::compact).
+    /// Same as [`compact`](Self::compact), with this strategy for this one compaction.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -181,7 +180,7 @@ impl Session {
     }
 
     /// Runs the texts that were [queued](super::SessionHandle::queue) while no turn was running,
-    /// each as a turn of its own. Without any the stream ends at once.
+    /// each as a turn of its own. If there are none, the stream ends at once.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -235,7 +234,7 @@ impl Session {
         }
     }
 
-    /// Compacts because the user asked, and logs the result as a notice.
+    /// Compacts at the user's request, and logs the result as a notice.
     async fn command(
         &mut self,
         strategy: Option<Arc<dyn CompactionStrategy>>,
@@ -244,8 +243,8 @@ impl Session {
         emit: &mut Emit,
     ) -> Result<()> {
         self.answer_open_calls()?;
-        // A user who asks for a compaction expects an effect, so the target is at most half of the
-        // thread, and there is none where the thread already meets it.
+        // A user who requests a compaction expects an effect, so the target of a thread over its
+        // target is at most half of the thread.
         let thread = self.ratio.scale_up(self.agent.thread().size().tokens);
         let target = self.requested_target().filter(|target| thread > *target);
         let target = target.map(|target| target.min(thread / 2));
@@ -271,7 +270,7 @@ impl Session {
         Ok(())
     }
 
-    /// The message that a continued turn begins with; `None` if the thread is sent as it is.
+    /// The message with which a continued turn begins; `None` if the thread is sent unchanged.
     fn continuation(&self) -> Result<Option<Message>> {
         let last = self.messages().last().ok_or(SessionError::NothingToContinue)?;
         if last.role != Role::Assistant || !self.agent.thread().open_calls().is_empty() {
@@ -293,8 +292,8 @@ impl Session {
     }
 }
 
-/// Asks the agent to continue. A reminder, because the user typed nothing: it does not count as the
-/// user's words.
+/// Returns a message that asks the agent to continue. It is a reminder and not text, because it
+/// must not count as words that the user typed.
 fn go_on() -> Message {
     Message::new(Role::User, vec![ContentBlock::reminder(CONTINUE)])
 }
@@ -310,8 +309,8 @@ fn why_not(error: &CompactionError) -> String {
     error.to_string()
 }
 
-/// Returns the text after the word of a command, if a message is that command. The word must be
-/// alone or be followed by white space: `/compaction` is an ordinary message.
+/// Returns the text after a command's word, if the message is this command. White space or the end
+/// must follow the word: `/compaction` is an ordinary message.
 fn argument(text: &str, word: &str) -> Option<Option<Text>> {
     let rest = text.strip_prefix(word)?;
     let alone = rest.is_empty() || rest.starts_with(char::is_whitespace);

@@ -62,7 +62,7 @@ pub struct Session {
     /// Output tokens since the last reminder.
     pub(super) unreminded: u64,
     pub(super) ids: CheckpointIds,
-    /// Time for log entries, in milliseconds; read again after every await that can take long.
+    /// The time for log entries; read again after every await that can take long.
     pub(super) at: Timestamp,
     /// Estimated tokens of system prompt and tools.
     pub(super) overhead: u64,
@@ -140,7 +140,7 @@ impl Session {
         self.journal.log()
     }
 
-    /// Returns the log with all its events, from the store if memory does not hold them.
+    /// Returns the log with all its events, read from the store if memory does not hold them.
     ///
     /// ```
     /// # use futures::executor::block_on;
@@ -159,7 +159,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`SessionError::Store`] if the store cannot be read, or holds another log by now.
+    /// [`SessionError::Store`] if the store cannot be read, or if it now holds a different log.
     pub async fn whole_log(&self) -> Result<Cow<'_, EventLog>> {
         Ok(self.journal.whole().await?)
     }
@@ -183,8 +183,8 @@ impl Session {
         self.settings.window.or(self.agent.context_window()).or(self.table_window)
     }
 
-    /// The tokens of the next request: the larger of the provider's last count plus an estimate of
-    /// what was appended since, and an estimate of the whole request.
+    /// The tokens of the next request: the larger of two numbers: the provider's last count plus an
+    /// estimate of the messages appended since, and an estimate of the whole request.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -223,9 +223,8 @@ impl Session {
         TokenUsageSummary::new(self.log().billed(), self.context_tokens(), self.window())
     }
 
-    /// What the next request is made of: system prompt, tools, typed text, answers, results by
-    /// tool, summaries and so on. The tokens of the parts sum up to
-    /// [`context_tokens`](Self::context_tokens).
+    /// The parts of the next request with their tokens: system prompt, tools, typed text, answers,
+    /// results by tool, summaries and so on. Their sum is [`context_tokens`](Self::context_tokens).
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -251,12 +250,13 @@ impl Session {
         self.table_window = table_window(&turn.message).or(self.table_window);
         let Some(usage) = turn.usage else { return };
         let estimated = self.agent.thread().size().tokens.saturating_add(self.overhead());
-        // A count that cannot be of this request is ignored.
+        // An error means that the count cannot belong to this request; the ratio then stays
+        // unchanged.
         let _ = self.ratio.learn(estimated, usage.input);
     }
 
-    /// The context usage of a request without a new prompt; `pending` are the estimated tokens of
-    /// what is appended before it.
+    /// The pressure of a request without a new prompt. `pending` is the estimated tokens of
+    /// messages that are appended before it.
     pub(super) fn pressure(&self, pending: u64) -> Pressure {
         Pressure {
             window: self.host_window(),
@@ -268,8 +268,8 @@ impl Session {
         .calibrated(&self.ratio)
     }
 
-    /// The context usage before this prompt is appended and sent. A compaction may then remove
-    /// everything else.
+    /// The pressure of the request with this prompt, which is not appended yet. A compaction may
+    /// remove everything else.
     pub(super) fn pressure_before(&self, prompt: &Message) -> Pressure {
         let pending = self.agent.thread().counter().message(prompt);
         Pressure { newest: 0, ..self.pressure(pending) }
@@ -295,8 +295,7 @@ pub(super) fn table_window(answer: &Message) -> Option<ContextWindow> {
 }
 
 impl Session {
-    /// Returns the standing rules of user and host, revoked ones included, without what the
-    /// redactor removes.
+    /// Returns the standing rules of user and host, redacted and including revoked ones.
     ///
     /// ```
     /// use futures::executor::block_on;

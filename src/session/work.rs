@@ -36,12 +36,12 @@ impl Session {
         emit: &mut Emit,
     ) -> Result<()> {
         if self.compaction.is_some() {
-            // Boxed: inlined, this rare path would enlarge every turn's future.
-            // Its failure was reported by its events.
+            // Boxed: inlined, this rare path would enlarge every turn's future. A failure of the
+            // compaction was already reported by its events.
             let _ = stored(self.end_interrupted(emit).boxed().await)?;
         }
         if std::mem::take(&mut self.in_turn) {
-            // The previous turn was dropped.
+            // The previous turn was dropped, so end it for the trigger too.
             let (now, pressure) = (self.now(), self.pressure(0));
             let notice = self.auto.handle(now, Input::TurnEnded(pressure));
             emit.notice_of(notice).await;
@@ -57,7 +57,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a turn that begins with this message, or with the thread as it is.
+    /// Runs a turn that begins with this message, or without a new message.
     pub(super) async fn turn(&mut self, message: Option<Message>, emit: &mut Emit) -> Result<()> {
         self.answer_open_calls()?;
         let message = match message.map(|message| self.agent.thread().repaired(message)) {
@@ -78,7 +78,8 @@ impl Session {
             }
             Some(Output::Compact { reason, target, limit }) => {
                 let order = Order { reason, target, limit, next_prompt: None, strategy: None };
-                // The turn is over even if this fails; events and log report the failure.
+                // The turn is complete even if this compaction fails; events and log report the
+                // failure.
                 drop(self.compact_for(order, emit).await?);
             }
             output => emit.notice_of(output).await,
@@ -93,7 +94,7 @@ impl Session {
         // prompt.
         let mut recheck = message.is_none() || self.settings.rules_in_system_prompt;
         if let Some(message) = message {
-            // Stamped and with its reminder, so that all of it is counted.
+            // Add the time and the reminder before the tokens are counted.
             let message = self.with_reminder(message);
             let message = self.stamped(message);
             self.guard(Some(&message), emit).await?;
@@ -138,8 +139,8 @@ impl Session {
         }
     }
 
-    /// Makes sure that the next request fits: compacts ahead of need, compacts what exceeds the
-    /// window, or returns an error.
+    /// Makes sure that the next request fits: compacts at the threshold, compacts if the window is
+    /// exceeded, or returns an error.
     async fn guard(&mut self, prompt: Option<&Message>, emit: &mut Emit) -> Result<()> {
         let mut tried = None;
         loop {
@@ -236,7 +237,8 @@ impl Session {
         let order = Order { reason, target, limit, next_prompt: None, strategy: None };
         match (self.compact_for(order, emit).await?, answer) {
             (Err(_), Ok(turn)) => return Ok(Some(turn)),
-            // The events say why the compaction failed. The turn ends with what the provider said.
+            // The events report why the compaction failed, so the turn ends with the provider's
+            // error.
             (Err(_), Err(refused)) => return Err(refused.into()),
             (Ok(_), Ok(turn)) => *usage += turn.usage.unwrap_or_default(),
             (Ok(_), Err(_)) => {}
@@ -245,10 +247,11 @@ impl Session {
         Ok(None)
     }
 
-    /// Asks once. `streamed` is the text emitted so far; at the end it equals the text of the turn.
+    /// Asks the model once. `streamed` collects the emitted text; at the end it equals the text of
+    /// the answer.
     async fn ask(&self, streamed: &mut String, emit: &mut Emit) -> Result<Turn, ModelError> {
         let mut deltas = self.agent.run_turn(self.request());
-        // The calls that the model is writing: a piece names only the id of its call.
+        // Tool names by call id, because a delta of a call carries only the id.
         let mut names: HashMap<Text, Text> = HashMap::new();
         while let Some(delta) = deltas.next().await {
             match delta? {
@@ -349,11 +352,12 @@ impl Session {
         self.at = self.now();
     }
 
-    /// Appends a message to thread and log, both or neither. No other function here does.
+    /// Appends a message to thread and log, both or neither. This is the only function here that
+    /// does.
     pub(super) fn append(&mut self, message: Message) -> Result<()> {
         let event = Event::MessageAppended(message.clone());
         self.journal.log().check(&event)?;
-        // The thread first: its counter may panic, and then both are as before.
+        // Append to the thread first: its counter may panic, and then neither has changed.
         self.agent.push(message.clone());
         self.journal.append(self.at, event)?;
         if self.settings.rules_in_system_prompt {

@@ -1,5 +1,5 @@
-//! `Archive`: storage for the batches of summaries; which of its entries are visible, in which
-//! order, and which match a query.
+//! `Archive`: storage for the batches of summaries. The functions here decide which entries are
+//! visible, in which order, and which match a query.
 
 use std::{cmp::Reverse, collections::BTreeSet, fmt};
 
@@ -23,8 +23,8 @@ use crate::{
 /// Call [`write`](Self::write) for every compaction, even without entries. After a crash its id may
 /// be used again, and the entries of the first compaction with that id must be removed.
 ///
-/// Futures may be dropped at any point. Their effect is then unknown but harmless, because entries
-/// of a compaction that is not in the log are invisible.
+/// Futures may be dropped at any point. Whether they had an effect is then unknown, but harmless,
+/// because entries of a compaction that is not in the log are invisible.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -74,9 +74,9 @@ pub trait Archive: fmt::Debug + Send + Sync {
     ) -> Result<Vec<ArchiveEntry>>;
 
     /// Returns at most `limit` visible entries of a thread that contain words of the query, best
-    /// first. Entries that [`list`](Self::list) omits because others replace them are included. It
-    /// is the result of [`search_entries`](super::search_entries) for all entries of the thread; an
-    /// archive with a search of its own may rank differently.
+    /// first. Entries that [`list`](Self::list) omits because others replace them are included.
+    /// This is the result of [`search_entries`](super::search_entries) for all entries of the
+    /// thread; an archive with its own search may rank differently.
     ///
     /// # Errors
     ///
@@ -104,7 +104,8 @@ pub trait Archive: fmt::Debug + Send + Sync {
     async fn delete_thread(&self, thread: &ThreadId) -> Result<()>;
 }
 
-/// Checks entries before they are written: each id names this compaction, and no two are equal.
+/// Checks entries before they are written: each id must name this compaction, and no two ids may be
+/// equal.
 ///
 /// ```
 /// use threadfold::message::{Batch, BatchId, CompactionId};
@@ -145,9 +146,9 @@ for_pointers! { Archive {
 /// The maximum number of words of a query that count.
 const MAX_WORDS: usize = 64;
 
-/// Returns those of all entries of a thread that are visible, without those that a visible entry
-/// replaces, ordered by start time and then by id. Visible are the entries of these compactions,
-/// [`EventLog::archived`](crate::log::EventLog::archived).
+/// Returns the visible entries of a thread, without those that a visible entry replaces, ordered by
+/// start time and then by id. An entry is visible if its compaction is among the given ones, which
+/// come from [`EventLog::archived`](crate::log::EventLog::archived).
 ///
 /// ```
 /// use std::collections::BTreeSet;
@@ -182,11 +183,11 @@ pub fn list_entries<'a>(
 }
 
 /// Returns at most `limit` visible entries of a thread that contain words of the query: those with
-/// the most different words first, and the latest first among equals. Visible are the entries of
-/// these compactions, as for [`list_entries`], and also those that others replace.
+/// the most different words first, and the latest first among equals. Entries are visible as for
+/// [`list_entries`], and those that others replace are included.
 ///
 /// Words are separated by white space; punctuation at their ends and case do not count. A word also
-/// matches within a longer one. Only the first 64 different words count.
+/// matches as part of a longer one. Only the first 64 different words count.
 ///
 /// ```
 /// use std::collections::BTreeSet;
@@ -229,8 +230,8 @@ fn visible<'a>(
     entries.into_iter().filter(|entry| compactions.contains(&entry.batch.id.compaction)).collect()
 }
 
-/// Returns the text in which a database searches for the [words](search_words) of a query. `None`
-/// if a text column cannot hold it, so that every search must read the entry.
+/// Returns the text of an entry in which a database searches for the [words](search_words) of a
+/// query. `None` if a text column cannot hold this text; every search must then read the entry.
 ///
 /// ```
 /// use threadfold::message::{Batch, BatchId};
@@ -267,8 +268,8 @@ pub fn search_words(query: &str) -> Vec<String> {
     words
 }
 
-/// Lower-cases each character alone. `str::to_lowercase` depends on the position of a Greek sigma,
-/// so a part of a word might not match.
+/// Lower-cases each character on its own: with `str::to_lowercase`, a Greek sigma depends on its
+/// position, so a part of a word might not match.
 fn fold_case(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }

@@ -1,16 +1,16 @@
 //! One log in one file: reading it, and appending to it so that a crash at any byte leaves the
 //! beginning of a log.
 //!
-//! Readers hold a shared lock on the file and writers an exclusive one, so a half-written line is
-//! visible only if its writer died. The next write cuts off such a line, and the rest of a failed
-//! write.
+//! Readers hold a shared lock on the file and writers an exclusive one, so a reader sees a
+//! half-written line only if its writer died. The next write removes such a line, or the rest of a
+//! failed write.
 //!
-//! No link is followed, and new files are accessible to their owner only. The metadata of a path are
-//! read before it is opened, without following a link, and compared with those of the open file. A
-//! file that was exchanged in between has another inode, and is closed before anything is read or
-//! written. `O_NOFOLLOW` would do this in one step, but its value differs between systems, and the
-//! standard library does not define it. A missing file is created with `create_new`, which never
-//! follows a link.
+//! No link is followed, and new files are accessible to their owner only. The metadata of a path
+//! are read before it is opened, without following a link, and compared with those of the open
+//! file. A file that was exchanged in between has another inode, and is closed before anything is
+//! read or written. `O_NOFOLLOW` would do this in one step, but the standard library does not
+//! define it, and its value differs between systems. A missing file is created with `create_new`,
+//! which never follows a link.
 
 use std::{
     fs::{self, DirBuilder, File, Metadata, OpenOptions},
@@ -36,7 +36,8 @@ use crate::{
 /// The number of bytes before the end of a prefix that are compared to recognise it.
 const END_BYTES: usize = 40;
 
-/// The bytes near the start of a file that are compared to recognise a log. They contain its id.
+/// The range of bytes near the start of a file that is compared to recognise a log. It contains the
+/// log's id.
 const ID: Range<usize> = 20..44;
 
 /// The maximum bytes of a first line that [`LogFile::owner`] reads.
@@ -104,7 +105,7 @@ impl<'a> LogFile<'a> {
         Ok(Some(Self { at, file }))
     }
 
-    /// Adds the path to an error.
+    /// Adds the path of the file to an error.
     fn io<T>(&self, outcome: io::Result<T>) -> Result<T> {
         outcome.map_err(|error| failed(&self.at.path, error))
     }
@@ -137,7 +138,8 @@ impl<'a> LogFile<'a> {
         let extended = before.map_or(Ok(None), |before| self.read_on(before, &mut drop));
         match self.io(extended)? {
             Some(prefix) => Ok(prefix),
-            // Reading the whole file gives the exact error, if it is not another log.
+            // The file was changed: read all of it, which returns either the new log or the exact
+            // error.
             None => Ok(self.load()?.1),
         }
     }
@@ -200,8 +202,8 @@ impl<'a> LogFile<'a> {
         Ok(Some(LogPrefix { events, bytes, end, ..before }))
     }
 
-    /// Writes events after the prefix, in one write, and extends the prefix; a new log gets this
-    /// id. On failure the prefix is unchanged, and the next write cuts off a partial one.
+    /// Appends events after the prefix in one write, and extends the prefix; a new log gets this
+    /// id. On failure the prefix is unchanged, and the next write removes what was partly written.
     pub(super) fn append(
         &mut self,
         prefix: &mut LogPrefix,
@@ -214,7 +216,7 @@ impl<'a> LogFile<'a> {
         }
         let lines = self.lines(prefix, id, events)?;
         if let Err(error) = self.write(prefix, &lines, sync) {
-            // Ignore a failure of `set_len`: the next write cuts off the rest, and the first error
+            // Ignore a failure of `set_len`: the next write removes the rest, and the first error
             // is the one to report.
             let _ = self.file.set_len(prefix.bytes);
             return Err(failed(&self.at.path, error));
@@ -263,7 +265,7 @@ impl<'a> LogFile<'a> {
     }
 
     /// Empties the file. It is not removed, because a writer that waits for its lock would then
-    /// write into a file without a name.
+    /// write to an unlinked file.
     pub(super) fn clear(&self, sync: bool) -> Result<()> {
         if let Some(owner) = self.io(self.owner())? {
             self.check_owner(&owner)?;
@@ -340,7 +342,7 @@ fn path_text(path: &Path) -> crate::message::Text {
     path.display().to_string().into()
 }
 
-/// Syncs the folder of a file. Other systems than Unix cannot do that.
+/// Syncs the folder of a file. Only Unix can do this.
 fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(not(unix)) {
         return Ok(());
@@ -373,7 +375,7 @@ pub(super) fn open(path: &Path, write: bool) -> Result<Option<File>, OpenError> 
     if seen.is_symlink() {
         return Err(OpenError::Link);
     }
-    // Opening a pipe would wait for its other end.
+    // Check before opening: opening a pipe would block until its other end is opened.
     if !seen.is_file() {
         return Err(io::Error::other("not a plain file").into());
     }
@@ -428,8 +430,8 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Whether both are metadata of the same file. Only on Unix the standard library has a number that
-/// identifies a file.
+/// Whether both are metadata of the same file. Only on Unix does the standard library have a number
+/// that identifies a file.
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     #[cfg(unix)]
     {

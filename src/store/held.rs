@@ -1,4 +1,4 @@
-//! What a journal holds in memory besides the latest events: rules and facts, while they are
+//! What a journal holds in memory besides the latest events: rules and facts, as long as they are
 //! needed.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::{
     retention::{AuditOptions, Facts},
 };
 
-/// How many bytes of events memory may hold in addition to the thread.
+/// Maximum bytes of events that memory may hold in addition to the thread.
 const SPARE_BYTES: u64 = 32 * 1024;
 
 impl Journal {
@@ -30,13 +30,13 @@ impl Journal {
         self.rules.read(&self.log, self.redactor.as_deref());
     }
 
-    /// Adds those of the host's rules that the log has never held.
+    /// Adds the host's rules that the log has never held.
     pub(crate) fn add_rules(&mut self, at: Timestamp, rules: &[Text]) -> Result<(), InvalidValue> {
         let mut known = self.log.added_rules().clone();
         for text in rules {
             if known.find(text).is_none() {
                 known.add(text)?;
-                // A change of a rule always fits the log.
+                // A change of a rule always fits the log, so this cannot fail.
                 let _ = self.append(at, Event::RuleAdded { text: text.clone() });
             }
         }
@@ -77,18 +77,18 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether the events take so much memory, without the messages that are still in the thread,
-    /// that a base is worth its cost.
+    /// Whether the events, without the messages that are still in the thread, take so much memory
+    /// that writing a base pays.
     pub(super) fn is_bulky(&self) -> bool {
-        // Writing a base takes the facts. Just after a compaction they are in memory. At other
-        // times they are read from the store, and the base must save as much memory as the thread
+        // A base needs the facts. Just after a compaction they are in memory; at other times they
+        // must be read from the store, so the base must save at least as much memory as the thread
         // takes.
         let thread = if self.facts.are_held() { 0 } else { self.log.thread_bytes() };
         self.log.past_bytes() > SPARE_BYTES.saturating_add(thread)
     }
 
-    /// Drops stored events from memory and gives the store a base for them. If the store fails, the
-    /// events stay until the next flush, or the next opening reads the whole log.
+    /// Writes a base to the store and drops the events before it from memory. If the store fails,
+    /// the events stay until the next flush, or the next opening reads the whole log.
     pub(super) async fn drop_events(&mut self, store: &dyn ThreadStore) {
         if self.read_base_facts().await.is_err() {
             return;

@@ -17,13 +17,13 @@ use crate::{
 
 /// A log, its store, and the number of stored events.
 ///
-/// The store always holds a prefix of the log: events go to the log immediately, and to the store
-/// with the next [`flush`](Self::flush), in order. The store is optional.
+/// The store always holds a prefix of the log: an event is appended to the log immediately, and to
+/// the store by the next [`flush`](Self::flush). The store is optional.
 ///
 /// With a store, memory holds the thread and the latest events. When the events that a compaction
-/// removed from the thread take more than 32 KB, a flush gives the store a base and drops the
-/// stored events ([`EventLog::base`]). [`whole`](Self::whole) and [`read_whole`](Self::read_whole)
-/// read them again.
+/// removed from the thread take more than 32 KB, a flush writes a base to the store and drops the
+/// stored events from memory ([`EventLog::base`]). [`whole`](Self::whole) and
+/// [`read_whole`](Self::read_whole) read them again.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -48,15 +48,15 @@ pub struct Journal {
     stored: u64,
     /// The id of the stored log, if the store keeps ids.
     pub(super) id: Option<LogId>,
-    /// Whether an unfinished write may have stored some of its events.
+    /// Whether an earlier write was dropped or failed and may have stored some of its events.
     in_doubt: bool,
     pub(super) redactor: Option<Arc<dyn Redactor>>,
     /// The standing rules, redacted.
     pub(super) rules: RulesCache,
     /// The facts of the thread, redacted. They are read when they are needed.
     pub(super) facts: LoggedFacts,
-    /// Whether the facts stay in memory between writes. Set when the store turned out to keep none
-    /// with the base, because reading them again means reading the whole log.
+    /// Whether the facts stay in memory between writes. Set if the store keeps no facts with the
+    /// base, because they could then be read again only from the whole log.
     pub(super) holds_facts: bool,
 }
 
@@ -78,9 +78,9 @@ impl Journal {
         Self { log, store, stored, id, in_doubt, redactor, rules, facts, holds_facts }
     }
 
-    /// Sets a store that holds no event of this thread. The next [`flush`](Self::flush) stores the
-    /// whole log; a log with a [`base`](EventLog::base) must be [read whole](Self::read_whole)
-    /// first.
+    /// Returns the journal with a store that holds no event of this thread. The next
+    /// [`flush`](Self::flush) stores the whole log; a log with a [`base`](EventLog::base) must be
+    /// [read whole](Self::read_whole) first.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -97,7 +97,7 @@ impl Journal {
         Self { store: Some(store), stored: 0, id, in_doubt: false, ..self }
     }
 
-    /// Loads the log of a thread from a store, which also stores later events. The log of an
+    /// Loads the log of a thread from a store, to which later events are written. The log of an
     /// unknown thread is empty. If the store keeps a [base](ThreadStore::save_base) of the thread,
     /// only the events after it are loaded.
     ///
@@ -164,7 +164,7 @@ impl Journal {
         if found == 0 {
             return Err(StoreError::Deleted { events: self.stored });
         }
-        // A store may keep no ids.
+        // A store that keeps no ids returns none; then do not compare ids.
         let id = loaded.id.and(self.id);
         Expected { id, len: base }.check(thread, loaded.id, found.min(base))?;
         let before = loaded.log.iter().take_while(|logged| logged.seq < base);
@@ -200,7 +200,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Reads all events unless the log holds what the undo of this compaction needs.
+    /// Reads all events into memory, unless the log already holds those that the undo of this
+    /// compaction needs.
     pub(crate) async fn hold(&mut self, id: CompactionId) -> Result<()> {
         if self.log.holds(id) || !self.log.is_ended(id) {
             return Ok(());
@@ -235,8 +236,8 @@ impl Journal {
     }
 
     /// Sets a redactor. Strategies, archive and reports of a [compaction](crate::drive::compact)
-    /// get redacted texts, and rules and facts are read from them; log and thread keep the
-    /// originals.
+    /// get redacted texts, and rules and facts are extracted from redacted texts; log and thread
+    /// keep the originals.
     ///
     /// ```
     /// use std::{borrow::Cow, sync::Arc};
@@ -268,7 +269,7 @@ impl Journal {
         self.redactor.as_ref()
     }
 
-    /// Returns the text without what the redactor removes, if there is one.
+    /// Returns the text, redacted if there is a redactor.
     pub(crate) fn redacted_text(&self, text: impl Into<Text>) -> Text {
         compaction::redacted_by(text.into(), self.redactor.as_deref())
     }
@@ -339,10 +340,10 @@ impl Journal {
 
     /// Stores the events that are not stored yet.
     ///
-    /// The future may be dropped, and the store may fail midway: the next flush finds out how many
-    /// events were stored, by comparing the stored events with the log, and continues from there.
-    /// If no earlier flush was dropped or failed, events that are already stored are another
-    /// writer's, even if they are equal.
+    /// The future may be dropped, and the store may fail midway. The next flush then compares the
+    /// stored events with the log to find how many were stored, and continues from there. If no
+    /// earlier flush was dropped or failed, additional stored events were written by another
+    /// writer, even if they equal those of this log.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};

@@ -36,9 +36,10 @@ const MAX_PREFIXES: usize = 4_096;
 ///   torn line after it, and the next append cuts it off.
 /// - On Unix, new files have mode 600 and a new folder has mode 700. Existing ones keep their
 ///   permissions. The content is not encrypted.
-/// - Symbolic links in the folder are never followed: the thread of that name gives
-///   [`StoreError::Link`](super::StoreError::Link), and [`list`](ThreadStore::list) skips links and
-///   everything else that is no plain file. The path of the folder itself may contain links.
+/// - Symbolic links in the folder are never followed: for the thread of that name, every call
+///   returns [`StoreError::Link`](super::StoreError::Link), and [`list`](ThreadStore::list) skips
+///   links and everything else that is not a regular file. The path of the folder itself may
+///   contain links.
 /// - The base of a long thread is kept as `ID.base`, so that the thread opens fast. It can be
 ///   removed at any time: the whole log is then read.
 /// - A deleted thread leaves an empty file, because another writer may be waiting for its lock.
@@ -103,9 +104,9 @@ impl JsonlStore {
         Ok(Self { folder, syncs: true, prefixes, bytes_read })
     }
 
-    /// Leaves it to the system when appended events are forced to the disk. A crash of the process
-    /// loses no event; a crash of the machine may lose the last appends. By default each append is
-    /// on the disk before it returns.
+    /// Returns the store without a sync after each append: the operating system decides when events
+    /// are written to disk. A crash of the process loses no event, but a crash of the machine may
+    /// lose the last appends. By default each append is on disk before it returns.
     ///
     /// ```
     /// use threadfold::store::JsonlStore;
@@ -127,8 +128,8 @@ impl JsonlStore {
         &self.folder
     }
 
-    /// Returns how many bytes the store has read from its files so far, as a measure of what
-    /// appends cost.
+    /// Returns the number of bytes that the store has read from its files so far, as a measure of
+    /// the cost of appends.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read.load(Ordering::Relaxed)
@@ -156,7 +157,7 @@ impl JsonlStore {
     fn write_base(&self, thread: &ThreadId, lines: [&str; 3]) -> io::Result<()> {
         let mut file = match file::open_or_create(&self.base_path(thread)) {
             Ok(file) => file,
-            // A link is never followed, so there is no base.
+            // Links are never followed, so no base is written.
             Err(OpenError::Link) => return Ok(()),
             Err(OpenError::Io(error)) => return Err(error),
         };
@@ -184,14 +185,14 @@ impl JsonlStore {
     }
 
     fn prefixes(&self) -> MutexGuard<'_, HashMap<ThreadId, LogPrefix>> {
-        // A prefix is compared with the file before its use, so one from before a panic does no
-        // harm.
+        // A prefix is compared with the file before it is used, so one from before a panic is
+        // harmless.
         self.prefixes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn remember(&self, thread: &ThreadId, prefix: LogPrefix) {
         let mut all = self.prefixes();
-        // Forgetting a prefix costs one read of the whole file.
+        // Bound the memory: a forgotten prefix costs one read of the whole file.
         if all.len() >= MAX_PREFIXES && !all.contains_key(thread) {
             all.clear();
         }
@@ -255,7 +256,7 @@ impl ThreadStore for JsonlStore {
     }
 
     async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>> {
-        // The lock also excludes a writer of the base.
+        // The lock of the log file also protects the base.
         let Some(file) = LogFile::to_read(self.at(thread))? else { return Ok(None) };
         let Some((prefix, base, _)) = self.read_base(thread) else { return Ok(None) };
         if !file.begins_with(&prefix)? {
@@ -267,7 +268,7 @@ impl ThreadStore for JsonlStore {
     }
 
     async fn load_facts(&self, thread: &ThreadId, log: LogId, seq: u64) -> Result<Option<String>> {
-        // The lock excludes a writer of the base.
+        // The lock of the log file also protects the base.
         let Some(_file) = LogFile::to_read(self.at(thread))? else { return Ok(None) };
         let Some((prefix, _, mut file)) = self.read_base(thread) else { return Ok(None) };
         let mut facts = String::new();

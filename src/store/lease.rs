@@ -6,18 +6,18 @@ use crate::message::{Text, ThreadId, Timestamp};
 
 /// The right of one worker to write a thread.
 ///
-/// The fence is what protects the log: every append carries it, and the store refuses an append
-/// whose fence is not that of the current lease. The times only decide when another worker may take
-/// the lease over.
+/// The fence protects the log: every append carries it, and the store refuses an append whose fence
+/// is not that of the current lease. The time only decides when another worker may take over the
+/// lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The thread.
     pub thread: ThreadId,
     /// The name of the worker. It is for people; stores do not compare it.
     pub worker: Text,
-    /// The number of the lease. It is greater than those of all earlier leases of the thread.
+    /// The number of the lease. It is greater than the number of every earlier lease of the thread.
     pub fence: u64,
-    /// From when on another worker may take the lease over.
+    /// The time from which another worker may take over the lease.
     pub expires: Timestamp,
 }
 

@@ -1,5 +1,5 @@
-//! `LeaseStore`: one worker at a time may write a thread, and another may continue its run;
-//! `leased`: a store that carries a lease.
+//! `LeaseStore`: at most one worker at a time may write a thread, and another worker can continue
+//! its run. `leased`: a store whose appends carry a lease.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,15 +16,15 @@ use crate::{
     strategy::CompactionRun,
 };
 
-/// A store for several workers: one at a time may write a thread, and another may continue the
-/// [`CompactionRun`] that it began.
+/// A store for several workers. At most one at a time may write a thread, and another one can
+/// continue its [`CompactionRun`].
 ///
 /// A worker acquires the lease of a thread, then loads the log, and renews the lease before it
-/// expires. If it sleeps too long, another worker acquires the lease, and every later append of the
-/// first one is refused with [`StoreError::LeaseLost`]. [`leased`] appends with a lease, so a
+/// expires. If the lease expires, another worker may acquire it, and every later append of the
+/// first worker is refused with [`StoreError::LeaseLost`]. [`leased`] appends with a lease, so a
 /// [`Session`](crate::Session) works with it like with any store.
 ///
-/// Times are those of the caller's clock. If the clocks of two workers differ, a lease may be taken
+/// Times are from the caller's clock. If the clocks of two workers differ, a lease may be taken
 /// over too early or too late, but the log still has one writer: an append compares fences and
 /// never times. For the same reason an expired lease remains valid until it is taken over.
 ///
@@ -60,11 +60,10 @@ use crate::{
 /// ```
 #[async_trait]
 pub trait LeaseStore: ThreadStore {
-    /// Acquires the lease of a thread, if no worker has it or it has expired: until `lifetime`
-    /// after `now`, in whole milliseconds. The thread need not have events.
+    /// Acquires the lease of a thread until `lifetime` after `now`, in whole milliseconds, if no
+    /// worker has the lease or it has expired. The thread need not have events.
     ///
-    /// The future may be dropped. If the lease was acquired by then, no worker uses it, and it
-    /// expires.
+    /// The future may be dropped. The lease may then have been acquired, and expires unused.
     ///
     /// # Errors
     ///
@@ -78,8 +77,8 @@ pub trait LeaseStore: ThreadStore {
     ) -> Result<Lease>;
 
     /// Extends a lease until `lifetime` after `now`, and returns it with its new time. The fence
-    /// stays. A lease never becomes shorter, so renewals may arrive late or twice. An expired lease
-    /// can be renewed until another worker takes it over.
+    /// stays. A renewal never shortens a lease, so renewals may arrive late or twice. An expired
+    /// lease can be renewed until another worker takes it over.
     ///
     /// The future may be dropped; the lease is then extended or not.
     ///
@@ -99,8 +98,8 @@ pub trait LeaseStore: ThreadStore {
     /// [`StoreError::Medium`].
     async fn release_lease(&self, lease: &Lease) -> Result<()>;
 
-    /// Like [`append`](ThreadStore::append) for the thread of the lease, if the worker still has
-    /// the lease. Fence, id and length are compared, and the events stored, in one step.
+    /// Same as [`append`](ThreadStore::append) for the thread of the lease, if the worker still has
+    /// the lease. Comparing fence, id and length and storing the events is one atomic step.
     ///
     /// # Errors
     ///
@@ -114,10 +113,10 @@ pub trait LeaseStore: ThreadStore {
         events: &[LoggedEvent],
     ) -> Result<()>;
 
-    /// Stores the run of a thread, in place of an earlier one. When the future is ready, it is
+    /// Stores the run of a thread and replaces an earlier one. When the future is ready, the run is
     /// stored durably.
     ///
-    /// The future may be dropped. Then this run is stored, or the earlier one still is.
+    /// The future may be dropped. Then either this run or the earlier one is stored.
     ///
     /// # Errors
     ///

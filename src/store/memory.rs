@@ -58,7 +58,7 @@ struct Stored {
 struct StoredLog {
     id: Option<LogId>,
     events: Vec<LoggedEvent>,
-    /// The number of events before the base, its text, and that of its facts.
+    /// The number of events before the base, the text of the base, and the text of its facts.
     base: Option<(u64, [String; 2])>,
 }
 
@@ -96,7 +96,7 @@ impl Stored {
         }
     }
 
-    /// Returns the current form of a lease.
+    /// Returns the stored form of this lease, if it is still the current one.
     fn current(&mut self, lease: &Lease) -> Result<&mut Lease> {
         let Lease { thread, fence, .. } = lease;
         let lost = StoreError::LeaseLost { thread: thread.clone(), fence: *fence };

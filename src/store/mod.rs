@@ -3,7 +3,7 @@
 //! | to store | trait | implementations |
 //! |---|---|---|
 //! | the log of a thread | [`ThreadStore`] | [`MemoryStore`], [`JsonlStore`] |
-//! | the batches that a summary leaves out | [`Archive`] | [`memory_archive`] |
+//! | the batches that a summary omits | [`Archive`] | [`memory_archive`] |
 //! | who may write a thread | [`LeaseStore`] | [`MemoryStore`] |
 //! | a chunked run between two model calls | [`LeaseStore`] | [`MemoryStore`] |
 //! | the words of stored messages, for searches | [`WordIndex`] | none: a search reads the whole log |
@@ -14,8 +14,8 @@
 //!
 //! A store always holds the beginning of a log. An append names the number of stored events, and is
 //! refused if there are more or fewer, so two writers of one thread cannot mix their events. The
-//! second writer gets a [`Conflict`](StoreError::Conflict), and may load the new events and decide.
-//! No event is ever changed in place.
+//! second writer gets a [`Conflict`](StoreError::Conflict), and can load the new events before it
+//! decides what to do. No event is ever changed in place.
 //!
 //! A new log gets a [`LogId`](crate::log::LogId), which distinguishes it from a later log of the
 //! same thread. A [`Journal`] whose log was deleted therefore gets an error
@@ -29,17 +29,18 @@
 //!
 //! # Leases
 //!
-//! The length stops a second writer at its first append, after it has asked a model. A [`Lease`]
-//! stops it before: one worker at a time acquires the thread, until a time. Its fence is a number
-//! that every append carries, so a worker that slept past its time cannot write.
+//! The expected length stops a second writer only at its first append, after it has paid for a
+//! model call. A [`Lease`] stops it earlier: only one worker at a time has the lease of a thread,
+//! until a time. Every append carries the lease's number, its fence, so a worker whose lease was
+//! taken over cannot write.
 //!
 //! # Archives
 //!
 //! An entry is written before its compaction is in the log, and is invisible until then:
 //! [`EventLog::archived`](crate::log::EventLog::archived) has the ids of the standing compactions.
-//! So no summary is ever missing, and none is visible whose compaction did not happen. A batch that
-//! a later batch replaces is no longer listed, but still [searched](Archive::search), so no detail
-//! is lost.
+//! So the archive has the entries of every compaction in the log, and shows no entries of a
+//! compaction that did not happen. A batch that a later batch replaces is no longer listed, but
+//! still [searched](Archive::search), so no detail is lost.
 //!
 //! Test your own implementation with `testing::conformance`.
 

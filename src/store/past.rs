@@ -10,13 +10,14 @@ use crate::{
     recall,
 };
 
-/// How many messages are indexed at a time. Other writers of the database wait meanwhile.
+/// The number of messages that are indexed in one transaction, during which other writers of the
+/// database wait.
 const BATCH: usize = 256;
 
 impl Journal {
-    /// Returns the removed messages that may contain words of a query, and their neighbours, which
-    /// give them context. `None` if the whole log must be read instead: memory holds all of it, the
-    /// store has no index, or a redactor changes what can be found.
+    /// Returns the removed messages that may contain words of a query, and their neighbours, whose
+    /// words count for the rank too. `None` if the whole log must be read instead: memory holds all
+    /// of it, the store has no index, or a redactor changes what can be found.
     pub(crate) async fn candidates(&self, query: &str) -> Result<Option<Vec<Taken>>> {
         let Some(store) = self.store.as_deref().filter(|_| self.log.base() > 0) else {
             return Ok(None);
@@ -35,7 +36,7 @@ impl Journal {
         Ok(Some(self.log.taken_among(index.read(thread, &numbers).await?)))
     }
 
-    /// Indexes the events that memory does not hold. Returns whether the index has them all.
+    /// Indexes the events that are not in memory. Returns whether the index then has all of them.
     async fn index_past(&self, store: &dyn ThreadStore, index: &dyn WordIndex) -> Result<bool> {
         let (thread, log, base) = (self.log.thread_id(), self.id, self.log.base());
         let Some((mut from, mut number)) = index.indexed(thread, log).await? else {

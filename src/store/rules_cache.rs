@@ -8,8 +8,8 @@ use crate::{
     message::Redactor,
 };
 
-/// The standing rules of a log, read when they are needed. Reading the rules of a plain prompt
-/// costs 3,000 instructions, a quarter of its turn, and most turns need no rules.
+/// The standing rules of a log, read when they are needed. Reading the rules of a short prompt
+/// takes 3,000 CPU instructions, a quarter of its turn, and most turns need no rules.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RulesCache {
     read: LoggedRules,
@@ -30,7 +30,8 @@ impl RulesCache {
         self.is_kept = true;
     }
 
-    /// Frees the memory, 3 KB a rule, unless the rules are kept. The next call reads them again.
+    /// Frees the memory (3 KB for each rule) unless the rules are kept. The next call reads them
+    /// again.
     pub(crate) fn forget(&mut self) {
         if !self.is_kept {
             *self = Self::default();

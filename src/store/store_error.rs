@@ -9,7 +9,6 @@ use crate::{
     message::{BatchId, CompactionId, Text, ThreadId},
 };
 
-/// What a store returns, with its own error.
 pub(super) type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// Why an operation of a store failed.
@@ -55,8 +54,8 @@ pub enum StoreError {
         /// Its lease.
         lease: Lease,
     },
-    /// The lease was taken over by another worker, was released, or ended when the thread was
-    /// deleted; or it is the lease of another thread.
+    /// The lease was taken over by another worker, was released, ended when the thread was deleted,
+    /// or is for another thread.
     #[error("lease {fence} of thread {thread} is not valid any more")]
     LeaseLost {
         /// The thread.
@@ -100,7 +99,7 @@ pub enum StoreError {
         /// The error of reading.
         source: LogError,
     },
-    /// The id of an archive entry names a compaction other than the one for which it is written.
+    /// The id of an archive entry names another compaction than the one that writes it.
     #[error("batch {batch} is written under compaction {compaction}")]
     OtherCompaction {
         /// The id of the entry.
@@ -119,7 +118,7 @@ pub enum StoreError {
     Medium {
         /// The file, table or host that failed.
         place: Text,
-        /// Its error.
+        /// The error of the medium.
         source: Arc<dyn Error + Send + Sync>,
     },
 }
@@ -156,7 +155,7 @@ impl StoreError {
 }
 
 impl CompactionError {
-    /// The error of the store of the log, if it is one.
+    /// The error of the store that the log reports, if it is one.
     pub(crate) fn of_log_store(&self) -> Option<&StoreError> {
         let is_log =
             matches!(self.kind, CompactionErrorKind::Facts(_) | CompactionErrorKind::Store(_));

@@ -39,10 +39,10 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// and the id `log`, as [`load`](Self::load) returned it. The `seq`s of the events must
     /// continue from there ([`check_places`]). Without events, only length and id are checked.
     ///
-    /// A new log gets the id, so that a log which was deleted and written again is not mistaken for
-    /// the earlier one. A store may keep no ids: it ignores `log`, and loads logs without one.
+    /// A new log gets the id, which distinguishes a log that was deleted and written again from the
+    /// earlier one. A store need not keep ids: it then ignores `log`, and loads logs without an id.
     ///
-    /// All events are stored or none, as far as the medium allows. After a crash some may be
+    /// Either all events are stored or none, as far as the medium allows. After a crash some may be
     /// stored, but never one without those before it. When the future is ready, all are stored
     /// durably.
     ///
@@ -91,11 +91,11 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         }
     }
 
-    /// Keeps the base of the log with this id in place of an earlier one: the state after its first
-    /// `seq` events, so that the thread opens fast whatever the length of its log. Base and facts
-    /// are texts for the journal alone. The store keeps them apart, so that
+    /// Stores the base of the log with this id: the state after its first `seq` events, with which
+    /// a thread opens fast however long its log is. It replaces an earlier base. Only the journal
+    /// interprets the texts of base and facts. The store keeps the two apart, so that
     /// [`load_base`](Self::load_base) need not read the facts. It ignores a base of a log with
-    /// another id, of more events than are stored, or that is not later than the one it keeps.
+    /// another id, of more events than are stored, or that is not later than the stored base.
     ///
     /// The default keeps none. The future may be dropped at any point.
     ///
@@ -114,8 +114,8 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         inner.save_base(thread, log, seq, base, facts).await
     }
 
-    /// Returns the text of the base that is kept of the stored log; `None` if there is none. The
-    /// base of a deleted log is deleted with it.
+    /// Returns the text of the stored log's base; `None` if there is none. The base of a deleted
+    /// log is deleted with it.
     ///
     /// The future may be dropped at any point.
     ///
@@ -127,8 +127,8 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         inner.load_base(thread).await
     }
 
-    /// Returns the text of the facts that was kept with the base of `seq` events of the log with
-    /// this id; `None` if no base or another one is kept by now.
+    /// Returns the text of the facts that was stored with the base of `seq` events of the log with
+    /// this id; `None` if there is no base, or now a different one.
     ///
     /// The default keeps none; a compaction then reads the whole log. The future may be dropped at
     /// any point.
@@ -141,8 +141,8 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         inner.load_facts(thread, log, seq).await
     }
 
-    /// Returns the store that this one wraps, if it wraps one. The provided methods then call its
-    /// methods.
+    /// Returns the store that this one wraps, if any. The provided methods then call the methods of
+    /// that store.
     ///
     /// ```
     /// # use threadfold::{log::{Loaded, LogId, LoggedEvent}, message::ThreadId};
@@ -183,8 +183,8 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Returns the index of words that the store keeps. The default keeps none, and a search of the
-    /// past reads the whole log.
+    /// Returns the store's index of words, if it has one. The default has none, and a search then
+    /// reads the whole log.
     fn word_index(&self) -> Option<&dyn WordIndex> {
         self.inner()?.word_index()
     }
@@ -201,7 +201,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// Removes the log of a thread, and its lease and its stored run if the store keeps them.
     /// [`Archive::delete_thread`](super::Archive::delete_thread) removes its archive.
     ///
-    /// The future may be dropped. It is then unknown whether the log was removed.
+    /// The future may be dropped. Whether the log was removed is then unknown.
     ///
     /// # Errors
     ///
@@ -282,7 +282,7 @@ pub(super) fn check_size(seq: u64, bytes: u64, limit: u64) -> Result<()> {
 /// [`StoreError::Unreadable`] if the line is not an event.
 pub fn stored_event(place: &str, seq: u64, line: &str) -> Result<LoggedEvent> {
     read_event(line).map_err(|error| {
-        // As for a line in a file of this log, whose first line is a header.
+        // Number the line as in a file of this log, whose first line is a header.
         let (line, reason) = (seq.saturating_add(2), error.to_string().into());
         let source = LogError::NotAnEvent { line, reason };
         StoreError::unreadable(place, source)
@@ -331,8 +331,8 @@ for_pointers! { ThreadStore {
     fn word_index(&self) -> Option<&dyn WordIndex>;
 } }
 
-/// Whether `events` begin with `prefix`. Events count as equal if their stored forms are, because a
-/// loaded event may differ from the appended one in memory.
+/// Whether `events` begin with `prefix`. Events are compared by their stored forms, because a
+/// loaded event may differ in memory from the appended one.
 pub(super) fn begins_with(events: &[LoggedEvent], prefix: &[LoggedEvent]) -> bool {
     let mut pairs = events.iter().zip(prefix).filter(|(one, other)| one != other);
     prefix.len() <= events.len()

@@ -13,15 +13,15 @@ use crate::{
 /// Finds the messages of a stored log by their words.
 ///
 /// A store with an index returns it from
-/// [`ThreadStore::word_index`](super::ThreadStore::word_index). A recall asks it which messages may
-/// match, and rates only these. The recall also fills it: the first search of a thread indexes the
-/// stored messages, a later one the messages appended since. So an append costs nothing extra, and
-/// a database of an earlier version needs no migration of its messages.
+/// [`ThreadStore::word_index`](super::ThreadStore::word_index). A recall gets the messages that may
+/// match from it, and ranks only these. The recall also fills the index: the first search of a
+/// thread indexes the stored messages, a later one the messages appended since. So an append costs
+/// nothing extra, and a database of an earlier version needs no migration.
 ///
 /// The index repeats the log. Code that deletes a log must delete its part of the index too.
 #[async_trait]
 pub trait WordIndex: fmt::Debug + Send + Sync {
-    /// Returns how much of the log with this id is indexed: the number of events, and of the
+    /// Returns how much of the log with this id is indexed: the number of events, and the number of
     /// messages in them. `None` if another log is stored.
     ///
     /// # Errors
@@ -33,12 +33,12 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
     /// `false` if another log is stored, or the index does not end at the first event and after
     /// `number` messages.
     ///
-    /// For each message there is the `seq` of its event and its different words: letters, digits
-    /// and `_` in lower case, and within a word also `/`, `\`, `:`, `.`, `-` and `>`. No word is
-    /// longer than 260 bytes. The numbers of the messages, among all messages ever appended, ascend
-    /// by one from `number`.
+    /// Each message is given as the `seq` of its event and its different words. A word consists of
+    /// letters, digits and `_` in lower case, and in its middle also of `/`, `\`, `:`, `.`, `-` and
+    /// `>`. No word is longer than 260 bytes. The numbers of the messages, among all messages ever
+    /// appended, ascend by one from `number`.
     ///
-    /// The future may be dropped. The messages are then added or not.
+    /// The future may be dropped. Then either all messages are added or none.
     ///
     /// # Errors
     ///
@@ -59,8 +59,8 @@ pub trait WordIndex: fmt::Debug + Send + Sync {
     /// [`StoreError::Medium`](super::StoreError::Medium).
     async fn find(&self, thread: &ThreadId, words: &[String]) -> Result<Vec<u64>>;
 
-    /// Returns the events of these indexed messages with their numbers, in the order of `numbers`,
-    /// which ascend. Numbers that are not indexed are left out.
+    /// Returns the events of these indexed messages, each with its number, in the order of
+    /// `numbers`, which ascend. Numbers that are not indexed are omitted.
     ///
     /// # Errors
     ///

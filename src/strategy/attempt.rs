@@ -27,8 +27,8 @@ pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt
     Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
 }
 
-/// Returns the attempt of a strategy on a thread. It ends at once if the user asks for a target
-/// that the thread meets.
+/// Begins an attempt of a strategy. If the user requests a target that the thread already meets,
+/// the attempt ends at once.
 pub(crate) fn begin(
     strategy: &dyn CompactionStrategy,
     thread: &Snapshot,
@@ -49,23 +49,22 @@ pub(super) fn or_failed(attempt: Result<Box<dyn Attempt>>) -> Box<dyn Attempt> {
     attempt.unwrap_or_else(|error| Box::new(Ended(Err(error))))
 }
 
-/// Which model is asked, and how often a call is repeated.
+/// The model to ask, and the limits for retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AskOptions {
     /// The model.
     pub(super) model: ModelRole,
-    /// Upper limit for the repetitions of the call after retryable failures.
+    /// Maximum number of retries of the call after retryable failures.
     pub(super) max_retries: usize,
-    /// Upper limit for all waits before repetitions together. A call that would have to wait longer
-    /// is not repeated.
+    /// Maximum total wait before retries. A call that would have to wait longer is not retried.
     pub(super) max_wait: Duration,
-    /// Whether a model that calls a tool is asked once more with tool calls forbidden. They are
-    /// allowed at first because Anthropic's prompt cache is keyed by the choice of tools.
+    /// Whether a model that calls a tool is asked once more with tool calls forbidden. The first
+    /// request allows them, because Anthropic's prompt cache is keyed by `tool_choice`.
     pub(super) repeats_without_calls: bool,
 }
 
 impl From<ModelRole> for AskOptions {
-    /// Four repetitions, two minutes of waits, once more without tool calls.
+    /// Four retries, at most two minutes of waits, and one more call without tool calls.
     fn from(model: ModelRole) -> Self {
         let max_wait = Duration::from_secs(120);
         Self { model, max_retries: 4, max_wait, repeats_without_calls: true }
@@ -75,10 +74,10 @@ impl From<ModelRole> for AskOptions {
 /// Returns an attempt that asks a model one question and builds its plan, or a whole proposal, from
 /// the answer.
 ///
-/// A retryable failure is followed by the same call, after the wait that the provider asks for or
-/// else 1, 5, 10 and then 30 seconds, up to four times and two minutes in all; any other failure
+/// After a retryable failure the call is retried, up to four times and within two minutes in all.
+/// The wait is what the provider asks for, or else 1, 5, 10 and then 30 seconds. Any other failure
 /// ends the attempt. A model that calls a tool is asked once more with tool calls forbidden. The
-/// driver waits, and counts the calls and the usage of all of them.
+/// driver does the waiting, and sums the calls and their usage.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -130,8 +129,8 @@ pub fn ask<P: Into<Proposal>>(
     ask_with(model.into(), request, plan)
 }
 
-/// As [`ask`], but the waits before repeated calls together take at most this long. A call that
-/// would have to wait longer is not repeated.
+/// Same as [`ask`], with this limit on the total wait before retries. A call that would have to
+/// wait longer is not retried.
 #[must_use]
 pub fn ask_within<P: Into<Proposal>>(
     model: ModelRole,
@@ -242,10 +241,10 @@ type Propose = Box<dyn FnOnce(Turn) -> Result<Proposal> + Send>;
 struct Asking {
     options: AskOptions,
     request: Request,
-    /// Builds the plan from the answer. `None` after it was called.
+    /// Builds the plan from the answer. `None` once it has been called.
     plan: Option<Propose>,
     retries: usize,
-    /// All waits so far together.
+    /// The total wait so far.
     waited: Duration,
     /// The wait before the next call.
     after: Duration,
@@ -253,7 +252,7 @@ struct Asking {
 }
 
 impl Asking {
-    /// The wait before the call is repeated after this answer; `None` to continue with the answer.
+    /// Returns the wait before a retry after this answer; `None` to use the answer.
     fn repeats(&mut self, answer: &Result<Turn, ModelError>) -> Option<Duration> {
         match answer {
             Ok(turn) => {
@@ -280,11 +279,10 @@ impl Asking {
     }
 }
 
-/// The waits before a call is repeated, in seconds. Repetitions after the fourth wait as long as
-/// it.
+/// The waits before each retry, in seconds. Later retries wait as long as the fourth.
 const WAITS: [u64; 4] = [1, 5, 10, 30];
 
-/// The wait before a call is repeated, after this many repetitions.
+/// The wait before the next retry, after this many retries.
 pub(super) fn backoff(retries: usize) -> Duration {
     let [.., longest] = WAITS;
     Duration::from_secs(WAITS.get(retries).copied().unwrap_or(longest))
@@ -329,7 +327,8 @@ impl fmt::Debug for Asking {
     }
 }
 
-/// Adds the usage of an answer. The error that no model is configured is not a call.
+/// Adds the usage of an answer and counts the call. The error that no model is configured does not
+/// count as a call.
 pub(crate) fn record_call(answer: &Result<Turn, ModelError>, usage: &mut Usage, calls: &mut usize) {
     let (spent, called) = match answer {
         Ok(turn) => (turn.usage.unwrap_or_default(), true),

@@ -8,7 +8,7 @@ use crate::{
 /// The inputs of a strategy besides the thread: why it compacts, its target and its limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Brief {
-    /// Id of the compaction, if a log numbers them. Summaries carry it.
+    /// Id of the compaction, if a log numbers compactions. It is stored in the new summaries.
     pub compaction: Option<CompactionId>,
     /// Why the thread is compacted, with the focus that the user asked for.
     pub reason: CompactionReason,
@@ -23,7 +23,7 @@ pub struct Brief {
 }
 
 impl From<u64> for Brief {
-    /// A brief with this target in tokens, as if the user asked for it.
+    /// A brief for a compaction that the user requested, with this target in tokens.
     fn from(target: u64) -> Self {
         Self { target: Some(target), ..Self::default() }
     }

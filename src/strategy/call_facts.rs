@@ -1,6 +1,6 @@
-//! Facts of a snapshot besides the blocks of its thread: the subjects of tool calls, the numbers
-//! under which messages can be recalled, and the rules and facts of a conversation of which the log
-//! holds only a part.
+//! What a snapshot knows besides the blocks of its thread: the subjects of tool calls, the numbers
+//! under which messages can be recalled, and, if the log in memory is not whole, the rules and
+//! facts of the whole conversation.
 
 use std::sync::Arc;
 
@@ -86,8 +86,8 @@ impl Snapshot {
     }
 }
 
-/// The rules and facts of the whole conversation, for a log that holds only a part of it; redacted
-/// if there is a redactor.
+/// The rules and facts of the whole conversation, for a log that is not whole; redacted if there is
+/// a redactor.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) next_compaction: CompactionId,
@@ -100,7 +100,7 @@ pub(crate) struct Known {
 impl Known {
     /// Returns the snapshot with these rules and facts.
     pub(crate) fn added_to(&self, snapshot: Snapshot) -> Snapshot {
-        // The log holds only the present messages, so the numbers in it recall nothing.
+        // This log holds only the live thread, so its numbers would recall nothing.
         let mut snapshot =
             snapshot.with_rules(Arc::clone(&self.rules)).with_numbers(Arc::default());
         snapshot.compacted_by.clone_from(&self.compacted_by);

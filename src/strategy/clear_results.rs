@@ -1,8 +1,8 @@
 //! `clear-results`: replaces old tool results with a short line.
 //!
-//! Anthropic's Messages API has the same as context edits, which can be read as options: the fields
-//! are those of the beta `context-management-2025-06-27`, and what is left out has the default that
-//! its documentation states.
+//! Anthropic's Messages API offers the same as context edits (beta
+//! `context-management-2025-06-27`). Its settings can be read as options of this strategy; omitted
+//! fields have the defaults of its documentation.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 
 use super::kit::*;
 
-/// Results with fewer tokens stay: the line in their place would save too little.
+/// Results with fewer tokens stay, because replacing them with a line would save too little.
 const MIN_TOKENS: u64 = 60;
 
 options! {
     /// Replaces old tool results with a line of under 30 tokens. By default it changes nothing
     /// else. Calls no model.
     ///
-    /// The line says how the model reads the result again if the tool
-    /// [`recall`](crate::recall::tool) is offered to it. Results that the model has not answered
-    /// yet stay, and so does the message that the user typed last.
+    /// The line states how the model can read the result again if the tool
+    /// [`recall`](crate::recall::tool) is offered to it. Results that the model has not seen yet
+    /// stay, and so does the message that the user typed last.
     ///
-    /// [`trim`](crate::compact::trim()) shortens every long result, the more the less room there
-    /// is. This strategy clears whole results, chosen by age and use. So it makes one large edit
+    /// [`trim`](crate::compact::trim()) shortens every long result, as far as the target demands.
+    /// This strategy clears whole results, chosen by age and use. So it makes one large edit
     /// instead of many small ones, each of which would invalidate the provider's prompt cache.
     ///
     /// ```
@@ -52,19 +52,19 @@ options! {
         pub keep: usize = 3,
         /// The tools whose results stay.
         pub exclude_tools: Vec<Text> = Vec::new(),
-        /// Keeps the results of failed calls.
+        /// Whether the results of failed calls stay.
         pub keep_errors: bool = true,
-        /// Clears a result of any age if a later call that did not fail made it obsolete: an
+        /// Whether to clear a result of any age that a later successful call made obsolete: an
         /// identical call, or one with the same [`Tool::subject`](crate::model::Tool::subject).
         pub obsolete: bool = true,
-        /// Whether the calls lose their inputs with their results.
+        /// Whether the inputs of the calls are cleared with their results.
         pub inputs: bool = false,
-        /// The tools whose calls lose their inputs; empty for all tools.
+        /// The tools whose inputs are cleared; empty for all tools.
         pub inputs_of: Vec<Text> = Vec::new(),
         /// The number of newest turns with reasoning whose reasoning stays; `None` keeps all. The
         /// reasoning of an open tool loop always stays.
         pub keep_reasoning: Option<usize> = None,
-        /// The minimum number of tokens that must be saved. If fewer would be, nothing is changed.
+        /// The minimum number of tokens to save. If fewer would be saved, nothing is changed.
         pub at_least: u64 = 0,
         /// Threads with fewer tokens are not changed.
         pub from_tokens: u64 = 0,
@@ -153,7 +153,7 @@ impl ClearResults {
         changes
     }
 
-    /// The reasoning of old turns. A message that holds nothing else stays as it is.
+    /// The reasoning of old turns. A message that holds only reasoning is not changed.
     fn reasoning(&self, messages: &[Message]) -> Changes {
         let mut changes = Changes::new();
         let Some(keep) = self.keep_reasoning else { return changes };
@@ -176,7 +176,7 @@ impl ClearResults {
     }
 }
 
-/// The calls that are newer than the current one and did not fail, and their subjects.
+/// The successful calls that are newer than the current one, and their subjects.
 #[derive(Default)]
 struct Newer<'a> {
     calls: HashSet<(&'a Text, &'a str)>,
@@ -184,7 +184,8 @@ struct Newer<'a> {
 }
 
 impl<'a> Newer<'a> {
-    /// Returns whether a newer call makes this one obsolete, and adds this one unless it failed.
+    /// Returns whether a newer call makes this one obsolete, and adds this one to the newer calls
+    /// unless it failed.
     fn replace(&mut self, thread: &'a Snapshot, it: &Answered<'a>) -> bool {
         let subject = thread.subject(it.call_at.0, it.call_at.1);
         let call = (&it.call.name, it.call.input.as_str());
@@ -307,11 +308,11 @@ enum Turns {
 impl ClearResults {
     /// Reads the field `context_management` of a request to Anthropic's Messages API, with the
     /// edits `clear_tool_uses_20250919` and `clear_thinking_20251015`, so that the same settings
-    /// hold for every provider. As there, results of failed calls are cleared like others, and only
-    /// its age decides when a result is cleared.
+    /// work with every provider. As in that API, results of failed calls are cleared like others,
+    /// and a result is cleared for its age only.
     ///
     /// Without the edit for thinking, reasoning stays, as newer models of Anthropic keep it; with
-    /// the edit but without `keep`, that of the last turn stays.
+    /// the edit but without `keep`, the reasoning of the last turn stays.
     ///
     /// ```
     /// use threadfold::{message::Json, strategy::ClearResults};

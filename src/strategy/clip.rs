@@ -1,4 +1,4 @@
-//! Shortens a text to a token limit: by its middle, or a summary by whole sentences.
+//! Shortens a text to a token limit: omits its middle or, from a summary, whole sentences.
 
 use std::collections::HashSet;
 
@@ -66,8 +66,8 @@ pub(crate) fn clip_result(
     Some(ToolResult { content, ..result.clone() })
 }
 
-/// Returns the text without sentences that the same section states before, except short sentences
-/// and fences. Repetitions would take the room of what the text could say instead.
+/// Returns the text without sentences that repeat an earlier one of the same section, except short
+/// sentences and fences. Repetitions waste the room of a summary.
 pub(super) fn without_repeats(text: &str) -> String {
     const SHORT: usize = 20;
     let (mut seen, mut fenced, mut kept) = (HashSet::new(), false, String::new());
@@ -140,7 +140,7 @@ pub(super) fn excerpt(text: &str, most: u64, counter: &dyn TokenCounter) -> Stri
         left -= if fits { cost } else { 0 };
         fits
     });
-    // The whole may have more tokens than the sum of its parts.
+    // The whole may have more tokens than the sum of its parts, so retry with less room.
     loop {
         let kept: HashSet<usize> = order.iter().map(|part| part.at).collect();
         let written = write(&parts, |part| kept.contains(&part.at), text.len());
@@ -155,7 +155,7 @@ pub(super) fn excerpt(text: &str, most: u64, counter: &dyn TokenCounter) -> Stri
 struct Part<'a> {
     at: usize,
     line: usize,
-    /// What its line begins with, before its first sentence: the mark of a list item.
+    /// The beginning of the line before its first sentence: the mark of a list item.
     mark: &'a str,
     text: &'a str,
     is_sentence: bool,

@@ -4,7 +4,7 @@
 //! next step and takes the answer, until it proposes a [`Plan`] or gives up. One driver runs every
 //! strategy, and one check ([`Snapshot::accept`]) judges every proposal.
 //!
-//! Models and providers quote what they were sent, so errors and notes are redacted too.
+//! Errors and notes are redacted too, because models and providers quote the text of requests.
 
 use std::{error::Error, fmt, time::Duration};
 
@@ -107,13 +107,13 @@ pub enum Step<'a> {
         /// Time to wait before the call: zero except for a retry.
         after: Duration,
     },
-    /// The attempt proposes this.
+    /// The attempt ended with this proposal.
     Proposed(&'a Proposal),
     /// The attempt gave up.
     Failed(&'a StrategyError),
 }
 
-/// A proposed plan for the thread that the attempt began with, and what belongs to it.
+/// A proposed plan for the thread that the attempt began with, with its batches, reports and cost.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Proposal {
@@ -121,14 +121,14 @@ pub struct Proposal {
     pub plan: Plan,
     /// Batches to archive before the plan is applied.
     pub archive: Vec<ArchiveEntry>,
-    /// The strategies that a ladder tried, in order; the one without a failure made the plan. If
-    /// all failed, the plan is the smallest of those that only miss the target.
+    /// The strategies that a ladder tried, in order. The rung without a failure made the plan. If
+    /// all failed, the plan is the smallest one that missed only the target.
     pub rungs: Vec<Rung<StrategyError>>,
     /// How much of the conversation's facts the compacted thread keeps, if that was audited.
     pub retention: Option<Retention>,
     /// Notes for the user on what no model summarised and why, one sentence each. Usually empty.
     pub notes: Vec<Text>,
-    /// Why the compacted thread keeps too few facts, if [`Snapshot::settle`] found that.
+    /// Why the compacted thread keeps too few facts; set by [`Snapshot::settle`] if it does.
     pub shortfall: Option<Text>,
     /// Token usage of all model calls of the attempt; set by [`drive`](crate::drive::drive()).
     pub usage: Usage,
@@ -141,7 +141,7 @@ pub struct Proposal {
 pub struct ArchiveEntry {
     /// The batch.
     pub batch: Batch,
-    /// Ids of the archived batches that it replaces. The archive no longer lists these.
+    /// Ids of the archived batches that this batch replaces. The archive no longer lists those.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<BatchId>,
 }
@@ -159,7 +159,6 @@ pub enum ModelRole {
     Native,
 }
 
-/// What a strategy returns, with its own error.
 pub(super) type Result<T, E = StrategyError> = std::result::Result<T, E>;
 
 /// Why an attempt gave up. The thread is unchanged in every case.
@@ -231,7 +230,7 @@ pub enum StrategyError {
         /// Number of calls made.
         calls: usize,
     },
-    /// Its code panicked, in a session or on a rung of a ladder. The attempt is dropped.
+    /// The strategy's code panicked, in a session or on a rung of a ladder. The attempt is dropped.
     #[error("the strategy {strategy} panicked: {message}")]
     Panicked {
         /// Name of the strategy.

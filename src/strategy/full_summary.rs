@@ -1,8 +1,8 @@
 //! Earlier summaries with all of their batches, for the model that writes the next one.
 //!
-//! The text of a batch summary shows only the first and the last batches; the others travel with it
-//! as data. A strategy that replaces such a summary must read all of them, or their content would
-//! be lost.
+//! The text of a batch summary shows only the first and the last batches; its data holds all of
+//! them. A strategy that replaces such a summary must read all batches, or their content would be
+//! lost.
 
 use std::borrow::Cow;
 
@@ -35,7 +35,7 @@ pub(super) fn messages<'m>(
     })
 }
 
-/// Returns the message with its summaries changed; the same handle if none is.
+/// Returns the message with changed summaries, or the same handle if none changes.
 pub(super) fn with_summaries(
     message: &Message,
     change: impl Fn(&Summary) -> Option<Summary>,

@@ -1,4 +1,4 @@
-//! The words in which every strategy asks a model for a summary.
+//! The texts with which every strategy asks a model for a summary.
 //!
 //! A request consists of an opening, a list of sections, the rule that values stay literal, and
 //! asides: focus, standing rules, next prompt. A host may replace the opening and the sections. The
@@ -21,8 +21,8 @@ pub(super) const VALUES: &str = "Write values, not descriptions: names, numbers,
                                  commands and errors word for word (\"port 8443\", not \"a \
                                  port\").";
 
-/// The line before the focus. It decides the order, because what comes first survives a later
-/// shortening.
+/// The line before the focus. It asks for the focus first, because a later shortening keeps the
+/// beginning of a summary.
 pub(super) const FOCUS: &str = "The user asks you to pay special attention to this. Begin every \
                                 section with what concerns it, and shorten everything else first:";
 

@@ -8,7 +8,7 @@ options! {
     /// Keeps the end of the thread and the message that the user typed last, and drops the rest.
     /// Calls no model.
     ///
-    /// If the target leaves too little room, fewer messages stay, and their tool results are
+    /// If the target leaves too little room, fewer messages stay. Their tool results are
     /// [trimmed](crate::compact::trim()) before the last turn is dropped.
     ///
     /// ```

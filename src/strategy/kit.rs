@@ -5,11 +5,11 @@
 //! | `contract`, `run_error` | attempts, their steps, proposals and errors |
 //! | `attempt` | the common kinds of attempt |
 //! | `panic_guard` | attempts that run the attempts of other strategies |
-//! | `snapshot`, `brief`, `task` | the thread to compact, and what is asked of the compaction |
+//! | `snapshot`, `brief`, `task` | the thread to compact, and the reason, target and limits of the compaction |
 //! | `tail` | what stays of a thread |
 //! | `typed` | what the user typed, as a list in a summary |
-//! | `instructions` | the words of the requests for a summary |
-//! | `clip` | shorter texts |
+//! | `instructions` | the texts of the requests for a summary |
+//! | `clip` | shortens texts |
 
 pub(super) use super::{
     attempt, attempt::*, brief::*, clip::*, contract::*, instructions, instructions::*,

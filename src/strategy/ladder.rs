@@ -3,8 +3,8 @@
 //! A rung that fails, or whose plan the acceptance check rejects, costs only its model calls; the
 //! next one begins on the same thread. The proposal, or the error if every rung failed, lists each
 //! rung with its failure and its usage. If no rung meets the target, the ladder proposes the
-//! smallest otherwise acceptable plan, and that rung keeps its failure; the caller decides whether
-//! it fits ([`Snapshot::settle_within`]).
+//! smallest otherwise acceptable plan, and the rung that made it keeps its failure. The caller
+//! decides whether that plan fits ([`Snapshot::settle_within`]).
 
 use std::sync::Arc;
 
@@ -115,9 +115,9 @@ impl Ladder {
 }
 
 impl Default for Ladder {
-    /// [`ClearResults`] where that is [enough](Self::with_enough); else [`Summarize`], or
-    /// [`Chunked`] if the request exceeds the model's window; then [`TrimToolResults`]; then
-    /// [`Digest`].
+    /// [`ClearResults`] if that is [enough](Self::with_enough), else [`Summarize`], then
+    /// [`TrimToolResults`], then [`Digest`]. If the request of a rung exceeds the model's window,
+    /// [`Chunked`] is tried next.
     fn default() -> Self {
         let rungs: [Arc<dyn CompactionStrategy>; 3] = [
             Arc::new(Summarize::default()),
@@ -158,7 +158,7 @@ impl Ladder {
     }
 }
 
-/// The way up the rungs.
+/// The state of an attempt that tries the rungs.
 #[derive(Debug)]
 struct Climb {
     thread: Snapshot,
@@ -167,7 +167,8 @@ struct Climb {
     untried: Vec<Arc<dyn CompactionStrategy>>,
     too_long: Option<Arc<dyn CompactionStrategy>>,
     tried: Vec<Rung<StrategyError>>,
-    /// The proposal that keeps most among those that keep too little, and the index of its rung.
+    /// Of the proposals that keep too few facts, the one that keeps most, and the index of its
+    /// rung.
     best: Option<(Proposal, usize)>,
     /// The smallest proposal that misses only the target, with its tokens.
     smallest: Option<(Proposal, u64)>,
@@ -205,9 +206,9 @@ impl Climb {
         let attempt = Guarded::begin(strategy, &self.thread, &self.brief);
         let Step::Proposed(proposal) = attempt.step() else { return None };
         let proposal = self.thread.settle(proposal.clone(), &self.brief).ok()?;
-        // A model's summary would state nine tenths of the facts, so a plan without a model must
-        // not lose more. The policy judges summaries only, so demands and paths are checked here.
-        // Without a policy the loss is unknown.
+        // Check demands and paths here, because the policy judges only summaries. A model's summary
+        // would state nine tenths of the facts, so a plan without a model must not lose more.
+        // Without a policy the loss is unknown, so the plan is not taken.
         let (policy, retention) = self.brief.retention.as_ref().zip(proposal.retention.as_ref())?;
         let classes = [FactClass::Constraint, FactClass::Path];
         let mut classes = classes.map(|class| retention.of(class)).into_iter();
@@ -218,8 +219,9 @@ impl Climb {
         Some(Proposal { rungs: vec![attempt.rung()], ..proposal })
     }
 
-    /// Handles a rung whose proposal is rejected. A proposal that misses only the target may be the
-    /// smallest. It gets no addendum here, because only the caller knows how much fits.
+    /// Handles a rung whose proposal is rejected. If it misses only the target, it may be the
+    /// smallest proposal. It then gets no addendum yet, because only the caller knows how many
+    /// tokens fit.
     fn rejected(
         &mut self,
         rung: Rung<StrategyError>,
@@ -290,8 +292,8 @@ impl Climb {
             && thread.iter().any(|message| message.is_summary())
     }
 
-    /// Starts the next rung. If none is left, proposes what keeps most, else the smallest plan over
-    /// the target, else fails.
+    /// Starts the next rung. If none is left, proposes the plan that keeps most, else the smallest
+    /// plan over the target, else fails.
     fn next(&mut self) -> State {
         if let Some(strategy) = self.untried.pop() {
             return State::Running(Guarded::begin(strategy.as_ref(), &self.thread, &self.brief));

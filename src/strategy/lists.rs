@@ -1,5 +1,5 @@
-//! The lists after a summary: standing rules, what the user typed, and the facts that are missing
-//! beside it.
+//! The lists after a summary: standing rules, what the user typed, and the facts that the compacted
+//! thread lacks.
 
 use std::collections::HashSet;
 
@@ -45,10 +45,10 @@ pub(super) struct Settling<'a> {
 }
 
 impl<'a> Settling<'a> {
-    /// Adds the active rules to the summary of a proposal: those that neither a message that stays
-    /// nor the system prompt states. Returns the proposal, its summary with the rules, and the
-    /// rules that the list of the user's statements must show. If no text is acceptable, the
-    /// proposal and its summary are returned unchanged.
+    /// Adds the active rules to the summary of a proposal, except those that a kept message or the
+    /// system prompt states. Returns the proposal, its summary with the rules, and the rules that
+    /// the list of the user's statements must show. If no text is acceptable, the proposal and its
+    /// summary are returned unchanged.
     pub(super) fn append_rules(
         &self,
         proposal: Proposal,
@@ -59,7 +59,7 @@ impl<'a> Settling<'a> {
         let counter = self.counter();
         let left_out = thread.rules().left_out();
         let own = self.own_text(&summary);
-        // An earlier list of rules is not part of `own`, so its tokens are free again.
+        // `own` has no list of rules, so the tokens of an earlier list can be used again.
         let freed = counter.text(&summary).saturating_sub(counter.text(&own));
         let room = self.room(after).saturating_add(freed);
         let missing = unstated(thread.rules().active(), after, thread.system());
@@ -85,7 +85,7 @@ impl<'a> Settling<'a> {
             true => shortened(&unrepeated, excess, half, counter),
             false => unrepeated,
         };
-        // Complete rules matter more than a complete summary, so the summary shrinks first.
+        // The candidates, the best first: the summary is shortened before the rules are.
         let texts = [
             (unrepeated.as_str(), list.as_str()),
             (&own, &list),
@@ -96,7 +96,7 @@ impl<'a> Settling<'a> {
         let alone = room.saturating_add(counter.text(&own));
         for (own, list) in texts {
             let text = joined(own, list);
-            // If the statements of the user say all that the summary says, they replace it.
+            // If the user's statements hold all that the summary says, they replace it.
             let shown = if text.is_blank() {
                 self.typed(after).list(alone, counter).into()
             } else {
@@ -113,22 +113,23 @@ impl<'a> Settling<'a> {
     /// Returns a summary without the lists that settling adds, values that the user replaced, and
     /// repetitions.
     fn own_text(&self, summary: &str) -> String {
-        // Lists under our titles are removed in any case: a model may have written them.
+        // Lists under the crate's titles are always removed, because a model may have written them.
         let own = without_typed(&ledger::without_titled(summary));
         // A value that the user replaced later would mislead.
         let own = self.thread.statements().without_replaced(&own);
         if digest::is_digest(&own) { own } else { without_repeats(&own) }
     }
 
-    /// What the user typed, without what these messages, the rules and the system prompt state.
+    /// The user's statements, except those that these messages, the rules or the system prompt
+    /// already state.
     pub(super) fn typed(&self, stay: &[Message]) -> Typed {
         Typed::new(self.thread.statements(), self.thread, self.brief, stay)
     }
 
     /// Returns `None` if the list of rules and the list of the user's statements both fit. If they
-    /// do not, the rules are written as the first of the statements. For that it returns the keys
-    /// of the statements, and these together with the keys of everything that stays in the thread:
-    /// the summary loses its sentences with a key of the second set.
+    /// do not, the rules are listed as the first of the statements. The first set then has the keys
+    /// of the statements. The second set has these too, and the keys of everything that is stated
+    /// elsewhere; the summary loses its sentences with one of these keys.
     fn stated_by_lists(
         &self,
         after: &[Message],
@@ -144,7 +145,7 @@ impl<'a> Settling<'a> {
         (needed > room).then(|| (typed.keys().clone(), typed.known()))
     }
 
-    /// Returns the active rules as a list if a plan removes some of them; empty if it removes none.
+    /// Returns a list of the active rules that a plan removes; empty if it removes none.
     pub(super) fn removed_rules(&self, after: &[Message]) -> String {
         let Self { thread, .. } = *self;
         let (before, left) = (texts(thread.messages()), texts(after));
@@ -178,8 +179,8 @@ impl<'a> Settling<'a> {
     }
 }
 
-/// Returns a summary with `excess` tokens less, but at least `least`. A short one stays whole: the
-/// note about omitted bytes would take most of its room.
+/// Returns the summary shortened by `excess` tokens, but not below `least`. A short summary stays
+/// whole, because the note about omitted bytes would take most of its room.
 fn shortened(text: &str, excess: u64, least: u64, counter: &dyn TokenCounter) -> String {
     let most = counter.text(text).saturating_sub(excess).max(least);
     if text.len() > SHORT { excerpt(text, most, counter) } else { text.to_owned() }
@@ -199,7 +200,7 @@ fn unstated<'a>(
     rules.filter(|rule| !state(&texts, rule)).collect()
 }
 
-/// Whether one of these texts states a rule, as such or in a list below its heading.
+/// Whether one of these texts states a rule, on its own or in a list below its heading.
 fn state(texts: &[String], rule: &str) -> bool {
     let listed = rule.split_once(": ").map(|(heading, item)| (format!("- {heading}: - "), item));
     texts.iter().any(|text| {
@@ -225,12 +226,12 @@ pub(super) fn joined(summary: &str, list: &str) -> Text {
     }
 }
 
-/// What an audit of a proposal with one summary compares with.
+/// What an audit compares a proposal with one summary against.
 pub(super) struct Audit<'a> {
     pub(super) settling: Settling<'a>,
-    /// What the messages beside the summary state.
+    /// The facts that the messages beside the summary state.
     pub(super) beside: Beside<'a>,
-    /// What the whole summary states and nothing in the conversation does.
+    /// Facts that the whole summary states, but nothing in the conversation.
     pub(super) invented: Vec<Fact>,
 }
 
@@ -283,8 +284,8 @@ impl Audit<'_> {
             let most = if policy.lists_typed() { most.max(policy.addendum_tokens) } else { 0 };
             lists.with(&typed.list(tokens.min(most), counter), |_| true)
         });
-        // A counter may count more tokens for the whole text than for its parts, so a text of which
-        // every part fits may still be too long.
+        // A counter may count more tokens for the whole text than for its parts, so check the whole
+        // again.
         let settled = grown
             .or_else(|| lists.with(&first, |fact| lists.is_listed_alone(fact)))
             .or_else(|| lists.with("", |_| true));
@@ -360,8 +361,8 @@ impl Lists<'_> {
         Some(settling.room(&after))
     }
 
-    /// Whether a fact is listed by itself. What the user typed is listed in whole statements, a
-    /// value with its subject.
+    /// Whether a fact is listed on its own. Facts that the user typed are listed within their
+    /// statements, so that a value has its subject.
     fn is_listed_alone(&self, fact: &Fact) -> bool {
         !self.audit.settling.policy.lists_typed() || !self.typed.covers(fact)
     }

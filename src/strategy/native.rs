@@ -1,10 +1,10 @@
-//! `native`: the provider compacts the old part itself, in a form that only it reads.
+//! `native`: the provider compacts the old part itself, in a form that only the provider can read.
 //!
-//! The provider's blocks come first in the thread, followed by our own summary of the same
+//! The provider's blocks come first in the thread, followed by this crate's summary of the same
 //! messages: a digest, and what settling adds to every summary (rules, the user's statements,
-//! facts). So the thread loses nothing when it moves to another provider, whose codec leaves the
-//! blocks out, and an audit has a text to judge, because the blocks are opaque. The messages
-//! themselves stay in the log, for an undo and for recall.
+//! facts). The blocks are opaque, so this summary is what an audit judges, and what another
+//! provider reads: its codec omits the blocks. The messages themselves stay in the log, for an undo
+//! and for recall.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +15,11 @@ options! {
     /// Replaces the old part of the thread with the provider's own compaction of it, followed by a
     /// digest that every provider can read.
     ///
-    /// It fails if the model's adapter does not [offer](crate::model::Model::compact_natively) it,
-    /// so it is usually the first rung of a [`Ladder`](super::Ladder). The user's messages before
-    /// the kept end are listed in the digest; only the newest one stays as a message, after the
-    /// compaction, because Anthropic demands that its block comes first.
+    /// It fails if the model's adapter does not offer [such
+    /// compactions](crate::model::Model::compact_natively), so it is usually the first rung of a
+    /// [`Ladder`](super::Ladder). The user's messages before the kept end are listed in the digest;
+    /// only the newest one stays as a message, after the compaction, because Anthropic demands that
+    /// its block comes first.
     ///
     /// ```
     /// use threadfold::{Message, Role, message::*, strategy::*};
@@ -121,7 +122,7 @@ impl Native {
     /// Returns the message that replaces the head of the thread.
     fn message(self, task: &Task, head: usize, blocks: Vec<Opaque>) -> Message {
         let (messages, _) = task.thread.split_at(head);
-        // The counter is unknown to the writer of digests; a token has about four bytes.
+        // A digest is limited in bytes here; a token has about four bytes.
         let bytes =
             usize::try_from(self.digest(&task.brief).saturating_mul(4)).unwrap_or(usize::MAX);
         let text = digest::of(messages, bytes).filter(|text| !text.trim().is_empty());
@@ -137,8 +138,8 @@ impl Native {
     }
 }
 
-/// Returns the opaque blocks of an answer, at least one of which is a compaction: OpenAI returns
-/// messages of the user beside it and wants all of them back.
+/// Returns the opaque blocks of an answer, at least one of which is a compaction. OpenAI also
+/// returns messages of the user as such blocks and requires all of them in later requests.
 fn compaction(turn: &Turn) -> Result<Vec<Opaque>> {
     let blocks = turn.message.content.iter().filter_map(|block| {
         if let ContentBlock::Opaque(opaque) = block { Some(opaque.clone()) } else { None }

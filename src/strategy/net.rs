@@ -13,14 +13,15 @@ use super::{digest::Digest, kit::*, ladder::Ladder};
 #[derive(Clone, Debug)]
 pub(crate) struct Net {
     pub(crate) strategy: Arc<dyn CompactionStrategy>,
-    /// Upper limit for the tokens of the compacted thread: up to it, proposals are accepted even
-    /// over the target. `None` if any reduction helps.
+    /// Upper limit for the tokens of the compacted thread: a proposal over the target is accepted
+    /// up to this limit. `None` accepts any reduction.
     pub(crate) limit: Option<u64>,
-    /// Whether every request has the fallback, trimming and then a digest. A request that does not
-    /// fit has it in any case.
+    /// Whether the fallback (trimming, then a digest) is used even if the request fits. If the
+    /// request does not fit, the fallback is always used.
     pub(crate) last_resort: bool,
-    /// Whether a thread is left as the first compaction of it left it, because each summary of a
-    /// summary loses something. A thread over its target is compacted again.
+    /// Whether a thread is left alone if nothing was added since its last compaction by the same
+    /// strategy, because each summary of a summary loses something. A thread over its target is
+    /// compacted anyway.
     pub(crate) once: bool,
 }
 
@@ -40,7 +41,7 @@ impl CompactionStrategy for Net {
     }
 }
 
-/// What follows the strategy's own attempt.
+/// The fallback that follows the strategy's own attempt.
 #[derive(Debug)]
 struct Fallback {
     task: Task,

@@ -1,7 +1,7 @@
 //! Attempts that run the attempts of other strategies, and survive a panic in them.
 //!
-//! A host's strategy runs inside a session, which must not end with it. So its panic is a failure,
-//! and its attempt is dropped and never called again.
+//! A host's strategy must not take the session down with it. So a panic counts as a failure of the
+//! attempt, which is dropped and never called again.
 
 use std::{
     any::Any,
@@ -20,8 +20,8 @@ use crate::{
     message::{ModelError, Text, Turn, Usage},
 };
 
-/// An attempt of a strategy within another one, with what its model calls cost. A panic in it ends
-/// it with [`StrategyError::Panicked`].
+/// An inner attempt, with the cost of its model calls. A panic in it ends it with
+/// [`StrategyError::Panicked`].
 #[derive(Debug)]
 pub(super) struct Guarded {
     strategy: Text,
@@ -48,13 +48,13 @@ impl Attempt for Guarded {
     }
 }
 
-/// Decides what comes after an attempt of another strategy.
+/// Decides how to continue after an inner attempt ended.
 pub(super) trait Decide: fmt::Debug + Send + 'static {
     /// Returns the next attempt or the end, after this outcome of the strategy in `rung`.
     fn after(&mut self, rung: Rung<StrategyError>, outcome: Result<Proposal>) -> State;
 }
 
-/// What an attempt that runs other attempts is doing.
+/// The state of an attempt that runs other attempts.
 #[derive(Debug)]
 pub(super) enum State {
     Running(Guarded),
@@ -123,7 +123,7 @@ impl Guarded {
         guarded
     }
 
-    /// The attempt as a rung that has not failed.
+    /// The rung of this attempt, without a failure.
     pub(super) fn rung(&self) -> Rung<StrategyError> {
         let (usage, calls) = (self.usage, self.calls);
         Rung { strategy: self.strategy.clone(), failure: None, usage, calls }

@@ -32,7 +32,7 @@ pub struct StrategyRegistry {
     entries: BTreeMap<String, Entry>,
 }
 
-/// A strategy with its default options, and a function that builds it with others.
+/// A strategy with its default options, and a function that builds it with other options.
 #[derive(Clone, Debug)]
 struct Entry {
     strategy: Arc<dyn CompactionStrategy>,
@@ -121,8 +121,8 @@ impl StrategyRegistry {
         Ok(&self.entry(name)?.strategy)
     }
 
-    /// Builds the strategy of a setting: its name, or an object with the name as the only key and
-    /// the options that differ from its defaults as the value.
+    /// Builds a strategy from a setting: either its name, or an object whose only key is the name
+    /// and whose value holds the options that differ from the defaults.
     ///
     /// ```
     /// use serde_json::json;
@@ -141,8 +141,8 @@ impl StrategyRegistry {
     ///
     /// # Errors
     ///
-    /// [`InvalidValue`] for another form, for a name that is not registered, with the registered
-    /// ones, and for options that the strategy does not take.
+    /// [`InvalidValue`] for another form, for options that the strategy does not take, and for a
+    /// name that is not registered; the error then lists the registered names.
     pub fn build(&self, setting: &Value) -> Result<Arc<dyn CompactionStrategy>, InvalidValue> {
         let (name, options) = name_and_options(setting)?;
         let entry = self.entry(name)?;

@@ -90,14 +90,14 @@ pub enum RunError {
         /// Which chunk, from 1.
         chunk: usize,
     },
-    /// An option of `fold-batches` has a value that it cannot have.
+    /// An option has an invalid value.
     #[error("{option} is {found}: {rule}")]
     Option {
         /// The option.
         option: Text,
         /// Its value.
         found: Text,
-        /// What it should be.
+        /// What the value should be.
         rule: Text,
     },
     /// The window has no room for a chunk beside the prompts and the answer.

@@ -1,4 +1,4 @@
-//! Acceptance of a proposal: it is rejected, or completed with what its summary left out.
+//! Acceptance of a proposal: it is rejected, or completed with the facts that its summary omits.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     retention::{Fact, Facts, RetentionPolicy, enrich, invented, without_invented},
 };
 
-/// Summaries with fewer tokens are not shortened for facts.
+/// Summaries with fewer tokens are not shortened to make room for facts.
 const SHORT_TOKENS: u64 = 100;
 
 impl Snapshot {
@@ -26,9 +26,9 @@ impl Snapshot {
     /// the target and the policy.
     ///
     /// The active standing rules come first, word for word, except those that the user typed in a
-    /// message that stays or that the system prompt holds. A model's wording of a rule does not
-    /// count. If the rules do not fit, the summary shrinks by up to half. Revoked rules are neither
-    /// added nor missed.
+    /// message that stays or that the system prompt holds. A rule in a model's words does not count
+    /// as stated. If the rules do not fit, the summary is shortened by up to half. Revoked rules
+    /// are neither added nor counted as missing.
     ///
     /// What the user typed follows, statement by statement and word for word: at first up to half
     /// of the room, then facts that are still missing, then more statements in the room that is
@@ -37,17 +37,17 @@ impl Snapshot {
     /// them. A long summary is cut to a half, a quarter or an eighth, sentences without facts
     /// first, if that makes room for clearly more of the facts and statements.
     ///
-    /// With [`strikes_invented`](RetentionPolicy::strikes_invented), the summary first loses the
-    /// sentences that state what nothing in the conversation does.
+    /// With [`strikes_invented`](RetentionPolicy::strikes_invented), sentences that state a fact
+    /// which is nowhere in the conversation are first removed from the summary.
     ///
     /// For every plan, reasoning after the first change is [marked](Plan::with_reasoning_marked),
     /// and new summaries get the number of the compaction. If the thread has checkpoints, each
     /// summary inserted as a user message ends with a fresh one. Settling the result again changes
-    /// nothing of this.
+    /// nothing.
     ///
-    /// A plan without a summary is audited and kept as it is, except that rules which it removes
-    /// are inserted as a summary of their own, and if it only shortens messages, the facts too, in
-    /// at most half of what the plan frees. A proposal that was audited before is not audited
+    /// A plan without a summary is audited. If it removes rules, they are inserted as a summary of
+    /// their own; if it only shortens messages, the missing facts are added as well, in at most
+    /// half of the tokens that the plan frees. A proposal that was audited before is not audited
     /// again.
     ///
     /// ```
@@ -122,9 +122,9 @@ impl Snapshot {
     }
 
     /// Returns the proposal as [`settle`](Self::settle) does; if it misses the target of the brief,
-    /// accepts up to `limit` tokens instead, for example what fits the window. A thread over the
-    /// target that fits is better than one that does not. Without a limit, any thread smaller than
-    /// before is accepted.
+    /// accepts up to `limit` tokens instead, for example those that fit the window: a thread that
+    /// fits is better than one that does not, even over the target. Without a limit, any thread
+    /// smaller than before is accepted.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::Splice};
@@ -174,9 +174,9 @@ impl Audit<'_> {
         Ok(self.enriched(proposal, &summary, &after, &merged))
     }
 
-    /// Returns the settled proposal, or the same with a shorter summary, if the room that this
-    /// frees holds many more of the user's words and of the facts. A summary can be written again;
-    /// what the user typed cannot.
+    /// Returns the settled proposal, or the same with a shorter summary if the room that this frees
+    /// holds clearly more of the user's statements and of the facts. A summary can be written
+    /// again; the user's words cannot.
     fn with_shorter(&self, whole: Proposal, proposal: &Proposal, summary: &Text) -> Proposal {
         const GAIN: u64 = 4;
         let settling @ Settling { thread, brief, policy } = self.settling;
@@ -204,7 +204,7 @@ impl Audit<'_> {
 }
 
 impl<'a> Settling<'a> {
-    /// Returns what a settled proposal keeps of the facts and of what the user typed.
+    /// Returns how much of the facts and of the user's statements a settled proposal keeps.
     fn kept(&self, settled: &Proposal) -> Kept {
         let retention = settled.retention.as_ref();
         let facts = retention.map_or(100, |retention| retention.overall.weight_percent());
@@ -223,8 +223,8 @@ impl<'a> Settling<'a> {
 
     /// Adds the rules that a plan without a summary removes as a summary of their own. If the plan
     /// only shortens messages, the facts are added too, in at most half of what it frees; a plan
-    /// that drops messages drops their facts deliberately. The proposal stays as it is if nothing
-    /// is acceptable.
+    /// that drops messages drops their facts deliberately. The proposal stays unchanged if no
+    /// addition is acceptable.
     fn with_removed(&self, proposal: Proposal, after: &[Message]) -> Proposal {
         let Self { thread, brief, .. } = *self;
         let rules = self.removed_rules(after);
@@ -275,7 +275,7 @@ impl<'a> Settling<'a> {
     }
 
     /// Returns the proposal without the sentences of its summary that state invented facts, and
-    /// these facts. A summary that consists of such sentences stays as it is.
+    /// these facts. A summary that consists only of such sentences stays unchanged.
     fn struck(&self, proposal: Proposal) -> (Proposal, Vec<Fact>) {
         let summary = last_summary(&proposal.plan).cloned().unwrap_or_default();
         let found = self.invented(&summary, &self.current_facts(self.policy));
@@ -373,7 +373,7 @@ mod tests {
             Message::user("Go on."),
         ];
         let snapshot = Snapshot::new(thread.clone());
-        // A host's own plan that also inserts an old answer as a new message.
+        // A plan of the host that also inserts an old answer as a new message.
         let again = Insert::Message { message: thoughtful("again") };
         let splices =
             vec![Splice { at: 2..3, insert: Vec::new() }, Splice { at: 4..4, insert: vec![again] }];

@@ -50,7 +50,7 @@ pub enum Rejection {
     /// The plan was made for another thread.
     #[error(transparent)]
     Stale(#[from] CompactError),
-    /// It creates a state that no provider accepts and that was not there before.
+    /// The plan would make the thread illegal in a way in which it was not illegal before.
     #[error("the thread would be illegal: {violation}")]
     Illegal {
         /// The first new violation.
@@ -88,7 +88,7 @@ pub enum Rejection {
     /// The message that the user typed last would be removed, and no next prompt follows.
     #[error("the last message that the user typed would be gone")]
     LosesLastUserMessage,
-    /// It was prepared under an id that another compaction took meanwhile.
+    /// The compaction was prepared under an id that another one has used since.
     #[error("compaction {id} came to its end meanwhile, so nothing else can have its number")]
     NumberTaken {
         /// The id.
@@ -261,9 +261,9 @@ impl Snapshot {
     /// Returns the snapshot with its texts redacted. Every message keeps its blocks, so a plan for
     /// the redacted snapshot fits the thread itself.
     ///
-    /// A strategy sees only this snapshot, so no request, archive entry or summary holds what was
-    /// redacted. The descriptions of tools are redacted too. Facts and rules are not: extract them
-    /// from redacted messages.
+    /// A strategy sees only this snapshot, so no request, archive entry or summary holds redacted
+    /// text. The descriptions of tools are redacted too. Facts and rules are not: extract them from
+    /// redacted messages.
     ///
     /// ```
     /// use std::borrow::Cow;
@@ -320,7 +320,7 @@ impl Snapshot {
     }
 
     /// The facts of the whole conversation: those set by [`with_facts`](Self::with_facts), else
-    /// those extracted from its messages as the policy says.
+    /// those extracted from its messages with the options of the policy.
     #[must_use]
     pub fn facts(&self, policy: &RetentionPolicy) -> Arc<Facts> {
         match &self.facts {
@@ -419,7 +419,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Rejection`], with the first of these that fails.
+    /// [`Rejection`], for the first of these conditions that fails.
     pub fn accept(&self, plan: &Plan, brief: &Brief) -> Result<Vec<Message>, Rejection> {
         let after = plan.after(&self.messages)?;
         if after.is_empty() && brief.next_prompt.is_none() {
@@ -445,8 +445,8 @@ impl Snapshot {
         Ok(after)
     }
 
-    /// The first violation that was not there before. Stored threads may be illegal already, which
-    /// is not the strategy's fault.
+    /// Returns the first violation that the thread did not have before. Older violations do not
+    /// count, because a stored thread may be illegal already.
     fn new_violation(&self, after: &[Message]) -> Option<Violation> {
         let found = legality::violations(after);
         if found.is_empty() {

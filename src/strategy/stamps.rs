@@ -12,8 +12,8 @@ impl Snapshot {
     /// Returns the plan with a fresh checkpoint at the end of every summary that it inserts as a
     /// user message. Checkpoints in new messages that also occur elsewhere in the thread are
     /// replaced by fresh ones, because a duplicate cannot be resolved. A summary that already ends
-    /// with a checkpoint stays as it is. A thread without checkpoints gets none: its host does not
-    /// use them.
+    /// with a checkpoint stays as it is. A thread without checkpoints gets none, because its host
+    /// does not use them.
     ///
     /// The ids derive from the compaction's id and the thread, so the same plan gets the same ids,
     /// and none of them is in the thread.
@@ -47,7 +47,7 @@ impl Snapshot {
             let blocks = &mut message.make_mut().content;
             blocks.retain(|block| !matches!(block, ContentBlock::Checkpoint(_)));
         });
-        // A stale plan is rejected later; here it keeps nothing.
+        // A stale plan is rejected later; treat it here as if no message stayed.
         let after = bare.after(self.messages()).unwrap_or_default();
         after.iter().flat_map(Message::checkpoints).map(|(id, _)| id).collect()
     }
@@ -59,7 +59,7 @@ impl Snapshot {
     }
 }
 
-/// Generates checkpoint ids that are not in the thread, before or after the plan.
+/// Generates checkpoint ids that the thread has neither before nor after the plan.
 struct FreshIds<'a> {
     thread: &'a [Message],
     generator: CheckpointIds,

@@ -3,8 +3,8 @@
 //! The request holds the old part, the conversation's system prompt and tools, so that the
 //! provider's prompt cache may apply, and one final message that asks for the summary. A model that
 //! calls a tool instead is asked once more with tool calls forbidden. Alternatively the old part is
-//! sent as text to a model that need not know the tools. It is never sent in both forms, because
-//! that would send the longest part of the thread twice.
+//! sent as text to the fast model, without tools. One attempt never tries both forms, because that
+//! would send the longest part of the thread twice.
 //!
 //! An earlier summary in the old part is sent with all of its batches, and the model is asked to
 //! update it. If the request exceeds the window, it is sent with trimmed tool results. The end of
@@ -44,7 +44,8 @@ options! {
     #[serde(default, deny_unknown_fields)]
     pub struct Summarize {
         /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut
-        /// is near, fewer if the user asks for a compaction and nothing else can be summarised.
+        /// is near. Fewer stay if the user requests a compaction and nothing else can be
+        /// summarised.
         pub messages: usize = 8,
         /// Upper limit for the tokens of these messages.
         pub tokens: Option<u64> = None,
@@ -59,11 +60,11 @@ options! {
         /// tools. Otherwise the conversation's model reads it as messages, and the provider's
         /// prompt cache may apply.
         pub as_text: bool = false,
-        /// The opening of the question, instead of the built-in one: what is to be written, and for
-        /// whom. The rest of the question follows it: sections, literal values, focus, rules.
+        /// The opening of the question, instead of the built-in one: what to write, and for whom.
+        /// The rest of the question follows: sections, literal values, focus, rules.
         pub prompt: Option<Text> = None,
-        /// What belongs into the summary, one text for each section and in this order, instead of
-        /// the built-in eight.
+        /// The sections of the summary, in order: one text each that describes its content. Empty
+        /// for the built-in eight.
         pub sections: Vec<Text> = Vec::new(),
     }
 }
@@ -85,7 +86,7 @@ impl Summarize {
         let cut = candidates.first().map_or(0, |candidate| candidate.cut);
         let request = self.fitting_request(&task, cut)?;
         let model = if self.as_text { ModelRole::Fast } else { ModelRole::Conversation };
-        // A failure is left to the next rung of a ladder, which needs no wait.
+        // Do not retry: the next rung of a ladder can run without a wait.
         let options = AskOptions { max_retries: 0, ..model.into() };
         Ok(attempt::ask_with(options, request, move |turn| {
             let summary = message(&task, attempt::summary_of(&turn)?);

@@ -46,14 +46,14 @@ pub(super) struct TailRequest {
     pub(super) user_tokens: u64,
     /// Tokens of the target to leave free for everything else.
     pub(super) reserved: u64,
-    /// Whether to keep fewer messages if the user asked for a compaction and all would stay
-    /// otherwise.
+    /// Whether to keep fewer messages if the user requested a compaction and otherwise all would
+    /// stay.
     pub(super) shrinks_when_asked: bool,
 }
 
 impl Task {
-    /// Returns those of the [candidates](Self::candidates) that remove enough to be worth a model
-    /// call, at least one.
+    /// Returns the [candidates](Self::candidates) that remove enough to be worth a model call, at
+    /// least one.
     ///
     /// # Errors
     ///
@@ -97,19 +97,19 @@ impl Task {
         let points = legality::cut_points(bare.messages());
         let end = at_or_before(&points, snapshot.messages().len());
         let before_last = at_or_before(&points, snapshot.messages().len().saturating_sub(1));
-        // Tool results can be trimmed to fit, and the user's newest message always stays. An answer
-        // in words can only be removed.
+        // The last turn stays unless it consists of answers only: tool results can be trimmed to
+        // fit, and the user's newest message always stays, but a text answer can only be removed.
         let mut newest = bare.messages().iter().skip(before_last).map(|message| message.role);
         let ends_in_words = before_last < end && newest.all(|role| role == Role::Assistant);
         let latest = if ends_in_words { end } else { before_last };
-        // Earlier messages of the user are listed after the summary, so few of them need to stay
+        // If the user's earlier messages are listed after the summary, few of them need to stay
         // whole.
         let share = if typed_need > 0 { 16 } else { 4 };
         let user_tokens = request.user_tokens.min(target / share);
         let fits = first_within(bare, Some(tokens));
         let cuts = self.lengths(request).map(|length| cut(&points, bare, length, fits));
-        // Trimming alone leaves no summary, so a repeated request would take the thread for a fresh
-        // one.
+        // A plan that only trims leaves no summary, so a repeated request would treat the thread as
+        // not yet compacted.
         let worthwhile = cuts.clone().find(|cut| {
             let kept = bare_task.candidate(latest.min(*cut), request.user_messages, user_tokens);
             bare_task.check_worth(&kept, MIN_TOKENS).is_ok()
@@ -270,7 +270,8 @@ impl Task {
         nothing(format!("about {goes} tokens could go, too few to be worth it"))
     }
 
-    /// The tokens of the removed blocks of a message of which others are kept; `None` if none is.
+    /// The tokens of the removed blocks of a message that is partly kept; `None` if none of it is
+    /// kept.
     fn removed_beside(
         &self,
         index: usize,
@@ -288,8 +289,8 @@ impl Task {
         Some(tokens.fold(0, u64::saturating_add))
     }
 
-    /// Returns the message of a summary. If it will be the end of the thread during the agent's
-    /// work, it asks the agent to continue: a request that ends with a summary asks for nothing.
+    /// Returns the message of a summary. If the agent is at work and the summary will be the end of
+    /// the thread, the message asks it to continue, because a summary alone asks for nothing.
     pub(super) fn summary_message(&self, summary: Summary, is_last: bool) -> Message {
         let mut content = vec![ContentBlock::from(summary)];
         let at_work = legality::open_loop(self.thread.messages()).is_some();
@@ -313,7 +314,7 @@ impl Snapshot {
     }
 }
 
-/// Steps of trimming tool results, harder and harder.
+/// Steps of trimming tool results, each harder than the one before.
 const STEPS: [TrimToolResults; 4] =
     [step(40, 4_000, true), step(12, 1_000, true), step(3, 300, true), HARDEST];
 
@@ -333,7 +334,8 @@ pub(super) fn trimmed(messages: &[Message]) -> impl Iterator<Item = Vec<Message>
 /// the last `messages` messages, and more if no cut is near, but none before `first`.
 fn cut(points: &[usize], bare: &Snapshot, messages: usize, first: usize) -> usize {
     let by_length = at_or_before(points, bare.messages().len().saturating_sub(messages));
-    // If no cut leaves few enough tokens because a call is open, the last cut leaves the fewest.
+    // If an open call prevents a cut that leaves few enough tokens, use the last cut, which leaves
+    // the fewest.
     let by_size = points.iter().find(|point| **point >= first).or(points.last());
     by_size.map_or(by_length, |by_size| by_length.max(*by_size))
 }
@@ -356,8 +358,8 @@ fn first_within(snapshot: &Snapshot, tokens: Option<u64>) -> usize {
     first
 }
 
-/// Whether removing the block saves nothing that is worth a summary, because it is an earlier
-/// summary, or a marker that every compaction removes anyway.
+/// Whether removing the block does not count as a saving: it is an earlier summary, or a marker
+/// that every compaction removes anyway.
 pub(super) fn is_marker(block: &ContentBlock) -> bool {
     matches!(
         block,
@@ -375,12 +377,13 @@ fn typed_ranges(index: usize, message: &Message) -> Vec<Range<Position>> {
 }
 
 impl Candidate {
-    /// Returns the plan that removes everything else and inserts these messages at the cut.
+    /// Returns the plan that removes everything that does not stay, and inserts these messages at
+    /// the cut.
     pub(super) fn plan(&self, task: &Task, insert: Vec<Message>) -> Result<Plan> {
         self.plan_of(task, self.edits(insert))
     }
 
-    /// Like [`plan`](Self::plan), with the message before everything that stays.
+    /// Same as [`plan`](Self::plan), with one message inserted before everything that stays.
     pub(super) fn plan_with_first(&self, task: &Task, first: Message) -> Result<Plan> {
         let mut edits = self.edits(Vec::new());
         let start = Position::before(0);
@@ -398,8 +401,8 @@ impl Candidate {
         Ok(task.thread.stamped(trimmed.unwrap_or(plan), &task.brief))
     }
 
-    /// Returns the edits that remove everything before the cut except what is kept, and insert the
-    /// messages at the cut.
+    /// Returns the edits that remove everything before the cut except the kept blocks, and insert
+    /// the messages at the cut.
     pub(super) fn edits(&self, insert: Vec<Message>) -> Vec<(Range<Position>, Vec<Message>)> {
         let mut edits = Vec::with_capacity(self.kept.len() + 1);
         let mut from = Position::before(0);

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::message::{ContextWindow, Message, Request, Summary, Text};
 
-/// A thread to compact, and the brief for it. Cheap to clone, as its thread.
+/// A thread to compact, and its brief. Cheap to clone, like the snapshot.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub(super) thread: Snapshot,

@@ -14,10 +14,11 @@ impl CompactionStrategy for TrimToolResults {
 
 /// Returns the plan that reaches the target with the mildest options.
 ///
-/// If the options miss the target, harder ones follow: half as many recent messages left alone; the
-/// last two, with two lines of at most 400 bytes; none, with one line of at most 200 bytes; and one
-/// line of at most 100 bytes, also of errors and of results in the message that the user typed
-/// last, which is untouched until then. The first that meets the target is proposed, else the last.
+/// The options are tried first, and then four harder steps: half as many recent messages are
+/// untouched; only the last two are, and results keep two lines of at most 400 bytes; none is, and
+/// results keep one line of at most 200 bytes; results keep one line of at most 100 bytes,
+/// including errors and results in the message that the user typed last, which is untouched until
+/// then. The first step that meets the target is proposed, else the last.
 fn plan(options: &TrimToolResults, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
     let messages = thread.messages();
     let last = messages.iter().rposition(Message::is_typed);

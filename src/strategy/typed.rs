@@ -1,4 +1,5 @@
-//! What the user typed, as a list in a summary: how much room it gets, and what it leaves out.
+//! What the user typed, as a list in a summary: how much room the list gets, and which statements
+//! it omits.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -10,7 +11,7 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// The statements of the user, and those of them that a summary need not list.
+/// The statements of the user, and the keys of those that a summary need not list.
 #[derive(Debug)]
 pub(super) struct Typed {
     statements: Arc<Statements>,
@@ -25,8 +26,8 @@ pub(super) struct Typed {
 }
 
 impl Typed {
-    /// Returns the statements, except those that the system prompt, the thread's rules or the
-    /// messages that stay state already.
+    /// Returns the statements, except those that are already in the system prompt, the thread's
+    /// rules or the messages that stay.
     pub(super) fn new<'m>(
         statements: Arc<Statements>,
         thread: &'m Snapshot,
@@ -64,9 +65,9 @@ impl Typed {
         Self { statements, keys, elsewhere, rules, share: DEFAULT_SHARE }
     }
 
-    /// Returns how many tokens of the room the list may take, if everything else needs `others`:
-    /// the most of its share, the tokens of the emphasised statements (at most five sixths of the
-    /// room), and the tokens that the others leave.
+    /// Returns how many tokens of the room the list may take, if everything else needs `others`.
+    /// That is the largest of its share, the tokens of the emphasised statements (at most five
+    /// sixths of the room), and the tokens that the others leave.
     pub(super) fn room(&self, room: u64, others: u64, counter: &dyn TokenCounter) -> u64 {
         let emphasised = self.emphasised(counter).min(most(room));
         self.share_of(room).max(emphasised).max(room.saturating_sub(others))
@@ -77,12 +78,12 @@ impl Typed {
         percent_of(room, self.share)
     }
 
-    /// The keys of what the list can hold, and of what is stated elsewhere.
+    /// The keys of the statements in the list, and of those that are stated elsewhere.
     pub(super) fn known(&self) -> HashSet<String> {
         self.keys.union(&self.elsewhere).cloned().collect()
     }
 
-    /// Adds what a text states to what need not be listed.
+    /// Marks the statements in a text as stated elsewhere, so that they are not listed.
     pub(super) fn skip(&mut self, text: &str) {
         self.elsewhere.extend(paragraphs(text).iter().flat_map(|paragraph| keys(paragraph)));
     }
@@ -127,7 +128,7 @@ pub(super) fn percent_of(tokens: u64, percent: u64) -> u64 {
     (tokens / 100).saturating_mul(percent).saturating_add(tokens % 100 * percent / 100)
 }
 
-/// The most of a room that statements get before facts: all but a sixth.
+/// The maximum part of a room that statements get before facts: five sixths.
 pub(super) fn most(room: u64) -> u64 {
     room / 6 * 5
 }

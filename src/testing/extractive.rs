@@ -163,8 +163,8 @@ impl Section {
     }
 }
 
-/// At most `most` items of a list, from both ends: the first, the last, the second, and so on. The
-/// middle usually matters least.
+/// Returns at most `most` items of a list, from both ends: the first, the last, the second, and so
+/// on, because the middle usually matters least.
 fn ends(items: Vec<String>, most: usize) -> Vec<String> {
     let mut items = VecDeque::from(items);
     let mut from_both = Vec::with_capacity(most);
@@ -176,7 +176,7 @@ fn ends(items: Vec<String>, most: usize) -> Vec<String> {
     from_both
 }
 
-/// What was found in a thread. Each list is in the order of the thread and without duplicates.
+/// The findings in a thread. Each list is in the order of the thread and without duplicates.
 #[derive(Default)]
 pub(super) struct Findings {
     /// The first two sentences of each message of the user.
@@ -189,8 +189,8 @@ pub(super) struct Findings {
     pub(super) errors: Distinct,
     /// Texts of earlier summaries.
     pub(super) earlier: Vec<String>,
-    /// Of each path, the number of its mentions, whether a tool wrote it, and the rank of its first
-    /// mention.
+    /// For each path: the number of its mentions, whether a tool wrote it, and the rank of its
+    /// first mention.
     files: BTreeMap<String, (usize, bool, usize)>,
     /// The model's sentences.
     sentences: Vec<String>,
@@ -202,7 +202,7 @@ pub(super) struct Findings {
 const WRITING: [&str; 6] = ["write", "edit", "create", "patch", "replace", "insert"];
 
 impl Findings {
-    /// Returns what is found in these messages.
+    /// Returns the findings in these messages.
     pub(super) fn of(messages: &[Message]) -> Self {
         let mut findings = Self::default();
         for message in messages {

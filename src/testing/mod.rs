@@ -1,10 +1,10 @@
-//! The test kit: tools of this crate's own tests, for the tests of its users.
+//! The test kit: the tools of this crate's own tests, for tests of hosts and adapters.
 //!
 //! | you need | use |
 //! |---|---|
 //! | a model that answers from a script | [`ScriptedModel`] |
 //! | a model that misbehaves | [`ScriptedModel::repeating`] with [`Answer::misbehaving`] |
-//! | a clock that ticks with every reading and does not wait | [`TestClock`] |
+//! | a deterministic clock that does not wait | [`TestClock`] |
 //! | a store whose appends fail on request | [`faulty_store`] |
 //! | a model that summarises offline | [`ExtractiveModel`] |
 //! | threads as text, in test cases and failure messages | [`notation`] |

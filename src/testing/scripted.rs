@@ -44,7 +44,7 @@ pub struct ScriptedModel {
     requests: Arc<Mutex<Vec<Request>>>,
 }
 
-/// One answer of a script: a turn or an error that the test states, or a way in which models
+/// One answer of a script: a given turn or error, or a way in which models
 /// [misbehave](Self::misbehaving).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -84,7 +84,7 @@ impl ScriptedModel {
         Self { script: Arc::new(Mutex::new(script)), ..Self::default() }
     }
 
-    /// Returns a model that gives these answers over and over.
+    /// Returns a model that repeats these answers without end.
     pub fn repeating<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
         Self { repeats: true, ..Self::new(script) }
     }
@@ -172,7 +172,7 @@ pub(super) fn estimated(request: &Request, turn: Turn) -> Turn {
     Turn::new(turn.message, turn.stop_reason, Some(usage))
 }
 
-/// The turn with a message, whose stop reason says whether it calls tools.
+/// The turn of this message. Its stop reason depends on whether the message calls tools.
 pub(super) fn turn_of(message: Message) -> Turn {
     let calls = message.tool_uses().next().is_some();
     let stop_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
@@ -279,7 +279,7 @@ impl Answer {
         ]
     }
 
-    /// Returns the turn or the error of the answer, however its stream goes.
+    /// Returns the turn or the error of the answer, without the faults of its stream.
     pub(super) fn outcome(self) -> Result<Turn, ModelError> {
         let (text, stop_reason) = match self {
             Self::Turn(turn) | Self::Slow(turn) | Self::Cut(turn) => return Ok(turn),

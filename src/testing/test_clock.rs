@@ -1,4 +1,4 @@
-//! A clock by which equal runs give equal logs, and that does not wait.
+//! A deterministic clock that does not wait.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -9,8 +9,9 @@ use futures::{FutureExt, future::BoxFuture};
 
 use crate::{message::Timestamp, model::Clock};
 
-/// A clock that advances with every reading, by a second unless [`ticking`](Self::ticking) says
-/// otherwise. Its waits end at once, and it records them. Clones share time and record.
+/// A clock that advances with every reading, by one second unless [`ticking`](Self::ticking) sets
+/// another step. So equal runs give equal logs. Waits end at once and are recorded. Clones share
+/// the time and the record.
 ///
 /// ```
 /// use std::time::Duration;

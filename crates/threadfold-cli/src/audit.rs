@@ -62,7 +62,7 @@ pub(crate) fn run(options: &AuditArguments) -> Result<Ended, Failure> {
     Ok(Ended::Done)
 }
 
-/// What a compaction kept and lost, without colours.
+/// Returns the facts that a compaction kept and lost as text, without colours.
 pub(crate) fn text(name: &str, retention: &Retention) -> String {
     styled(name, retention, &Style::default())
 }

@@ -78,7 +78,8 @@ fn open(options: &ChunkedOptions) -> Result<(CompactionRun, bool), Failure> {
     Ok((run, true))
 }
 
-/// Writes the run to a new file and renames that, so that an interruption leaves the previous file.
+/// Writes the run to a new file and then renames it, so that an interruption leaves the previous
+/// file intact.
 fn store(options: &ChunkedOptions, run: &CompactionRun) -> Result<(), Failure> {
     let Some(path) = &options.store else { return Ok(()) };
     let beside = path.with_extension("new");

@@ -148,8 +148,8 @@ fn encode(body: &Body, messages: Vec<Message>, options: &CompactOptions) -> Enco
     let ended_open = body.request.messages.last().is_some_and(|last| last.role == Role::Assistant);
     let mut encoding = name.map(EncodeOptions::for_model).unwrap_or_default();
     encoding.model = None;
-    // A stored thread usually ends with an answer, which some models refuse in a request. If the body
-    // names no model, none of these is known to be asked.
+    // A stored thread usually ends with an answer, which some models refuse in a request. If the
+    // body names no model, assume one that accepts it.
     encoding.accepts_prefill |= ended_open && name.is_none();
     let request = Request { messages: messages.into(), ..body.request.clone() };
     let format = options.to.unwrap_or(body.dialect);

@@ -1,4 +1,4 @@
-//! `context`: what the tokens of a request are spent on.
+//! `context`: the parts of a request and their tokens.
 
 use std::{fmt::Display, io};
 

@@ -5,7 +5,7 @@ use std::{fmt, process::ExitCode};
 /// The outcome of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// It did what was requested.
+    /// The command did its work.
     Done,
     /// There was nothing to do; its output equals its input.
     Unchanged,

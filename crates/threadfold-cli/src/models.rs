@@ -1,4 +1,4 @@
-//! The model that writes summaries: one of a provider, or the offline extractive one.
+//! The model that writes summaries: a provider's model, or the offline extractive one.
 
 use adapter::ModelArguments;
 use clap::Args;
@@ -28,8 +28,8 @@ pub(crate) struct ModelOptions {
 }
 
 impl ModelOptions {
-    /// Carries out a command with the named model, or with the extractive one. The runtime has one
-    /// thread, because only the adapter needs it.
+    /// Carries out a command with the named model, or else with the extractive one. The runtime has
+    /// a single thread, because only the adapter uses it.
     pub(crate) fn run(
         &self,
         command: impl AsyncFnOnce(&dyn Model) -> Result<Ended, Failure>,

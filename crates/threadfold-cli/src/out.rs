@@ -9,7 +9,7 @@ use std::{
 
 use crate::error::Failure;
 
-/// Writes the result of a command to this file; without a file to standard output.
+/// Writes the result of a command to this file, or to standard output if there is none.
 pub(crate) fn write(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     let Some(file) = file else {
         let mut out = io::stdout().lock();

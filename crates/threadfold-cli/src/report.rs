@@ -1,4 +1,4 @@
-//! `report`: a page about what compactions did to a thread.
+//! `report`: a page about the compactions of a thread.
 
 use std::{io, path::Path};
 
@@ -42,7 +42,7 @@ pub(crate) fn write(log: &EventLog, window: Option<u64>, file: &Path) -> Result<
     Ok(Ended::Done)
 }
 
-/// The retention of each compaction in a log: the recorded one, or one computed from the log.
+/// The retention of each compaction in a log: as recorded, or else computed from the log.
 pub(crate) fn retentions(log: &EventLog) -> Vec<(String, Retention)> {
     let compactions = Story::of(log, None).compactions;
     let audits = compactions.into_iter().filter_map(|compaction| {

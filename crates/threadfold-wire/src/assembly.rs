@@ -1,4 +1,4 @@
-//! Building answers from streams: what all dialects share.
+//! Building answers from streams: the part that all dialects share.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ pub(super) trait Assembly: fmt::Debug + Send {
     /// Takes the name and the data of the next event and reports what it adds to the answer.
     fn take(&mut self, name: &str, data: &str, out: &mut Output) -> Taken;
 
-    /// The body; `None` while parts of the answer are missing. Called once. `is_complete` is true if an
-    /// event announced the end.
+    /// The body; `None` while parts of the answer are missing. Called once. `is_complete` is true
+    /// if an event announced the end.
     fn body(&mut self, is_complete: bool) -> Option<Json>;
 }
 
-/// What one event adds to the answer.
+/// The additions of one event to the answer.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     deltas: Vec<Delta>,
@@ -101,7 +101,7 @@ impl<A: Assembly> TurnBuilder for Builder<A> {
         if let Some(Err(error)) = &self.end {
             return Err(error.clone());
         }
-        // Some gateways send events after the end.
+        // Ignore events after the end, which some gateways send.
         if self.end.is_some() || self.is_complete {
             return Ok(Vec::new());
         }
@@ -133,15 +133,15 @@ impl<A: Assembly> TurnBuilder for Builder<A> {
     }
 }
 
-/// Whether a text contains an unpaired UTF-16 surrogate, as servers send that split text in UTF-16
-/// units. It cannot be decoded, so the answer would lose a character.
+/// Whether a text contains an unpaired UTF-16 surrogate. Servers that split text by UTF-16 units
+/// send such halves; they cannot be decoded, so the answer would lose a character.
 fn has_half_a_character(data: &str) -> bool {
     let escaped = data.contains("\\ud") || data.contains("\\uD");
     escaped && Fields::parse(data).is_some() && serde_json::from_str::<Value>(data).is_err()
 }
 
 /// Reads the data of an event as JSON. `names` are the prefixes of the dialect's own event names;
-/// proxies add events of their own, whose data may be anything and is ignored.
+/// other events, which proxies add, may hold anything and are ignored.
 pub(super) fn read_event(
     (name, data): (&str, &str),
     names: &[&str],
@@ -163,8 +163,8 @@ pub(super) fn read_event(
     }
 }
 
-/// The input of a call whose text is complete; `None` if there is none. An input that was cut off is
-/// no JSON. It is kept as text.
+/// The input of a call whose text is complete; `None` if there is none. An input that was cut off
+/// is not JSON, so it is kept as text.
 pub(super) fn input(text: &str) -> Option<Tree> {
     if text.trim().is_empty() {
         return None;

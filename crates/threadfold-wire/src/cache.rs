@@ -17,9 +17,11 @@ pub(super) struct CacheRules {
     pub(super) within: Option<&'static str>,
     /// Whether a block of the thread may get a requested mark.
     pub(super) takes: fn(&ContentBlock) -> bool,
-    /// Whether a requested mark goes to the last block of the user instead of the last of the thread.
+    /// Whether a requested mark is set on the user's last block instead of the last block of the
+    /// thread.
     pub(super) of_user: bool,
-    /// Whether requested marks go on thread and system prompt, and whether they go on the tools.
+    /// Whether requested marks are set on thread and system prompt, and whether they are set on the
+    /// tools.
     pub(super) marks: (bool, bool),
 }
 
@@ -27,7 +29,7 @@ pub(super) struct CacheRules {
 /// system prompt and the thread.
 type Parts<'a> = (&'a mut [ToolSpec], &'a mut [Message], &'a mut Thread);
 
-/// How many marks a body may carry.
+/// The maximum number of marks in a body.
 const MAX: usize = 4;
 /// The longer of the two lifetimes of a mark; the default is five minutes.
 const HOUR: &str = "1h";
@@ -42,7 +44,7 @@ pub(super) fn fit(parts: Parts<'_>, rules: &CacheRules, is_asked: bool, notes: &
     let marks: BTreeMap<usize, Json> = marks.collect();
     let mut requested = BTreeSet::new();
     for (number, place) in wanted.into_iter().enumerate() {
-        // The last one is wanted only if the limit allows it.
+        // The last slot gets a mark only if the limit allows it.
         let fits = number < MAX - 1 || marks.len() + requested.len() < MAX;
         requested.extend(place.filter(|at| is_asked && fits && !marks.contains_key(at)));
     }
@@ -92,10 +94,10 @@ impl Slot<'_> {
     }
 }
 
-/// Returns what may carry a mark, in the order of caching, and the places for requested marks: the
-/// last tool, the last block of the system prompt, the last block of the thread, and the last block
-/// of the previous request. A provider searches about 20 blocks back from a mark, and a round of
-/// tools may have more.
+/// Returns the slots that may carry a mark, in the order of caching, and those for requested marks:
+/// the last tool, the last block of the system prompt, the last block of the thread, and the last
+/// block of the previous request. The last one is needed because a provider searches only about 20
+/// blocks back from a mark, and a round of tools may have more.
 fn slots<'a>(
     (tools, system, thread): Parts<'a>,
     rules: &CacheRules,

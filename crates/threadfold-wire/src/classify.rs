@@ -1,7 +1,8 @@
 //! Classifies error responses of every provider.
 //!
-//! The status alone is not enough: an overflow has status 400, 413, 422 or 500, a bad key 400
-//! (Gemini), a rate limit 413 (Groq) or 403. So the body is checked first, then the status:
+//! The status alone does not identify the failure: an overflow may have status 400, 413, 422 or
+//! 500, a bad key 400 (Gemini), and a rate limit 413 (Groq) or 403. So the body is checked first,
+//! then the status:
 //!
 //! | step | decides | by |
 //! |---|---|---|
@@ -30,12 +31,12 @@ use threadfold_core::message::{ModelError, ModelErrorKind};
 /// Returns the kind of failure of an error response, with the provider's own message.
 ///
 /// Knows the texts and codes of Anthropic, OpenAI (both APIs), Gemini, Bedrock, Ollama, LM Studio,
-/// llama.cpp, vLLM, SGLang, TGI, xAI, Groq, OpenRouter, Mistral, Copilot, MiniMax, Kimi and Cerebras.
-/// The token counts of an overflow, and the wait of a rate limit, are read from the body if it states
-/// them. Some providers count the tokens reserved for the answer against the window. Then `output` is
-/// this reserve and `found` is the prompt alone, or their sum if the body states only the sum.
-/// [`retry_after`](super::retry_after) reads the headers. Pass status 0 for an error within a stream:
-/// then the status in the body counts, if it has one.
+/// llama.cpp, vLLM, SGLang, TGI, xAI, Groq, OpenRouter, Mistral, Copilot, MiniMax, Kimi and
+/// Cerebras. The token counts of an overflow, and the wait of a rate limit, are read from the body
+/// if it states them. Some providers count the tokens reserved for the answer against the window.
+/// Then `output` is this reserve, and `found` is the prompt alone, or the sum of both if the body
+/// states only the sum. [`retry_after`](super::retry_after) reads the headers. Pass status 0 for an
+/// error within a stream: then the status in the body counts, if it has one.
 ///
 /// ```
 /// use threadfold::{message::ModelErrorKind, wire::classify_error};
@@ -61,45 +62,46 @@ fn kind(status: u16, report: &Report) -> ModelErrorKind {
     let retryable = ModelErrorKind::Retryable { after };
     // The request itself is wrong: the message quotes names of models, tools and fields.
     let names_fault = status == 404 || (status == 400 && report.is_coded("fault"));
-    if report.is_coded("overflow") || report.says("shrink") {
+    if report.is_coded("overflow") || report.message_mentions("shrink") {
         return overflow;
     }
-    if report.tells("quota") {
+    if report.mentions("quota") {
         return ModelErrorKind::Other;
     }
-    if status == 429 || (status != 413 && is_told(report, "rate_limit", names_fault)) {
+    if status == 429 || (status != 413 && has_meaning(report, "rate_limit", names_fault)) {
         return retryable;
     }
-    if report.tells("too_many") {
+    if report.mentions("too_many") {
         return ModelErrorKind::Overflow { limit: None, found: None, output: None };
     }
     let without_body = status == 400 && report.message.is_empty();
     if status == 413 || without_body || is_overflow(report) {
         return overflow;
     }
-    if report.is_coded("refusal") || (status != 404 && report.says("refusal")) {
+    if report.is_coded("refusal") || (status != 404 && report.message_mentions("refusal")) {
         return ModelErrorKind::Refused;
     }
-    if matches!(status, 401 | 403) || report.tells("key") {
+    if matches!(status, 401 | 403) || report.mentions("key") {
         return ModelErrorKind::Authentication;
     }
-    if report.says("template") {
+    if report.message_mentions("template") {
         return ModelErrorKind::Other;
     }
-    if matches!(status, 408 | 409 | 425 | 500..) || is_told(report, "overload", names_fault) {
+    if matches!(status, 408 | 409 | 425 | 500..) || has_meaning(report, "overload", names_fault) {
         return retryable;
     }
     ModelErrorKind::Other
 }
 
-/// Whether a report has this meaning: by its message only if that quotes no names.
-fn is_told(report: &Report, meaning: &str, names_fault: bool) -> bool {
-    report.is_coded(meaning) || (!names_fault && report.says(meaning))
+/// Whether a report has this meaning. Its message counts only if it cannot quote names of models,
+/// tools or fields.
+fn has_meaning(report: &Report, meaning: &str, names_fault: bool) -> bool {
+    report.is_coded(meaning) || (!names_fault && report.message_mentions(meaning))
 }
 
 /// Whether the message reports that the prompt is too long.
 fn is_overflow(report: &Report) -> bool {
-    report.says("overflow")
-        || (report.says("bound") && report.says("unit"))
-        || (report.says("context") && report.says("excess"))
+    report.message_mentions("overflow")
+        || (report.message_mentions("bound") && report.message_mentions("unit"))
+        || (report.message_mentions("context") && report.message_mentions("excess"))
 }

@@ -35,8 +35,8 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
     /// reads.
     fn name(&self) -> &'static str;
 
-    /// Returns the request of a body. Nothing in the body is lost: what [`Request`] has no field
-    /// for is kept in the `extra` of its message or block, or as an opaque block.
+    /// Returns the request of a body without losing anything: data for which [`Request`] has no
+    /// field are kept in the `extra` of their message or block, or as an opaque block.
     ///
     /// # Errors
     ///
@@ -58,9 +58,10 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
     /// this required.
     fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded;
 
-    /// Returns the request that asks the provider to compact its messages instead of answering, or
-    /// `None` if the dialect has no form for it. It is encoded, sent and answered like any other;
-    /// the answer holds opaque [compactions](threadfold_core::message::Opaque::is_compaction).
+    /// Returns the request that asks the provider to compact its messages instead of answering;
+    /// `None` if the dialect has no such request. It is encoded, sent and answered like any other
+    /// request; the answer holds opaque
+    /// [compactions](threadfold_core::message::Opaque::is_compaction).
     ///
     /// ```
     /// use threadfold::{Message, Request};
@@ -78,20 +79,20 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Returns the compaction that a decoded request asks of its server, for a gateway that
-    /// compacts in the provider's place; `None` if it asks for none.
+    /// Returns the compaction that a decoded request asks its server for, so that a gateway can
+    /// compact instead of the provider; `None` if it asks for none.
     ///
-    /// The number is the prompt length in tokens from which the prompt is to be compacted before
-    /// the answer. The inner `None` leaves it to the server, and 0 asks to compact now and to
-    /// return only the compaction. The text is a prompt that replaces the server's own, if the
-    /// client sent one.
+    /// The number is the size of the prompt, in tokens, from which on it is compacted before the
+    /// answer. An inner `None` leaves that size to the server; 0 means to compact now and to return
+    /// only the compaction. The text is the client's prompt for the compaction, if it sent one,
+    /// which replaces the server's own.
     fn compaction_asked(&self, request: &Request) -> Option<(Option<u64>, Option<Text>)> {
         let _ = request;
         None
     }
 
-    /// Returns the body of the answer to a request to compact now, with a gateway's own summary.
-    /// The client sends it back in later requests, where it is read as a
+    /// Returns the response body with which a gateway answers a request to compact now, with its
+    /// own summary. The client sends it back in later requests, where it is read as a
     /// [`Summary`](threadfold_core::message::Summary).
     fn compaction_answer(&self, model: &str, summary: &str, usage: Usage) -> Option<Json> {
         let _ = (model, summary, usage);
@@ -122,8 +123,8 @@ pub struct Encoded {
 }
 
 impl Encoded {
-    /// Returns the name that the host declared for a tool whose written name an answer uses. It
-    /// differs if the dialect refuses the declared name. [`as_declared`] applies this to whole
+    /// Returns the name that the host declared for a tool, given the name in an answer. The two
+    /// differ if the dialect refuses the declared name. [`as_declared`] applies this to whole
     /// answers. No two tools of a request have the same written name.
     ///
     /// ```
@@ -146,8 +147,8 @@ impl Encoded {
 }
 
 /// Returns a piece of an answer with the tool names that the host declared, given the request's
-/// [`Encoded::adjustments`]. Adapters must pass every piece through it; otherwise the host does not
-/// find a tool whose declared name the provider refuses.
+/// [`Encoded::adjustments`]. Adapters must pass every piece through it; otherwise the host cannot
+/// find a tool that was renamed because the provider refuses its declared name.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -214,7 +215,7 @@ pub enum WireError {
         path: String,
         /// The expected value.
         expected: &'static str,
-        /// The value found, abridged.
+        /// The beginning of the value found.
         found: String,
     },
     /// One event, or one line, of a stream is larger than allowed.
@@ -225,7 +226,6 @@ pub enum WireError {
     },
 }
 
-/// What reading a part of a body returns.
 pub(crate) type Result<T, E = WireError> = std::result::Result<T, E>;
 
 /// One change that encoding made.
@@ -268,7 +268,7 @@ pub enum Change {
         /// The reason.
         reason: Text,
     },
-    /// Fields that only another codec knows were left out.
+    /// Fields that another codec read were left out.
     FieldsDropped {
         /// The codec that read them.
         codec: Text,
@@ -288,8 +288,8 @@ pub enum Change {
         to: Text,
     },
     /// The name of a tool or a document was rewritten everywhere, or the media type of a picture
-    /// was not that of its data. For a declared tool the change concerns the request as a whole,
-    /// and [`Encoded::declared_name`] finds the declared name.
+    /// was corrected to that of its data. For a declared tool the change concerns the request as a
+    /// whole, and [`Encoded::declared_name`] finds the declared name.
     NameRewritten {
         /// The name before.
         from: Text,
@@ -332,7 +332,7 @@ pub enum Change {
     },
     /// Cache marks over the dialect's limit were left out, from the first on.
     CacheMarksDropped {
-        /// How many.
+        /// The number of marks.
         count: usize,
     },
 }

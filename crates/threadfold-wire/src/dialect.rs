@@ -77,8 +77,8 @@ pub(crate) struct Codec {
 /// Reads the fields of a request body.
 type Read = fn(Fields<'_>, &DecodeOptions) -> Result<Request, WireError>;
 
-/// The functions of a dialect whose provider compacts on request. The methods of [`WireFormat`] that
-/// begin with `compaction_` describe them.
+/// The functions of a dialect whose provider compacts on request. The methods of [`WireFormat`]
+/// that begin with `compaction_` describe them.
 pub(crate) struct Compaction {
     pub(crate) request: fn(Request) -> Request,
     pub(crate) asked: fn(&Request) -> Asked,
@@ -89,7 +89,7 @@ pub(crate) struct Compaction {
 type Asked = Option<(Option<u64>, Option<Text>)>;
 
 impl Codec {
-    /// Returns the codec of these functions. `A` assembles its streams.
+    /// Returns the codec of these functions, with `A` to assemble its streams.
     pub(crate) const fn new<A: Assembly + Default + 'static>(
         name: &'static str,
         read: Read,

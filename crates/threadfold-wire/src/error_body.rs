@@ -7,19 +7,19 @@ use serde_json::Value;
 use super::{json::abridged, overflow, overflow::after, phrases::phrases};
 use threadfold_core::message::Text;
 
-/// Larger bodies, in bytes, are not parsed as JSON.
+/// Bodies with more bytes are not parsed as JSON.
 const MAX_BODY: usize = 4 * 1024 * 1024;
-/// How many bytes of a text are searched. Later ones repeat the request.
+/// The number of bytes of a text that are searched. Later bytes usually repeat the request.
 const MAX_SEARCHED: usize = 2 * 1024;
 /// The maximum length of the kept message, in characters.
 const MAX_MESSAGE: usize = 2_000;
-/// Fields that repeat the request. They are not searched.
+/// Fields that repeat the request and are not searched.
 const ECHOES: [&str; 7] = ["input", "body", "ctx", "request", "messages", "prompt", "params"];
 
 /// The contents of an error body that classification needs.
 #[derive(Debug)]
 pub(super) struct Report {
-    /// The provider's message, abridged.
+    /// The beginning of the provider's message.
     pub(super) message: Text,
     /// The searched beginnings of the messages, in lower case.
     words: String,
@@ -31,7 +31,7 @@ pub(super) struct Report {
     pub(super) retry_after: Option<Duration>,
     /// The window in tokens.
     pub(super) limit: Option<u64>,
-    /// The prompt in tokens, without the answer where the message counts both.
+    /// The prompt in tokens. If the message counts prompt and answer, the answer is subtracted.
     pub(super) found: Option<u64>,
     /// The tokens that were reserved for the answer.
     pub(super) output: Option<u64>,
@@ -50,7 +50,7 @@ impl Report {
         if fields.messages.is_empty() {
             fields.messages.push(text.trim().to_owned());
         }
-        // In plain text nothing tells words from codes.
+        // Plain text does not distinguish messages from codes, so search it as both.
         let mut codes: Vec<&str> = fields.codes.iter().map(String::as_str).collect();
         let mut texts: Vec<&str> = fields.messages.iter().map(|text| searched(text)).collect();
         let words = texts.join(": ").to_ascii_lowercase();
@@ -69,12 +69,12 @@ impl Report {
     }
 
     /// Whether a message, a type or a code has this meaning.
-    pub(super) fn tells(&self, meaning: &str) -> bool {
-        self.is_coded(meaning) || self.says(meaning)
+    pub(super) fn mentions(&self, meaning: &str) -> bool {
+        self.is_coded(meaning) || self.message_mentions(meaning)
     }
 
     /// Whether a message has this meaning.
-    pub(super) fn says(&self, meaning: &str) -> bool {
+    pub(super) fn message_mentions(&self, meaning: &str) -> bool {
         phrases(meaning, "text").any(|phrase| self.words.contains(phrase))
     }
 
@@ -126,7 +126,7 @@ impl Found {
             ) => {
                 self.message(text);
             }
-            // Gateways pass on the provider's error body as text.
+            // A gateway may pass on the provider's error body as a string.
             ("raw", Value::String(text)) => match serde_json::from_str(text) {
                 Ok(inner @ Value::Object(_)) => self.gather(&inner),
                 Ok(_) | Err(_) => self.message(text),
@@ -212,12 +212,12 @@ fn seconds_to_duration(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok().filter(is_sane)
 }
 
-/// Rejects waits of more than a day: they are misread values.
+/// Rejects waits of more than a day, which are probably misread values.
 pub(super) fn is_sane(duration: &Duration) -> bool {
     *duration <= Duration::from_secs(24 * 60 * 60)
 }
 
-/// The beginning of a text.
+/// Returns the beginning of a text that is searched.
 fn searched(text: &str) -> &str {
     let mut ends = (0..=MAX_SEARCHED).rev();
     ends.find_map(|end| text.get(..end)).filter(|_| text.len() > MAX_SEARCHED).unwrap_or(text)

@@ -27,7 +27,7 @@ pub(super) fn text_mark(codec: &str, extra: &Extra, key: &str) -> Option<Text> {
     Raw::of(extra.get(codec, key)?).text()
 }
 
-/// Returns the unknown wire fields as an object, to which the known ones are added. Fields of
+/// Returns the unknown wire fields as an object, to which the caller adds the known ones. Fields of
 /// another codec are reported as left out.
 pub(super) fn wire_fields(extra: &Extra, notes: &mut Notes) -> Object {
     let mut object = Object::default();
@@ -67,7 +67,7 @@ pub(super) fn set_field(extra: &mut Extra, codec: &'static str, key: &str, json:
     *extra = Extra::new(codec, others.chain(json.map(|json| (key, json))));
 }
 
-/// Returns the object in this JSON, to be changed; an empty object for other JSON.
+/// Returns the object in this JSON, so that it can be changed; an empty object for other JSON.
 pub(super) fn reopen(json: Option<&Json>) -> Object {
     json.and_then(|json| Fields::parse(json.as_str()))
         .map(|fields| fields.tree())

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{json::*, usage::Counts};
 use threadfold_core::message::{Json, Usage};
 
-/// A JSON value in the making.
+/// A JSON value that arrives in pieces.
 #[derive(Debug, Default)]
 pub(super) enum Growing {
     /// No piece has arrived.
@@ -19,7 +19,7 @@ pub(super) enum Growing {
     Object(Merged),
 }
 
-/// The error of a piece whose shape differs from that of the value so far.
+/// The error of a piece whose shape differs from the shape of the value so far.
 pub(super) const OTHER: &str = "an argument has two shapes";
 
 impl Growing {
@@ -98,8 +98,8 @@ impl Growing {
     }
 }
 
-/// An object whose fields arrive in several pieces. A later value replaces an earlier one, but `null`
-/// replaces nothing, and a text or an array to which pieces were appended stays.
+/// An object whose fields arrive in several pieces. A later value replaces an earlier one, but
+/// `null` replaces nothing, and a text or an array to which pieces were appended stays.
 #[derive(Debug, Default)]
 pub(super) struct Merged {
     /// The fields, each with its position.
@@ -126,7 +126,7 @@ impl Merged {
     pub(super) fn merge(&mut self, piece: &Fields<'_>) {
         for (key, raw) in piece.rest() {
             let stays = match self.fields.get(key) {
-                // Most pieces repeat most fields.
+                // Compare first, because most pieces repeat most fields.
                 Some((_, Growing::Whole(json))) => {
                     raw.get() == "null" || json.as_str() == raw.get()
                 }

@@ -2,9 +2,9 @@
 //!
 //! A dialect is a folder whose `mod.rs` makes a `Codec` of four things: `read::request` and
 //! `read::turn`, which get the fields of a body, `write::request`, and `stream::Response`, which
-//! assembles the body of an answer. The dialect's differences are an implementation of `Rules`, which
-//! changes blocks in place or removes them, and constants such as `NameRules`, `CacheRules`, `Param`
-//! and `Counts`.
+//! assembles the body of an answer. The dialect's differences are an implementation of `Rules`,
+//! which changes blocks in place or removes them, and constants such as `NameRules`, `CacheRules`,
+//! `Param` and `Counts`.
 //!
 //! | part | purpose |
 //! |---|---|
@@ -12,13 +12,13 @@
 //! | `extras` | unknown fields and marks, from and to the `extra` of their owner |
 //! | `texts` | the kinds of blocks that travel as text |
 //! | `notes` | the adjustments; the changes that every codec makes before it writes |
-//! | `rules`, `normal` | which blocks a provider and its model take, and how messages must follow each other |
-//! | `pictures` | which pictures a provider takes |
+//! | `rules`, `normal` | which blocks a provider and its model accept, and how messages must follow each other |
+//! | `pictures` | which pictures a provider accepts |
 //! | `names` | names and ids that a provider refuses |
 //! | `cache` | cache marks |
 //! | `params`, `schemas` | parameters and schemas of tools |
 //! | `messages` | bodies whose messages have a role and blocks |
-//! | `openai` | what both dialects of OpenAI share |
+//! | `openai` | the parts that both dialects of OpenAI share |
 //! | `assembly`, `growing` | answers that come in pieces |
 //! | `usage`, `compaction` | counts of tokens; the provider's own compaction |
 

@@ -64,7 +64,8 @@ impl Reader {
         Ok(parts.into())
     }
 
-    /// Reads the blocks of a content. Texts of a user message become the kinds whose form they have.
+    /// Reads the blocks of a content. Texts of a user message that have the wire form of another
+    /// kind of block become that kind.
     pub(super) fn blocks(
         self,
         raw: Raw<'_>,
@@ -117,8 +118,8 @@ pub(super) fn tools(
     tools.collect()
 }
 
-/// The stop reason of an answer that only says that it is complete. Codecs mark a text that declines
-/// as a refusal.
+/// The stop reason of an answer whose dialect only states that it is complete: a refusal if a text
+/// is marked as one.
 pub(super) fn ended(codec: &str, content: &[ContentBlock]) -> StopReason {
     if content.iter().any(is_call) {
         return StopReason::ToolUse;

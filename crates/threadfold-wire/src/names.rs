@@ -1,7 +1,7 @@
 //! Rewriting names and ids that a provider refuses.
 //!
 //! A model may call a tool by a name that its own provider refuses in the next request, and hosts
-//! choose any names. So every dialect has one rule for names, and it is applied before anything is
+//! may choose any names. So every dialect has a rule for names, which is applied before anything is
 //! written. Different names stay different, so a written name identifies one declared tool.
 
 use std::{
@@ -23,8 +23,8 @@ pub(super) struct NameRules {
     pub(super) spaced: bool,
     /// Whether a name must begin with a letter or `_`.
     pub(super) begins_with_letter: bool,
-    /// Whether only the length matters: then a name that is too long keeps its first characters and
-    /// gets a hash, so that it is rewritten equally in every request.
+    /// Whether only the length is limited. A name that is too long then keeps its first characters
+    /// and gets a hash, so that every request has the same new name.
     pub(super) hashed: bool,
 }
 
@@ -108,8 +108,8 @@ pub(super) type Found<'m> = (Option<usize>, &'m Text);
 pub(super) struct Renamed(HashMap<Text, Text>);
 
 impl Renamed {
-    /// Finds a new name for every one that the rules refuse, and reports it. Equal names get equal
-    /// new ones, and no new name equals another name.
+    /// Finds a new name for every name that the rules refuse, and reports it. Equal names get the
+    /// same new name, and a new name never equals another name.
     pub(super) fn new(
         names: &[Found<'_>],
         rules: &NameRules,
@@ -121,8 +121,8 @@ impl Renamed {
             return Self(renamed);
         }
         let mut taken: HashSet<Text> = names.iter().map(|(_, name)| (*name).clone()).collect();
-        // The last number of each mended name is remembered, so that many names that become the
-        // same take linear time.
+        // Remember the last number of each mended name, so that the time stays linear if many names
+        // become the same.
         let mut numbers: HashMap<String, u64> = HashMap::new();
         for (at, name) in names.iter().filter(|(_, name)| !rules.accept(name)) {
             if renamed.contains_key(*name) {
@@ -148,7 +148,7 @@ impl Renamed {
         self.0.is_empty()
     }
 
-    /// The name as it is written.
+    /// The written form of a name.
     pub(super) fn written(&self, name: &Text) -> Text {
         self.0.get(name).unwrap_or(name).clone()
     }
@@ -179,13 +179,13 @@ fn legal(
     (rules, of_servers): (&NameRules, bool),
     notes: &mut Notes,
 ) -> Request {
-    // The provider's own tools are written whole, so their names must stay.
+    // The provider's own tools are written unchanged, so their names must stay.
     let tools = request.tools.iter().filter(|tool| {
         tool.input_schema.is_object() || tool.extra.is_empty() || rules.accept(&tool.name)
     });
     let declared: Vec<Found<'_>> = tools.map(|tool| (None, &tool.name)).collect();
-    // The declared tools are renamed first, independent of the thread: the model calls a tool by
-    // its new name, and both must be equal in the next request.
+    // Rename the declared tools first and independently of the thread: the model calls a tool by
+    // its new name, so the declaration must have the same name in the next request.
     let of_tools = Renamed::new(&declared, rules, notes, name_rewritten);
     let written: Vec<Text> = declared.iter().map(|(_, name)| of_tools.written(name)).collect();
     let mut names: Vec<Found<'_>> = written.iter().map(|name| (None, name)).collect();
@@ -312,8 +312,8 @@ mod tests {
     fn written(body: &serde_json::Value, names: &mut Vec<String>) {
         match body {
             serde_json::Value::Object(fields) => {
-                // In the order of the keys, whether or not another crate of the build has
-                // `serde_json` keep the order in which they came.
+                // Sort by key: whether `serde_json` keeps the order of the text depends on features
+                // that another crate of the build may enable.
                 let mut fields = fields.clone();
                 fields.sort_keys();
                 names.extend(fields.get("name").and_then(|name| name.as_str()).map(str::to_owned));

@@ -86,7 +86,7 @@ pub(super) fn results_first(thread: &mut Thread, kinds: Kinds, notes: &mut Notes
 }
 
 fn lift_results(turn: &mut [(usize, Message)], kinds: Kinds, notes: &mut Notes) {
-    // The first block of the turn that is no result: later results go before it.
+    // The first block of the turn that is not a result. Later results are moved before it.
     let first_other = turn.iter().enumerate().find_map(|(index, (_, message))| {
         Some((index, message.content.iter().position(|block| !(kinds.is_result)(block))?))
     });
@@ -117,7 +117,7 @@ pub(super) fn merge_neighbours(thread: &mut Thread, notes: &mut Notes) {
 /// The field in which gateways list the details of reasoning.
 const DETAILS: &str = "reasoning_details";
 
-/// Merges messages into the first one. Of two different values of a field the first stays, but
+/// Merges messages into the first one. If a field has two different values, the first stays, but
 /// lists of reasoning details are joined.
 pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usize, Message)> {
     let (first, rest) = turn.split_first()?;
@@ -227,9 +227,9 @@ pub(super) fn begin_with_user(
     thread.insert(0, (at, Message::user(text)));
 }
 
-/// Whether the thread ends with the results of a tool loop without reasoning. Claude demands that
-/// such a loop begins with reasoning. If the loop has reasoning at another position, the request
-/// stays as it is: without `thinking` that reasoning would be refused.
+/// Whether the thread ends with the results of a tool loop without reasoning, which Claude refuses
+/// if thinking is on. A loop with reasoning at any position returns `false`, because without
+/// `thinking` that reasoning would be refused.
 pub(super) fn loop_has_no_reasoning(thread: &Thread, kinds: Kinds) -> bool {
     let spoken: Vec<&Message> =
         thread.iter().map(|(_, message)| message).filter(|it| it.role != Role::System).collect();

@@ -24,8 +24,8 @@ pub(super) fn prepare(messages: &[Message], codec: &'static str) -> (Thread, Not
     (messages, notes)
 }
 
-/// Whether the thread had messages but none is written. The caller then writes a user message,
-/// which is reported here, so that the body still asks for an answer.
+/// Whether the thread had messages but none is written. The caller must then write a user message,
+/// so that the body still asks for an answer; that message is reported here.
 pub(super) fn is_emptied(messages: &[Message], written: usize, notes: &mut Notes) -> bool {
     let is_emptied = written == 0 && !messages.is_empty();
     if is_emptied {
@@ -128,8 +128,9 @@ impl Notes {
         self.note(Change::FieldsDropped { codec: self.codec.into(), fields });
     }
 
-    /// Reports the wire fields of a value as left out. Marks only describe the form that was read.
-    pub(super) fn lose(&mut self, extra: &Extra) {
+    /// Reports the wire fields of a value as left out. Marks are not reported, because they only
+    /// describe the form that was read.
+    pub(super) fn report_lost(&mut self, extra: &Extra) {
         let wire = extra.fields().map(|(key, _)| key).filter(|key| !is_mark(key));
         let fields: Vec<Text> = wire.map(Text::from).collect();
         if let Some(codec) = extra.codec().filter(|_| !fields.is_empty()) {
@@ -140,7 +141,7 @@ impl Notes {
     /// Removes the fields of another codec, and reports them.
     pub(super) fn clear(&mut self, extra: &mut Extra) {
         if extra.codec().is_some_and(|codec| codec != self.codec) {
-            self.lose(extra);
+            self.report_lost(extra);
             *extra = Extra::default();
         }
     }
@@ -151,7 +152,7 @@ impl Notes {
         extra: &'e Extra,
     ) -> impl Iterator<Item = (&'e str, &'e Json)> + use<'e> {
         if extra.codec().is_some_and(|codec| codec != self.codec) {
-            self.lose(extra);
+            self.report_lost(extra);
         }
         extra.of(self.codec)
     }

@@ -1,4 +1,5 @@
-//! What the two OpenAI dialects share: data URIs, inputs and failures as text, and parameters.
+//! The parts that the two OpenAI dialects share: data URIs, inputs and failures as text, and
+//! parameters.
 
 use super::{
     extras::*, json::*, notes::*, options::EncodeOptions, params::*, pictures::FittedSource,
@@ -6,7 +7,7 @@ use super::{
 };
 use threadfold_core::message::*;
 
-/// Reads a data URI, if it has exactly the form that is written.
+/// Reads a data URI if it has exactly the form in which this crate writes one.
 pub(super) fn data_uri(uri: &str) -> Option<MediaSource> {
     let (media_type, data) = uri.strip_prefix("data:")?.split_once(";base64,")?;
     let plain = !media_type.is_empty() && !media_type.contains([';', ',']);
@@ -65,8 +66,8 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Reads a content that is one string. Blank text becomes opaque: it is valid in these dialects,
-    /// but other providers refuse it and repairs would remove it.
+    /// Reads a content that is one string. Blank text becomes opaque: it is valid in these
+    /// dialects, but other providers refuse it and repairs would remove it.
     pub(super) fn string(&self, raw: Raw<'_>, by: By) -> Content {
         let block = match (by, raw.text()) {
             (By::Assistant, Some(text)) if text.is_empty() => return (Vec::new(), Some("empty")),
@@ -105,8 +106,8 @@ impl Contents {
     }
 }
 
-/// Removes the source of a file and its name: its data, its address if the dialect has this key for
-/// one, or the id of a stored file.
+/// Removes and returns the source of a file and its name. The source is data, the id of a stored
+/// file, or, if the dialect has this key, an address.
 pub(super) fn take_file(
     file: &mut Fields<'_>,
     address: Option<&str>,
@@ -176,8 +177,9 @@ impl Tools {
         })
     }
 
-    /// Reads a tool that is no function. All its fields go to `extra`, and its schema is `null`. Its
-    /// name and description are copied from the tool, or from its object under the name of its type.
+    /// Reads a tool that is no function. All its fields go to `extra`, and its schema is `null`.
+    /// Its name and description are copied from the tool, or from its object under the name of its
+    /// type.
     fn native(&self, fields: Fields<'_>) -> ToolSpec {
         let kind = fields.text_or_empty("type");
         let body = fields.object(&kind).unwrap_or_else(|| fields.clone());
@@ -272,16 +274,16 @@ pub(super) fn read_function(function: &mut Fields<'_>) -> Option<ToolSpec> {
     Some(ToolSpec::new(name, description.unwrap_or_default(), schema))
 }
 
-/// Sets the name, description and parameters of a function. Parameters that were absent or no
-/// schema in the body stay so until the host gives the tool a schema.
+/// Sets the name, description and parameters of a function. Parameters that were absent, or not a
+/// schema, are written back unchanged until the host gives the tool a schema.
 pub(super) fn set_function(tool: &ToolSpec, codec: &str, function: &mut Object) {
     function.set("name", tool.name.clone());
-    function.set_said("description", &tool.description);
+    function.set_unless_empty("description", &tool.description);
     let schema = Some(&tool.input_schema).filter(|schema| schema.is_object());
     let schema = schema.cloned().unwrap_or_else(no_parameters);
     let is_absent = tool.extra.get(codec, "~parameters").is_some();
-    let came_so = is_absent || function.get("parameters").is_some();
-    if !came_so || schema != no_parameters() {
+    let is_as_read = is_absent || function.get("parameters").is_some();
+    if !is_as_read || schema != no_parameters() {
         function.set("parameters", schema);
     }
 }
@@ -328,8 +330,9 @@ pub(super) fn whole(json: Json) -> Tree {
     text.map_or(Tree::Raw(json), Tree::Text)
 }
 
-/// Returns a content of these texts and parts, with texts as parts of this type. `form` is the form
-/// in which the content was read; without one, a single text becomes a string. `None` without any.
+/// Returns a content of these texts and parts, with texts as parts of this type; `None` if there
+/// are none. `form` is the form in which the content was read; without it, a single text becomes a
+/// string.
 pub(super) fn content(pieces: Vec<Tree>, form: Option<&str>, kind: &'static str) -> Option<Tree> {
     let first = pieces.first()?;
     let is_part =

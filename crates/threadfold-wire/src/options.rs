@@ -22,7 +22,7 @@ impl Default for DecodeOptions {
     }
 }
 
-/// Encoding options: the model, and what it accepts.
+/// Encoding options: the model, and its rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EncodeOptions {

@@ -1,8 +1,8 @@
-//! Request parameters that [`Request`](threadfold_core::message::Request) has fields for.
+//! Request parameters for which [`Request`](threadfold_core::message::Request) has fields.
 //!
-//! A parameter is read from its JSON text. If we would write it differently, the text is
-//! remembered: `1` for a temperature of 1.0, or a tool choice with an unknown field. The remembered
-//! text is written while its value equals that of the request.
+//! A parameter is read from its JSON text. If this crate would write it differently, the text is
+//! remembered: for example `1` for a temperature of 1.0, or a tool choice with an unknown field.
+//! The remembered text is written while its value equals that of the request.
 
 use super::{extras::reopen, json::*, notes::Notes, options::EncodeOptions};
 use serde_json::Number;
@@ -12,8 +12,8 @@ use threadfold_core::message::{Extra, Json, Request, Text, ToolChoice};
 #[derive(Clone, Copy)]
 pub(super) struct Param<T> {
     /// The key under which the JSON text is remembered: the key of the parameter after a `~`, so
-    /// that other codecs ignore it. Without a `~` they report it as left out; this is for parameters
-    /// whose text may hold more than the value.
+    /// that other codecs ignore it. Without a `~` they report it as left out; this is for
+    /// parameters whose text may hold more than the value.
     pub(super) kept_as: &'static str,
     pub(super) read: fn(Raw<'_>) -> Option<T>,
     pub(super) write: fn(&T) -> Option<Tree>,
@@ -25,8 +25,8 @@ impl<T: PartialEq> Param<T> {
         wire_name(self.kept_as)
     }
 
-    /// Removes the parameter from a body and reads it, and remembers its text if ours would differ.
-    /// A parameter that does not read stays.
+    /// Removes the parameter from a body and reads it, and remembers its text if this crate would
+    /// write another one. A parameter that cannot be read stays.
     pub(super) fn take(&self, body: &mut Fields<'_>) -> Option<T> {
         let raw = body.get(self.key())?;
         let value = (self.read)(raw)?;
@@ -50,8 +50,8 @@ impl<T: PartialEq> Param<T> {
         }
     }
 
-    /// Whether the body had the parameter with this value.
-    pub(super) fn came_so(&self, codec: &str, extra: &Extra, value: &T) -> bool {
+    /// Whether the body that was read had the parameter with this value.
+    pub(super) fn was_read_as(&self, codec: &str, extra: &Extra, value: &T) -> bool {
         let note = extra.get(codec, self.kept_as);
         note.and_then(|note| (self.read)(Raw::of(note))).as_ref() == Some(value)
     }

@@ -1,4 +1,4 @@
-//! The words by which errors are recognised: the rows of `phrases.txt`, which says how they are read.
+//! The words by which errors are recognised: the rows of `phrases.txt`, which documents their form.
 
 /// Returns the words of the rows of a meaning.
 pub(super) fn phrases(meaning: &str, place: &str) -> impl Iterator<Item = &'static str> {

@@ -2,8 +2,9 @@
 //!
 //! A provider refuses a whole request because of one picture. The picture stays in the thread, so
 //! every later request would fail too. Pictures that were read in a body of the dialect are not
-//! judged: an untouched body is written back unchanged, and its client gets the provider's answer.
-//! Such a picture has a mark, which has an effect only while the picture is unchanged.
+//! checked, because an untouched body must be written back unchanged; its client then gets the
+//! provider's answer. Such a picture has a mark, which has an effect only while the picture is
+//! unchanged.
 
 use std::borrow::Cow;
 
@@ -13,15 +14,15 @@ use threadfold_core::message::*;
 /// The limits of a provider, by its documentation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pictures {
-    /// The media types that it reads.
+    /// The media types that the provider accepts.
     pub(super) types: &'static [&'static str],
-    /// The most data of one picture, in characters of Base64.
+    /// The maximum data of one picture, in characters of Base64.
     pub(super) longest: usize,
-    /// The most pixels of a side.
+    /// The maximum pixels of a side.
     pub(super) side: u64,
-    /// The most pixels of a side in a request with more than [`MANY`] pictures.
+    /// The maximum pixels of a side in a request with more than [`MANY`] pictures.
     pub(super) side_of_many: u64,
-    /// The most pictures and documents of a request.
+    /// The maximum number of pictures and documents in a request.
     pub(super) most: usize,
 }
 
@@ -29,12 +30,12 @@ pub(super) struct Pictures {
 /// why it cannot be written.
 pub(super) type FittedSource = Result<Option<MediaSource>, &'static str>;
 
-/// More pictures than these may have smaller sides only.
+/// In a request with more pictures than this, the limit for sides is [`Pictures::side_of_many`].
 const MANY: usize = 20;
 
 /// The mark of a picture that was read in a body: its media type and the length of its data, or the
 /// length of its address.
-const CAME: &str = "~picture";
+const MARK: &str = "~picture";
 
 impl Pictures {
     /// The limits of Claude.
@@ -45,7 +46,7 @@ impl Pictures {
         side_of_many: 2_000,
         most: 100,
     };
-    /// The limits of OpenAI, which makes large pictures smaller.
+    /// The limits of OpenAI, which scales large pictures down itself.
     pub(super) const OPENAI: Self = Self {
         longest: 50 * 1024 * 1024,
         side: u64::MAX,
@@ -54,13 +55,13 @@ impl Pictures {
         ..Self::CLAUDE
     };
 
-    /// Returns the source to write instead of that of a picture; `None` if it stays. An error is the
-    /// reason why the provider would refuse the picture.
+    /// Returns the source to write instead of that of a picture; `None` if it stays. An error is
+    /// the reason why the provider would refuse the picture.
     pub(super) fn fit(&self, image: &Image, notes: &mut Notes) -> FittedSource {
-        let Some((stated, data)) = data(&image.source).filter(|_| !came_so(image, notes)) else {
+        let Some((stated, data)) = data(&image.source).filter(|_| !is_as_read(image, notes)) else {
             return Ok(None);
         };
-        let (media_type, mended) = self.judge(data)?;
+        let (media_type, mended) = self.check(data)?;
         if matches!(&image.source, MediaSource::Base64 { media_type: stated, data }
             if *stated == media_type && *data == *mended)
         {
@@ -73,7 +74,7 @@ impl Pictures {
     }
 
     /// Returns the type of a picture by its first bytes, and its data in the standard alphabet.
-    fn judge<'d>(&self, data: &'d str) -> Result<(&'static str, Cow<'d, str>), &'static str> {
+    fn check<'d>(&self, data: &'d str) -> Result<(&'static str, Cow<'d, str>), &'static str> {
         if data.trim().is_empty() {
             return Err("it has no data");
         }
@@ -89,16 +90,17 @@ impl Pictures {
         Ok((media_type, data))
     }
 
-    /// Whether a picture may not be one of many.
+    /// Whether a picture is too large for a request with many pictures.
     fn is_large(&self, image: &Image) -> bool {
         data(&image.source).is_some_and(|(_, data)| longest_side(data) > self.side_of_many)
     }
 }
 
-/// Replaces pictures of a thread that has more of them than the provider accepts: the earliest, and
-/// if the newest are small, large ones before these. More go than must, so that the next requests
-/// begin as this one does and the provider finds them in its cache. `limits` are those of a request
-/// with this many pictures and documents.
+/// Replaces pictures of a thread that has more of them than the provider accepts: the earliest
+/// ones, and if the newest are small, large ones before these. More pictures are replaced than
+/// necessary, so that the next requests begin with the same text as this one and the provider's
+/// prompt cache applies. `limits` returns the limits of a request with this many pictures and
+/// documents.
 pub(super) fn limit(thread: &mut Thread, limits: &dyn Fn(usize) -> Pictures, notes: &mut Notes) {
     let mut pictures: Vec<&Image> = Vec::new();
     let mut documents = 0;
@@ -111,7 +113,7 @@ pub(super) fn limit(thread: &mut Thread, limits: &dyn Fn(usize) -> Pictures, not
         }
     }
     let count = pictures.len() + documents;
-    if count <= MANY || pictures.iter().all(|image| came_so(image, notes)) {
+    if count <= MANY || pictures.iter().all(|image| is_as_read(image, notes)) {
         return;
     }
     let limits = limits(count);
@@ -135,12 +137,12 @@ pub(super) fn limit(thread: &mut Thread, limits: &dyn Fn(usize) -> Pictures, not
     }
 }
 
-/// Why a picture goes; `None` if it stays.
+/// Why a picture is replaced; `None` if it stays.
 type Fault = Option<&'static str>;
 
 /// Marks a picture that is read in a body.
 pub(super) fn mark(fields: &mut Fields<'_>, source: &MediaSource) {
-    stamp(source).into_iter().for_each(|stamp| fields.mark(CAME, &stamp));
+    stamp(source).into_iter().for_each(|stamp| fields.mark(MARK, &stamp));
 }
 
 /// Returns the text that replaces a picture, and reports it.
@@ -177,7 +179,8 @@ fn data(source: &MediaSource) -> Option<(&str, &str)> {
     }
 }
 
-/// What a mark says of a source. Sources that only the provider's own codec reads have no mark.
+/// The content of the mark for a source. Sources that only the provider's own codec reads have no
+/// mark.
 fn stamp(source: &MediaSource) -> Option<String> {
     match source {
         MediaSource::Base64 { media_type, data } => Some(format!("{media_type} {}", data.len())),
@@ -187,9 +190,9 @@ fn stamp(source: &MediaSource) -> Option<String> {
 }
 
 /// Whether a picture was read in a body of this dialect and not changed since.
-fn came_so(image: &Image, notes: &Notes) -> bool {
+fn is_as_read(image: &Image, notes: &Notes) -> bool {
     let stamp = stamp(&image.source).map(|stamp| Json::text(&stamp));
-    stamp.is_none_or(|stamp| image.extra.get(notes.codec(), CAME) == Some(&stamp))
+    stamp.is_none_or(|stamp| image.extra.get(notes.codec(), MARK) == Some(&stamp))
 }
 
 fn longest_side(data: &str) -> u64 {
@@ -209,7 +212,8 @@ fn standard(data: &str) -> Option<Cow<'_, str>> {
 }
 
 fn is_standard(data: &str) -> bool {
-    /// Within a block no byte ends the loop, so the compiler checks many at once.
+    /// The bytes that are checked before the loop may end, so that the compiler can check many at
+    /// once.
     const BLOCK: usize = 4 * 1024;
     let letters = data.strip_suffix("==").or_else(|| data.strip_suffix('=')).unwrap_or(data);
     let mut blocks = letters.as_bytes().chunks(BLOCK);
@@ -268,7 +272,8 @@ mod tests {
         Request::new([Message::user("Go.")].into_iter().chain(messages).collect::<Vec<_>>())
     }
 
-    /// How often each of these texts is in the body, and the number of adjustments that say so.
+    /// Returns how often each of these texts is in the body, and the number of adjustments that
+    /// report pictures.
     fn written(
         dialect: Dialect,
         model: &str,
@@ -308,7 +313,7 @@ mod tests {
             (HIGH, Err("it has more pixels than this provider accepts")),
         ];
         for (data, expected) in rows {
-            assert_eq!(Pictures::CLAUDE.judge(data), expected, "{}", data.get(..9).unwrap_or(data));
+            assert_eq!(Pictures::CLAUDE.check(data), expected, "{}", data.get(..9).unwrap_or(data));
         }
     }
 
@@ -330,7 +335,8 @@ mod tests {
             );
             let mut pictures = vec![picture(SMALL); most];
             pictures.push(picture(JPEG));
-            // The reasons are in the results, or beside them in the dialects that move pictures there.
+            // The reasons are in the results, or beside them in the dialects that move pictures
+            // there.
             let over = written(dialect, model, &shown(pictures), [SMALL, JPEG]);
             assert_eq!(over, ([most - most / 5, 1], most / 5), "{model}");
         }
@@ -366,12 +372,12 @@ mod tests {
         let model = "claude-sonnet-4-5";
         let large = shown(vec![picture(WIDE); 20]);
         assert_eq!(written(Dialect::Anthropic, model, &large, [WIDE, SMALL]), ([20, 0], 0));
-        // Among the newest: the others make room.
+        // Among the newest ones: the others are replaced.
         let mut pictures = vec![picture(SMALL); 40];
         pictures.push(picture(WIDE));
         let found = written(Dialect::Anthropic, model, &shown(pictures), [WIDE, SMALL]);
         assert_eq!(found, ([1, 16], 24));
-        // Before them: it goes.
+        // Before the newest ones: it is replaced.
         let mut pictures = vec![picture(SMALL); 40];
         pictures.insert(0, picture(WIDE));
         let found = written(Dialect::Anthropic, model, &shown(pictures), [WIDE, SMALL]);

@@ -1,21 +1,21 @@
-//! Reading how long the headers of an error response ask to wait.
+//! Reading the wait that the headers of an error response ask for.
 
 use std::time::Duration;
 
 use super::error_body::{duration, is_sane};
 use threadfold_core::message::Timestamp;
 
-/// Returns how long the headers of a response ask to wait, from this time on. Pass names and values
-/// as the HTTP client returns them, in any case.
+/// Returns the wait that the headers of a response ask for, counted from `now`. Pass names and
+/// values as the HTTP client returns them; case does not matter.
 ///
-/// | asked in this order | as |
+/// | header, in the order of precedence | value |
 /// |---|---|
 /// | `retry-after-ms` | milliseconds |
 /// | `retry-after` | seconds, or a date of HTTP in any of its three forms |
 /// | `x-ratelimit-reset-*`, `x-ratelimit-reset`, `anthropic-ratelimit-*-reset` | `6m0s`, `20ms`, seconds, seconds or milliseconds since 1970, or a time of RFC 3339 |
 ///
-/// If there are several limits, the one with `remaining` zero counts; of several such limits the
-/// one that is lifted last; if no limit is zero, the one that is lifted first. `None` if no header
+/// If there are several limits, the one whose `remaining` is zero counts. If several are zero, the
+/// one that is reset last counts; if none is, the one that is reset first. `None` if no header
 /// states a wait, or if the wait is more than a day.
 ///
 /// ```
@@ -54,7 +54,8 @@ struct Limits {
 
 impl Limits {
     fn read(&mut self, name: &str, value: &str, now: Timestamp) {
-        // Two families of names, with the name of the limit at opposite ends.
+        // There are two families of header names: one ends with the name of the limit, the other
+        // begins with it.
         let own = name.strip_prefix("x-ratelimit-").and_then(|rest| {
             let (word, limit) = rest.split_once('-').unwrap_or((rest, ""));
             Some((limit, word)).filter(|(_, word)| matches!(*word, "remaining" | "reset"))
@@ -120,7 +121,7 @@ fn http_date(text: &str) -> Option<Timestamp> {
     };
     let month = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))? + 1;
     let year: u64 = year.parse().ok()?;
-    // This form has years of two digits. They are read as years after 2000.
+    // This form has two-digit years, which are read as years from 2000 on.
     let year = if year < 100 { 2_000 + year } else { year };
     let day: u64 = day.parse().ok()?;
     format!("{year:04}-{month:02}-{day:02}T{time}Z").parse().ok()

@@ -18,14 +18,14 @@ pub(super) enum Medium {
     Document,
 }
 
-/// The sources that a provider reads, for providers that distinguish media types.
+/// The sources that a provider accepts, for providers that distinguish media types.
 pub(super) struct Sources {
     pub(super) codec: &'static str,
     /// Whether the provider stores files.
     pub(super) has_files: bool,
-    /// The provider's name of a media type; `None` if it does not read the type.
+    /// The provider's name of a media type; `None` if the provider does not accept the type.
     pub(super) media_type: fn(Medium, &str) -> Option<&'static str>,
-    /// Whether a document may be a text of this media type. Other texts become plain.
+    /// Whether a document may be a text of this media type. Other texts become plain text.
     pub(super) takes_text: fn(&str) -> bool,
     /// Whether the provider fetches an address.
     pub(super) is_fetched: fn(Medium, &str) -> bool,
@@ -83,7 +83,7 @@ pub(super) trait Rules {
     /// body.
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource;
 
-    /// The limits of the provider for pictures, in a request with this many.
+    /// The provider's limits for pictures, in a request with this many pictures and documents.
     fn pictures(&self, _count: usize) -> Pictures {
         Pictures::OPENAI
     }
@@ -174,7 +174,7 @@ pub(super) fn system(rules: &dyn Rules, system: &[Message], notes: &mut Notes) -
     fitted
 }
 
-/// The model that is asked, for providers that sign reasoning.
+/// The model of the request, for providers that sign reasoning.
 #[derive(Debug)]
 pub(super) struct Target {
     codec: &'static str,
@@ -377,7 +377,8 @@ fn fit_document(
             return notes.drop_block("document", "blank text");
         }
         notes.note(Change::BlockAsText { kind: "document".into() });
-        // The fields of a document have no meaning on a text; this reports those of another codec.
+        // The fields of a document have no meaning for a text, so remove them; fields of another
+        // codec are reported.
         notes.clear(&mut document.extra);
         *block = ContentBlock::text(markup::plain(&text));
         return true;
@@ -386,7 +387,7 @@ fn fit_document(
         Ok(None) => {}
         Ok(Some(source)) => {
             if let MediaSource::Text { .. } = source {
-                // Its media type is lost.
+                // The media type of the document is lost, so report the change.
                 notes.note(Change::BlockAsText { kind: "document".into() });
             }
             document.source = source;

@@ -1,4 +1,4 @@
-//! The provider's demands on the schemas of tools.
+//! The schemas of tools, for providers that require a type.
 
 use super::{extras, json::*};
 use threadfold_core::message::{Json, ToolSpec};

@@ -1,7 +1,7 @@
 //! Reading the window with which a server runs a model.
 //!
-//! The window of a model may be larger than the one that its server configured, so only the latter
-//! is read:
+//! A server may run a model with a smaller window than the model supports, so only the configured
+//! window is read:
 //!
 //! | server | request | field |
 //! |---|---|---|
@@ -18,14 +18,14 @@ use serde_json::Value;
 
 use threadfold_core::message::ContextWindow;
 
-/// Returns the window that a server's answer states for this model, in tokens; `None` where it
-/// states none, such as for a model that is not loaded yet.
+/// Returns the window that a server's answer states for this model, in tokens; `None` if it states
+/// none, for example because the model is not loaded yet.
 ///
 /// Knows the answers of llama.cpp (`/props`, `/slots`), vLLM (`/v1/models`), LM Studio
 /// (`/api/v0/models`), Ollama (`/api/show`, `/api/ps`), LiteLLM (`/model/info`) and OpenRouter
 /// (`/api/v1/models`). A server may run a model with a smaller window than the model supports, so
-/// LM Studio's `max_context_length` and Ollama's `model_info` are ignored. If a gateway lists several
-/// servers under one name, the smallest window counts.
+/// LM Studio's `max_context_length` and Ollama's `model_info` are ignored. If a gateway lists
+/// several servers under one name, the smallest window counts.
 ///
 /// ```
 /// use serde_json::json;

@@ -101,8 +101,9 @@ impl SseParser {
     ///
     /// # Errors
     ///
-    /// [`WireError::EventTooLarge`], now and in every later call: after a skipped part the rest has
-    /// no meaning. Earlier events are returned first.
+    /// [`WireError::EventTooLarge`] if an event exceeds the limit, after all earlier events were
+    /// returned. Every later call returns it again, because the rest of the stream cannot be
+    /// interpreted.
     pub fn next_event(&mut self) -> Result<Option<(String, String)>, WireError> {
         while let Some(line) = self.next_line()? {
             if line.is_empty() {
@@ -269,7 +270,7 @@ mod tests {
             ),
             ("data\n\ndata\ndata\n\ndata:", vec![event("", "", ""), event("", "\n", "")]),
             ("data:test\n\ndata: test\n\n", vec![event("", "test", ""), event("", "test", "")]),
-            // A name is valid for one event, an id for all that follow.
+            // A name applies to one event, an id to all later events.
             (
                 "id: 7\nevent: a\ndata: 1\n\ndata: 2\n\n",
                 vec![event("a", "1", "7"), event("", "2", "7")],

@@ -4,10 +4,10 @@ use super::options::DecodeOptions;
 use threadfold_core::message::{markup::Form, *};
 
 /// The mark of a text that was read in a body and looks like another kind. It is written unchanged.
-const CAME_SO: &str = "~form";
+const FORM_MARK: &str = "~form";
 
-/// The patterns of several kinds of blocks. `text` are those that are written as text: [`wire_text`]
-/// returns a text for them. `call` are calls and results.
+/// The patterns of several kinds of blocks. `text` are those that are written as text:
+/// [`wire_text`] returns a text for them. `call` are calls and results.
 macro_rules! blocks {
     (text) => {
         ContentBlock::Text(_)
@@ -50,12 +50,13 @@ pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extr
     }
 }
 
-/// Escapes user texts that would be read as another kind, unless they were read so in a body.
+/// Escapes user texts that would be read as another kind, unless they were read as texts in a body.
 pub(super) fn escape_forms(messages: &mut [(usize, Message)]) {
-    let said = messages.iter_mut().filter(|(_, message)| message.role == Role::User);
-    for (_, message) in said {
+    let user_messages = messages.iter_mut().filter(|(_, message)| message.role == Role::User);
+    for (_, message) in user_messages {
         for index in 0..message.content.len() {
-            let Some(text) = form(&message.content, index).filter(|text| !came_so(text)) else {
+            let Some(text) = form(&message.content, index).filter(|text| !is_kept_form(text))
+            else {
                 continue;
             };
             let hidden = markup::plain(&text.text);
@@ -66,14 +67,14 @@ pub(super) fn escape_forms(messages: &mut [(usize, Message)]) {
     }
 }
 
-/// Turns texts of a user message into the kinds whose wire form they have. Only the last block may
-/// become a checkpoint.
-pub(super) fn recognise(codec: &'static str, blocks: &mut [ContentBlock], asked: DecodeOptions) {
+/// Turns texts of a user message that have the wire form of another kind into that kind. Only the
+/// last block may become a checkpoint.
+pub(super) fn recognise(codec: &'static str, blocks: &mut [ContentBlock], options: DecodeOptions) {
     let count = blocks.len();
-    // Backwards, because the kind of a text depends on the blocks after it.
+    // Go backwards, because the kind of a text depends on the blocks after it.
     for index in (0..blocks.len()).rev() {
-        let Some(text) = form(blocks, index).filter(|text| !came_so(text)) else { continue };
-        let read = recognised(codec, text.clone(), asked, index + 1 == count);
+        let Some(text) = form(blocks, index).filter(|text| !is_kept_form(text)) else { continue };
+        let read = recognised(codec, text.clone(), options, index + 1 == count);
         if let Some(block) = blocks.get_mut(index) {
             *block = read;
         }
@@ -82,7 +83,7 @@ pub(super) fn recognise(codec: &'static str, blocks: &mut [ContentBlock], asked:
 
 /// Marks a text that looks like another kind but stays a text.
 pub(super) fn kept_form(codec: &'static str, text: TextBlock) -> TextBlock {
-    TextBlock { extra: text.extra.with(codec, CAME_SO, Json::default()), text: text.text }
+    TextBlock { extra: text.extra.with(codec, FORM_MARK, Json::default()), text: text.text }
 }
 
 /// The block at this index, if it is a text that looks like another kind, also after removing its
@@ -101,8 +102,8 @@ fn is_apart(block: &ContentBlock) -> bool {
     matches!(block, ContentBlock::ToolResult(_) | ContentBlock::Opaque(_))
 }
 
-fn came_so(text: &TextBlock) -> bool {
-    text.extra.fields().any(|(key, _)| key == CAME_SO)
+fn is_kept_form(text: &TextBlock) -> bool {
+    text.extra.fields().any(|(key, _)| key == FORM_MARK)
 }
 
 /// Returns a user text as the kind whose wire form it has, if the options ask for it; otherwise as
@@ -110,24 +111,24 @@ fn came_so(text: &TextBlock) -> bool {
 fn recognised(
     codec: &'static str,
     block: TextBlock,
-    asked: DecodeOptions,
+    options: DecodeOptions,
     last: bool,
 ) -> ContentBlock {
     let TextBlock { text, extra } = block;
-    if asked.checkpoints
+    if options.checkpoints
         && last
         && let Some(id) = markup::read_checkpoint(&text)
     {
         Checkpoint { id, extra }.into()
-    } else if asked.reminders
+    } else if options.reminders
         && let Some(text) = markup::read_reminder(&text).filter(|text| !text.is_blank())
     {
         ContentBlock::SystemReminder(TextBlock { text, extra })
-    } else if asked.reminders
+    } else if options.reminders
         && let Some(update) = markup::read_context_update(&text)
     {
         ContextUpdate { extra, ..update }.into()
-    } else if asked.summaries
+    } else if options.summaries
         && let Some(text) = markup::read_summary(&text).filter(|text| !text.is_blank())
     {
         Summary { extra, ..Summary::new(text) }.into()

@@ -7,9 +7,9 @@ use threadfold_core::message::Usage;
 /// paths are added.
 #[derive(Debug)]
 pub(super) struct Counts {
-    /// The whole prompt, its cached part included.
+    /// The whole prompt, including its cached part.
     pub(super) input: &'static [&'static str],
-    /// The whole answer, its reasoning included.
+    /// The whole answer, including its reasoning.
     pub(super) output: &'static [&'static str],
     pub(super) cache_read: &'static str,
     pub(super) cache_write: &'static str,

@@ -36,10 +36,10 @@ pub(super) fn condense(text: &str, most: usize) -> String {
     condensed
 }
 
-/// Returns the text with at most `most` bytes: the middle of a longer one is omitted.
+/// Returns the text in at most `most` bytes, with its middle omitted if it is longer.
 pub(super) fn clipped(text: &str, most: usize) -> String {
     let mut clipped = clip(text, most as u64, &BYTES);
-    // For a very low limit, the note about the omission exceeds it by itself.
+    // If the limit is very low, the note about the omission alone exceeds it.
     while clipped.len() > most {
         clipped.pop();
     }
@@ -130,7 +130,8 @@ impl<'t> Section<'t> {
         let note_bytes = note(if whole <= room { self.left_out } else { 99_999 }).len();
         let mut left = room.saturating_sub(fixed).saturating_sub(note_bytes);
         let mut units: Vec<(&Unit<'_>, bool)> = self.units.iter().map(|u| (u, false)).collect();
-        // Rules first, so that details never take their room; of each kind, the newest first.
+        // First the rules and then the other lines, so that rules always get their room; in both
+        // cases the newest first.
         for rules in [true, false] {
             for (unit, kept) in units.iter_mut().rev().filter(|(unit, _)| unit.is_rule == rules) {
                 if let Some(rest) = left.checked_sub(unit.text.len()) {
@@ -156,7 +157,7 @@ fn note(count: usize) -> String {
     if count == 0 { String::new() } else { format!("({count} lines left out)\n") }
 }
 
-/// Reads the number in such a line.
+/// Returns the number in a line that [`note`] wrote.
 fn omitted_lines(line: &str) -> Option<usize> {
     line.trim().strip_prefix('(')?.strip_suffix(" lines left out)")?.parse().ok()
 }

@@ -19,13 +19,13 @@ pub(super) struct Gap {
     chunks: Range<usize>,
     /// Their bytes in the rendering.
     bytes: Range<usize>,
-    /// Why the first of them was skipped.
+    /// Why the first of the chunks was skipped.
     failure: Option<RunError>,
 }
 
 /// Returns the gaps in order.
 pub(super) fn gaps(chunks: &[Range<usize>], steps: &[ChunkStep]) -> Vec<Gap> {
-    // A retried run has several steps of a chunk; the last one counts.
+    // After a retry of the run, a chunk can have several steps, and the last one counts.
     let ends = steps.iter().filter(|step| is_end(step.outcome));
     let last: HashMap<_, _> = ends.map(|step| (step.bytes.clone(), step)).collect();
     let mut gaps: Vec<Gap> = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn gaps(chunks: &[Range<usize>], steps: &[ChunkStep]) -> Vec<Gap> {
     gaps
 }
 
-/// Whether the run went on to the next chunk after this outcome, or failed.
+/// Whether this outcome ended the work on its chunk.
 fn is_end(outcome: ChunkOutcome) -> bool {
     match outcome {
         ChunkOutcome::Folded

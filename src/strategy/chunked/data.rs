@@ -1,5 +1,5 @@
-//! The data of a run: what is stored between two answers, its next step, and the records of its
-//! finished steps.
+//! The data of a run: its state, which can be stored between two answers, its next step, and the
+//! records of its finished steps.
 
 use std::{ops::Range, time::Duration};
 
@@ -143,13 +143,13 @@ pub enum RunStep<'a> {
         request: &'a Request,
         /// Index of the chunk.
         chunk: usize,
-        /// Number of chunks so far; grows if one exceeds the window and is halved.
+        /// Number of chunks so far. It grows if a chunk exceeds the window and is halved.
         total: usize,
         /// Time to wait before the call: zero except for a retry.
         after: Duration,
     },
-    /// Every chunk was folded in or has an extract in the summary. [`CompactionRun::notes`] names
-    /// those that no model folded in.
+    /// The run is complete: every chunk was folded in or has an extract in the summary.
+    /// [`CompactionRun::notes`] lists the chunks that no model folded in.
     ///
     /// [`CompactionRun::notes`]: super::CompactionRun::notes
     Done {
@@ -177,7 +177,7 @@ pub struct ChunkStep {
     /// Size of the summary afterwards, in bytes.
     pub summary_bytes: usize,
     pub(super) outcome: ChunkOutcome,
-    /// Why no model folded it in, or not completely.
+    /// Why no model folded the chunk in completely; `None` if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<RunError>,
 }
@@ -232,17 +232,17 @@ options! {
     /// any single request.
     ///
     /// Everything before the last legal cut is summarised; open calls stay after it. An earlier
-    /// summary is edited, so that its lines which still hold stay word for word and cost no tokens.
-    /// The message that the user typed last stays word for word, unless a next prompt follows. If
-    /// the context window is known, every request with its answer fits it, for windows from about
-    /// 3,500 tokens.
+    /// summary is edited and not rewritten, so lines that still hold stay word for word and cost no
+    /// output tokens. The message that the user typed last stays word for word, unless a next
+    /// prompt follows. If the context window is known, every request with its answer fits it, for
+    /// windows from about 3,500 tokens.
     ///
-    /// Once a chunk is folded in, the attempt ends with a proposal. A full summary is condensed, by
-    /// the model if possible. Chunks that the model refuses or does not fold in, and all chunks
-    /// after a permanent failure, are added as an extract made without a model. If the model
-    /// answers but folds nothing in, and the thread is over its target, the proposal is that of
-    /// [`Digest`](crate::strategy::Digest). The notes of the proposal name what no model
-    /// summarised.
+    /// If at least one chunk is folded in, the attempt ends with a proposal. A full summary is
+    /// condensed, by the model if possible. For chunks that the model refuses or does not fold in,
+    /// and for all chunks after a permanent failure, the summary gets an extract made without a
+    /// model. If the model answers but folds nothing in, and the thread is over its target, the
+    /// proposal is that of [`Digest`](crate::strategy::Digest). The notes of the proposal list the
+    /// chunks that no model summarised.
     ///
     /// The fields are also the options and limits of a [`CompactionRun`](super::CompactionRun).
     /// Every run ends within these limits, whatever the model answers.
@@ -258,8 +258,8 @@ options! {
         },
         /// System prompt of the summarising model, instead of the built-in one.
         pub prompt: Option<Text> = None,
-        /// What belongs into the summary, one text for each section and in this order, instead of
-        /// the built-in sections.
+        /// The sections of the summary, in order: one text each that describes its content. Empty
+        /// for the built-in sections.
         pub sections: Vec<Text> = Vec::new(),
         /// Size of a chunk in bytes.
         pub chunks: ChunkBudget = ChunkBudget::default(),
@@ -270,9 +270,10 @@ options! {
         /// Upper limit for the bytes of the summary.
         pub summary_bytes: usize = 60_000,
         /// Upper limit for the bytes of the conversation about one chunk after its prompt: answers
-        /// and results of their calls. Reaching it ends the chunk, as reaching `max_rounds` does.
+        /// and results of their calls. At this limit the work on the chunk ends, as at
+        /// `max_rounds`.
         pub conversation_bytes: usize = 200_000,
-        /// Upper limit for the bytes of each text beside the chunk: next prompt, focus, rules.
+        /// Upper limit for the bytes of each other text in a request: next prompt, focus, rules.
         pub aside_bytes: usize = 8_000,
         /// Upper limit for the tokens of one answer.
         pub answer_tokens: u64 = 8_192,

@@ -5,9 +5,9 @@
 //! [`CompactionRun`] is the state machine, for hosts that store and resume it step by step;
 //! [`Chunked`] is the strategy that uses it.
 //!
-//! A run keeps the work that was paid for: `condense` shortens a full summary, `cover` extracts the
-//! chunks that no model folded in, and `state` documents when each happens. `strategy` sizes a run
-//! for a window.
+//! A run never discards the summary of a finished chunk: `condense` shortens a full summary,
+//! `cover` adds an extract of the chunks that no model folded in, and `state` documents when each
+//! happens. `strategy` sets the limits of a run so that its requests fit the window.
 
 mod condense;
 mod cover;

@@ -1,7 +1,7 @@
 //! The requests of a run: fold one chunk into the summary, or condense the summary.
 //!
 //! The transcript is untrusted: it may contain instructions to its reader, or tags that look like
-//! ours. It is enclosed in tags that do not occur in it.
+//! those of the prompt. So it is enclosed in tags that do not occur in it.
 
 use threadfold_edl::tool;
 
@@ -16,7 +16,7 @@ const CHUNK: &str = include_str!("../prompts/chunk.md");
 const CONDENSE: &str = include_str!("../prompts/condense.md");
 const CONDENSE_SYSTEM: &str = include_str!("../prompts/condense_system.md");
 
-/// The instruction for a chunk while the file is empty. [`UPDATE`] is that for every later one.
+/// The instruction for a chunk while the file is empty; later chunks get [`UPDATE`].
 const WRITE: &str = "/summary.md is empty: write it.";
 const UPDATE: &str = "Fold it into /summary.md: keep lines that still hold word for word, correct what \
                       it makes wrong, add what is new.";

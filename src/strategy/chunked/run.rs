@@ -21,13 +21,13 @@ use crate::{
     strategy::kit::*,
 };
 
-/// A longer text answer without an edit, in bytes, was probably meant as an edit.
+/// An answer without calls whose text has more bytes than this was probably meant as an edit.
 const CHAT: usize = 80;
 
 /// Upper limit for the bytes of a text block in the conversation about a chunk.
 const MAX_TEXT: usize = 1_000;
 
-/// A call is not retried if the provider asks for a longer wait.
+/// If the provider asks for a longer wait, the call is not retried.
 const MAX_WAIT: Duration = Duration::from_secs(600);
 
 const NUDGE: &str = include_str!("../prompts/chunk_nudge.md");
@@ -89,7 +89,7 @@ impl CompactionRun {
         Ok(Self { data: Data::new(rendered, chunks, next_prompt, options) })
     }
 
-    /// Returns the run with a focus: what the user wants the summary to pay attention to.
+    /// Returns the run with a focus: what the summary should concentrate on.
     ///
     /// ```
     /// use threadfold::{Message, strategy::{Chunked, CompactionRun, RunError, RunStep}};
@@ -114,8 +114,8 @@ impl CompactionRun {
         self.with_new_prompt()
     }
 
-    /// Returns the run with an earlier summary that it brings up to date. Its messages are those
-    /// after that summary.
+    /// Returns the run with an earlier summary, which it updates. The run's messages must be those
+    /// that followed this summary.
     ///
     /// ```
     /// use threadfold::{Message, strategy::{CompactionRun, RunError, Chunked, RunStep}};
@@ -133,7 +133,7 @@ impl CompactionRun {
         self.with_new_prompt()
     }
 
-    /// Writes the first prompt again, unless it has been answered.
+    /// Rewrites the first prompt, unless it has been answered.
     fn with_new_prompt(mut self) -> Self {
         if self.data.rounds == 0 && self.data.steps.is_empty() {
             self.data.request = prompt::chunk(&self.data);
@@ -234,9 +234,9 @@ impl CompactionRun {
     /// Takes the failure of a call: the run retries it after a wait, halves the chunk, continues
     /// without a model, or fails if nothing was folded in yet.
     ///
-    /// Once a chunk was folded in, the run ends with a summary whatever fails; it holds extracts of
-    /// the remaining chunks. A host that prefers to wait for its model does not pass the failure
-    /// on, but stores the run and makes the same call later.
+    /// If a chunk was folded in before, no failure loses the summary: the run ends with it, and
+    /// with extracts of the remaining chunks. A host that prefers to wait for its model does not
+    /// call this, but stores the run and makes the same call later.
     ///
     /// ```
     /// use threadfold::message::{Message, ModelError, ModelErrorKind};
@@ -359,7 +359,7 @@ impl CompactionRun {
         Arc::make_mut(&mut self.data.request.messages).push(message);
     }
 
-    /// Providers refuse blank text and duplicate ids, and models write both.
+    /// Repairs the conversation: models write blank text and duplicate ids, which providers refuse.
     fn repair(&mut self) {
         let messages = self.data.request.messages.to_vec();
         self.data.request.messages = legality::repair(messages).0.into();
@@ -382,7 +382,7 @@ impl CompactionRun {
     fn end_chunk(&mut self, chat: usize) {
         let chunk = self.data.done + 1;
         let (folded, changed) = (self.data.has_folded(), self.data.has_changed());
-        // The model had something to add, but its edit was refused or written as chat.
+        // The model had something to add, but its edit was refused or written as plain text.
         let idle = !changed && (self.data.refused || chat > CHAT);
         if self.data.should_condense() {
             self.data.make_room();
@@ -411,7 +411,7 @@ impl CompactionRun {
         }
     }
 
-    /// Ends the chunk before the model is done.
+    /// Ends the work on the chunk before the model is done.
     fn end_capped(&mut self) {
         let (chunk, rounds) = (self.data.done + 1, self.data.rounds);
         if self.data.should_condense() {
@@ -423,9 +423,9 @@ impl CompactionRun {
         }
     }
 
-    /// Continues without a call as long as the next request does not fit the window. The limits of
-    /// the options are in bytes and plan for answers within [`Chunked::answer_tokens`]. A model may
-    /// write more, or text with fewer bytes in a token.
+    /// Continues without a call as long as the next request does not fit the window. This is needed
+    /// because the limits of the options are in bytes and assume answers within
+    /// [`Chunked::answer_tokens`]: a model may write more, or text with fewer bytes per token.
     pub(super) fn skip_requests_unless(&mut self, fits: impl Fn(&Request) -> bool) {
         while let State::Asking { task, .. } = self.data.state
             && !fits(&self.data.request)
@@ -447,7 +447,7 @@ impl<'de> Deserialize<'de> for CompactionRun {
     }
 }
 
-/// Whether a text has the word that announces the last edit of a chunk.
+/// Whether a text has the word DONE, which announces the last edit of a chunk.
 fn says_done(text: &str) -> bool {
     text.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == "DONE")
 }

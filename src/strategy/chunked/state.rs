@@ -19,8 +19,8 @@
 //! | the next chunk | the summary is nearly full | condensing |
 //! | the next chunk | no chunk is left | done; failed if none was folded in |
 //!
-//! While no chunk was folded in, a failed call fails the run, and so do [`MAX_UNFOLDED`] chunks: no
-//! work is lost yet, and the caller may have another strategy.
+//! As long as no chunk is folded in, a failed call fails the run, and so do [`MAX_UNFOLDED`]
+//! skipped chunks: no work is lost by that, and the caller may have another strategy.
 
 use std::{ops::Range, time::Duration};
 
@@ -67,7 +67,7 @@ impl Data {
         data
     }
 
-    /// Begins with this summary, which the run brings up to date.
+    /// Starts from this earlier summary, which the run updates.
     pub(super) fn begin_with(&mut self, summary: &str) {
         self.workspace = workspace_of(&format!("{}\n", summary.trim_end()));
         self.before = self.workspace.clone();
@@ -85,8 +85,8 @@ impl Data {
         self.summary() != data::summary(&self.before)
     }
 
-    /// Opens the conversation about the current chunk, or first one that condenses a nearly full
-    /// summary. Ends the run if all chunks are done.
+    /// Opens the conversation about the current chunk. If the summary is nearly full, a
+    /// conversation that condenses it comes first. Ends the run if all chunks are done.
     pub(super) fn open_chunk(&mut self) {
         let most = self.options.summary_bytes;
         if self.done >= self.chunks.len() {
@@ -144,8 +144,8 @@ impl Data {
     /// the conversation about the chunk.
     pub(super) fn condense(&mut self, answer: Option<&str>) {
         let limit = self.condensed_bytes();
-        // An answer over the limit is accepted as long as it makes room. A far shorter one is no
-        // summary, but for example a refusal.
+        // An answer over the limit is accepted if it still makes room. A far shorter one is
+        // probably a refusal and not a summary.
         let most = limit.saturating_add(limit / 2).min(self.summary().len() / 4 * 3);
         let least = self.summary().len().min(limit) / 8;
         let answer = answer.map(str::trim);
@@ -164,8 +164,9 @@ impl Data {
         self.ask_about_chunk();
     }
 
-    /// Ends the current chunk before the model was done. Its edits are kept, or else its last edit
-    /// that did not fit, shortened; without either it is skipped.
+    /// Ends the work on the current chunk before the model is done. Its edits are kept. If there
+    /// are none, its last edit that did not fit is shortened and applied; without any edit the
+    /// chunk is skipped.
     pub(super) fn give_up(&mut self, why: RunError) {
         if let Some(shorter) = self.too_large.take().filter(|_| !self.has_changed()) {
             self.workspace = workspace_of(&shorter);
@@ -196,8 +197,8 @@ impl Data {
         }
     }
 
-    /// Handles a call that failed and is not retried. If the failure may concern this chunk only,
-    /// the chunk is given up. Otherwise the run fails if no work is lost by that, else it skips the
+    /// Handles a call that failed and is not retried. If other chunks may still succeed, only this
+    /// chunk is given up. Otherwise the run fails if no chunk is folded in yet, else it skips the
     /// remaining chunks.
     pub(super) fn call_failed(&mut self, kind: &ModelErrorKind, message: &Text) {
         let why = |chunk| RunError::Model { chunk, kind: kind.clone(), message: message.clone() };
@@ -216,7 +217,7 @@ impl Data {
         }
         self.give_up(why(self.done + 1));
         while !chunk_only && matches!(self.state, State::Asking { .. }) {
-            // A nearly full summary is not condensed for a chunk that no model reads.
+            // No model reads the remaining chunks, so do not condense the summary for them.
             (self.request, self.condensed) = (Request::default(), true);
             self.close_chunk(ChunkOutcome::Skipped, Some(why(self.done + 1)));
         }
@@ -242,8 +243,8 @@ impl Data {
         self.ask_about_chunk();
     }
 
-    /// Makes the request about the current chunk smaller, which exceeds the window before it is
-    /// sent: halves the chunk, and once that is short, the summary.
+    /// Shortens the request about the current chunk, whose estimate exceeds the window: halves the
+    /// chunk or, if that is short already, the summary.
     pub(super) fn shorten_request(&mut self) {
         let is_short =
             self.chunk().len() <= MIN_CHUNK || self.chunks.len() >= self.options.max_chunks;
@@ -298,7 +299,7 @@ impl Data {
         });
     }
 
-    /// Checks a stored run, which may come from anywhere: its chunks must cover the rendering.
+    /// Checks a stored run, which is untrusted: its chunks must cover the rendering.
     pub(super) fn check(&self) -> Result<(), RunError> {
         if !(1..=FORMAT).contains(&self.format) {
             return Err(RunError::Format { found: self.format, expected: FORMAT });

@@ -1,5 +1,5 @@
-//! `chunked`: a [`CompactionRun`] as a strategy, with chunks small enough that each request fits the
-//! context window.
+//! `chunked`: a [`CompactionRun`] as a strategy, with chunks small enough that each request fits
+//! the context window.
 
 use super::{
     condense::condense,
@@ -49,7 +49,8 @@ impl Chunked {
         let bytes = bytes(job.summary_tokens(), head, task.thread.counter());
         let summary_bytes = options.summary_bytes.min(bytes).max(MIN_SUMMARY);
         let options = Chunked { summary_bytes, ..options };
-        // A summary that leaves too little room for edits is read like every other message.
+        // If the earlier summary leaves too little room for edits, it is read as an ordinary
+        // message instead.
         let earlier = full_summary::split(head, &task.brief);
         match earlier.filter(|(text, _)| text.len() <= summary_bytes / 2) {
             Some((text, new)) => Ok(new_run(&new, task, options)?.with_summary(&text)),
@@ -58,7 +59,7 @@ impl Chunked {
     }
 }
 
-/// A thread, and what stays of it beside the summary.
+/// A thread to summarise, and the candidate that stays beside the summary.
 #[derive(Debug)]
 struct SummaryJob {
     task: Task,
@@ -78,15 +79,15 @@ impl SummaryJob {
         let Task { thread, brief } = &self.task;
         let before = thread.size();
         let most = brief.target.unwrap_or(u64::MAX).min(before.saturating_sub(1));
-        // With a summary of one character, everything else has its final size.
+        // Measure the plan with a summary of one character: the rest then has its final size.
         let frame = self.plan(".");
         let fixed = frame.map_or(0, |frame| thread.tokens_after(&frame).unwrap_or(0));
         let room = most.saturating_sub(fixed);
         room.saturating_sub(brief.reserve().min(room / 2))
     }
 
-    /// Returns the plan that inserts the summary, shortened until the acceptance check finds the
-    /// thread small enough.
+    /// Returns the plan that inserts the summary, shortened until the thread passes the acceptance
+    /// check.
     fn fitting(&self, summary: &str) -> Result<Plan> {
         let mut summary = summary.trim().to_owned();
         loop {
@@ -133,7 +134,7 @@ impl Attempt for ChunkedAttempt {
             Ok(turn) => self.run.handle_turn(turn),
             Err(error) => self.run.handle_error(error),
         };
-        // A run that has ended refuses the answer.
+        // An error means that the run has ended; its step stays.
         if handled.is_ok() {
             self.current = self.job.advance(&mut self.run);
         }
@@ -214,11 +215,11 @@ pub(super) fn within_window(task: &Task, head: &[Message], options: Chunked) -> 
     let Some(window) = window else { return Ok(options) };
     let counter = task.thread.counter();
     let answer = options.answer_tokens.min(window / 10).max(1);
-    // An edit stays in the conversation when the model is asked again.
+    // If the model is asked again, its edit is part of the request.
     let conversation = answer.saturating_add(RESULTS);
     // A tenth stays free, because counts are estimates.
     let usable = (window - window / 10).saturating_sub(answer.saturating_add(conversation));
-    // The asides come with every request and must leave most of the room to chunk and summary.
+    // Every request repeats the asides, which must leave most of the room to chunk and summary.
     let most =
         bytes(usable.saturating_sub(fixed_tokens(task, options.clone(), 0)?), head, counter) / 8;
     let aside_bytes = options.aside_bytes.min(most);

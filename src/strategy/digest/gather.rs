@@ -28,10 +28,10 @@ const LINES: usize = 400;
 /// `stays` returns `true` is not extracted, because those messages stay beside the digest.
 pub(super) fn gather(messages: &[Message], stays: impl Fn(usize) -> bool) -> Facts {
     let mut walk = Walk::default();
-    // An earlier digest is older than all messages beside it, even those before it: these were kept
-    // when the digest was made, from the end of its thread.
+    // An earlier digest comes first, even if messages precede it: those were kept when the digest
+    // was made, so they are newer than the messages that it replaced.
     for summary in messages.iter().flat_map(Message::summaries) {
-        // The list of rules after a digest is out of date: settling appends the current ones.
+        // Drop the list of rules after a digest: settling appends the current rules.
         let listless = without_typed(&ledger::without_titled(&summary.text));
         match read::read(&listless) {
             Some(older) => walk.facts.absorb(older),
@@ -50,7 +50,7 @@ pub(super) fn gather(messages: &[Message], stays: impl Fn(usize) -> bool) -> Fac
 #[derive(Default)]
 struct Walk {
     facts: Facts,
-    /// Calls with commands whose results have not been read yet: call id and index of the command.
+    /// Calls of commands whose results have not been read yet: index of the command by call id.
     open: HashMap<Text, usize>,
     /// Commands in the model's texts, used if the agent calls no tools.
     in_text: Vec<Command>,
@@ -99,7 +99,7 @@ impl Walk {
         }
         let times = self.texts.entry(text.clone()).or_default();
         *times += 1;
-        // An answer that is always the same says nothing about the state.
+        // A text that the model repeats says nothing about the state of the work.
         if *times < 3 {
             self.facts.state = Quote::whole(text.trim().to_owned());
         }
@@ -120,7 +120,7 @@ impl Walk {
         if after > before {
             self.open.insert(call.id.clone(), after - 1);
         } else {
-            // Ids may repeat in later turns.
+            // Remove it: a later turn may reuse the id.
             self.open.remove(&call.id);
         }
     }
@@ -186,7 +186,7 @@ fn first_lines(text: &str, count: usize) -> &str {
     text.get(..steps::up_to(text, end).unwrap_or(text.len())).unwrap_or_default().trim_end()
 }
 
-/// The name of a tool, or `tool` if the model wrote something else in its place.
+/// The name of a tool, or `tool` if the model wrote something that is no name.
 fn tool_name(name: &str) -> String {
     let is_valid = (1..=64).contains(&name.len())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));

@@ -1,8 +1,8 @@
 //! A digest: a summary made without a model, of quotes and lists from the thread.
 //!
 //! `gather` extracts the contents of a digest (`facts`) from a thread, and `write` renders them
-//! within a budget. `read` parses a digest again, so that a digest of a digest is one digest and
-//! not one nested in another. [`Digest`] is the strategy that uses them.
+//! within a budget. `read` parses a digest again, so that a digest of a digest is one flat digest.
+//! [`Digest`] is the strategy that uses them.
 
 mod facts;
 mod gather;

@@ -1,8 +1,8 @@
 //! Parses a digest.
 //!
-//! A summary is a digest if its first line is exactly that of one; lines that do not belong to a
-//! digest are ignored. Every quoted line begins with a mark, so none of them is taken for a
-//! heading.
+//! A summary is a digest if its first line is exactly the first line of one; lines that do not
+//! belong to a digest are ignored. Every quoted line begins with a mark, so none of them is taken
+//! for a heading.
 
 use super::{
     facts::{Command, Facts, File, List, Quote},
@@ -32,7 +32,7 @@ pub(super) fn read(text: &str) -> Option<Facts> {
     Some(facts)
 }
 
-/// Returns the folder from the line that explains the sign for it; empty for any other line.
+/// Returns the folder from the line that explains [`write::ROOT`]; empty for any other line.
 fn root_in(line: &str) -> String {
     let root = line.strip_prefix(write::ROOT_IS).and_then(code);
     root.filter(|(_, rest)| *rest == ".").map(|(root, _)| root.to_owned()).unwrap_or_default()
@@ -99,7 +99,7 @@ fn file(item: &str, root: &str) -> Option<File> {
     Some(File { path, tools: tools.collect::<Option<_>>()? })
 }
 
-/// Returns the line in the code span that a text begins with, and what comes after the span.
+/// Returns the content of the code span that a text begins with, and the text after the span.
 fn code(text: &str) -> Option<(&str, &str)> {
     let body = text.trim_start_matches('`');
     let mark = text.get(..text.len() - body.len()).filter(|mark| !mark.is_empty())?;

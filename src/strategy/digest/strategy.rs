@@ -14,11 +14,11 @@ options! {
     /// The digest is a user message with a summary in Markdown: the first request, earlier
     /// summaries, files and commands from tool inputs, errors, the model's last text, and what the
     /// user typed, statement by statement. The user's statements get a third of the budget before
-    /// anything else, more if they are rules, labelled or give values, and the room that the other
-    /// sections leave. If they need most of the budget, the summary has nothing else. Lines over
-    /// the budget are omitted, and a note gives the number of omitted lines other than the user's.
-    /// A digest in the old part is parsed and merged with what came after it, so a digest of a
-    /// digest is no longer than one and keeps the first request.
+    /// anything else, more if they are rules, have labels or give values, and also the room that
+    /// the other sections leave. If they need most of the budget, the summary consists of them
+    /// only. Lines over the budget are omitted, and a note gives the number of omitted lines other
+    /// than the user's. A digest in the old part is parsed and merged with the later messages, so a
+    /// digest of a digest is no longer than a single one and keeps the first request.
     ///
     /// The end of the thread and the newest user messages stay, as for
     /// [`Summarize`](super::super::Summarize). If the target of the brief leaves too little room,
@@ -129,8 +129,8 @@ impl DigestJob {
         let target = brief.target.unwrap_or(u64::MAX);
         let goes = self.removed_tokens(candidate, |_, _| true);
         let room = target.min(before.saturating_sub(1)).saturating_sub(fixed);
-        // Rules and what the user typed follow the digest and matter more than the rest; the
-        // addendum follows too and takes at most half of the room.
+        // Reserve room for the lists after the digest: rules and the user's statements, which
+        // matter more than the digest, and the addendum, which takes at most half of the room.
         let (whole, need) = (room, thread.typed_need(brief));
         let lists = need.min(whole / 4 * 3);
         let room = room.saturating_sub(brief.reserve().min(room / 2).max(lists));
@@ -143,8 +143,8 @@ impl DigestJob {
         let stay = stay.map(|(_, message)| message);
         let mut typed = Typed::new(Arc::clone(&self.statements), thread, brief, stay);
         typed.skip(facts.short_request());
-        // If little else fits beside the user's words, a heading and a line of something else would
-        // only cost some of them.
+        // If little else fits beside the user's words, list only these: a heading and one more line
+        // would cost some of them.
         let words = (need > lists).then(|| typed.list(whole.min(goes), counter));
         let digest = words
             .filter(|words| !words.is_empty())
@@ -203,7 +203,7 @@ impl DigestJob {
         tokens
     }
 
-    /// Rejects a digest whose source is little more than an earlier summary.
+    /// Rejects a digest of little more than an earlier summary.
     fn check_worth(&self, candidate: &Candidate) -> Result<()> {
         let (head, _) = self.task.thread.split_at(candidate.cut);
         // User messages before a summary were kept when it was made, so they are not new.

@@ -9,7 +9,7 @@ use crate::{retention::key, strategy::kit::*};
 pub(super) const REQUEST: &str = "First request";
 pub(super) const LATER: &str = "Later requests";
 pub(super) const RULES: &str = "What the user demanded";
-/// The same title in digests of earlier versions.
+/// The title of the rules in digests of earlier versions.
 pub(super) const EARLIER_RULES: &str = "Rules the user stated";
 pub(super) const EARLIER: &str = "Earlier summaries";
 pub(super) const FILES: &str = "Files, and how often tools were given them";
@@ -169,8 +169,8 @@ fn command(command: &Command) -> String {
     format!("- {}{failed}\n", code(&command.line))
 }
 
-/// Returns a line as a code span, which nothing in it ends: its marks are longer than every run of
-/// backticks inside. A backtick at an end is kept apart by a space.
+/// Returns a line as a code span. Its delimiters are longer than every run of backticks in the
+/// line, and a space separates them from a backtick at either end.
 fn code(line: &str) -> String {
     let runs = line.split(|c| c != '`').map(str::len);
     let mark = "`".repeat(runs.max().unwrap_or_default() + 1);
@@ -183,7 +183,8 @@ fn rooms(sections: &[Section], needs: &[u64], budget: u64) -> Vec<u64> {
     let mut spare = budget;
     let rooms = sections.iter().zip(needs).map(|(section, need)| {
         // A short first request is quoted whole or not at all, because a part of it would say too
-        // little. The shares of the others may then exceed what is left.
+        // little. If it is whole, the shares of the other sections may exceed the rest of the
+        // budget.
         let room = match section.title {
             REQUEST if *need <= budget / 2 => *need,
             REQUEST if section.is_short() => 0,
@@ -259,7 +260,7 @@ impl Body {
 
 fn lines<'l>(kept: impl Iterator<Item = &'l String>, before: &str, after: &str) -> String {
     let kept: String = kept.map(String::as_str).collect();
-    // A section that has only the note about omitted lines is useless.
+    // Omit a section that would have only the note about omitted lines.
     if kept.is_empty() { kept } else { format!("{before}{kept}{after}") }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::split::{Earlier, Stretch};
 use crate::strategy::kit::*;
 
-/// Upper limits for a chunk. A stretch over a limit becomes a chunk by itself.
+/// Upper limits for a chunk. A stretch over a limit becomes a chunk of its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) messages: Option<usize>,

@@ -19,7 +19,7 @@ pub(super) struct Folding {
     task: Task,
     split: Split,
     requests: RequestWriter,
-    /// Items that no job was begun for.
+    /// Items whose job has not begun.
     remaining: VecDeque<Item>,
     /// The batches so far, in order, and the archive entries of the new ones.
     batches: Vec<Batch>,
@@ -44,7 +44,7 @@ struct Job {
     retries: u32,
     /// The batch without its text.
     batch: Option<Batch>,
-    /// Number of batches, from the first on, that it replaces.
+    /// Number of earlier batches, counted from the first, that the new one replaces.
     replaces: usize,
 }
 
@@ -72,7 +72,8 @@ impl Folding {
             job: Job::default(),
             current: Current::Ended(Ended(Err(StrategyError::NeedsModel))),
         };
-        // Finds an illegal removal before a model call is paid for.
+        // Build the plan once now, so that an illegal removal fails before a model call is paid
+        // for.
         drop(folding.split.plan(&folding.task, Summary::new("."))?);
         folding.next_job();
         Ok(folding)
@@ -184,7 +185,8 @@ impl Folding {
                     let ModelError { kind, message, .. } = error;
                     return Err(RunError::Exhausted { chunk, tries, kind, message }.into());
                 }
-                // A timeout, which a large piece may cause, comes without a time to wait.
+                // Without a requested wait, the failure may be a timeout of a large piece, so halve
+                // it.
                 if after.is_none() {
                     self.halve();
                 }
@@ -198,7 +200,7 @@ impl Folding {
         }
     }
 
-    /// Halves the current piece, unless it is small already. Returns whether it did.
+    /// Halves the current piece unless it is small already, and returns whether it was halved.
     fn halve(&mut self) -> bool {
         let counter = self.task.thread.counter();
         let Some(piece) = self.job.pieces.front() else { return false };
@@ -271,8 +273,8 @@ impl Folding {
     }
 }
 
-/// Returns the first id of new batches. It follows those of the batches in the thread: without a
-/// log, all compactions have the same number.
+/// Returns the first id of new batches. It follows the ids of the batches in the thread, because
+/// without a log all compactions have the same number.
 fn first_id(Task { thread, brief }: &Task) -> BatchId {
     let compaction = brief.compaction.unwrap_or_default();
     let summaries = thread.messages().iter().flat_map(Message::summaries);

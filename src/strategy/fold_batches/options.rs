@@ -1,7 +1,7 @@
 //! Options of `fold-batches`, and their checks.
 //!
-//! The view is the text of a summary that represents all batches. It is never parsed: the batches
-//! are stored beside it.
+//! The view is the summary text that stands for all batches. It is never parsed, because the
+//! batches are stored with it as data.
 
 use std::{collections::HashSet, fmt::Write};
 
@@ -57,8 +57,8 @@ options! {
         pub clip_last: usize = 2,
         /// System prompt of the summarising model, instead of the built-in one.
         pub prompt: Option<Text> = None,
-        /// What the text of a batch preserves, one text for each point and in this order, instead
-        /// of the built-in list.
+        /// What the text of a batch must preserve, one text for each point, in order. Empty for the
+        /// built-in list.
         pub sections: Vec<Text> = Vec::new(),
         /// Weight of a system message.
         pub system_weight: f64 = 10.0,
@@ -66,27 +66,28 @@ options! {
         pub user_weight: f64 = 5.0,
         /// Weight of an assistant message.
         pub assistant_weight: f64 = 3.0,
-        /// Factor for the weight of the role per later message, from 0 to 1.
+        /// Factor from 0 to 1 by which the weight of the role is multiplied once for each later
+        /// message.
         pub recency_decay: f64 = 0.95,
-        /// Points of importance for one or more question marks.
+        /// Points added to the score for one or more question marks.
         pub question_bonus: f64 = 2.0,
-        /// Points for one or more tool calls.
+        /// Points added for one or more tool calls.
         pub tool_call_bonus: f64 = 4.0,
-        /// Points for each keyword that the text contains.
+        /// Points added for each keyword that the text contains.
         pub keyword_bonus: f64 = 1.5,
         /// The keywords; case does not matter.
         pub keywords: Vec<Text> =
             ["error", "fail", "bug", "fix", "decision", "agreed", "constraint", "requirement"]
                 .map(Text::from)
                 .into(),
-        /// Points per 100 characters, 3 points at most.
+        /// Points added per 100 characters, at most 3 points.
         pub length_weight: f64 = 1.0,
         /// Upper limit for the tokens of the compacted thread; the target of the brief applies too.
         pub target: Option<u64> = None,
         /// Upper limit for the bytes of a tool result in a request; the middle of longer ones is
         /// omitted.
         pub tool_result_cap: Option<usize> = Some(12_000),
-        /// The same for the input of a tool call.
+        /// Upper limit for the bytes of a tool call's input in a request, likewise.
         pub tool_input_cap: Option<usize> = Some(6_000),
         /// Timeout for one answer, in milliseconds.
         pub timeout_ms: Option<u64> = Some(120_000),
@@ -149,15 +150,15 @@ impl FoldBatches {
     }
 }
 
-/// Number of characters that score `length_weight`.
+/// Number of characters for which a message gets `length_weight` points.
 const LENGTH_UNIT: f64 = 100.0;
-/// Upper limit for the score of the length.
+/// Upper limit for the points for length.
 const MAX_FOR_LENGTH: f64 = 3.0;
 
 impl FoldBatches {
-    /// Returns the importance of a message, the one at `index` of `total` candidates. It is the
-    /// weight of the role, multiplied by `recency_decay` for every later message, plus points for a
-    /// question mark, tool calls, each keyword, and the length.
+    /// Returns the importance of the message at `index` of `total` candidates: the weight of its
+    /// role, multiplied by `recency_decay` for every later message, plus points for a question
+    /// mark, tool calls, each keyword, and the length.
     ///
     /// ```
     /// use threadfold::{Message, strategy::FoldBatches};
@@ -277,7 +278,7 @@ impl FoldBatches {
         if omitted == 0 {
             return (all, 0, &[]);
         }
-        // Something is omitted, so the list is longer than both ends together.
+        // The list is longer than both ends together, so this cannot split out of bounds.
         let (first, rest) = all.split_at(self.clip_first);
         let (_, last) = rest.split_at(omitted);
         (first, omitted, last)

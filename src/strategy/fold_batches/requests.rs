@@ -1,5 +1,5 @@
-//! The requests to the summarising model. If messages are too long for one, long texts lose their
-//! middle, with a note in its place.
+//! The requests to the summarising model. If messages are too long for a request, the middle of
+//! long texts is replaced with a note.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ const DIRECTIVE: &str = include_str!("../prompts/fold.md");
 const SECTIONS: &str = include_str!("../prompts/fold_sections.md");
 const NEXT: &str = "When all stretches are done the user will ask this; do not answer it now:";
 
-/// Upper limit for the summary so far, as a multiple of the limit for one batch.
+/// Upper limit for the text of the earlier summaries, as a multiple of the limit for one batch.
 const SO_FAR_BATCHES: u64 = 8;
 /// Pieces of at most this many tokens are not made smaller.
 pub(super) const MIN_TOKENS: u64 = 1_000;
@@ -44,7 +44,7 @@ impl RequestWriter {
         let mut writer = Self { options, directive, so_far, room: None };
         let Some(window) = task.thread.window() else { return Ok(writer) };
         let window = window.tokens();
-        // With one character as the summary so far, its frame is counted too.
+        // Pass one character as the summary so far, so that the text around it is counted too.
         let empty = writer.request(&["."], &Piece::default(), counter);
         let fixed = counter.request(&empty).saturating_add(writer.options.summary_tokens);
         // A tenth stays free, because counts are estimates.
@@ -88,7 +88,7 @@ impl RequestWriter {
 const MIN: u64 = 64;
 
 /// Returns the messages with at most `most` tokens together. The longest lose their middle first;
-/// if there are too many messages for that, those in the middle are omitted. A note gives what was
+/// if there are too many messages for that, those in the middle are omitted. A note states what was
 /// omitted.
 pub(super) fn fit(messages: &[Message], most: u64, counter: &dyn TokenCounter) -> Vec<Message> {
     if counter.messages(messages) <= most {
@@ -112,7 +112,8 @@ pub(super) fn fit(messages: &[Message], most: u64, counter: &dyn TokenCounter) -
     clipped
 }
 
-/// Returns the limit for each message: messages below it leave the rest to the longer ones.
+/// Returns the token limit for each message. Messages below the limit leave their rest to longer
+/// ones.
 fn share(mut sizes: Vec<u64>, most: u64) -> u64 {
     sizes.sort_unstable();
     let mut left = most;

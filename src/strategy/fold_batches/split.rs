@@ -38,7 +38,7 @@ pub(super) enum Earlier {
 #[derive(Debug)]
 pub(super) struct Split {
     pub(super) stretches: Vec<Stretch>,
-    /// What stays of the thread at least: its end, and the last typed message.
+    /// What stays in any case: the end of the thread, and the last typed message.
     pub(super) candidate: Candidate,
 }
 
@@ -106,7 +106,8 @@ impl FoldBatches {
             stretch.count(message, if kept { &candidate.kept } else { &[] }, thread.counter());
             let before = stretch.earlier.len();
             stretch.find_earlier(index, message);
-            // A message with batches has no other content, except perhaps our request to continue.
+            // A message with batches has no content of its own, at most this crate's request to
+            // continue.
             let has_batches =
                 stretch.earlier.iter().skip(before).any(|it| matches!(it, Earlier::Batch(_)));
             let options = PlainOptions { kept, tool_ids };
@@ -145,8 +146,8 @@ impl FoldBatches {
         after.saturating_add(self.cost(messages, tokens, earlier))
     }
 
-    /// The score of each stretch: that of its most important message, or the lowest for one with
-    /// earlier summaries.
+    /// The score of each stretch: that of its most important message. A stretch with earlier
+    /// summaries has the lowest score.
     fn scores(&self, thread: &Snapshot, stretches: &[Stretch]) -> Vec<f64> {
         let new = stretches.iter().filter(|stretch| stretch.earlier.is_empty());
         let total = new.map(|stretch| stretch.range.len()).sum();
@@ -223,7 +224,8 @@ impl Split {
                 kept.push(Position::before(next)..Position::before(start));
             }
             if typed_in.is_some_and(|message| (start..end).contains(&message)) {
-                // The end of a message equals the start of the next one; edits use the latter.
+                // The end of a message and the start of the next one are the same place; edits use
+                // the start.
                 kept.extend(typed.iter().map(|&Range { start, end }| {
                     let content = messages.get(end.message).map(|message| &message.content);
                     let is_end = content.is_none_or(|content| end.block >= content.len());
@@ -318,7 +320,7 @@ fn text_of(role: Role, block: &ContentBlock, options: &RenderOptions) -> Option<
         Some(text) => text.clone(),
         None => {
             let rendered = render(&[Message::new(role, vec![block.clone()])], options);
-            // The first heading is the role, which the message has already.
+            // Drop the first heading: it is the role, which the message has already.
             let (_, under_heading) = rendered.text().split_once("\n\n")?;
             under_heading.trim_end().into()
         }

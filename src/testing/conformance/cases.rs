@@ -1,7 +1,7 @@
-//! The cases of the suites for stores: files of operations, with what each must give.
+//! The cases of the suites for stores: files of operations, each with its expected outcome.
 //!
-//! A case is a paragraph and runs on an implementation of its own. A line that begins with `#` says
-//! what the case is about. Every other line is a [`Step`], as JSON:
+//! A case is a paragraph and runs on an implementation of its own. A line that begins with `#`
+//! describes the case. Every other line is a [`Step`], as JSON:
 //!
 //! ```text
 //! # A lease that was released is free.
@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use super::law::{Law, Result};
 use crate::message::ThreadId;
 
-/// An operation on a thread, the JSON that it must give (`null` if there is none), and the law that
-/// another outcome breaks.
+/// An operation on a thread, the JSON of its expected outcome (`null` for none), and the law that
+/// any other outcome breaks.
 #[derive(Deserialize)]
 pub(super) struct Step<O> {
     pub(super) law: Law,
@@ -35,7 +35,7 @@ pub(super) struct Step<O> {
 }
 
 impl<O> Step<O> {
-    /// Compares what the operation gave with what it must give.
+    /// Compares the outcome of the operation with the expected one.
     pub(super) fn check(&self, found: Value) -> Result<()> {
         if self.gives == found {
             return Ok(());

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::ThreadId;
 
-/// What a suite returns, with its own error.
 pub(super) type Result<T, E = Breach> = std::result::Result<T, E>;
 
 /// A law that an implementation breaks, with an example.

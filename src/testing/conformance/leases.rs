@@ -1,4 +1,4 @@
-//! The conformance suites for leases, and for the runs beside them.
+//! The conformance suites for leases and for stored runs.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -18,12 +18,12 @@ use crate::{
     strategy::{Chunked, CompactionRun},
 };
 
-/// How long the leases of the suite last.
+/// The lifetime of the leases in the suite.
 const TEN: Duration = Duration::from_secs(10);
 
-/// Tests a store that leases threads: one worker at a time has a thread, also if their clocks
-/// differ; renewals extend a lease and may be lost, repeated or late; fences rise; every append
-/// without the current lease is refused and stores nothing.
+/// Tests a store with leases: at most one worker at a time has the lease of a thread, even if the
+/// workers' clocks differ; a renewal extends a lease, and may be lost, repeated or late; fences
+/// rise; every append without the current lease is refused and stores nothing.
 ///
 /// `make` is called once for each case and must return an empty store. Run [`store`](super::store)
 /// too.
@@ -59,7 +59,7 @@ enum Operation {
     /// Acquires a lease with this name for ten seconds, for this worker, at this time.
     Acquire(String, String, Timestamp),
     AcquireForever(String, String, Timestamp),
-    /// Gives the thread, the worker and the end of a lease, as the store returned it last.
+    /// Returns the thread, the worker and the end of a lease, as the store returned it last.
     Lease(String),
     Renew(String, Timestamp),
     /// Drops a renewal before it reaches the store.
@@ -69,7 +69,7 @@ enum Operation {
     Append(Option<LogId>, u64, Vec<u64>),
     AppendLeased(String, Option<LogId>, u64, Vec<u64>),
     Delete,
-    /// Gives the number of stored events.
+    /// Returns the number of stored events.
     Load,
     LogId,
 }
@@ -150,7 +150,7 @@ impl Leases {
         Ok(self.outcome(thread, acquired.map(drop)))
     }
 
-    /// Returns the JSON of an outcome, with the name of the lease that an error is about.
+    /// Returns the JSON of an outcome; an error includes the name of its lease.
     fn outcome<T: Serialize>(&self, thread: &ThreadId, found: Result<T, StoreError>) -> Value {
         let mut known = self.0.iter();
         let refusal = match &found {

@@ -12,7 +12,7 @@
 //! | [`WordIndex`](crate::store::WordIndex) | [`store`], and `searches` with the feature `recall` |
 //!
 //! A suite returns the first [`Breach`]: a [`Law`] and the smallest input that breaks it. If the
-//! implementation panics, so does the suite, except that of strategies.
+//! implementation panics, the suite panics too, except the suite for strategies.
 
 mod archive;
 mod cases;

@@ -8,7 +8,7 @@ use crate::{
     model::Model,
 };
 
-/// A stream with more deltas than this for a small question is regarded as endless.
+/// A stream that answers the suite's short question with more deltas than this counts as endless.
 const MAX_DELTAS: usize = 1_000_000;
 
 /// Tests a model: its streams end properly, the deltas agree with the turn, and dropping a stream

@@ -156,7 +156,7 @@ fn run(thread: &mut dyn ProviderThread, operation: &Operation) -> String {
     String::new()
 }
 
-/// The text by which outcomes are compared.
+/// Returns an outcome as the text that is compared.
 fn outcome_text<T: std::fmt::Debug, E: std::fmt::Display>(outcome: Result<T, E>) -> String {
     match outcome {
         Ok(value) => format!("{value:?}"),

@@ -24,9 +24,9 @@ const TEXTS: [&str; 7] = [
     "Steps: 217, lamps: 1.",
 ];
 
-/// Tests an empty store with a word index: with the index a session finds the same removed messages
-/// as a search of the whole log, also after more messages were appended and a compaction was
-/// undone.
+/// Tests a word index: with it, a search finds the same removed messages as a search of the whole
+/// log, even after more messages were appended and a compaction was undone. The store must be
+/// empty.
 ///
 /// # Errors
 ///

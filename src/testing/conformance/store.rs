@@ -17,9 +17,9 @@ use crate::{
 };
 
 /// Tests a store: appended events are loaded unchanged; appends that expect another length or do
-/// not continue the log are refused and store nothing; threads are independent; of concurrent
-/// appends exactly one succeeds; deleted threads are gone. If the store keeps bases, it keeps only
-/// a base of the stored log. If it keeps an index of words, a search finds every word.
+/// not continue the log are refused and store nothing; threads are independent; exactly one of
+/// several concurrent appends succeeds; deleted threads are gone. If the store keeps bases, it
+/// keeps only a base of the stored log. If it keeps an index of words, a search finds every word.
 ///
 /// `make` is called once for each case and must return an empty store.
 ///
@@ -50,8 +50,8 @@ pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<()>
 /// can continue from there.
 ///
 /// `make` gets the index of a point of failure and returns an empty store that fails there, or
-/// `None` after the last one. The suite appends one event, then three, then those of the three that
-/// were not stored; so the second append should fail.
+/// `None` after the last one. The suite appends one event, then three, and then the rest of these
+/// three; so the second append should fail.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -87,9 +87,9 @@ enum Operation {
     Append(Option<LogId>, u64, Vec<u64>),
     /// Stores a new log with this id and a message of each text.
     AppendTexts(Option<LogId>, Vec<String>),
-    /// Gives the number of stored events.
+    /// Returns the number of stored events.
     Load,
-    /// Gives the numbers of the events from this one on.
+    /// Returns the numbers of the events from this one on.
     LoadFrom(u64),
     List,
     Delete,
@@ -104,11 +104,11 @@ enum Operation {
     Indexed(Option<LogId>),
     Add(Option<LogId>, Range<u64>, u64, Vec<(u64, Vec<String>)>),
     Find(Vec<String>),
-    /// Gives the number, the `seq` and the text of each of these messages.
+    /// Returns the number, the `seq` and the text of each of these messages.
     Read(Vec<u64>),
 }
 
-/// Returns what an operation gave; `None` if the rest of the case is for stores of another kind.
+/// Returns the outcome of an operation; `None` if this store does not support the rest of the case.
 async fn run(store: &dyn ThreadStore, step: &Step<Operation>) -> Option<Value> {
     let Step { thread, operation, .. } = step;
     Some(match operation {
@@ -155,7 +155,8 @@ async fn run(store: &dyn ThreadStore, step: &Step<Operation>) -> Option<Value> {
     })
 }
 
-/// Returns the JSON of the number of stored events, or of what is stored instead of such events.
+/// Returns the JSON of the number of stored events, or of the stored events themselves if they
+/// differ from those of the suite.
 pub(super) async fn stored(store: &dyn ThreadStore, thread: &ThreadId) -> Value {
     outcome(store.load(thread).await.map(|found| {
         let expected = (thread, &events(thread, 0..found.log.len())[..], None);
@@ -209,7 +210,7 @@ async fn leaves_prefix(store: &dyn ThreadStore, point: usize) -> Result<()> {
     let (thread, law) = (named("t1")?, Law::FailureLeavesBeginning);
     let events = events(&thread, 0..4);
     let input = format!("failure {point}");
-    // The store may have fewer points of failure, so the append may succeed.
+    // A store may have no point of failure in this append, so the append may succeed.
     for (from, size) in [(0, 1), (1, 3)] {
         let outcome = store.append(&thread, None, from as u64, part(&events, from, size)).await;
         let found = loaded(store, law, &input, &thread).await?.log;

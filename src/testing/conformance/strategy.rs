@@ -30,7 +30,8 @@ use crate::{
     },
 };
 
-/// An attempt with more calls than this for a short thread is regarded as endless.
+/// An attempt that makes more calls than this for one of the suite's short threads counts as
+/// endless.
 const MAX_CALLS: usize = 1_000;
 
 /// How an attempt ended.
@@ -46,8 +47,8 @@ struct Ended {
 ///
 /// Every attempt must end, without a panic, with one proposal or an error. A proposal must fit the
 /// thread, keep it legal, keep its open calls and the user's newest text, and never present a
-/// model's words as the user's. It may miss the target or be no smaller, because a model wrote too
-/// much; the acceptance check rejects it then.
+/// model's words as the user's. It may miss the target or make the thread no smaller if a model
+/// wrote too much; the acceptance check then rejects it.
 ///
 /// ```
 /// use threadfold::strategy::Summarize;
@@ -94,7 +95,7 @@ fn nothing_to_do(strategy: &dyn CompactionStrategy, case: &Case) -> Result<()> {
     }
 }
 
-/// Checks one case, and returns how many calls it took.
+/// Checks one case, and returns the number of its model calls.
 fn conforms(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<usize> {
     let first = guarded(strategy, case, way)?;
     if matches!(way, Way::Extracts | Way::Misbehaves(Answer::Overloaded)) {
@@ -165,7 +166,7 @@ fn ended(attempt: &mut dyn Attempt, case: &Case, way: &Way, calls: usize) -> Res
     }
 }
 
-/// What an attempt ended with; `None` if it has not ended.
+/// The outcome of an attempt; `None` if it has not ended.
 fn outcome(attempt: &dyn Attempt) -> Option<Result<Proposal, StrategyError>> {
     match attempt.step() {
         Step::Proposed(proposal) => Some(Ok(proposal.clone())),
@@ -235,7 +236,7 @@ fn ids(messages: &[Message]) -> HashSet<Text> {
     calls.chain(results.map(|result| result.tool_use_id.clone())).collect()
 }
 
-/// Checks that a strategy that reports what its plan keeps does not overstate it.
+/// Checks that a strategy does not overstate how many facts its plan keeps.
 fn audited(case: &Case, way: &Way, proposal: &Proposal) -> Result<()> {
     let (Some(policy), Some(claimed)) = (&case.brief.retention, &proposal.retention) else {
         return Ok(());
@@ -372,7 +373,7 @@ fn threads() -> Result<Vec<Vec<Message>>> {
 pub(super) enum Way {
     /// Extracts a summary from the request.
     Extracts,
-    /// Answers with our tags in prose.
+    /// Answers with this crate's tags in prose.
     Tags,
     /// Answers with much more text than requested.
     Inflates,

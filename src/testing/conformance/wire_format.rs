@@ -14,9 +14,9 @@ use crate::{
 };
 
 /// Tests a codec. `bodies` are requests of its dialect in the codec's normal form: decoding and
-/// encoding each must give the same body, without adjustments, also with unknown fields added
-/// everywhere. Generated threads, legal and junk, must be encoded to bodies that decode to legal
-/// threads and encode to the same body again. Damaged bodies must not cause a panic.
+/// encoding each one must return the same body without adjustments, even if unknown fields are
+/// added everywhere. Generated threads, legal and junk, must be encoded to bodies that decode to
+/// legal threads and encode to the same body again. Damaged bodies must not cause a panic.
 ///
 /// ```no_run
 /// use threadfold::{WireFormat, testing::conformance};
@@ -69,8 +69,8 @@ fn unknown_fields_survive(codec: &dyn WireFormat, body: &str) -> Result<()> {
     let mut extended = tree(body);
     let count = add_unknown(&mut extended, 3);
     let Value::Object(_) = &extended else { return Ok(()) };
-    // A parsed value keeps neither the order of keys nor the text of numbers, so the field is
-    // inserted as a string and replaced in the text.
+    // A parsed value keeps neither the order of keys nor the text of numbers, so insert a
+    // placeholder string and replace it in the text.
     let placeholder = Value::String(UNKNOWN.1.to_owned()).to_string();
     let body = extended.to_string().replace(&placeholder, UNKNOWN.1);
     let written = rewrite(codec, &body)?;
@@ -131,8 +131,8 @@ fn never_panics(codec: &dyn WireFormat, body: &str) -> Result<()> {
     }
 }
 
-/// Whether a string of a body holds a text. What looks like a tag of ours is written with a
-/// backslash.
+/// Whether a string of a body holds a text. Text that looks like one of this crate's tags is
+/// written with a backslash.
 fn holds(string: &str, text: &str) -> bool {
     string.contains(text) || string.replace("<\\", "<").contains(text)
 }

@@ -28,11 +28,12 @@ const LIFETIME: Duration = Duration::from_secs(10);
 
 /// Tests a store with eight workers on 200 threads for ten minutes of simulated time. Each acquires
 /// the lease of a thread, opens a session and sends texts. Many answers take longer than the lease,
-/// so other workers take threads over; some workers die without a release, and their clocks differ.
+/// so other workers take over their threads. Some workers die without releasing a lease, and the
+/// workers' clocks differ.
 ///
-/// At every moment a thread has one writer: no append succeeds after a later lease was acquired,
-/// the log has the texts of the leases in their order, each acknowledged text once, and every
-/// request is legal.
+/// At every moment a thread has at most one writer: no append succeeds after a later lease was
+/// acquired; the log has the texts of the leases in the order of the leases, and each acknowledged
+/// text once; every request is legal.
 ///
 /// The store must be empty. Run [`leases`](super::leases) first; it finds the smaller examples.
 ///
@@ -67,8 +68,8 @@ pub async fn workers(store: Arc<dyn LeaseStore>) -> Result<()> {
     if let Some(breach) = seen.breaches.pop() {
         return Err(breach);
     }
-    // The simulation is the same for every store that keeps the laws, so a store cannot pass
-    // because too little happened.
+    // The simulation is the same for every store that keeps the laws, so these counts ensure that
+    // no store passes because too little happened.
     let Worked { turns, refused, threads, .. } = seen.worked;
     if turns <= 300 || refused <= 20 || threads <= 190 {
         let found = format!("{:?}", seen.worked);
@@ -100,7 +101,7 @@ struct Worked {
 #[derive(Debug, Default)]
 struct Seen {
     worked: Worked,
-    /// How many threads were begun.
+    /// The number of threads that were begun.
     begun: u64,
     /// The greatest fence of each thread among the acquired leases.
     fences: BTreeMap<ThreadId, u64>,
@@ -122,7 +123,7 @@ async fn work(world: &Arc<World>, worker: u64) -> Result<()> {
         let name = format!("worker-{worker}");
         match world.store.acquire_lease(&thread, &name, now, LIFETIME).await {
             Ok(lease) => hold(world, lease, &mut chance).await?,
-            // A user waits for an answer, so the worker takes the thread over when the lease ends.
+            // A user waits for the answer, so the worker takes over the thread when the lease ends.
             Err(StoreError::Held { lease }) if chance.below(3) > 0 => {
                 world.time.sleep(lease.expires.0.saturating_sub(now.0)).await;
                 wanted = Some(thread);
@@ -162,7 +163,7 @@ async fn hold(world: &Arc<World>, lease: Lease, chance: &mut Chance) -> Result<(
                 world.seen().worked.refused += 1;
                 return Ok(());
             }
-            // A conflict would be a second writer that the lease did not stop.
+            // A conflict would mean a second writer that the lease did not stop.
             Err(error) => return Err(law.breach(text, "an answer or a lost lease", error)),
         }
         let now = Timestamp(world.time.now());
@@ -346,8 +347,8 @@ impl SimulatedTime {
         self.state().now
     }
 
-    /// Sleeps for some milliseconds. A future that is dropped earlier would count as asleep for
-    /// ever.
+    /// Sleeps for this many milliseconds. Do not drop the future earlier: its worker would count as
+    /// asleep for ever.
     async fn sleep(&self, millis: u64) {
         let (number, until) = {
             let mut state = self.state();

@@ -153,7 +153,7 @@ pub(super) fn opaque() -> impl Strategy<Value = ContentBlock> + Clone {
     select(values.to_vec()).prop_map(|(codec, value)| Opaque::new(codec, json(value)).into())
 }
 
-/// A source of this media type, whose data begin as those of the type do.
+/// A source of this media type, whose data begin with the type's magic bytes.
 fn source(
     media_type: &'static str,
     data: &'static str,

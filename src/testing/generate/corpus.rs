@@ -1,8 +1,8 @@
 //! One long thread like those of coding agents, for benchmarks.
 //!
-//! Sizes follow a bell curve over powers of two, in integers only, so that every platform generates
-//! the same thread. Texts are slices of one buffer of words, so that generating a hundred megabytes
-//! costs little more than copying them.
+//! Sizes follow a bell curve over powers of two, computed with integers only, so every platform
+//! generates the same thread. Texts are slices of one buffer of words, so generating a hundred
+//! megabytes costs little more than a copy.
 
 use std::collections::HashSet;
 
@@ -17,9 +17,9 @@ use crate::{
     strategy::border_before,
 };
 
-/// Returns a legal thread of this many messages, the same for the same seed. A message has about
-/// 1,000 bytes; by bytes, about 62 % are tool results, 15 % reasoning, 13 % plain text and 10 %
-/// reminders. About every twentieth message is typed by the user, every user message ends with a
+/// Returns a legal thread of this many messages; the same seed gives the same thread. A message has
+/// about 1,000 bytes; by bytes, about 62 % are tool results, 15 % reasoning, 13 % plain text and 10
+/// % reminders. About every twentieth message is typed by the user, every user message ends with a
 /// checkpoint, and one word in a hundred is not ASCII. The last call may be open.
 ///
 /// ```

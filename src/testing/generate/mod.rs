@@ -4,7 +4,7 @@
 //! |---|---|
 //! | legal threads with every feature of real ones | [`legal_thread`] |
 //! | arbitrary, mostly illegal threads | [`junk_thread`] |
-//! | one long thread like those of coding agents, fast and the same for the same seed | [`legal_thread_from`] |
+//! | one long thread like those of coding agents, generated fast, the same for the same seed | [`legal_thread_from`] |
 //!
 //! The first two are `proptest` strategies and shrink to small threads.
 

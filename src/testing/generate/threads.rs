@@ -1,7 +1,7 @@
 //! Arbitrary threads: legal ones, built of steps in any order, and mostly illegal ones.
 //!
 //! A step is a message, or calls with all their results. Within a step the call ids are `t0`, `t1`
-//! and so on; joining the steps makes most of them unique and leaves some, so that ids repeat in
+//! and so on. Joining the steps makes most of these ids unique, and leaves some that repeat in
 //! later turns. Only the last step may leave its calls open.
 
 use proptest::{
@@ -55,7 +55,7 @@ struct Step {
     messages: Vec<Message>,
     /// The results of the calls in the messages.
     results: Vec<Message>,
-    /// Whether the calls keep their ids, which other steps may have too.
+    /// Whether the calls keep their ids, which may also occur in other steps.
     reused: bool,
     /// Whether the user messages get checkpoints.
     stamped: bool,

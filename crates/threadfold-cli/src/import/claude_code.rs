@@ -63,7 +63,7 @@ fn is_message(line: &Value) -> bool {
     matches!(text(line, "type"), "user" | "assistant") && line.get("message").is_some()
 }
 
-/// Whether a line is of a subagent.
+/// Whether a line belongs to a subagent.
 fn is_side(line: &Value) -> bool {
     line.get("isSidechain") == Some(&Value::Bool(true))
 }

@@ -16,7 +16,8 @@ pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
                 sources.push(1_usize);
             }
             "compacted" => {
-                // From here on the agent used this history instead of the earlier items.
+                // From here on, the agent used this history instead of the earlier items, so these
+                // are outside the thread.
                 for _ in 0..sources.iter().sum() {
                     left.out("what the agent compacted away");
                 }

@@ -138,8 +138,9 @@ fn stored_by(line: &Value) -> Option<StoredBy> {
     fields.iter().all(|field| line.get(field).is_some()).then_some(by)
 }
 
-/// The ids of an entry and of all its ancestors. The pair holds the names of the fields with an
-/// entry's id and with its parent's. Wrong parents may form a cycle, so each entry is visited once.
+/// Returns the ids of an entry and of all its ancestors. `fields` are the names of the fields that
+/// hold the id of an entry and of its parent. Each entry is visited once, because wrong parents may
+/// form a cycle.
 fn branch<'v>(
     lines: &'v [Value],
     leaf: Option<&'v Value>,

@@ -61,7 +61,8 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let input = call.arguments.unwrap_or_default();
-        // The model must read failures, so they are results and not errors of the protocol.
+        // Return failures as results and not as errors of the protocol, so that the model can read
+        // them.
         let result = match self.answer(&call.name, input).await {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
             Err(failure) => CallToolResult::error(vec![ContentBlock::text(failure.line())]),

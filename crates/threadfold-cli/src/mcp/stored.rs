@@ -42,7 +42,7 @@ impl Stored {
                 Source::Store { store, views } => {
                     let mut ids = store.list().await?;
                     let latest = latest_threads(views);
-                    // Threads without a view were never compacted by a proxy and come last.
+                    // Threads without a view were never compacted by a proxy; put them last.
                     ids.sort_by_key(|id| {
                         latest.iter().position(|other| other == id).unwrap_or(usize::MAX)
                     });

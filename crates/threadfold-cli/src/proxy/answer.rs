@@ -1,5 +1,5 @@
-//! A provider's answer on its way to the agent. Finds out whether it is a refusal, and how many
-//! tokens the provider counted in the prompt. Its bytes pass unchanged.
+//! A provider's answer on its way to the agent. Its bytes pass unchanged, while the proxy reads
+//! whether it is a refusal and how many tokens the provider counted in the prompt.
 
 use std::{mem, time::Duration};
 
@@ -33,13 +33,13 @@ pub(super) struct Answer {
     content: Content,
 }
 
-/// What is read of an answer while it is passed on.
+/// How an answer is read while it is passed on.
 enum Content {
     /// A stream of events, until its end or the first event that cannot be read.
     Events(SseParser, Box<dyn TurnBuilder>),
     /// The body so far.
     Whole(Dialect, Vec<u8>),
-    /// Nothing: it is compressed, an error, or cannot be read.
+    /// Not read: the answer is compressed, an error, or unreadable.
     Unread,
 }
 
@@ -76,14 +76,15 @@ impl Answer {
             return Ok(Some(classify_error(status.as_u16(), &self.begun.concat())));
         }
         if let Content::Events(..) = self.content {
-            // The agent must not wait while a model thinks for a long time.
+            // Limit the time, so that the agent gets the answer even if the model thinks for a long
+            // time first.
             let read = tokio::time::timeout(READ_TIME, self.read_on(Content::first)).await;
             return read.unwrap_or(Ok(None));
         }
         Ok(None)
     }
 
-    /// Whether the status says that the request itself is wrong.
+    /// Whether the status means that the request itself is wrong.
     pub(super) fn blames_the_request(&self) -> bool {
         let status = self.response.status();
         status == StatusCode::BAD_REQUEST || status == StatusCode::UNPROCESSABLE_ENTITY
@@ -108,8 +109,8 @@ impl Answer {
         Ok(None)
     }
 
-    /// Returns the answer, which passes piece by piece. If the agent disconnects, so does the proxy
-    /// from the provider. `on_count` is called when the answer is complete.
+    /// Returns the answer as a body that is passed on piece by piece. If the agent disconnects, the
+    /// proxy disconnects from the provider. `on_count` is called when the answer is complete.
     pub(super) fn passed_back(self, on_count: Option<OnCount>) -> Response<Body> {
         let (status, headers) = (self.response.status(), self.response.headers());
         let headers = without_connection(headers);
@@ -149,8 +150,8 @@ impl Drop for Watch {
 }
 
 impl Content {
-    /// Takes a piece, and returns an error if one comes before any content. An event that cannot be
-    /// read counts as content.
+    /// Takes a piece, and returns the first decisive event in it, if there is one: content, or an
+    /// error before any content. An event that cannot be read counts as content.
     fn first(&mut self, piece: &[u8]) -> Option<First> {
         let Self::Events(parser, builder) = self else { return Some(Ok(())) };
         parser.push(piece);

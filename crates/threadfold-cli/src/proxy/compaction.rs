@@ -104,7 +104,7 @@ impl Work<'_> {
     }
 
     /// Returns the log of the thread with the messages of the request. If the log continues with
-    /// other messages, it stays as it is and this thread is a branch with a log of its own.
+    /// other messages, it stays unchanged, and this thread is a branch with its own log.
     async fn journal(&self, now: Timestamp) -> Result<Journal, CompactionError> {
         let Some(row) = self.found else {
             let journal = new(EventLog::new(ThreadId::random()), self.store);

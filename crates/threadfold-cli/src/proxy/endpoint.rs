@@ -1,4 +1,4 @@
-//! What a request asks for: its path, and the relevant fields of its body.
+//! The endpoint that a request addresses, and the relevant fields of its body.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use crate::input::Dialect;
 
-/// What a request asks for.
+/// The endpoint that a request addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
     /// An answer of a model.

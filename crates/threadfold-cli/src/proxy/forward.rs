@@ -1,4 +1,5 @@
-//! Passing requests and answers on: bytes and headers unchanged, except headers of one connection.
+//! Passes requests and answers on: bytes and headers are unchanged, except the headers of a single
+//! connection.
 
 use std::{error::Error, iter};
 
@@ -15,7 +16,7 @@ use crate::error::Failure;
 pub(super) type Failed = Box<dyn Error + Send + Sync>;
 pub(super) type Body = UnsyncBoxBody<Bytes, Failed>;
 
-/// Headers that belong to one connection, or that the next client sets itself.
+/// Headers that belong to a single connection, or that the HTTP client sets itself.
 const NOT_PASSED: [HeaderName; 11] = [
     header::HOST,
     header::CONNECTION,
@@ -81,7 +82,8 @@ impl Outgoing<'_> {
     }
 }
 
-/// The headers to pass to the provider. An answer that the proxy reads must not be compressed.
+/// The headers to pass to the provider. If the proxy reads the answer, they ask for an uncompressed
+/// one.
 pub(super) fn passed_on(headers: &HeaderMap, answer_is_read: bool) -> HeaderMap {
     let mut passed = without_connection(headers);
     if answer_is_read {

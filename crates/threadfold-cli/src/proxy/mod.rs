@@ -1,8 +1,8 @@
 //! `proxy`: a server between an agent and its provider. [`relay`](crate::relay) has the decisions;
 //! this module has sockets, store and clock.
 //!
-//! After any failure the agent's own request is sent: a view that cannot be read, a full store, a
-//! strategy that panics, a summary that takes too long.
+//! After any failure the agent's own request is sent. Examples are a view that cannot be read, a
+//! full disk, a strategy that panics, and a summary that takes too long.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -41,7 +41,7 @@ pub struct ProxyOptions {
     pub anthropic: String,
     /// The server for all other requests.
     pub openai: String,
-    /// The window in tokens; `None` for the published one of the model.
+    /// The window in tokens; `None` uses the published window of the model.
     pub window: Option<u64>,
     /// When to compact.
     pub policy: AutoPolicy,
@@ -49,13 +49,13 @@ pub struct ProxyOptions {
     pub strategy: Arc<dyn CompactionStrategy>,
     /// The model that writes summaries.
     pub model: Option<Arc<dyn Model>>,
-    /// Reports compactions without doing them.
+    /// Whether to report compactions without carrying them out.
     pub shadow: bool,
     /// The maximum size of a request body, in bytes.
     pub max_body: usize,
     /// The maximum time of a compaction.
     pub patience: Duration,
-    /// How long a client may read nothing of its answer before its connection is closed.
+    /// The time after which the connection of a client that reads nothing of its answer is closed.
     pub stall: Duration,
 }
 

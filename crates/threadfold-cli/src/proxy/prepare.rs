@@ -82,15 +82,15 @@ impl Proxy {
         Ok(Some(journey))
     }
 
-    /// Takes a refusal, and compacts the thread if it was for its length. Returns whether to send
-    /// again.
+    /// Takes a refusal, and compacts the thread if the request was too long. Returns whether to
+    /// send again.
     pub(super) async fn refused(&self, journey: &mut Journey, error: &ModelErrorKind) -> bool {
         journey.relay.refused(error, &mut journey.auto, std_clock().now());
         self.go_on(journey).await;
         *journey.relay.step() == RelayStep::Send
     }
 
-    /// Compacts while the relay asks for it.
+    /// Compacts as long as the relay requests it.
     async fn go_on(&self, journey: &mut Journey) {
         while let RelayStep::Compact { .. } = journey.relay.step() {
             if self.options.shadow {
@@ -113,7 +113,7 @@ impl Proxy {
         let newest = self.views.find(&journey.chain);
         let covered = journey.found.as_ref().map_or(0, |row| row.view.covers);
         if let Some(row) = newest.filter(|row| row.view.covers > covered) {
-            // Another request of the thread has compacted it meanwhile.
+            // Another request of the same thread has compacted it in the meantime.
             journey.relay.compacted(&row.view, &mut journey.auto, std_clock().now());
             journey.found = Some(row);
             return Ok(());
@@ -138,7 +138,7 @@ impl Proxy {
         self.keep(journey, compacted)
     }
 
-    /// Keeps the view, in memory if it cannot be stored.
+    /// Stores the view, or keeps it in memory if that fails.
     fn keep(&self, journey: &mut Journey, compacted: Compacted) -> Result<(), Failure> {
         let Compacted { view, thread, events, at, before, after, unstored } = compacted;
         let link = journey.chain.after(view.covers).ok_or("the view replaces no message")?;

@@ -111,7 +111,7 @@ impl Proxy {
                 Some(_) = tasks.join_next() => continue,
             };
             let Ok((socket, _)) = socket else {
-                // Probably there is no free file handle. Wait for one.
+                // The process probably has no free file handle, so wait.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
@@ -139,7 +139,7 @@ impl Proxy {
         // A client that reads nothing would hold its connection and the provider's forever.
         let mut socket = TimeoutStream::new(socket);
         socket.set_write_timeout(Some(stall));
-        // The client notices a broken connection itself.
+        // Ignore the error: the client notices a broken connection itself.
         let _ = server.serve_connection(TokioIo::new(Box::pin(socket)), service).await;
     }
 
@@ -241,9 +241,9 @@ impl Proxy {
         }
     }
 
-    /// Returns the journey of a body; `None` after any failure, and then the body is sent
-    /// unchanged. It runs on a separate thread, so a strategy that panics or blocks does not affect
-    /// other requests.
+    /// Returns the journey of a body. `None` after any failure: the body is then sent unchanged. It
+    /// runs on a separate thread, so a strategy that panics or blocks does not affect other
+    /// requests.
     async fn begun(
         self: &Arc<Self>,
         dialect: Dialect,
@@ -300,7 +300,8 @@ impl Proxy {
         match self.options.policy.threshold {
             Threshold::Fraction(share) => (room as f64 * share) as u64,
             Threshold::Tokens(tokens) => tokens.min(room),
-            // These do not depend on the size, so every thread is examined.
+            // These thresholds do not follow from the size of a request, so every thread is
+            // examined.
             Threshold::Remaining(_) | Threshold::MessagesOver(_) | _ => 0,
         }
     }

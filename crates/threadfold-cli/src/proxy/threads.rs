@@ -1,4 +1,4 @@
-//! The threads of a proxy: for each its trigger, its ratio of counted to estimated tokens, and a
+//! The threads of a proxy. Each has its trigger, its ratio of counted to estimated tokens, and a
 //! lock, so that two requests of one thread do not compact it twice.
 
 use std::{

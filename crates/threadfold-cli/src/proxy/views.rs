@@ -54,8 +54,8 @@ pub(super) struct About {
 #[derive(Debug)]
 pub struct Views {
     connection: Mutex<Connection>,
-    /// All links. The newest view of a thread is in memory; the messages of others are read from
-    /// the database.
+    /// All links. The newest view of each thread is in memory; `None` marks a view that must be
+    /// read from the database.
     known: Mutex<HashMap<Link, Option<Arc<Row>>>>,
 }
 
@@ -162,8 +162,8 @@ pub(crate) fn latest_threads(path: &Path) -> Vec<ThreadId> {
     threads.filter(|thread| seen.insert(thread.clone())).collect()
 }
 
-/// The metadata of the newest views, the newest first; of all for a negative limit. Metadata that
-/// cannot be read are skipped.
+/// The metadata of the newest views, the newest first; a negative limit returns all. Unreadable
+/// metadata are skipped.
 fn latest(connection: &Connection, limit: i64) -> rusqlite::Result<Vec<About>> {
     let select = format!("SELECT about FROM views ORDER BY at DESC LIMIT {limit}");
     let views = column(connection, &select)?;
@@ -174,7 +174,8 @@ fn column(connection: &Connection, select: &str) -> rusqlite::Result<Vec<String>
     connection.prepare(select)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// The value, even after a panic with the lock held: every change is one step, so it is consistent.
+/// Locks the value, even after a panic with the lock held: every change is a single step, so the
+/// value is consistent.
 fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }

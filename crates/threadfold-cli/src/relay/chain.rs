@@ -8,8 +8,9 @@ use threadfold::{
     wire::extra_mut,
 };
 
-/// Fields that do not identify a message: the cache mark, and whether a text was a string or a list
-/// with one text. Clients move the mark from request to request, which requires the list form.
+/// Fields that are not part of a message's identity: the cache mark, and whether a text was a
+/// string or a list with one text. Clients move the mark from request to request, and a text with a
+/// mark must be in a list.
 const FORM: [&str; 2] = ["cache_control", "~content"];
 
 /// The hash of a message and of all messages before it.
@@ -37,8 +38,8 @@ impl Chain {
     /// Returns the chain of these messages, as the codec of a dialect read them. Cache marks do not
     /// count.
     ///
-    /// The hash is cryptographic (SHA-256): with two messages of one hash an attacker could get the
-    /// summary of one thread sent in another.
+    /// The hash is cryptographic (SHA-256), because an attacker who finds two messages with the
+    /// same hash could have the summary of one thread sent in another.
     #[must_use]
     pub fn of(dialect: &str, messages: &[Message]) -> Self {
         let mut last = sha256(&[dialect.as_bytes()]);
@@ -115,8 +116,8 @@ fn canonical(message: &Message) -> Vec<u8> {
     let parts = message.make_mut();
     strip_fields(&mut parts.extra);
     parts.content.iter_mut().for_each(strip);
-    // These values always serialize. If one did not, the text of the error would be hashed, which
-    // equals no message.
+    // Serialization of these values cannot fail. If it did, the hashed text of the error would
+    // match no message.
     serde_json::to_vec(&message).unwrap_or_else(|error| error.to_string().into_bytes())
 }
 

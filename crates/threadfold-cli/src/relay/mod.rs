@@ -1,8 +1,8 @@
 //! Compaction between an agent and its provider: the agent sends its whole thread with each
 //! request, and a proxy sends a smaller one.
 //!
-//! A thread is identified by a [`Chain`] of hashes over its messages, so it needs no id, and two
-//! agents, a branch and an edited history are different threads. A [`View`] holds the compacted
+//! A thread is identified by a [`Chain`] of hashes over its messages, so it needs no id. Threads of
+//! two agents, a branch and an edited history have different chains. A [`View`] holds the compacted
 //! form of the first messages of a thread; the longest view whose [`Link`] is in the chain replaces
 //! these. A [`Relay`] handles one request: it decides when to compact, by the same policy as a
 //! session, and which request to send.

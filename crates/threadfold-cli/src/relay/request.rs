@@ -7,7 +7,7 @@ use threadfold::{
     tokens::{Calibrated, TokenCounter},
 };
 
-/// The settings of a relay besides the request.
+/// The settings of a relay.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RelayOptions {
     /// The window of the model; `None` if it is unknown.
@@ -79,8 +79,9 @@ pub enum RelayStep {
 }
 
 impl Relay {
-    /// Returns the relay of a request, with the view that the host found for it. `auto` belongs to
-    /// the thread of the request; `now` is only compared with other times that `auto` got.
+    /// Returns the relay of a request, with the view that the host found for it. `auto` is the
+    /// trigger of the request's thread; `now` is compared only with earlier times that were passed
+    /// to `auto`.
     pub fn new(
         request: Request,
         view: Option<&View>,
@@ -146,8 +147,8 @@ impl Relay {
         self.check(auto, now);
     }
 
-    /// Takes the failure of the compaction. Unless the request was refused before, it is sent as it
-    /// is, so that a failure of the proxy never becomes one of the agent.
+    /// Takes the failure of the compaction. Unless the provider refused the request before, it is
+    /// sent without the compaction, so that a failure of the proxy never becomes one of the agent.
     pub fn failed(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
         let RelayStep::Compact { reason, .. } = &self.step else { return };
         let _ = auto.handle(now, Input::Failed { reason: reason.clone() });

@@ -14,8 +14,8 @@ pub struct View {
 }
 
 impl View {
-    /// Returns the view that turns a thread into its compacted form. Messages at the end that are
-    /// equal in both are not part of it, so that it stays valid when a client changes them.
+    /// Returns the view that turns a thread into its compacted form. It does not cover the messages
+    /// at the end that are equal in both, so it stays valid if a client changes these.
     ///
     /// ```
     /// use threadfold::Message;

@@ -1,5 +1,5 @@
-//! Compaction by Anthropic, on demand (`compaction`, beta `compact-2026-09-04`) and from a number of
-//! tokens on (`context_management`, beta `compact-2026-01-12`), as documented in September 2026.
+//! Compaction by Anthropic, on demand (`compaction`, beta `compact-2026-09-04`) and from a number
+//! of tokens on (`context_management`, beta `compact-2026-01-12`), as documented in September 2026.
 
 use super::forms::NAME;
 use crate::kit::*;
@@ -8,9 +8,9 @@ pub(super) const NATIVE: Compaction = Compaction { request, asked, answer };
 
 const COMPACTION: &str = "compaction";
 
-// The provider refuses a compaction with parameters that shape an answer or manage the context, so
-// they are left out. It needs the header `anthropic-beta: compact-2026-09-04`, and so does every
-// later request with the resulting block.
+// The provider refuses a request for a compaction with parameters that shape an answer or manage
+// the context, so they are removed. The request needs the header `anthropic-beta:
+// compact-2026-09-04`, and so does every later request with the resulting block.
 fn request(mut request: Request) -> Request {
     for name in ["context_management", "stop_sequences"] {
         set_field(&mut request.extra, NAME, name, None);
@@ -65,12 +65,12 @@ pub(super) fn by_gateway(mut fields: Fields<'_>) -> Option<ContentBlock> {
     Some(Summary::new(text).into())
 }
 
-/// Moves the newest signed compaction to the beginning of the thread and leaves out all others: it
-/// replaces everything before it, and the provider accepts only one. A compaction without a
-/// signature stays, and the provider ignores what is before it.
+/// Moves the newest signed compaction to the beginning of the thread and removes all others,
+/// because it replaces everything before it and the provider accepts only one. A compaction without
+/// a signature stays, and the provider ignores the blocks before it.
 pub(super) fn lead_with_newest(thread: &mut Thread, notes: &mut Notes) {
     let messages = thread.iter().enumerate().rev();
-    // A system message holds none of the provider's.
+    // A system message holds no blocks of the provider.
     let mut messages = messages.filter(|(_, (_, message))| message.role != Role::System);
     let newest = messages.find_map(|(index, (_, message))| {
         Some((index, message.content.iter().rposition(is_signed)?))

@@ -35,7 +35,7 @@ pub(super) fn write(source: &MediaSource) -> Tree {
     object.into()
 }
 
-/// The provider's name of a media type; `None` if it does not read it.
+/// The provider's name of a media type; `None` if the provider does not accept the type.
 fn media_type(medium: Medium, name: &str) -> Option<&'static str> {
     const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
     let known: &[&str] = match medium {
@@ -46,7 +46,7 @@ fn media_type(medium: Medium, name: &str) -> Option<&'static str> {
     known.iter().find(|known| known.eq_ignore_ascii_case(name)).copied()
 }
 
-/// Reads a source that [`write`] gives back exactly.
+/// Reads a source that [`write`] writes back exactly.
 fn read_known(mut fields: Fields<'_>, medium: Medium) -> Option<MediaSource> {
     let kind = fields.take_word("type")?;
     let media_type = fields.take_text("media_type");

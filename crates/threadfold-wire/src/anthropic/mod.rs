@@ -24,7 +24,7 @@
 //! # Ok::<(), threadfold::wire::WireError>(())
 //! ```
 //!
-//! # What becomes what
+//! # Mapping
 //!
 //! | on the wire | in the thread |
 //! |---|---|
@@ -87,7 +87,7 @@
 //! | with a fixed thinking budget an open tool loop begins with reasoning | `thinking` is left out if the written loop has no reasoning |
 //! | a fixed thinking budget forces no tool | `tool_choice` becomes `auto` |
 //! | some models accept system messages after a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that was read in a body stays for the same model |
-//! | the chosen tool is declared | `tool_choice` is left out, unless the body was read so |
+//! | the chosen tool is declared | `tool_choice` is left out, unless it was read in a body |
 //! | marks with a longer lifetime are first | those of [`Request::cache`] get the longest lifetime of the marks after them |
 //! | pictures are JPEG, PNG, GIF or WebP of up to 5 MiB of Base64 and 8,000 pixels a side; there are up to 100, or 600 for a window over 200,000 tokens, documents included, and no side has over 2,000 pixels if there are more than 20 | a picture that breaks the rule becomes a text that names it, and of too many the earliest do; a wrong media type is corrected |
 //! | images and documents are fetched by `https` only, JPEG is called `image/jpeg`, schemas say `object`, the temperature is 1 at most | data URIs are written as Base64, other addresses and a higher temperature are left out, names and schemas are completed without an adjustment; values that were read in a body stay |

@@ -10,8 +10,8 @@ pub(super) fn read(fields: &mut Fields<'_>, request: &mut Request) {
     request.tool_choice = TOOL_CHOICE.take(fields);
 }
 
-/// Marks a tool choice among missing tools. [`write`] leaves such a choice out, because the provider
-/// refuses it, but a body that was read with one is written back unchanged.
+/// Marks a tool choice in a body that lacks the tools for it. [`write`] omits such a choice,
+/// because the provider refuses it, but a body that was read with one is written back unchanged.
 pub(super) fn note_lone_choice(request: &Request, fields: &mut Fields<'_>) {
     if let Some(choice) = &request.tool_choice
         && !is_met(choice, request.tools.iter().map(|tool| &tool.name))
@@ -21,14 +21,14 @@ pub(super) fn note_lone_choice(request: &Request, fields: &mut Fields<'_>) {
     }
 }
 
-/// Sets the temperature and the choice among these tools. The provider refuses a choice among
-/// missing tools, so it is left out.
+/// Sets the temperature and the choice among these tools. A choice whose tools are missing is
+/// omitted, because the provider refuses it.
 pub(super) fn write(object: &mut Object, request: &Request, tools: &[ToolSpec], notes: &mut Notes) {
     TEMPERATURE.set(object, &request.extra, request.temperature.as_ref(), notes);
     let lone = Param { kept_as: "~tool_choice", ..TOOL_CHOICE };
     let stays = request.tool_choice.as_ref().is_none_or(|choice| {
         let is_met = is_met(choice, tools.iter().map(|tool| &tool.name));
-        is_met || lone.came_so(NAME, &request.extra, choice)
+        is_met || lone.was_read_as(NAME, &request.extra, choice)
     });
     if stays {
         TOOL_CHOICE.set(object, &request.extra, request.tool_choice.as_ref(), notes);

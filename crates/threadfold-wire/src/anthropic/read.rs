@@ -208,7 +208,8 @@ pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
     let content = read_all(raw).ok_or_else(|| path.mismatch(CONTENT, raw))?;
     let usage = fields.get("usage").and_then(usage);
     let stop_reason = match fields.take_text("stop_reason").as_deref() {
-        // After its own compaction the provider continues when it gets the thread again.
+        // After its own compaction, the provider continues the answer when the host sends the
+        // thread again.
         Some("compaction") => StopReason::PauseTurn,
         Some(reason) => StopReason::from(reason),
         None => StopReason::Other("unknown".into()),
@@ -223,8 +224,9 @@ pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
 
 const CONTENT: &str = "an array of blocks";
 
-/// Reads a usage. Compaction passes are not in its counts, but in a list beside them. They are the
-/// prompt of the answer, so the list only counts if there was no answer.
+/// Reads a usage. The tokens of the provider's own compaction are not in the counts but in a list
+/// beside them. They are part of the answer's prompt, so the list only counts if there was no
+/// answer.
 pub(super) fn usage(raw: Raw<'_>) -> Option<Usage> {
     let usage = USAGE.read(raw)?;
     if !usage.is_zero() {

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use super::read;
 use crate::kit::*;
 
-/// A response in the making.
+/// A response that is being received.
 #[derive(Debug, Default)]
 pub(super) struct Response {
     message: Option<Merged>,

@@ -3,7 +3,7 @@
 use super::{compaction, forms, forms::NAME, media, params, params::thinking_type};
 use crate::kit::*;
 
-/// Names of tools may be twice as long as in other dialects.
+/// The rule for names of tools, which may be twice as long as in other dialects.
 const TOOLS: NameRules = NameRules { most: 128, ..names::TOOLS };
 
 const IDS: NameRules = NameRules { most: usize::MAX, nameless: "call", ..names::TOOLS };
@@ -39,7 +39,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
-/// Whether the provider paused the answer: by its stop reason, or because it ends with the
+/// Whether the provider paused the last answer: its stop reason is a pause, or it ends with the
 /// provider's own tool.
 fn is_paused(messages: &Thread, claude: &Claude) -> bool {
     let Some((_, last)) = messages.last() else { return false };
@@ -70,15 +70,17 @@ fn assemble(
 ) -> Tree {
     let mut body = Object::default();
     notes.turn_to(None);
-    // First in the body, wherever its name comes from, so that equal requests are equal texts.
+    // Always write the model first, whether the options or the request name it, so that equal
+    // requests have equal bodies.
     let own = request.extra.get(NAME, "model").filter(|own| **own != Json::default());
     let model = options.model.clone().map(Tree::Text);
     body.set_some("model", model.or_else(|| own.cloned().map(Tree::Raw)));
     params::MAX_OUTPUT.set(&mut body, &request.extra, request.max_output.as_ref(), notes);
-    // A limit that is no number was read from a body. It is written unchanged with the other fields,
-    // so it gets no default beside it.
-    let came = request.extra.get(NAME, "max_tokens").is_some_and(|limit| *limit != Json::default());
-    if names_model(request, options, NAME) && !came && body.get("max_tokens").is_none() {
+    // A limit that is not a number was read from a body and is written unchanged with the other
+    // fields, so do not add a default.
+    let has_limit =
+        request.extra.get(NAME, "max_tokens").is_some_and(|limit| *limit != Json::default());
+    if names_model(request, options, NAME) && !has_limit && body.get("max_tokens").is_none() {
         body.set("max_tokens", MAX_OUTPUT);
         notes.note(Change::MaxOutputSet { tokens: MAX_OUTPUT });
     }
@@ -184,7 +186,7 @@ impl Rules for Claude {
 
 pub(super) fn message(message: &Message) -> Tree {
     let blocks = blocks(message.role, &message.content);
-    let content = content(blocks, forms::came_as_string(&message.extra));
+    let content = content(blocks, forms::was_string(&message.extra));
     let object = Object::of("role", message.role.as_str()).with("content", content);
     finish(object, &message.extra)
 }
@@ -193,7 +195,7 @@ pub(super) fn message(message: &Message) -> Tree {
 pub(super) fn system(system: &[Message]) -> Option<Tree> {
     let mut bodies = Vec::new();
     system.iter().for_each(|message| bodies.extend(blocks(Role::System, &message.content)));
-    let as_string = system.iter().all(|message| forms::came_as_string(&message.extra));
+    let as_string = system.iter().all(|message| forms::was_string(&message.extra));
     (!bodies.is_empty()).then(|| content(bodies, as_string))
 }
 
@@ -201,7 +203,7 @@ pub(super) fn tool(tool: &ToolSpec) -> Tree {
     let mut object = Object::default();
     if tool.input_schema.is_object() {
         object.set("name", tool.name.clone());
-        object.set_said("description", &tool.description);
+        object.set_unless_empty("description", &tool.description);
         forms::set_spelled(&mut object, &tool.extra, "~description");
         object.set("input_schema", typed_schema(tool, NAME, "~input_schema"));
     }
@@ -272,7 +274,7 @@ fn tool_result(result: &ToolResult) -> Object {
     let mut object = Object::typed("tool_result").with("tool_use_id", result.tool_use_id.clone());
     let bodies = blocks(Role::User, &result.content);
     if !bodies.is_empty() {
-        object.set("content", content(bodies, forms::came_as_string(&result.extra)));
+        object.set("content", content(bodies, forms::was_string(&result.extra)));
     }
     if result.is_error {
         object.set("is_error", true);
@@ -281,7 +283,7 @@ fn tool_result(result: &ToolResult) -> Object {
     object
 }
 
-/// Returns blocks as a content: a list, or one string if it was read so and still can be one.
+/// Returns blocks as a content: one string if it was read as one and can still be one, else a list.
 fn content(bodies: Vec<Tree>, as_string: bool) -> Tree {
     match bodies.as_slice() {
         [Tree::Object(object)] if as_string && object.len() == 2 => match object.get("text") {

@@ -3,13 +3,13 @@
 //! In this dialect a block is an object with one key, and its fields are in an object under that
 //! key. Unknown fields of the inner object are in the `extra` of the block under their own names.
 //! Fields beside the key, which the dialect does not define, are one mark. Texts have no inner
-//! object, so theirs are in the `extra` under their own names.
+//! object, so the fields beside a text are in its `extra` under their own names.
 //!
 //! | mark | on | meaning |
 //! |---|---|---|
 //! | `~beside` | any block or tool but text | the fields beside the one key |
 //! | `~name` | document | its name, if the documented rule refuses it |
-//! | `~form` | text | it looks like one of our tags but was read as text, so it is written unchanged |
+//! | `~form` | text | it looks like one of this crate's tags but was read as text, so it is written unchanged |
 //! | `~json: ""` | text of a result | it was JSON, not text |
 //! | `~content: []` | result | it was empty |
 //! | `~status` | result | `success`, or another status than `error`, was explicit |
@@ -19,8 +19,8 @@
 //! | `~schema` | tool | its schema, which had no `type` |
 //! | `~role: "system"` | message of the system role | it was within the thread |
 //! | `~answer` | message from a response | the fields of the response that a request cannot hold |
-//! | `~temperature`, `~toolChoice` | request | the JSON text, if ours would differ |
-//! | `~maxTokens` | request | the JSON text, if ours would differ |
+//! | `~temperature`, `~toolChoice` | request | the JSON text, if this crate would write another one |
+//! | `~maxTokens` | request | the JSON text, if this crate would write another one |
 //! | `~system` | request | `null` or empty was explicit |
 //! | `~toolConfig`, `~inferenceConfig` | request | it was empty |
 //!
@@ -50,7 +50,7 @@ const KEYS: [&str; 14] = [
     "toolRemoval",
 ];
 
-/// The key of a cache point, which follows what is cached.
+/// The key of a cache point, which follows the cached part.
 pub(super) const CACHE_POINT: &str = "cachePoint";
 
 /// The kind of a server result without a `type`.

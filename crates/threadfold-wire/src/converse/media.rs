@@ -31,7 +31,7 @@ impl Medium {
         self.formats().iter().find(|(name, _)| *name == format).map(|(_, media_type)| *media_type)
     }
 
-    /// The format of a media type; `None` if the provider does not read it.
+    /// The format of a media type; `None` if the provider does not accept the type.
     fn format(self, media_type: &str) -> Option<&'static str> {
         let kind = media_type.split_once(';').map_or(media_type, |(kind, _)| kind).trim();
         if self == Self::Image && kind.eq_ignore_ascii_case("image/jpg") {
@@ -60,7 +60,7 @@ pub(super) fn read(block: &mut Fields<'_>, medium: Medium) -> Option<MediaSource
     Some(known.unwrap_or_else(|| MediaSource::Opaque { codec: NAME.into(), value: raw.json() }))
 }
 
-/// Reads a source that [`write`] gives back exactly.
+/// Reads a source that [`write`] writes back exactly.
 fn known(mut source: Fields<'_>, block: &mut Fields<'_>, medium: Medium) -> Option<MediaSource> {
     let format = block.get("format").map(Raw::text);
     let text = source.take_text("text").filter(|_| medium == Medium::Document);

@@ -25,7 +25,7 @@
 //! keeps it, or gets [`EncodeOptions::model`]. Either tells the codec the family of the model; if
 //! neither is set, the codec applies the strictest rules that every family accepts.
 //!
-//! # What becomes what
+//! # Mapping
 //!
 //! | on the wire | in the thread |
 //! |---|---|
@@ -84,9 +84,9 @@
 //!
 //! [`Request::cache`] places cache points after the tools, the system prompt and the last user
 //! message, if the family of the model supports them there. Ids that are used again in a later turn
-//! stay, and so do calls of undeclared tools if other tools are declared. Pictures that were read in
-//! a body of this dialect stay while they are unchanged, whatever they hold. Sizes and numbers of
-//! documents are not checked.
+//! stay, and so do calls of undeclared tools if other tools are declared. Pictures that were read
+//! in a body of this dialect stay while they are unchanged, whatever they hold. Sizes and numbers
+//! of documents are not checked.
 //!
 //! # Losses
 //!

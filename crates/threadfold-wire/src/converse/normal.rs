@@ -129,7 +129,7 @@ impl Rules for Model {
         self.target.keeps_system(message, before)
     }
 
-    /// Images that a model of this provider made are sent back to it.
+    /// An assistant's image may stay if a model of this provider made it.
     fn takes_media(&self, role: Role, is_own: bool) -> bool {
         role == Role::User || (role == Role::Assistant && is_own)
     }
@@ -163,7 +163,7 @@ impl Rules for Model {
     }
 }
 
-/// Removes citations or the guard from a text that was changed since it was read.
+/// Removes the citations or the guard around a text that was changed since it was read.
 fn unwrap_changed(role: Role, block: &mut ContentBlock, notes: &mut Notes) {
     let Some((text, extra)) = wire_text(role, block) else { return };
     let changed = WRAPS.into_iter().find(|key| {
@@ -236,8 +236,8 @@ pub(super) const DOCUMENTS: NameRules = NameRules {
     ..names::TOOLS
 };
 
-/// Renames documents whose names the provider refuses. Equal names get equal new ones, and no new
-/// name equals another name.
+/// Renames documents whose names the provider refuses. Equal names get the same new name, and a new
+/// name never equals another document's name.
 pub(super) fn rewrite_titles(thread: &mut Thread, notes: &mut Notes) {
     let mut found: Vec<names::Found<'_>> = Vec::new();
     for (at, message) in thread.iter() {
@@ -262,7 +262,7 @@ fn retitle(block: &mut ContentBlock, renamed: &Renamed) {
     }
 }
 
-/// The title of a document, and those of the documents in a result.
+/// Returns the title of a document, or the titles of the documents in a result.
 fn titles(block: &ContentBlock) -> impl Iterator<Item = &Text> + Clone {
     let nested = if let ContentBlock::ToolResult(result) = block { &*result.content } else { &[] };
     title(block).into_iter().chain(nested.iter().filter_map(title))
@@ -272,8 +272,8 @@ fn titles(block: &ContentBlock) -> impl Iterator<Item = &Text> + Clone {
 /// that break its rule.
 fn title(block: &ContentBlock) -> Option<&Text> {
     let ContentBlock::Document(document) = block else { return None };
-    let came = document.extra.get(NAME, "~name");
-    document.title.as_ref().filter(|title| came != Some(&Json::text(title)))
+    let as_read = document.extra.get(NAME, "~name");
+    document.title.as_ref().filter(|title| as_read != Some(&Json::text(title)))
 }
 
 #[cfg(test)]

@@ -48,7 +48,8 @@ fn read_known(mut fields: Fields<'_>, role: Role) -> Option<ContentBlock> {
             fields.note(key, raw.json());
             let extra = fields.keep(NAME);
             let text = TextBlock { text: media::wrapped_text(key, raw)?, extra };
-            // It is never read as another kind, and is written in the same wrapping again.
+            // The text stays a text and is written with the same wrapping, even if it looks like
+            // one of this crate's tags.
             let reads = markup::form(&text.text).is_some();
             Some(if reads { kept_form(NAME, text) } else { text }.into())
         }
@@ -116,7 +117,7 @@ fn read_reasoning(mut inner: Fields<'_>) -> Option<ContentBlock> {
     let mut parts = Fields::of(inner.take("reasoningText")?)?;
     let text = parts.take_text("text")?;
     let signature = parts.take_text("signature");
-    // Its unknown fields are kept under the name of the object.
+    // Keep its unknown fields under the name of the object.
     inner.note_inner("reasoningText", &parts);
     Some(Thinking { text, signature, extra: inner.keep(NAME) }.into())
 }

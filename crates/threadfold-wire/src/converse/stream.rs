@@ -10,7 +10,7 @@ use crate::kit::*;
 #[derive(Debug, Default)]
 pub(super) struct Response {
     role: Option<Json>,
-    /// The blocks by their index. A map, because a hostile index may be huge.
+    /// The blocks by their index. A map and not a vector, because a hostile index may be huge.
     parts: BTreeMap<u64, Part>,
     /// The fields of the end event.
     end: Option<Object>,
@@ -54,7 +54,8 @@ impl Response {
                 out.usage = fields.get("usage").and_then(|raw| read::USAGE.read(raw));
                 self.metadata = Some(beside(fields));
             }
-            // `contentBlockStop` has no effect either: the next block ends the one before.
+            // `contentBlockStop` has no effect either, because the next block ends the previous
+            // one.
             _ => return Ok(()),
         }
         out.is_complete = self.end.is_some() && self.metadata.is_some();
@@ -106,7 +107,7 @@ fn exception_error(name: &str, data: &str) -> ModelError {
         None => body.set("message", data.to_owned()),
     }
     let mut error = provider_error(body.into_json().as_str());
-    // By its documentation this exception is retryable; the event does not say so.
+    // This exception is documented as retryable, although the event does not state it.
     if name == "modelStreamErrorException" && error.kind == ModelErrorKind::Other {
         error.kind = ModelErrorKind::Retryable { after: None };
     }
@@ -180,7 +181,7 @@ impl Part {
 
     /// Adds a piece of a block of this kind, and reports it.
     fn add(&mut self, kind: &str, key: &str, raw: Raw<'_>, out: &mut Output) -> Taken {
-        // A piece of encrypted reasoning may hold nothing.
+        // An empty piece of encrypted reasoning counts as `reasoningContent`, so accept it too.
         if self.kind != kind && (self.kind, kind) != (REDACTED, "reasoningContent") {
             return Err(holds(OTHER_KIND));
         }
@@ -269,8 +270,8 @@ fn text_of(raw: Raw<'_>) -> Result<Text, ModelError> {
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Appends a piece, so that the text encodes the bytes of both. Returns `None` and appends nothing
-/// if the two must be encoded again and one is not Base64.
+/// Appends a piece of Base64, so that the text encodes the bytes of both. Returns `None` and
+/// appends nothing if bytes must be encoded again and one of the texts is not Base64.
 fn append(so_far: &mut String, piece: &str) -> Option<()> {
     if !so_far.ends_with('=') {
         so_far.push_str(piece);

@@ -1,9 +1,9 @@
-//! The model that is asked, and what its family accepts.
+//! The model of the request, and the rules of its family.
 
 use super::forms::NAME;
 use crate::kit::*;
 
-/// The model that is asked, and its family.
+/// The model of the request, and its family.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) target: Target,
@@ -38,8 +38,8 @@ pub(super) struct Family {
 }
 
 impl Family {
-    /// Any other model, a profile that does not name its model, or no name: over HTTP the name is
-    /// in the address.
+    /// For any other model, for a profile that does not name its model, and for a body without a
+    /// name: over HTTP the name is in the address.
     const OTHER: Self = Self {
         words: &[],
         is_claude: false,

@@ -140,7 +140,7 @@ fn specification(tool: &ToolSpec) -> Tree {
         return own_object(NAME, &tool.extra).into();
     }
     let mut spec = Object::of("name", tool.name.clone());
-    spec.set_said("description", &tool.description);
+    spec.set_unless_empty("description", &tool.description);
     let schema = typed_schema(tool, NAME, "~schema");
     spec.set("inputSchema", Object::of("json", schema));
     finish("toolSpec", spec, &tool.extra)

@@ -9,12 +9,12 @@
 //! | `~role` | message | `absent` or `null` if there was none, `function` for the old role of results |
 //! | `~beside` | message | the content before it had the same role |
 //! | `~placed` | message | its results were after or beside other parts |
-//! | `~form` | text | it looks like one of our tags but was read as text, so it is written unchanged |
+//! | `~form` | text | it looks like one of this crate's tags but was read as text, so it is written unchanged |
 //! | `~as` | thinking | `text`: an empty text with a signature |
 //! | `~as` | result | `response`: the text is the whole `response`, which has other keys than `output` and `error` |
 //! | `~as` | server call and result | the name of the data field |
 //! | `~no_id` | call, result | it had no id |
-//! | `~id` | call, result | the id that was read, if ours differs |
+//! | `~id` | call, result | the id that was read, if the block has another one |
 //! | `~args` | call | `absent` if there were none |
 //! | `~parts` | result | its images and documents were within |
 //! | `~base64` | image, document | `url` or `url_unpadded`: the alphabet of the data that were read |
@@ -22,9 +22,9 @@
 //! | `~title` | document | it had a `displayName` |
 //! | `~group` | tool | the number of its object in `tools` |
 //! | `~schema` | tool | the field of its schema; `absent` if there was none |
-//! | `~came` | tool | the schema that was read, if ours differs |
+//! | `~came` | tool | the schema that was read, if the tool has another one |
 //! | `~generationConfig`, `~toolConfig` | request | it was empty |
-//! | `~maxOutputTokens`, `~temperature` | request | the JSON text of a parameter that we would write differently |
+//! | `~maxOutputTokens`, `~temperature` | request | the JSON text of a parameter that this crate would write differently |
 //! | `~functionCallingConfig` | request | the whole of it, if it reads as a tool choice |
 //! | `~response` | answer | the other fields of the response body |
 
@@ -33,8 +33,8 @@ use crate::kit::*;
 /// The name of the dialect.
 pub(super) const CODEC: &str = "gemini";
 
-/// The known fields that the provider also accepts in snake_case, with the marks of fields that
-/// were read so. Only [`camel_case`] and [`respell`] know the second spelling.
+/// The known fields that the provider also accepts in snake_case, each with the mark for a field
+/// that was read in it. Only [`camel_case`] and [`respell`] know the second spelling.
 #[rustfmt::skip]
 const SNAKE: [(&str, &str); 28] = [
     ("allowedFunctionNames", "~allowed_function_names"), ("boolValue", "~bool_value"),

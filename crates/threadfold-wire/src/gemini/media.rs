@@ -32,8 +32,8 @@ impl Part<'_> {
     }
 }
 
-/// Returns the name of a part's data field, and the data. An address without a media type gets the
-/// one of its file extension, or `unless_known`.
+/// Returns the name of a part's data field, and the data. An address without a media type gets that
+/// of its file extension, else `unless_known`.
 pub(super) fn write(
     source: &MediaSource,
     extra: &Extra,
@@ -60,7 +60,8 @@ pub(super) fn write(
     }
 }
 
-/// Whether a media type is that of an image (`true`) or of a document; `None` for audio and video.
+/// Returns `true` for the media type of an image, `false` for that of a document, and `None` for
+/// audio and video.
 fn is_image(media_type: &str) -> Option<bool> {
     let kind = media_type.split_once('/').map_or(media_type, |(kind, _)| kind).to_ascii_lowercase();
     match kind.as_str() {

@@ -8,7 +8,7 @@
 //!
 //! | part | here |
 //! |---|---|
-//! | `text` | [`TextBlock`], or the kind that it is the wire form of, if [`DecodeOptions`] asks for that |
+//! | `text` | [`TextBlock`]; another kind if the text has its wire form and [`DecodeOptions`] asks for it |
 //! | `text` with `thought` | [`Thinking`] with its `thoughtSignature` |
 //! | an empty `text` with a `thoughtSignature` | [`Thinking`] without text |
 //! | `functionCall` | [`ToolUse`]; a call without an id gets one that is not sent back |
@@ -29,8 +29,8 @@
 //! # Normal forms
 //!
 //! A valid body is written back equal as JSON, with every field in the spelling in which it was
-//! read. Only these may change: the order of keys, white space, escapes in strings, and which of
-//! two equal keys of one object stays (the last). An empty text without a signature, which some
+//! read. Only these may change: the order of keys, white space, and escapes in strings; if an
+//! object has a key twice, only the last value stays. An empty text without a signature, which some
 //! models accept, is left out and reported; the old role `function` of a content with other parts
 //! than results becomes `user`. The address names the model, so a body contains it only if the body
 //! that was read did.
@@ -45,8 +45,8 @@
 //! | a thread that begins with an answer | a short user content before it | `UserInserted` |
 //! | a thread that ends with an answer | "Please continue." after it, unless the model accepts the beginning of its answer | `UserInserted` |
 //! | open calls at the end | error results; in a body without a model that may end with an answer they stay open | `Repaired` |
-//! | adjacent answers that were not read so | one content; the fields of the first stay | `Merged`, `FieldsDropped` |
-//! | results beside or after other blocks that were not read so | the results first, in a content of their own; the other blocks in another content | `BlockMoved` where the order changes |
+//! | adjacent answers that were not read in this form | one content; the fields of the first stay | `Merged`, `FieldsDropped` |
+//! | results beside or after other blocks that were not read in this form | the results first, in a content of their own; the other blocks in another content | `BlockMoved` where the order changes |
 //! | results without ids in another order than their calls | in the order of the calls | `BlockMoved` |
 //! | several texts in a result | one text, with blank lines between | |
 //! | images and documents of results that were not read within | user parts after the results | `BlockMoved` |
@@ -67,8 +67,8 @@
 //!
 //! The current turn begins with the last user content that holds more than results. Signatures do
 //! not depend on earlier messages, so changing those has no effect. Adjacent contents of one role
-//! are accepted and stay. The marks of [`Request::cache`](threadfold_core::message::Request::cache) have no
-//! form in this dialect, whose provider caches by itself.
+//! are accepted and stay. The marks of [`Request::cache`](threadfold_core::message::Request::cache)
+//! have no form in this dialect, whose provider caches automatically.
 //!
 //! # Example
 //!

@@ -58,7 +58,8 @@ impl Rules for Gemini {
         extra(block).is_some_and(|extra| server_data(extra).is_some())
     }
 
-    /// Not every server accepts a title, so it is written only if it was read.
+    /// A title is written only if it was read in this dialect, because not every server accepts
+    /// titles.
     fn takes_title(&self, document: &Document) -> bool {
         has_mark(&document.extra, "~title")
     }
@@ -82,7 +83,7 @@ fn is_foreign(message: &Message, extra: &Extra) -> bool {
 
 const NOT_EVERY_MODEL: &str = "not every model takes it in a result";
 
-/// Moves images and documents out of results, unless they were read within.
+/// Moves images and documents out of results, unless they were read there.
 pub(super) fn spread_media(thread: &mut Thread, notes: &mut Notes) {
     let mut names: HashMap<Text, Text> = HashMap::new();
     for (at, message) in thread {
@@ -189,8 +190,8 @@ impl Calls {
         }
     }
 
-    /// The name and number of the call of a result, if neither is written with an id: the provider
-    /// pairs such results by their order among those of one function.
+    /// The name and the number of a result's call, if call and result are written without ids: the
+    /// provider then pairs results and calls of one function by their order.
     fn by_order(&self, block: &ContentBlock) -> Option<(Text, usize)> {
         let ContentBlock::ToolResult(result) = block else { return None };
         let (name, number, unnamed) = self.latest.get(&result.tool_use_id)?;
@@ -198,7 +199,8 @@ impl Calls {
         goes.then(|| (name.clone(), *number))
     }
 
-    /// Sorts results without ids by their calls, if those of one function are in another order.
+    /// Sorts results without ids in the order of their calls, if the results of one function are in
+    /// another order.
     fn sort_results(&self, turn: &mut Thread, notes: &mut Notes) {
         let blocks = turn.iter().flat_map(|(_, message)| &message.content);
         let mut by_name: Vec<(Text, usize)> =
@@ -249,9 +251,9 @@ pub(super) fn are_demanded(model: &str) -> bool {
     version.is_some_and(|version| version >= (3, 0))
 }
 
-/// Signs the first call of each step that has no signature. Calls of other providers are signed in
-/// the whole thread, so that later requests begin as earlier ones did. Calls of this provider are
-/// signed only in the current turn, if `demanded`.
+/// Signs the first call of each step if it has no signature. Calls of other providers are signed in
+/// the whole thread, so that a later request begins with the same text as an earlier one and the
+/// prompt cache applies. Calls of this provider are signed only in the current turn, if `demanded`.
 pub(super) fn sign(thread: &mut Thread, demanded: bool, notes: &mut Notes) {
     let current = thread.iter().rposition(|(_, message)| is_question(message)).unwrap_or(0);
     let mut from = 0;

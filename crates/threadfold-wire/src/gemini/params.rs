@@ -1,4 +1,4 @@
-//! Request parameters. A parameter that does not read stays an unknown field.
+//! Request parameters. A parameter that cannot be read stays an unknown field.
 
 use super::marks::*;
 use crate::kit::*;
@@ -26,8 +26,8 @@ pub(super) fn read(mut fields: Fields<'_>, mut request: Request) -> Request {
             return;
         }
         config.note(CHOICE.kept_as, raw.json());
-        // Other codecs report the remaining section as left out, so the choice stays in it if it
-        // has unknown fields.
+        // If the section has unknown fields, the choice stays in it too, so that other codecs
+        // report the section as left out.
         const KNOWN: [&str; 2] = ["mode", "allowedFunctionNames"];
         if self::fields(raw).is_some_and(|all| all.rest().all(|(key, _)| KNOWN.contains(&key))) {
             config.take(CHOICE.key());
@@ -63,10 +63,9 @@ pub(super) fn write(
 
 fn write_tools(request: &Request, functions: &[Text], body: &mut Object, notes: &mut Notes) {
     let extra = &request.extra;
-    let met = request
-        .tool_choice
-        .as_ref()
-        .filter(|choice| is_met(choice, functions.iter()) || CHOICE.came_so(CODEC, extra, choice));
+    let met = request.tool_choice.as_ref().filter(|choice| {
+        is_met(choice, functions.iter()) || CHOICE.was_read_as(CODEC, extra, choice)
+    });
     if met.is_none() && request.tool_choice.is_some() {
         notes.drop_parameter("tool_choice");
     }
@@ -74,7 +73,7 @@ fn write_tools(request: &Request, functions: &[Text], body: &mut Object, notes: 
     CHOICE.set(&mut config, extra, met, notes);
     let mut rest = TOOLS.rest(CODEC, extra);
     if has_mark(extra, CHOICE.kept_as) {
-        // The section still holds the choice that was read.
+        // Remove the choice that was read, which the section still holds.
         rest.remove(CHOICE.key());
     }
     config.extend_unset(rest);

@@ -30,8 +30,8 @@ const DATA: [&str; 9] = [
 ];
 
 impl<'a> Part<'a> {
-    /// Reads a part that has exactly one data field, and a known one. Some clients write all fields,
-    /// and `null` for those that a part lacks.
+    /// Reads a part that has exactly one data field, which must be known. A `null` counts as
+    /// absent, because some clients write all fields.
     pub(super) fn read(raw: Raw<'a>) -> Option<Self> {
         let mut rest = fields(raw)?;
         let mut found = DATA.into_iter().filter(|key| rest.value(key).is_some());
@@ -57,19 +57,19 @@ impl<'a> Part<'a> {
         if self.data != "text" {
             return self.medium();
         }
-        let said = self.value.text()?;
+        let text = self.value.text()?;
         let thought = self.rest.get("thought").is_some_and(|raw| raw.get() == "true");
         if thought {
             self.rest.take("thought");
-            return Some(self.thinking(said));
+            return Some(self.thinking(text));
         }
-        if said.is_empty() && self.rest.get("thoughtSignature").is_some_and(Raw::is_text) {
+        if text.is_empty() && self.rest.get("thoughtSignature").is_some_and(Raw::is_text) {
             self.rest.mark("~as", "text");
-            return Some(self.thinking(said));
+            return Some(self.thinking(text));
         }
-        // White space is valid in this dialect only, so it becomes opaque.
-        let is_space = !said.is_empty() && said.is_blank();
-        (!is_space).then(|| TextBlock { text: said, extra: self.rest.keep(CODEC) }.into())
+        // Text of white space only is valid in this dialect but in no other, so it becomes opaque.
+        let is_space = !text.is_empty() && text.is_blank();
+        (!is_space).then(|| TextBlock { text, extra: self.rest.keep(CODEC) }.into())
     }
 
     fn thinking(mut self, text: Text) -> ContentBlock {
@@ -82,13 +82,13 @@ impl<'a> Part<'a> {
     pub(super) fn call(mut self, made_up: impl FnOnce() -> Text) -> Option<ToolUse> {
         let mut inner = self.inner()?;
         let name = inner.take_text("name")?;
-        let came = inner.take_text("id");
-        match &came {
+        let given_id = inner.take_text("id");
+        match &given_id {
             Some(id) if !id.is_empty() => {}
             Some(empty) => self.rest.mark("~id", empty),
             None => self.rest.flag("~no_id"),
         }
-        let id = came.filter(|id| !id.is_empty()).unwrap_or_else(made_up);
+        let id = given_id.filter(|id| !id.is_empty()).unwrap_or_else(made_up);
         let args = inner.take_object("args").map(Raw::json);
         if args.is_none() {
             self.rest.mark("~args", "absent");
@@ -118,24 +118,24 @@ pub(super) fn read_all<'a>(
 /// Reads a result. If it has no id, it is paired with a call of the previous turn.
 pub(super) fn result(mut part: Part<'_>, calls: &mut Calls) -> Option<ToolResult> {
     let mut inner = part.inner()?;
-    let came = inner.take_word("id");
+    let given_id = inner.take_word("id");
     let name = inner.word("name").unwrap_or_default();
-    let wanted = came.as_deref().filter(|id| !id.is_empty());
+    let wanted = given_id.as_deref().filter(|id| !id.is_empty());
     let id = match calls.answer(wanted, &name) {
         Some((id, of_call)) => {
             inner.take_as("name", |_| (of_call == *name).then_some(()));
             id
         }
         // A result without a call keeps its content until repairs remove it.
-        None => came.as_deref().unwrap_or_default().into(),
+        None => given_id.as_deref().unwrap_or_default().into(),
     };
-    match &came {
-        Some(came) if id == **came => {}
-        Some(came) => part.rest.mark("~id", came),
+    match &given_id {
+        Some(given_id) if id == **given_id => {}
+        Some(given_id) => part.rest.mark("~id", given_id),
         None => part.rest.flag("~no_id"),
     }
-    let said = inner.take_as("response", |raw| response(raw, &mut part.rest));
-    let (mut content, is_error) = said.unwrap_or_default();
+    let response = inner.take_as("response", |raw| response(raw, &mut part.rest));
+    let (mut content, is_error) = response.unwrap_or_default();
     if let Some(media) = inner.take_as("parts", parts) {
         part.rest.flag("~parts");
         content.extend(media);
@@ -149,10 +149,10 @@ fn response(raw: Raw<'_>, result: &mut Fields<'_>) -> Option<(Vec<ContentBlock>,
     let fields = Fields::of(raw)?;
     let mut all = fields.rest();
     if let (Some((key, value)), None) = (all.next(), all.next())
-        && let Some(said) = value.text().filter(|_| ["output", "error"].contains(&key))
+        && let Some(text) = value.text().filter(|_| ["output", "error"].contains(&key))
         && value.is_text()
     {
-        let content = if said.is_empty() { Vec::new() } else { vec![ContentBlock::text(said)] };
+        let content = if text.is_empty() { Vec::new() } else { vec![ContentBlock::text(text)] };
         return Some((content, key == "error"));
     }
     result.mark("~as", "response");
@@ -179,9 +179,9 @@ pub(super) const TOOLS: NameRules = NameRules {
 
 /// The calls of the previous turn that wait for their results.
 ///
-/// A result may name its call, or only the function, or neither. So each call is in one queue for
-/// every way to refer to it, and a result takes the first call of a queue that no other result took.
-/// This finds each call in constant time, even in a hostile body with very many of them.
+/// A result may name its call, only the function, or neither. So each call is in a queue for every
+/// key by which a result may refer to it, and a result takes the first unanswered call of its
+/// queue. This finds a call in constant time, even in a hostile body with very many calls.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     /// Id and name of each call, until it is answered.
@@ -251,10 +251,10 @@ mod tests {
     #[test]
     fn a_result_answers_by_id_then_by_name_then_in_order() {
         let mut calls = Calls::default();
-        for (id, name, came) in
+        for (id, name, has_id) in
             [("a", "f", true), ("1", "f", false), ("2", "g", false), ("3", "f", false)]
         {
-            calls.add(id.into(), name.into(), came);
+            calls.add(id.into(), name.into(), has_id);
         }
         assert_eq!(answered(&mut calls, None, "f").as_deref(), Some("1"));
         assert_eq!(answered(&mut calls, Some("a"), "f").as_deref(), Some("a"));

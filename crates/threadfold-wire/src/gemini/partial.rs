@@ -1,7 +1,7 @@
 //! A call whose arguments arrive in pieces, as Vertex AI streams them on request.
 //!
-//! The first piece has the name, each of the others some values with their paths, and the last one
-//! has no `willContinue`:
+//! The first piece has the name, the others have values with their paths, and the last one has no
+//! `willContinue`:
 //!
 //! ```json
 //! {"functionCall": {"name": "read", "willContinue": true}, "thoughtSignature": "c2ln"}
@@ -32,7 +32,7 @@ impl Partial {
         let pieces = inner.take("partialArgs").and_then(Raw::items).unwrap_or_default();
         let whole = inner.take("args").and_then(Fields::of).unwrap_or_default();
         if !matches!(self.part, Growing::Nothing) {
-            // The call was reported with those of its first piece.
+            // Ignore a later id: the call was reported under that of its first piece.
             inner.take("id");
             inner.take("name");
         }
@@ -79,7 +79,7 @@ pub(super) fn is_named(inner: &Fields<'_>) -> bool {
     inner.text("name").is_some_and(|name| !name.is_empty())
 }
 
-/// Deeper JSON cannot be read back.
+/// The maximum number of steps in a path: deeper JSON could not be read back.
 const MAX_STEPS: usize = 100;
 
 /// The value at a path, which is added if it is missing.
@@ -112,8 +112,8 @@ fn step<'g, 'p>(
     Ok((value.item(index.parse().map_err(|_| UNREAD)?)?, after))
 }
 
-/// Reads a name in quotes at the beginning of a text, and returns it with the rest. Its escapes are
-/// those of JSON, and that of the single quote.
+/// Reads a name in quotes at the beginning of a text, and returns it with the rest. Escapes are as
+/// in JSON, and a single quote may be escaped too.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut chars = text.char_indices();
     let (_, quote) = chars.next().filter(|(_, first)| "'\"".contains(*first))?;

@@ -48,8 +48,8 @@ pub(super) fn answer(
         if part.data == "functionCall" {
             let call = part.call(|| made_up(number))?;
             number += 1;
-            let came = !has_mark(&call.extra, "~no_id") && !has_mark(&call.extra, "~id");
-            calls.add(call.id.clone(), call.name.clone(), came);
+            let has_id = !has_mark(&call.extra, "~no_id") && !has_mark(&call.extra, "~id");
+            calls.add(call.id.clone(), call.name.clone(), has_id);
             return Some(call.into());
         }
         if SERVER_DATA.contains(&part.data) {
@@ -91,7 +91,8 @@ impl Reader<'_> {
             }
             blocks
         };
-        // Only models of this provider may get calls and reasoning back.
+        // Mark the origin: only models of this provider may get these calls and this reasoning
+        // back.
         let is_made_here = role == Role::Assistant
             && blocks.iter().any(|block| block.is_reasoning() || is_call(block));
         let origin = is_made_here.then(|| Origin::new(CODEC, None));
@@ -143,15 +144,15 @@ fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role> {
 /// same content. The data are kept whole. A result without a call becomes opaque.
 fn of_server(mut part: Part<'_>, calls: &mut Calls) -> Option<ContentBlock> {
     let inner = part.inner()?;
-    let came = inner.text("id").filter(|id| !id.is_empty());
+    let given_id = inner.text("id").filter(|id| !id.is_empty());
     let value = Raw::json(part.value);
     part.rest.mark("~as", part.data);
     let extra = part.rest.keep(CODEC);
     let is_code = ["executableCode", "codeExecutionResult"].contains(&part.data);
     // The result of a tool has the id of its call. The result of code has none.
-    let tool = if is_code { "code".into() } else { came.clone().unwrap_or_default() };
+    let tool = if is_code { "code".into() } else { given_id.clone().unwrap_or_default() };
     if ["executableCode", "toolCall"].contains(&part.data) {
-        let id = came.unwrap_or_else(|| format!("server_{}", calls.count() + 1).into());
+        let id = given_id.unwrap_or_else(|| format!("server_{}", calls.count() + 1).into());
         calls.add(id.clone(), tool, true);
         let kind = if is_code { Some("code_execution".into()) } else { inner.text("toolType") };
         let name = kind.unwrap_or_else(|| "tool".into());
@@ -235,7 +236,7 @@ fn content<'a>(
     Ok((blocks, content))
 }
 
-/// Streams end with an empty text, which a request may not hold.
+/// Whether a block may be in a request. Streams end with an empty text, which may not.
 fn says_something(block: &ContentBlock) -> bool {
     if let ContentBlock::Thinking(thinking) = block {
         return !thinking.text.is_empty() || thinking.signature.is_some();

@@ -14,8 +14,8 @@ pub(super) struct Response {
     candidate: Option<Merged>,
     content: Merged,
     parts: Vec<Growing>,
-    /// If the last part is a text without other fields, to which more may be added: whether it is a
-    /// thought.
+    /// Whether the last part is a thought, if it is a text without other fields, to which more text
+    /// may be added; else `None`.
     grows: Option<bool>,
     /// The number of calls so far.
     calls: usize,
@@ -57,7 +57,7 @@ impl Response {
         let candidates = fields.take_value("candidates");
         out.usage = fields.get("usageMetadata").and_then(|raw| read::USAGE.read(raw));
         out.is_complete = read::is_blocked(&fields);
-        // The ids of calls contain it, so it must not change after the first call.
+        // Generated call ids contain this id, so it must not change after the first call.
         let id = fields.text("responseId");
         if self.id.is_none() && self.calls == 0 && id.is_some() {
             self.id = id;

@@ -86,8 +86,8 @@ fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
     let schema = key.and_then(|key| fields.take_json(key));
     fields.mark("~schema", key.unwrap_or("absent"));
     let ours = schema.as_ref().and_then(json_schema);
-    if let (Some(_), Some(came)) = (&ours, &schema) {
-        fields.note("~came", came.clone());
+    if let (Some(_), Some(schema_as_read)) = (&ours, &schema) {
+        fields.note("~came", schema_as_read.clone());
     }
     let description =
         fields.take_as("description", |raw| raw.text().filter(|text| !text.is_empty()));
@@ -109,14 +109,15 @@ fn native(mut fields: Fields<'_>, group: usize) -> ToolSpec {
 fn declaration(tool: &ToolSpec, notes: &mut Notes) -> Object {
     let mut object = wire_fields(&tool.extra, notes);
     object.set("name", tool.name.clone());
-    object.set_said("description", &tool.description);
-    let came = tool.extra.get(CODEC, "~came");
-    let untouched = came.filter(|came| json_schema(came).as_ref() == Some(&tool.input_schema));
+    object.set_unless_empty("description", &tool.description);
+    let schema_as_read = tool.extra.get(CODEC, "~came");
+    let untouched = schema_as_read
+        .filter(|schema_as_read| json_schema(schema_as_read).as_ref() == Some(&tool.input_schema));
     let schema = untouched.unwrap_or(&tool.input_schema);
     match marked(&tool.extra, "~schema").as_deref() {
         // A tool that was read without a schema gets one only if the host sets it.
         Some("absent") if *schema == no_parameters() => {}
-        Some("parameters") if came.is_none() || untouched.is_some() => {
+        Some("parameters") if schema_as_read.is_none() || untouched.is_some() => {
             object.set("parameters", schema.clone());
         }
         Some(_) | None => object.set("parametersJsonSchema", schema.clone()),
@@ -179,8 +180,8 @@ mod tests {
             r#"[{"functionDeclarations":[]},{},{"functionDeclarations":[{"name":7}]}]"#,
             r#"[{"functionDeclarations":[{"name":"f","parameters":null,"behavior":"BLOCKING"}]}]"#,
         ] {
-            let came: Value = serde_json::from_str(tools).unwrap();
-            assert_eq!(again(tools, |_| {}), came);
+            let schema_as_read: Value = serde_json::from_str(tools).unwrap();
+            assert_eq!(again(tools, |_| {}), schema_as_read);
         }
     }
 

@@ -137,8 +137,8 @@ fn server(extra: &Extra, value: &Json) -> Option<Object> {
 
 fn call(call: &ToolUse) -> Tree {
     let mut data = reopen(call.extra.get(CODEC, "functionCall"));
-    if let Some(came) = call.extra.get(CODEC, "~id") {
-        data.set("id", came.clone());
+    if let Some(id_as_read) = call.extra.get(CODEC, "~id") {
+        data.set("id", id_as_read.clone());
     } else if !normal::is_unnamed(&call.id, &call.extra) {
         data.set("id", call.id.clone());
     }
@@ -155,8 +155,8 @@ fn call(call: &ToolUse) -> Tree {
 fn result(result: &ToolResult, call: Option<&ToolUse>) -> Tree {
     let mut data = reopen(result.extra.get(CODEC, "functionResponse"));
     let unnamed = call.is_some_and(|call| normal::is_unnamed(&call.id, &call.extra));
-    if let Some(came) = result.extra.get(CODEC, "~id") {
-        data.set("id", came.clone());
+    if let Some(id_as_read) = result.extra.get(CODEC, "~id") {
+        data.set("id", id_as_read.clone());
     } else if !unnamed && !has_mark(&result.extra, "~no_id") && data.get("id").is_none() {
         data.set("id", result.tool_use_id.clone());
     }

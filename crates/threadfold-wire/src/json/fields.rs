@@ -2,8 +2,8 @@
 //!
 //! An object is read one level deep, into keys and the raw text of its values. A codec removes the
 //! fields that it knows. The remaining fields become the [`Extra`] of the message or block,
-//! together with the codec's marks, which record the form of what was read. The name of a mark
-//! begins with `~`; a wire field whose name begins with `~` gets a second one.
+//! together with the codec's marks, which record the form in which a value was read. The name of a
+//! mark begins with `~`; a wire field whose name begins with `~` gets a second one.
 
 use std::{borrow::Cow, fmt};
 
@@ -45,7 +45,7 @@ impl<'a> Fields<'a> {
 
     /// Reads alternating keys and values of an object.
     fn of_parts(text: &str, mut parts: impl Iterator<Item = Raw<'a>>) -> Option<Self> {
-        /// Few objects have more keys.
+        /// The capacity for an object's keys; few objects have more.
         const USUAL: usize = 8;
         if !text.starts_with('{') {
             return None;
@@ -82,7 +82,7 @@ impl<'a> Fields<'a> {
         self.text(key).unwrap_or_default()
     }
 
-    /// As [`text`](Self::text), without copying a text that is only compared.
+    /// Same as [`text`](Self::text), but without a copy, for texts that are only compared.
     pub(crate) fn word(&self, key: &str) -> Option<Cow<'a, str>> {
         self.get(key)?.word()
     }
@@ -113,8 +113,8 @@ impl<'a> Fields<'a> {
         self.take(key).filter(|raw| raw.get() != "null")
     }
 
-    /// Removes a field and returns what this function reads of it. A field that it cannot read
-    /// stays.
+    /// Removes a field and returns its value as read by this function. A field that the function
+    /// cannot read stays.
     pub(crate) fn take_as<T>(
         &mut self,
         key: &str,
@@ -130,7 +130,8 @@ impl<'a> Fields<'a> {
         self.take_as(key, |raw| Some(raw).filter(|raw| raw.is_text())?.text())
     }
 
-    /// As [`take_text`](Self::take_text), without copying a text that is only compared.
+    /// Same as [`take_text`](Self::take_text), but without a copy, for texts that are only
+    /// compared.
     pub(crate) fn take_word(&mut self, key: &str) -> Option<Cow<'a, str>> {
         self.take_as(key, |raw| Some(raw).filter(|raw| raw.is_text())?.word())
     }
@@ -225,7 +226,7 @@ impl<'a> Fields<'a> {
         !self.marks.is_empty()
     }
 
-    /// Takes over the marks of an inner object.
+    /// Moves the marks of an inner object to this one.
     pub(crate) fn move_marks(&mut self, inner: &mut Fields<'_>) {
         self.marks.append(&mut inner.marks);
     }
@@ -294,7 +295,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// The most characters of a value that an error quotes.
+/// The maximum number of characters of a value that an error quotes.
 const MAX_FOUND: usize = 60;
 
 /// The first characters of a text, at most this many.

@@ -1,8 +1,9 @@
 //! Finding the positions of all values in a JSON text in one pass.
 //!
-//! Reading an object one level deep skips its values, and each value is skipped again when it is
-//! read itself: a text at the fifth level would be passed five times. The scan passes it once and
-//! records every value, so that a reader steps from one to the next.
+//! Without a scan, reading an object one level deep would skip over its values, and reading each
+//! value would pass over its text again: a text at the fifth level would be passed five times. The
+//! scan passes it once and records the position of every value, so that a reader can step from one
+//! to the next.
 
 use serde::de::IgnoredAny;
 use threadfold_core::message::run_of_text;
@@ -91,7 +92,8 @@ impl<'a, const OUTER: bool> Scan<'a, OUTER> {
         }
     }
 
-    /// Passes a value, or the beginning of one; returns `false` if a value within it follows.
+    /// Passes a whole value, or the opening of an array or object; returns `false` if an inner
+    /// value follows.
     fn value(&mut self) -> Option<bool> {
         let start = self.at;
         let is_plain = match self.next()? {

@@ -9,7 +9,7 @@ use threadfold_core::message::{Extra, Json, Text, ToolInput, push_string};
 pub(super) const MARK: char = '~';
 
 /// Whether an extra field is a codec's mark and not a wire field. Marks of another codec can be
-/// dropped: they only describe its forms.
+/// dropped, because they only describe forms of its dialect.
 pub(crate) fn is_mark(key: &str) -> bool {
     key.strip_prefix(MARK).is_some_and(|name| !name.starts_with(MARK))
 }
@@ -74,8 +74,8 @@ impl Object {
         }
     }
 
-    /// Adds a field at the end without checking whether it exists. For fields with different names,
-    /// of which a hostile body may have very many.
+    /// Adds a field at the end without checking whether it exists, so that adding very many fields
+    /// of a hostile body stays linear. The names must differ.
     pub(crate) fn push(&mut self, key: impl Into<Key>, value: impl Into<Tree>) {
         self.0.push((key.into(), value.into()));
     }
@@ -88,7 +88,7 @@ impl Object {
     }
 
     /// Sets a text, unless it is empty.
-    pub(crate) fn set_said(&mut self, key: &'static str, text: &Text) {
+    pub(crate) fn set_unless_empty(&mut self, key: &'static str, text: &Text) {
         if !text.is_empty() {
             self.set(key, text.clone());
         }
@@ -125,7 +125,7 @@ impl Object {
         self.0.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// Renames fields to their second spelling if the mark says that they were read so; see
+    /// Renames fields to their second spelling if a mark records that they were read in it; see
     /// `Fields::respell`.
     pub(crate) fn respell(&mut self, names: &[(&'static str, &'static str)], extra: &Extra) {
         for (name, mark) in names {

@@ -31,18 +31,18 @@ pub(super) fn is_deprecated(call: &ToolUse) -> bool {
     marked(&call.extra, "~as").is_some_and(|form| form == "function_call")
 }
 
-/// Returns a call of an unknown form as it was read, if at most its id was changed since: then it
-/// is written whole.
+/// Returns a call of an unknown form as it was read, so that it can be written whole, if at most
+/// its id was changed since.
 pub(super) fn kept_whole(call: &ToolUse) -> Option<ToolUse> {
-    let came = read_unknown(Raw::of(call.extra.get(CODEC, "~raw")?))?;
-    Some(came).filter(|came| came.name == call.name && came.input == call.input)
+    let as_read = read_unknown(Raw::of(call.extra.get(CODEC, "~raw")?))?;
+    Some(as_read).filter(|as_read| as_read.name == call.name && as_read.input == call.input)
 }
 
 /// Returns a call as an item of `tool_calls`.
 pub(super) fn write(call: &ToolUse) -> Object {
-    if let Some(came) = kept_whole(call) {
+    if let Some(as_read) = kept_whole(call) {
         let mut object = reopen(call.extra.get(CODEC, "~raw"));
-        if came.id != call.id {
+        if as_read.id != call.id {
             object.set("id", call.id.clone());
         }
         return object;

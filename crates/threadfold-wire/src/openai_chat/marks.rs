@@ -12,7 +12,7 @@
 //! | `~content` | message, result | the form of the content if it is not the usual one: `array`, `empty_array`, `empty`, `null`, `absent` |
 //! | `~as` | text | `refusal` for the field of the message, `refusal_part` for the part |
 //! | `~blank` | text of a result | it was blank |
-//! | `~form` | text | it looks like one of our tags but was read as text, so it is written unchanged |
+//! | `~form` | text | it looks like one of this crate's tags but was read as text, so it is written unchanged |
 //! | `~as` | thinking | the field of the message in which it was read |
 //! | `~as` | call | `custom`, or `function_call` for the deprecated field |
 //! | `~as` | result | `function` for the deprecated role |
@@ -20,7 +20,7 @@
 //! | `~picture` | image | the media type and the length of its data, or the length of its address |
 //! | `~id` | result | `absent` if the message named no call |
 //! | `~parameters` | tool | `absent` if the function had none |
-//! | `~temperature`, `~tool_choice`, `~max_completion_tokens`, `~max_tokens` | request | the JSON text of a parameter that we would write differently |
+//! | `~temperature`, `~tool_choice`, `~max_completion_tokens`, `~max_tokens` | request | the JSON text of a parameter that this crate would write differently |
 //! | `~response` | answer | the other fields of the response body |
 //!
 //! An opaque block is a part of the content as it was read (or a JSON string, for a whole content

@@ -11,7 +11,7 @@
 //!
 //! | part or field | here |
 //! |---|---|
-//! | `text`; a content that is a string | [`TextBlock`], or the kind that it is the wire form of, if [`DecodeOptions`] asks for that |
+//! | `text`; a content that is a string | [`TextBlock`]; another kind if the text has its wire form and [`DecodeOptions`] asks for it |
 //! | `refusal`, as a part or a field | [`TextBlock`], marked |
 //! | `image_url` | [`Image`]; a data URI becomes Base64 where it can be put together again byte for byte |
 //! | `file` | [`Document`] of a data URI or a file id |
@@ -19,7 +19,7 @@
 //! | `tool_calls` of another form | [`ToolUse`], as far as they can be read; is written back whole |
 //! | `reasoning_content`, `reasoning` | [`Thinking`] without signature; is written back under the same name |
 //! | blank text, `input_audio`, `audio`, other parts, parts that cannot be read as above | [`Opaque`] |
-//! | `reasoning_details`, `name`, and whatever else | `extra` of the message, block, call or tool |
+//! | `reasoning_details`, `name`, and all other fields | `extra` of the message, block, call or tool |
 //! | tools of type `function` | [`ToolSpec`] |
 //! | other tools | [`ToolSpec`] whose schema is `null`, the whole tool in its `extra` |
 //! | `temperature`, `max_completion_tokens` or `max_tokens`, `tool_choice` | the fields of [`Request`] |
@@ -29,11 +29,11 @@
 //!
 //! A valid body is written back equal as JSON: absent, `null`, `""` and `[]` stay different, and so
 //! do strings and arrays, and the texts of numbers. Only these may change: the order of keys, white
-//! space, escapes in strings, and which of two equal keys of one object stays (the last).
+//! space, and escapes in strings; if an object has a key twice, only the last value stays.
 //!
-//! An invalid body may change without an adjustment in two cases, in which nothing is lost: an
-//! assistant message with reasoning only gets the content `""`, and audio with its data is replaced
-//! by its id.
+//! An invalid body may change without an adjustment in two cases that lose nothing: an assistant
+//! message with reasoning only gets the content `""`, and audio with its data is replaced by its
+//! id.
 //!
 //! # Adjustments and losses
 //!
@@ -54,15 +54,16 @@
 //! | call ids over 40 characters | their first characters and a hash | `IdRewritten` |
 //! | signed, encrypted or foreign reasoning | nothing | `ReasoningDropped` |
 //! | documents of text or an address | text; nothing of a blank one | `BlockAsText`, `BlockDropped` |
-//! | a blank text in a result that was not read so | nothing | `BlockDropped` |
+//! | a blank text in a result that was not read as one | nothing | `BlockDropped` |
 //! | calls of a provider's own tools and their results, opaque blocks of others, media without a form | nothing | `BlockDropped` |
 //! | fields of another codec, an empty `tool_calls`, a `function_call` with neither name nor arguments | nothing | `FieldsDropped` |
 //! | other providers' own tools, and a choice of them | nothing | `BlockDropped`, `ParameterDropped` |
 //! | a thread that loses all its messages | "Please continue." of the user | `UserInserted` |
 //!
 //! Adjacent assistant messages, system messages at any position and a trailing assistant message
-//! are legal and stay, and so do unchanged pictures that were read in a body of this dialect. The marks of [`Request::cache`](threadfold_core::message::Request::cache) have no
-//! form in this dialect, whose provider caches by itself.
+//! are legal and stay, and so do unchanged pictures that were read in a body of this dialect. The
+//! marks of [`Request::cache`](threadfold_core::message::Request::cache) have no form in this
+//! dialect, whose provider caches automatically.
 //!
 //! # Example
 //!

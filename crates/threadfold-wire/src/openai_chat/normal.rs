@@ -16,7 +16,7 @@ impl Rules for Chat {
         openai::fit_source(source, is_own && medium == Medium::Document)
     }
 
-    /// This dialect has files, but no addresses of documents.
+    /// Documents with text or an address are written as text, because this dialect has only files.
     fn writes_as_text(&self, _: Role, source: &MediaSource) -> bool {
         matches!(source, MediaSource::Text { .. } | MediaSource::Url { .. })
     }
@@ -71,7 +71,7 @@ pub(super) fn drop_empty_calls(thread: &mut Thread, notes: &mut Notes) {
 }
 
 /// Answers an opaque deprecated call at the end. It was read as a field because other messages
-/// followed it; if those are left out, the provider treats it as an open call.
+/// followed it. If those are left out, the provider treats it as an open call.
 pub(super) fn answer_last_call(thread: &mut Thread, end: usize, notes: &mut Notes) {
     let Some((_, last)) = thread.last_mut() else { return };
     if last.role != Role::Assistant || last.tool_uses().next().is_some() {
@@ -100,8 +100,8 @@ pub(super) fn answer_last_call(thread: &mut Thread, end: usize, notes: &mut Note
     thread.push((end, Message::new(Role::User, vec![result.into()])));
 }
 
-/// Orders the messages of each turn as the provider demands: results directly follow the one
-/// message with their calls.
+/// Orders the messages of each turn as the provider demands: results directly follow the message
+/// that has all of their calls.
 pub(super) fn arrange(thread: &Thread, notes: &mut Notes) -> Thread {
     let mut arranged = Vec::with_capacity(thread.len());
     for run in thread.chunk_by(|(_, before), (_, after)| before.role == after.role) {
@@ -114,8 +114,8 @@ pub(super) fn arrange(thread: &Thread, notes: &mut Notes) -> Thread {
     arranged
 }
 
-/// Puts the results first, in a message of their own. Images and files in them follow, because only
-/// users may send these, and then the other blocks.
+/// Puts the results first, in a message of their own. Then follow their images and files, because
+/// only a user message may hold these, and then the other blocks.
 fn arrange_user(run: &[(usize, Message)], arranged: &mut Thread, notes: &mut Notes) {
     let Some((first, _)) = run.iter().find(|(_, it)| it.tool_results().next().is_some()) else {
         arranged.extend(run.iter().cloned());
@@ -141,7 +141,7 @@ fn arrange_user(run: &[(usize, Message)], arranged: &mut Thread, notes: &mut Not
             rest.push((*at, message.with_content(others)));
         } else {
             // Each result becomes a message, so no message remains that could hold these fields.
-            notes.lose(&message.extra);
+            notes.report_lost(&message.extra);
         }
     }
     arranged.push((*first, Message::new(Role::User, results)));

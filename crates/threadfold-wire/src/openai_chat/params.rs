@@ -1,4 +1,4 @@
-//! Request parameters and tools. A parameter that does not read stays an unknown field.
+//! Request parameters and tools. A parameter that cannot be read stays an unknown field.
 
 use super::marks::*;
 use crate::kit::*;
@@ -19,8 +19,8 @@ pub(super) fn read(mut fields: Fields<'_>, system: Vec<Message>, thread: Vec<Mes
     let mut max_output = LIMIT.take(&mut fields);
     if max_output.is_none() {
         max_output = fields.get(OLD_LIMIT.key()).and_then(OLD_LIMIT.read);
-        // Always remembered, because the mark also says that the limit is written under its old
-        // name.
+        // Always remember the text, because the mark also means that the limit is written under its
+        // old name.
         if let Some(json) = max_output.and_then(|_| fields.take_json(OLD_LIMIT.key())) {
             fields.note(OLD_LIMIT.kept_as, json);
         }

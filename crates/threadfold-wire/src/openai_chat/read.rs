@@ -9,7 +9,7 @@ use crate::kit::*;
 pub(super) fn request(mut fields: Fields<'_>, options: &DecodeOptions) -> Result<Request> {
     let messages = fields.take_items("messages", Path::Body, "an array of messages")?;
     let path = Path::Field(&Path::Body, "messages");
-    let mut reader = Reader { options, system: Vec::new(), thread: Vec::new(), asked: None };
+    let mut reader = Reader { options, system: Vec::new(), thread: Vec::new(), continuation: None };
     for (index, raw) in messages.iter().enumerate() {
         reader.message(*raw, messages.get(index + 1).copied(), Path::Item(&path, index))?;
     }
@@ -53,12 +53,12 @@ struct Reader<'o> {
     options: &'o DecodeOptions,
     system: Vec<Message>,
     thread: Vec<Message>,
-    /// What the previous message expects next.
-    asked: Option<Asked>,
+    /// How the next message may continue the previous one, if it may.
+    continuation: Option<Continuation>,
 }
 
 /// How the next message may continue the previous one.
-enum Asked {
+enum Continuation {
     /// The previous message is a tool message: another one joins it.
     MoreResults,
     /// The previous message has the deprecated `function_call`, whose id is this.
@@ -68,7 +68,7 @@ enum Asked {
 impl Reader<'_> {
     fn message(&mut self, raw: Raw<'_>, next: Option<Raw<'_>>, path: Path<'_>) -> Result<()> {
         let mut fields = Fields::read(raw, path)?;
-        let asked = self.asked.take();
+        let continuation = self.continuation.take();
         let role = role(&mut fields, path)?;
         match role.as_ref() {
             "system" | "developer" => {
@@ -89,16 +89,16 @@ impl Reader<'_> {
                 let id = self.function_call_id(&fields, next);
                 let message = assistant(fields, id.clone(), path)?;
                 let is_paired = message.tool_uses().any(calls::is_deprecated);
-                self.asked = id.filter(|_| is_paired).map(Asked::Function);
+                self.continuation = id.filter(|_| is_paired).map(Continuation::Function);
                 self.thread.push(message);
             }
-            "tool" => self.tool(fields, asked, path)?,
+            "tool" => self.tool(fields, continuation, path)?,
             "function" => {
                 fields.mark("~as", "function");
                 // The deprecated result follows its call. Any other one becomes opaque.
-                let block = match asked {
-                    Some(Asked::Function(id)) => result(id, fields, path)?,
-                    Some(Asked::MoreResults) | None => opaque_field("message", raw),
+                let block = match continuation {
+                    Some(Continuation::Function(id)) => result(id, fields, path)?,
+                    Some(Continuation::MoreResults) | None => opaque_field("message", raw),
                 };
                 self.thread.push(Message::new(Role::User, vec![block]));
             }
@@ -112,8 +112,8 @@ impl Reader<'_> {
     }
 
     /// The id for the deprecated call of an assistant message. Such a call has no id, so it can
-    /// only be paired with the directly following message; `None` if that is no result. A `tool`
-    /// message there cannot answer anything else.
+    /// only be paired with the directly following message; `None` if that is not a result. A `tool`
+    /// message at this position counts as the result, because it can answer no other call.
     fn function_call_id(&self, fields: &Fields<'_>, next: Option<Raw<'_>>) -> Option<Text> {
         let call = fields.get("function_call");
         let call = call.filter(|raw| raw.is_object() && !calls::is_empty_call(*raw));
@@ -122,19 +122,24 @@ impl Reader<'_> {
     }
 
     /// Consecutive tool messages become one user message of results.
-    fn tool(&mut self, mut fields: Fields<'_>, asked: Option<Asked>, path: Path<'_>) -> Result<()> {
-        let id = match (&asked, fields.take_text("tool_call_id")) {
+    fn tool(
+        &mut self,
+        mut fields: Fields<'_>,
+        continuation: Option<Continuation>,
+        path: Path<'_>,
+    ) -> Result<()> {
+        let id = match (&continuation, fields.take_text("tool_call_id")) {
             (_, Some(id)) => id,
-            (Some(Asked::Function(id)), None) => id.clone(),
-            (Some(Asked::MoreResults) | None, None) => {
+            (Some(Continuation::Function(id)), None) => id.clone(),
+            (Some(Continuation::MoreResults) | None, None) => {
                 fields.mark("~id", "absent");
                 Text::default()
             }
         };
         let block = result(id, fields, path)?;
-        self.asked = Some(Asked::MoreResults);
-        match (asked, self.thread.last_mut()) {
-            (Some(Asked::MoreResults), Some(last)) => last.make_mut().content.push(block),
+        self.continuation = Some(Continuation::MoreResults);
+        match (continuation, self.thread.last_mut()) {
+            (Some(Continuation::MoreResults), Some(last)) => last.make_mut().content.push(block),
             _ => self.thread.push(Message::new(Role::User, vec![block])),
         }
         Ok(())

@@ -25,7 +25,7 @@
 use super::{marks::*, read, stream_call::*};
 use crate::kit::*;
 
-/// A response in the making.
+/// A response that is being received.
 #[derive(Debug, Default)]
 pub(super) struct Response {
     head: Merged,
@@ -117,13 +117,13 @@ fn is_first(choice: &Fields<'_>) -> bool {
     !index.is_some_and(|raw| raw.number().is_some() && raw.whole_number() != Some(0))
 }
 
-/// A message in the making.
+/// A message that is being received.
 #[derive(Debug, Default)]
 pub(super) struct Message {
     content: Vec<Piece>,
     /// Whether the stream had a content, even an empty one.
-    empty: bool,
-    refusal: Option<Said>,
+    has_content: bool,
+    refusal: Option<AnswerText>,
     details: Option<Details>,
     /// The fields of the audio, and its texts, which a whole answer has last.
     audio: Option<(Merged, Merged)>,
@@ -136,14 +136,14 @@ pub(super) struct Message {
 /// A piece of the content.
 #[derive(Debug)]
 enum Piece {
-    Text(Said),
+    Text(AnswerText),
     Part(Json),
 }
 
 /// A text of the answer. Leading white space is reported together with the text after it, because a
 /// text of white space only does not become a text block.
 #[derive(Debug, Default)]
-struct Said {
+struct AnswerText {
     text: String,
     reported: bool,
 }
@@ -182,7 +182,7 @@ impl Message {
         self.rest.add_to(&mut object);
         let known = [
             ("reasoning_details", self.details.as_ref().map(Details::tree)),
-            ("refusal", self.refusal.as_ref().map(|said| said.text.clone().into())),
+            ("refusal", self.refusal.as_ref().map(|answer_text| answer_text.text.clone().into())),
             ("audio", self.audio.as_ref().map(audio)),
             ("function_call", self.function_call.as_ref().map(|call| call.body().into())),
             ("tool_calls", self.calls.tree()),
@@ -195,14 +195,14 @@ impl Message {
     fn content_tree(&self) -> Tree {
         let calls = self.function_call.is_some() || !self.calls.is_empty();
         match self.content.as_slice() {
-            [] if self.empty && !calls => "".into(),
+            [] if self.has_content && !calls => "".into(),
             [] => Tree::Null,
-            [Piece::Text(said)] => said.text.clone().into(),
+            [Piece::Text(answer_text)] => answer_text.text.clone().into(),
             pieces => Tree::Array(pieces.iter().map(Piece::tree).collect()),
         }
     }
 
-    /// Some servers send the same reasoning in two fields: it is reported once.
+    /// Takes the reasoning of a delta. Some servers send it in two fields, so it is reported once.
     fn reasoning(&mut self, fields: &mut Fields<'_>, out: &mut Output) {
         let mut reported = Text::default();
         for key in REASONING {
@@ -218,7 +218,7 @@ impl Message {
 
     fn content(&mut self, fields: &mut Fields<'_>, out: &mut Output) {
         let Some(raw) = fields.take_value("content") else { return };
-        self.empty = true;
+        self.has_content = true;
         if let Some(piece) = raw.text() {
             self.say(&piece, out);
         }
@@ -234,12 +234,12 @@ impl Message {
         if piece.is_empty() {
             return;
         }
-        if let Some(Piece::Text(said)) = self.content.last_mut() {
-            return said.add(piece, out);
+        if let Some(Piece::Text(answer_text)) = self.content.last_mut() {
+            return answer_text.add(piece, out);
         }
-        let mut said = Said::default();
-        said.add(piece, out);
-        self.content.push(Piece::Text(said));
+        let mut answer_text = AnswerText::default();
+        answer_text.add(piece, out);
+        self.content.push(Piece::Text(answer_text));
     }
 
     fn lists(&mut self, fields: &mut Fields<'_>) {
@@ -252,7 +252,7 @@ impl Message {
     }
 }
 
-impl Said {
+impl AnswerText {
     fn add(&mut self, piece: &Text, out: &mut Output) {
         self.text.push_str(piece);
         if self.reported {
@@ -267,7 +267,9 @@ impl Said {
 impl Piece {
     fn tree(&self) -> Tree {
         match self {
-            Self::Text(said) => Object::typed("text").with("text", said.text.clone()).into(),
+            Self::Text(answer_text) => {
+                Object::typed("text").with("text", answer_text.text.clone()).into()
+            }
             Self::Part(part) => part.clone().into(),
         }
     }

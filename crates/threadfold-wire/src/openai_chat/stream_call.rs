@@ -39,7 +39,8 @@ impl Calls {
         }
     }
 
-    /// Reports the calls of which no id or no name arrived, under those that the reader gives them.
+    /// Reports the calls whose id or name did not arrive, under the id and name that the reader
+    /// will give them.
     pub(super) fn finish(&mut self, out: &mut Output) {
         for call in self.calls.iter_mut().filter(|call| !call.reported) {
             call.reported = true;
@@ -103,7 +104,7 @@ impl Call {
     /// Name and input, as they are written within a call.
     pub(super) fn body(&self) -> Object {
         let mut object = Object::default();
-        object.set_said("name", &self.name);
+        object.set_unless_empty("name", &self.name);
         object.push(self.input_key(), self.input.clone());
         self.body.add_to(&mut object);
         object

@@ -40,7 +40,7 @@ pub(super) fn messages(system: &[Message], thread: &[(usize, Message)]) -> Vec<T
             Role::System => {
                 let developer = marked(&message.extra, "~role").is_some_and(|it| it == "developer");
                 let role = if developer { "developer" } else { "system" };
-                written.extend(said(role, message));
+                written.extend(without_results(role, message));
             }
             Role::User => {
                 for block in &message.content {
@@ -50,7 +50,7 @@ pub(super) fn messages(system: &[Message], thread: &[(usize, Message)]) -> Vec<T
                         written.extend(message_field(opaque).map(|(_, it)| it.into()));
                     }
                 }
-                written.extend(said("user", message));
+                written.extend(without_results("user", message));
             }
             Role::Assistant => {
                 let mut calls = message.tool_uses();
@@ -66,7 +66,7 @@ pub(super) fn messages(system: &[Message], thread: &[(usize, Message)]) -> Vec<T
 }
 
 /// Returns the content of a message, without its results; `None` if there is none.
-fn said(role: &'static str, message: &Message) -> Option<Tree> {
+fn without_results(role: &'static str, message: &Message) -> Option<Tree> {
     let pieces = message.content.iter().filter_map(|block| piece(message.role, block)).collect();
     let form = marked(&message.extra, "~content");
     let content = openai::content(pieces, form.as_deref(), "text")?;

@@ -58,16 +58,16 @@ impl Calls {
     }
 }
 
-/// The type of the answer to a call, which also tells the form in which the call is written: the
-/// form in which it was read, if it was not changed.
+/// The type of the answer to a call. It also determines the form of the written call, which is the
+/// form in which the call was read if it was not changed.
 fn output_of(call: &ToolUse) -> &'static str {
     let Some(kind) = marked(&call.extra, "~as") else { return kinds::FUNCTION_OUTPUT };
     // The input of a call in a special form is the whole item.
-    let came = match &call.input {
+    let type_as_read = match &call.input {
         ToolInput::Json(item) => Fields::parse(item.as_str()).and_then(|item| item.text("type")),
         ToolInput::Text(_) => None,
     };
-    let is_same = kind == kinds::CUSTOM || came.as_ref() == Some(&kind);
+    let is_same = kind == kinds::CUSTOM || type_as_read.as_ref() == Some(&kind);
     kinds::output_of(&kind).filter(|_| is_same).unwrap_or(kinds::FUNCTION_OUTPUT)
 }
 
@@ -115,8 +115,8 @@ fn is_legal(id: &str) -> bool {
     !id.is_empty() && id.chars().count() <= MAX_ID
 }
 
-/// The name of the call of this number with an id. A long id alone needs no number: its hash tells
-/// it from others.
+/// Returns the new id for the call with this number among those that have the same id. The first
+/// call with a long id needs no number, because its hash distinguishes it.
 fn numbered(id: &str, number: usize) -> Text {
     let name = match (id, number) {
         ("", _) => format!("call-{number}"),
@@ -131,11 +131,11 @@ fn is_writable(output: &str, result: &ToolResult) -> bool {
     if kinds::is_plain(output) {
         return true;
     }
-    let came_as = marked(&result.extra, "~as");
-    if came_as.as_deref() != Some(output) {
-        // It is written as a function's result, if it was read so or the provider is known to
-        // accept that.
-        let of_function = came_as.as_deref() == Some(kinds::FUNCTION_OUTPUT);
+    let type_as_read = marked(&result.extra, "~as");
+    if type_as_read.as_deref() != Some(output) {
+        // It is written as a function's result if it was read as one, or if the provider is known
+        // to accept that.
+        let of_function = type_as_read.as_deref() == Some(kinds::FUNCTION_OUTPUT);
         return of_function || output == kinds::LOCAL_SHELL_OUTPUT;
     }
     let form = marked(&result.extra, "~content");

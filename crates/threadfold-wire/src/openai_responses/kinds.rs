@@ -67,7 +67,7 @@ fn is_of_host(kind: &str) -> bool {
     kind.ends_with("_output") || kind.ends_with("_response") || kind == TRIGGER
 }
 
-/// The identifying fields of an item.
+/// The fields that identify an item and its role.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Label {
     /// The type; `item_reference` for an item with an id only, empty for a message without a type.
@@ -93,11 +93,12 @@ impl Label {
 
     /// Reads the label of an item whose texts this function finds.
     pub(super) fn find(text: impl Fn(&str) -> Option<Text>) -> Self {
-        let (role, id) = (said(text("role")), said(text("id")));
+        let (role, id) = (non_empty(text("role")), non_empty(text("id")));
         let is_reference = role.is_none() && text("id").is_some();
-        let kind = said(text("type")).or_else(|| is_reference.then(|| REFERENCE.into()));
+        let kind = non_empty(text("type")).or_else(|| is_reference.then(|| REFERENCE.into()));
         let kind = kind.unwrap_or_default();
-        let call_id = said(text(if kind == APPROVAL { "approval_request_id" } else { "call_id" }));
+        let call_id =
+            non_empty(text(if kind == APPROVAL { "approval_request_id" } else { "call_id" }));
         let is_of_provider = PROGRAMS.contains(&kind.as_str())
             || ([SEARCH, SEARCH_OUTPUT].contains(&kind.as_str())
                 && text("execution").is_some_and(|word| word == "server"));
@@ -122,7 +123,7 @@ impl Label {
         !self.is_of_provider && output_of(&self.kind).is_some()
     }
 
-    /// Whether the host answers a call with it.
+    /// Whether it is the host's answer to a call.
     pub(super) fn is_output(&self) -> bool {
         !self.is_of_provider && is_output(&self.kind)
     }
@@ -144,7 +145,7 @@ impl Label {
     }
 }
 
-fn said(text: Option<Text>) -> Option<Text> {
+fn non_empty(text: Option<Text>) -> Option<Text> {
     text.filter(|text| !text.is_empty())
 }
 

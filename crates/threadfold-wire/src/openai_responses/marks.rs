@@ -14,7 +14,7 @@
 //! | `~role` | system message | `developer`, if that was its role |
 //! | `~as` | system message | `instructions` for the parameter, `item` for an item before the thread |
 //! | `~as` | text | `refusal`, `input_text`: the type of an answer's part if it is not the usual one |
-//! | `~form` | text | it looks like one of our tags but was read as text, so it is written unchanged |
+//! | `~form` | text | it looks like one of this crate's tags but was read as text, so it is written unchanged |
 //! | `~as` | call, result | the type of the item if it is not a function's |
 //! | `~as` | summary | `text`: it was read as text, so it is no compaction of this thread |
 //! | `~named` | result | `id`, if that field names the call |
@@ -26,7 +26,7 @@
 //! | `~detail` | image | `absent` if it had no detail |
 //! | `~annotations` | text | it had an empty list |
 //! | `~parameters`, `~strict` | tool | `absent` if the function had none |
-//! | `~temperature`, `~tool_choice`, `~max_output_tokens` | request | the JSON text of a parameter that we would write differently |
+//! | `~temperature`, `~tool_choice`, `~max_output_tokens` | request | the JSON text of a parameter that this crate would write differently |
 //! | `~response` | answer | the other fields of the response body |
 //!
 //! An opaque block is an item as it was read, except that `{"~item": .., "~led": ..}` is an item

@@ -16,11 +16,11 @@
 //! | the answers to all of these | [`ToolResult`]; an opaque block where the call is not in the input but may be stored |
 //! | `web_search_call`, `file_search_call`, `code_interpreter_call`, `mcp_call` | [`ServerToolUse`], the whole item as its input |
 //! | `program` and `program_output`, `tool_search_call` and `tool_search_output` that the provider carries out (`"execution":"server"`) | [`ServerToolUse`] and [`ServerToolResult`], the whole item as input and content; the answer may come in a later response |
-//! | `compaction`, `compaction_trigger`, `item_reference`, `image_generation_call`, and whatever else | [`Opaque`] |
+//! | `compaction`, `compaction_trigger`, `item_reference`, `image_generation_call`, and all other items | [`Opaque`] |
 //!
 //! | part or field | here |
 //! |---|---|
-//! | `input_text`, `output_text`; a content that is a string | [`TextBlock`], or the kind that it is the wire form of, if [`DecodeOptions`] asks for that |
+//! | `input_text`, `output_text`; a content that is a string | [`TextBlock`]; another kind if the text has its wire form and [`DecodeOptions`] asks for it |
 //! | `refusal` | [`TextBlock`], marked |
 //! | `input_image` | [`Image`] of a data URI, an address or a file id |
 //! | `input_file` | [`Document`] of the same |
@@ -34,7 +34,7 @@
 //!
 //! A valid body is written back equal as JSON: absent, `null`, `""` and `[]` stay different, and so
 //! do strings and arrays, and the texts of numbers. Only these may change: the order of keys, white
-//! space, escapes in strings, and which of two equal keys of one object stays (the last). The
+//! space, and escapes in strings; if an object has a key twice, only the last value stays. The
 //! dialect allows results anywhere after their calls. A [`Request`] has them before the model's
 //! next item, so a later one is moved, which is reported.
 //!
@@ -63,7 +63,7 @@
 //! | a `compaction_trigger` that is not last | nothing | `BlockDropped` |
 //! | `previous_response_id`, `conversation`, if the thread was compacted or holds the answer that they name | nothing: the provider would insert its stored messages again | `ParameterDropped` |
 //! | text documents; in an answer also those with an address | text; nothing if it is blank | `BlockAsText`, `BlockDropped` |
-//! | a blank text in a result that was not read so | nothing | `BlockDropped` |
+//! | a blank text in a result that was not read as one | nothing | `BlockDropped` |
 //! | images and files in an answer, files of another provider | nothing | `BlockDropped` |
 //! | calls of other providers' own tools and their results, opaque blocks of other codecs | nothing | `BlockDropped` |
 //! | fields of another codec | nothing | `FieldsDropped` |
@@ -74,7 +74,7 @@
 //! strict one. Adjacent messages of one role, system messages at any position and a trailing
 //! assistant message are legal and stay, and so do unchanged pictures that were read in a body of
 //! this dialect. The marks of [`Request::cache`](threadfold_core::message::Request::cache)
-//! have no form in this dialect, whose provider caches by itself.
+//! have no form in this dialect, whose provider caches automatically.
 //!
 //! # Example
 //!

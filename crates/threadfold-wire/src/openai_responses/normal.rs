@@ -16,7 +16,7 @@ impl Rules for Responses {
         openai::fit_source(source, reader.is_none_or(|it| [CODEC, "openai-chat"].contains(&it)))
     }
 
-    /// An answer holds only text, so the address is written in place of the document.
+    /// An answer can hold only text, so the address of a document is written as text.
     fn writes_as_text(&self, role: Role, source: &MediaSource) -> bool {
         matches!(source, MediaSource::Text { .. })
             || (role == Role::Assistant && matches!(source, MediaSource::Url { .. }))

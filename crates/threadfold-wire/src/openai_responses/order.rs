@@ -1,5 +1,5 @@
-//! Items in the making, and the rules on their order: an id occurs once, an answer follows its call,
-//! reasoning precedes what it led to, and a compaction trigger is last.
+//! The items to be written, and the rules on their order: an id occurs once, an answer follows its
+//! call, reasoning directly precedes the item that it led to, and a compaction trigger is last.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,8 @@ use crate::kit::*;
 pub(super) struct Item {
     /// The index of the message that it comes from.
     pub(super) at: usize,
-    /// What identifies it. The `call_id` of a call is the one before it was rewritten.
+    /// The fields that identify the item. The `call_id` of a call is its id before ids were
+    /// rewritten.
     pub(super) label: Label,
     /// Whether it is an opaque item: it is written unchanged or left out.
     pub(super) is_whole: bool,
@@ -59,7 +60,7 @@ impl Item {
     }
 }
 
-/// What the end of an input depends on.
+/// The conditions on which the rules for the end of an input depend.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ending {
     /// The model continues a stored response, which may hold the calls of results in the input.
@@ -68,15 +69,15 @@ pub(super) struct Ending {
     pub(super) at_rest: bool,
 }
 
-/// Why an item may not stay as it is; `None` if it may.
+/// Why an item must change; `None` if it may stay.
 type Fault = Option<&'static str>;
 
 /// Makes the items legal in their order.
 ///
-/// A rule may remove items on which a later rule depends, so their order matters: repeated ids, then
-/// calls without an answer, then reasoning that the item it led to does not follow, then ids of
-/// items whose reasoning is gone, then answers whose call is gone. At the end a compaction trigger
-/// must be the last of the remaining items.
+/// A rule may remove items on which a later rule depends, so their order matters: repeated ids,
+/// then calls without an answer, then reasoning that the item it led to does not follow, then ids
+/// of items whose reasoning is gone, then answers whose call is gone. At the end a compaction
+/// trigger must be the last of the remaining items.
 pub(super) fn arrange(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
     apply(items, repeated(), notes);
     if !ending.at_rest {

@@ -1,4 +1,4 @@
-//! Request parameters and tools. A parameter that does not read stays an unknown field.
+//! Request parameters and tools. A parameter that cannot be read stays an unknown field.
 
 use super::marks::*;
 use crate::kit::*;
@@ -19,8 +19,8 @@ const TOOLS: Tools = Tools {
     },
 };
 
-/// The parameters by which the model continues what the provider stored, each with the field in
-/// which an answer states that id.
+/// The parameters that continue a stored response or conversation, each with the field of an answer
+/// that holds the same id.
 pub(super) const CHAINS: [(&str, &str); 2] =
     [("previous_response_id", "id"), ("conversation", "conversation")];
 
@@ -43,12 +43,13 @@ pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Note
     body
 }
 
-/// Leaves out the parameters by which the model would continue what the thread itself holds.
+/// Removes the parameters that would make the provider repeat messages that the thread itself
+/// holds.
 ///
-/// The provider puts what it stored before the input. That is right if the thread holds only later
-/// messages. It is wrong if the thread holds the answer that the parameter names, or if a part of
-/// the thread was compacted, because the provider still has that part in full. Returns whether such
-/// a parameter stays.
+/// The provider inserts the stored messages before the input. That is right if the thread holds
+/// only later messages. It is wrong if the thread holds the answer that the parameter names, or if
+/// a part of the thread was compacted, which the provider still has in full. Returns whether such a
+/// parameter stays.
 pub(super) fn cut_chain(request: &Request, body: &mut Object, notes: &mut Notes) -> bool {
     notes.turn_to(None);
     let mut is_chained = false;
@@ -100,7 +101,8 @@ fn is_own(tool: &ToolSpec) -> bool {
 
 fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     fields.take_word("type").filter(|kind| kind == "function")?;
-    // Always set, because it tells functions that were read in this dialect from others.
+    // Always set the mark, because it distinguishes functions that were read in this dialect from
+    // others.
     fields.mark("~strict", if fields.get("strict").is_none() { "absent" } else { "said" });
     let tool = openai::read_function(&mut fields)?;
     Some(ToolSpec { extra: fields.keep(CODEC), ..tool })

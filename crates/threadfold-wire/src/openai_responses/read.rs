@@ -70,8 +70,8 @@ impl Reader {
         self.thread.push(message.into());
     }
 
-    /// Adds items of the model to the last message if that is an answer, and a result if it ends with
-    /// one; otherwise begins a message.
+    /// Adds items of the model to the last message if that is an answer, and a result if it ends
+    /// with one; otherwise begins a message.
     fn join(&mut self, role: Role, blocks: Vec<ContentBlock>) {
         let last = self.thread.last_mut().filter(|last| {
             last.role == role

@@ -18,7 +18,7 @@ pub(super) enum Item {
     Kept(ContentBlock),
 }
 
-/// What the earlier items mean for the next one.
+/// The state after the earlier items, on which reading the next one depends.
 #[derive(Debug, Default)]
 pub(super) struct Context {
     /// The input continues a stored response, so calls of its results may not be in the input.
@@ -108,14 +108,15 @@ impl Context {
             self.kept_calls.extend(label.call_id.clone().filter(|_| label.is_call()));
             blocks.push(opaque_item(raw, led_whole));
         }
-        // The item that it refers to may be the call of a later result.
+        // The stored item that a reference names may be the call of a later result.
         self.is_chained |= label.kind == kinds::REFERENCE;
         self.is_adjacent = true;
         blocks
     }
 
-    /// Reads a call that the provider answers itself, in the same item or in a separate one, or such
-    /// a separate answer; `None` if it does not identify its call, or if the call may be stored.
+    /// Reads a call that the provider answers itself, in the same item or in a separate one, or
+    /// such a separate answer; `None` if it does not identify its call, or if the call may be
+    /// stored.
     fn of_provider(
         &mut self,
         raw: Raw<'_>,

@@ -14,13 +14,13 @@ use crate::kit::*;
 pub(super) struct Response {
     /// The complete items, by their position in the answer.
     items: BTreeMap<u64, Json>,
-    /// What was reported of each item.
+    /// The parts of each item that were reported.
     shown: BTreeMap<u64, Shown>,
     /// The whole body, once the stream has ended.
     body: Option<Json>,
 }
 
-/// What was reported of an item.
+/// The parts of an item that were reported.
 #[derive(Debug, Default)]
 struct Shown {
     call_id: Option<Text>,

@@ -49,9 +49,9 @@ fn write_input(request: &Request, items: Vec<Item>, body: &mut Object) {
         return;
     }
     let first = request.messages.first();
-    let came_as_string = first.is_some_and(|first| marked(&first.extra, "~input").is_some());
+    let was_string = first.is_some_and(|first| marked(&first.extra, "~input").is_some());
     let text = match items.as_slice() {
-        [Item { body: Tree::Object(only), .. }] if came_as_string && only.len() == 2 => {
+        [Item { body: Tree::Object(only), .. }] if was_string && only.len() == 2 => {
             only.get("content").and_then(Tree::text)
         }
         [..] => None,
@@ -102,7 +102,7 @@ impl Writer<'_> {
         self.flush(message, &mut fields, &mut pieces);
         if fields.is_some() {
             // All blocks were written as separate items, and none of these can hold the fields.
-            self.notes.turn_to(self.at).lose(&message.extra);
+            self.notes.turn_to(self.at).report_lost(&message.extra);
         }
     }
 
@@ -121,9 +121,9 @@ impl Writer<'_> {
     }
 
     fn result(&mut self, result: &ToolResult) {
-        let came_as = marked(&result.extra, "~as");
+        let type_as_read = marked(&result.extra, "~as");
         let mut kind = self.calls.output(&result.tool_use_id);
-        if !kinds::is_plain(kind) && came_as.as_deref() != Some(kind) {
+        if !kinds::is_plain(kind) && type_as_read.as_deref() != Some(kind) {
             kind = kinds::FUNCTION_OUTPUT;
         }
         let pieces = result.content.iter().filter_map(|block| piece(Role::User, block)).collect();
@@ -139,14 +139,14 @@ impl Writer<'_> {
         object.set_some("output", output.or_else(|| no_content(form.as_deref())));
         let mut item = Item::new(self.at, object, None);
         if named.is_some() {
-            // It is the id of the call, so it may occur twice.
+            // This id is that of the call, so it may occur twice.
             item.label.id = None;
         }
         self.items.push(item);
     }
 
-    /// Writes a message of the model. Adjacent texts are parts of one item if they were read so, or if
-    /// they come from outside this dialect.
+    /// Writes a message of the model. Adjacent texts are parts of one item if they were read as
+    /// such, or if they were not read in this dialect.
     fn answer(&mut self, message: &Message) {
         let mut open: Option<Open> = None;
         for block in &message.content {
@@ -157,7 +157,7 @@ impl Writer<'_> {
             };
             let begins = extra.get(CODEC, "~item").is_some();
             let joins = extra.get(CODEC, "~joins").is_some();
-            // A text from outside this dialect joins no item of the provider.
+            // A text that was not read in this dialect must not join an item of the provider.
             let fits = open.as_ref().is_some_and(|open| joins || open.form.is_none());
             if begins || !fits {
                 self.close(open.take());
