@@ -1,8 +1,8 @@
 //! Reading request bodies, logs and texts from files.
 
 use std::{
-    fs,
-    io::{self, Read},
+    fs::{self, File},
+    io::{self, BufRead, BufReader, Read},
     path::Path,
 };
 
@@ -38,8 +38,8 @@ pub(crate) fn without_mark(text: String) -> String {
 /// Reads a log. The error for other files ends with this hint.
 pub(crate) fn log(file: &Path, hint: &str) -> Result<Loaded, Failure> {
     let name = file.display();
-    let bytes = fs::read(file).map_err(|error| format!("{name}: {error}"))?;
-    let read = EventLog::read(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes));
+    let opened = opened(file).map_err(|error| format!("{name}: {error}"))?;
+    let read = EventLog::read(opened);
     read.map_err(|error| format!("{name}: {error} ({hint})").into())
 }
 
@@ -51,6 +51,15 @@ pub(crate) fn check_stored(path: &Path) -> Result<(), Failure> {
         );
     }
     Ok(())
+}
+
+/// Opens a file after its byte order mark, if it begins with one.
+fn opened(file: &Path) -> io::Result<BufReader<File>> {
+    let mut opened = BufReader::new(File::open(file)?);
+    if opened.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
+        opened.consume(BYTE_ORDER_MARK.len());
+    }
+    Ok(opened)
 }
 
 /// A request body that was read from a file.
