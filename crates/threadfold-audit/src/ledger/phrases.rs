@@ -70,6 +70,7 @@ pub(super) static RULE_PARTS: Phrases = LazyLock::new(|| phrases(const { list("[
 pub(super) static TALK_PARTS: Phrases = LazyLock::new(|| phrases(const { list("[talk parts]") }));
 
 /// Returns the lines of the list with this title, with a line break before and after each.
+/// It is called in constants only, so a missing list is an error of the build and no panic.
 const fn list(title: &str) -> &'static str {
     let Some(at) = find(TEXT, title) else { panic!("`phrases.txt` has no list with this title") };
     let (_, list) = TEXT.split_at(at + title.len());
