@@ -88,6 +88,27 @@ fn remove_cuts_within(mut spans: Vec<(usize, usize)>, points: &mut Vec<usize>) {
     });
 }
 
+/// Returns the index of the first message that the model has not read: the one after its last answer,
+/// or after a summary that follows that answer. Everything from there on is *unread*: tool results,
+/// reminders, and what the user typed since. It is the length of the thread if nothing is unread.
+///
+/// No compaction changes unread messages, unless they and the head of the request alone exceed the
+/// window.
+///
+/// ```
+/// use threadfold::{Message, legality};
+///
+/// let thread = [Message::user("hi"), Message::assistant("hello"), Message::user("And now?")];
+/// assert_eq!(legality::unread_from(&thread), 2);
+/// assert_eq!(legality::unread_from(&thread[..2]), 2);
+/// assert_eq!(legality::unread_from(&thread[..1]), 0);
+/// ```
+#[must_use]
+pub fn unread_from(messages: &[Message]) -> usize {
+    let is_read = |message: &Message| message.role == Role::Assistant || message.is_summary();
+    messages.iter().rposition(is_read).map_or(0, |read| read + 1)
+}
+
 /// Returns the index at which the open tool loop starts: the message after the last one that a
 /// person typed, if the model has called tools since and has not finished its answer.
 ///
