@@ -145,6 +145,7 @@ impl Compactor {
         Brief {
             compaction: Some(self.next),
             target: target.map(|target| self.ratio.scale_down(target)),
+            limit: brief.limit.or_else(|| self.fits()),
             retention: brief.retention.or_else(|| self.options.retention.clone()),
             ..brief
         }
@@ -152,13 +153,15 @@ impl Compactor {
 
     /// The strategy, with its fallback if the thread does not fit.
     fn net(&self) -> Net {
-        let fits = self
-            .options
-            .window
-            .map(|window| self.ratio.scale_down(window.tokens()).saturating_sub(self.overhead()));
         let thread = self.live.thread.as_ref().map_or(0, |thread| thread.size().tokens);
-        let last_resort = fits.is_some_and(|fits| thread > fits);
-        Net { strategy: Arc::clone(&self.options.strategy), limit: fits, last_resort, once: true }
+        let last_resort = self.fits().is_some_and(|fits| thread > fits);
+        Net { strategy: Arc::clone(&self.options.strategy), last_resort, once: true }
+    }
+
+    /// The tokens of messages that fit the window.
+    fn fits(&self) -> Option<u64> {
+        let window = self.ratio.scale_down(self.options.window?.tokens());
+        Some(window.saturating_sub(self.overhead()))
     }
 }
 

@@ -59,8 +59,8 @@ impl Session {
             // so the thread may be compacted again.
             let once = strategy.is_none();
             let strategy = strategy.unwrap_or_else(|| Arc::clone(&self.settings.strategy));
-            let strategy = Net { strategy, limit, last_resort: false, once };
-            let brief = Brief { next_prompt, ..self.brief(reason, target) };
+            let strategy = Net { strategy, last_resort: false, once };
+            let brief = Brief { next_prompt, limit, ..self.brief(reason, target) };
             let begun = match self.conversation().begin(&strategy, &brief).boxed().await {
                 Ok(begun) => begun,
                 Err(error) => {
@@ -196,6 +196,7 @@ impl Session {
             reason,
             next_prompt: None,
             target: target.map(|tokens| self.ratio.scale_down(tokens)),
+            limit: None,
             retention: self.settings.retention.clone(),
             now: self.now(),
         }

@@ -2,12 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{
-    brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Result, Step, StrategyError},
-    snapshot::Snapshot,
-    tail::nothing,
-};
+use super::contract::{Attempt, ModelRole, Proposal, Result, Step, StrategyError};
 use crate::{
     compact::Plan,
     message::{ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn, Usage},
@@ -25,23 +20,6 @@ use crate::{
 #[must_use]
 pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt> {
     Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
-}
-
-/// Begins an attempt of a strategy. If the user requests a target that the thread already meets,
-/// the attempt ends at once.
-pub(crate) fn begin(
-    strategy: &dyn CompactionStrategy,
-    thread: &Snapshot,
-    brief: &Brief,
-) -> Box<dyn Attempt> {
-    match brief.target.filter(|_| brief.reason.is_manual() && thread.has_room(brief)) {
-        Some(target) => {
-            let found = thread.size();
-            let reason = format!("about {found} tokens are within the target of {target}");
-            propose(nothing(reason))
-        }
-        None => strategy.begin(thread, brief),
-    }
 }
 
 /// Returns the attempt, or one that ends at once with the error.

@@ -33,6 +33,8 @@ mod clip;
 pub(crate) use clip::{border_before, clip_result};
 mod contract;
 mod digest;
+mod floor;
+pub(crate) use floor::begin;
 mod fold_batches;
 mod full_summary;
 mod instructions;

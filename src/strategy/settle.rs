@@ -74,7 +74,7 @@ impl Snapshot {
     /// [`Rejection`], as in [`accept`](Self::accept).
     pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
         let plan = numbered(proposal.plan.with_reasoning_marked(self.messages()), brief);
-        let plan = self.stamped(plan, brief);
+        let plan = self.completed(self.stamped(plan, brief), brief);
         let proposal = Proposal { plan, ..proposal };
         let Some(policy) = &brief.retention else {
             self.accept(&proposal.plan, brief)?;

@@ -23,6 +23,8 @@ use crate::{
 #[must_use]
 pub struct Snapshot {
     messages: Arc<Vec<Message>>,
+    /// The index of the first message that the model has not read.
+    unread_from: usize,
     system: Arc<Vec<Message>>,
     tools: Arc<Vec<ToolSpec>>,
     window: Option<ContextWindow>,
@@ -88,6 +90,12 @@ pub enum Rejection {
     /// The message that the user typed last would be removed, and no next prompt follows.
     #[error("the last message that the user typed would be gone")]
     LosesLastUserMessage,
+    /// A message that the model has not read would change.
+    #[error("message {message} would change, and the model has not read it yet")]
+    TouchesUnread {
+        /// Index of the message.
+        message: usize,
+    },
     /// The compaction was prepared under an id that another one has used since.
     #[error("compaction {id} came to its end meanwhile, so nothing else can have its number")]
     NumberTaken {
@@ -113,6 +121,7 @@ impl Snapshot {
 
     fn counted(messages: Arc<Vec<Message>>, counter: Arc<dyn TokenCounter>, size: u64) -> Self {
         Self {
+            unread_from: legality::unread_from(&messages),
             messages,
             system: Arc::default(),
             tools: Arc::default(),
@@ -309,8 +318,13 @@ impl Snapshot {
             message
         });
         let messages: Vec<Message> = bare.collect();
+        self.with_messages(Arc::new(messages))
+    }
+
+    /// Returns the snapshot with other forms of the same messages.
+    pub(super) fn with_messages(&self, messages: Arc<Vec<Message>>) -> Self {
         let size = self.counter.messages(&messages);
-        Self { messages: Arc::new(messages), size, ..self.clone() }
+        Self { messages, size, ..self.clone() }
     }
 
     /// When a message arrived, if known.
@@ -347,6 +361,11 @@ impl Snapshot {
     #[must_use]
     pub fn messages(&self) -> &Arc<Vec<Message>> {
         &self.messages
+    }
+
+    /// The index of the first message that the model has not read.
+    pub(super) fn unread_from(&self) -> usize {
+        self.unread_from
     }
 
     /// The system prompt of the conversation.
@@ -401,8 +420,9 @@ impl Snapshot {
 
     /// Returns the messages that the plan would leave, if it is acceptable. The compacted thread
     /// must not be empty, must have no new violation, no blank summary and the same open calls,
-    /// must be smaller than before and within the target, and must keep the message that the user
-    /// typed last unless a next prompt follows.
+    /// must be smaller than before and within the target, must keep the message that the user typed
+    /// last unless a next prompt follows, and must end with the [unread](Self::unread) messages as
+    /// they are, unless these alone do not fit.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::Splice, strategy::{Brief, Rejection, Snapshot}};
@@ -442,6 +462,7 @@ impl Snapshot {
         if brief.next_prompt.is_none() && !self.keeps_last_typed(&after) {
             return Err(Rejection::LosesLastUserMessage);
         }
+        self.check_unread(&after, brief)?;
         Ok(after)
     }
 

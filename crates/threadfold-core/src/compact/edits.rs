@@ -201,6 +201,8 @@ struct Sweep<'a> {
     options: &'a CompactOptions,
     /// The first message whose reasoning stays.
     loop_from: usize,
+    /// The first message that the model has not read. Its reminders stay.
+    unread_from: usize,
     /// The first message that the sweep has neither kept nor put into a splice yet.
     next: usize,
     insert: Vec<Insert>,
@@ -217,6 +219,7 @@ impl<'a> Sweep<'a> {
             messages,
             options,
             loop_from,
+            unread_from: legality::unread_from(messages),
             next,
             insert: Vec::new(),
             splices: Vec::new(),
@@ -284,7 +287,9 @@ impl<'a> Sweep<'a> {
         let Some(block) = message.content.get(block) else { return false };
         let CompactOptions { strip_reminders, strip_thinking, .. } = *self.options;
         match (message.role, block) {
-            (Role::User, ContentBlock::SystemReminder(_)) => strip_reminders,
+            (Role::User, ContentBlock::SystemReminder(_)) => {
+                strip_reminders && index < self.unread_from
+            }
             (Role::Assistant, block) => {
                 strip_thinking && index < self.loop_from && block.is_reasoning()
             }
