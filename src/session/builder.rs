@@ -388,6 +388,15 @@ impl SessionBuilder {
         self
     }
 
+    /// Returns the builder with checkpoints at the end of all user messages, for a host that names
+    /// ranges itself, as in [`Session::replace`]. Without this, messages get checkpoints only if the
+    /// session has a tool that reads them: [`COMPACT`](crate::session::COMPACT) or
+    /// [`RECALL`](mod@crate::recall).
+    pub fn checkpoints(mut self) -> Self {
+        self.settings.checkpoints = true;
+        self
+    }
+
     /// Returns the builder with another seed for checkpoint ids. The ids also depend on the length
     /// of the log, so a resumed session does not repeat earlier ones.
     pub fn seed(mut self, seed: u64) -> Self {

@@ -23,7 +23,9 @@ use crate::{
     compaction::{Compaction, CompactionEvent},
     drive::{Begun, CompactionError, CompactionSpan, Conversation, Listener, drive_with},
     log::CompactionRecord,
-    message::{CompactionId, CompactionReason, Delta, InvalidValue, Message, Timestamp},
+    message::{
+        CompactionId, CompactionReason, ContextWindow, Delta, InvalidValue, Message, Timestamp,
+    },
     model::AgentModel,
     strategy::{Attempt, Brief, CompactionStrategy, Net, Proposal, Step},
 };
@@ -217,6 +219,8 @@ impl Session {
     /// The conversation, and the compaction in flight, if any.
     fn parts(&mut self) -> (Conversation<'_>, Option<&mut Compaction>) {
         let (system, window) = (self.system_prompt(), self.window());
+        // Strategies count with the counter, which the provider's count may exceed.
+        let window = window.map(|window| ContextWindow::new(self.ratio.scale_down(window.tokens())));
         let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal)
             .with_window(window)
             .with_prices(self.auto.policy().prices);

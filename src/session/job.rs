@@ -21,7 +21,8 @@ use crate::{
     model::{Agent, AgentModel},
     store::Journal,
     strategy::{
-        Brief, CompactionStrategy, Net, Proposal, Rejection, Snapshot, Step, StrategyError, begin,
+        Brief, CompactionStrategy, Net, Proposal, Rejection, Snapshot, Step, StrategyError,
+        begin_anyway,
     },
 };
 
@@ -93,7 +94,7 @@ impl CompactionJob {
         let strategy = Arc::clone(&self.strategy);
         let strategy = Net { strategy, last_resort: false, once: false };
         let brief = self.journal.redacted(&self.brief);
-        let mut attempt = begin(&strategy, &self.snapshot, &brief);
+        let mut attempt = begin_anyway(&strategy, &self.snapshot, &brief);
         if nothing_to_do(attempt.as_ref()).is_none() {
             let (thread, id) = (self.agent.thread(), self.journal.log().thread_id());
             *span = CompactionSpan::begin(thread, id, strategy.name(), &self.brief);

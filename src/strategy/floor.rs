@@ -22,7 +22,7 @@ use super::{
 use crate::{
     compact::{Plan, legality, trim_after},
     log::Rung,
-    message::{ContentBlock, Message, Role, Text, TextBlock, ToolResult},
+    message::{CompactionReason, ContentBlock, Message, Role, Text, TextBlock, ToolResult},
     tokens::TokenCounter,
 };
 
@@ -90,13 +90,20 @@ impl Snapshot {
 
     /// Returns how many tokens the unread part may have, if it has more.
     fn unread_room(&self, brief: &Brief) -> Option<u64> {
-        let fits = self.fits(brief)?;
-        if self.size() <= fits {
+        let is_refused = brief.reason == CompactionReason::Overflow;
+        let fits = self.fits(brief);
+        if !is_refused && fits.is_none_or(|fits| self.size() <= fits) {
             return None;
         }
         let unread = self.counter().messages(self.unread());
         let beside = self.beside_unread();
-        if unread.saturating_add(beside) <= fits {
+        let floor = unread.saturating_add(beside);
+        // A provider that refused this thread counts more than the counter does, or has a smaller
+        // window. If removing all of the past would hardly help, the target is all that is known.
+        let is_all = is_refused && floor > self.size() / 4 * 3;
+        let target = brief.target.filter(|_| is_all);
+        let fits = [fits, target].into_iter().flatten().min()?;
+        if floor <= fits {
             return None;
         }
         Some(fits.saturating_sub(fits / FREE_SHARE).saturating_sub(beside))
@@ -166,16 +173,23 @@ pub(crate) fn begin(
             let reason = format!("about {found} tokens are within the target of {target}");
             propose(nothing(reason))
         }
-        None => {
-            let seen = thread.with_unread_cut(brief);
-            if Arc::ptr_eq(seen.messages(), thread.messages()) {
-                return strategy.begin(thread, brief);
-            }
-            let first = State::Running(Guarded::begin(strategy, &seen, brief));
-            let cut = UnreadCut { thread: thread.clone(), brief: brief.clone() };
-            Box::new(Outer::new(cut, first))
-        }
+        None => begin_anyway(strategy, thread, brief),
     }
+}
+
+/// Same as [`begin`], for a thread that may meet its target already.
+pub(crate) fn begin_anyway(
+    strategy: &dyn CompactionStrategy,
+    thread: &Snapshot,
+    brief: &Brief,
+) -> Box<dyn Attempt> {
+    let seen = thread.with_unread_cut(brief);
+    if Arc::ptr_eq(seen.messages(), thread.messages()) {
+        return strategy.begin(thread, brief);
+    }
+    let first = State::Running(Guarded::begin(strategy, &seen, brief));
+    let cut = UnreadCut { thread: thread.clone(), brief: brief.clone() };
+    Box::new(Outer::new(cut, first))
 }
 
 /// Completes the proposals of a strategy that saw a thread with its unread part cut. If the strategy
@@ -255,7 +269,7 @@ fn cut_to(
             before.saturating_sub(counter.message(message))
         };
         let after = all.saturating_sub(cut.iter().map(saved).fold(0, u64::saturating_add));
-        if after <= room || most == 0 {
+        if after <= room || left == 0 {
             return cut;
         }
         left = left.saturating_sub((after - room).max(left / 16).max(1));

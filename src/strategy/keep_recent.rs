@@ -54,7 +54,9 @@ impl KeepRecent {
             messages: self.messages,
             tokens: self.tokens,
             user_messages: 1,
-            reserved: last.map_or(0, |message| thread.counter().message(message)),
+            reserved: last
+                .map_or(0, |message| thread.counter().message(message))
+                .saturating_add(thread.rules_need(brief)),
             ..TailRequest::default()
         };
         let task = Task::new(thread, brief);

@@ -171,7 +171,12 @@ impl<'a> Settling<'a> {
     pub(super) fn room(&self, after: &[Message]) -> u64 {
         let smaller = self.thread.size().saturating_sub(1);
         let most = self.brief.target.map_or(smaller, |target| target.min(smaller));
-        most.saturating_sub(self.counter().messages(after)).saturating_sub(MARGIN)
+        let room = most.saturating_sub(self.counter().messages(after)).saturating_sub(MARGIN);
+        let share = std::env::var("FLOOR_SHARE").ok().and_then(|it| it.parse::<u64>().ok());
+        match (share, self.brief.target) {
+            (Some(share), Some(target)) if self.brief.reason == crate::message::CompactionReason::Threshold => room.min(target / 100 * share),
+            _ => room,
+        }
     }
 
     pub(super) fn counter(&self) -> &'a dyn TokenCounter {
@@ -184,6 +189,19 @@ impl<'a> Settling<'a> {
 fn shortened(text: &str, excess: u64, least: u64, counter: &dyn TokenCounter) -> String {
     let most = counter.text(text).saturating_sub(excess).max(least);
     if text.len() > SHORT { excerpt(text, most, counter) } else { text.to_owned() }
+}
+
+impl Snapshot {
+    /// The number of active rules that neither these messages nor the system prompt state, not even
+    /// in a summary. Zero if a list in a summary counts those that it lacks.
+    pub(super) fn unstated_rules(&self, after: &[Message]) -> usize {
+        let users = after.iter().filter(|message| message.role != Role::Assistant || message.is_summary());
+        let stay: Vec<Message> = users.chain(self.system().iter()).cloned().collect();
+        let texts = texts(&stay);
+        let counts = stay.iter().flat_map(Message::summaries).any(|it| ledger::counts_more(&it.text));
+        let missing = self.rules().active().filter(|rule| !state(&texts, &rule.text)).count();
+        if counts { 0 } else { missing }
+    }
 }
 
 /// Returns the rules that neither a user message nor the system prompt states. Summaries do not

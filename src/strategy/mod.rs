@@ -34,7 +34,7 @@ pub(crate) use clip::{border_before, clip_result};
 mod contract;
 mod digest;
 mod floor;
-pub(crate) use floor::begin;
+pub(crate) use floor::{begin, begin_anyway};
 mod fold_batches;
 mod full_summary;
 mod instructions;

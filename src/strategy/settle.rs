@@ -8,11 +8,12 @@ use super::{
     contract::Proposal,
     digest,
     full_summary::with_summaries,
-    lists::{Audit, Settling, last_summary},
+    lists::{Audit, Settling, joined, last_summary},
     snapshot::{Rejection, Snapshot},
 };
 use crate::{
     compact::{Plan, legality},
+    ledger,
     message::{Message, Role, Summary, Text},
     retention::{Fact, Facts, RetentionPolicy, enrich, invented, without_invented},
 };
@@ -73,6 +74,12 @@ impl Snapshot {
     ///
     /// [`Rejection`], as in [`accept`](Self::accept).
     pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
+        let settled = self.audited(proposal, brief)?;
+        Ok(self.with_rules_counted(settled, brief))
+    }
+
+    /// Returns the checked and audited proposal.
+    fn audited(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
         let plan = numbered(proposal.plan.with_reasoning_marked(self.messages()), brief);
         let plan = self.completed(self.stamped(plan, brief), brief);
         let proposal = Proposal { plan, ..proposal };
@@ -86,7 +93,7 @@ impl Snapshot {
             let policy =
                 RetentionPolicy { strikes_invented: false, max_invented: None, ..policy.clone() };
             let brief = Brief { retention: Some(policy), ..brief.clone() };
-            let mut settled = self.settle(proposal, &brief)?;
+            let mut settled = self.audited(proposal, &brief)?;
             if let Some(retention) = &mut settled.retention {
                 retention.invented = struck;
             }
@@ -156,6 +163,46 @@ impl Snapshot {
                 self.settle(proposal, &Brief { target: limit, ..brief.clone() })
             }
             settled => settled,
+        }
+    }
+}
+
+impl Snapshot {
+    /// Returns the proposal with a count of the active rules that the compacted thread does not
+    /// state, unless a list in it counts them already. If there is no room for this line, the last
+    /// lines of the summary give way.
+    fn with_rules_counted(&self, proposal: Proposal, brief: &Brief) -> Proposal {
+        let adds_rules = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
+        if !adds_rules || self.rules().active().next().is_none() {
+            return proposal;
+        }
+        let Ok(after) = proposal.plan.after(self.messages()) else { return proposal };
+        let missing = self.unstated_rules(&after);
+        if missing == 0 {
+            return proposal;
+        }
+        let line = ledger::counted(missing.saturating_add(self.rules().left_out()));
+        let with = |plan: Plan| self.accept(&plan, brief).is_ok().then_some(plan);
+        let plan = match last_summary(&proposal.plan).cloned() {
+            Some(summary) => {
+                let lines: Vec<&str> = summary.lines().collect();
+                let mut shorter = (0..=lines.len()).rev().map(|count| {
+                    let kept = lines.get(..count).unwrap_or_default().join("\n");
+                    proposal.plan.clone().with_last_summary(joined(&kept, &line))
+                });
+                shorter.find_map(with)
+            }
+            None => {
+                let cuts = self.past_cuts();
+                let summary = Summary { compaction: brief.compaction, ..Summary::new(line) };
+                let message = Message::summary(Role::User, summary);
+                let plan = proposal.plan.clone().with_message_before(&cuts, message);
+                plan.map(|plan| self.stamped(plan, brief)).and_then(with)
+            }
+        };
+        match plan {
+            Some(plan) => Proposal { plan, ..proposal },
+            None => proposal,
         }
     }
 }

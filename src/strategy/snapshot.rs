@@ -496,7 +496,8 @@ impl Snapshot {
         Ok(self.counter.messages(&plan.after(&self.messages)?))
     }
 
-    fn keeps_last_typed(&self, after: &[Message]) -> bool {
+    /// Whether these messages hold what the user typed last, word for word.
+    pub(crate) fn keeps_last_typed(&self, after: &[Message]) -> bool {
         let Some(last) = self.messages.iter().rev().find(|message| message.is_typed()) else {
             return true;
         };
@@ -551,7 +552,16 @@ mod tests {
         let refused = snapshot.accept(&plan, &Brief::default());
         assert_eq!(refused, Err(Rejection::LosesLastUserMessage));
         let next = Brief { next_prompt: Some(Message::user("more")), ..Brief::default() };
-        assert!(snapshot.accept(&plan, &next).is_ok());
+        let refused = snapshot.accept(&plan, &next);
+        assert_eq!(refused, Err(Rejection::TouchesUnread { message: 2 }), "it is unread");
+        let read = Snapshot::new(vec![
+            Message::user("a long question that takes some room"),
+            Message::assistant("a long answer that takes some room"),
+        ]);
+        let plan = replace(&read, 0..1, "short");
+        let refused = read.accept(&plan, &Brief::default());
+        assert_eq!(refused, Err(Rejection::LosesLastUserMessage));
+        assert!(read.accept(&plan, &next).is_ok());
     }
 
     #[test]
@@ -572,10 +582,11 @@ mod tests {
             Message::new(Role::User, content)
         };
         let old = Message::user("a long question that takes some room, and then some more");
-        let snapshot = Snapshot::new(vec![old, typed(&["First this.", "Then that."])]);
+        let answer = Message::assistant("Yes.");
+        let snapshot = Snapshot::new(vec![old, typed(&["First this.", "Then that."]), answer]);
         let with = |messages: Vec<Message>| {
             let insert = messages.into_iter().map(|message| Insert::Message { message }).collect();
-            let plan = Plan::from_splices(2, vec![Splice { at: 0..2, insert }]);
+            let plan = Plan::from_splices(3, vec![Splice { at: 0..2, insert }]);
             snapshot.accept(&plan, &Brief::default()).map(drop)
         };
         assert_eq!(with(vec![typed(&["First this."]), typed(&["Then that."])]), Ok(()));

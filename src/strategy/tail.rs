@@ -312,6 +312,19 @@ impl Snapshot {
         trim_after(plan, self.messages(), step, &|index| index >= self.unread_from())
     }
 
+    /// The tokens that a list of the rules needs in a summary of its own, at most a quarter of the
+    /// target.
+    pub(super) fn rules_need(&self, brief: &Brief) -> u64 {
+        let adds = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
+        if !adds || self.rules().active().next().is_none() {
+            return 0;
+        }
+        const FRAME: u64 = 60;
+        let rules = self.rules().active().map(|rule| self.counter().text(&rule.text));
+        let all = rules.fold(FRAME, u64::saturating_add).saturating_add(self.stamp_tokens());
+        all.min(brief.target.unwrap_or(u64::MAX) / 4)
+    }
+
     /// The tokens that the rules and the user's most important statements need after a summary.
     pub(super) fn typed_need(&self, brief: &Brief) -> u64 {
         if !brief.retention.as_ref().is_some_and(RetentionPolicy::lists_typed) {

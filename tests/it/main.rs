@@ -70,6 +70,7 @@ mod properties;
 mod prose;
 mod quoted;
 mod reading_steps;
+mod rare;
 mod recall;
 mod recall_bar;
 mod rendering;
