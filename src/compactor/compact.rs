@@ -11,7 +11,10 @@ use crate::{
     },
     drive::{self, Conversation, Models},
     log::{self, CompactionRecord, Event, EventLog},
-    message::{CompactionReason, ContentBlock, ContextWindow, Message, Request, Role, Text, ToolResult, ToolUse},
+    message::{
+        CompactionReason, ContentBlock, ContextWindow, Message, Request, Role, Text, ToolResult,
+        ToolUse,
+    },
     store::Journal,
     strategy::{Brief, Known, Net, Proposal, Snapshot},
 };
@@ -118,9 +121,11 @@ impl Compactor {
         let known = &self.live.known;
         let mut conversation = Conversation::new(&mut thread, &mut journal)
             .with_context(self.options.system.clone(), self.options.tools.clone())
-            .with_window(self.options.window.map(|window| {
-                ContextWindow::new(self.ratio.scale_down(window.tokens()))
-            }));
+            .with_window(
+                self.options
+                    .window
+                    .map(|window| ContextWindow::new(self.ratio.scale_down(window.tokens()))),
+            );
         conversation.known = Some(Known {
             next_compaction: self.next,
             rules: Arc::new(known.rules.clone()),

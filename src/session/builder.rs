@@ -388,10 +388,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with checkpoints at the end of all user messages, for a host that names
-    /// ranges itself, as in [`Session::replace`]. Without this, messages get checkpoints only if the
-    /// session has a tool that reads them: [`COMPACT`](crate::session::COMPACT) or
-    /// [`RECALL`](mod@crate::recall).
+    /// Returns the builder with checkpoints at the end of user messages, for a host that names ranges
+    /// itself. Without this, only a session with `compact` or `recall` adds them.
     pub fn checkpoints(mut self) -> Self {
         self.settings.checkpoints = true;
         self

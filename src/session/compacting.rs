@@ -220,7 +220,8 @@ impl Session {
     fn parts(&mut self) -> (Conversation<'_>, Option<&mut Compaction>) {
         let (system, window) = (self.system_prompt(), self.window());
         // Strategies count with the counter, which the provider's count may exceed.
-        let window = window.map(|window| ContextWindow::new(self.ratio.scale_down(window.tokens())));
+        let window =
+            window.map(|window| ContextWindow::new(self.ratio.scale_down(window.tokens())));
         let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal)
             .with_window(window)
             .with_prices(self.auto.policy().prices);

@@ -16,7 +16,8 @@ use super::{
     clip::border_before,
     contract::{Attempt, CompactionStrategy, Proposal, Result, StrategyError},
     panic_guard::{Decide, Guarded, Outer, State},
-    snapshot::{Rejection, Snapshot},
+    rejection::Rejection,
+    snapshot::Snapshot,
     tail::{HARDEST, nothing},
 };
 use crate::{

@@ -9,7 +9,8 @@ use super::{
     digest,
     full_summary::with_summaries,
     lists::{Audit, Settling, joined, last_summary},
-    snapshot::{Rejection, Snapshot},
+    rejection::Rejection,
+    snapshot::Snapshot,
 };
 use crate::{
     compact::{Plan, legality},
@@ -17,6 +18,9 @@ use crate::{
     message::{Message, Role, Summary, Text},
     retention::{Fact, Facts, RetentionPolicy, enrich, invented, without_invented},
 };
+
+/// The share of a missed target that lists may add: an eighth.
+const MISSED_SHARE: u64 = 8;
 
 /// Summaries with fewer tokens are not shortened to make room for facts.
 const SHORT_TOKENS: u64 = 100;
@@ -160,7 +164,11 @@ impl Snapshot {
         let is_wider = limit.is_none_or(|limit| brief.target.is_some_and(|target| target < limit));
         match self.settle(proposal.clone(), brief) {
             Err(Rejection::OverTarget { .. }) if is_wider => {
-                self.settle(proposal, &Brief { target: limit, ..brief.clone() })
+                // Lists that fill the room up to the limit would bring the next compaction at once.
+                let lists = brief.target.map(|target| target / MISSED_SHARE);
+                let mut thread = self.clone();
+                thread.lists = lists;
+                thread.settle(proposal, &Brief { target: limit, ..brief.clone() })
             }
             settled => settled,
         }

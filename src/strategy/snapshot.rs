@@ -2,17 +2,17 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::brief::Brief;
+use super::{brief::Brief, rejection::Rejection};
 use crate::{
     compact::{
-        CompactError, Plan,
+        Plan,
         legality::{self, Violation},
     },
     ledger::Ledger,
     log::Thread,
     message::{
-        CompactionId, ContentBlock, ContextWindow, Message, Redactor, Request, Role, Text,
-        Timestamp, ToolSpec, redact::Redaction,
+        ContentBlock, ContextWindow, Message, Redactor, Request, Role, Text, Timestamp, ToolSpec,
+        redact::Redaction,
     },
     retention::{Facts, RetentionPolicy, Statements},
     tokens::{ByteEstimate, TokenCounter},
@@ -38,71 +38,14 @@ pub struct Snapshot {
     pub(super) numbers: Arc<[Option<u64>]>,
     /// The subjects of the tool calls, by message and block.
     pub(super) subjects: Arc<Subjects>,
+    /// The tokens that lists may add to a summary at most, if something limits them.
+    pub(super) lists: Option<u64>,
     /// The strategy of the last compaction, if nothing was added to the thread since.
     pub(super) compacted_by: Option<Text>,
 }
 
 /// The subjects of tool calls, by message and block.
 pub(super) type Subjects = HashMap<(usize, usize), Text>;
-
-/// Why a proposal is rejected.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Rejection {
-    /// The plan was made for another thread.
-    #[error(transparent)]
-    Stale(#[from] CompactError),
-    /// The plan would make the thread illegal in a way in which it was not illegal before.
-    #[error("the thread would be illegal: {violation}")]
-    Illegal {
-        /// The first new violation.
-        violation: Violation,
-    },
-    /// The open calls would change: results would be removed whose calls stay, or calls that still
-    /// wait for their results.
-    #[error("the open calls would be others: {}", list(.ids))]
-    OpenCalls {
-        /// Ids of the calls that are open either before or after, but not both.
-        ids: Vec<Text>,
-    },
-    /// The thread would be empty.
-    #[error("nothing would be left of the thread")]
-    Empty,
-    /// A new summary is blank.
-    #[error("a summary is blank")]
-    Blank,
-    /// The thread would not be smaller.
-    #[error("the thread would not be smaller: about {after} tokens instead of {before}")]
-    NotSmaller {
-        /// Tokens before.
-        before: u64,
-        /// Tokens after.
-        after: u64,
-    },
-    /// The thread would be smaller, but over the target.
-    #[error("about {after} tokens would be left, {target} are the target")]
-    OverTarget {
-        /// Tokens after.
-        after: u64,
-        /// The target in tokens.
-        target: u64,
-    },
-    /// The message that the user typed last would be removed, and no next prompt follows.
-    #[error("the last message that the user typed would be gone")]
-    LosesLastUserMessage,
-    /// A message that the model has not read would change.
-    #[error("message {message} would change, and the model has not read it yet")]
-    TouchesUnread {
-        /// Index of the message.
-        message: usize,
-    },
-    /// The compaction was prepared under an id that another one has used since.
-    #[error("compaction {id} came to its end meanwhile, so nothing else can have its number")]
-    NumberTaken {
-        /// The id.
-        id: CompactionId,
-    },
-}
 
 impl Snapshot {
     /// Returns a snapshot of these messages alone, counted by [`ByteEstimate::TRIGGER`].
@@ -133,6 +76,7 @@ impl Snapshot {
             rules: Arc::default(),
             numbers: Arc::default(),
             subjects: Arc::default(),
+            lists: None,
             compacted_by: None,
         }
     }
@@ -512,10 +456,6 @@ impl Snapshot {
 /// The blocks of a message that the user typed.
 fn typed(message: &Message) -> impl Iterator<Item = &ContentBlock> {
     message.typed_blocks().filter_map(|block| message.content.get(block))
-}
-
-fn list(ids: &[Text]) -> String {
-    ids.iter().map(Text::as_str).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

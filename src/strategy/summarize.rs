@@ -253,10 +253,40 @@ mod tests {
 
     #[test]
     fn a_request_over_the_window_is_not_sent() {
-        let small = thread().with_window(Some(ContextWindow::new(4_100)));
+        let small = thread().with_window(Some(ContextWindow::new(1_000)));
         let attempt = Summarize::default().begin(&small, &Brief::default());
         let Step::Failed(error) = attempt.step() else { panic!("{attempt:?}") };
-        assert!(matches!(error, StrategyError::TooLong { window: 4_100, .. }), "{error}");
+        assert!(matches!(error, StrategyError::TooLong { window: 1_000, .. }), "{error}");
+    }
+
+    #[test]
+    fn prompt_and_answer_fit_the_window_together() {
+        for window in [2_000, 4_100, 5_000, 8_000] {
+            let small = thread().with_window(Some(ContextWindow::new(window)));
+            let attempt = Summarize::default().begin(&small, &Brief::default());
+            let Step::Call { request, .. } = attempt.step() else { panic!("{attempt:?}") };
+            let answer = request.max_output.unwrap();
+            let all = small.counter().request(request) + answer;
+            assert!(all <= window - window / 16 && answer >= 512, "{window}: {all}, {answer}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_that_states_the_window_gets_one_second_try_with_less() {
+        let large = thread().with_window(Some(ContextWindow::new(8_000)));
+        let mut attempt = Summarize::default().begin(&large, &Brief::default());
+        let Step::Call { request, .. } = attempt.step() else { panic!("{attempt:?}") };
+        let (first, prompt) = (request.max_output.unwrap(), large.counter().request(request));
+        let refused = |output| {
+            let kind = ModelErrorKind::Overflow { limit: Some(4_000), found: Some(prompt), output };
+            Err(ModelError::new(kind, "too long"))
+        };
+        attempt.handle(refused(Some(first)));
+        let Step::Call { request, .. } = attempt.step() else { panic!("{attempt:?}") };
+        let second = request.max_output.unwrap();
+        assert!(second <= first / 2 && prompt + second <= 4_000, "{first} {second}");
+        attempt.handle(refused(Some(second)));
+        assert!(matches!(attempt.step(), Step::Failed(StrategyError::Model(_))), "only one");
     }
 
     #[test]

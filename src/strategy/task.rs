@@ -1,13 +1,7 @@
 //! The input of a strategy as one value, and the size of a thread against its target.
 
-use super::{
-    brief::Brief,
-    contract::StrategyError,
-    snapshot::{Rejection, Snapshot},
-};
-use crate::message::{
-    ContextWindow, Message, ModelError, ModelErrorKind, Request, Summary, Text,
-};
+use super::{brief::Brief, contract::StrategyError, rejection::Rejection, snapshot::Snapshot};
+use crate::message::{ContextWindow, Message, ModelError, ModelErrorKind, Request, Summary, Text};
 
 /// A thread to compact, and its brief. Cheap to clone, like the snapshot.
 #[derive(Clone, Debug)]

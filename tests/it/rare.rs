@@ -35,9 +35,13 @@ impl Tool for Grep {
         let seed: usize = call.id.trim_start_matches("call_").parse()?;
         let line = |line: usize| {
             let number = seed * 131 + line * 17;
-            format!("src/part_{}/file_{number}.rs:{line}: fn handle_{number}(port: u16)\n", seed % 40)
+            format!(
+                "src/part_{}/file_{number}.rs:{line}: fn handle_{number}(port: u16)\n",
+                seed % 40
+            )
         };
-        Ok(ToolOutput::from((0..80).map(line).collect::<String>()))
+        let lines = std::env::var("LINES_N").ok().and_then(|it| it.parse().ok()).unwrap_or(80);
+        Ok(ToolOutput::from((0..lines).map(line).collect::<String>()))
     }
 }
 
@@ -55,14 +59,20 @@ fn growths(strategy: Arc<dyn CompactionStrategy>, retention: Option<RetentionPol
         builder.retention(retention)
     });
     for turn in 0..TURNS {
-        let rule = if turn % 25 == 0 { format!(" Never touch src/kept_{turn}.rs.") } else { String::new() };
+        let rule = if turn % 25 == 0 {
+            format!(" Never touch src/kept_{turn}.rs.")
+        } else {
+            String::new()
+        };
         let text = format!("Look for handler {turn} at port {}, please.{rule}", 4_000 + turn);
         say(&mut session, text).unwrap();
     }
     assert_eq!(provider.fault(WINDOW), None);
-    let sizes: Vec<_> = session.log().standing().map(|record| {
-        (record.report.before.tokens, record.report.after.tokens)
-    }).collect();
+    let sizes: Vec<_> = session
+        .log()
+        .standing()
+        .map(|record| (record.report.before.tokens, record.report.after.tokens))
+        .collect();
     sizes.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].1)).collect()
 }
 
@@ -77,7 +87,9 @@ fn five_hundred_turns_with_tools_need_few_compactions() {
         growths.sort_unstable();
         let median = growths[growths.len() / 2];
         eprintln!("{name}: {} least {} median {median}", growths.len() + 1, growths[0]);
-        if std::env::var("FLOOR_SHARE").is_ok() || none { continue; }
+        if std::env::var("FLOOR_SHARE").is_ok() || none {
+            continue;
+        }
         assert!(growths.len() < 190, "{name}: {} compactions", growths.len() + 1);
         assert!(median >= WINDOW / 4, "{name}: {median} tokens");
         assert!(growths[0] >= WINDOW / 10, "{name}: {} tokens", growths[0]);

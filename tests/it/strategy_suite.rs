@@ -128,7 +128,7 @@ impl Attempt for Odd {
 }
 
 /// For each law that a strategy can break, one that breaks it.
-const WRONG: [(Law, Begin); 16] = [
+const WRONG: [(Law, Begin); 17] = [
     (Law::AttemptEnds, |_, _, _| Odd::boxed(None, false, |_| {})),
     (Law::NeverPanics, |_, _, _| panic!("at the first sight")),
     (Law::StepRepeats, |_, _, _| Odd::boxed(None, true, |_| {})),
@@ -156,6 +156,13 @@ const WRONG: [(Law, Begin); 16] = [
         if is_open { proposes(removes(thread, last..last + 1)) } else { idle() }
     }),
     (Law::KeepsNewestText, |_, thread, _| proposes(removes(thread, 0..thread.messages().len()))),
+    (Law::KeepsUnread, |_, thread, brief| {
+        // Only a next prompt allows a plan to remove what was typed last, unless it is unread.
+        let (messages, from) = (thread.messages(), thread.past().len());
+        let last = messages.len();
+        let takes = brief.next_prompt.is_some() && from + 1 == last && messages[from].is_typed();
+        if takes && from > 0 { proposes(removes(thread, from..last)) } else { idle() }
+    }),
     (Law::SummarySaysSomething, |_, thread, _| {
         proposes(replaces(thread, Message::summary(Role::User, Summary::new(" "))))
     }),
