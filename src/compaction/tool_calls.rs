@@ -287,3 +287,33 @@ pub fn compact_context_tool() -> ToolSpec {
     let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
     ToolSpec::new(COMPACT_CONTEXT, ABOUT_COMPACT_CONTEXT.trim_end(), schema)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        message::{Role, ToolResult},
+        tokens::ByteEstimate,
+    };
+
+    #[test]
+    fn a_blank_range_over_the_users_newest_text_is_refused() {
+        let input = |summary| json!({"replacements": [{"summary": summary}]});
+        let planned = |summary| {
+            let call = ToolUse::new("c1", super::super::COMPACT, input(summary));
+            let result = ToolResult::text("c1", COMPACTED);
+            let thread = [
+                Message::user("Mend the parser."),
+                Message::new(Role::Assistant, vec![call.clone().into()]),
+                Message::new(Role::User, vec![result.into()]),
+            ];
+            plan_call(&thread, &call, CompactionId(0), &ByteEstimate::TRIGGER)
+        };
+        let refused = planned(" ").unwrap_err();
+        assert!(
+            refused.starts_with("Nothing was compacted: a range without a summary"),
+            "{refused}"
+        );
+        assert!(planned("The parser is to be mended.").is_ok());
+    }
+}

@@ -100,10 +100,10 @@ impl Snapshot {
         let beside = self.beside_unread();
         let floor = unread.saturating_add(beside);
         // A provider that refused this thread counts more than the counter does, or has a smaller
-        // window. If removing all of the past would hardly help, the target is all that is known.
+        // window. If removing all of the past would hardly help, half of the thread is tried.
         let is_all = is_refused && floor > self.size() / 4 * 3;
-        let target = brief.target.filter(|_| is_all);
-        let fits = [fits, target].into_iter().flatten().min()?;
+        let half = is_all.then_some(self.size() / 2);
+        let fits = [fits, half].into_iter().flatten().min()?;
         if floor <= fits {
             return None;
         }
@@ -372,4 +372,75 @@ fn note(bytes: usize, most: u64, number: Option<u64>) -> String {
         "[... {bytes} bytes are omitted here, because the context window has no room for them. To \
          read them, repeat the call with a narrower range{recall} ...]"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        message::{ContextWindow, Json, ToolUse},
+        strategy::{KeepRecent, Step, TrimToolResults},
+    };
+
+    /// A question, a call and its result with this many lines, which nobody has read.
+    fn unread(lines: usize) -> Vec<Message> {
+        let call = ToolUse::new("t1", "read", Json::default());
+        let text: String = (0..lines).map(|line| format!("line {line} of the file\n")).collect();
+        vec![
+            Message::user("Read it."),
+            Message::new(Role::Assistant, vec![call.into()]),
+            Message::new(Role::User, vec![ToolResult::text("t1", text).into()]),
+        ]
+    }
+
+    fn with_past(lines: usize) -> Vec<Message> {
+        let past = [Message::user("word ".repeat(900)), Message::assistant("word ".repeat(900))];
+        [&past[..], &unread(lines)].concat()
+    }
+
+    #[test]
+    fn an_unread_result_that_fits_is_never_shortened_whatever_the_target() {
+        let thread = with_past(300);
+        let snapshot = Snapshot::new(thread.clone()).with_window(Some(ContextWindow::new(8_000)));
+        let strategies: [Box<dyn CompactionStrategy>; 2] =
+            [Box::new(KeepRecent::default()), Box::new(TrimToolResults::default())];
+        for strategy in strategies {
+            let brief = Brief { limit: Some(8_000), ..Brief::from(500) };
+            let attempt = begin(strategy.as_ref(), &snapshot, &brief);
+            let Step::Proposed(proposal) = attempt.step() else { continue };
+            let settled = snapshot.settle_within(proposal.clone(), &brief, Some(8_000)).unwrap();
+            let after = settled.plan.after(&thread).unwrap();
+            assert_eq!(after[after.len() - 2..], thread[thread.len() - 2..], "{strategy:?}");
+        }
+    }
+
+    #[test]
+    fn an_unread_result_that_does_not_fit_keeps_head_and_tail_with_as_much_as_fits() {
+        for thread in [unread(3_000), with_past(3_000)] {
+            let window = 6_000;
+            let snapshot =
+                Snapshot::new(thread.clone()).with_window(Some(ContextWindow::new(window)));
+            let brief = Brief { limit: Some(window), ..Brief::from(window / 2) };
+            let attempt = begin(&KeepRecent::default(), &snapshot, &brief);
+            let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+            let settled = snapshot.settle_within(proposal.clone(), &brief, Some(window)).unwrap();
+            let after = settled.plan.after(&thread).unwrap();
+            let size = snapshot.counter().messages(&after);
+            assert!((window / 4 * 3..=window).contains(&size), "{size}");
+            let text = after.last().unwrap().tool_results().next().unwrap().content[0].as_text();
+            let text = text.unwrap().as_str();
+            assert!(text.starts_with("line 0 of") && text.ends_with("line 2999 of the file"));
+            assert!(text.contains("repeat the call with a narrower range"), "{text}");
+            let again = snapshot.settle_within(settled.clone(), &brief, Some(window)).unwrap();
+            assert_eq!(again.plan, settled.plan);
+        }
+    }
+
+    #[test]
+    fn many_unread_results_share_the_room_and_short_ones_stay_whole() {
+        let sizes = [10, 5_000, 40, 9_000];
+        assert_eq!(level(&sizes, 1_050), 500);
+        assert_eq!(level(&sizes, 100_000), u64::MAX);
+        assert_eq!(level(&[], 0), u64::MAX);
+    }
 }

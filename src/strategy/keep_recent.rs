@@ -69,6 +69,12 @@ impl KeepRecent {
         if plan.messages_after() == 0 && brief.next_prompt.is_none() {
             return nothing("nothing would be left, because the user typed no message".to_owned());
         }
+        if thread.tokens_after(&plan)? >= thread.size() {
+            let unread = thread.unread().len();
+            return nothing(format!(
+                "no cut removes anything, and the model has not read the last {unread} messages"
+            ));
+        }
         Ok(plan)
     }
 }

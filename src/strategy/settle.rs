@@ -491,6 +491,30 @@ mod tests {
     }
 
     #[test]
+    fn rules_that_do_not_fit_are_counted() {
+        let mut rules = Ledger::default();
+        for number in 0..30 {
+            let rule = format!("Never touch the file src/part_{number}.rs in any way.");
+            rules.add(rule.as_str()).unwrap();
+        }
+        let filler = Message::assistant("Well, well. ".repeat(2_000));
+        let thread = vec![Message::user("Hi."), filler, Message::user("Go on.")];
+        let snapshot = Snapshot::new(thread.clone()).with_rules(Arc::new(rules.clone()));
+        for target in [60, 120, 300, 600, 2_000] {
+            let plan =
+                Plan::summarise(&thread, 0..2, "They talked for a while. ".repeat(3)).unwrap();
+            let retention = Some(RetentionPolicy::default());
+            let brief = Brief { target: Some(target), retention, ..Brief::default() };
+            let settled = snapshot.settle(Proposal::new(plan), &brief).unwrap();
+            let text = stated(&settled);
+            let all = rules.active().all(|rule| text.contains(rule.text.as_str()));
+            assert!(all || text.contains(" more did not fit.)"), "{target}: {text}");
+            let again = snapshot.settle(settled.clone(), &brief).unwrap();
+            assert_eq!(again.plan, settled.plan, "{target}");
+        }
+    }
+
+    #[test]
     fn half_of_a_long_summary_gives_way_to_facts() {
         let paths: String =
             (0..20).map(|n| format!("Read src/part_{n}.rs and go on.\n\n")).collect();

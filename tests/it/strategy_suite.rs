@@ -156,12 +156,12 @@ const WRONG: [(Law, Begin); 17] = [
         if is_open { proposes(removes(thread, last..last + 1)) } else { idle() }
     }),
     (Law::KeepsNewestText, |_, thread, _| proposes(removes(thread, 0..thread.messages().len()))),
-    (Law::KeepsUnread, |_, thread, brief| {
-        // Only a next prompt allows a plan to remove what was typed last, unless it is unread.
-        let (messages, from) = (thread.messages(), thread.past().len());
-        let last = messages.len();
-        let takes = brief.next_prompt.is_some() && from + 1 == last && messages[from].is_typed();
-        if takes && from > 0 { proposes(removes(thread, from..last)) } else { idle() }
+    (Law::KeepsUnread, |_, thread, _| {
+        let (last, from) = (thread.messages().len(), thread.past().len());
+        let summary = |text| vec![Message::summary(Role::User, Summary::new(text)).into()];
+        let old = Splice { at: 0..old_part(thread), insert: summary("Old.") };
+        let splices = vec![old, Splice { at: last..last, insert: summary("Later.") }];
+        if from < last { proposes(Plan::from_splices(last, splices)) } else { idle() }
     }),
     (Law::SummarySaysSomething, |_, thread, _| {
         proposes(replaces(thread, Message::summary(Role::User, Summary::new(" "))))
