@@ -125,11 +125,13 @@ pub(crate) fn open_read_only(path: &Path) -> Result<Connection, OpenError> {
     let failed = |source| failed(path, source);
     let connection = Connection::open_with_flags(&file, flags).map_err(failed)?;
     connection.busy_timeout(BUSY).map_err(failed)?;
-    match schema::content(&connection).map_err(failed)? {
+    let content = schema::content(&connection).map_err(failed)?;
+    check(path, content)?;
+    match content {
         Content::Ours(found) if found < VERSION => {
             Err(OpenError::Older { path: path.to_owned(), found, expected: VERSION })
         }
-        content => check(path, content).map(|()| connection),
+        Content::Ours(_) | Content::Foreign => Ok(connection),
     }
 }
 

@@ -263,7 +263,7 @@ mod tests {
         let text = format!("a\n{long}\nb\n{}", "y".repeat(MAX_LINE));
         let (mut input, mut line, mut found) = (text.as_bytes(), Vec::new(), Vec::new());
         while let Some(is_short) = read_line(&mut input, &mut line).unwrap() {
-            found.push((is_short, is_short.then(|| line.len())));
+            found.push((is_short, is_short.then_some(line.len())));
         }
         let expected = [(true, Some(2)), (false, None), (true, Some(2)), (true, Some(MAX_LINE))];
         assert_eq!(found, expected);

@@ -52,13 +52,11 @@ pub(super) fn read(line: &[u8]) -> Result<Message, Error> {
         let (line, column) = (error.line(), error.column());
         Error::new(PARSE_ERROR, format!("not JSON, at line {line} column {column}"))
     })?;
-    match value {
-        Value::Array(calls) if calls.is_empty() => {
-            Err(Error::new(INVALID_REQUEST, "a batch needs a call"))
-        }
-        Value::Array(calls) => Ok(Message::Batch(calls.into_iter().map(Call::of).collect())),
-        value => Ok(Message::One(Call::of(value))),
+    let Value::Array(calls) = value else { return Ok(Message::One(Call::of(value))) };
+    if calls.is_empty() {
+        return Err(Error::new(INVALID_REQUEST, "a batch needs a call"));
     }
+    Ok(Message::Batch(calls.into_iter().map(Call::of).collect()))
 }
 
 /// The answer that reports an error.
@@ -106,11 +104,7 @@ impl Call {
 }
 
 fn is_id(id: &Value) -> bool {
-    match id {
-        Value::Number(_) => true,
-        Value::String(id) => id.len() <= MAX_ID,
-        _ => false,
-    }
+    id.is_number() || id.as_str().is_some_and(|id| id.len() <= MAX_ID)
 }
 
 #[cfg(test)]

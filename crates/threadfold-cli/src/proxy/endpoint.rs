@@ -111,12 +111,9 @@ impl Route {
             _ => Endpoint::Other,
         };
         let vendor = match &endpoint {
-            Endpoint::Answer(asked) | Endpoint::Count(asked) => match asked.dialect {
-                Dialect::Anthropic => Some(Vendor::Anthropic),
-                Dialect::Gemini => Some(Vendor::Google),
-                // Google has an endpoint for Chat Completions: `/v1beta/openai/chat/completions`.
-                _ => of_prefix(&segments).or(Some(Vendor::OpenAi)),
-            },
+            Endpoint::Answer(asked) | Endpoint::Count(asked) => {
+                Some(of_dialect(asked.dialect, &segments))
+            }
             Endpoint::Other => of_prefix(&segments),
         };
         Self { vendor, endpoint }
@@ -166,6 +163,18 @@ fn is_openai_root(root: &[&str]) -> bool {
         [.., last] => last
             .strip_prefix('v')
             .is_some_and(|version| version.starts_with(|char: char| char.is_ascii_digit())),
+    }
+}
+
+/// The vendor of an endpoint. Google has one for Chat Completions too:
+/// `/v1beta/openai/chat/completions`.
+fn of_dialect(dialect: Dialect, segments: &[&str]) -> Vendor {
+    if dialect == Dialect::Anthropic {
+        Vendor::Anthropic
+    } else if dialect == Dialect::Gemini {
+        Vendor::Google
+    } else {
+        of_prefix(segments).unwrap_or(Vendor::OpenAi)
     }
 }
 

@@ -37,25 +37,43 @@ enum Form {
 }
 
 /// Forms that only one vendor uses.
-const FORMS: [(&str, Vendor); 9] = [
+const FORMS: [(&str, Vendor); 5] = [
     ("sk-ant-", Vendor::Anthropic),
     ("sk-proj-", Vendor::OpenAi),
     ("sk-svcacct-", Vendor::OpenAi),
     ("sk-admin-", Vendor::OpenAi),
-    ("sk-None-", Vendor::OpenAi),
-    ("sess-", Vendor::OpenAi),
     ("AIza", Vendor::Google),
-    ("AQ.", Vendor::Google),
-    ("ya29.", Vendor::Google),
 ];
+
+/// Short forms, which count only where a key is expected.
+const SHORT_FORMS: [(&str, Vendor); 2] = [("AQ.", Vendor::Google), ("ya29.", Vendor::Google)];
+
+/// Headers that carry a key, beside `authorization`.
+const PLACES: [&str; 3] = ["x-api-key", "x-goog-api-key", "api-key"];
 
 /// Parameters of an address that carry a key.
 const PARAMETERS: [&str; 3] = ["key", "api_key", "access_token"];
 
 impl Form {
-    fn of(key: &str) -> Self {
-        if let Some((form, vendor)) = FORMS.into_iter().find(|(form, _)| key.starts_with(form)) {
-            return Self::Of(vendor, form);
+    /// The form of the key in a value, wherever in it the key stands: after `Bearer`, or in quotes.
+    fn within(value: &str, is_place: bool) -> Self {
+        let is_part = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
+        let words = value.split(|char| !is_part(char)).filter(|word| !word.is_empty());
+        let forms = words.map(|word| Self::of(word, is_place));
+        forms
+            .max_by_key(|form| match form {
+                Self::Of(..) => 2,
+                Self::Common => 1,
+                Self::Unknown => 0,
+            })
+            .unwrap_or(Self::Unknown)
+    }
+
+    fn of(key: &str, is_place: bool) -> Self {
+        let short = if is_place { SHORT_FORMS.as_slice() } else { &[] };
+        let known = FORMS.iter().chain(short).find(|(form, _)| key.starts_with(form));
+        if let Some((form, vendor)) = known {
+            return Self::Of(*vendor, form);
         }
         match key.starts_with("sk-") {
             // `OpenAI` in Base64 is within each of its keys.
@@ -107,29 +125,25 @@ pub(super) fn foreign(to: Destination, headers: &HeaderMap, query: Option<&str>)
 fn keys(headers: &HeaderMap, query: Option<&str>) -> Vec<Key> {
     let speaks_anthropic = headers.contains_key("anthropic-version");
     let in_headers = headers.iter().filter_map(|(name, value)| {
-        // Bytes that are no text carry no key of a known form.
-        let value = value.to_str().unwrap_or_default().trim();
-        let key = value.rsplit_once(' ').map_or(value, |(_, key)| key);
-        let form = Form::of(key);
+        let is_place = name == AUTHORIZATION || PLACES.contains(&name.as_str());
+        let form = Form::within(&String::from_utf8_lossy(value.as_bytes()), is_place);
+        // Any other header carries a key only if it has the form of one.
+        if !is_place && !matches!(form, Form::Of(..)) {
+            return None;
+        }
         let place_of = match name.as_str() {
             "x-api-key" => Some(Vendor::Anthropic),
             "x-goog-api-key" => Some(Vendor::Google),
-            "api-key" => None,
-            _ if name == AUTHORIZATION => match form {
-                Form::Common if speaks_anthropic => Some(Vendor::Anthropic),
-                Form::Common => Some(Vendor::OpenAi),
-                Form::Of(..) | Form::Unknown => None,
-            },
-            // Any other header carries a key only if it has the form of one.
-            _ if !matches!(form, Form::Of(..)) => return None,
+            "authorization" if form == Form::Common && speaks_anthropic => Some(Vendor::Anthropic),
+            "authorization" if form == Form::Common => Some(Vendor::OpenAi),
             _ => None,
         };
         Some(Key { place: format!("header {name}"), form, place_of })
     });
     let in_query = query.into_iter().flat_map(|query| query.split('&')).filter_map(|pair| {
         let (name, key) = pair.split_once('=')?;
-        let form = Form::of(key);
         let is_place = PARAMETERS.contains(&name);
+        let form = Form::within(key, is_place);
         if !is_place && !matches!(form, Form::Of(..)) {
             return None;
         }
@@ -150,21 +164,21 @@ mod tests {
     #[test]
     fn a_key_goes_only_to_its_vendor() {
         use Vendor::{Anthropic, Google, OpenAi};
-        let bearer = |key| [("authorization", key)];
         // The place and the key, the vendor of the path, and whether it is sent: to the vendor's own
         // host, and to another.
-        let rows: &[(&[(&str, &str)], Vendor, bool, bool)] = &[
+        type Row = (&'static [(&'static str, &'static str)], Vendor, bool, bool);
+        let rows: &[Row] = &[
             (&[("x-api-key", "sk-ant-api03-x")], Anthropic, true, true),
             (&[("x-api-key", "sk-ant-api03-x")], OpenAi, false, false),
             (&[("x-api-key", "sk-ant-api03-x")], Google, false, false),
-            (&bearer("Bearer sk-ant-oat01-x"), Anthropic, true, true),
-            (&bearer("Bearer sk-ant-oat01-x"), OpenAi, false, false),
-            (&bearer("bearer  sk-proj-x"), OpenAi, true, true),
-            (&bearer("Bearer sk-proj-x"), Anthropic, false, false),
-            (&bearer("Bearer sk-xT3BlbkFJy"), Anthropic, false, false),
+            (&[("authorization", "Bearer sk-ant-oat01-x")], Anthropic, true, true),
+            (&[("authorization", "Bearer sk-ant-oat01-x")], OpenAi, false, false),
+            (&[("authorization", "bearer  sk-proj-x")], OpenAi, true, true),
+            (&[("authorization", "Bearer sk-proj-x")], Anthropic, false, false),
+            (&[("authorization", "Bearer sk-xT3BlbkFJy")], Anthropic, false, false),
             (&[("x-api-key", "sk-proj-x")], Anthropic, false, false),
-            (&bearer("Bearer sk-1234"), OpenAi, true, true),
-            (&bearer("Bearer sk-1234"), Anthropic, false, false),
+            (&[("authorization", "Bearer sk-1234")], OpenAi, true, true),
+            (&[("authorization", "Bearer sk-1234")], Anthropic, false, false),
             (&[("x-api-key", "sk-1234")], Anthropic, false, true),
             (
                 &[("authorization", "Bearer sk-1234"), ("anthropic-version", "2023-06-01")],
@@ -177,13 +191,16 @@ mod tests {
             (&[("x-goog-api-key", "AIzaX")], Google, true, true),
             (&[("x-goog-api-key", "AIzaX")], OpenAi, false, false),
             (&[("x-goog-api-key", "other")], Anthropic, false, false),
-            (&bearer("Bearer AIzaX"), OpenAi, false, false),
-            (&bearer("Bearer ya29.x"), Google, true, true),
-            (&bearer("Bearer eyJhbGciOi"), OpenAi, true, true),
-            (&bearer("Bearer eyJhbGciOi"), Anthropic, true, true),
+            (&[("authorization", "Bearer AIzaX")], OpenAi, false, false),
+            (&[("authorization", "Bearer ya29.x")], Google, true, true),
+            (&[("authorization", "Bearer eyJhbGciOi")], OpenAi, true, true),
+            (&[("authorization", "Bearer eyJhbGciOi")], Anthropic, true, true),
             (&[("x-other", "sk-ant-x")], OpenAi, false, false),
             (&[("authorization", "Bearer sk-1"), ("x-api-key", "sk-ant-x")], OpenAi, false, false),
-            (&[("user-agent", "sk-tool")], Anthropic, true, true),
+            (&[("authorization", "Bearer\tsk-ant-x")], OpenAi, false, false),
+            (&[("authorization", "Bearer \"sk-ant-x\"")], OpenAi, false, false),
+            (&[("authorization", "Basic sk-ant-x, other")], OpenAi, false, false),
+            (&[("user-agent", "sk-tool/1.0 AQ.x")], Anthropic, true, true),
         ];
         for (pairs, vendor, own, other) in rows {
             let sent = |is_own_host| {

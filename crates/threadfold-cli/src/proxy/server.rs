@@ -183,6 +183,8 @@ impl Proxy {
     ) -> Result<Response<Body>, (StatusCode, String)> {
         let (head, body) = request.into_parts();
         let (path, query) = (head.uri.path(), head.uri.query());
+        // A client that is refused before it sent its body may not read the refusal.
+        let body = body::read(body, self.options.max_body).await?;
         let Route { vendor, endpoint } = Route::of(&head.method, path);
         let upstream = self.upstream(vendor.or_else(|| keys::vendor(&head.headers, query)));
         if let Some(words) = upstream.foreign_key(&head.headers, query) {
@@ -192,7 +194,6 @@ impl Proxy {
             let words = "expected the content type application/json";
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, words.to_owned()));
         }
-        let body = body::read(body, self.options.max_body).await?;
         let is_plain = !head.headers.contains_key(CONTENT_ENCODING);
         let compacts = matches!(endpoint, Endpoint::Answer(_)) && is_plain;
         let headers = passed_on(&head.headers, compacts);

@@ -76,10 +76,10 @@ impl From<WireError> for Trouble {
 
 impl From<CompactionError> for Trouble {
     fn from(error: CompactionError) -> Self {
-        match &error.kind {
-            CompactionErrorKind::Strategy(error) => Self(strategy(error)),
-            other => Self(variant(other)),
-        }
+        let CompactionErrorKind::Strategy(error) = &error.kind else {
+            return Self(variant(&error.kind));
+        };
+        Self(strategy(error))
     }
 }
 
@@ -91,32 +91,27 @@ impl From<tokio::task::JoinError> for Trouble {
 
 /// The kind of a provider's or a summarizer's error, with its numbers.
 pub(super) fn kind(error: &ModelErrorKind) -> String {
-    match error {
-        ModelErrorKind::Overflow { limit, found, .. } => {
-            let number = |tokens: &Option<u64>| {
-                tokens.map_or_else(|| "unknown".to_owned(), |tokens| tokens.to_string())
-            };
-            format!("too long: limit {}, found {}", number(limit), number(found))
-        }
-        other => variant(other),
-    }
+    let ModelErrorKind::Overflow { limit, found, .. } = error else { return variant(error) };
+    let number = |tokens: &Option<u64>| {
+        tokens.map_or_else(|| "unknown".to_owned(), |tokens| tokens.to_string())
+    };
+    format!("too long: limit {}, found {}", number(limit), number(found))
 }
 
 fn strategy(error: &StrategyError) -> String {
-    match error {
-        StrategyError::NoRung { rungs } => {
-            let failed =
-                rungs.iter().filter_map(|rung| Some((&rung.strategy, rung.failure.as_ref()?)));
-            let failed: Vec<String> =
-                failed.map(|(name, error)| format!("{name}: {}", strategy(error))).collect();
-            format!("every strategy failed ({})", failed.join("; "))
-        }
-        StrategyError::Model(error) => format!("the summarizer failed ({})", kind(&error.kind)),
-        StrategyError::TooLong { tokens, window } => {
-            format!("{tokens} tokens to sum up do not fit a window of {window}")
-        }
-        other => variant(other),
+    if let StrategyError::NoRung { rungs } = error {
+        let failed = rungs.iter().filter_map(|rung| Some((&rung.strategy, rung.failure.as_ref()?)));
+        let failed: Vec<String> =
+            failed.map(|(name, error)| format!("{name}: {}", strategy(error))).collect();
+        return format!("every strategy failed ({})", failed.join("; "));
     }
+    if let StrategyError::Model(error) = error {
+        return format!("the summarizer failed ({})", kind(&error.kind));
+    }
+    if let StrategyError::TooLong { tokens, window } = error {
+        return format!("{tokens} tokens to sum up do not fit a window of {window}");
+    }
+    variant(error)
 }
 
 /// The name of the variant of an enum. Its fields may hold texts, so they are not written.
