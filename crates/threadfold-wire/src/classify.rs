@@ -6,15 +6,21 @@
 //!
 //! | step | decides | by |
 //! |---|---|---|
-//! | 1 | overflow | codes such as `context_length_exceeded`, with any status; a request that exceeds a limit per minute |
-//! | 2 | other | a used-up quota: waiting does not help |
+//! | 1 | overflow | codes such as `context_length_exceeded`, with any status; a request that exceeds a limit per minute; a plan without long contexts |
+//! | 2 | other | a used-up quota: waiting does not help. Retryable, if the body states when the quota is renewed, within a day |
 //! | 3 | retryable | 429, and codes and phrases of rate limits, unless the status is 413 |
 //! | 4 | overflow | the phrases of each provider; too many pictures or messages; any 413; a 400 without a body |
 //! | 5 | refused | codes and phrases of content filters |
 //! | 6 | authentication | 401, 403, and codes and phrases of keys and permissions |
-//! | 7 | other | a chat template that refuses the roles, with status 500 |
-//! | 8 | retryable | 408, 409, 425, 5xx, and codes and phrases of overload |
+//! | 7 | other | a chat template that refuses the roles, with status 500; any 402 |
+//! | 8 | retryable | 408, 409, 425, 5xx, and codes and phrases of overload and of a server that broke off |
 //! | 9 | other | everything else |
+//!
+//! An error about another field than the messages as a whole (`tools`, `messages[3].content`) is an
+//! overflow only by a code of step 1 or by status 413, because a shorter thread does not change it.
+//! The field is the one that the body names as `param`, or the one that the message begins with.
+//! Texts that a message quotes may be the user's and are not searched, unless they are introduced
+//! as the report of another server.
 //!
 //! Rate limits are checked before the phrases of overflows, because their messages also mention
 //! tokens, requests and limits. A request that alone exceeds the rate limit gets 413 from Groq and
@@ -31,8 +37,8 @@ use threadfold_core::message::{ModelError, ModelErrorKind};
 /// Returns the kind of failure of an error response, with the provider's own message.
 ///
 /// Knows the texts and codes of Anthropic, OpenAI (both APIs), Gemini, Bedrock, Ollama, LM Studio,
-/// llama.cpp, vLLM, SGLang, TGI, xAI, Groq, OpenRouter, Mistral, Copilot, MiniMax, Kimi and
-/// Cerebras. The token counts of an overflow, and the wait of a rate limit, are read from the body
+/// llama.cpp, vLLM, SGLang, TGI, xAI, Groq, OpenRouter, Mistral, Copilot, MiniMax, Kimi, Cerebras,
+/// GLM, DashScope, DeepSeek, LiteLLM, GitHub Models and Workers AI. The token counts of an overflow, and the wait of a rate limit, are read from the body
 /// if it states them. Some providers count the tokens reserved for the answer against the window.
 /// Then `output` is this reserve, and `found` is the prompt alone, or the sum of both if the body
 /// states only the sum. [`retry_after`](super::retry_after) reads the headers. Pass status 0 for an
@@ -66,16 +72,16 @@ fn kind(status: u16, report: &Report) -> ModelErrorKind {
         return overflow;
     }
     if report.mentions("quota") {
-        return ModelErrorKind::Other;
+        return after.map_or(ModelErrorKind::Other, |_| retryable);
     }
     if status == 429 || (status != 413 && has_meaning(report, "rate_limit", names_fault)) {
         return retryable;
     }
-    if report.mentions("too_many") {
+    if report.mentions("too_many") && !report.blames_other_field {
         return ModelErrorKind::Overflow { limit: None, found: None, output: None };
     }
     let without_body = status == 400 && report.message.is_empty();
-    if status == 413 || without_body || is_overflow(report) {
+    if status == 413 || without_body || (is_overflow(report) && !report.blames_other_field) {
         return overflow;
     }
     if report.is_coded("refusal") || (status != 404 && report.message_mentions("refusal")) {
@@ -84,7 +90,7 @@ fn kind(status: u16, report: &Report) -> ModelErrorKind {
     if matches!(status, 401 | 403) || report.mentions("key") {
         return ModelErrorKind::Authentication;
     }
-    if report.message_mentions("template") {
+    if status == 402 || report.message_mentions("template") {
         return ModelErrorKind::Other;
     }
     if matches!(status, 408 | 409 | 425 | 500..) || has_meaning(report, "overload", names_fault) {

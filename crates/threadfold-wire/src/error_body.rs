@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{json::abridged, overflow, overflow::after, phrases::phrases};
+use super::{error_text, json::abridged, overflow, overflow::after, phrases::phrases};
 use threadfold_core::message::Text;
 
 /// Bodies with more bytes are not parsed as JSON.
@@ -21,8 +21,10 @@ const ECHOES: [&str; 7] = ["input", "body", "ctx", "request", "messages", "promp
 pub(super) struct Report {
     /// The beginning of the provider's message.
     pub(super) message: Text,
-    /// The searched beginnings of the messages, in lower case.
+    /// The searched beginnings of the messages, in lower case, without the texts that they quote.
     words: String,
+    /// Whether the error is about another field than the messages and the length of the answer.
+    pub(super) blames_other_field: bool,
     /// Types and codes in lower case, one a line. A message of one word counts as a code.
     codes: String,
     /// The HTTP status that the body names.
@@ -53,7 +55,10 @@ impl Report {
         // Plain text does not distinguish messages from codes, so search it as both.
         let mut codes: Vec<&str> = fields.codes.iter().map(String::as_str).collect();
         let mut texts: Vec<&str> = fields.messages.iter().map(|text| searched(text)).collect();
-        let words = texts.join(": ").to_ascii_lowercase();
+        let subjects = fields.subjects.iter().map(String::as_str);
+        let blames_other_field = error_text::blames_other_field(subjects, &texts);
+        let own: Vec<String> = texts.iter().map(|text| error_text::without_quotes(text)).collect();
+        let words = own.join(": ");
         texts.retain(|text| value.is_none() || !text.contains(char::is_whitespace));
         codes.extend(texts);
         Self {
@@ -64,6 +69,7 @@ impl Report {
             limit: fields.limit.or_else(|| overflow::stated(&words, "limit")),
             found: fields.found.or_else(|| overflow::found(&words)),
             output: overflow::output(&words),
+            blames_other_field,
             words,
         }
     }
@@ -82,6 +88,9 @@ impl Report {
     pub(super) fn is_coded(&self, meaning: &str) -> bool {
         phrases(meaning, "code").any(|word| match word.strip_prefix('^') {
             Some(start) => self.codes.lines().any(|code| code.starts_with(start)),
+            None if word.bytes().all(|byte| byte.is_ascii_digit()) => {
+                self.codes.lines().any(|code| code == word)
+            }
             None => self.codes.contains(word),
         })
     }
@@ -89,7 +98,8 @@ impl Report {
 
 /// The wait that a message asks for.
 fn wait(words: &str) -> Option<Duration> {
-    phrases("wait", "after").find_map(|before| duration(after(words, before)?))
+    phrases("wait", "after")
+        .find_map(|before| duration(after(words, before)?.trim_start_matches(['~', ' '])))
 }
 
 /// The values found in the fields of the JSON.
@@ -97,6 +107,8 @@ fn wait(words: &str) -> Option<Duration> {
 struct Found {
     messages: Vec<String>,
     codes: Vec<String>,
+    /// The fields of the request that the error is about.
+    subjects: Vec<String>,
     status: Option<u16>,
     retry_after: Option<Duration>,
     found: Option<u64>,
@@ -141,6 +153,12 @@ impl Found {
                 let status = number.as_u64().and_then(|number| u16::try_from(number).ok());
                 let status = status.filter(|status| (400..600).contains(status));
                 self.status = self.status.or(status);
+                // Other numbers are codes of the provider.
+                self.codes.extend(status.is_none().then(|| number.to_string()));
+            }
+            ("param", Value::String(subject)) => self.subjects.push(subject.clone()),
+            ("resets_in_seconds" | "reset_after_seconds" | "quotaresetdelay", value) => {
+                self.retry_after = self.retry_after.or_else(|| delay(value));
             }
             ("retrydelay" | "retry_delay" | "retry_after" | "retry-after", value) => {
                 self.retry_after = self.retry_after.or_else(|| delay(value));
@@ -156,8 +174,17 @@ impl Found {
         }
     }
 
+    /// Takes a message. Gateways pass on the provider's error body as JSON within a text.
     fn message(&mut self, text: &str) {
         let text = text.trim();
+        if let Some((before, inner)) = error_text::inner_body(text) {
+            self.gather(&inner);
+            return self.add_message(before);
+        }
+        self.add_message(text);
+    }
+
+    fn add_message(&mut self, text: &str) {
         if !text.is_empty()
             && !self.messages.iter().any(|known| known == text)
             && self.messages.len() < 4
@@ -203,7 +230,8 @@ fn factor(unit: &str) -> Option<f64> {
         "" | "s" | "sec" | "secs" | "second" | "seconds" => Some(1.0),
         "ms" | "millisecond" | "milliseconds" => Some(0.001),
         "m" | "min" | "mins" | "minute" | "minutes" => Some(60.0),
-        "h" | "hour" | "hours" => Some(3_600.0),
+        "h" | "hr" | "hrs" | "hour" | "hours" => Some(3_600.0),
+        "d" | "day" | "days" => Some(86_400.0),
         _ => None,
     }
 }
@@ -236,6 +264,7 @@ mod tests {
             ("5 seconds", Some(5_000)),
             ("7", Some(7_000)),
             ("6m0s. visit", Some(360_000)),
+            ("2 days", None),
             ("a while", None),
             ("99999999999999999999s", None),
             ("", None),

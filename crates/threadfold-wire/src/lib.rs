@@ -55,6 +55,7 @@ mod contract;
 pub mod converse;
 mod dialect;
 mod error_body;
+mod error_text;
 mod extras;
 #[cfg(feature = "gemini")]
 pub mod gemini;
