@@ -117,7 +117,17 @@ impl Merged {
     /// Takes the token counts of an event and returns the usage that all counts so far state;
     /// `None` if the event has no counts. Each counts the whole answer so far.
     pub(super) fn count(&mut self, event: Option<Raw<'_>>, counts: &Counts) -> Option<Usage> {
-        self.merge(&Fields::of(event?)?);
+        let mut fields = Fields::of(event?)?;
+        // Zeros after real counts are fields that the server did not fill in.
+        let repeated: Vec<String> = fields
+            .rest()
+            .filter(|(key, raw)| raw.get() == "0" && self.get(key).is_some_and(|known| known.as_str() != "null"))
+            .map(|(key, _)| key.to_owned())
+            .collect();
+        for key in repeated {
+            fields.take(&key);
+        }
+        self.merge(&fields);
         let has_counts = !self.fields.is_empty();
         has_counts.then(|| counts.find(|key| self.get(key).map(Raw::of)))
     }

@@ -11,7 +11,8 @@ pub(super) struct Counts {
     pub(super) input: &'static [&'static str],
     /// The whole answer, including its reasoning.
     pub(super) output: &'static [&'static str],
-    pub(super) cache_read: &'static str,
+    /// The cached part of the prompt, in the first of these fields that has a count.
+    pub(super) cache_read: &'static [&'static str],
     pub(super) cache_write: &'static str,
     pub(super) reasoning: &'static str,
 }
@@ -19,7 +20,7 @@ pub(super) struct Counts {
 impl Counts {
     /// No counts. A dialect takes from here the fields that its provider does not report.
     pub(super) const NONE: Self =
-        Self { input: &[], output: &[], cache_read: "", cache_write: "", reasoning: "" };
+        Self { input: &[], output: &[], cache_read: &[], cache_write: "", reasoning: "" };
 
     /// Reads the counts. A missing one is zero; `None` if the value is no object.
     pub(super) fn read(&self, raw: Raw<'_>) -> Option<Usage> {
@@ -42,7 +43,7 @@ impl Counts {
         Usage {
             input: sum(self.input),
             output: sum(self.output),
-            cache_read: count(self.cache_read).unwrap_or(0),
+            cache_read: self.cache_read.iter().find_map(|path| count(path)).unwrap_or(0),
             cache_write: count(self.cache_write).unwrap_or(0),
             reasoning: count(self.reasoning).unwrap_or(0),
         }

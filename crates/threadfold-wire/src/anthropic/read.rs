@@ -241,7 +241,7 @@ pub(super) fn usage(raw: Raw<'_>) -> Option<Usage> {
 pub(super) const USAGE: Counts = Counts {
     input: &["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"],
     output: &["output_tokens"],
-    cache_read: "cache_read_input_tokens",
+    cache_read: &["cache_read_input_tokens"],
     cache_write: "cache_creation_input_tokens",
     reasoning: "output_tokens_details.thinking_tokens",
 };

@@ -10,6 +10,10 @@
 //! | any other | nothing |
 //!
 //! A stream in another order is refused: an answer with a missing part must not count as complete.
+//! An answer is also complete at the end of the stream if its stop reason came and all blocks are
+//! closed: nothing can be missing but `message_stop`, which some servers do not send. An event of a
+//! block without an index belongs to the block that was begun last. Counts of zero replace no other
+//! counts, because some servers repeat the fields of the beginning as zeros.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +37,7 @@ impl Assembly for Response {
     }
 
     fn body(&mut self, is_complete: bool) -> Option<Json> {
-        let message = self.message.as_ref().filter(|_| is_complete)?;
+        let message = self.message.as_ref().filter(|_| is_complete || self.has_stopped())?;
         let mut body = message.object();
         body.set("content", Tree::Array(self.blocks.values().map(Block::tree).collect()));
         // These counts cover the whole answer and replace the first ones.
@@ -43,6 +47,13 @@ impl Assembly for Response {
 }
 
 impl Response {
+    /// Whether the answer has its stop reason, and all its blocks their ends.
+    fn has_stopped(&self) -> bool {
+        let reason = self.message.as_ref().and_then(|message| message.get("stop_reason"));
+        reason.is_some_and(|reason| Raw::of(reason).is_text())
+            && self.blocks.values().all(|block| block.stopped)
+    }
+
     fn read(&mut self, name: &str, fields: Fields<'_>, data: &str, out: &mut Output) -> Taken {
         let kind = fields.text("type");
         match kind.as_deref().unwrap_or(name) {
@@ -77,7 +88,8 @@ impl Response {
 
     fn start_block(&mut self, fields: &Fields<'_>, out: &mut Output) -> Taken {
         self.begun()?;
-        let index = index(fields)?;
+        let next = self.blocks.last_key_value().map_or(0, |(last, _)| last.saturating_add(1));
+        let index = index(fields)?.unwrap_or(next);
         if self.blocks.contains_key(&index) {
             return Err(unreadable(&format!("block {index} begins twice")));
         }
@@ -87,7 +99,9 @@ impl Response {
     }
 
     fn block(&mut self, fields: &Fields<'_>) -> Result<&mut Block, ModelError> {
-        let index = index(fields)?;
+        let last = self.blocks.last_key_value().map(|(last, _)| *last);
+        let index = index(fields)?.or(last);
+        let index = index.ok_or_else(|| unreadable("a block has no index"))?;
         let block = self.blocks.get_mut(&index).filter(|block| !block.stopped);
         block.ok_or_else(|| unreadable(&format!("block {index} is not open")))
     }
@@ -113,8 +127,11 @@ fn not_begun() -> ModelError {
     unreadable("it has no beginning")
 }
 
-fn index(fields: &Fields<'_>) -> Result<u64, ModelError> {
-    fields.number("index").ok_or_else(|| unreadable("a block has no index"))
+/// The index of a block; `None` if the event has none.
+fn index(fields: &Fields<'_>) -> Result<Option<u64>, ModelError> {
+    let index = fields.value("index");
+    let number = index.map(|raw| raw.whole_number().ok_or_else(|| unreadable("an index is no number")));
+    number.transpose()
 }
 
 fn object<'a>(fields: &Fields<'a>, key: &str) -> Result<Fields<'a>, ModelError> {

@@ -202,7 +202,7 @@ fn stop_reason(reason: Option<Text>) -> StopReason {
 pub(super) const USAGE: Counts = Counts {
     input: &["inputTokens", "cacheWriteInputTokens", "cacheReadInputTokens"],
     output: &["outputTokens"],
-    cache_read: "cacheReadInputTokens",
+    cache_read: &["cacheReadInputTokens"],
     cache_write: "cacheWriteInputTokens",
     ..Counts::NONE
 };

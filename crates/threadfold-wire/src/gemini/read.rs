@@ -214,7 +214,7 @@ pub(super) fn is_blocked(fields: &Fields<'_>) -> bool {
 pub(super) const USAGE: Counts = Counts {
     input: &["promptTokenCount", "toolUsePromptTokenCount"],
     output: &["candidatesTokenCount", "thoughtsTokenCount"],
-    cache_read: "cachedContentTokenCount",
+    cache_read: &["cachedContentTokenCount"],
     reasoning: "thoughtsTokenCount",
     ..Counts::NONE
 };

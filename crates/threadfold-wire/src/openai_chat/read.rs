@@ -252,6 +252,8 @@ pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
     let all = fields.take_items("choices", Path::Body, "an array of choices")?;
     let first = all.first().ok_or_else(|| path.missing("a choice"))?;
     let mut choice = Fields::read(*first, path)?;
+    let reason = choice.text("finish_reason").filter(|reason| !reason.is_empty());
+    check_finish(reason.as_deref(), path)?;
     let path = Path::Field(&path, "message");
     let raw = choice.take("message").ok_or_else(|| path.missing("a message"))?;
     let mut message = Fields::read(raw, path)?;
@@ -260,7 +262,6 @@ pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
     let id = format!("function_call_{}", fields.text_or_empty("id"));
     let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
     let model = fields.text("model");
-    let reason = choice.text("finish_reason");
     // The other fields of the body are kept with the message and never sent back.
     let beside = fields.tree().with("choice", choice.tree());
     message.note("~response", beside.into_json());
@@ -270,11 +271,25 @@ pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
     Ok(Turn::new(message, stop_reason, usage))
 }
 
+/// Refuses an answer that its server reports as failed: what it holds is a part of an answer.
+fn check_finish(reason: Option<&str>, path: Path<'_>) -> Result<()> {
+    const FAILED: [&str; 4] = ["error", "network_error", "other", "unknown"];
+    match reason.filter(|reason| FAILED.contains(reason)) {
+        Some(reason) => Err(WireError::Shape {
+            path: Path::Field(&path, "finish_reason").to_string(),
+            expected: "the finish reason of a whole answer",
+            found: format!("{reason:?}"),
+        }),
+        None => Ok(()),
+    }
+}
+
 /// The stop reason. Some servers send `stop` for answers with calls, or for refusals.
 fn stop_reason(finish: Option<Text>, content: &[ContentBlock]) -> StopReason {
     match finish.as_deref() {
         Some("length") => StopReason::MaxTokens,
-        Some("content_filter") => StopReason::Refusal,
+        // GLM says `sensitive`.
+        Some("content_filter" | "sensitive") => StopReason::Refusal,
         Some("tool_calls" | "function_call") => StopReason::ToolUse,
         Some("stop") | None => messages::ended(CODEC, content),
         Some(other) => StopReason::Other(other.into()),
@@ -285,7 +300,12 @@ fn stop_reason(finish: Option<Text>, content: &[ContentBlock]) -> StopReason {
 pub(super) const USAGE: Counts = Counts {
     input: &["prompt_tokens"],
     output: &["completion_tokens"],
-    cache_read: "prompt_tokens_details.cached_tokens",
+    // DeepSeek and Kimi have fields of their own.
+    cache_read: &[
+        "prompt_tokens_details.cached_tokens",
+        "prompt_cache_hit_tokens",
+        "cached_tokens",
+    ],
     cache_write: "prompt_tokens_details.cache_write_tokens",
     reasoning: "completion_tokens_details.reasoning_tokens",
 };

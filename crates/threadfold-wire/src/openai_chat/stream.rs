@@ -9,7 +9,8 @@
 //! | `error` | a failure |
 //!
 //! The answer is complete with `[DONE]`. Not every server sends it, so an answer with a finish
-//! reason is also complete at the end of the stream.
+//! reason is also complete at the end of the stream. An empty finish reason is none; one that names
+//! an error ends the answer as a failure, and so does an `error` of the choice.
 //!
 //! | of a delta | becomes |
 //! |---|---|
@@ -93,7 +94,13 @@ impl Response {
                 }
             }
         }
+        if choice.value("error").is_some_and(Raw::is_object) {
+            return Err(provider_error(choice.tree().into_json().as_str()));
+        }
         let delta = choice.take_value("delta");
+        if choice.text("finish_reason").is_some_and(|reason| reason.is_empty()) {
+            choice.take("finish_reason");
+        }
         self.choice.merge(&choice);
         let Some(delta) = delta else { return Ok(()) };
         let delta = Fields::of(delta);

@@ -1,7 +1,9 @@
 //! The tool calls of a streamed response.
 //!
 //! A call is identified by its `index`. Its id and name arrive once, and its input in pieces. Some
-//! servers give every call the index 0, or none: then a new id begins a new call.
+//! servers give every call the index 0, or none: then a new id with a name begins a new call, and
+//! so does a name with an input after an input that is whole. Without an index a known id continues
+//! its call. Some servers change the id within a call: the first one counts.
 
 use std::collections::HashMap;
 
@@ -65,7 +67,11 @@ impl Calls {
     fn place(&mut self, index: Option<u64>, item: &Fields<'_>) -> usize {
         let known = match index {
             Some(index) => self.places.get(&index).copied(),
-            None => self.calls.len().checked_sub(1),
+            None => {
+                let id = item.text_or_empty("id");
+                let own = self.calls.iter().rposition(|call| !id.is_empty() && call.id == id);
+                own.or_else(|| self.calls.len().checked_sub(1))
+            }
         };
         let continues =
             known.filter(|at| self.calls.get(*at).is_some_and(|call| call.goes_on(index, item)));
@@ -137,14 +143,22 @@ impl Call {
         }
     }
 
-    /// Whether an item continues this call: it has no other id and, if it has no index, no name.
+    /// Whether an item continues this call: see the head of this file.
     fn goes_on(&self, index: Option<u64>, item: &Fields<'_>) -> bool {
+        let body = ["function", "custom"].into_iter().find_map(|form| item.object(form));
+        let body = body.unwrap_or_default();
+        let is_named = !body.text_or_empty("name").is_empty();
         let id = item.text_or_empty("id");
         if !id.is_empty() && !self.id.is_empty() {
-            return id == self.id;
+            return id == self.id || (index.is_some() && !is_named && !self.name.is_empty());
         }
-        let named = item.get("function").and_then(|raw| Fields::of(raw)?.take_text("name"));
-        index.is_some() || self.name.is_empty() || named.is_none_or(|name| name.is_empty())
+        if self.name.is_empty() || !is_named {
+            return true;
+        }
+        let adds_input = ["arguments", "input"].into_iter().any(|key| {
+            body.value(key).is_some_and(|raw| raw.text().is_none_or(|text| !text.is_empty()))
+        });
+        index.is_some() && !(adds_input && Json::parse(&self.input).is_ok())
     }
 
     /// The call as an item of `tool_calls`.

@@ -141,7 +141,7 @@ fn stop_reason(body: &Fields<'_>, content: &[ContentBlock]) -> StopReason {
 pub(super) const USAGE: Counts = Counts {
     input: &["input_tokens"],
     output: &["output_tokens"],
-    cache_read: "input_tokens_details.cached_tokens",
+    cache_read: &["input_tokens_details.cached_tokens"],
     cache_write: "input_tokens_details.cache_write_tokens",
     reasoning: "output_tokens_details.reasoning_tokens",
 };

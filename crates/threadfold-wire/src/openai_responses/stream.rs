@@ -3,6 +3,10 @@
 //! `response.output_item.done` has a whole item, and the event that ends the stream has the other
 //! fields in its `response`. Together they are a response body, which is read like any other, so a
 //! streamed answer equals the whole one. The other events are only reported as deltas.
+//!
+//! An item is identified by its `output_index`. Where that is missing, or another item has it
+//! already, it is identified by its id, and a new one follows the items so far. The text of an item
+//! that arrives without its text is the one that was streamed.
 
 use std::collections::BTreeMap;
 
@@ -26,6 +30,10 @@ struct Shown {
     call_id: Option<Text>,
     /// Whether any of its text or input was reported.
     any: bool,
+    /// The id of the item.
+    id: Text,
+    /// The text that was reported.
+    text: String,
 }
 
 impl Assembly for Response {
@@ -45,7 +53,7 @@ impl Response {
     fn known(&mut self, kind: &str, fields: &Fields<'_>, data: &str, out: &mut Output) -> Taken {
         match kind {
             "response.output_item.added" => {
-                if let Some((index, raw)) = item(fields) {
+                if let Some((index, raw)) = self.item(fields) {
                     self.show_call(index, raw, out);
                 }
             }
@@ -68,10 +76,13 @@ impl Response {
     /// Reports a piece of an item, if it is one of a known kind.
     fn delta(&mut self, kind: &str, fields: &Fields<'_>, out: &mut Output) {
         let text = fields.text("delta").filter(|text| !text.is_empty());
-        let Some((text, index)) = text.zip(fields.number("output_index")) else { return };
+        let Some((text, index)) = text.zip(self.place_of_piece(fields)) else { return };
         let shown = self.shown.entry(index).or_default();
         match (kind, &shown.call_id) {
-            ("response.output_text.delta" | "response.refusal.delta", _) => out.text(text),
+            ("response.output_text.delta" | "response.refusal.delta", _) => {
+                shown.text.push_str(&text);
+                out.text(text);
+            }
             ("response.reasoning_summary_text.delta" | "response.reasoning_text.delta", _) => {
                 out.thinking(text);
             }
@@ -103,19 +114,60 @@ impl Response {
 
     /// Takes a complete item, and reports it if none of its pieces was.
     fn done(&mut self, fields: &Fields<'_>, out: &mut Output) {
-        let Some((index, raw)) = item(fields) else { return };
+        let Some((index, raw)) = self.item(fields) else { return };
         self.show_call(index, raw, out);
         let shown = self.shown.entry(index).or_default();
         if !std::mem::replace(&mut shown.any, true) {
             whole(raw, shown.call_id.as_ref(), out);
         }
-        self.items.insert(index, raw.json());
+        let with_text = with_text(raw, &shown.text).unwrap_or_else(|| raw.json());
+        self.items.insert(index, with_text);
+    }
+
+    /// The position and the item of an event.
+    fn item<'a>(&mut self, fields: &Fields<'a>) -> Option<(u64, Raw<'a>)> {
+        let raw = fields.get("item")?;
+        let id = Fields::of(raw).map(|item| item.text_or_empty("id")).unwrap_or_default();
+        let place = self.place(fields.number("output_index"), &id);
+        let shown = self.shown.entry(place).or_default();
+        if shown.id.is_empty() {
+            shown.id = id;
+        }
+        Some((place, raw))
+    }
+
+    /// The position of an item with this index and id: of a known one, or after all others.
+    fn place(&self, index: Option<u64>, id: &str) -> u64 {
+        let fits = |shown: &Shown| shown.id.is_empty() || id.is_empty() || shown.id == id;
+        // A complete item whose id is unknown cannot be told from the next one.
+        let is_open = |place: &u64| !self.items.contains_key(place) || !id.is_empty();
+        let stated = index.filter(|place| self.shown.get(place).is_none_or(fits) && is_open(place));
+        let known = || {
+            let mut shown = self.shown.iter();
+            shown.find(|(_, shown)| !id.is_empty() && shown.id == id).map(|(place, _)| *place)
+        };
+        let open = || {
+            let last = self.shown.keys().next_back().copied().filter(|_| index.is_none());
+            last.filter(|place| !self.items.contains_key(place))
+                .filter(|place| self.shown.get(place).is_some_and(fits))
+        };
+        let next = || self.shown.keys().next_back().map_or(0, |last| last.saturating_add(1));
+        known().or(stated).or_else(open).unwrap_or_else(next)
+    }
+
+    /// The position of the item that a piece belongs to.
+    fn place_of_piece(&self, fields: &Fields<'_>) -> Option<u64> {
+        let id = fields.text_or_empty("item_id");
+        let mut shown = self.shown.iter();
+        let known = shown.find(|(_, shown)| !id.is_empty() && shown.id == id);
+        let last = || self.shown.keys().next_back().copied();
+        known.map(|(place, _)| *place).or_else(|| fields.number("output_index")).or_else(last)
     }
 
     /// Reports the separator before a further part of a summary, as in the whole reasoning.
     fn next_part(&self, fields: &Fields<'_>, out: &mut Output) {
         let is_first = fields.get("summary_index").is_none_or(|raw| raw.get() == "0");
-        let shown = fields.number("output_index").and_then(|index| self.shown.get(&index));
+        let shown = self.place_of_piece(fields).and_then(|place| self.shown.get(&place));
         if !is_first && shown.is_some_and(|shown| shown.any) {
             out.thinking("\n\n".into());
         }
@@ -157,9 +209,22 @@ fn usage(response: &Fields<'_>) -> Option<Usage> {
     response.get("usage").and_then(|usage| read::USAGE.read(usage))
 }
 
-/// The position and the item of an event.
-fn item<'a>(fields: &Fields<'a>) -> Option<(u64, Raw<'a>)> {
-    fields.number("output_index").zip(fields.get("item"))
+/// Returns a message with the text that was streamed; `None` if it has a text of its own, or none
+/// was streamed.
+fn with_text(raw: Raw<'_>, streamed: &str) -> Option<Json> {
+    let item = Fields::of(raw).filter(|item| !streamed.is_empty() && Label::of(item).is_message())?;
+    let mut parts = item.items("content").unwrap_or_default().into_iter().filter_map(Fields::of);
+    let lacks_text = |part: &Fields<'_>| {
+        part.text_or_empty("text").is_empty() && part.text_or_empty("refusal").is_empty()
+    };
+    if !parts.all(|part| lacks_text(&part)) {
+        return None;
+    }
+    let annotations = Tree::Array(Vec::new());
+    let part = Object::typed("output_text").with("annotations", annotations).with("text", streamed.to_owned());
+    let mut message = item.tree();
+    message.set("content", vec![Tree::from(part)]);
+    Some(message.into_json())
 }
 
 /// Reports a whole item of which no piece arrived.
