@@ -19,7 +19,7 @@ use futures::{
 use super::clock::Clock;
 use crate::{
     message::{Delta, ModelError, ModelErrorKind},
-    wire::{SseParser, TurnBuilder, WireFormat},
+    wire::{SseParser, TurnBuilder, WireFormat, classify_error},
 };
 
 /// Decodes a response body of `text/event-stream` into a stream like that of
@@ -47,7 +47,9 @@ use crate::{
 /// use [`deltas_within`].
 ///
 /// A transport error becomes a retryable [`ModelError`] with that error as its source and the
-/// tokens used so far. An answer that ends before it is complete is a retryable error too.
+/// tokens used so far. An answer that ends before it is complete is a retryable error too. A body
+/// that is one JSON error instead of a stream is that error, as
+/// [`classify_error`](crate::wire::classify_error) reads it.
 pub fn deltas_of<'s, S, B, E>(
     bytes: S,
     codec: &dyn WireFormat,
@@ -107,6 +109,7 @@ fn watched<'s, B: AsRef<[u8]> + 's>(
         bytes: Some(bytes),
         parser: SseParser::with_max_bytes(limits.event_bytes),
         watch: Watch::new(limits, clock),
+        head: Some(Vec::new()),
         builder: codec.turn_builder(),
         ready: VecDeque::new(),
     };
@@ -117,12 +120,25 @@ fn watched<'s, B: AsRef<[u8]> + 's>(
     .boxed()
 }
 
+/// The number of bytes of an error that are read.
+const MAX_ERROR: usize = 64 * 1024;
+
+/// The error in a body that is JSON instead of a stream. Some servers answer so with status 200.
+fn error_of(body: &[u8]) -> Option<ModelError> {
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).ok()?;
+    let is_error = ["error", "errors", "message", "detail", "base_resp"];
+    let error = is_error.iter().any(|key| fields.get(*key).is_some_and(|value| !value.is_null()));
+    error.then(|| classify_error(0, body))
+}
+
 /// Decodes one answer.
 struct AnswerDecoder<'s, B> {
     /// The input. `None` once the last item is in `ready`.
     bytes: Option<Bytes<'s, B>>,
     parser: SseParser,
     watch: Watch,
+    /// The first bytes, while no event came: they may be an error instead of a stream.
+    head: Option<Vec<u8>>,
     builder: Box<dyn TurnBuilder>,
     ready: VecDeque<Result<Delta, ModelError>>,
 }
@@ -139,6 +155,7 @@ impl<B: AsRef<[u8]>> AnswerDecoder<'_, B> {
             match self.parser.next_event() {
                 Ok(Some(event)) => {
                     self.watch.event();
+                    self.head = None;
                     self.handle(&event.0, &event.1);
                 }
                 Err(error) => {
@@ -161,7 +178,12 @@ impl<B: AsRef<[u8]>> AnswerDecoder<'_, B> {
 
     fn parse(&mut self, chunk: &[u8]) {
         match self.watch.read(chunk.len()) {
-            Ok(()) => self.parser.push(chunk),
+            Ok(()) => {
+                if let Some(head) = &mut self.head {
+                    head.extend(chunk.iter().take(MAX_ERROR - head.len()));
+                }
+                self.parser.push(chunk);
+            }
             Err(limit) => self.fail(limit.into()),
         }
     }
@@ -179,7 +201,11 @@ impl<B: AsRef<[u8]>> AnswerDecoder<'_, B> {
     /// Handles the end of the input. Some servers omit the blank line after the last event.
     fn end(&mut self) {
         if let Some(event) = self.parser.rest() {
+            self.head = None;
             self.handle(&event.0, &event.1);
+        }
+        if let Some(error) = self.head.take().and_then(|body| error_of(&body)) {
+            return self.close(Err(error));
         }
         if self.bytes.is_some() {
             self.finish();

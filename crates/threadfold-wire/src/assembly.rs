@@ -60,7 +60,8 @@ pub(super) type Decode = fn(Fields<'_>) -> Result<Turn, WireError>;
 
 /// Reads a whole response body with this function. A body that holds an error is refused.
 pub(super) fn read_answer(body: &[u8], decode: Decode) -> Result<Turn, WireError> {
-    read_whole(body, |raw| {
+    let (body, _) = without_halves(body);
+    read_whole(&body, |raw| {
         let fields = Fields::read(raw, Path::Body)?;
         let error = fields.value("error").map(|error| {
             let path = Path::Field(&Path::Body, "error");

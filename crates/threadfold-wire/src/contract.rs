@@ -41,7 +41,8 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// [`WireError`] if the body is not JSON, or not a body of this dialect, with the path of the
-    /// fault.
+    /// fault, or if it exceeds [`DecodeOptions::limits`]. Bytes that are not UTF-8 are not JSON. Of
+    /// a field that a JSON object has twice, the last value counts.
     fn decode_slice(&self, body: &[u8], options: &DecodeOptions) -> Result<Request, WireError>;
 
     /// Returns the request of a body that is already parsed. The order of keys and the text of
@@ -118,7 +119,7 @@ pub struct Encoded {
     /// The body.
     pub body: Json,
     /// What was changed or left out, in the order of the thread. Empty for a decoded request that
-    /// the host did not change.
+    /// the host did not change, unless its body had what no provider accepts.
     pub adjustments: Vec<Adjustment>,
 }
 
@@ -218,6 +219,30 @@ pub enum WireError {
         /// The beginning of the value found.
         found: String,
     },
+    /// The body has more bytes than [`DecodeLimits`] allows.
+    #[error("the body has {found} bytes; the limit is {limit}")]
+    TooLarge {
+        /// Its size in bytes.
+        found: usize,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The body has more messages than [`DecodeLimits`] allows.
+    #[error("the body has {found} messages; the limit is {limit}")]
+    TooManyMessages {
+        /// The number of its messages.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The body nests deeper than [`DecodeLimits`] allows.
+    #[error("the body nests {found} levels deep; the limit is {limit}")]
+    TooDeep {
+        /// The number of its levels.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// One event, or one line, of a stream is larger than allowed.
     #[error("an event of the stream has more than {limit} bytes")]
     EventTooLarge {
@@ -300,6 +325,17 @@ pub enum Change {
     InputWrapped {
         /// The id of the call.
         id: Text,
+    },
+    /// A call that was read in a form that providers refuse was written in the dialect's form.
+    CallRewritten {
+        /// The id of the call.
+        id: Text,
+    },
+    /// The body that was read had halves of characters (unpaired surrogates), which no text can
+    /// hold. Each was read as U+FFFD.
+    CharactersReplaced {
+        /// The number of halves.
+        count: u64,
     },
     /// A call without a signature got the documented placeholder, because the dialect demands one.
     CallSigned {
@@ -390,6 +426,10 @@ impl fmt::Display for Change {
             Self::IdRewritten { from, to } => say(&["call id ", from, " rewritten as ", to]),
             Self::NameRewritten { from, to } => say(&["name ", from, " rewritten as ", to]),
             Self::InputWrapped { id } => say(&["input of call ", id, " wrapped in an object"]),
+            Self::CallRewritten { id } => say(&["call ", id, " rewritten in the dialect's form"]),
+            Self::CharactersReplaced { count } => {
+                write!(f, "{count} halves of characters read as U+FFFD")
+            }
             Self::CallSigned { id } => say(&["call ", id, " signed as not the provider's own"]),
             Self::Merged => say(&["merged with the message before it"]),
             Self::UserInserted => say(&["a user message put in before it"]),

@@ -33,6 +33,9 @@ pub enum Dialect {
     OpenAiResponses,
 }
 
+/// The mark of a request whose body had halves of characters: their number.
+const HALVES: &str = "~halves";
+
 impl Dialect {
     /// The dialects whose features are enabled.
     pub const ALL: &[Self] = &[
@@ -111,11 +114,25 @@ impl WireFormat for Dialect {
     }
 
     fn decode_slice(&self, body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
-        read_whole(body, |raw| (self.codec().read)(Fields::read(raw, Path::Body)?, options))
+        options.limits.check_bytes(body.len())?;
+        let (body, halves) = without_halves(body);
+        read_whole(&body, |raw| {
+            let mut fields = Fields::read(raw, Path::Body)?;
+            options.limits.check(raw, &fields)?;
+            if halves > 0 {
+                fields.note(HALVES, Json::from_compact(halves.to_string()));
+            }
+            (self.codec().read)(fields, options)
+        })
     }
 
     fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded {
-        (self.codec().write)(request, options)
+        let mut encoded = (self.codec().write)(request, options);
+        let halves = request.extra.fields().find(|(key, _)| *key == HALVES);
+        if let Some(count) = halves.and_then(|(_, json)| Raw::of(json).whole_number()) {
+            encoded.adjustments.push(Adjustment::whole(Change::CharactersReplaced { count }));
+        }
+        encoded
     }
 
     fn compaction_request(&self, request: Request) -> Option<Request> {

@@ -90,7 +90,7 @@ pub use contract::{Adjustment, Change, Encoded, WireError, WireFormat, as_declar
 pub use dialect::Dialect;
 #[doc(hidden)]
 pub use normal::extra_mut;
-pub use options::{DecodeOptions, EncodeOptions};
+pub use options::{DecodeLimits, DecodeOptions, EncodeOptions};
 pub use retry_after::retry_after;
 pub use server::window_of;
 pub use sse::SseParser;

@@ -3,7 +3,13 @@
 use serde::{Deserialize, Serialize};
 use threadfold_core::message::Text;
 
-/// Decoding options: which text blocks are read as the block kinds that this crate writes as text.
+use crate::{
+    contract::{Result, WireError},
+    json::{Fields, Raw},
+};
+
+/// Decoding options: which text blocks are read as the block kinds that this crate writes as text,
+/// and how large a body may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DecodeOptions {
@@ -13,12 +19,75 @@ pub struct DecodeOptions {
     pub reminders: bool,
     /// `<conversation-summary>` blocks of user messages.
     pub summaries: bool,
+    /// The limits of a body.
+    pub limits: DecodeLimits,
+}
+
+/// The limits of a body that is decoded. Decoding takes time and memory in proportion to the body,
+/// so a server that reads the bodies of others should bound them.
+///
+/// ```
+/// use threadfold::wire::{DecodeLimits, DecodeOptions, Dialect, WireError, WireFormat};
+///
+/// let limits = DecodeLimits { messages: 1, ..DecodeLimits::default() };
+/// let options = DecodeOptions { limits, ..DecodeOptions::default() };
+/// let body = br#"{"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]}"#;
+/// let refused = Dialect::OpenAiChat.decode_slice(body, &options);
+/// assert_eq!(refused, Err(WireError::TooManyMessages { found: 2, limit: 1 }));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DecodeLimits {
+    /// The bytes of the body.
+    pub bytes: usize,
+    /// The messages, contents or items of the body.
+    pub messages: usize,
+    /// The levels of arrays and objects in the body.
+    pub depth: usize,
+}
+
+impl DecodeLimits {
+    /// 256 MiB, 100,000 messages and 1,000 levels: more than any provider accepts.
+    pub const DEFAULT: Self = Self { bytes: 256 * 1024 * 1024, messages: 100_000, depth: 1_000 };
+
+    pub(crate) fn check_bytes(self, found: usize) -> Result<()> {
+        let limit = self.bytes;
+        if found > limit { Err(WireError::TooLarge { found, limit }) } else { Ok(()) }
+    }
+
+    /// Checks the levels and the messages of a body.
+    pub(crate) fn check(self, raw: Raw<'_>, fields: &Fields<'_>) -> Result<()> {
+        let (found, limit) = (raw.depth(), self.depth);
+        if found > limit {
+            return Err(WireError::TooDeep { found, limit });
+        }
+        let limit = self.messages;
+        for key in ["messages", "input", "contents"] {
+            let found = fields.get(key).map_or(0, Raw::count);
+            if found > limit {
+                return Err(WireError::TooManyMessages { found, limit });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Default for DecodeLimits {
+    /// Returns [`DecodeLimits::DEFAULT`].
+    fn default() -> Self {
+        Self::DEFAULT
+    }
 }
 
 impl Default for DecodeOptions {
     /// Checkpoints only, because a user may have typed the other forms.
     fn default() -> Self {
-        Self { checkpoints: true, reminders: false, summaries: false }
+        Self {
+            checkpoints: true,
+            reminders: false,
+            summaries: false,
+            limits: DecodeLimits::DEFAULT,
+        }
     }
 }
 

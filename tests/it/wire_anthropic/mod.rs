@@ -25,9 +25,9 @@ fn roundtrip(body: &str, recognise: DecodeOptions) -> Encoded {
 }
 
 const EVERYTHING: DecodeOptions =
-    DecodeOptions { checkpoints: true, reminders: true, summaries: true };
+    DecodeOptions { checkpoints: true, reminders: true, summaries: true, limits: threadfold::wire::DecodeLimits::DEFAULT };
 const NOTHING: DecodeOptions =
-    DecodeOptions { checkpoints: false, reminders: false, summaries: false };
+    DecodeOptions { checkpoints: false, reminders: false, summaries: false, limits: threadfold::wire::DecodeLimits::DEFAULT };
 
 mod transcripts {
     use super::*;

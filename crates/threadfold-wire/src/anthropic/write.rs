@@ -152,6 +152,10 @@ fn unmark_reasoning(thread: &mut Thread, notes: &mut Notes) {
 struct Claude(Target);
 
 impl Rules for Claude {
+    fn needs_server_results(&self) -> bool {
+        true
+    }
+
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
         media::SOURCES.fit(source, medium, reader)
     }

@@ -22,6 +22,68 @@ pub(crate) fn read_whole<T>(text: &[u8], read: impl FnOnce(Raw<'_>) -> Result<T>
     }
 }
 
+/// The number of levels of a text that was not scanned.
+fn depth_of(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_string, mut escaped) = (false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Replaces escaped halves of characters (surrogates without their other half) by the escape of
+/// U+FFFD, and returns their number. No text can hold such a half; programs in JavaScript write
+/// them when they cut a text within a character.
+pub(crate) fn without_halves(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
+    let (mut replaced, mut count) = (Cow::Borrowed(text), 0);
+    let may_have = |text: &str| text.contains("\\ud") || text.contains("\\uD");
+    if str::from_utf8(text).is_ok_and(|text| !may_have(text)) {
+        return (replaced, count);
+    }
+    let mut at = 0;
+    while let Some(next) = escape_after(text, at) {
+        let unit = unit_at(text, next);
+        at = match unit {
+            Some(0xd800..0xdc00) if matches!(unit_at(text, next + 6), Some(0xdc00..0xe000)) => {
+                next + 12
+            }
+            Some(0xd800..0xe000) => {
+                count += 1;
+                if let Some(escape) = replaced.to_mut().get_mut(next..next + 6) {
+                    escape.copy_from_slice(b"\\ufffd");
+                }
+                next + 6
+            }
+            Some(_) => next + 6,
+            None => next + 2,
+        };
+    }
+    (replaced, count)
+}
+
+/// The position of the next backslash.
+fn escape_after(text: &[u8], at: usize) -> Option<usize> {
+    text.get(at..)?.iter().position(|byte| *byte == b'\\').map(|length| at + length)
+}
+
+/// The unit of an escape `\uXXXX` at this position.
+fn unit_at(text: &[u8], at: usize) -> Option<u16> {
+    let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    let digits = str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+    u16::from_str_radix(digits, 16).ok()
+}
+
 fn not_json(error: impl Display) -> WireError {
     WireError::NotJson { reason: error.to_string() }
 }
@@ -110,6 +172,30 @@ impl<'a> Raw<'a> {
         }
     }
 
+    /// The number of items of an array; 0 for other values.
+    pub(crate) fn count(self) -> usize {
+        if !self.text.starts_with('[') {
+            return 0;
+        }
+        self.parts().map_or_else(|| self.items().map_or(0, |items| items.len()), Iterator::count)
+    }
+
+    /// The number of levels of arrays and objects. Takes time in proportion to the text.
+    pub(crate) fn depth(self) -> usize {
+        if self.nodes.is_empty() {
+            return depth_of(self.text);
+        }
+        let (mut open, mut deepest): (Vec<usize>, usize) = (Vec::new(), 0);
+        for (at, node) in self.nodes.iter().enumerate() {
+            while open.pop_if(|end| *end <= at).is_some() {}
+            if node.span > 1 {
+                open.push(at + node.span as usize);
+                deepest = deepest.max(open.len());
+            }
+        }
+        deepest
+    }
+
     /// Reads every item of an array with this function; `None` if it is no array, is empty, or
     /// holds an item that does not read.
     pub(crate) fn all<T>(self, read: impl FnMut(Raw<'a>) -> Option<T>) -> Option<Vec<T>> {
@@ -163,6 +249,34 @@ mod tests {
         });
         let items = raw.items().map(|items| items.into_iter().map(seen).collect::<Vec<_>>());
         format!("{} {:?} {fields:?} {items:?} {}", raw.get(), raw.text(), raw.json())
+    }
+
+    #[test]
+    fn halves_of_characters_are_replaced_and_pairs_stay() {
+        let rows = [
+            (r#"["\ud83d\ude00"]"#, r#"["\ud83d\ude00"]"#, 0),
+            (r#"["\ud83d"]"#, r#"["\ufffd"]"#, 1),
+            (r#"["\uDE00\ud83d\uD83D\uDE00"]"#, r#"["\ufffd\ufffd\uD83D\uDE00"]"#, 2),
+            (r#"["\\ud83d","\n\u00e9"]"#, r#"["\\ud83d","\n\u00e9"]"#, 0),
+            (r#"["\\\ud83d x\\"]"#, r#"["\\\ufffd x\\"]"#, 1),
+            (r#"["\ud8"#, r#"["\ud8"#, 0),
+        ];
+        for (text, expected, count) in rows {
+            let (replaced, found) = without_halves(text.as_bytes());
+            assert_eq!((str::from_utf8(&replaced), found), (Ok(expected), count), "{text}");
+        }
+    }
+
+    #[test]
+    fn levels_and_items_are_counted_with_nodes_and_without() {
+        let rows = [("1", 0, 0), ("[]", 0, 0), (r#"{"a":[{"b":"[[["}]}"#, 3, 0), ("[1,[2],3]", 2, 3)];
+        for (text, depth, count) in rows {
+            let of = |raw: Raw<'_>| (raw.depth(), raw.count());
+            assert_eq!(read_whole(text.as_bytes(), |raw| Ok(of(raw))), Ok((depth, count)), "{text}");
+            let unread: Raw<'_> = serde_json::from_str(text).unwrap();
+            assert_eq!(unread.count(), count, "{text}");
+            assert!(unread.depth().abs_diff(depth) <= 1, "{text}");
+        }
     }
 
     #[test]

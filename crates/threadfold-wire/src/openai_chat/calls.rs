@@ -38,6 +38,25 @@ pub(super) fn kept_whole(call: &ToolUse) -> Option<ToolUse> {
     Some(as_read).filter(|as_read| as_read.name == call.name && as_read.input == call.input)
 }
 
+/// Returns a call of an unknown form as a function, if it names one but has its input as JSON
+/// instead of text, or no type: providers refuse both.
+pub(super) fn as_function(call: &ToolUse) -> Option<ToolUse> {
+    let mut fields = Fields::parse(call.extra.get(CODEC, "~raw")?.as_str())?;
+    let kind = fields.take_word("type");
+    if call.id.is_empty() || kind.as_ref().is_some_and(|kind| kind != "function") {
+        return None;
+    }
+    let mut body = Fields::of(fields.take_object("function")?)?;
+    body.take_text("name")?;
+    let input = body.take_value("arguments")?;
+    if input.is_text() && kind.is_some() {
+        return None;
+    }
+    fields.take("id");
+    fields.note_inner("function", &body);
+    Some(ToolUse { extra: fields.keep(CODEC), ..call.clone() })
+}
+
 /// Returns a call as an item of `tool_calls`.
 pub(super) fn write(call: &ToolUse) -> Object {
     if let Some(as_read) = kept_whole(call) {

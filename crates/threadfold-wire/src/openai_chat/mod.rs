@@ -16,7 +16,7 @@
 //! | `image_url` | [`Image`]; a data URI becomes Base64 where it can be put together again byte for byte |
 //! | `file` | [`Document`] of a data URI or a file id |
 //! | `tool_calls` of type `function` and `custom`, `function_call` | [`ToolUse`] with its input as text, for ever |
-//! | `tool_calls` of another form | [`ToolUse`], as far as they can be read; is written back whole |
+//! | `tool_calls` of another form | [`ToolUse`], as far as they can be read; is written back whole, except a function without type or with its arguments as JSON |
 //! | `reasoning_content`, `reasoning` | [`Thinking`] without signature; is written back under the same name |
 //! | blank text, `input_audio`, `audio`, other parts, parts that cannot be read as above | [`Opaque`] |
 //! | `reasoning_details`, `name`, and all other fields | `extra` of the message, block, call or tool |

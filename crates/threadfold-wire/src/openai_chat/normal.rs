@@ -32,6 +32,10 @@ impl Rules for Chat {
     }
 
     fn call(&self, call: &mut ToolUse, notes: &mut Notes) {
+        if let Some(function) = calls::as_function(call) {
+            notes.note(Change::CallRewritten { id: call.id.clone() });
+            *call = function;
+        }
         if calls::kept_whole(call).is_none() {
             openai::fit_call(call, notes);
         }
@@ -66,6 +70,20 @@ pub(super) fn drop_empty_calls(thread: &mut Thread, notes: &mut Notes) {
                 notes.turn_to(*at).drop_fields([key]);
                 set_field(&mut message.make_mut().extra, CODEC, key, None);
             }
+        }
+    }
+}
+
+/// Removes the reasoning of answers that have nothing else: providers refuse an answer without
+/// content and calls.
+pub(super) fn drop_lone_reasoning(thread: &mut Thread, notes: &mut Notes) {
+    for (at, message) in thread {
+        let is_lone = message.role == Role::Assistant
+            && !message.content.is_empty()
+            && message.content.iter().all(|block| matches!(block, blocks!(reasoning)));
+        if is_lone {
+            notes.turn_to(*at).drop_reasoning("the answer has nothing else");
+            message.make_mut().content.clear();
         }
     }
 }

@@ -16,6 +16,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         names::begin(request, CODEC, (&names::TOOLS, false), at_rest);
     names::rewrite_ids(&mut messages, &IDS, is_call, &mut notes);
     normal::drop_empty_calls(&mut messages, &mut notes);
+    normal::drop_lone_reasoning(&mut messages, &mut notes);
     let mut body = params::write(&request, options, &mut notes);
     let system = rules::system(&Chat, &request.system, &mut notes);
     let thread = rules::thread(&Chat, messages, &mut notes);
