@@ -39,10 +39,28 @@ struct Record<'a> {
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct Body<'a> {
     model: Option<&'a RawValue>,
-    system: Option<IgnoredAny>,
+    system: Option<&'a RawValue>,
     contents: Option<IgnoredAny>,
     messages: Vec<&'a RawValue>,
     input: Option<IgnoredAny>,
+    tools: Option<&'a RawValue>,
+    // Converse has these fields.
+    #[serde(rename = "inferenceConfig")]
+    inference: Option<IgnoredAny>,
+    #[serde(rename = "toolConfig")]
+    tool_config: Option<IgnoredAny>,
+    #[serde(rename = "modelId")]
+    model_id: Option<IgnoredAny>,
+    // Anthropic has these.
+    stop_sequences: Option<IgnoredAny>,
+    anthropic_version: Option<IgnoredAny>,
+    // Chat Completions has these.
+    max_completion_tokens: Option<IgnoredAny>,
+    stream_options: Option<IgnoredAny>,
+    reasoning_effort: Option<IgnoredAny>,
+    response_format: Option<IgnoredAny>,
+    frequency_penalty: Option<IgnoredAny>,
+    presence_penalty: Option<IgnoredAny>,
 }
 
 #[derive(Default, Deserialize)]
@@ -54,12 +72,25 @@ struct Head<'a> {
     parts: Option<IgnoredAny>,
 }
 
-/// The kind of a block.
+/// The fields of a block or a tool that distinguish dialects.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Kind {
+struct Part {
     #[serde(rename = "type")]
-    name: String,
+    kind: Option<String>,
+    text: Option<IgnoredAny>,
+    image: Option<IgnoredAny>,
+    document: Option<IgnoredAny>,
+    #[serde(rename = "toolUse")]
+    tool_use: Option<IgnoredAny>,
+    #[serde(rename = "toolResult")]
+    tool_result: Option<IgnoredAny>,
+    #[serde(rename = "reasoningContent")]
+    reasoning: Option<IgnoredAny>,
+    #[serde(rename = "cachePoint")]
+    cache_point: Option<IgnoredAny>,
+    input_schema: Option<IgnoredAny>,
+    function: Option<IgnoredAny>,
 }
 
 /// Finds the body: the whole file, a bare array of messages, contents or items, or the `request` of
@@ -82,7 +113,7 @@ pub(crate) fn read(bytes: &[u8], format: Option<Dialect>) -> Result<Input<'_>, S
     };
     let head: Body<'_> = serde_json::from_str(&body).unwrap_or_default();
     let model = head.model.and_then(|model| serde_json::from_str::<String>(model.get()).ok());
-    let dialect = stated.unwrap_or_else(|| guess(&head, model.as_deref()));
+    let dialect = stated.unwrap_or_else(|| guess(&head));
     Ok(Input { body, dialect, model })
 }
 
@@ -100,38 +131,101 @@ fn field_of(array: &str, stated: Option<Dialect>) -> &'static str {
     }
 }
 
-/// Guesses the dialect. `contents` is Gemini; tool messages, tool calls and system messages are
-/// Chat Completions; a system prompt beside the messages, and blocks of tools or thinking, are
-/// Anthropic.
-fn guess(body: &Body<'_>, model: Option<&str>) -> Dialect {
-    let heads = || {
-        let messages = body.messages.iter();
-        messages.filter_map(|message| serde_json::from_str::<Head<'_>>(message.get()).ok())
-    };
-    let of_chat = |head: Head<'_>| {
-        let role = head.role.map_or("", |role| role.get());
-        head.tool_calls.is_some() || ["\"system\"", "\"developer\"", "\"tool\""].contains(&role)
-    };
-    let of_anthropic = |head: Head<'_>| {
-        let blocks = head.content.and_then(|content| serde_json::from_str(content.get()).ok());
-        let blocks: Vec<&RawValue> = blocks.unwrap_or_default();
-        let mut kinds = blocks.iter().filter_map(|block| serde_json::from_str(block.get()).ok());
-        kinds.any(|kind: Kind| {
-            let known = ["tool_use", "tool_result", "thinking", "document", "image"];
-            known.contains(&kind.name.as_str())
-        })
-    };
+/// The dialects of bodies with `messages`.
+#[derive(Clone, Copy, PartialEq)]
+enum Shape {
+    Converse,
+    Chat,
+    Anthropic,
+}
+
+/// Guesses the dialect by the shape of the body, never by the name of the model, because gateways
+/// serve every model in every dialect. `contents` is Gemini, and `input` Responses; the first field,
+/// message, block or tool that only one of the other dialects has decides between them. A body that
+/// is valid in all of them is read as Chat Completions.
+fn guess(body: &Body<'_>) -> Dialect {
     if body.input.is_some() {
         return Dialect::OpenAiResponses;
     }
-    let claude = model.is_some_and(|model| model.contains("claude"));
     if body.contents.is_some() {
-        Dialect::Gemini
-    } else if heads().any(of_chat) {
-        Dialect::OpenAiChat
-    } else if body.system.is_some() || claude || heads().any(of_anthropic) {
-        Dialect::Anthropic
-    } else {
-        Dialect::OpenAiChat
+        return Dialect::Gemini;
     }
+    let shape = of_fields(body).or_else(|| body.messages.iter().find_map(|raw| of_message(raw)));
+    // A system prompt beside the messages: a string or blocks with types are Anthropic's.
+    let of_system = || match body.system {
+        Some(raw) if !raw.get().starts_with('[') => Some(Shape::Anthropic),
+        Some(raw) => parts(raw).iter().find_map(of_part).or(Some(Shape::Anthropic)),
+        None => None,
+    };
+    match shape.or_else(of_system) {
+        Some(Shape::Converse) => Dialect::BedrockConverse,
+        Some(Shape::Anthropic) => Dialect::Anthropic,
+        Some(Shape::Chat) | None => Dialect::OpenAiChat,
+    }
+}
+
+fn of_fields(body: &Body<'_>) -> Option<Shape> {
+    let has = |fields: &[&Option<IgnoredAny>]| fields.iter().any(|field| field.is_some());
+    if has(&[&body.inference, &body.tool_config, &body.model_id]) {
+        return Some(Shape::Converse);
+    }
+    let tools = body.tools.map(parts).unwrap_or_default();
+    if tools.iter().any(|tool| tool.function.is_some()) {
+        return Some(Shape::Chat);
+    }
+    if tools.iter().any(|tool| tool.input_schema.is_some())
+        || has(&[&body.stop_sequences, &body.anthropic_version])
+    {
+        return Some(Shape::Anthropic);
+    }
+    let of_chat = [
+        &body.max_completion_tokens,
+        &body.stream_options,
+        &body.reasoning_effort,
+        &body.response_format,
+        &body.frequency_penalty,
+        &body.presence_penalty,
+    ];
+    has(&of_chat).then_some(Shape::Chat)
+}
+
+fn of_message(raw: &RawValue) -> Option<Shape> {
+    let head: Head<'_> = serde_json::from_str(raw.get()).ok()?;
+    let role = head.role.map_or("", |role| role.get());
+    if head.tool_calls.is_some()
+        || ["\"system\"", "\"developer\"", "\"tool\"", "\"function\""].contains(&role)
+    {
+        return Some(Shape::Chat);
+    }
+    parts(head.content?).iter().find_map(of_part)
+}
+
+/// The dialect of a block; `None` if several dialects have it.
+fn of_part(part: &Part) -> Option<Shape> {
+    let of_converse = [
+        &part.text,
+        &part.image,
+        &part.document,
+        &part.tool_use,
+        &part.tool_result,
+        &part.reasoning,
+        &part.cache_point,
+    ];
+    match part.kind.as_deref() {
+        None => of_converse.iter().any(|field| field.is_some()).then_some(Shape::Converse),
+        Some("image_url" | "input_audio" | "file" | "refusal" | "video_url") => Some(Shape::Chat),
+        Some("tool_use" | "tool_result" | "redacted_thinking" | "document" | "image") => {
+            Some(Shape::Anthropic)
+        }
+        Some("server_tool_use" | "mcp_tool_use" | "search_result" | "container_upload") => {
+            Some(Shape::Anthropic)
+        }
+        // Mistral's Chat Completions have a list of texts under this type.
+        Some("thinking") => Some(Shape::Anthropic),
+        Some(_) => None,
+    }
+}
+
+fn parts(raw: &RawValue) -> Vec<Part> {
+    serde_json::from_str(raw.get()).unwrap_or_default()
 }

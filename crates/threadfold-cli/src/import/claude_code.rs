@@ -2,25 +2,30 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{Imported, Left, branch, text};
+use super::{Carried, Imported, Left, branch, text};
 use crate::input::Dialect;
 
-pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
-    let leaf = lines.iter().rfind(|line| is_message(line) && !is_side(line));
-    let chain = branch(lines, leaf, ("uuid", "parentUuid"));
-    let on_chain = lines.iter().filter(|line| chain.contains(text(line, "uuid")));
+pub(super) fn read(lines: &[Value]) -> Imported {
+    let mut left = Left::default();
+    // The file of a subagent holds only its thread.
+    let has_main = lines.iter().any(|line| is_message(line) && !is_marked_side(line));
+    let is_side = |line: &Value| has_main && is_marked_side(line);
+    let is_own = |line: &Value| is_message(line) && !is_side(line);
+    let chain = branch(lines, lines.iter().rposition(is_own), ("uuid", "parentUuid"), is_own);
+    let on_chain = lines.iter().enumerate().filter(|(at, _)| chain.contains(at));
     // Calls of one answer are siblings in the tree, and so are their results.
-    let answers: HashSet<&str> = on_chain.map(answer_id).filter(|id| !id.is_empty()).collect();
+    let answers: HashSet<&str> =
+        on_chain.map(|(_, line)| answer_id(line)).filter(|id| !id.is_empty()).collect();
     let belongs =
-        |line: &Value| chain.contains(text(line, "uuid")) || answers.contains(answer_id(line));
-    let kept = lines.iter().filter(|line| belongs(line));
-    let calls: HashSet<&str> = kept.flat_map(|line| ids(line, "tool_use", "id")).collect();
+        |at: usize, line: &Value| chain.contains(&at) || answers.contains(answer_id(line));
+    let kept = lines.iter().enumerate().filter(|(at, line)| belongs(*at, line));
+    let calls: HashSet<&str> = kept.flat_map(|(_, line)| ids(line, "tool_use", "id")).collect();
 
-    let (mut messages, mut carried, mut model): (Vec<Value>, usize, &str) = (Vec::new(), 0, "");
+    let (mut messages, mut model): (Vec<Carried>, &str) = (Vec::new(), "");
     let mut last_answer = "";
-    for line in lines {
+    for (at, line) in lines.iter().enumerate() {
         if !is_message(line) {
             left.out(if text(line, "type") == "system" {
                 "a notice of the agent"
@@ -33,30 +38,48 @@ pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
             left.out("a subagent's thread");
             continue;
         }
+        if is_synthetic(line) {
+            left.out("an error or a notice of the agent, no answer of a model");
+            continue;
+        }
         let answers_kept = ids(line, "tool_result", "tool_use_id").any(|id| calls.contains(id));
-        if !belongs(line) && !answers_kept {
+        if !belongs(at, line) && !answers_kept {
             left.out("a branch that was left, or what the agent compacted away");
             continue;
         }
-        carried += 1;
         let message = line.get("message").unwrap_or(&Value::Null);
         let (role, content) = (text(message, "role"), message.get("content"));
         let content = content.cloned().unwrap_or_default();
         if role == "assistant" {
-            model =
-                Some(text(message, "model")).filter(|name| !name.starts_with('<')).unwrap_or(model);
+            model = text(message, "model");
         }
         let answer = answer_id(line);
         let continues = !answer.is_empty() && answer == last_answer;
         last_answer = answer;
-        let before = messages.last_mut().and_then(|message| message.get_mut("content"));
-        match (before.and_then(Value::as_array_mut), content) {
-            (Some(blocks), Value::Array(more)) if continues => blocks.extend(more),
-            (_, content) => messages.push(json!({"role": role, "content": content})),
+        let before = messages.last_mut().filter(|_| continues);
+        match (before, content) {
+            (Some(Carried { value, lines }), Value::Array(more))
+                if value.get("content").is_some_and(Value::is_array) =>
+            {
+                let blocks = value.get_mut("content").and_then(Value::as_array_mut);
+                blocks.into_iter().for_each(|blocks| blocks.extend(more.clone()));
+                lines.push(at);
+            }
+            (_, content) => messages
+                .push(Carried { value: json!({"role": role, "content": content}), lines: vec![at] }),
         }
     }
-    let body = json!({"model": model, "max_tokens": 8192, "messages": messages});
-    Imported { body, dialect: Dialect::Anthropic, carried, left }
+    let body = Map::from_iter([
+        ("model".to_owned(), model.into()),
+        ("max_tokens".to_owned(), 8192.into()),
+    ]);
+    Imported { body, dialect: Dialect::Anthropic, messages, left }
+}
+
+/// Whether the agent wrote an answer itself: an error of the API, or "No response requested."
+fn is_synthetic(line: &Value) -> bool {
+    let model = line.get("message").map_or("", |message| text(message, "model"));
+    line.get("isApiErrorMessage") == Some(&Value::Bool(true)) || model == "<synthetic>"
 }
 
 fn is_message(line: &Value) -> bool {
@@ -64,7 +87,7 @@ fn is_message(line: &Value) -> bool {
 }
 
 /// Whether a line belongs to a subagent.
-fn is_side(line: &Value) -> bool {
+fn is_marked_side(line: &Value) -> bool {
     line.get("isSidechain") == Some(&Value::Bool(true))
 }
 

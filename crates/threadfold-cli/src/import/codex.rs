@@ -1,52 +1,149 @@
 //! Logs of Codex: items of the Responses dialect, and events for its user interface.
+//!
+//! The thread is the one with which Codex itself resumes: turns that the user rolled back are left
+//! out, together with the compactions in them; a compaction replaces the items before it by its
+//! history, or by the user's messages and its summary if it has none. The first form of these logs
+//! has the items themselves, without an envelope.
 
-use serde_json::{Value, json};
+use std::collections::HashSet;
 
-use super::{Imported, Left, text};
+use serde_json::{Map, Value, json};
+
+use super::{Carried, Imported, Left, text};
 use crate::input::Dialect;
 
-pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
-    let (mut input, mut model, mut instructions) = (Vec::new(), "", "");
-    let mut sources = Vec::new();
-    for line in lines {
+/// The bytes of the user's messages that Codex keeps beside the summary of a compaction: 20,000
+/// tokens of four bytes.
+const KEPT_BYTES: usize = 80_000;
+
+pub(super) fn read(lines: &[Value]) -> Imported {
+    let (mut input, mut model, mut instructions): (Vec<Carried>, &str, &str) =
+        (Vec::new(), "", "");
+    let mut left = Left::default();
+    let rolled_back = rolled_back(lines);
+    for (at, line) in lines.iter().enumerate() {
         let payload = line.get("payload").unwrap_or(&Value::Null);
-        match text(line, "type") {
-            "response_item" => {
-                input.push(payload.clone());
-                sources.push(1_usize);
-            }
-            "compacted" => {
-                // From here on, the agent used this history instead of the earlier items, so these
-                // are outside the thread.
-                for _ in 0..sources.iter().sum() {
-                    left.out("what the agent compacted away");
-                }
-                input = match payload.get("replacement_history").and_then(Value::as_array) {
-                    Some(history) => history.clone(),
-                    None => vec![json!({"type": "message", "role": "user",
-                        "content": [{"type": "input_text", "text": text(payload, "message")}]})],
-                };
-                sources = vec![1];
-            }
-            kind => {
-                if kind == "session_meta" {
-                    instructions = text(payload, "instructions");
-                } else if kind == "turn_context" {
-                    model = text(payload, "model");
-                }
-                left.out(match kind {
-                    "event_msg" => "an event for the screen, which repeats the thread",
-                    "turn_context" => "settings of a turn",
-                    "session_meta" => "the head of the session",
-                    _ => "bookkeeping of the agent",
-                });
-            }
+        let kind = text(line, "type");
+        if rolled_back.contains(&at) {
+            left.out("a turn that the user rolled back");
+            continue;
         }
+        if let Some(item) = item(line) {
+            if text(item, "type") == "ghost_snapshot" {
+                left.out("a snapshot for undo");
+            } else {
+                input.push(Carried { value: item.clone(), lines: vec![at] });
+            }
+            continue;
+        }
+        if kind == "compacted" {
+            input = compacted(input, payload, at, &mut left);
+            continue;
+        }
+        match kind {
+            "session_meta" => instructions = text(payload, "instructions"),
+            "turn_context" => model = text(payload, "model"),
+            "" if instructions.is_empty() => instructions = text(line, "instructions"),
+            _ => {}
+        }
+        left.out(match kind {
+            "event_msg" => "an event for the screen, which repeats the thread",
+            "turn_context" => "settings of a turn",
+            "session_meta" => "the head of the session",
+            _ => "bookkeeping of the agent",
+        });
     }
-    let mut body = json!({"model": model, "input": input});
-    if let (false, Some(body)) = (instructions.is_empty(), body.as_object_mut()) {
+    let mut body = Map::from_iter([("model".to_owned(), model.into())]);
+    if !instructions.is_empty() {
         body.insert("instructions".to_owned(), instructions.into());
     }
-    let carried = sources.iter().sum();
-    Imported { body, dialect: Dialect::OpenAiResponses, carried, left }
+    Imported { body, dialect: Dialect::OpenAiResponses, messages: input, left }
+}
+
+/// The item of the thread in a line.
+fn item(line: &Value) -> Option<&Value> {
+    match text(line, "type") {
+        "response_item" => line.get("payload"),
+        "message" | "reasoning" | "function_call" | "function_call_output" | "custom_tool_call"
+        | "custom_tool_call_output" | "local_shell_call" | "web_search_call" => Some(line),
+        _ => None,
+    }
+}
+
+/// The history after a compaction.
+fn compacted(input: Vec<Carried>, payload: &Value, at: usize, left: &mut Left) -> Vec<Carried> {
+    let mut out = |message: &Carried| {
+        message.lines.iter().for_each(|_| left.out("what the agent compacted away"));
+    };
+    if let Some(history) = payload.get("replacement_history").and_then(Value::as_array) {
+        input.iter().for_each(&mut out);
+        // All items of the history are of one line, which counts once.
+        let items = history.iter().filter(|item| text(item, "type") != "ghost_snapshot");
+        let mut items: Vec<Carried> =
+            items.map(|item| Carried { value: item.clone(), lines: Vec::new() }).collect();
+        match items.first_mut() {
+            Some(first) => first.lines.push(at),
+            None => left.out("a compaction that left nothing"),
+        }
+        return items;
+    }
+    let mut room = KEPT_BYTES;
+    let mut kept: Vec<Carried> = Vec::new();
+    for message in input.into_iter().rev() {
+        let bytes = said(&message.value).map(str::len).sum::<usize>();
+        if is_of_user(&message.value) && bytes <= room {
+            room -= bytes;
+            kept.push(message);
+        } else {
+            out(&message);
+        }
+    }
+    kept.reverse();
+    let content = json!([{"type": "input_text", "text": text(payload, "message")}]);
+    let value = json!({"type": "message", "role": "user", "content": content});
+    kept.push(Carried { value, lines: vec![at] });
+    kept
+}
+
+/// The positions of the lines in turns that the user rolled back. A turn begins with a message of
+/// the user and takes with it everything up to the line that rolls it back.
+fn rolled_back(lines: &[Value]) -> HashSet<usize> {
+    let (mut begun, mut gone) = (Vec::new(), HashSet::new());
+    for (at, line) in lines.iter().enumerate() {
+        let payload = line.get("payload").unwrap_or(&Value::Null);
+        if item(line).is_some_and(is_of_user) {
+            begun.push(at);
+        } else if text(line, "type") == "event_msg" && text(payload, "type") == "thread_rolled_back"
+        {
+            let turns = payload.get("num_turns").and_then(Value::as_u64).unwrap_or(0);
+            let turns = usize::try_from(turns).unwrap_or(usize::MAX);
+            let remaining = begun.len().saturating_sub(turns);
+            if let Some(first) = begun.get(remaining) {
+                gone.extend(*first..at);
+            }
+            begun.truncate(remaining);
+        }
+    }
+    gone
+}
+
+/// Whether an item is a message that the user wrote. Codex adds messages of its own under the same
+/// role, which describe the environment and the instructions.
+fn is_of_user(item: &Value) -> bool {
+    const OWN: [&str; 5] = [
+        "<environment_context>",
+        "<user_instructions>",
+        "<turn_aborted>",
+        "<permissions",
+        "# AGENTS.md instructions",
+    ];
+    let is_own = |words: &str| OWN.iter().any(|start| words.trim_start().starts_with(start));
+    text(item, "type") == "message" && text(item, "role") == "user" && !said(item).any(is_own)
+}
+
+/// The texts of a message.
+fn said(item: &Value) -> impl Iterator<Item = &str> {
+    let content = item.get("content");
+    let parts = content.and_then(Value::as_array).into_iter().flatten();
+    content.and_then(Value::as_str).into_iter().chain(parts.map(|part| text(part, "text")))
 }

@@ -1,23 +1,25 @@
 //! Logs of pi: a tree of entries. The thread is the branch of the last entry.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{Imported, Left, branch, text};
+use super::{Carried, Imported, Left, branch, text};
 use crate::input::Dialect;
 
-pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
-    let leaf = lines.iter().rfind(|line| text(line, "type") != "session");
-    let chain = branch(lines, leaf, ("id", "parentId"));
+pub(super) fn read(lines: &[Value]) -> Imported {
+    let mut left = Left::default();
     // Entries of the first version have no ids and are in order.
-    let is_flat = chain.iter().all(|id| id.is_empty());
-    let on_branch = |line: &Value| is_flat || chain.contains(text(line, "id"));
-    let compaction =
-        lines.iter().rfind(|line| text(line, "type") == "compaction" && on_branch(line));
-    let first_kept = compaction.map(|line| text(line, "firstKeptEntryId"));
+    let is_entry = |line: &Value| text(line, "type") != "session";
+    let chain = branch(lines, lines.iter().rposition(is_entry), ("id", "parentId"), is_entry);
+    let is_flat = lines.iter().filter(|line| is_entry(line)).all(|line| text(line, "id").is_empty());
+    let is_compaction = |(at, line): &(usize, &Value)| {
+        text(line, "type") == "compaction" && chain.contains(at)
+    };
+    let compaction = lines.iter().enumerate().filter(is_compaction).last();
+    let first_kept = compaction.map(|(_, line)| text(line, "firstKeptEntryId"));
 
-    let (mut messages, mut carried, mut model) = (Vec::new(), 0, "");
+    let (mut messages, mut model): (Vec<Carried>, &str) = (Vec::new(), "");
     let mut is_kept = first_kept.is_none();
-    for line in lines {
+    for (at, line) in lines.iter().enumerate() {
         let kind = text(line, "type");
         is_kept |= first_kept == Some(text(line, "id")) && !is_flat;
         let message = line.get("message").unwrap_or(line);
@@ -26,15 +28,14 @@ pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
                 left.out("the head of the session");
                 continue;
             }
-            _ if !on_branch(line) => {
+            _ if !chain.contains(&at) => {
                 left.out("a branch that was left");
                 continue;
             }
-            "compaction" if compaction == Some(line) => {
+            "compaction" if compaction.is_some_and(|(own, _)| own == at) => {
                 // The summary goes before the kept messages, which are earlier in the file.
-                carried += 1;
-                let summary = text(line, "summary");
-                messages.insert(0, json!({"role": "user", "content": summary}));
+                let value = json!({"role": "user", "content": text(line, "summary")});
+                messages.insert(0, Carried { value, lines: vec![at] });
                 is_kept = true;
                 continue;
             }
@@ -53,15 +54,15 @@ pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {
             model = text(message, "model");
         }
         match converted {
-            Some(converted) => {
-                carried += 1;
-                messages.push(converted);
-            }
+            Some(value) => messages.push(Carried { value, lines: vec![at] }),
             None => left.out("bookkeeping of the agent"),
         }
     }
-    let body = json!({"model": model, "max_tokens": 8192, "messages": messages});
-    Imported { body, dialect: Dialect::Anthropic, carried, left }
+    let body = Map::from_iter([
+        ("model".to_owned(), model.into()),
+        ("max_tokens".to_owned(), 8192.into()),
+    ]);
+    Imported { body, dialect: Dialect::Anthropic, messages, left }
 }
 
 /// The message in the Anthropic dialect; `None` for one that no model got.

@@ -1,7 +1,7 @@
 //! The size of blocks in bytes of text and in tokens.
 
 use super::{
-    content::ContentBlock,
+    content::{ContentBlock, Opaque},
     media::{Image, MediaSource},
 };
 
@@ -32,6 +32,7 @@ pub(crate) fn block_tokens(
     nested: impl Fn(&ContentBlock) -> u64,
     image: impl Fn(&Image) -> u64,
     media: impl Fn(&MediaSource) -> u64,
+    sound: impl Fn(&Opaque) -> Option<u64>,
 ) -> u64 {
     match block {
         ContentBlock::Text(block) => text(&block.text),
@@ -62,7 +63,9 @@ pub(crate) fn block_tokens(
         }
         ContentBlock::Checkpoint(_) => text("<checkpoint:aaaaaa>"),
         ContentBlock::Summary(summary) => text(&summary.text),
-        ContentBlock::Opaque(opaque) => text(opaque.value.as_str()),
+        ContentBlock::Opaque(opaque) => {
+            sound(opaque).unwrap_or_else(|| text(opaque.value.as_str()))
+        }
     }
 }
 
@@ -137,6 +140,6 @@ mod tests {
         (document.title, document.context) = (Some("a".into()), Some("b".into()));
         let most = |_: &str| u64::MAX;
         let block = ContentBlock::from(document);
-        assert_eq!(block_tokens(&block, most, |_| 1, |_| 1, |_| 1), u64::MAX);
+        assert_eq!(block_tokens(&block, most, |_| 1, |_| 1, |_| 1, |_| None), u64::MAX);
     }
 }

@@ -42,6 +42,7 @@ pub trait TokenCounter: fmt::Debug + Send + Sync {
             |nested| self.block(nested),
             |image| rule.image(image),
             |source| self.media(source),
+            |opaque| rule.sound(opaque),
         )
     }
 

@@ -1,17 +1,22 @@
-//! What a provider counts for pictures and documents.
+//! What a provider counts for pictures, documents and recordings.
 
 use crate::message::{
-    Image, MediaSource,
+    Image, MediaSource, Opaque,
     header::{self, PixelSize},
     measure::IMAGE_TOKENS,
 };
 
 /// The documented rule by which a provider counts a picture by its size in pixels, and a document
-/// by its pages.
+/// by its pages, and a recording by its seconds.
 ///
 /// The size is read from the header of a PNG, JPEG, GIF or WebP picture in the message. A picture
 /// at a URL or in the provider's file store counts [`IMAGE_TOKENS`]. The rules are those of the
 /// vendors' pages of 2025; newer models of a vendor may count more.
+///
+/// The length of a WAV or MP3 recording is read from its header; any other is estimated from its
+/// bytes, at the low rate of speech. A second counts 32 tokens by Gemini's page on tokens, and 10 by
+/// OpenAI's page on the cost of audio, which has one token for 100 ms. Anthropic has no recordings;
+/// its rule counts the higher number.
 ///
 /// ```
 /// use threadfold::message::{Image, MediaSource};
@@ -65,9 +70,50 @@ impl MediaRule {
             Self::OpenAi => PAGE_TEXT + open_ai(PAGE_PIXELS),
             Self::Gemini => GEMINI_TILE,
         };
-        header::pages(source).map(|pages| pages.saturating_mul(page))
+        let recording = || match source {
+            MediaSource::Base64 { media_type, data } if media_type.starts_with("audio/") => {
+                Some(self.recording(data, media_type))
+            }
+            _ => None,
+        };
+        header::pages(source).map(|pages| pages.saturating_mul(page)).or_else(recording)
+    }
+
+    /// Returns the tokens of a recording that a codec keeps as it was read: a part with the key
+    /// `input_audio` or `audio`, whose `data` are Base64.
+    pub(super) fn sound(self, opaque: &Opaque) -> Option<u64> {
+        let json = opaque.value.as_str();
+        if !["\"input_audio\"", "\"audio\""].iter().any(|key| json.contains(key)) {
+            return None;
+        }
+        let field = |start: &str| json.split_once(start)?.1.split('"').next();
+        let data = field("\"data\":\"")?;
+        Some(self.recording(data, field("\"format\":\"").unwrap_or_default()))
+    }
+
+    fn recording(self, data: &str, format: &str) -> u64 {
+        let bytes = (data.len() / 4 * 3) as u64;
+        let seconds = header::seconds(data).unwrap_or_else(|| bytes.div_ceil(rate(format)));
+        let a_second = match self {
+            Self::OpenAi => OPEN_AI_SECOND,
+            Self::Anthropic | Self::Gemini => GEMINI_SECOND,
+        };
+        seconds.saturating_mul(a_second)
     }
 }
+
+/// The bytes of a second of a recording whose header states none: the raw formats of OpenAI, or
+/// speech at 32,000 bits a second.
+fn rate(format: &str) -> u64 {
+    match format {
+        "pcm16" | "pcm" | "audio/pcm" => 48_000,
+        "g711_ulaw" | "g711_alaw" => 8_000,
+        _ => 4_000,
+    }
+}
+
+const OPEN_AI_SECOND: u64 = 10;
+const GEMINI_SECOND: u64 = 32;
 
 /// The tokens of a page in Bedrock's example, which has 7,000 for three pages. Anthropic states
 /// 1,500 to 3,000.
@@ -107,4 +153,78 @@ fn within((width, height): PixelSize, most: u64, side: u64) -> PixelSize {
     }
     let [width, height] = [width, height].map(|length| ((length * most + side / 2) / side).max(1));
     (width, height)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        message::Json,
+        tokens::{ByteEstimate, TokenCounter},
+    };
+
+    /// Base64 of these bytes.
+    fn base64(bytes: &[u8]) -> String {
+        const LETTERS: &[u8; 64] =
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let mut text = String::new();
+        for group in bytes.chunks(3) {
+            let part = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
+            let bits = part(0) << 16 | part(1) << 8 | part(2);
+            for shift in [18, 12, 6, 0] {
+                text.push(char::from(LETTERS[(bits >> shift & 63) as usize]));
+            }
+        }
+        text
+    }
+
+    fn wav(rate: u32, seconds: u32) -> String {
+        let mut bytes = b"RIFF....WAVEfmt ".to_vec();
+        bytes.extend([16, 0, 0, 0, 1, 0, 1, 0]);
+        bytes.extend((rate / 2).to_le_bytes());
+        bytes.extend(rate.to_le_bytes());
+        bytes.resize((rate * seconds) as usize, 0);
+        base64(&bytes)
+    }
+
+    fn part(data: &str, format: &str) -> Opaque {
+        let json = format!(
+            r#"{{"type":"input_audio","input_audio":{{"data":"{data}","format":"{format}"}}}}"#
+        );
+        Opaque::new("openai-chat", Json::parse(&json).unwrap())
+    }
+
+    #[test]
+    fn a_recording_counts_by_its_seconds() {
+        let sound = part(&wav(32_000, 9), "wav");
+        assert_eq!(MediaRule::OpenAi.sound(&sound), Some(90));
+        assert_eq!(MediaRule::Gemini.sound(&sound), Some(9 * 32));
+        assert_eq!(ByteEstimate::TRIGGER.block(&sound.into()), 9 * 32);
+    }
+
+    #[test]
+    fn an_mp3_counts_by_its_rate_and_any_other_format_by_its_bytes() {
+        // MPEG 1, layer III, 128,000 bits a second, after a tag of 20 bytes.
+        let mut bytes = b"ID3\x04\0\0\0\0\0\x14".to_vec();
+        bytes.resize(30, 0);
+        bytes.extend([0xff, 0xfb, 0x90, 0x00]);
+        bytes.resize(16_000 * 3, 0);
+        assert_eq!(MediaRule::OpenAi.sound(&part(&base64(&bytes), "mp3")), Some(30));
+        let raw = base64(&[7; 96_000]);
+        assert_eq!(MediaRule::OpenAi.sound(&part(&raw, "pcm16")), Some(20));
+        assert_eq!(MediaRule::OpenAi.sound(&part(&raw, "opus")), Some(240));
+    }
+
+    #[test]
+    fn a_document_that_is_a_recording_counts_by_its_seconds() {
+        let data = wav(32_000, 5).into();
+        let source = MediaSource::Base64 { media_type: "audio/wav".into(), data };
+        assert_eq!(MediaRule::Gemini.document(&source), Some(5 * 32));
+    }
+
+    #[test]
+    fn other_opaque_parts_are_no_recordings() {
+        let json = Json::parse(r#"{"type":"video_url","video_url":{"url":"x"}}"#).unwrap();
+        assert_eq!(MediaRule::OpenAi.sound(&Opaque::new("openai-chat", json)), None);
+    }
 }
