@@ -11,6 +11,7 @@ use rmcp::{
 use serde_json::Value;
 
 use self::stored::Stored;
+pub(crate) use self::stored::stored_thread;
 use crate::{
     args::McpArguments,
     error::{Ended, Failure},
