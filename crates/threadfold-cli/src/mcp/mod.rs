@@ -17,6 +17,7 @@ use self::{
     rpc::{Call, Error, INVALID_PARAMS, METHOD_NOT_FOUND, Message},
     stored::Stored,
 };
+pub(crate) use self::stored::stored_thread;
 use crate::{
     args::McpArguments,
     error::{Ended, Failure},
