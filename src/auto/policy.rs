@@ -107,7 +107,7 @@ impl AutoPolicy {
         let mut shares = [threshold, target, Some(self.cooldown_growth)].into_iter().flatten();
         match shares.find(|share| !(0.0..=1.0).contains(share)) {
             Some(found) => {
-                let rule = "a number from 0 to 1 is";
+                let rule = "expected a number from 0 to 1";
                 Err(InvalidValue::new("a share of the window", rule, &found.to_string()))
             }
             None => Ok(()),

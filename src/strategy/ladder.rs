@@ -389,7 +389,7 @@ mod tests {
         attempt.handle(Err(ModelError::new(ModelErrorKind::Other, "the lamp is out")));
         let Step::Failed(error) = attempt.step() else { panic!("{attempt:?}") };
         let text = error.to_string();
-        assert!(text.starts_with("no rung of the ladder did it: summarize: "), "{text}");
+        assert!(text.starts_with("every strategy of the ladder failed: summarize: "), "{text}");
         assert!(text.contains("the lamp is out; trim-tool-results: "), "{text}");
     }
 
@@ -427,7 +427,7 @@ mod tests {
             assert_eq!(proposal.plan.messages_after(), 3);
             assert_eq!(names(&proposal.rungs), [("a", false), ("b", false), ("c", false)]);
             let reason = proposal.rungs[1].failure.as_ref().unwrap().to_string();
-            assert!(reason.ends_with("10 are the target"), "{reason}");
+            assert!(reason.ends_with("the target is 10"), "{reason}");
             let refused = thread().settle(proposal.clone(), &brief).unwrap_err();
             assert!(matches!(refused, Rejection::OverTarget { .. }));
             assert!(thread().settle_within(proposal.clone(), &brief, Some(200)).is_ok());

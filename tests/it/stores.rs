@@ -573,7 +573,7 @@ mod on_unix {
             for refusal in refusals {
                 let error = refusal.unwrap_err().to_string();
                 assert!(
-                    error.ends_with("t.jsonl is a symbolic link, and none is followed"),
+                    error.ends_with("t.jsonl is a symbolic link; links are not followed"),
                     "{error}"
                 );
             }

@@ -274,7 +274,7 @@ fn left_out(sources: &[Source]) -> Vec<String> {
 fn over_budget(sources: &[Source]) -> Vec<String> {
     let mut complaints = Vec::new();
     for source in sources.iter().filter(|source| source.lines > 500) {
-        complaints.push(format!("{}: {} lines, 500 are the most", source.path, source.lines));
+        complaints.push(format!("{}: {} lines; the maximum is 500", source.path, source.lines));
     }
     let long = sources.iter().filter(|source| source.lines >= 220).count();
     if long * 2 > sources.len() {
@@ -287,7 +287,7 @@ fn over_budget(sources: &[Source]) -> Vec<String> {
     for (source, function) in functions.iter().filter(|(_, function)| function.lines > 60) {
         let source::Function { name, line, lines } = function;
         complaints
-            .push(format!("{}:{line}: {name} has {lines} lines, 60 are the most", source.path));
+            .push(format!("{}:{line}: {name} has {lines} lines; the maximum is 60", source.path));
     }
     let long: Vec<_> = functions.iter().filter(|(_, function)| function.lines >= 25).collect();
     if long.len() * 10 > functions.len() {
@@ -409,7 +409,7 @@ fn files_and_functions_over_the_limit_are_found() {
         over_budget(&made_up(&files.collect::<Vec<_>>()))
     };
     assert_none(check(&file(500)));
-    assert_eq!(check(&file(501)), ["lib.rs: 501 lines, 500 are the most"]);
+    assert_eq!(check(&file(501)), ["lib.rs: 501 lines; the maximum is 500"]);
     let tested = format!("{}#[cfg(test)]\nmod tests {{}}{}", lines(100), lines(900));
     assert_none(check(&[("lib.rs".to_owned(), tested)]));
     let all_long = [("a.rs".to_owned(), lines(220)), ("b.rs".to_owned(), lines(300))];
@@ -422,7 +422,7 @@ fn files_and_functions_over_the_limit_are_found() {
     ];
     assert_none(check(&short));
     let complaints = check(&[("a.rs".to_owned(), function(61))]);
-    assert_eq!(complaints.first().unwrap(), "a.rs:1: f has 61 lines, 60 are the most");
+    assert_eq!(complaints.first().unwrap(), "a.rs:1: f has 61 lines; the maximum is 60");
     assert_eq!(complaints.last().unwrap(), "1 of 1 functions have 25 lines or more");
     assert_none(check(&[("a.rs".to_owned(), "trait T { fn f(&self) -> fn(u8); }".to_owned())]));
 }

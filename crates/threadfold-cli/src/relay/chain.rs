@@ -99,7 +99,7 @@ impl FromStr for Link {
     type Err = InvalidValue;
 
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
-        let refused = InvalidValue::new("a link", "it has 64 hexadecimal digits", text);
+        let refused = InvalidValue::new("a link", "expected 64 hexadecimal digits", text);
         let digits: Option<Vec<u32>> = text.chars().map(|char| char.to_digit(16)).collect();
         let Some(digits) = digits.filter(|digits| digits.len() == 64) else { return Err(refused) };
         let mut bytes = [0; 32];
