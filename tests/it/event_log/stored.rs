@@ -178,7 +178,7 @@ fn a_gap_or_a_repeat_is_an_error() {
 #[test]
 fn another_version_and_other_files_are_refused() {
     let error = read("{\"log\":\"threadfold\",\"major\":2,\"thread\":[]}\n").unwrap_err();
-    assert_eq!(error.to_string(), "the log has version 2, this build reads 1");
+    assert_eq!(error.to_string(), "the log has version 2; this build reads 1");
     let others = [
         "hello",
         "hello\n",

@@ -87,7 +87,9 @@ fn pages() -> Vec<Page> {
         }
     }
     for entry in fs::read_dir(root).unwrap() {
-        files.extend(Some(entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "md")));
+        files.extend(
+            Some(entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "md")),
+        );
     }
     files.sort();
     assert!(files.len() > 20, "{files:?}");
@@ -120,9 +122,10 @@ fn every_command_of_the_pages_is_read_by_its_program() {
     let (mut commands, mut complaints) = (0, Vec::new());
     for page in pages() {
         let mut lines: Vec<String> = page.blocks().iter().flat_map(command_lines).collect();
-        let inline = page.code().into_iter().filter(|code| {
-            code.starts_with("cargo ") || code.starts_with("threadfold ")
-        });
+        let inline = page
+            .code()
+            .into_iter()
+            .filter(|code| code.starts_with("cargo ") || code.starts_with("threadfold "));
         lines.extend(inline.map(str::to_owned));
         for line in lines {
             commands += 1;
@@ -172,7 +175,8 @@ fn check_command(line: &str) -> Result<(), String> {
         }
         "cargo" => check_cargo(&words[1..]),
         "curl" | "npx" => Ok(()),
-        path if path.contains('/') && exists(path) => match words.iter().position(|w| w == "cargo") {
+        path if path.contains('/') && exists(path) => match words.iter().position(|w| w == "cargo")
+        {
             Some(at) => check_cargo(&words[at + 1..]),
             None => Ok(()),
         },
@@ -211,8 +215,17 @@ fn check_cargo(words: &[String]) -> Result<(), String> {
     };
     let command = own.iter().find(|word| !word.starts_with('+')).map_or("", String::as_str);
     let known = [
-        "bench", "build", "deny", "fuzz", "install", "mutants", "publish", "run", "semver-checks",
-        "test", "tree",
+        "bench",
+        "build",
+        "deny",
+        "fuzz",
+        "install",
+        "mutants",
+        "publish",
+        "run",
+        "semver-checks",
+        "test",
+        "tree",
     ];
     if !known.contains(&command) {
         return Err(format!("cargo {command} is not known to this test"));
@@ -281,7 +294,9 @@ fn is_filter(word: &str, own: &[String]) -> bool {
     let before = own.len().checked_sub(2).and_then(|at| own.get(at));
     !word.starts_with('-')
         && word != "test"
-        && !before.is_some_and(|word| ["-p", "--test", "--features", "--manifest-path"].contains(&word.as_str()))
+        && !before.is_some_and(|word| {
+            ["-p", "--test", "--features", "--manifest-path"].contains(&word.as_str())
+        })
 }
 
 /// The names of the Rust files of a package and their texts.
@@ -331,14 +346,18 @@ fn check_setting(text: &str) -> Result<(), String> {
         });
     }
     let registry = StrategyRegistry::default();
-    let names: Vec<&String> = json.as_object().into_iter().flatten().map(|(name, _)| name).collect();
+    let names: Vec<&String> =
+        json.as_object().into_iter().flatten().map(|(name, _)| name).collect();
     if let [name] = names.as_slice()
         && registry.names().any(|known| known == *name)
     {
         return registry.build(&json).map(drop).map_err(|error| error.to_string());
     }
     // The input of a tool, as a page shows it, or a policy.
-    if ["replacements", "message", "from", "query", "call"].iter().any(|key| json.get(key).is_some()) {
+    if ["replacements", "message", "from", "query", "call"]
+        .iter()
+        .any(|key| json.get(key).is_some())
+    {
         return Ok(());
     }
     serde_json::from_value::<AutoPolicy>(json).map(drop).map_err(|error| error.to_string())
@@ -364,7 +383,8 @@ fn every_dependency_of_the_pages_can_be_declared() {
             assert!(read.status.success(), "{place}{}", String::from_utf8_lossy(&read.stderr));
             let read: Value = serde_json::from_slice(&read.stdout).unwrap();
             for dependency in read["packages"][0]["dependencies"].as_array().unwrap() {
-                check_dependency(dependency, &locked).unwrap_or_else(|error| panic!("{place}{error}"));
+                check_dependency(dependency, &locked)
+                    .unwrap_or_else(|error| panic!("{place}{error}"));
             }
         }
     }
@@ -374,7 +394,8 @@ fn every_dependency_of_the_pages_can_be_declared() {
 /// Checks that a package of the repository has this version and these features, and that another
 /// one has this version in the lock file.
 fn check_dependency(dependency: &Value, locked: &str) -> Result<(), String> {
-    let (name, wanted) = (dependency["name"].as_str().unwrap(), dependency["req"].as_str().unwrap());
+    let (name, wanted) =
+        (dependency["name"].as_str().unwrap(), dependency["req"].as_str().unwrap());
     let wanted = wanted.trim_start_matches('^');
     let fits = |version: &str| version == wanted || version.starts_with(&format!("{wanted}."));
     let Some((_, text)) = manifest(name) else {
@@ -400,8 +421,17 @@ fn check_dependency(dependency: &Value, locked: &str) -> Result<(), String> {
 
 #[test]
 fn every_path_of_the_pages_exists() {
-    const TOPS: [&str; 9] =
-        [".ci/", "benches/", "crates/", "docs/", "examples/", "fuzz/", "src/", "testdata/", "tests/"];
+    const TOPS: [&str; 9] = [
+        ".ci/",
+        "benches/",
+        "crates/",
+        "docs/",
+        "examples/",
+        "fuzz/",
+        "src/",
+        "testdata/",
+        "tests/",
+    ];
     let mut complaints = Vec::new();
     for page in pages() {
         let folder = Path::new(ROOT).join(&page.path).parent().unwrap().to_owned();
@@ -444,7 +474,9 @@ fn every_page_with_code_is_part_of_a_documentation() {
         .flat_map(|folder| sources(&Path::new(ROOT).join(folder)))
         .flat_map(|source| {
             let names = source.split("include_str!(\"").skip(1);
-            names.filter_map(|name| Some(name.split('"').next()?.rsplit('/').next()?.to_owned())).collect::<Vec<_>>()
+            names
+                .filter_map(|name| Some(name.split('"').next()?.rsplit('/').next()?.to_owned()))
+                .collect::<Vec<_>>()
         })
         .collect();
     for page in pages() {
