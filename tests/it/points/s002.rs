@@ -83,9 +83,21 @@ fn s002_04_the_usage_is_in_the_logged_message() {
 
 #[test]
 fn s002_05_without_usage_nothing_is_stored() {
-    let mut bench = bench([answer("Hello!", None)], |builder| builder);
-    say(&mut bench.session, "Hi.").unwrap();
-    assert!(bench.session.messages().iter().all(|message| message.usage.is_none()));
+    #[derive(Debug)]
+    struct Silent;
+    #[threadfold::async_trait]
+    impl threadfold::Model for Silent {
+        async fn complete(
+            &self,
+            _: threadfold::Request,
+        ) -> Result<Turn, threadfold::model::ModelError> {
+            Ok(Turn::new(Message::assistant("Hello!"), StopReason::EndTurn, None))
+        }
+    }
+    let mut session = Session::builder(ModelAgent::new(Arc::new(Silent))).build().unwrap();
+    say(&mut session, "Hi.").unwrap();
+    assert!(session.messages().iter().all(|message| message.usage.is_none()));
+    assert_eq!(total_usage(session.log().events()).events, 0);
 }
 
 #[test]
