@@ -8,9 +8,8 @@ use threadfold::{
     wire::extra_mut,
 };
 
-/// Fields that are not part of a message's identity: the cache mark, and whether a text was a
-/// string or a list with one text. Clients move the mark from request to request, and a text with a
-/// mark must be in a list.
+/// Fields that are ignored when messages are compared. Clients move `cache_control` from request to
+/// request, and so switch between a string and a list with one text.
 const FORM: [&str; 2] = ["cache_control", "~content"];
 
 /// The hash of a message and of all messages before it.
