@@ -486,6 +486,28 @@ fn every_page_with_code_is_part_of_a_documentation() {
     }
 }
 
+/// The figure beside `cargo tree` on the pages that show this command.
+#[test]
+fn the_number_of_packages_is_that_of_cargo_tree() {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let tree = Command::new(cargo)
+        .args(["tree", "--offline", "-p", "threadfold", "-e", "normal", "--prefix", "none"])
+        .current_dir(ROOT)
+        .output()
+        .unwrap();
+    let lines = String::from_utf8(tree.stdout).unwrap();
+    let packages: BTreeSet<&str> = lines.lines().filter(|line| !line.contains("(*)")).collect();
+    let count = format!("{} packages", packages.len());
+    let pages = pages();
+    let counting =
+        pages.iter().filter(|page| page.text.contains("cargo tree -p threadfold -e normal"));
+    let counting: Vec<&Page> = counting.collect();
+    assert_eq!(counting.len(), 2);
+    for page in counting {
+        assert!(page.text.contains(&count), "{} does not say {count}", page.path);
+    }
+}
+
 /// A line without its figures, rules and bars.
 fn form(line: &str) -> String {
     line.chars()
