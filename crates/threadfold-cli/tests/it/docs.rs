@@ -171,7 +171,10 @@ fn check_command(line: &str) -> Result<(), String> {
                 "COMMAND" => "context".to_owned(),
                 _ => word.clone(),
             };
-            threadfold_cli::check(words.iter().map(|word| example(word).into()))
+            let words = words.iter().map(|word| example(word).into());
+            // The name of a command alone stands for all of its forms.
+            let more = (words.len() == 2).then(|| "--help".into());
+            threadfold_cli::check(words.chain(more))
         }
         "cargo" => check_cargo(&words[1..]),
         "curl" | "npx" => Ok(()),
@@ -332,7 +335,7 @@ fn every_setting_of_the_pages_is_read_by_its_type() {
         }
     }
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
-    assert!(settings > 2, "{settings}");
+    assert!(settings > 1, "{settings}");
 }
 
 /// Checks the setting of a strategy, a policy, or a server for tools.
@@ -437,7 +440,8 @@ fn every_path_of_the_pages_exists() {
         let folder = Path::new(ROOT).join(&page.path).parent().unwrap().to_owned();
         for code in page.code() {
             let path = code.split([' ', ':', '*', '#']).next().unwrap().trim_end_matches('/');
-            let is_path = TOPS.iter().any(|top| code.starts_with(top));
+            // The file of the reader's own crate.
+            let is_path = TOPS.iter().any(|top| code.starts_with(top)) && code != "src/main.rs";
             if is_path && !exists(path) && !folder.join(path).exists() {
                 complaints.push(format!("{}: {code}", page.path));
             }
