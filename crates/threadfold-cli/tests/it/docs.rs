@@ -27,7 +27,6 @@ struct Page {
 
 /// A fenced block of a page.
 struct Block<'p> {
-    page: &'p Page,
     language: &'p str,
     text: String,
 }
@@ -40,7 +39,7 @@ impl Page {
             match (fence, open.take()) {
                 (Some(language), None) => {
                     let language = language.split(',').next().unwrap().trim();
-                    open = Some(Block { page: self, language, text: String::new() });
+                    open = Some(Block { language, text: String::new() });
                 }
                 (Some(_), Some(block)) => blocks.push(block),
                 (None, Some(block)) => {
