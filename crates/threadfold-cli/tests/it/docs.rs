@@ -141,7 +141,8 @@ fn every_command_of_the_pages_is_read_by_its_program() {
 fn command_lines(block: &Block<'_>) -> Vec<String> {
     let first = block.text.split_whitespace().next().unwrap_or_default();
     let is_shell = ["console", "sh", "bash", "shell"].contains(&block.language);
-    if !is_shell && !(block.language == "text" && ["threadfold", "cargo"].contains(&first)) {
+    let is_command = block.language == "text" && ["threadfold", "cargo"].contains(&first);
+    if !(is_shell || is_command) {
         return Vec::new();
     }
     let lines = || block.text.lines().map(str::trim).filter(|line| !line.is_empty());
