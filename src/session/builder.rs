@@ -175,8 +175,9 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with a reminder that is appended to every user message. Compactions
-    /// strip reminders.
+    /// Returns the builder with a reminder that is appended to every message that the user sends.
+    /// Tool results get none, unless the host sets an interval for them. Compactions strip
+    /// reminders.
     pub fn reminder(mut self, text: impl Into<Text>) -> Self {
         self.settings.reminder = Some(text.into());
         self
@@ -385,6 +386,13 @@ impl SessionBuilder {
     /// between retries. The default is the system clock. [`Clock`] has an example.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.settings.clock = clock;
+        self
+    }
+
+    /// Returns the builder with checkpoints at the end of user messages, for a host that names ranges
+    /// itself. Without this, only a session with `compact` or `recall` adds them.
+    pub fn checkpoints(mut self) -> Self {
+        self.settings.checkpoints = true;
         self
     }
 

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use futures::executor::block_on;
 use threadfold::{
     EventLog,
     message::ThreadId,
@@ -13,7 +14,7 @@ use threadfold::{
 };
 use threadfold_sqlite::SqliteStore;
 
-use crate::{error::Failure, input, proxy::latest_threads};
+use crate::{error::Failure, input, proxy::latest_threads, terminal::first_line};
 
 /// The maximum number of ids in a message about a missing thread.
 const NAMED: usize = 5;
@@ -22,7 +23,7 @@ const NAMED: usize = 5;
 pub(super) struct Stored(Vec<Source>);
 
 enum Source {
-    /// A store, and the database of views of the proxy that writes it.
+    /// A store, and the database that may hold the views of a proxy.
     Store { store: Arc<dyn ThreadStore>, views: PathBuf },
     /// A file with one log.
     Log(PathBuf),
@@ -77,7 +78,10 @@ impl Stored {
         let known = known.join(", ");
         Err(match id {
             _ if threads.is_empty() => "no thread is stored yet".into(),
-            Some(id) => format!("there is no thread {id:?}; `threads` lists them: {known}").into(),
+            Some(id) => {
+                let id = first_line(id, 80);
+                format!("there is no thread {id:?}; `threads` lists them: {known}").into()
+            }
             None => format!("name a thread; `threads` lists them, the latest: {known}").into(),
         })
     }
@@ -97,11 +101,21 @@ fn source(path: &Path) -> Result<Source, Failure> {
         read(path)?;
         return Ok(Source::Log(path.to_owned()));
     }
-    let views = database.with_file_name("views.db");
-    Ok(Source::Store { store: Arc::new(SqliteStore::open(&database)?), views })
+    let store = Arc::new(SqliteStore::open_read_only(&database)?);
+    Ok(Source::Store { store, views: database })
 }
 
 /// Reads a log anew each time, because its agent may be writing.
 fn read(path: &Path) -> Result<EventLog, Failure> {
-    Ok(input::log(path, "a log of threadfold; `threadfold import` makes one")?.log)
+    input::log(path, None, "a log of threadfold; `threadfold import` makes one")
+}
+
+/// Reads a thread of a store: the only one, or the one with this id.
+pub(crate) fn stored_thread(path: &Path, id: Option<&str>) -> Result<EventLog, Failure> {
+    let stored = Stored::open(&[path.to_owned()])?;
+    let found = block_on(stored.thread(id));
+    found.map_err(|error| {
+        let hint = if id.is_none() { " (--thread ID names one)" } else { "" };
+        format!("{}: {}{hint}", path.display(), error.line()).into()
+    })
 }
