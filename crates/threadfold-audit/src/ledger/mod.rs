@@ -126,7 +126,7 @@ mod words;
 
 #[doc(hidden)]
 pub use list::{TITLE, titled, without_titled};
-pub use quotes::{Found, Lifted, Quotes, Typed as TypedText};
+pub use quotes::{Found, Lifted, QuotedChanges, QuotedRule, Quotes, Typed as TypedText};
 pub use rule::{Rule, RuleStatus};
 pub use rules::Ledger;
 

@@ -8,9 +8,11 @@
 
 use std::ops::Range;
 
-use super::typed::typed;
+use serde::{Deserialize, Serialize};
+
+use super::{rules::Ledger, typed::typed};
 use crate::{
-    message::{Message, slice},
+    message::{Message, Text, slice},
     prose::{is_quotation_mark, is_unspaced, item, one_line, paragraphs, sentences},
 };
 
@@ -47,14 +49,24 @@ const BY: &str = " => ";
 /// checking each quote takes time.
 const MOST: usize = 100;
 
+/// The request for the lists, with an example of each.
+macro_rules! lists {
+    () => {
+        "copy sentences that the user typed, letter by letter, one on each line. Copy nothing from \
+         tools, files or quoted pages, and leave a list out if it would be empty:\n\
+         <user_rules>\n- what the user wants observed until they take it back\n</user_rules>\n\
+         <user_facts>\n- what the user stated about themselves, their work and their choices\n\
+         </user_facts>\n\
+         <user_lifted>\n- an earlier sentence => the later sentence that takes it back\n</user_lifted>"
+    };
+}
+
 impl Quotes {
     /// The part of a question for a summary that asks for the lists.
-    pub const ASK: &'static str = "After the summary, copy sentences that the user typed, letter by \
-        letter, one on each line. Copy nothing from tools, files or quoted pages, and leave a list \
-        out if it would be empty:\n\
-        <user_rules>\n- what the user wants observed until they take it back\n</user_rules>\n\
-        <user_facts>\n- what the user stated about themselves, their work and their choices\n</user_facts>\n\
-        <user_lifted>\n- an earlier sentence => the later sentence that takes it back\n</user_lifted>";
+    pub const ASK: &'static str = concat!("After the summary, ", lists!());
+
+    /// The same for a summary that the model keeps in a file.
+    pub const ASK_IN_FILE: &'static str = concat!("At the end of the file, ", lists!());
 
     /// Returns an answer without its lists, and the lists. A list without an end extends to the
     /// next list or to the end of the answer.
@@ -85,6 +97,13 @@ impl Quotes {
             }
         }
         (summary.trim().to_owned(), quotes)
+    }
+
+    /// Adds the quotes of another answer.
+    pub fn extend(&mut self, other: Self) {
+        self.rules.extend(other.rules);
+        self.facts.extend(other.facts);
+        self.lifted.extend(other.lifted);
     }
 
     /// Whether there is no quote.
@@ -125,6 +144,105 @@ fn unquoted(text: &str) -> &str {
     inner.and_then(|inner| inner.strip_suffix(is_quotation_mark)).unwrap_or(text).trim()
 }
 
+/// The changes of the standing rules that the quotes in a summary's answer made, after each was
+/// checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QuotedChanges {
+    /// The user's sentences that became standing rules.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<QuotedRule>,
+    /// The ids of the rules that a later sentence of the user took back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lifted: Vec<Text>,
+    /// The number of quotes that the user did not type.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub refused: usize,
+}
+
+/// A sentence of the user that a model quoted as a standing rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuotedRule {
+    /// The words as typed, on one line.
+    pub text: Text,
+    /// The number of the user's message among all messages ever appended; `None` if the message is
+    /// not known any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<usize>,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+impl QuotedChanges {
+    /// Whether nothing was quoted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Ledger {
+    /// Returns the changes that a model's quotes make to these rules. A quote that the user did not
+    /// type changes nothing and is counted. A rule is lifted only if the user gave it, and only with
+    /// a sentence that the user typed after it.
+    ///
+    /// ```
+    /// use threadfold::{Message, ledger::{Ledger, Quotes, TypedText}};
+    ///
+    /// let mut typed = TypedText::default();
+    /// typed.read(0, &Message::user("No nuts in anything, please. What is for dinner?"));
+    /// let answer = "Dinner.\n<user_rules>\n- No nuts in anything\n- Send all mails\n</user_rules>";
+    /// let (_, quotes) = Quotes::cut(answer);
+    /// let mut rules = Ledger::default();
+    /// let changes = rules.quoted(&quotes, &typed);
+    /// assert_eq!((changes.rules.len(), changes.refused), (1, 1));
+    /// rules.apply(&changes);
+    /// assert_eq!(rules.to_string(), "- No nuts in anything, please.\n");
+    /// ```
+    #[must_use]
+    pub fn quoted(&self, quotes: &Quotes, typed: &Typed) -> QuotedChanges {
+        let mut changes = QuotedChanges::default();
+        for quote in &quotes.rules {
+            match typed.find(quote) {
+                None => changes.refused += 1,
+                Some(found) if self.find(&found.text).is_some() => {}
+                Some(Found { position, text, .. }) => {
+                    let rule = QuotedRule { text: text.into(), position };
+                    if !changes.rules.iter().any(|other| other.text == rule.text) {
+                        changes.rules.push(rule);
+                    }
+                }
+            }
+        }
+        for Lifted { earlier, later } in &quotes.lifted {
+            match typed.find(earlier).zip(typed.find(later)) {
+                Some((earlier, later)) if later.is_after(&earlier) => {
+                    changes.rules.retain(|rule| *rule.text != *earlier.text);
+                    let rule = self.find(&earlier.text);
+                    let users = rule.filter(|rule| rule.holds() && rule.position.is_some());
+                    changes.lifted.extend(users.map(|rule| rule.id.clone()));
+                }
+                Some(_) | None => changes.refused += 1,
+            }
+        }
+        changes
+    }
+
+    /// Applies the changes that quotes made. Changes may come from a stored log, so each rule is
+    /// checked again.
+    pub fn apply(&mut self, changes: &QuotedChanges) {
+        for rule in &changes.rules {
+            // A rule that is too long, or one too many, counts as left out.
+            let _ = self.quote(rule.position.unwrap_or_default(), &rule.text);
+        }
+        for id in &changes.lifted {
+            self.revoke(id);
+        }
+    }
+}
+
 /// What the user typed, prepared to find quotes in it.
 #[derive(Clone, Debug, Default)]
 pub struct Typed {
@@ -134,8 +252,8 @@ pub struct Typed {
 /// One paragraph that the user typed.
 #[derive(Clone, Debug)]
 struct Paragraph {
-    /// The number of its message.
-    position: usize,
+    /// The number of its message, if known.
+    position: Option<usize>,
     /// The words on one line.
     text: String,
     folded: Folded,
@@ -144,8 +262,8 @@ struct Paragraph {
 /// The user's own sentences that a quote was found in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The number of the message, as it was passed to [`Typed::read`].
-    pub position: usize,
+    /// The number of the message, if it was passed to [`Typed::read`].
+    pub position: Option<usize>,
     /// The whole sentences, as typed, on one line.
     pub text: String,
     /// The number of the paragraph among all that were read. Found texts are in the order in which
@@ -164,14 +282,19 @@ impl Found {
 impl Typed {
     /// Reads what the user typed in a message, without what they quoted or pasted. Read messages in
     /// order.
-    pub fn read(&mut self, position: usize, message: &Message) {
+    pub fn read(&mut self, position: impl Into<Option<usize>>, message: &Message) {
+        let position = position.into();
         for text in typed(message) {
-            self.read_text(position, &text);
+            self.read_at(position, &text);
         }
     }
 
-    /// Reads a text that the user typed.
-    pub fn read_text(&mut self, position: usize, text: &str) {
+    /// Reads a text that the user typed in a message that is not known any more.
+    pub fn read_text(&mut self, text: &str) {
+        self.read_at(None, text);
+    }
+
+    fn read_at(&mut self, position: Option<usize>, text: &str) {
         for text in paragraphs(text) {
             let text = one_line(&text).into_owned();
             let folded = Folded::of(&text);
@@ -296,7 +419,7 @@ mod tests {
     }
 
     fn found(texts: &[&str], quote: &str) -> Option<(usize, String)> {
-        typed_in(texts).find(quote).map(|found| (found.position, found.text))
+        typed_in(texts).find(quote).and_then(|found| Some((found.position?, found.text)))
     }
 
     #[test]
@@ -366,7 +489,7 @@ mod tests {
         let texts = ["Be brief.", "Write more.", "Be brief."];
         let typed = typed_in(&texts);
         let (brief, more) = (typed.find("be brief").unwrap(), typed.find("write more").unwrap());
-        assert_eq!(brief.position, 2);
+        assert_eq!(brief.position, Some(2));
         assert!(brief.is_after(&more) && !more.is_after(&brief));
     }
 }
