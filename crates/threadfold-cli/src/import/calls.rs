@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::{Imported, text};
+use super::lines::{Imported, text};
 
 /// Gives an id to each call without one, and the ids of such calls to the results without one, in
 /// their order: a call and its result cannot be matched otherwise.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{Carried, Imported, Left, branch, text};
+use super::lines::{Carried, Imported, Left, branch, text};
 use crate::input::Dialect;
 
 pub(super) fn read(lines: &[Value]) -> Imported {

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{Carried, Imported, Left, text};
+use super::lines::{Carried, Imported, Left, text};
 use crate::input::Dialect;
 
 /// The bytes of the user's messages that Codex keeps beside the summary of a compaction: 20,000

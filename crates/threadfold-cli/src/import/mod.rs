@@ -5,12 +5,9 @@
 //! codec then reads. Every line is accounted for: it is part of the thread, or it is counted with
 //! the reason why it is not. A line that cannot be read costs only itself; the report names it.
 
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    io::Write,
-};
+use std::io::Write;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use threadfold::{
     EventLog, Request, WireFormat, legality,
     log::Event,
@@ -30,36 +27,10 @@ use crate::{
 mod calls;
 mod claude_code;
 mod codex;
+mod lines;
 mod pi;
 
-/// The content of an agent's log.
-#[derive(Debug)]
-struct Imported {
-    /// A request body without the thread.
-    body: Map<String, Value>,
-    dialect: Dialect,
-    /// The messages or items of the thread.
-    messages: Vec<Carried>,
-    left: Left,
-}
-
-/// A message or an item of the thread.
-#[derive(Debug)]
-struct Carried {
-    value: Value,
-    /// The positions of its lines in the log; none for a message that the agent's log implies.
-    lines: Vec<usize>,
-}
-
-/// The number of lines outside the thread, by reason.
-#[derive(Debug, Default)]
-struct Left(BTreeMap<&'static str, usize>);
-
-impl Left {
-    fn out(&mut self, reason: &'static str) {
-        *self.0.entry(reason).or_default() += 1;
-    }
-}
+use lines::{Carried, Imported};
 
 /// The lines that cannot be read, by their numbers in the file.
 #[derive(Debug, Default)]
@@ -82,7 +53,15 @@ impl Unreadable {
 
 pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
     let name = options.log.display();
-    let text = input::text(&options.log)?;
+    let is_store = input::is_store(&options.log);
+    let text = if is_store { String::new() } else { input::text(&options.log)? };
+    if is_store || input::is_log(text.as_bytes()) {
+        return Err(format!(
+            "{name}: a log or a store of threadfold; `compact`, `context`, `strategies`, `chunked`, `audit` and \
+             `report` read it as it is"
+        )
+        .into());
+    }
     let (mut lines, mut numbers) = (Vec::new(), Vec::new());
     let mut unreadable = Unreadable::default();
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
@@ -195,34 +174,4 @@ fn stored_by(line: &Value) -> Option<StoredBy> {
         _ => return None,
     };
     fields.iter().all(|field| line.get(field).is_some()).then_some(by)
-}
-
-/// Returns the positions of an entry and of all its ancestors. `fields` are the names of the fields
-/// that hold the id of an entry and of its parent. The parent of an entry that names one which is
-/// not in the log, or that has no such field, is the last entry before it for which `may_precede`
-/// holds. Each entry is visited once, because wrong parents may form a cycle.
-fn branch(
-    lines: &[Value],
-    leaf: Option<usize>,
-    (id, parent): (&str, &str),
-    may_precede: impl Fn(&Value) -> bool,
-) -> HashSet<usize> {
-    let ids = lines.iter().enumerate().filter(|(_, line)| !text(line, id).is_empty());
-    let by_id: HashMap<&str, usize> = ids.map(|(at, line)| (text(line, id), at)).collect();
-    let (mut branch, mut next) = (HashSet::new(), leaf);
-    while let Some(at) = next.filter(|at| branch.insert(*at)) {
-        let before = || lines.get(..at)?.iter().rposition(&may_precede);
-        let named = lines.get(at).and_then(|line| line.get(parent));
-        next = match named.map(|named| named.as_str().unwrap_or_default()) {
-            Some("") => None,
-            Some(named) => by_id.get(named).copied().or_else(before),
-            None => before(),
-        };
-    }
-    branch
-}
-
-/// The text of a field; empty if there is none.
-fn text<'v>(value: &'v Value, field: &str) -> &'v str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
 }

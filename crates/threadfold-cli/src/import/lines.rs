@@ -1,0 +1,66 @@
+//! What the readers of all agents share: their result, the lines that they leave out, and fields.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use crate::input::Dialect;
+
+/// The content of an agent's log.
+#[derive(Debug)]
+pub(super) struct Imported {
+    /// A request body without the thread.
+    pub(super) body: Map<String, Value>,
+    pub(super) dialect: Dialect,
+    /// The messages or items of the thread.
+    pub(super) messages: Vec<Carried>,
+    pub(super) left: Left,
+}
+
+/// A message or an item of the thread.
+#[derive(Debug)]
+pub(super) struct Carried {
+    pub(super) value: Value,
+    /// The positions of its lines in the log; none for a message that the agent's log implies.
+    pub(super) lines: Vec<usize>,
+}
+
+/// The number of lines outside the thread, by reason.
+#[derive(Debug, Default)]
+pub(super) struct Left(pub(super) BTreeMap<&'static str, usize>);
+
+impl Left {
+    pub(super) fn out(&mut self, reason: &'static str) {
+        *self.0.entry(reason).or_default() += 1;
+    }
+}
+
+/// Returns the positions of an entry and of all its ancestors. `fields` are the names of the fields
+/// that hold the id of an entry and of its parent. The parent of an entry that names one which is
+/// not in the log, or that has no such field, is the last entry before it for which `may_precede`
+/// holds. Each entry is visited once, because wrong parents may form a cycle.
+pub(super) fn branch(
+    lines: &[Value],
+    leaf: Option<usize>,
+    (id, parent): (&str, &str),
+    may_precede: impl Fn(&Value) -> bool,
+) -> HashSet<usize> {
+    let ids = lines.iter().enumerate().filter(|(_, line)| !text(line, id).is_empty());
+    let by_id: HashMap<&str, usize> = ids.map(|(at, line)| (text(line, id), at)).collect();
+    let (mut branch, mut next) = (HashSet::new(), leaf);
+    while let Some(at) = next.filter(|at| branch.insert(*at)) {
+        let before = || lines.get(..at)?.iter().rposition(&may_precede);
+        let named = lines.get(at).and_then(|line| line.get(parent));
+        next = match named.map(|named| named.as_str().unwrap_or_default()) {
+            Some("") => None,
+            Some(named) => by_id.get(named).copied().or_else(before),
+            None => before(),
+        };
+    }
+    branch
+}
+
+/// The text of a field; empty if there is none.
+pub(super) fn text<'v>(value: &'v Value, field: &str) -> &'v str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
