@@ -127,3 +127,22 @@ impl Body {
         Ok(Self { request, dialect: dialect.unwrap_or(Dialect::Anthropic), model: None })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dialect_of_a_body_is_that_of_its_shape() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/bodies");
+        let mut bodies = 0;
+        for file in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
+            let (_, dialect) = name.rsplit_once('.').unwrap();
+            let body = Body::read(&file, None, None).unwrap();
+            assert_eq!(body.dialect.name(), dialect, "{name}");
+            bodies += 1;
+        }
+        assert!(bodies > 0);
+    }
+}

@@ -114,7 +114,8 @@ pub(super) fn inner_body(text: &str) -> Option<(&str, Value)> {
     let mut values = serde_json::Deserializer::from_str(body).into_iter::<Value>();
     let value = values.next()?.ok()?;
     let fields = value.as_object()?;
-    let is_error = ["error", "errors", "message", "detail"].iter().any(|key| fields.contains_key(*key));
+    let is_error =
+        ["error", "errors", "message", "detail"].iter().any(|key| fields.contains_key(*key));
     let before = before.trim_end_matches(['b', '\'', '"']).trim_end();
     is_error.then_some((before.trim_end_matches([':', '-', ' ']), value))
 }
@@ -187,8 +188,14 @@ mod tests {
             (r#"invalid value: "prompt is too long". try"#, "invalid value: . try"),
             ("unknown tool 'the prompt is too long' in it", "unknown tool  in it"),
             ("this model's limit isn't 'max_tokens'", "this model's limit isn't 'max_tokens'"),
-            (r#"streaming error for request 1: "prompt is too long""#, r#"streaming error for request 1: "prompt is too long""#),
-            ("code 400 - {'message': 'prompt is too long'}", "code 400 - {'message': 'prompt is too long'}"),
+            (
+                r#"streaming error for request 1: "prompt is too long""#,
+                r#"streaming error for request 1: "prompt is too long""#,
+            ),
+            (
+                "code 400 - {'message': 'prompt is too long'}",
+                "code 400 - {'message': 'prompt is too long'}",
+            ),
             (r#"expected an object, got "prompt is too long"#, "expected an object, got "),
         ];
         for (text, own) in rows {
@@ -198,12 +205,22 @@ mod tests {
 
     #[test]
     fn the_field_that_an_error_is_about_is_found() {
-        let other = ["tools", "messages[3].content", "messages[0].tool_calls", "tools[0].function.name", "metadata", "input[2].output"];
+        let other = [
+            "tools",
+            "messages[3].content",
+            "messages[0].tool_calls",
+            "tools[0].function.name",
+            "metadata",
+            "input[2].output",
+        ];
         assert!(other.iter().all(|field| is_other_field(field)));
         let own = ["messages", "input", "", "None", "max_tokens"];
         assert!(!own.iter().any(|field| is_other_field(field)));
         assert_eq!(named_field("Invalid 'tools': array too long"), Some("tools"));
-        assert_eq!(named_field("tools.5.custom.name: String too long"), Some("tools.5.custom.name"));
+        assert_eq!(
+            named_field("tools.5.custom.name: String too long"),
+            Some("tools.5.custom.name")
+        );
         assert_eq!(named_field("prompt: it is too long"), None);
     }
 }

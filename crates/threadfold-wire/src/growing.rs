@@ -121,7 +121,9 @@ impl Merged {
         // Zeros after real counts are fields that the server did not fill in.
         let repeated: Vec<String> = fields
             .rest()
-            .filter(|(key, raw)| raw.get() == "0" && self.get(key).is_some_and(|known| known.as_str() != "null"))
+            .filter(|(key, raw)| {
+                raw.get() == "0" && self.get(key).is_some_and(|known| known.as_str() != "null")
+            })
             .map(|(key, _)| key.to_owned())
             .collect();
         for key in repeated {

@@ -267,9 +267,8 @@ pub(super) fn foreign_server_calls(
 /// Returns the ids of the server calls without a result before a further question of the user. A
 /// call that the provider still works on is followed by nothing, or by results that it waits for.
 fn unanswered_server_calls(messages: &Thread) -> impl Iterator<Item = Text> {
-    let asks = |message: &Message| {
-        message.role == Role::User && message.tool_results().next().is_none()
-    };
+    let asks =
+        |message: &Message| message.role == Role::User && message.tool_results().next().is_none();
     let last_question = messages.iter().rposition(|(_, message)| asks(message)).unwrap_or(0);
     let blocks = || messages.iter().flat_map(|(_, message)| &message.content);
     let answered: HashSet<Text> = blocks()

@@ -65,8 +65,10 @@ pub(super) fn read(lines: &[Value]) -> Imported {
                 blocks.into_iter().for_each(|blocks| blocks.extend(more.clone()));
                 lines.push(at);
             }
-            (_, content) => messages
-                .push(Carried { value: json!({"role": role, "content": content}), lines: vec![at] }),
+            (_, content) => messages.push(Carried {
+                value: json!({"role": role, "content": content}),
+                lines: vec![at],
+            }),
         }
     }
     let body = Map::from_iter([

@@ -17,8 +17,7 @@ use crate::input::Dialect;
 const KEPT_BYTES: usize = 80_000;
 
 pub(super) fn read(lines: &[Value]) -> Imported {
-    let (mut input, mut model, mut instructions): (Vec<Carried>, &str, &str) =
-        (Vec::new(), "", "");
+    let (mut input, mut model, mut instructions): (Vec<Carried>, &str, &str) = (Vec::new(), "", "");
     let mut left = Left::default();
     let rolled_back = rolled_back(lines);
     for (at, line) in lines.iter().enumerate() {
@@ -64,8 +63,14 @@ pub(super) fn read(lines: &[Value]) -> Imported {
 fn item(line: &Value) -> Option<&Value> {
     match text(line, "type") {
         "response_item" => line.get("payload"),
-        "message" | "reasoning" | "function_call" | "function_call_output" | "custom_tool_call"
-        | "custom_tool_call_output" | "local_shell_call" | "web_search_call" => Some(line),
+        "message"
+        | "reasoning"
+        | "function_call"
+        | "function_call_output"
+        | "custom_tool_call"
+        | "custom_tool_call_output"
+        | "local_shell_call"
+        | "web_search_call" => Some(line),
         _ => None,
     }
 }

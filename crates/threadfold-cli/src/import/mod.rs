@@ -103,7 +103,7 @@ pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
         }
     };
     if request.messages.is_empty() {
-        let found = thousands(count);
+        let found = thousands(count as u64);
         return Err(format!("{name}: no message of a thread in {found} lines").into());
     }
     let carried: usize = imported.messages.iter().map(|message| message.lines.len()).sum();

@@ -10,10 +10,10 @@ pub(super) fn read(lines: &[Value]) -> Imported {
     // Entries of the first version have no ids and are in order.
     let is_entry = |line: &Value| text(line, "type") != "session";
     let chain = branch(lines, lines.iter().rposition(is_entry), ("id", "parentId"), is_entry);
-    let is_flat = lines.iter().filter(|line| is_entry(line)).all(|line| text(line, "id").is_empty());
-    let is_compaction = |(at, line): &(usize, &Value)| {
-        text(line, "type") == "compaction" && chain.contains(at)
-    };
+    let is_flat =
+        lines.iter().filter(|line| is_entry(line)).all(|line| text(line, "id").is_empty());
+    let is_compaction =
+        |(at, line): &(usize, &Value)| text(line, "type") == "compaction" && chain.contains(at);
     let compaction = lines.iter().enumerate().filter(is_compaction).last();
     let first_kept = compaction.map(|(_, line)| text(line, "firstKeptEntryId"));
 

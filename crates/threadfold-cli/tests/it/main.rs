@@ -7,6 +7,7 @@ mod docs;
 mod edl;
 #[path = "../../../../tests/it/support/folder.rs"]
 mod folder;
+mod imports;
 mod mcp;
 mod proxy;
 mod relay;

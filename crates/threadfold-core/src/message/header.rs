@@ -90,7 +90,8 @@ fn mp3_rate(bytes: &Bytes<'_>) -> Option<u64> {
     let mut at = 0;
     if bytes.starts_with(0, b"ID3") {
         // The size of the tag has seven bits in each byte.
-        let size = (6..10).try_fold(0, |size, index| Some(size << 7 | usize::from(bytes.at(index)?)));
+        let size =
+            (6..10).try_fold(0, |size, index| Some(size << 7 | usize::from(bytes.at(index)?)));
         at = 10 + size?;
     }
     let (first, second, third) = (bytes.at(at)?, bytes.at(at + 1)?, bytes.at(at + 2)?);

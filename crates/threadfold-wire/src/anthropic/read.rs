@@ -360,7 +360,12 @@ mod tests_of_blocks {
 
     #[test]
     fn reminders_and_summaries_are_read_when_asked() {
-        let all = DecodeOptions { checkpoints: true, reminders: true, summaries: true, limits: crate::DecodeLimits::DEFAULT };
+        let all = DecodeOptions {
+            checkpoints: true,
+            reminders: true,
+            summaries: true,
+            limits: crate::DecodeLimits::DEFAULT,
+        };
         let reminder = r#"{"type":"text","text":"<system-reminder>\nhi\n</system-reminder>"}"#;
         assert_eq!(read(reminder, Role::User, all), ContentBlock::reminder("hi"));
         assert_eq!(read(reminder, Role::User, DecodeOptions::default()).kind(), "text");

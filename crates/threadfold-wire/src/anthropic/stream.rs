@@ -130,7 +130,8 @@ fn not_begun() -> ModelError {
 /// The index of a block; `None` if the event has none.
 fn index(fields: &Fields<'_>) -> Result<Option<u64>, ModelError> {
     let index = fields.value("index");
-    let number = index.map(|raw| raw.whole_number().ok_or_else(|| unreadable("an index is no number")));
+    let number =
+        index.map(|raw| raw.whole_number().ok_or_else(|| unreadable("an index is no number")));
     number.transpose()
 }
 

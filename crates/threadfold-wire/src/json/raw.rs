@@ -269,10 +269,15 @@ mod tests {
 
     #[test]
     fn levels_and_items_are_counted_with_nodes_and_without() {
-        let rows = [("1", 0, 0), ("[]", 0, 0), (r#"{"a":[{"b":"[[["}]}"#, 3, 0), ("[1,[2],3]", 2, 3)];
+        let rows =
+            [("1", 0, 0), ("[]", 0, 0), (r#"{"a":[{"b":"[[["}]}"#, 3, 0), ("[1,[2],3]", 2, 3)];
         for (text, depth, count) in rows {
             let of = |raw: Raw<'_>| (raw.depth(), raw.count());
-            assert_eq!(read_whole(text.as_bytes(), |raw| Ok(of(raw))), Ok((depth, count)), "{text}");
+            assert_eq!(
+                read_whole(text.as_bytes(), |raw| Ok(of(raw))),
+                Ok((depth, count)),
+                "{text}"
+            );
             let unread: Raw<'_> = serde_json::from_str(text).unwrap();
             assert_eq!(unread.count(), count, "{text}");
             assert!(unread.depth().abs_diff(depth) <= 1, "{text}");

@@ -13,7 +13,7 @@
 //! | `~as` | text | `refusal` for the field of the message, `refusal_part` for the part |
 //! | `~blank` | text of a result | it was blank |
 //! | `~form` | text | it looks like one of this crate's tags but was read as text, so it is written unchanged |
-//! | `~as` | thinking | the field of the message in which it was read |
+//! | `~as` | thinking | the field of the message in which it was read; `thinking_part` for a part of the content |
 //! | `~as` | call | `custom`, or `function_call` for the deprecated field |
 //! | `~as` | result | `function` for the deprecated role |
 //! | `~raw` | call | the whole item, if its form is unknown |
@@ -34,6 +34,9 @@ pub(super) const CODEC: &str = "openai-chat";
 
 /// The fields of a message that hold reasoning on compatible servers.
 pub(super) const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
+
+/// The mark of reasoning that is a part of the content, as Mistral has it.
+pub(super) const THINKING_PART: &str = "thinking_part";
 
 /// The text of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {

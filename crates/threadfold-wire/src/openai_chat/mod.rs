@@ -18,6 +18,7 @@
 //! | `tool_calls` of type `function` and `custom`, `function_call` | [`ToolUse`] with its input as text, for ever |
 //! | `tool_calls` of another form | [`ToolUse`], as far as they can be read; is written back whole, except a function without type or with its arguments as JSON |
 //! | `reasoning_content`, `reasoning` | [`Thinking`] without signature; is written back under the same name |
+//! | `thinking` with one text (Mistral) | [`Thinking`] without signature, at its position |
 //! | blank text, `input_audio`, `audio`, other parts, parts that cannot be read as above | [`Opaque`] |
 //! | `reasoning_details`, `name`, and all other fields | `extra` of the message, block, call or tool |
 //! | tools of type `function` | [`ToolSpec`] |

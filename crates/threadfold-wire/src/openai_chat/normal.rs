@@ -27,7 +27,8 @@ impl Rules for Chat {
             return Some("it is encrypted for another provider");
         };
         let key = marked(&thinking.extra, "~as").filter(|_| thinking.signature.is_none());
-        let is_own = key.is_some_and(|key| REASONING.contains(&key.as_str()));
+        let is_own =
+            key.is_some_and(|key| REASONING.contains(&key.as_str()) || key == THINKING_PART);
         (!is_own).then_some("it comes from another provider")
     }
 

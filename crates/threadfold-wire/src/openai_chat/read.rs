@@ -223,10 +223,24 @@ fn part(kind: &str, mut fields: Fields<'_>, speaker: By) -> Option<ContentBlock>
             fields.mark("~as", "refusal_part");
             Some(TextBlock { text, extra: fields.keep(CODEC) }.into())
         }
+        "thinking" if speaker == By::Assistant => {
+            let text = fields.take_as("thinking", one_text)?;
+            fields.mark("~as", THINKING_PART);
+            Some(Thinking { extra: fields.keep(CODEC), ..Thinking::new(text, None) }.into())
+        }
         "image_url" if takes_media => image(fields),
         "file" if takes_media => document(fields),
         _ => None,
     }
+}
+
+/// Reads Mistral's reasoning, a list of texts, if it has one text without other fields.
+pub(super) fn one_text(list: Raw<'_>) -> Option<Text> {
+    let items = list.items().filter(|items| items.len() == 1)?;
+    let mut fields = items.into_iter().next().and_then(Fields::of)?;
+    let is_plain = fields.take_word("type").is_some_and(|kind| kind == "text");
+    let text = fields.take_text("text").filter(|text| !text.is_empty())?;
+    (is_plain && fields.left() == 0).then_some(text)
 }
 
 fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {

@@ -144,6 +144,8 @@ pub(super) struct Message {
 #[derive(Debug)]
 enum Piece {
     Text(AnswerText),
+    /// Reasoning within the content.
+    Thinking(String),
     Part(Json),
 }
 
@@ -230,9 +232,12 @@ impl Message {
             self.say(&piece, out);
         }
         for raw in raw.items().into_iter().flatten() {
-            match plain_text(raw) {
-                Some(piece) => self.say(&piece, out),
-                None => self.content.push(Piece::Part(raw.json())),
+            if let Some(piece) = plain_text(raw) {
+                self.say(&piece, out);
+            } else if let Some(piece) = plain_thinking(raw) {
+                self.think(piece, out);
+            } else {
+                self.content.push(Piece::Part(raw.json()));
             }
         }
     }
@@ -247,6 +252,14 @@ impl Message {
         let mut answer_text = AnswerText::default();
         answer_text.add(piece, out);
         self.content.push(Piece::Text(answer_text));
+    }
+
+    fn think(&mut self, piece: Text, out: &mut Output) {
+        match self.content.last_mut() {
+            Some(Piece::Thinking(text)) => text.push_str(&piece),
+            _ => self.content.push(Piece::Thinking(piece.to_string())),
+        }
+        out.thinking(piece);
     }
 
     fn lists(&mut self, fields: &mut Fields<'_>) {
@@ -277,6 +290,10 @@ impl Piece {
             Self::Text(answer_text) => {
                 Object::typed("text").with("text", answer_text.text.clone()).into()
             }
+            Self::Thinking(text) => {
+                let text = Tree::from(Object::typed("text").with("text", text.clone()));
+                Object::typed("thinking").with("thinking", vec![text]).into()
+            }
             Self::Part(part) => part.clone().into(),
         }
     }
@@ -298,6 +315,14 @@ fn plain_text(raw: Raw<'_>) -> Option<Text> {
     let mut fields = Fields::of(raw)?;
     let text = fields.take_text("text")?;
     let plain = fields.take_text("type").is_some_and(|kind| kind == "text");
+    (plain && fields.left() == 0).then_some(text)
+}
+
+/// The text of a part of reasoning that has no other fields.
+fn plain_thinking(raw: Raw<'_>) -> Option<Text> {
+    let mut fields = Fields::of(raw)?;
+    let text = fields.take_as("thinking", read::one_text)?;
+    let plain = fields.take_text("type").is_some_and(|kind| kind == "thinking");
     (plain && fields.left() == 0).then_some(text)
 }
 

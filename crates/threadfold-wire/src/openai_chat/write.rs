@@ -84,7 +84,13 @@ fn answer(message: &Message) -> Tree {
     let mut is_refused = false;
     let is_alone = message.tool_uses().count() == 1;
     for block in &message.content {
-        if let ContentBlock::Thinking(it) = block {
+        if let ContentBlock::Thinking(it) = block
+            && marked(&it.extra, "~as").is_some_and(|form| form == THINKING_PART)
+        {
+            let text = Tree::from(Object::typed("text").with("text", it.text.clone()));
+            let fields = own_object(CODEC, &it.extra).with("type", "thinking");
+            pieces.push(fields.with("thinking", vec![text]).into());
+        } else if let ContentBlock::Thinking(it) = block {
             thoughts.extend(marked(&it.extra, "~as").map(|key| (key, it.text.clone())));
         } else if let ContentBlock::ToolUse(call) = block {
             if is_alone && calls::is_deprecated(call) {

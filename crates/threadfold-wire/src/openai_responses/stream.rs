@@ -212,7 +212,8 @@ fn usage(response: &Fields<'_>) -> Option<Usage> {
 /// Returns a message with the text that was streamed; `None` if it has a text of its own, or none
 /// was streamed.
 fn with_text(raw: Raw<'_>, streamed: &str) -> Option<Json> {
-    let item = Fields::of(raw).filter(|item| !streamed.is_empty() && Label::of(item).is_message())?;
+    let item =
+        Fields::of(raw).filter(|item| !streamed.is_empty() && Label::of(item).is_message())?;
     let mut parts = item.items("content").unwrap_or_default().into_iter().filter_map(Fields::of);
     let lacks_text = |part: &Fields<'_>| {
         part.text_or_empty("text").is_empty() && part.text_or_empty("refusal").is_empty()
@@ -221,7 +222,9 @@ fn with_text(raw: Raw<'_>, streamed: &str) -> Option<Json> {
         return None;
     }
     let annotations = Tree::Array(Vec::new());
-    let part = Object::typed("output_text").with("annotations", annotations).with("text", streamed.to_owned());
+    let part = Object::typed("output_text")
+        .with("annotations", annotations)
+        .with("text", streamed.to_owned());
     let mut message = item.tree();
     message.set("content", vec![Tree::from(part)]);
     Some(message.into_json())

@@ -1,0 +1,71 @@
+//! Logs as agents leave them behind: the cases in `testdata/imports`.
+//!
+//! A case is `--- log`, and `--- expect messages` with the role and the texts of each message, and
+//! `--- expect report` with parts of the report; or `--- expect error` with a part of the error.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+use crate::folder::Folder;
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(folder);
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    files
+}
+
+fn threadfold(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_threadfold")).args(arguments).output().unwrap()
+}
+
+/// The role and the texts, calls and results of a message.
+fn written(message: &Value) -> String {
+    let content = &message["content"];
+    let mut words = vec![message["role"].as_str().unwrap().to_owned()];
+    words.extend(content.as_str().map(str::to_owned));
+    for block in content.as_array().into_iter().flatten() {
+        let text = |key: &str| block[key].as_str().unwrap_or_default();
+        words.push(match text("type") {
+            "tool_use" => format!("call {} {}", text("id"), text("name")),
+            "tool_result" => format!("result {}", text("tool_use_id")),
+            _ => text("text").to_owned(),
+        });
+    }
+    words.join(" ")
+}
+
+#[test]
+fn every_log_gives_the_thread_that_can_be_read() {
+    let folder = Folder::new();
+    let log = folder.join("log.jsonl");
+    for path in files("imports") {
+        let name = path.display();
+        let case = fs::read_to_string(&path).unwrap();
+        let (lines, expected) = case.split_once("--- expect ").unwrap();
+        fs::write(&log, lines.strip_prefix("--- log\n").unwrap()).unwrap();
+        let output = threadfold(&["import", "--to", "anthropic", log.to_str().unwrap()]);
+        let report = String::from_utf8(output.stderr).unwrap();
+        if let Some(error) = expected.strip_prefix("error\n") {
+            assert_eq!(output.status.code(), Some(1), "{name}: {report}");
+            assert!(report.contains(error.trim()), "{name}: {report}");
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(0), "{name}: {report}");
+        let (messages, parts) = expected.split_once("--- expect report\n").unwrap();
+        let messages: Vec<&str> = messages.strip_prefix("messages\n").unwrap().lines().collect();
+        let body: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let found: Vec<String> = body["messages"].as_array().unwrap().iter().map(written).collect();
+        assert_eq!(found, messages, "{name}: {report}");
+        for part in parts.lines() {
+            assert!(report.contains(part), "{name}: {part:?} is not in {report}");
+        }
+    }
+}
