@@ -33,9 +33,18 @@ const FORMATS: [(&str, &dyn WireFormat); 5] = [
     ("openai-responses", &Dialect::OpenAiResponses),
 ];
 
-const ALL: DecodeOptions = DecodeOptions { checkpoints: true, reminders: true, summaries: true, limits: threadfold::wire::DecodeLimits::DEFAULT };
-const NONE: DecodeOptions =
-    DecodeOptions { checkpoints: false, reminders: false, summaries: false, limits: threadfold::wire::DecodeLimits::DEFAULT };
+const ALL: DecodeOptions = DecodeOptions {
+    checkpoints: true,
+    reminders: true,
+    summaries: true,
+    limits: threadfold::wire::DecodeLimits::DEFAULT,
+};
+const NONE: DecodeOptions = DecodeOptions {
+    checkpoints: false,
+    reminders: false,
+    summaries: false,
+    limits: threadfold::wire::DecodeLimits::DEFAULT,
+};
 
 /// Text in which nearly everything could be one of our tags: whole, half, hidden or in other
 /// letters.

@@ -29,7 +29,12 @@ pub(crate) fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
         None => (bytes, None),
     };
     let plan = plan.and_then(|plan| serde_json::from_slice::<Plan>(plan).ok());
-    let all = DecodeOptions { checkpoints: true, reminders: true, summaries: true, limits: threadfold::wire::DecodeLimits::DEFAULT };
+    let all = DecodeOptions {
+        checkpoints: true,
+        reminders: true,
+        summaries: true,
+        limits: threadfold::wire::DecodeLimits::DEFAULT,
+    };
     for codec in codecs {
         let _ = codec.decode_response(body);
         for recognise in [DecodeOptions::default(), all] {

@@ -102,9 +102,19 @@ pub(crate) fn round_trip(codec: &dyn WireFormat, body: &Value, options: &DecodeO
 /// Checks that a valid body comes back unchanged, whatever is recognised in it.
 pub(crate) fn comes_back(codec: &dyn WireFormat, body: &Value) {
     for recognise in [
-        DecodeOptions { checkpoints: false, reminders: false, summaries: false, limits: threadfold::wire::DecodeLimits::DEFAULT },
+        DecodeOptions {
+            checkpoints: false,
+            reminders: false,
+            summaries: false,
+            limits: threadfold::wire::DecodeLimits::DEFAULT,
+        },
         DecodeOptions::default(),
-        DecodeOptions { checkpoints: true, reminders: true, summaries: true, limits: threadfold::wire::DecodeLimits::DEFAULT },
+        DecodeOptions {
+            checkpoints: true,
+            reminders: true,
+            summaries: true,
+            limits: threadfold::wire::DecodeLimits::DEFAULT,
+        },
     ] {
         let encoded = round_trip(codec, body, &recognise);
         assert_eq!(encoded.adjustments, []);

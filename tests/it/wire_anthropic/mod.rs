@@ -24,10 +24,18 @@ fn roundtrip(body: &str, recognise: DecodeOptions) -> Encoded {
         .encode(&request.unwrap_or_else(|error| panic!("{error}: {body}")), &lenient())
 }
 
-const EVERYTHING: DecodeOptions =
-    DecodeOptions { checkpoints: true, reminders: true, summaries: true, limits: threadfold::wire::DecodeLimits::DEFAULT };
-const NOTHING: DecodeOptions =
-    DecodeOptions { checkpoints: false, reminders: false, summaries: false, limits: threadfold::wire::DecodeLimits::DEFAULT };
+const EVERYTHING: DecodeOptions = DecodeOptions {
+    checkpoints: true,
+    reminders: true,
+    summaries: true,
+    limits: threadfold::wire::DecodeLimits::DEFAULT,
+};
+const NOTHING: DecodeOptions = DecodeOptions {
+    checkpoints: false,
+    reminders: false,
+    summaries: false,
+    limits: threadfold::wire::DecodeLimits::DEFAULT,
+};
 
 mod transcripts {
     use super::*;

@@ -20,10 +20,18 @@ use threadfold::{
 
 use crate::support::{recorded, stream_cases, tries::tries, wire_cases::save};
 
-const EVERYTHING: DecodeOptions =
-    DecodeOptions { checkpoints: true, reminders: true, summaries: true, limits: threadfold::wire::DecodeLimits::DEFAULT };
-const NOTHING: DecodeOptions =
-    DecodeOptions { checkpoints: false, reminders: false, summaries: false, limits: threadfold::wire::DecodeLimits::DEFAULT };
+const EVERYTHING: DecodeOptions = DecodeOptions {
+    checkpoints: true,
+    reminders: true,
+    summaries: true,
+    limits: threadfold::wire::DecodeLimits::DEFAULT,
+};
+const NOTHING: DecodeOptions = DecodeOptions {
+    checkpoints: false,
+    reminders: false,
+    summaries: false,
+    limits: threadfold::wire::DecodeLimits::DEFAULT,
+};
 
 fn decode(body: &str) -> Request {
     let request = Dialect::BedrockConverse.decode_slice(body.as_bytes(), &DecodeOptions::default());
