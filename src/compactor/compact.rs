@@ -177,7 +177,7 @@ fn settled(proposal: Proposal, _: &Snapshot, _: &Brief) -> Result<Proposal> {
 }
 
 /// The result of a call for which the host supplied none.
-const NO_RESULT: &str = "The call was not carried out.";
+const NO_RESULT: &str = "The call was not executed.";
 
 impl Compactor {
     /// Adds a checkpoint to every user message that does not end with one, so that the model can

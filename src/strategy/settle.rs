@@ -174,9 +174,9 @@ impl Audit<'_> {
         Ok(self.enriched(proposal, &summary, &after, &merged))
     }
 
-    /// Returns the settled proposal, or the same with a shorter summary if the room that this frees
-    /// holds clearly more of the user's statements and of the facts. A summary can be written
-    /// again; the user's words cannot.
+    /// Shortens the summary if that makes room for clearly more of the user's statements and facts;
+    /// otherwise returns the settled proposal. A summary can be written again; the user's words
+    /// cannot.
     fn with_shorter(&self, whole: Proposal, proposal: &Proposal, summary: &Text) -> Proposal {
         const GAIN: u64 = 4;
         let settling @ Settling { thread, brief, policy } = self.settling;

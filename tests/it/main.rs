@@ -64,6 +64,7 @@ mod nesting;
 mod other_languages;
 mod own_strategy;
 mod pins;
+mod points;
 mod promises;
 mod prompts;
 mod properties;

@@ -213,55 +213,6 @@ fn a_file_that_is_no_log_is_refused_with_what_to_do() {
     assert!(words.contains("no log of Claude Code, Codex or pi"), "{words}");
 }
 
-/// A line without its figures and rules.
-fn words(line: &str) -> String {
-    line.chars()
-        .filter(|c| !c.is_ascii_digit() && !c.is_whitespace() && !",─".contains(*c))
-        .collect()
-}
-
-#[test]
-fn the_guide_shows_what_the_program_prints() {
-    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let folder = Folder::new();
-    fs::create_dir_all(folder.join("examples/data")).unwrap();
-    fs::copy(THREAD, folder.join("examples/data/coding-thread.json")).unwrap();
-    let log = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/pi-session.jsonl");
-    fs::copy(log, folder.join("pi-session.jsonl")).unwrap();
-    fs::write(folder.join("notes.md"), "status: open\n").unwrap();
-    let script = "file `notes.md`\nselect /status: \\w+/\nreplace \"status: done\"\n";
-    fs::write(folder.join("script.edl"), script).unwrap();
-    let guide = fs::read_to_string(root.join("docs/guide/command-line.md")).unwrap();
-    let (mut commands, mut printed) = (0, Vec::new());
-    for block in guide.split("```console\n").skip(1) {
-        let block = block.split("```").next().unwrap();
-        for line in block.lines().filter(|line| !line.trim().is_empty()) {
-            let Some(command) = line.strip_prefix("$ ") else {
-                let shown = words(line);
-                let at = printed.iter().position(|line: &String| *line == shown);
-                let at = at.unwrap_or_else(|| panic!("not printed: {line}\n{printed:#?}"));
-                printed.drain(..=at);
-                continue;
-            };
-            let Some(command) = command.strip_prefix("threadfold ") else { continue };
-            let (command, file) =
-                command.split_once(" > ").map_or((command, None), |(a, b)| (a, Some(b)));
-            let mut program = Command::new(env!("CARGO_BIN_EXE_threadfold"));
-            let output = program.args(command.split(' ')).current_dir(&*folder).output().unwrap();
-            let errors = String::from_utf8(output.stderr).unwrap();
-            assert!(output.status.success(), "{command}: {errors}");
-            let out = String::from_utf8(output.stdout).unwrap();
-            printed = errors.lines().map(words).collect();
-            match file {
-                Some(file) => fs::write(folder.join(file), out).unwrap(),
-                None => printed.extend(out.lines().map(words)),
-            }
-            commands += 1;
-        }
-    }
-    assert!(commands > 9, "{commands}");
-}
-
 #[test]
 fn a_byte_order_mark_is_skipped_wherever_text_is_read() {
     let folder = Folder::new();
