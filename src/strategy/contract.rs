@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     compact::{CompactError, Plan},
+    ledger::{QuotedChanges, Quotes},
     log::Rung,
     message::{
         Batch, BatchId, ModelError, ModelErrorKind, Redactor, Request, StopReason, Text, Turn,
@@ -128,6 +129,11 @@ pub struct Proposal {
     pub retention: Option<Retention>,
     /// Notes for the user on what no model summarised and why, one sentence each. Usually empty.
     pub notes: Vec<Text>,
+    /// The user's words that the model quoted beside its summary, not checked yet.
+    pub quotes: Quotes,
+    /// What these quotes change in the standing rules; set by [`Snapshot::settle`], which checks
+    /// them.
+    pub quoted: QuotedChanges,
     /// Why the compacted thread keeps too few facts; set by [`Snapshot::settle`] if it does.
     pub shortfall: Option<Text>,
     /// Token usage of all model calls of the attempt; set by [`drive`](crate::drive::drive()).
@@ -250,6 +256,8 @@ impl Proposal {
             rungs: Vec::new(),
             retention: None,
             notes: Vec::new(),
+            quotes: Quotes::default(),
+            quoted: QuotedChanges::default(),
             shortfall: None,
             usage: Usage::default(),
             calls: 0,

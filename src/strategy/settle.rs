@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     compact::{Plan, legality},
+    ledger::TypedText,
     message::{Message, Role, Summary, Text},
     retention::{Fact, Facts, RetentionPolicy, enrich, invented, without_invented},
 };
@@ -36,6 +37,9 @@ impl Snapshot {
     /// the rules are the first of the statements, and the summary loses sentences that only repeat
     /// them. A long summary is cut to a half, a quarter or an eighth, sentences without facts
     /// first, if that makes room for clearly more of the facts and statements.
+    ///
+    /// The [quotes](Proposal::quotes) of the proposal are checked against what the user typed. Those
+    /// that hold become standing rules at once; [`quoted`](Proposal::quoted) says which.
     ///
     /// With [`strikes_invented`](RetentionPolicy::strikes_invented), sentences that state a fact
     /// which is nowhere in the conversation are first removed from the summary.
@@ -73,6 +77,29 @@ impl Snapshot {
     ///
     /// [`Rejection`], as in [`accept`](Self::accept).
     pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
+        if proposal.quotes.is_empty() {
+            return self.complete(proposal, brief);
+        }
+        let quoted = self.rules().quoted(&proposal.quotes, &self.typed_text());
+        let mut rules = self.rules().clone();
+        rules.apply(&quoted);
+        let thread = self.clone().with_rules(Arc::new(rules));
+        thread.complete(Proposal { quoted, ..proposal }, brief)
+    }
+
+    /// What the user typed in the conversation, as far as it is known, to check quotes against.
+    fn typed_text(&self) -> TypedText {
+        let mut typed = TypedText::default();
+        self.statements().holding().for_each(|statement| typed.read_text(&statement.text));
+        for (index, message) in self.messages().iter().enumerate() {
+            let number = self.numbers.get(index).copied().flatten();
+            typed.read(number.and_then(|number| usize::try_from(number).ok()), message);
+        }
+        typed
+    }
+
+    /// Settles a proposal whose quotes were applied to the rules of this snapshot.
+    fn complete(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
         let plan = numbered(proposal.plan.with_reasoning_marked(self.messages()), brief);
         let plan = self.stamped(plan, brief);
         let proposal = Proposal { plan, ..proposal };
@@ -86,7 +113,7 @@ impl Snapshot {
             let policy =
                 RetentionPolicy { strikes_invented: false, max_invented: None, ..policy.clone() };
             let brief = Brief { retention: Some(policy), ..brief.clone() };
-            let mut settled = self.settle(proposal, &brief)?;
+            let mut settled = self.complete(proposal, &brief)?;
             if let Some(retention) = &mut settled.retention {
                 retention.invented = struck;
             }

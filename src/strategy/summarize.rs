@@ -15,7 +15,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{full_summary, kit::*, lists};
-use crate::render::{RenderOptions, render};
+use crate::{
+    ledger::Quotes,
+    render::{RenderOptions, render},
+};
 
 const PROMPT: &str = include_str!("prompts/summarize.md");
 const OPENING: &str = include_str!("prompts/summarize_opening.md");
@@ -89,10 +92,12 @@ impl Summarize {
         // Do not retry: the next rung of a ladder can run without a wait.
         let options = AskOptions { max_retries: 0, ..model.into() };
         Ok(attempt::ask_with(options, request, move |turn| {
-            let summary = message(&task, attempt::summary_of(&turn)?);
-            task.first_within_target(&candidates, |candidate| {
+            let (summary, quotes) = attempt::quoted_summary_of(&turn)?;
+            let summary = message(&task, summary);
+            let plan = task.first_within_target(&candidates, |candidate| {
                 candidate.plan(&task, vec![summary.clone()])
-            })
+            })?;
+            Ok(Proposal { quotes, ..Proposal::new(plan) })
         }))
     }
 
@@ -171,7 +176,7 @@ impl Summarize {
             ("update", &update),
         ];
         let asides = asides(task, &lists::for_model(&task.thread), NEXT);
-        Message::user(fill(PROMPT, &values) + &asides)
+        Message::user(fill(PROMPT, &values) + "\n\n" + Quotes::ASK + &asides)
     }
 }
 
