@@ -21,7 +21,8 @@ use crate::{
     log::Rung,
     message::{
         Batch, BatchId, ModelError, ModelErrorKind, Redactor, Request, StopReason, Text, Turn,
-        Usage, redact::redacted_text,
+        Usage,
+        redact::{Redaction, redacted_text},
     },
     retention::Retention,
 };
@@ -356,6 +357,12 @@ fn listed(rungs: &[Rung<StrategyError>]) -> String {
 impl Proposal {
     /// Redacts the failures of the rungs and the notes.
     pub(crate) fn redact(&mut self, redactor: &dyn Redactor) {
+        let mut redaction = Redaction::of(redactor);
+        self.plan =
+            self.plan.clone().with_new_messages(|message| *message = redaction.message(message));
+        for batch in self.archive.iter_mut().map(|entry| &mut entry.batch) {
+            redact(&mut batch.text, redactor);
+        }
         redact_rungs(&mut self.rungs, redactor);
         self.notes.iter_mut().for_each(|note| redact(note, redactor));
     }

@@ -6,9 +6,11 @@ use std::{
     path::Path,
 };
 
-use threadfold::{EventLog, Request, WireFormat, log::Loaded, wire::DecodeOptions};
+use threadfold::{
+    EventLog, Request, WireFormat, log::Loaded, store::stored_event, wire::DecodeOptions,
+};
 
-use crate::error::Failure;
+use crate::{error::Failure, mcp};
 
 #[path = "../../../examples/transcript/input.rs"]
 mod found;
@@ -35,12 +37,66 @@ pub(crate) fn without_mark(text: String) -> String {
     }
 }
 
-/// Reads a log. The error for other files ends with this hint.
-pub(crate) fn log(file: &Path, hint: &str) -> Result<Loaded, Failure> {
+/// Reads a log: a file of `JsonlStore` or `threadfold import`, or a thread of a store. The error for
+/// other files ends with this hint. Lines that cannot be read are named on standard error.
+pub(crate) fn log(file: &Path, thread: Option<&str>, hint: &str) -> Result<EventLog, Failure> {
+    if is_store(file) {
+        return mcp::stored_thread(file, thread);
+    }
     let name = file.display();
     let opened = opened(file).map_err(|error| format!("{name}: {error}"))?;
-    let read = EventLog::read(opened);
-    read.map_err(|error| format!("{name}: {error} ({hint})").into())
+    log_of(opened, &name.to_string())
+        .map_err(|error| format!("{name}: {} ({hint})", error.line()).into())
+}
+
+/// Whether the path is a folder or a database, and not a file with one thread.
+fn is_store(path: &Path) -> bool {
+    path.is_dir() || path.extension().is_some_and(|extension| extension == "db")
+}
+
+/// Reads a log from its lines. The events after a line that cannot be read follow those before it;
+/// each such line is named on standard error, without its text.
+fn log_of(mut input: impl BufRead, name: &str) -> Result<EventLog, Failure> {
+    let mut line = Vec::new();
+    read_line(&mut input, &mut line)?;
+    let Loaded { mut log, .. } = EventLog::read(line.as_slice())?;
+    let (mut number, mut unread) = (1_u64, 0_u64);
+    while read_line(&mut input, &mut line)? {
+        number += 1;
+        let event = std::str::from_utf8(&line).ok().map(str::trim_end);
+        let event = event.map(|text| stored_event(name, log.len(), text));
+        let reason = match event {
+            Some(Ok(event)) => match log.append(event.at, event.event) {
+                Ok(_) => continue,
+                Err(_) => "an event that does not fit those before it",
+            },
+            Some(Err(_)) if is_json(&line) => "not an event",
+            Some(Err(_)) if line.last() != Some(&b'\n') => "incomplete",
+            Some(Err(_)) => "not JSON",
+            None => "not UTF-8",
+        };
+        unread += 1;
+        eprintln!("threadfold: {name}: line {number} is skipped: {reason}");
+    }
+    if unread > 0 {
+        eprintln!("threadfold: {name}: {unread} of {number} lines are skipped");
+    }
+    Ok(log)
+}
+
+fn is_json(line: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
+}
+
+/// Reads a line of a log; false at the end.
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Failure> {
+    line.clear();
+    let limit = EventLog::MAX_LINE_BYTES;
+    let bytes = input.by_ref().take(limit + 1).read_until(b'\n', line)? as u64;
+    if bytes > limit {
+        return Err(format!("a line is longer than {limit} bytes").into());
+    }
+    Ok(bytes > 0)
 }
 
 /// Refuses SQLite's name for a database in memory as the name of a file or folder to save in.
@@ -62,6 +118,19 @@ fn opened(file: &Path) -> io::Result<BufReader<File>> {
     Ok(opened)
 }
 
+/// Whether these are the bytes of a log of threadfold: its first line is a header.
+pub(crate) fn is_log(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let line = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+    EventLog::read(line).is_ok()
+}
+
+/// Whether the bytes are several values of JSON, one a line.
+fn has_lines(bytes: &[u8]) -> bool {
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    lines.next().is_some_and(is_json) && lines.next().is_some_and(is_json)
+}
+
 /// A request body that was read from a file.
 #[derive(Debug)]
 pub(crate) struct Body {
@@ -71,9 +140,18 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// Reads a file, or standard input if it is called `-`.
-    pub(crate) fn read(file: &Path, dialect: Option<Dialect>) -> Result<Self, Failure> {
+    /// Reads a file in any form that the program writes, or standard input if it is called `-`. Of
+    /// a store it reads this thread. The thread of a log has no dialect, so it gets the given one,
+    /// or Anthropic's, which can express every block.
+    pub(crate) fn read(
+        file: &Path,
+        dialect: Option<Dialect>,
+        thread: Option<&str>,
+    ) -> Result<Self, Failure> {
         let name = file.display();
+        if file.as_os_str() != "-" && is_store(file) {
+            return Self::of_log(&mcp::stored_thread(file, thread)?, dialect);
+        }
         let bytes = if file.as_os_str() == "-" {
             let mut bytes = Vec::new();
             io::stdin().read_to_end(&mut bytes).map(|_| bytes)
@@ -81,7 +159,18 @@ impl Body {
             fs::read(file)
         };
         let bytes = bytes.map_err(|error| format!("{name}: {error}"))?;
-        let input = found::read(&bytes, dialect).map_err(|error| format!("{name}: {error}"))?;
+        if is_log(&bytes) {
+            let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+            return Self::of_log(&log_of(bytes, &name.to_string())?, dialect);
+        }
+        let input = found::read(&bytes, dialect).map_err(|error| {
+            let hint = if has_lines(&bytes) {
+                " (lines of JSON; `threadfold import` reads the logs of agents)"
+            } else {
+                ""
+            };
+            format!("{name}: {error}{hint}")
+        })?;
         let format = input.dialect;
         let request = format.decode_slice(input.body.as_bytes(), &DecodeOptions::default());
         let request = request.map_err(|error| {
@@ -89,5 +178,10 @@ impl Body {
             format!("{name}: {error} (read as {read_as}; --from names another dialect)")
         })?;
         Ok(Self { request, dialect: input.dialect, model: input.model })
+    }
+
+    fn of_log(log: &EventLog, dialect: Option<Dialect>) -> Result<Self, Failure> {
+        let request = Request::new(log.replay()?);
+        Ok(Self { request, dialect: dialect.unwrap_or(Dialect::Anthropic), model: None })
     }
 }

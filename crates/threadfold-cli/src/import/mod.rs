@@ -34,6 +34,13 @@ use lines::Left;
 pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
     let name = options.log.display();
     let text = input::text(&options.log)?;
+    if input::is_log(text.as_bytes()) {
+        return Err(format!(
+            "{name}: a log of threadfold; `compact`, `context`, `strategies`, `chunked`, `audit` and \
+             `report` read it as it is"
+        )
+        .into());
+    }
     let mut lines = Vec::new();
     let (mut count, mut left) = (0, Left::default());
     for line in text.lines().filter(|line| !line.trim().is_empty()) {

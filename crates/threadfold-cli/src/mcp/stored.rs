@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use futures::executor::block_on;
 use threadfold::{
     EventLog,
     message::ThreadId,
@@ -106,5 +107,15 @@ fn source(path: &Path) -> Result<Source, Failure> {
 
 /// Reads a log anew each time, because its agent may be writing.
 fn read(path: &Path) -> Result<EventLog, Failure> {
-    Ok(input::log(path, "a log of threadfold; `threadfold import` makes one")?.log)
+    input::log(path, None, "a log of threadfold; `threadfold import` makes one")
+}
+
+/// Reads a thread of a store: the only one, or the one with this id.
+pub(crate) fn stored_thread(path: &Path, id: Option<&str>) -> Result<EventLog, Failure> {
+    let stored = Stored::open(&[path.to_owned()])?;
+    let found = block_on(stored.thread(id));
+    found.map_err(|error| {
+        let hint = if id.is_none() { " (--thread ID names one)" } else { "" };
+        format!("{}: {}{hint}", path.display(), error.line()).into()
+    })
 }

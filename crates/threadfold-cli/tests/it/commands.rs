@@ -300,3 +300,137 @@ fn a_window_that_the_system_prompt_fills_is_refused_with_the_reason() {
     let said = errors(1, &["compact", "--window", "2000", text(&path)]);
     assert!(said.contains("so no thread fits a window of 2000"), "{said}");
 }
+
+#[cfg(unix)]
+#[test]
+fn every_output_is_a_new_file_of_its_owner_and_follows_no_link() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let folder = Folder::new();
+    let at = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (secret, run, log) = (at("secret"), at("run.json"), at("log.jsonl"));
+    fs::write(&secret, "mine").unwrap();
+    symlink(&secret, at("link")).unwrap();
+    fs::write(at("run.new"), "mine").unwrap();
+    out(0, &["chunked", "--json", "--store", &run, THREAD]);
+    out(0, &["compact", "--keep-size", "-o", &at("out.json"), THREAD]);
+    fs::write(&log, session_log(&[])).unwrap();
+    out(0, &["report", "-o", &at("page.html"), &log]);
+    for made in [run, at("out.json"), at("page.html")] {
+        assert_eq!(fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o600, "{made}");
+    }
+    let link = at("link");
+    for arguments in [
+        ["chunked", "--store", &link, THREAD],
+        ["compact", "-o", &link, THREAD],
+        ["report", "-o", &link, &log],
+    ] {
+        assert!(errors(1, &arguments).contains("a symbolic link, which is not followed"));
+    }
+    assert_eq!(fs::read(&secret).unwrap(), b"mine");
+    assert_eq!(fs::read(at("run.new")).unwrap(), b"mine");
+    // `/dev/full` refuses every write, as a full disk does.
+    if Path::new("/dev/full").exists() {
+        assert!(errors(1, &["compact", "-o", "/dev/full", THREAD]).contains("/dev/full: "));
+    }
+    let hidden = |name: &str| name.starts_with(".threadfold");
+    let names = fs::read_dir(&*folder).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(!names.into_iter().any(|name| hidden(name.to_str().unwrap())));
+}
+
+#[test]
+fn exit_codes_are_those_of_the_help_with_an_output_file_too() {
+    let folder = Folder::new();
+    let (short, file) = (folder.join("short.json"), folder.join("out.json"));
+    fs::write(&short, r#"[{"role":"user","content":"Hi."}]"#).unwrap();
+    let missing = folder.join("no/such/folder.json");
+    let rows: [(i32, &[&str]); 4] = [
+        (0, &["compact", "--target", "2000", "-o", text(&file), THREAD]),
+        (3, &["compact", "-o", text(&file), text(&short)]),
+        (1, &["compact", "-o", text(&missing), THREAD]),
+        (2, &["compact", "-o"]),
+    ];
+    for (code, arguments) in rows {
+        out(code, arguments);
+    }
+    // With code 3 the output equals the input.
+    let written = fs::read_to_string(&file).unwrap();
+    assert_eq!(written, "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi.\"}]}\n");
+    let help = out(0, &["--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("0 success; 1 failure") && help.contains("3 nothing to do"), "{help}");
+}
+
+/// A log of a session with these lines after its third event.
+fn session_log(lines: &[&str]) -> String {
+    use threadfold::{EventLog, Message, log::Event, message::Timestamp};
+
+    let mut log = EventLog::new("main".parse().unwrap());
+    for number in 0..6 {
+        let text = format!("Step {number}. {}", "It went on and on. ".repeat(20));
+        let message = if number % 2 == 0 { Message::user(text) } else { Message::assistant(text) };
+        log.append(Timestamp(number), Event::MessageAppended(message)).unwrap();
+    }
+    let mut bytes = Vec::new();
+    log.write(&mut bytes).unwrap();
+    let whole = String::from_utf8(bytes).unwrap();
+    let mut all: Vec<&str> = whole.lines().collect();
+    all.splice(4..4, lines.iter().copied());
+    all.join("\n") + "\n"
+}
+
+#[test]
+fn every_command_reads_the_log_of_a_session_and_names_its_bad_lines() {
+    let folder = Folder::new();
+    let (log, file) = (folder.join("main.jsonl"), folder.join("page.html"));
+    fs::write(&log, session_log(&["{\"seq\":3,\"at\":1,\"event\":{\"hunter2\":1}}", "hunter2 {"]))
+        .unwrap();
+    let path = text(&log);
+    let body = out(0, &["compact", "--keep-size", path]);
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(body["messages"].as_array().unwrap().len(), 6);
+    let whole = out(0, &["context", "--json", path]);
+    let whole: Value = serde_json::from_str(&whole).unwrap();
+    assert_eq!(whole["messages"].as_array().unwrap().len(), 6);
+    out(0, &["strategies", "--json", path]);
+    out(0, &["chunked", "--json", path]);
+    out(0, &["audit", "--json", path, path]);
+    out(3, &["audit", path]);
+    out(0, &["report", "-o", text(&file), path]);
+    assert!(errors(1, &["import", path]).contains("a log of threadfold; `compact`"));
+    let errors = errors(0, &["context", text(&log)]);
+    for expected in [
+        "line 5 is skipped: not an event",
+        "line 6 is skipped: not JSON",
+        "2 of 9 lines are skipped",
+    ] {
+        assert!(errors.contains(expected), "{errors}");
+    }
+    assert!(!errors.contains("hunter2"), "{errors}");
+}
+
+#[test]
+fn every_command_reads_a_store_and_asks_for_the_thread() {
+    let folder = Folder::new();
+    let file = folder.join("page.html");
+    let store = folder.join("logs");
+    fs::create_dir(&store).unwrap();
+    fs::write(store.join("main.jsonl"), session_log(&[])).unwrap();
+    let path = text(&store);
+    let commands: [&[&str]; 6] = [
+        &["compact", "--keep-size", path],
+        &["context", path],
+        &["strategies", "--json", path],
+        &["chunked", "--json", path],
+        &["audit", "--json", path, path],
+        &["report", "-o", text(&file), path],
+    ];
+    for command in commands {
+        out(0, command);
+    }
+    fs::write(store.join("other.jsonl"), session_log(&[]).replace("main", "other")).unwrap();
+    for command in commands {
+        let without = errors(1, command);
+        assert!(without.contains("--thread ID") && without.contains("other"), "{without}");
+        out(0, &[command, &["--thread", "other"]].concat());
+    }
+}

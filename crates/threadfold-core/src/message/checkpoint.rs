@@ -104,8 +104,18 @@ impl Hash for CheckpointId {
 }
 
 /// A seeded generator of checkpoint ids. The same seed gives the same ids on every platform.
+///
+/// ```
+/// use threadfold::{ContentBlock, Message, message::{Checkpoint, CheckpointIds}};
+///
+/// let mut ids = CheckpointIds::new(7);
+/// let first = ids.draw(|_| false);
+/// let second = ids.draw(|id| id == first);
+/// let mut message = Message::user("Fix the parser.");
+/// message.make_mut().content.push(ContentBlock::Checkpoint(Checkpoint::new(second)));
+/// assert!(first != second && second.as_str().len() == 6);
+/// ```
 #[derive(Clone, Debug)]
-#[doc(hidden)]
 pub struct CheckpointIds {
     random: Xoshiro256PlusPlus,
 }
