@@ -50,7 +50,7 @@ pub(crate) fn log(file: &Path, thread: Option<&str>, hint: &str) -> Result<Event
 }
 
 /// Whether the path is a folder or a database, and not a file with one thread.
-fn is_store(path: &Path) -> bool {
+pub(crate) fn is_store(path: &Path) -> bool {
     path.is_dir() || path.extension().is_some_and(|extension| extension == "db")
 }
 

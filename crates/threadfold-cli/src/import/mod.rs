@@ -33,10 +33,11 @@ use lines::Left;
 
 pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
     let name = options.log.display();
-    let text = input::text(&options.log)?;
-    if input::is_log(text.as_bytes()) {
+    let is_store = input::is_store(&options.log);
+    let text = if is_store { String::new() } else { input::text(&options.log)? };
+    if is_store || input::is_log(text.as_bytes()) {
         return Err(format!(
-            "{name}: a log of threadfold; `compact`, `context`, `strategies`, `chunked`, `audit` and \
+            "{name}: a log or a store of threadfold; `compact`, `context`, `strategies`, `chunked`, `audit` and \
              `report` read it as it is"
         )
         .into());

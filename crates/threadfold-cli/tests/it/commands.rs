@@ -396,7 +396,7 @@ fn every_command_reads_the_log_of_a_session_and_names_its_bad_lines() {
     out(0, &["audit", "--json", path, path]);
     out(3, &["audit", path]);
     out(0, &["report", "-o", text(&file), path]);
-    assert!(errors(1, &["import", path]).contains("a log of threadfold; `compact`"));
+    assert!(errors(1, &["import", path]).contains("a log or a store of threadfold; `compact`"));
     let errors = errors(0, &["context", text(&log)]);
     for expected in [
         "line 5 is skipped: not an event",
@@ -427,6 +427,7 @@ fn every_command_reads_a_store_and_asks_for_the_thread() {
     for command in commands {
         out(0, command);
     }
+    assert!(errors(1, &["import", path]).contains("a log or a store of threadfold; `compact`"));
     fs::write(store.join("other.jsonl"), session_log(&[]).replace("main", "other")).unwrap();
     for command in commands {
         let without = errors(1, command);
