@@ -223,7 +223,10 @@ impl<'a> Models<'a> {
             let delta = match delta? {
                 Delta::Turn { turn } => Delta::Turn { turn: self.redacted_turn(turn) },
                 _ if self.redactor.is_some() => continue,
-                piece => piece,
+                piece @ (Delta::Text { .. }
+                | Delta::Thinking { .. }
+                | Delta::ToolUse { .. }
+                | Delta::ToolInput { .. }) => piece,
             };
             listener.on_event(call, Some(&delta)).await;
             if let Delta::Turn { turn } = delta {

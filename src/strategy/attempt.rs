@@ -224,6 +224,7 @@ impl Attempt for Ended {
 }
 
 /// The current step of an attempt, as a value.
+#[allow(clippy::large_enum_variant, reason = "an attempt holds one of them, on the heap already")]
 #[derive(Debug)]
 pub(super) enum Current {
     Call { model: ModelRole, request: Request, done: usize, total: usize, after: Duration },
