@@ -33,6 +33,7 @@ mod clip;
 pub(crate) use clip::{border_before, clip_result};
 mod contract;
 mod digest;
+mod fill;
 mod fold_batches;
 mod full_summary;
 mod instructions;

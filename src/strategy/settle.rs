@@ -103,6 +103,13 @@ impl Snapshot {
             Some(summary) => {
                 let facts = settling.current_facts(policy);
                 let audit = settling.audit(&summary, &facts, &after);
+                if digest::is_digest(&summary) {
+                    let (proposal, summary) = match adds_rules {
+                        true => settling.with_rules_only(proposal, summary, &after),
+                        false => (proposal, summary),
+                    };
+                    return Ok(audit.judged(&proposal, &summary, policy));
+                }
                 if !adds_rules {
                     return Ok(audit.enriched(proposal, &summary, &after, &[]));
                 }
@@ -183,7 +190,7 @@ impl Audit<'_> {
         let tokens = thread.counter().text(summary);
         let kept = settling.kept(&whole);
         let lacks = kept.facts.saturating_add(GAIN) <= policy.wanted || kept.typed < policy.wanted;
-        if !lacks || tokens < SHORT_TOKENS || digest::is_digest(summary) {
+        if !lacks || tokens < SHORT_TOKENS {
             return whole;
         }
         let (mut best, mut worth) = (whole, kept.worth().saturating_add(GAIN));

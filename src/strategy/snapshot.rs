@@ -313,6 +313,11 @@ impl Snapshot {
         Self { messages: Arc::new(messages), size, ..self.clone() }
     }
 
+    /// Returns the snapshot with other handles of its messages, whose blocks are the same.
+    pub(super) fn with_messages(&self, messages: Vec<Message>) -> Self {
+        Self { messages: Arc::new(messages), ..self.clone() }
+    }
+
     /// When a message arrived, if known.
     #[must_use]
     pub fn time(&self, message: usize) -> Option<Timestamp> {

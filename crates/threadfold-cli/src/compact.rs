@@ -108,7 +108,12 @@ async fn compact(
     let half = options.window.map(|window| (window / 2).saturating_sub(around));
     let retention = Some(RetentionPolicy::default());
     let brief = Brief { target: options.target.or(half), retention, ..Brief::default() };
-    match propose(strategy.as_ref(), &thread, &brief, Models::one(model), &mut |_, _| {}).await {
+    // Without a model the ladder fills the target with a digest, which tells more than extracts do.
+    let models = match options.model.name.is_none() && name == "ladder" {
+        true => Models::default(),
+        false => Models::one(model),
+    };
+    match propose(strategy.as_ref(), &thread, &brief, models, &mut |_, _| {}).await {
         Ok(proposal) => {
             let Proposal { usage, calls, .. } = proposal;
             let before = Size::of(&messages, &ByteEstimate::TRIGGER);

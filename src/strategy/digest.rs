@@ -4,8 +4,31 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{facts::Facts, gather, write};
-use crate::{retention::Statements, strategy::kit::*};
+use super::{
+    fill::{self, Fill, Past, shape},
+    kit::*,
+};
+use crate::{retention::Statements, tokens::ByteEstimate};
+
+/// Returns the digest of these messages in at most `most` bytes, or `None` if its first line
+/// exceeds them.
+pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
+    let thread = Snapshot::new(messages.to_vec());
+    let candidate = Candidate { cut: messages.len(), kept: Vec::new(), trim: None };
+    let typed = Typed::all(Statements::of(messages).into());
+    let counter = &ByteEstimate::new(1);
+    let (thread, candidate, typed, budget) = (&thread, &candidate, &typed, most as u64);
+    fill::write(&Past::of(messages), &Fill { thread, candidate, typed, budget, counter })
+}
+
+/// Whether a text is a digest.
+pub(super) fn is_digest(text: &str) -> bool {
+    fill::is_opening(text.lines().next().unwrap_or_default()).is_some()
+}
+
+/// The percentage of the target that the newest messages take, without the task and what the user
+/// typed.
+const TAIL: u64 = 55;
 
 options! {
     /// Replaces the old part of the thread with a digest: quotes and lists extracted by fixed
@@ -21,7 +44,7 @@ options! {
     /// digest of a digest is no longer than a single one and keeps the first request.
     ///
     /// The end of the thread and the newest user messages stay, as for
-    /// [`Summarize`](super::super::Summarize). If the target of the brief leaves too little room,
+    /// [`Summarize`](super::Summarize). If the target of the brief leaves too little room,
     /// in this order: only the last user message is kept word for word; tool results at the end of
     /// the thread are [trimmed](crate::compact::trim()) to 40 lines and 4,000 bytes, then 12 and
     /// 1,000, 3 and 300, 1 and 100 (the last step includes errors); only messages that no cut can
@@ -73,9 +96,26 @@ impl CompactionStrategy for Digest {
 impl Digest {
     fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
         let task = Task::new(thread, brief);
+        let marked = shape::marked(thread.messages());
+        let task = match marked {
+            // The blocks are the same, so a plan for the marked thread fits the thread itself.
+            Some(messages) => task.with_thread(thread.with_messages(messages)),
+            None => task,
+        };
+        let messages = Arc::clone(task.thread.messages());
+        let job = DigestJob {
+            most: self.digest_tokens,
+            statements: task.thread.statements(),
+            past: Past::of(&messages),
+            task: &task,
+        };
+        if let Some(target) = task.missed_target()
+            && let Some(plan) = job.filled(target)
+        {
+            return Ok(plan);
+        }
         let candidates = task.candidates(self.tail_request(&task))?;
         let is_over = task.missed_target().is_some();
-        let job = DigestJob { task, most: self.digest_tokens, statements: thread.statements() };
         let mut failed = None;
         for candidate in &candidates {
             let worth = if is_over { Ok(()) } else { job.check_worth(candidate) };
@@ -109,46 +149,136 @@ impl Digest {
     }
 }
 
-struct DigestJob {
-    task: Task,
-    /// Upper limit for the tokens of the digest.
+struct DigestJob<'a> {
+    task: &'a Task,
+    /// Upper limit for the tokens of the digest of a thread within its target.
     most: u64,
     /// What the user typed.
     statements: Arc<Statements>,
+    /// What the thread says.
+    past: Past<'a>,
 }
 
-impl DigestJob {
+impl DigestJob<'_> {
+    /// Returns the plan that fills the target: the task and the newest whole rounds stay word for
+    /// word, and a digest takes what they leave. `None` if they leave too little.
+    fn filled(&self, target: u64) -> Option<Plan> {
+        /// How often a longer tail is tried.
+        const TRIES: usize = 3;
+        let Task { thread, .. } = self.task;
+        let cuts = self.cuts();
+        let mut tail = self.tail_room(target);
+        let (mut best, mut last) = (None, None);
+        for _ in 0..TRIES {
+            let Some((cut, tokens)) =
+                cuts.iter().copied().rfind(|(_, tokens)| *tokens <= tail).or(cuts.first().copied())
+            else {
+                break;
+            };
+            if last == Some(cut) {
+                break;
+            }
+            last = Some(cut);
+            let Ok(plan) = self.plan(&self.candidate(cut, target)) else { break };
+            let left = target.saturating_sub(thread.tokens_after(&plan).ok()?);
+            best = Some(plan);
+            // Lists that the text did not need leave room for more rounds.
+            if left < target / 12 {
+                break;
+            }
+            tail = tokens.saturating_add(left);
+        }
+        best
+    }
+
+    /// The cuts with the tokens of the messages after them, the shortest tail first. No cut is
+    /// within what the model has not read.
+    fn cuts(&self) -> Vec<(usize, u64)> {
+        let bare = self.task.thread.without_reasoning();
+        let messages = bare.messages();
+        let unread = legality::unread_from(messages);
+        let points = legality::cut_points(messages);
+        let mut cuts = Vec::new();
+        let (mut tokens, mut from) = (0_u64, messages.len());
+        for cut in points.into_iter().rev().filter(|cut| (1..=unread).contains(cut)) {
+            let more = messages.get(cut..from).unwrap_or_default();
+            let more = more.iter().map(|message| bare.counter().message(message));
+            tokens = more.fold(tokens, u64::saturating_add);
+            from = cut;
+            cuts.push((cut, tokens));
+        }
+        cuts
+    }
+
+    /// The tokens of the tail: a share of what the task and the user's words leave.
+    fn tail_room(&self, target: u64) -> u64 {
+        let Task { thread, brief } = self.task;
+        let said = thread.typed_need(brief).min(target / 2);
+        let task = self.first_typed().map_or(0, |index| self.typed_tokens(index));
+        let task = if task < target / 3 { task } else { target / 3 };
+        percent_of(target.saturating_sub(task).saturating_sub(said), TAIL)
+    }
+
+    /// The first message that the user typed.
+    fn first_typed(&self) -> Option<usize> {
+        self.task.thread.messages().iter().position(Message::is_typed)
+    }
+
+    fn typed_tokens(&self, index: usize) -> u64 {
+        let thread = &self.task.thread;
+        thread.messages().get(index).map_or(0, |message| {
+            let blocks = message.typed_blocks().filter_map(|block| message.content.get(block));
+            blocks.map(|block| thread.counter().block(block)).fold(0, u64::saturating_add)
+        })
+    }
+
+    /// What stays with this cut: the task, if it takes less than a third of the target, and the
+    /// newest text that the user typed.
+    fn candidate(&self, cut: usize, target: u64) -> Candidate {
+        let newest = self.task.candidate(cut, 1, 0);
+        let first =
+            self.first_typed().filter(|index| *index < cut && !newest.keeps_part_of(*index));
+        let Some(first) = first.filter(|index| self.typed_tokens(*index) < target / 3) else {
+            return newest;
+        };
+        let message = self.task.thread.messages().get(first);
+        let task = message.map(|message| typed_ranges(first, message)).unwrap_or_default();
+        Candidate { kept: task.into_iter().chain(newest.kept.clone()).collect(), ..newest }
+    }
+
     /// Returns the plan that replaces everything before the cut, except the kept blocks, with a
     /// digest, and trims the messages after the cut.
     fn plan(&self, candidate: &Candidate) -> Result<Plan> {
-        let Task { thread, brief } = &self.task;
+        let Task { thread, brief } = self.task;
         let (counter, before) = (thread.counter(), thread.size());
         // With a digest of one character, everything else has its final size.
         let frame = self.build(candidate, Some("."))?;
         let fixed = thread.tokens_after(&frame)?.saturating_sub(counter.text("."));
         let target = brief.target.unwrap_or(u64::MAX);
         let goes = self.removed_tokens(candidate, |_, _| true);
-        let room = target.min(before.saturating_sub(1)).saturating_sub(fixed);
-        // Reserve room for the lists after the digest: rules and the user's statements, which
-        // matter more than the digest, and the addendum, which takes at most half of the room.
-        let (whole, need) = (room, thread.typed_need(brief));
-        let lists = need.min(whole / 4 * 3);
-        let room = room.saturating_sub(brief.reserve().min(room / 2).max(lists));
+        let whole = target.min(before.saturating_sub(1)).saturating_sub(fixed);
+        let need = thread.typed_need(brief);
+        // The list of rules is added when the plan is settled.
+        let rules = thread.rules().active().map(|rule| counter.text(&rule.text).saturating_add(3));
+        let rules = rules.fold(0, u64::saturating_add);
+        let rules = if rules > 0 { rules.saturating_add(60).min(whole / 2) } else { 0 };
+        let room = whole.saturating_sub(rules);
+        let most = if target < u64::MAX { room } else { self.most.min(room) };
         // A digest must not be longer than its source, apart from the first line.
-        let facts = self.facts(candidate);
-        let line = counter.text(&write::opening(facts.messages, false));
-        let budget = self.most.min(room).min(goes.saturating_sub(1).max(line));
+        let line = counter.text(&fill::opening(candidate.cut, false));
+        let budget = most.min(goes.saturating_sub(1).max(line));
         let messages = thread.messages().iter().enumerate();
         let stay = messages.filter(|(at, _)| *at >= candidate.cut || candidate.keeps_part_of(*at));
         let stay = stay.map(|(_, message)| message);
-        let mut typed = Typed::new(Arc::clone(&self.statements), thread, brief, stay);
-        typed.skip(facts.short_request());
+        let typed = &Typed::new(Arc::clone(&self.statements), thread, brief, stay);
         // If little else fits beside the user's words, list only these: a heading and one more line
         // would cost some of them.
-        let words = (need > lists).then(|| typed.list(whole.min(goes), counter));
+        let words = (need > whole / 4 * 3).then(|| typed.list(whole.min(goes), counter));
         let digest = words
             .filter(|words| !words.is_empty())
-            .or_else(|| write::write(&facts, &typed, budget, counter))
+            .or_else(|| {
+                fill::write(&self.past, &Fill { thread, candidate, typed, budget, counter })
+            })
             .filter(|_| goes > 0);
         let plan = match &digest {
             Some(digest) => self.build(candidate, Some(digest))?,
@@ -171,17 +301,7 @@ impl DigestJob {
         let insert = digest
             .filter(|_| candidate.cut > 0)
             .map(|text| Message::summary(Role::User, self.task.summary(text)));
-        candidate.plan(&self.task, insert.into_iter().collect())
-    }
-
-    fn facts(&self, candidate: &Candidate) -> Facts {
-        let (head, _) = self.task.thread.split_at(candidate.cut);
-        let mut facts = gather::gather(head, |message| candidate.keeps_part_of(message));
-        // Active rules are appended when the plan is settled, and revoked ones must not come back.
-        for list in [&mut facts.rules, &mut facts.later] {
-            list.items.retain(|line| self.task.thread.rules().find(line).is_none());
-        }
-        facts
+        candidate.plan(self.task, insert.into_iter().collect())
     }
 
     /// The tokens of the blocks before the cut that are not kept and for which `counts` is `true`.
