@@ -30,6 +30,9 @@ pub(super) fn is_digest(text: &str) -> bool {
 /// typed.
 const TAIL: u64 = 55;
 
+/// The percentage of the target up to which the task stays word for word.
+const TASK: u64 = 36;
+
 options! {
     /// Replaces the old part of the thread with a digest: quotes and lists extracted by fixed
     /// rules. Calls no model; the same thread gives the same digest.
@@ -102,11 +105,10 @@ impl Digest {
             Some(messages) => task.with_thread(thread.with_messages(messages)),
             None => task,
         };
-        let messages = Arc::clone(task.thread.messages());
         let job = DigestJob {
             most: self.digest_tokens,
             statements: task.thread.statements(),
-            past: Past::of(&messages),
+            past: Past::of(thread.messages()),
             task: &task,
         };
         if let Some(target) = task.missed_target()
@@ -215,7 +217,7 @@ impl DigestJob<'_> {
         let Task { thread, brief } = self.task;
         let said = thread.typed_need(brief).min(target / 2);
         let task = self.first_typed().map_or(0, |index| self.typed_tokens(index));
-        let task = if task < target / 3 { task } else { target / 3 };
+        let task = task.min(percent_of(target, TASK));
         percent_of(target.saturating_sub(task).saturating_sub(said), TAIL)
     }
 
@@ -232,13 +234,15 @@ impl DigestJob<'_> {
         })
     }
 
-    /// What stays with this cut: the task, if it takes less than a third of the target, and the
+    /// What stays with this cut: the task, if it takes little enough of the target, and the
     /// newest text that the user typed.
     fn candidate(&self, cut: usize, target: u64) -> Candidate {
         let newest = self.task.candidate(cut, 1, 0);
         let first =
             self.first_typed().filter(|index| *index < cut && !newest.keeps_part_of(*index));
-        let Some(first) = first.filter(|index| self.typed_tokens(*index) < target / 3) else {
+        let Some(first) =
+            first.filter(|index| self.typed_tokens(*index) <= percent_of(target, TASK))
+        else {
             return newest;
         };
         let message = self.task.thread.messages().get(first);

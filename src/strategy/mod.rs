@@ -73,3 +73,11 @@ pub use registry::StrategyRegistry;
 pub use run_error::RunError;
 pub use snapshot::{Rejection, Snapshot};
 pub use summarize::Summarize;
+
+/// The names in these messages with what is known of each, as the fill weighs them. For the script
+/// that fits the weights.
+#[doc(hidden)]
+#[must_use]
+pub fn facts(messages: &[crate::Message]) -> Vec<(String, Vec<f64>)> {
+    fill::facts(messages)
+}

@@ -173,6 +173,9 @@ pub(crate) struct HindsightOptions {
     /// Write one JSON object for each thread, strategy and target
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write one JSON object for each name before the cut: whether it was needed, and its features
+    #[arg(long, hide = true)]
+    pub(crate) facts: bool,
     #[command(flatten)]
     pub(crate) model: ModelOptions,
 }

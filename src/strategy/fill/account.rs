@@ -89,10 +89,12 @@ fn steps(past: &Past<'_>, cut: usize) -> Vec<Step> {
             outcomes.insert(call, source);
         }
     }
+    let label = label(sources);
     for (index, source) in sources.iter().enumerate() {
         let step = match source.kind {
             Kind::Answer => {
-                let text = said(&source.text);
+                let text = source.text.trim_start();
+                let text = said(text.strip_prefix(label).unwrap_or(text));
                 Step { text, is_call: false, outcome: None }
             }
             Kind::Call => {
@@ -109,6 +111,23 @@ fn steps(past: &Past<'_>, cut: usize) -> Vec<Step> {
         }
     }
     steps
+}
+
+/// The word with a colon that most answers begin with, as the protocol of an agent demands; empty if
+/// there is none.
+fn label<'a>(sources: &'a [Source<'_>]) -> &'a str {
+    let answers = sources.iter().filter(|source| source.kind == Kind::Answer);
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let mut all = 0_usize;
+    for answer in answers {
+        all += 1;
+        let word = answer.text.split_whitespace().next();
+        if let Some(word) = word.filter(|word| word.ends_with(':')) {
+            *counts.entry(word).or_default() += 1;
+        }
+    }
+    let most = counts.into_iter().max_by_key(|(word, count)| (*count, *word));
+    most.filter(|(_, count)| *count > 2 && count * 3 > all * 2).map_or("", |(word, _)| word)
 }
 
 /// What an answer says, on one line, without fenced blocks.
@@ -131,7 +150,7 @@ fn outcome(past: &Past<'_>, result: &Source<'_>) -> Option<String> {
         return Some(format!("failed: {failure}"));
     }
     let lines = result.text.lines().map(str::trim);
-    let own = lines.filter(|line| !line.is_empty() && !past.usual.contains(line));
+    let own = lines.filter(|line| !line.is_empty() && !past.usual.contains(*line));
     let own: Vec<&str> = own.collect();
     let short = |line: &str| one_line(&plain(line)).into_owned();
     match own.as_slice() {

@@ -18,5 +18,6 @@ pub(super) mod shape;
 mod text;
 mod weights;
 
+pub(super) use needed::facts;
 pub(super) use past::Past;
 pub(super) use text::{Fill, is_opening, opening, write};

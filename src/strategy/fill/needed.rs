@@ -1,7 +1,7 @@
 //! Chooses needed facts: names that the rest of the compacted thread lacks, each with the line that
 //! it stands in.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
     past::{Kind, Past, Source, clipped},
@@ -40,56 +40,111 @@ pub(super) fn write(
     counter: &dyn TokenCounter,
 ) -> String {
     let sources = past.before(cut);
-    let mut lines: Vec<(f64, Line)> = Vec::new();
+    let mut wanted: Vec<(f64, &str, Place)> = Vec::new();
     for found in found(sources, known) {
-        let Some(line) = line(sources, &found) else { continue };
-        let cost = counter.text(&line.text).saturating_add(2);
-        // A line with several names is chosen by the best of them, so the price is not divided.
-        lines.push((value(&found.features) / (cost as f64 + 6.0), line));
+        let Some(place) = found.place(sources) else { continue };
+        let tokens = counter.text(&place.line(sources)).saturating_add(HEADING_TOKENS);
+        wanted.push((value(&found.features) / tokens as f64, found.name, place));
     }
-    lines.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let mut left = budget;
-    let mut chosen: Vec<Line> = Vec::new();
-    let (mut shown, mut covered, mut headed) = (HashSet::new(), HashSet::new(), HashSet::new());
-    for (_, line) in lines {
-        let Some(source) = sources.get(line.source) else { continue };
-        if covered.contains(line.name.as_str()) || shown.contains(&line.text) {
-            continue;
-        }
-        let heading = match headed.contains(&line.source) {
-            true => 0,
-            false => counter.text(&heading(sources, source)),
-        };
-        let cost = counter.text(&line.text).saturating_add(1).saturating_add(heading);
-        let Some(rest) = left.checked_sub(cost) else { continue };
-        left = rest;
-        headed.insert(line.source);
-        covered.extend(names(&line.text).map(str::to_owned));
-        shown.insert(line.text.clone());
-        chosen.push(line);
-    }
-    chosen.sort_by_key(|line| (line.source, line.at));
-    let (mut text, mut last) = (String::new(), None);
-    for line in &chosen {
-        if last != Some(line.source)
-            && let Some(source) = sources.get(line.source)
+    wanted.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let mut shown = Shown { sources, places: BTreeMap::new(), left: budget, counter };
+    let mut covered = HashSet::new();
+    for (_, name, place) in wanted {
+        if !covered.contains(name)
+            && let Some(text) = shown.add(place)
         {
-            text.push_str(&heading(sources, source));
-            last = Some(line.source);
+            covered.extend(names(text));
         }
-        text.push_str("  ");
-        text.push_str(&line.text);
-        text.push('\n');
     }
-    text
+    shown.written()
 }
 
-/// A line that shows a name.
-struct Line {
+/// The tokens of a heading, for the price of a line before it is known whether it needs one.
+const HEADING_TOKENS: u64 = 8;
+
+/// A part of a line of a source.
+#[derive(Clone, Copy)]
+struct Place {
     source: usize,
-    at: usize,
-    name: String,
-    text: String,
+    start: usize,
+    end: usize,
+}
+
+impl Place {
+    fn text<'s>(&self, sources: &'s [Source<'_>]) -> &'s str {
+        let source = sources.get(self.source);
+        source.and_then(|source| source.text.get(self.start..self.end)).unwrap_or_default()
+    }
+
+    fn line(&self, sources: &[Source<'_>]) -> String {
+        let mut line = one_line(&plain(self.text(sources))).into_owned();
+        if line.starts_with(['#', '>', '-']) {
+            line.insert(0, ' ');
+        }
+        line
+    }
+}
+
+/// The lines that were chosen.
+struct Shown<'s, 't> {
+    sources: &'s [Source<'t>],
+    /// The chosen places of each source, in order, without overlaps.
+    places: BTreeMap<usize, Vec<Place>>,
+    /// The tokens that are left.
+    left: u64,
+    counter: &'s dyn TokenCounter,
+}
+
+impl<'s> Shown<'s, '_> {
+    /// Adds a place, joined with those that it touches, and returns its text; `None` if it does not
+    /// fit.
+    fn add(&mut self, place: Place) -> Option<&'s str> {
+        /// Places this close are one.
+        const NEAR: usize = 12;
+        let Self { sources, counter, .. } = *self;
+        let tokens = |place: &Place| counter.text(&place.line(sources)).saturating_add(1);
+        let own = self.places.get(&place.source);
+        let mut joined = place;
+        let mut before = 0;
+        let mut rest: Vec<Place> = Vec::new();
+        for other in own.into_iter().flatten() {
+            let (first, second) =
+                if other.start < joined.start { (other, &joined) } else { (&joined, other) };
+            let gap = Place { start: first.end.min(second.start), end: second.start, ..joined };
+            let touches =
+                second.start <= first.end.saturating_add(NEAR) && !gap.text(sources).contains('\n');
+            if touches {
+                before += tokens(other);
+                joined = Place { start: first.start, end: first.end.max(second.end), ..joined };
+            } else {
+                rest.push(*other);
+            }
+        }
+        let heading = match own {
+            Some(_) => 0,
+            None => counter.text(&heading(sources, sources.get(place.source)?)),
+        };
+        let cost = tokens(&joined).saturating_sub(before).saturating_add(heading);
+        self.left = self.left.checked_sub(cost)?;
+        rest.push(joined);
+        rest.sort_by_key(|place| place.start);
+        self.places.insert(place.source, rest);
+        Some(joined.text(sources))
+    }
+
+    fn written(&self) -> String {
+        let mut text = String::new();
+        for (source, places) in &self.places {
+            let Some(source) = self.sources.get(*source) else { continue };
+            text.push_str(&heading(self.sources, source));
+            for place in places {
+                text.push_str("  ");
+                text.push_str(&place.line(self.sources));
+                text.push('\n');
+            }
+        }
+        text
+    }
 }
 
 /// The names before the cut that nothing else shows, with their features.
@@ -122,6 +177,33 @@ fn found<'p>(sources: &'p [Source<'_>], known: &HashSet<&str>) -> Vec<Found<'p>>
 }
 
 impl Found<'_> {
+    /// The line in which the name stands, shortened around the name.
+    fn place(&self, sources: &[Source<'_>]) -> Option<Place> {
+        let (source, at) = self.at;
+        let text: &str = &sources.get(source)?.text;
+        let name_end = at + self.name.len();
+        let (before, after) = (text.get(..at)?, text.get(name_end..)?);
+        let from = before.rfind('\n').map_or(0, |at| at + 1);
+        let start = match at - from > AROUND {
+            true => {
+                let near = border_before(text, at - AROUND);
+                let word = text.get(near..at)?.find(char::is_whitespace);
+                near + word.filter(|word| *word < AROUND / 2).unwrap_or(0)
+            }
+            false => from,
+        };
+        let until = after.find('\n').unwrap_or(after.len());
+        let end = match until > AROUND {
+            true => {
+                let near = border_before(after, AROUND);
+                let word = after.get(..near)?.rfind(char::is_whitespace);
+                word.filter(|word| *word > AROUND / 2).unwrap_or(near)
+            }
+            false => until,
+        };
+        Some(Place { source, start, end: name_end + end })
+    }
+
     /// Counts a text that has the name.
     fn count(
         &mut self,
@@ -164,22 +246,6 @@ impl Found<'_> {
     }
 }
 
-/// The line in which a name stands, shortened around the name.
-fn line(sources: &[Source<'_>], found: &Found<'_>) -> Option<Line> {
-    let (index, at) = found.at;
-    let text: &str = &sources.get(index)?.text;
-    let (before, after) = (text.get(..at)?, text.get(at + found.name.len()..)?);
-    let start = before.rfind('\n').map_or(0, |at| at + 1);
-    let start = if at - start > AROUND { border_before(text, at - AROUND) } else { start };
-    let end = after.find('\n').unwrap_or(after.len());
-    let end = at + found.name.len() + border_before(after, end.min(AROUND));
-    let mut line = one_line(&plain(text.get(start..end)?)).into_owned();
-    if line.starts_with(['#', '>']) {
-        line.insert(0, ' ');
-    }
-    Some(Line { source: index, at, name: found.name.to_owned(), text: line })
-}
-
 /// The heading over lines of a source: what it is, or of which call it is the result.
 fn heading(sources: &[Source<'_>], source: &Source<'_>) -> String {
     let call = source.call.and_then(|call| sources.get(call));
@@ -195,4 +261,11 @@ fn heading(sources: &[Source<'_>], source: &Source<'_>) -> String {
         (Kind::Typed, _) => "- the user said:\n".to_owned(),
         (Kind::Earlier, _) => "- from before:\n".to_owned(),
     }
+}
+
+/// The names of a thread, and what is known of each: the input of the fit of the weights.
+pub(in crate::strategy) fn facts(messages: &[crate::message::Message]) -> Vec<(String, Vec<f64>)> {
+    let past = Past::of(messages);
+    let found = found(past.before(messages.len()), &HashSet::new());
+    found.iter().map(|it| (it.name.to_owned(), it.features.numbers().to_vec())).collect()
 }

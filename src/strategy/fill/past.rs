@@ -52,7 +52,7 @@ pub(in crate::strategy) struct Past<'a> {
     /// Summaries of earlier compactions, with their messages.
     earlier: Vec<(usize, Earlier)>,
     /// Lines that most results contain, which say nothing.
-    pub(super) usual: HashSet<&'a str>,
+    pub(super) usual: HashSet<String>,
 }
 
 impl<'a> Past<'a> {
@@ -64,7 +64,7 @@ impl<'a> Past<'a> {
             let is_result = |at: usize| results.get(at).copied().unwrap_or_default();
             reader.message(index, message, is_result(index), is_result(index + 1));
         }
-        let usual = usual_lines(messages, &results);
+        let usual = usual_lines(&reader.sources);
         Self { sources: reader.sources, earlier: reader.earlier, usual }
     }
 
@@ -183,6 +183,35 @@ fn command(text: &str) -> Option<(String, &str)> {
 }
 
 fn result_text(result: &ToolResult) -> Cow<'_, str> {
+    let text = joined_text(result);
+    // Agents wrap an output of many lines in JSON, which hides the lines.
+    if text.starts_with(['{', '['])
+        && text.contains("\\n")
+        && let Ok(value) = serde_json::from_str::<Value>(&text)
+    {
+        let mut lines = Vec::new();
+        unwrap(&value, "", &mut lines);
+        return Cow::Owned(lines.join("\n"));
+    }
+    text
+}
+
+/// Lists the texts in a value, and the other values with their names.
+fn unwrap(value: &Value, name: &str, lines: &mut Vec<String>) {
+    match value {
+        Value::String(text) if text.contains('\n') || name.is_empty() => lines.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| unwrap(item, "", lines)),
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, value)| unwrap(value, name, lines));
+        }
+        Value::String(_) | Value::Bool(_) | Value::Number(_) => {
+            lines.push(format!("{name}: {}", value_text(value)));
+        }
+        Value::Null => {}
+    }
+}
+
+fn joined_text(result: &ToolResult) -> Cow<'_, str> {
     let mut texts = result.content.iter().filter_map(ContentBlock::as_text);
     match (texts.next(), texts.next()) {
         (None, _) => Cow::Borrowed(""),
@@ -265,28 +294,23 @@ pub(super) fn clipped(line: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// Lines that at least a third of the results contain.
-fn usual_lines<'a>(messages: &'a [Message], results: &[bool]) -> HashSet<&'a str> {
+/// Lines that at least a third of the results begin or end with.
+fn usual_lines(sources: &[Source<'_>]) -> HashSet<String> {
     const LONGEST: usize = 200;
     const ENDS: usize = 4;
     let mut counts: HashMap<&str, usize> = HashMap::new();
     let mut all = 0_usize;
-    for (message, is_result) in messages.iter().zip(results) {
-        let own = message.texts().filter(|_| *is_result);
-        let inner = message.tool_results().flat_map(|it| &it.content);
-        let texts = own.chain(inner.filter_map(ContentBlock::as_text));
-        for text in texts {
-            all += 1;
-            let first = text.lines().take(ENDS);
-            let last = text.lines().rev().take(ENDS);
-            let lines = first.chain(last).map(str::trim);
-            let lines: HashSet<&str> =
-                lines.filter(|line| !line.is_empty() && line.len() < LONGEST).collect();
-            for line in lines {
-                *counts.entry(line).or_default() += 1;
-            }
+    for source in sources.iter().filter(|source| source.kind == Kind::Result) {
+        all += 1;
+        let text = &source.text;
+        let (first, last) = (text.lines().take(ENDS), text.lines().rev().take(ENDS));
+        let lines = first.chain(last).map(str::trim);
+        let lines: HashSet<&str> =
+            lines.filter(|line| !line.is_empty() && line.len() < LONGEST).collect();
+        for line in lines {
+            *counts.entry(line).or_default() += 1;
         }
     }
     let usual = counts.into_iter().filter(|(_, count)| *count >= 4 && *count * 3 >= all);
-    usual.map(|(line, _)| line).collect()
+    usual.map(|(line, _)| line.to_owned()).collect()
 }

@@ -26,35 +26,33 @@ pub(super) struct Features {
     pub(super) is_number: bool,
 }
 
-const BASE: f64 = -5.0;
-const CALLED: f64 = 1.3;
-const CALLS: f64 = 0.5;
-const ANSWERED: f64 = 1.2;
-const ANSWERS: f64 = 0.4;
-const RESULTS: f64 = 0.3;
-const TYPED: f64 = 0.8;
-const LAST: f64 = 1.2;
-const LAST_OWN: f64 = 1.2;
-const FAILED: f64 = 0.2;
-const PATH: f64 = 0.4;
-const NUMBER: f64 = -0.8;
+/// The weights of [`Features::numbers`], in their order.
+const WEIGHTS: [f64; 12] = [-4.4, 0.0, 0.6, 0.0, 0.4, -0.2, 1.5, 1.7, 1.2, -0.3, 0.8, 0.2];
+
+impl Features {
+    /// The features as numbers, the first of them 1.
+    pub(super) fn numbers(&self) -> [f64; 12] {
+        let is = |flag: bool| f64::from(u8::from(flag));
+        let many = |count: u32| f64::from(count).ln_1p();
+        [
+            1.0,
+            is(self.calls > 0),
+            many(self.calls),
+            is(self.answers > 0),
+            many(self.answers),
+            many(self.results),
+            is(self.typed),
+            self.last,
+            self.last_own,
+            is(self.failed),
+            is(self.is_path),
+            is(self.is_number),
+        ]
+    }
+}
 
 /// The probability that the agent needs the name again.
 pub(super) fn value(features: &Features) -> f64 {
-    let any = |count: u32| f64::from(u8::from(count > 0));
-    let many = |count: u32| f64::from(count).ln_1p();
-    let is = |flag: bool| f64::from(u8::from(flag));
-    let sum = BASE
-        + CALLED * any(features.calls)
-        + CALLS * many(features.calls)
-        + ANSWERED * any(features.answers)
-        + ANSWERS * many(features.answers)
-        + RESULTS * many(features.results)
-        + TYPED * is(features.typed)
-        + LAST * features.last
-        + LAST_OWN * features.last_own
-        + FAILED * is(features.failed)
-        + PATH * is(features.is_path)
-        + NUMBER * is(features.is_number);
+    let sum: f64 = features.numbers().iter().zip(WEIGHTS).map(|(it, weight)| it * weight).sum();
     1.0 / (1.0 + (-sum).exp())
 }
