@@ -1,4 +1,4 @@
-//! `digest`: replaces the old part of the thread with quotes and lists from it, without a model.
+//! `digest`: fills the target without a model.
 
 use std::sync::Arc;
 
@@ -34,26 +34,34 @@ const TAIL: u64 = 55;
 const TASK: u64 = 36;
 
 options! {
-    /// Replaces the old part of the thread with a digest: quotes and lists extracted by fixed
-    /// rules. Calls no model; the same thread gives the same digest.
+    /// Fills the target without a model: the newest part of the thread stays word for word, and a
+    /// digest replaces the old part. The same thread gives the same digest.
     ///
-    /// The digest is a user message with a summary in Markdown: the first request, earlier
-    /// summaries, files and commands from tool inputs, errors, the model's last text, and what the
-    /// user typed, statement by statement. The user's statements get a third of the budget before
-    /// anything else, more if they are rules, have labels or give values, and also the room that
-    /// the other sections leave. If they need most of the budget, the summary consists of them
-    /// only. Lines over the budget are omitted, and a note gives the number of omitted lines other
-    /// than the user's. A digest in the old part is parsed and merged with the later messages, so a
-    /// digest of a digest is no longer than a single one and keeps the first request.
+    /// If the thread is over the target of the brief, what stays is chosen in this order:
     ///
-    /// The end of the thread and the newest user messages stay, as for
-    /// [`Summarize`](super::Summarize). If the target of the brief leaves too little room,
-    /// in this order: only the last user message is kept word for word; tool results at the end of
-    /// the thread are [trimmed](crate::compact::trim()) to 40 lines and 4,000 bytes, then 12 and
-    /// 1,000, 3 and 300, 1 and 100 (the last step includes errors); only messages that no cut can
-    /// remove stay, trimmed in the same way; and if a next prompt follows, earlier user messages
-    /// are removed too. So every target is met that leaves room for the last user message, for open
-    /// calls and for one line.
+    /// 1. what the model has not read yet, and the newest text that the user typed;
+    /// 2. the task, which is the first text that the user typed: word for word if it takes up to 36
+    ///    % of the target, else its head and tail, in the digest;
+    /// 3. what else the user typed, statement by statement: a third of the digest, more if these
+    ///    are rules, have labels or give values;
+    /// 4. the account: what was said and called, in order, one line for each, with what came of it,
+    ///    and the calls that failed last. The newest lines tell more;
+    /// 5. the newest whole rounds, word for word: about half of the target;
+    /// 6. lines with names that nothing else shows (paths, identifiers, numbers), those first that
+    ///    the agent most likely needs again. What is left gets the step before the kept rounds.
+    ///
+    /// A digest in the old part is read, so a digest of a digest is one digest. An agent that gets
+    /// the outputs of its commands as user messages is recognised by their shape, and they count as
+    /// results.
+    ///
+    /// If the target leaves too little room for that, tool results at the end of the thread are
+    /// [trimmed](crate::compact::trim()) to 40 lines and 4,000 bytes, then 12 and 1,000, 3 and 300,
+    /// 1 and 100 (the last step includes errors); then only messages that no cut can remove stay,
+    /// trimmed in the same way; and if a next prompt follows, earlier user messages are removed
+    /// too. So every target is met that leaves room for the last user message, for open calls and
+    /// for one line.
+    ///
+    /// The fields apply to a thread within its target, or without one.
     ///
     /// ```
     /// use threadfold::{Message, strategy::*};

@@ -11,7 +11,7 @@
 //! | `keep-recent` ([`KeepRecent`]) | no | keeps the end of the thread, drops the rest |
 //! | `chunked` ([`Chunked`]) | the fast one | folds the thread chunk by chunk into one summary |
 //! | `clear-results` ([`ClearResults`]) | no | puts a line in place of old tool results |
-//! | `digest` ([`Digest`]) | no | replaces the old part with quotes and lists from it; fits any target that can be met |
+//! | `digest` ([`Digest`]) | no | fills the target: task, course of the work, newest rounds, lines that may be needed |
 //! | `fold-batches` ([`FoldBatches`]) | the fast one | folds the thread chunk by chunk into batches, shows the first and the last |
 //! | `ladder` ([`Ladder`]) | as its rungs do | tries strategies in order until one is accepted |
 //! | `native` ([`Native`]) | the conversation's provider | the provider's own compaction of the old part, and a digest beside it |

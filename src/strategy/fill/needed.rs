@@ -43,8 +43,9 @@ pub(super) fn write(
     let mut wanted: Vec<(f64, &str, Place)> = Vec::new();
     for found in found(sources, known) {
         let Some(place) = found.place(sources) else { continue };
-        let tokens = counter.text(&place.line(sources)).saturating_add(HEADING_TOKENS);
-        wanted.push((value(&found.features) / tokens as f64, found.name, place));
+        // The real price is counted for the chosen lines only.
+        let bytes = (place.end - place.start + HEADING_BYTES) as f64;
+        wanted.push((value(&found.features) / bytes, found.name, place));
     }
     wanted.sort_by(|one, other| other.0.total_cmp(&one.0));
     let mut shown = Shown { sources, places: BTreeMap::new(), left: budget, counter };
@@ -59,8 +60,8 @@ pub(super) fn write(
     shown.written()
 }
 
-/// The tokens of a heading, for the price of a line before it is known whether it needs one.
-const HEADING_TOKENS: u64 = 8;
+/// The part of a heading that a line pays, before it is known whether it needs one.
+const HEADING_BYTES: usize = 24;
 
 /// A part of a line of a source.
 #[derive(Clone, Copy)]
@@ -155,12 +156,11 @@ fn found<'p>(sources: &'p [Source<'_>], known: &HashSet<&str>) -> Vec<Found<'p>>
     for (index, source) in sources.iter().enumerate() {
         passed += source.text.len();
         let place = passed as f64 / bytes.max(1) as f64;
-        let start = source.text.as_ptr() as usize;
-        for name in names(&source.text) {
+        for (start, name) in source.names() {
             if known.contains(name) {
                 continue;
             }
-            let at = (index, name.as_ptr() as usize - start);
+            let at = (index, start);
             let known = *indices.entry(name).or_insert_with(|| {
                 let is_path = name.contains(['/', '.']);
                 let is_number = name.bytes().all(|byte| byte.is_ascii_digit());

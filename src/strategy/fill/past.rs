@@ -3,12 +3,14 @@
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
+    ops::Range,
 };
 
 use serde_json::Value;
 
 use super::{shape, text::Earlier};
 use crate::{
+    hindsight::names,
     ledger,
     message::{ContentBlock, Message, Role, ToolResult, ToolUse},
     prose::{first_failure, one_line, plain, without_typed},
@@ -43,6 +45,15 @@ pub(super) struct Source<'a> {
     pub(super) call: Option<usize>,
     /// For a result that reports a failure: the line that does.
     pub(super) failure: Option<String>,
+    /// The places of the names in the text, found once.
+    places: Vec<Range<usize>>,
+}
+
+impl Source<'_> {
+    /// The names in the text with their offsets, in order.
+    pub(super) fn names(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.places.iter().filter_map(|it| Some((it.start, self.text.get(it.clone())?)))
+    }
 }
 
 /// The texts of a thread in order.
@@ -64,6 +75,13 @@ impl<'a> Past<'a> {
             let is_result = |at: usize| results.get(at).copied().unwrap_or_default();
             reader.message(index, message, is_result(index), is_result(index + 1));
         }
+        for source in &mut reader.sources {
+            let start = source.text.as_ptr().addr();
+            let place = |name: &str| {
+                name.as_ptr().addr() - start..name.as_ptr().addr() - start + name.len()
+            };
+            source.places = names(&source.text).map(place).collect();
+        }
         let usual = usual_lines(&reader.sources);
         Self { sources: reader.sources, earlier: reader.earlier, usual }
     }
@@ -71,6 +89,12 @@ impl<'a> Past<'a> {
     /// The earlier summaries before a cut.
     pub(super) fn earlier(&self, cut: usize) -> Vec<&Earlier> {
         self.earlier.iter().filter(|(at, _)| *at < cut).map(|(_, earlier)| earlier).collect()
+    }
+
+    /// The names in the texts of messages that stay.
+    pub(super) fn names_of(&self, stays: impl Fn(usize) -> bool) -> HashSet<&str> {
+        let sources = self.sources.iter().filter(|source| stays(source.message));
+        sources.flat_map(|source| source.names().map(|(_, name)| name)).collect()
     }
 
     /// The last call before a cut with its result, or the last answer.
@@ -108,6 +132,7 @@ impl<'a> Reader<'a> {
             outline: String::new(),
             call: None,
             failure: None,
+            places: Vec::new(),
         };
         for block in &message.content {
             match block {

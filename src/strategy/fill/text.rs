@@ -1,14 +1,12 @@
 //! Composes the text of a fill from its parts.
 
-use std::collections::HashSet;
-
 use super::{
     account, needed,
     past::{Kind, Past},
 };
 use crate::{
     hindsight::names,
-    message::{ContentBlock, Message},
+    message::Message,
     strategy::{clip::clip, snapshot::Snapshot, tail::Candidate, typed::Typed},
     tokens::TokenCounter,
 };
@@ -176,8 +174,10 @@ fn compose(past: &Past<'_>, fill: &Fill<'_>, budget: u64) -> String {
     writer.section(DONE, &done);
     writer.section(FAILED, &account::unmended(past, cut).concat());
     let written = writer.text.clone();
-    let stay = fill.stay();
-    let mut known: HashSet<&str> = stay.iter().flat_map(|text| names(text)).collect();
+    let stays = |message| message >= cut || candidate.keeps_part_of(message);
+    let mut known = past.names_of(stays);
+    let system = fill.thread.system().iter().flat_map(Message::texts);
+    known.extend(system.flat_map(|text| names(text)));
     known.extend(names(&written).chain(names(&said)));
     let details = needed::write(past, cut, &known, writer.share(100, DETAILS), counter);
     writer.section(DETAILS, &details);
@@ -219,42 +219,6 @@ impl Fill<'_> {
         let stays = self.candidate.keeps_part_of(first.message)
             || past.earlier(cut).iter().any(|it| it.messages > 0);
         (!stays).then(|| first.text.clone().into_owned())
-    }
-
-    /// The texts that stay beside the digest.
-    fn stay(&self) -> Vec<&str> {
-        let mut texts = Vec::new();
-        for (index, message) in self.thread.messages().iter().enumerate() {
-            for (block, content) in message.content.iter().enumerate() {
-                if index >= self.candidate.cut || self.candidate.keeps(index, block) {
-                    add_texts(content, &mut texts);
-                }
-            }
-        }
-        let system = self.thread.system().iter().flat_map(Message::texts);
-        texts.extend(system.map(|text| text.as_str()));
-        texts
-    }
-}
-
-fn add_texts<'a>(block: &'a ContentBlock, texts: &mut Vec<&'a str>) {
-    match block {
-        ContentBlock::Text(block) => texts.push(&block.text),
-        ContentBlock::ToolUse(call) => texts.push(call.input.as_str()),
-        ContentBlock::ToolResult(result) => {
-            result.content.iter().for_each(|block| add_texts(block, texts));
-        }
-        ContentBlock::Summary(summary) => texts.push(&summary.text),
-        ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Opaque(_) => {}
     }
 }
 
