@@ -18,7 +18,7 @@ use serde_json::Value;
 pub use names::names;
 
 use crate::{
-    legality,
+    compact::legality,
     message::{ContentBlock, Message, Request, Role, Text},
 };
 

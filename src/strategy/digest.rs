@@ -18,7 +18,8 @@ pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
     let typed = Typed::all(Statements::of(messages).into());
     let counter = &ByteEstimate::new(1);
     let (thread, candidate, typed, budget) = (&thread, &candidate, &typed, most as u64);
-    fill::write(&Past::of(messages), &Fill { thread, candidate, typed, budget, counter })
+    let said = typed.room(budget, budget, counter);
+    fill::write(&Past::of(messages), &Fill { thread, candidate, typed, budget, said, counter })
 }
 
 /// Whether a text is a digest.
@@ -29,6 +30,9 @@ pub(super) fn is_digest(text: &str) -> bool {
 /// The percentage of the target that the newest messages take, without the task and what the user
 /// typed.
 const TAIL: u64 = 55;
+
+/// The percentage of the digest that the list of missing facts takes, which is added later.
+const FACTS: u64 = 10;
 
 /// The percentage of the target up to which the task stays word for word.
 const TASK: u64 = 36;
@@ -107,12 +111,8 @@ impl CompactionStrategy for Digest {
 impl Digest {
     fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
         let task = Task::new(thread, brief);
-        let marked = shape::marked(thread.messages());
-        let task = match marked {
-            // The blocks are the same, so a plan for the marked thread fits the thread itself.
-            Some(messages) => task.with_thread(thread.with_messages(messages)),
-            None => task,
-        };
+        // The blocks are the same, so a plan for the marked thread fits the thread itself.
+        let task = task.with_thread(shape::marked(thread));
         let job = DigestJob {
             most: self.digest_tokens,
             statements: task.thread.statements(),
@@ -223,7 +223,9 @@ impl DigestJob<'_> {
     /// The tokens of the tail: a share of what the task and the user's words leave.
     fn tail_room(&self, target: u64) -> u64 {
         let Task { thread, brief } = self.task;
-        let said = thread.typed_need(brief).min(target / 2);
+        let typed = Typed::new(Arc::clone(&self.statements), thread, brief, []);
+        let said = thread.counter().text(&typed.list(typed.share_of(target), thread.counter()));
+        let said = said.max(thread.typed_need(brief).min(target / 2));
         let task = self.first_typed().map_or(0, |index| self.typed_tokens(index));
         let task = task.min(percent_of(target, TASK));
         percent_of(target.saturating_sub(task).saturating_sub(said), TAIL)
@@ -274,7 +276,9 @@ impl DigestJob<'_> {
         let rules = thread.rules().active().map(|rule| counter.text(&rule.text).saturating_add(3));
         let rules = rules.fold(0, u64::saturating_add);
         let rules = if rules > 0 { rules.saturating_add(60).min(whole / 2) } else { 0 };
-        let room = whole.saturating_sub(rules);
+        // So many tokens are left for the list of facts that is added then.
+        let facts = brief.reserve().min(percent_of(whole.saturating_sub(rules), FACTS));
+        let room = whole.saturating_sub(rules).saturating_sub(facts);
         let most = if target < u64::MAX { room } else { self.most.min(room) };
         // A digest must not be longer than its source, apart from the first line.
         let line = counter.text(&fill::opening(candidate.cut, false));
@@ -283,13 +287,15 @@ impl DigestJob<'_> {
         let stay = messages.filter(|(at, _)| *at >= candidate.cut || candidate.keeps_part_of(*at));
         let stay = stay.map(|(_, message)| message);
         let typed = &Typed::new(Arc::clone(&self.statements), thread, brief, stay);
+        let said = typed.share_of(target.min(before)).max(typed.emphasised(counter));
+        let said = said.min(budget / 6 * 5);
         // If little else fits beside the user's words, list only these: a heading and one more line
         // would cost some of them.
         let words = (need > whole / 4 * 3).then(|| typed.list(whole.min(goes), counter));
         let digest = words
             .filter(|words| !words.is_empty())
             .or_else(|| {
-                fill::write(&self.past, &Fill { thread, candidate, typed, budget, counter })
+                fill::write(&self.past, &Fill { thread, candidate, typed, budget, said, counter })
             })
             .filter(|_| goes > 0);
         let plan = match &digest {

@@ -8,7 +8,9 @@
 
 use std::sync::Arc;
 
-use super::{chunked::Chunked, digest::Digest, kit::*, summarize::Summarize};
+use super::{
+    chunked::Chunked, clear_results::ClearResults, digest::Digest, kit::*, summarize::Summarize,
+};
 use crate::retention::FactClass;
 
 /// Tries strategies in order until one is accepted.
@@ -86,7 +88,8 @@ impl Ladder {
 
     /// Returns the ladder with a strategy without a model that is tried before the rungs if the
     /// thread is over the target and the brief has a retention policy. Its plan is taken if it
-    /// meets the target and the policy and loses no demand and no path; then no model is called.
+    /// meets the target, uses three quarters of it, meets the policy and loses no demand and no
+    /// path; then no model is called.
     /// Otherwise the ladder continues with its rungs and does not report the attempt.
     ///
     /// ```
@@ -101,7 +104,7 @@ impl Ladder {
     /// let clear = ClearResults { keep: 0, ..ClearResults::default() };
     /// let ladder = Ladder::default().with_enough(Arc::new(clear));
     /// let retention = Some(RetentionPolicy::default());
-    /// let brief = Brief { target: Some(1_000), retention, ..Brief::default() };
+    /// let brief = Brief { target: Some(60), retention, ..Brief::default() };
     /// let attempt = ladder.begin(&Snapshot::new(thread), &brief);
     /// let Step::Proposed(proposal) = attempt.step() else { panic!("clearing is enough") };
     /// assert_eq!(proposal.rungs[0].strategy, "clear-results");
@@ -113,12 +116,14 @@ impl Ladder {
 }
 
 impl Default for Ladder {
-    /// [`Summarize`], then [`Digest`], which needs no model and fills the target. If the request of
-    /// a rung exceeds the model's window, [`Chunked`] is tried next.
+    /// [`ClearResults`] if that is [enough](Self::with_enough), else [`Summarize`], then [`Digest`],
+    /// which needs no model and fills the target. If the request of a rung exceeds the model's
+    /// window, [`Chunked`] is tried next.
     fn default() -> Self {
         let rungs: [Arc<dyn CompactionStrategy>; 2] =
             [Arc::new(Summarize::default()), Arc::new(Digest::default())];
-        Self::new(rungs).with_too_long(Arc::new(Chunked::default()))
+        let ladder = Self::new(rungs).with_enough(Arc::new(ClearResults::default()));
+        ladder.with_too_long(Arc::new(Chunked::default()))
     }
 }
 
@@ -195,10 +200,14 @@ impl Climb {
     /// Returns the proposal of a strategy that needs no model, meets the target and keeps enough.
     fn enough(&self, strategy: &dyn CompactionStrategy) -> Option<Proposal> {
         let before = self.thread.size();
-        self.brief.target.filter(|target| before > *target)?;
+        let target = self.brief.target.filter(|target| before > *target)?;
         let attempt = Guarded::begin(strategy, &self.thread, &self.brief);
         let Step::Proposed(proposal) = attempt.step() else { return None };
         let proposal = self.thread.settle(proposal.clone(), &self.brief).ok()?;
+        // A plan that leaves much room unused loses more than it must.
+        if self.thread.tokens_after(&proposal.plan).ok()? < target / 4 * 3 {
+            return None;
+        }
         // Check demands and paths here, because the policy judges only summaries. A model's summary
         // would state nine tenths of the facts, so a plan without a model must not lose more.
         // Without a policy the loss is unknown, so the plan is not taken.

@@ -277,17 +277,23 @@ impl Audit<'_> {
         proposal
     }
 
-    /// Audits the summary as it stands.
-    pub(super) fn judged(
+    /// Audits a digest, which has its list of what the user typed already, and appends the missing
+    /// facts in the room that it left for them.
+    pub(super) fn digested(
         &self,
         proposal: &Proposal,
         summary: &Text,
-        policy: &RetentionPolicy,
+        after: &[Message],
     ) -> Proposal {
-        let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
-        let counter = self.settling.counter();
-        let enriched = self.beside.enrich(summary, &bare, counter, |_| true);
-        self.with_enriched(proposal, enriched, policy)
+        let settling @ Settling { policy, .. } = self.settling;
+        let typed = &settling.typed(after);
+        let room = settling.room(after);
+        let lists = Lists { audit: self, proposal, summary, typed, room };
+        lists.with("", |fact| lists.is_listed_alone(fact)).unwrap_or_else(|| {
+            let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
+            let enriched = self.beside.enrich(summary, &bare, settling.counter(), |_| true);
+            self.with_enriched(proposal, enriched, policy)
+        })
     }
 
     /// Audits the summary and appends the missing facts, as far as there is room.

@@ -78,6 +78,6 @@ pub use summarize::Summarize;
 /// that fits the weights.
 #[doc(hidden)]
 #[must_use]
-pub fn facts(messages: &[crate::Message]) -> Vec<(String, Vec<f64>)> {
+pub fn facts(messages: &[crate::message::Message]) -> Vec<(String, Vec<f64>)> {
     fill::facts(messages)
 }

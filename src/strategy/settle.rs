@@ -108,7 +108,8 @@ impl Snapshot {
                         true => settling.with_rules_only(proposal, summary, &after),
                         false => (proposal, summary),
                     };
-                    return Ok(audit.judged(&proposal, &summary, policy));
+                    let after = self.accept(&proposal.plan, brief)?;
+                    return Ok(audit.digested(&proposal, &summary, &after));
                 }
                 if !adds_rules {
                     return Ok(audit.enriched(proposal, &summary, &after, &[]));

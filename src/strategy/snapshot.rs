@@ -22,7 +22,7 @@ use crate::{
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Snapshot {
-    messages: Arc<Vec<Message>>,
+    pub(super) messages: Arc<Vec<Message>>,
     system: Arc<Vec<Message>>,
     tools: Arc<Vec<ToolSpec>>,
     window: Option<ContextWindow>,
@@ -311,11 +311,6 @@ impl Snapshot {
         let messages: Vec<Message> = bare.collect();
         let size = self.counter.messages(&messages);
         Self { messages: Arc::new(messages), size, ..self.clone() }
-    }
-
-    /// Returns the snapshot with other handles of its messages, whose blocks are the same.
-    pub(super) fn with_messages(&self, messages: Vec<Message>) -> Self {
-        Self { messages: Arc::new(messages), ..self.clone() }
     }
 
     /// When a message arrived, if known.

@@ -72,6 +72,13 @@ struct Place {
 }
 
 impl Place {
+    /// The parts of it that another place of its source does not have.
+    fn without(self, other: Self) -> impl Iterator<Item = Self> {
+        let before = Self { end: self.end.min(other.start), ..self };
+        let after = Self { start: self.start.max(other.end), ..self };
+        [before, after].into_iter().filter(|part| part.start < part.end)
+    }
+
     fn text<'s>(&self, sources: &'s [Source<'_>]) -> &'s str {
         let source = sources.get(self.source);
         source.and_then(|source| source.text.get(self.start..self.end)).unwrap_or_default()
@@ -103,20 +110,21 @@ impl<'s> Shown<'s, '_> {
         /// Places this close are one.
         const NEAR: usize = 12;
         let Self { sources, counter, .. } = *self;
-        let tokens = |place: &Place| counter.text(&place.line(sources)).saturating_add(1);
         let own = self.places.get(&place.source);
         let mut joined = place;
-        let mut before = 0;
+        // Only what is new is counted, so that a long line costs no more than its bytes.
+        let mut new = vec![place];
         let mut rest: Vec<Place> = Vec::new();
         for other in own.into_iter().flatten() {
-            let (first, second) =
-                if other.start < joined.start { (other, &joined) } else { (&joined, other) };
+            let (first, second) = match other.start < joined.start {
+                true => (*other, joined),
+                false => (joined, *other),
+            };
             let gap = Place { start: first.end.min(second.start), end: second.start, ..joined };
-            let touches =
-                second.start <= first.end.saturating_add(NEAR) && !gap.text(sources).contains('\n');
-            if touches {
-                before += tokens(other);
+            let is_near = second.start <= first.end.saturating_add(NEAR);
+            if is_near && !gap.text(sources).contains('\n') {
                 joined = Place { start: first.start, end: first.end.max(second.end), ..joined };
+                new = new.into_iter().flat_map(|part| part.without(*other)).collect();
             } else {
                 rest.push(*other);
             }
@@ -125,7 +133,8 @@ impl<'s> Shown<'s, '_> {
             Some(_) => 0,
             None => counter.text(&heading(sources, sources.get(place.source)?)),
         };
-        let cost = tokens(&joined).saturating_sub(before).saturating_add(heading);
+        let lines = new.iter().map(|part| counter.text(&part.line(sources)).saturating_add(1));
+        let cost = lines.fold(heading, u64::saturating_add);
         self.left = self.left.checked_sub(cost)?;
         rest.push(joined);
         rest.sort_by_key(|place| place.start);

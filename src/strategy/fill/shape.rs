@@ -1,9 +1,12 @@
 //! Results in user messages: agents of a text protocol write commands into their answers, and get
 //! the outputs as if the user had typed them.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
-use crate::message::{Message, Role};
+use crate::{
+    message::{Message, Role},
+    strategy::snapshot::Snapshot,
+};
 
 /// How many bytes of a text are its opening.
 const OPENING: usize = 8;
@@ -40,9 +43,17 @@ pub(in crate::strategy) fn results(messages: &[Message]) -> Vec<bool> {
     found
 }
 
-/// Returns the messages with such results marked as untyped. The blocks stay the same, so a plan
-/// for them fits the thread itself; `None` if there are none.
-pub(in crate::strategy) fn marked(messages: &[Message]) -> Option<Vec<Message>> {
+/// Returns the thread with such results marked as untyped. The blocks stay the same, so a plan for
+/// it fits the thread itself.
+pub(in crate::strategy) fn marked(thread: &Snapshot) -> Snapshot {
+    let mut marked = thread.clone();
+    if let Some(messages) = marked_messages(thread.messages()) {
+        marked.messages = Arc::new(messages);
+    }
+    marked
+}
+
+fn marked_messages(messages: &[Message]) -> Option<Vec<Message>> {
     let results = results(messages);
     results.contains(&true).then(|| {
         let marked = messages.iter().zip(results);
@@ -87,7 +98,7 @@ mod tests {
         let found = results(&thread);
         assert_eq!(found.iter().filter(|is_result| **is_result).count(), 6);
         assert!(!found[0], "the task was typed");
-        assert!(marked(&thread).unwrap()[2].typed_blocks().next().is_none());
+        assert!(marked_messages(&thread).unwrap()[2].typed_blocks().next().is_none());
     }
 
     #[test]
@@ -95,7 +106,7 @@ mod tests {
         let talk = (0..9).flat_map(|turn| {
             [Message::user(format!("Question {turn}?")), Message::assistant("An answer.")]
         });
-        assert!(marked(&talk.collect::<Vec<_>>()).is_none());
-        assert!(marked(&protocol(3)).is_none(), "three are no repetition");
+        assert!(marked_messages(&talk.collect::<Vec<_>>()).is_none());
+        assert!(marked_messages(&protocol(3)).is_none(), "three are no repetition");
     }
 }

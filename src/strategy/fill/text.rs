@@ -101,6 +101,8 @@ pub(in crate::strategy) struct Fill<'a> {
     pub(in crate::strategy) typed: &'a Typed,
     /// The most tokens of the text.
     pub(in crate::strategy) budget: u64,
+    /// The tokens of the list of what the user typed, and more if the other parts leave some.
+    pub(in crate::strategy) said: u64,
     /// Counts them.
     pub(in crate::strategy) counter: &'a dyn TokenCounter,
 }
@@ -156,8 +158,9 @@ fn compose(past: &Past<'_>, fill: &Fill<'_>, budget: u64) -> String {
         text = opening(messages, false);
     }
     let left = budget.saturating_sub(counter.text(&text));
-    let said = typed.list(typed.room(left, left, counter), counter);
-    let left = left.saturating_sub(counter.text(&said));
+    let said = typed.list(fill.said.min(left), counter);
+    let first_said = counter.text(&said);
+    let left = left.saturating_sub(first_said);
     let mut writer = Writer { text, left, counter };
     if let Some(task) = fill.task(past) {
         let task = clip(&task, writer.share(33, TASK), counter);
@@ -181,6 +184,9 @@ fn compose(past: &Past<'_>, fill: &Fill<'_>, budget: u64) -> String {
     known.extend(names(&written).chain(names(&said)));
     let details = needed::write(past, cut, &known, writer.share(100, DETAILS), counter);
     writer.section(DETAILS, &details);
+    let said = typed.list(counter.text(&said).saturating_add(writer.left), counter);
+    let more = counter.text(&said).saturating_sub(first_said);
+    writer.left = writer.left.saturating_sub(more);
     if writer.left > LEAST
         && let Some(last) = past.last_step(cut)
     {
