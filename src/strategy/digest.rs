@@ -34,6 +34,10 @@ const TAIL: u64 = 55;
 /// The percentage of the digest that the list of missing facts takes, which is added later.
 const FACTS: u64 = 10;
 
+/// The percentage of the target that the list of what the user typed takes at most, unless these are
+/// rules, have labels or give values.
+const SAID: u64 = 50;
+
 /// The percentage of the target up to which the task stays word for word.
 const TASK: u64 = 36;
 
@@ -46,7 +50,7 @@ options! {
     /// 1. what the model has not read yet, and the newest text that the user typed;
     /// 2. the task, which is the first text that the user typed: word for word if it takes up to 36
     ///    % of the target, else its head and tail, in the digest;
-    /// 3. what else the user typed, statement by statement: a third of the digest, more if these
+    /// 3. what else the user typed, statement by statement: up to half of the target, more if these
     ///    are rules, have labels or give values;
     /// 4. the account: what was said and called, in order, one line for each, with what came of it,
     ///    and the calls that failed last. The newest lines tell more;
@@ -123,6 +127,11 @@ impl Digest {
             && let Some(plan) = job.filled(target)
         {
             return Ok(plan);
+        }
+        let is_compacted = thread.messages().iter().any(Message::is_summary);
+        if let (None, Some(target), true) = (task.missed_target(), brief.target, is_compacted) {
+            let size = thread.size();
+            return nothing(format!("about {size} tokens are within the target of {target}"));
         }
         let candidates = task.candidates(self.tail_request(&task))?;
         let is_over = task.missed_target().is_some();
@@ -224,7 +233,7 @@ impl DigestJob<'_> {
     fn tail_room(&self, target: u64) -> u64 {
         let Task { thread, brief } = self.task;
         let typed = Typed::new(Arc::clone(&self.statements), thread, brief, []);
-        let said = thread.counter().text(&typed.list(typed.share_of(target), thread.counter()));
+        let said = thread.counter().text(&typed.list(percent_of(target, SAID), thread.counter()));
         let said = said.max(thread.typed_need(brief).min(target / 2));
         let task = self.first_typed().map_or(0, |index| self.typed_tokens(index));
         let task = task.min(percent_of(target, TASK));
@@ -287,7 +296,7 @@ impl DigestJob<'_> {
         let stay = messages.filter(|(at, _)| *at >= candidate.cut || candidate.keeps_part_of(*at));
         let stay = stay.map(|(_, message)| message);
         let typed = &Typed::new(Arc::clone(&self.statements), thread, brief, stay);
-        let said = typed.share_of(target.min(before)).max(typed.emphasised(counter));
+        let said = percent_of(target.min(before), SAID).max(typed.emphasised(counter));
         let said = said.min(budget / 6 * 5);
         // If little else fits beside the user's words, list only these: a heading and one more line
         // would cost some of them.

@@ -88,8 +88,8 @@ impl Ladder {
 
     /// Returns the ladder with a strategy without a model that is tried before the rungs if the
     /// thread is over the target and the brief has a retention policy. Its plan is taken if it
-    /// meets the target, uses three quarters of it, meets the policy and loses no demand and no
-    /// path; then no model is called.
+    /// meets the target and the policy and loses no demand and no path, and either loses no fact or
+    /// uses three quarters of the target; then no model is called.
     /// Otherwise the ladder continues with its rungs and does not report the attempt.
     ///
     /// ```
@@ -104,7 +104,7 @@ impl Ladder {
     /// let clear = ClearResults { keep: 0, ..ClearResults::default() };
     /// let ladder = Ladder::default().with_enough(Arc::new(clear));
     /// let retention = Some(RetentionPolicy::default());
-    /// let brief = Brief { target: Some(60), retention, ..Brief::default() };
+    /// let brief = Brief { target: Some(1_000), retention, ..Brief::default() };
     /// let attempt = ladder.begin(&Snapshot::new(thread), &brief);
     /// let Step::Proposed(proposal) = attempt.step() else { panic!("clearing is enough") };
     /// assert_eq!(proposal.rungs[0].strategy, "clear-results");
@@ -204,14 +204,15 @@ impl Climb {
         let attempt = Guarded::begin(strategy, &self.thread, &self.brief);
         let Step::Proposed(proposal) = attempt.step() else { return None };
         let proposal = self.thread.settle(proposal.clone(), &self.brief).ok()?;
-        // A plan that leaves much room unused loses more than it must.
-        if self.thread.tokens_after(&proposal.plan).ok()? < target / 4 * 3 {
-            return None;
-        }
         // Check demands and paths here, because the policy judges only summaries. A model's summary
         // would state nine tenths of the facts, so a plan without a model must not lose more.
         // Without a policy the loss is unknown, so the plan is not taken.
         let (policy, retention) = self.brief.retention.as_ref().zip(proposal.retention.as_ref())?;
+        // A plan that loses something and leaves much room unused loses more than it must.
+        let is_whole = retention.overall.kept >= retention.overall.facts;
+        if !is_whole && self.thread.tokens_after(&proposal.plan).ok()? < target / 4 * 3 {
+            return None;
+        }
         let classes = [FactClass::Constraint, FactClass::Path];
         let mut classes = classes.map(|class| retention.of(class)).into_iter();
         if classes.any(|recall| recall.kept < recall.facts) || policy.shortfall(retention).is_some()

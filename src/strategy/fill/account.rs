@@ -1,6 +1,6 @@
 //! The account without a model: what was done, in order, one line for each step.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::past::{Kind, Past, Source, clipped};
 use crate::{
@@ -90,6 +90,7 @@ fn steps(past: &Past<'_>, cut: usize) -> Vec<Step> {
         }
     }
     let label = label(sources);
+    let mut told: HashSet<String> = HashSet::new();
     for (index, source) in sources.iter().enumerate() {
         let step = match source.kind {
             Kind::Answer => {
@@ -103,6 +104,10 @@ fn steps(past: &Past<'_>, cut: usize) -> Vec<Step> {
             }
             Kind::Typed | Kind::Result | Kind::Earlier => continue,
         };
+        // A text that the model repeats says nothing about the work.
+        if !step.is_call && !told.insert(step.text.clone()) {
+            continue;
+        }
         let repeats = steps.last().is_some_and(|last| {
             last.text == step.text && last.outcome == step.outcome && last.is_call == step.is_call
         });

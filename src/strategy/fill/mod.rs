@@ -7,17 +7,20 @@
 //!
 //! - `past` reads the old part into sources: texts with their kind, their step and their failure.
 //! - `shape` finds results that an agent of a text protocol got in user messages.
+//! - `earlier` reads the digest of an earlier compaction.
 //! - `account` writes the course of the work.
 //! - `needed` chooses facts, by the weights of `weights`.
 //! - `text` composes these parts.
 
 mod account;
+mod earlier;
 mod needed;
 mod past;
 pub(super) mod shape;
 mod text;
 mod weights;
 
+pub(super) use earlier::{is_opening, opening};
 pub(super) use needed::facts;
 pub(super) use past::Past;
-pub(super) use text::{Fill, is_opening, opening, write};
+pub(super) use text::{Fill, write};

@@ -273,7 +273,7 @@ fn heading(sources: &[Source<'_>], source: &Source<'_>) -> String {
 }
 
 /// The names of a thread, and what is known of each: the input of the fit of the weights.
-pub(in crate::strategy) fn facts(messages: &[crate::message::Message]) -> Vec<(String, Vec<f64>)> {
+pub(crate) fn facts(messages: &[crate::message::Message]) -> Vec<(String, Vec<f64>)> {
     let past = Past::of(messages);
     let found = found(past.before(messages.len()), &HashSet::new());
     found.iter().map(|it| (it.name.to_owned(), it.features.numbers().to_vec())).collect()

@@ -8,11 +8,11 @@ use std::{
 
 use serde_json::Value;
 
-use super::{shape, text::Earlier};
+use super::{earlier::Earlier, shape};
 use crate::{
     hindsight::names,
     ledger,
-    message::{ContentBlock, Message, Role, ToolResult, ToolUse},
+    message::{ContentBlock, Message, Role, Summary, ToolResult, ToolUse},
     prose::{first_failure, one_line, plain, without_typed},
     strategy::{clip::border_before, full_summary},
 };
@@ -49,7 +49,12 @@ pub(super) struct Source<'a> {
     places: Vec<Range<usize>>,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    fn new(message: usize, kind: Kind, text: Cow<'a, str>) -> Self {
+        let (outline, places) = (String::new(), Vec::new());
+        Self { message, kind, text, outline, call: None, failure: None, places }
+    }
+
     /// The names in the text with their offsets, in order.
     pub(super) fn names(&self) -> impl Iterator<Item = (usize, &str)> {
         self.places.iter().filter_map(|it| Some((it.start, self.text.get(it.clone())?)))
@@ -58,7 +63,7 @@ impl Source<'_> {
 
 /// The texts of a thread in order.
 #[derive(Debug)]
-pub(in crate::strategy) struct Past<'a> {
+pub(crate) struct Past<'a> {
     pub(super) sources: Vec<Source<'a>>,
     /// Summaries of earlier compactions, with their messages.
     earlier: Vec<(usize, Earlier)>,
@@ -68,7 +73,7 @@ pub(in crate::strategy) struct Past<'a> {
 
 impl<'a> Past<'a> {
     /// Reads these messages.
-    pub(in crate::strategy) fn of(messages: &'a [Message]) -> Self {
+    pub(crate) fn of(messages: &'a [Message]) -> Self {
         let results = shape::results(messages);
         let mut reader = Reader::default();
         for (index, message) in messages.iter().enumerate() {
@@ -125,62 +130,34 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn message(&mut self, index: usize, message: &'a Message, is_result: bool, asks: bool) {
-        let push = |kind, text: Cow<'a, str>| Source {
-            message: index,
-            kind,
-            text,
-            outline: String::new(),
-            call: None,
-            failure: None,
-            places: Vec::new(),
-        };
         for block in &message.content {
             match block {
                 ContentBlock::Text(block) if is_result => {
                     let failure = failure(&block.text);
-                    let call = self.asked;
-                    let source = push(Kind::Result, Cow::Borrowed(&block.text));
-                    self.sources.push(Source { call, failure, ..source });
+                    let source = Source::new(index, Kind::Result, Cow::Borrowed(&block.text));
+                    self.sources.push(Source { call: self.asked, failure, ..source });
                 }
                 ContentBlock::Text(block) if message.role == Role::Assistant => {
-                    match asks.then(|| command(&block.text)).flatten() {
-                        Some((said, command)) => {
-                            self.sources.push(push(Kind::Answer, said.into()));
-                            self.asked = Some(self.sources.len());
-                            let outline = one_line(&plain(command)).into_owned();
-                            let source = push(Kind::Call, Cow::Borrowed(command));
-                            self.sources.push(Source { outline, ..source });
-                        }
-                        None => self.sources.push(push(Kind::Answer, Cow::Borrowed(&block.text))),
-                    }
+                    self.answer(index, &block.text, asks);
                 }
                 ContentBlock::Text(block) => {
-                    self.sources.push(push(Kind::Typed, Cow::Borrowed(&block.text)));
+                    self.sources.push(Source::new(index, Kind::Typed, Cow::Borrowed(&block.text)));
                 }
                 ContentBlock::ToolUse(call) => {
                     let (text, outline) = input(call);
                     self.calls.insert(&call.id, self.sources.len());
-                    let source = push(Kind::Call, text.into());
+                    let source = Source::new(index, Kind::Call, text.into());
                     self.sources.push(Source { outline, ..source });
                 }
                 ContentBlock::ToolResult(result) => {
                     let call = self.calls.get(result.tool_use_id.as_str()).copied();
                     let text = result_text(result);
-                    let failure =
-                        failure(&text).or_else(|| result.is_error.then(|| first_line(&text)));
-                    let source = push(Kind::Result, text);
+                    let first = || result.is_error.then(|| first_line(&text));
+                    let failure = failure(&text).or_else(first);
+                    let source = Source::new(index, Kind::Result, text);
                     self.sources.push(Source { call, failure, ..source });
                 }
-                ContentBlock::Summary(summary) => {
-                    let text = without_typed(&ledger::without_titled(&full_summary::text(summary)));
-                    let earlier = Earlier::read(&text);
-                    let text = match earlier.messages {
-                        0 => text,
-                        _ => earlier.details.clone(),
-                    };
-                    self.sources.push(push(Kind::Earlier, text.into()));
-                    self.earlier.push((index, earlier));
-                }
+                ContentBlock::Summary(summary) => self.summary(index, summary),
                 ContentBlock::Image(_)
                 | ContentBlock::Document(_)
                 | ContentBlock::Thinking(_)
@@ -193,6 +170,28 @@ impl<'a> Reader<'a> {
                 | ContentBlock::Opaque(_) => {}
             }
         }
+    }
+
+    /// Reads an answer. If it asks for an output in its text, the command is a source of its own.
+    fn answer(&mut self, index: usize, text: &'a str, asks: bool) {
+        let Some((said, command)) = asks.then(|| command(text)).flatten() else {
+            self.sources.push(Source::new(index, Kind::Answer, Cow::Borrowed(text)));
+            return;
+        };
+        self.sources.push(Source::new(index, Kind::Answer, said.into()));
+        self.asked = Some(self.sources.len());
+        let outline = one_line(&plain(command)).into_owned();
+        let source = Source::new(index, Kind::Call, Cow::Borrowed(command));
+        self.sources.push(Source { outline, ..source });
+    }
+
+    /// Reads an earlier summary. Of a digest only the lines that no other section has are a source.
+    fn summary(&mut self, index: usize, summary: &Summary) {
+        let text = without_typed(&ledger::without_titled(&full_summary::text(summary)));
+        let earlier = Earlier::read(&text);
+        let text = if earlier.messages == 0 { text } else { earlier.details.clone() };
+        self.sources.push(Source::new(index, Kind::Earlier, text.into()));
+        self.earlier.push((index, earlier));
     }
 }
 
@@ -338,4 +337,16 @@ fn usual_lines(sources: &[Source<'_>]) -> HashSet<String> {
     }
     let usual = counts.into_iter().filter(|(_, count)| *count >= 4 && *count * 3 >= all);
     usual.map(|(line, _)| line.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_found_under_the_colours_of_a_terminal() {
+        let text = "running\n\u{1b}[31merror[E0308]\u{1b}[0m: `i32` wanted";
+        assert_eq!(failure(text).as_deref(), Some("error[E0308]: `i32` wanted"));
+        assert_eq!(failure("All is well."), None);
+    }
 }

@@ -16,7 +16,7 @@ const MIN: usize = 5;
 
 /// Returns for each message whether it is such a result: it follows an answer that holds a fenced
 /// block or a tag and no call, and begins like most user messages do. No list of agents is needed.
-pub(in crate::strategy) fn results(messages: &[Message]) -> Vec<bool> {
+pub(crate) fn results(messages: &[Message]) -> Vec<bool> {
     let mut found = vec![false; messages.len()];
     let mut openings: HashMap<&str, Vec<usize>> = HashMap::new();
     let mut typed = 0_usize;
@@ -45,7 +45,7 @@ pub(in crate::strategy) fn results(messages: &[Message]) -> Vec<bool> {
 
 /// Returns the thread with such results marked as untyped. The blocks stay the same, so a plan for
 /// it fits the thread itself.
-pub(in crate::strategy) fn marked(thread: &Snapshot) -> Snapshot {
+pub(crate) fn marked(thread: &Snapshot) -> Snapshot {
     let mut marked = thread.clone();
     if let Some(messages) = marked_messages(thread.messages()) {
         marked.messages = Arc::new(messages);
