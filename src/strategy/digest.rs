@@ -36,7 +36,7 @@ const FACTS: u64 = 10;
 
 /// The percentage of the target that the list of what the user typed takes at most, unless these are
 /// rules, have labels or give values.
-const SAID: u64 = 50;
+const SAID: u64 = 60;
 
 /// The percentage of the target up to which the task stays word for word.
 const TASK: u64 = 36;
@@ -50,7 +50,7 @@ options! {
     /// 1. what the model has not read yet, and the newest text that the user typed;
     /// 2. the task, which is the first text that the user typed: word for word if it takes up to 36
     ///    % of the target, else its head and tail, in the digest;
-    /// 3. what else the user typed, statement by statement: up to half of the target, more if these
+    /// 3. what else the user typed, statement by statement: up to 60 % of the target, more if these
     ///    are rules, have labels or give values;
     /// 4. the account: what was said and called, in order, one line for each, with what came of it,
     ///    and the calls that failed last. The newest lines tell more;

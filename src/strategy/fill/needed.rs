@@ -28,6 +28,8 @@ struct Found<'p> {
     at: (usize, usize),
     /// The last source that counted for it, so that a text counts once.
     counted: usize,
+    /// Whether it stands anywhere but in what the user typed.
+    is_shown: bool,
 }
 
 /// Writes lines with names that `known` lacks, in at most `budget` tokens, the most valuable for
@@ -41,7 +43,7 @@ pub(super) fn write(
 ) -> String {
     let sources = past.before(cut);
     let mut wanted: Vec<(f64, &str, Place)> = Vec::new();
-    for found in found(sources, known) {
+    for found in found(sources, known).into_iter().filter(|found| found.is_shown) {
         let Some(place) = found.place(sources) else { continue };
         // The real price is counted for the chosen lines only.
         let bytes = (place.end - place.start + HEADING_BYTES) as f64;
@@ -174,7 +176,8 @@ fn found<'p>(sources: &'p [Source<'_>], known: &HashSet<&str>) -> Vec<Found<'p>>
                 let is_path = name.contains(['/', '.']);
                 let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
                 let features = Features { is_path, is_number, ..Features::default() };
-                found.push(Found { name, features, at, counted: usize::MAX });
+                let (counted, is_shown) = (usize::MAX, false);
+                found.push(Found { name, features, at, counted, is_shown });
                 found.len() - 1
             });
             if let Some(found) = found.get_mut(known).filter(|found| found.counted != index) {
@@ -225,6 +228,12 @@ impl Found<'_> {
         self.counted = index;
         let features = &mut self.features;
         features.last = place;
+        if source.kind == Kind::Typed {
+            // What the user typed is listed elsewhere, without what a later sentence replaced.
+            features.typed = true;
+            return;
+        }
+        self.is_shown = true;
         let own = match source.kind {
             Kind::Call => {
                 features.calls += 1;
@@ -234,11 +243,7 @@ impl Found<'_> {
                 features.answers += 1;
                 true
             }
-            Kind::Typed => {
-                features.typed = true;
-                false
-            }
-            Kind::Result | Kind::Earlier => {
+            Kind::Typed | Kind::Result | Kind::Earlier => {
                 features.results += 1;
                 features.failed |= source.failure.is_some();
                 false

@@ -297,9 +297,10 @@ fn value_text(value: &Value) -> String {
 fn failure(text: &str) -> Option<String> {
     const NEAR: usize = 1_500;
     let tail = text.get(border_before(text, text.len().saturating_sub(NEAR))..)?;
-    let found = first_failure(tail)
-        .or_else(|| first_failure(text.get(..border_before(text, NEAR / 3)).unwrap_or_default()));
-    found.map(first_line).filter(|line| !line.is_empty())
+    let head = text.get(..border_before(text, NEAR / 3))?;
+    let found =
+        [tail, head].into_iter().find_map(|part| first_failure(&plain(part)).map(first_line));
+    found.filter(|line| !line.is_empty())
 }
 
 fn first_line(text: &str) -> String {
