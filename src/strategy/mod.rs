@@ -34,6 +34,8 @@ pub(crate) use clip::{border_before, clip_result};
 mod contract;
 mod digest;
 mod fill;
+mod floor;
+pub(crate) use floor::{begin, begin_anyway};
 mod fold_batches;
 mod full_summary;
 mod instructions;
@@ -45,6 +47,7 @@ mod native;
 mod net;
 mod panic_guard;
 mod registry;
+mod rejection;
 mod run_error;
 mod settle;
 mod snapshot;
@@ -70,8 +73,9 @@ pub use native::Native;
 pub(crate) use net::Net;
 pub(crate) use panic_guard::panic_message;
 pub use registry::StrategyRegistry;
+pub use rejection::Rejection;
 pub use run_error::RunError;
-pub use snapshot::{Rejection, Snapshot};
+pub use snapshot::Snapshot;
 pub use summarize::Summarize;
 
 /// The names in these messages with what is known of each, as the fill weighs them. For the script

@@ -94,6 +94,23 @@ fn strategies_and_chunked_speak_to_machines() {
 }
 
 #[test]
+fn hindsight_compares_strategies_with_the_naive_tail() {
+    let rows = out(0, &["hindsight", "--json", "--strategy", "digest", THREAD]);
+    let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    assert_eq!(rows.len(), 4 * 2, "two lines for each of four targets");
+    let kept = |strategy: &str, share: f64| {
+        let row = rows.iter().find(|row| row["strategy"] == strategy && row["share"] == share);
+        row.unwrap()["kept"].as_f64().unwrap()
+    };
+    for share in [0.1, 0.2, 0.3, 0.5] {
+        assert!(kept("digest", share) >= kept("naive tail", share), "at {share}: {rows:?}");
+    }
+    let table = out(0, &["hindsight", "--share", "0.3", "--cut", "0.5", THREAD]);
+    assert!(table.contains("naive tail") && table.contains("gone most often"), "{table}");
+    assert!(errors(1, &["hindsight", "--strategy", "magic", THREAD]).contains("magic"));
+}
+
+#[test]
 fn help_completions_and_man_page_name_every_command() {
     let help = out(0, &["--help"]);
     let (man, bash) = (out(0, &["man"]), out(0, &["completions", "bash"]));
@@ -102,6 +119,7 @@ fn help_completions_and_man_page_name_every_command() {
         "audit",
         "context",
         "strategies",
+        "hindsight",
         "chunked",
         "edl",
         "report",
@@ -170,25 +188,21 @@ fn accounted(report: &str) -> (u64, u64, u64) {
 
 #[test]
 fn every_line_of_an_agents_log_is_accounted_for() {
-    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/transcripts");
-    let folder = std::env::var("THREADFOLD_TRANSCRIPTS").unwrap_or_else(|_| here.to_owned());
-    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/pi-session.jsonl").to_owned();
-    let logs = [
-        format!("{folder}/raw/claude-code-session.jsonl"),
-        format!("{folder}/raw/codex-rollout.jsonl"),
-        own,
-    ];
-    for log in logs {
-        if !Path::new(&log).exists() {
-            println!("skipped: {log} is not there");
-            continue;
+    let mut logs =
+        vec![concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/pi-session.jsonl").to_owned()];
+    // Logs of more agents, where there are some.
+    if let Ok(folder) = std::env::var("THREADFOLD_TRANSCRIPTS") {
+        for name in ["claude-code-session.jsonl", "codex-rollout.jsonl"] {
+            logs.push(format!("{folder}/raw/{name}"));
         }
-        let (carried, all, others) = accounted(&errors(0, &["import", &log]));
+    }
+    for log in logs.iter().filter(|log| Path::new(log).exists()) {
+        let (carried, all, others) = accounted(&errors(0, &["import", log]));
         assert_eq!((carried > 0, carried + others), (true, all), "{log}");
         for to in ["anthropic", "openai-chat", "openai-responses"] {
             let folder = Folder::new();
             let file = folder.join("body.json");
-            out(0, &["import", "--to", to, "--output", text(&file), &log]);
+            out(0, &["import", "--to", to, "--output", text(&file), log]);
             // What was imported is a thread like any other.
             let context: Value =
                 serde_json::from_str(&out(0, &["context", "--json", text(&file)])).unwrap();
