@@ -86,11 +86,10 @@ impl Ladder {
         Self { too_long: Some(strategy), ..self }
     }
 
-    /// Returns the ladder with a strategy without a model that is tried before the rungs if the
-    /// thread is over the target and the brief has a retention policy. Its plan is taken if it
-    /// meets the target and the policy and loses no demand and no path, and either loses no fact or
-    /// uses three quarters of the target; then no model is called.
-    /// Otherwise the ladder continues with its rungs and does not report the attempt.
+    /// Adds a strategy that needs no model. It is tried first if the thread is over the target and
+    /// the brief has a retention policy. If its plan meets both and loses no demand and no path, and
+    /// if it loses no fact or uses three quarters of the target, no model is called. Otherwise the
+    /// ladder continues with its rungs and does not report the attempt.
     ///
     /// ```
     /// use std::sync::Arc;

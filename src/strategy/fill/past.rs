@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
             match block {
                 ContentBlock::Text(block) if is_result => {
                     let failure = failure(&block.text);
-                    let source = Source::new(index, Kind::Result, Cow::Borrowed(&block.text));
+                    let source = Source::new(index, Kind::Result, plain(&block.text));
                     self.sources.push(Source { call: self.asked, failure, ..source });
                 }
                 ContentBlock::Text(block) if message.role == Role::Assistant => {
@@ -239,7 +239,7 @@ fn joined_text(result: &ToolResult) -> Cow<'_, str> {
     let mut texts = result.content.iter().filter_map(ContentBlock::as_text);
     match (texts.next(), texts.next()) {
         (None, _) => Cow::Borrowed(""),
-        (Some(only), None) => Cow::Borrowed(only.as_str()),
+        (Some(only), None) => plain(only),
         (Some(first), Some(second)) => {
             let rest = texts.map(|text| text.as_str());
             let all = [first.as_str(), second.as_str()].into_iter().chain(rest);

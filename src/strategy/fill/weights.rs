@@ -27,7 +27,7 @@ pub(super) struct Features {
 }
 
 /// The weights of [`Features::numbers`], in their order.
-const WEIGHTS: [f64; 12] = [-4.4, 0.0, 0.6, 0.0, 0.4, -0.2, 1.5, 1.7, 1.2, -0.3, 0.8, 0.2];
+const WEIGHTS: [f64; 12] = [-3.8, 0.4, 0.5, 0.35, 0.4, 0.0, 1.1, 1.6, 0.3, -0.4, 0.7, 0.3];
 
 impl Features {
     /// The features as numbers, the first of them 1.
