@@ -208,10 +208,20 @@ impl Snapshot {
                 plan.map(|plan| self.stamped(plan, brief)).and_then(with)
             }
         };
-        match plan {
-            Some(plan) => Proposal { plan, ..proposal },
-            None => proposal,
-        }
+        let Some(plan) = plan else { return proposal };
+        // The summary may be shorter now, so its audit is made anew.
+        let policy = brief.retention.as_ref();
+        let after = plan.after(self.messages()).unwrap_or_default();
+        let retention = policy.zip(proposal.retention.as_ref()).map(|(policy, old)| {
+            let facts = Settling { thread: self, brief, policy }.current_facts(policy);
+            let mut kept = facts.audit(&after).shortened();
+            kept.invented.clone_from(&old.invented);
+            kept
+        });
+        let shortfall =
+            policy.zip(retention.as_ref()).and_then(|(policy, kept)| policy.shortfall(kept));
+        let shortfall = shortfall.filter(|_| last_summary(&plan).is_some());
+        Proposal { plan, retention, shortfall, ..proposal }
     }
 }
 

@@ -13,11 +13,11 @@ use futures::executor::block_on;
 use serde_json::{Map, Value, json};
 use threadfold::message::ThreadId;
 
+pub(crate) use self::stored::stored_thread;
 use self::{
     rpc::{Call, Error, INVALID_PARAMS, METHOD_NOT_FOUND, Message},
     stored::Stored,
 };
-pub(crate) use self::stored::stored_thread;
 use crate::{
     args::McpArguments,
     error::{Ended, Failure},
