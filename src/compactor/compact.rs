@@ -139,6 +139,7 @@ impl Compactor {
             }
             Work::Apply(driven) => conversation.finish(COMPACT, brief, Ok(*driven)).await?,
         };
+        self.live.known.rules.apply(&done.quoted);
         self.compacted(thread, done.plan.new_messages(), &done.strategy);
         Ok(done)
     }

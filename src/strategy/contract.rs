@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{brief::Brief, rejection::Rejection, run_error::RunError, snapshot::Snapshot};
 use crate::{
     compact::{CompactError, Plan},
+    ledger::{QuotedChanges, Quotes},
     log::Rung,
     message::{
         Batch, BatchId, ModelError, ModelErrorKind, Redactor, Request, StopReason, Text, Turn,
@@ -125,6 +126,11 @@ pub struct Proposal {
     pub retention: Option<Retention>,
     /// Notes for the user on what no model summarised and why, one sentence each. Usually empty.
     pub notes: Vec<Text>,
+    /// The user's words that the model quoted beside its summary, not checked yet.
+    pub quotes: Quotes,
+    /// What these quotes change in the standing rules; set by [`Snapshot::settle`], which checks
+    /// them.
+    pub quoted: QuotedChanges,
     /// Why the compacted thread keeps too few facts; set by [`Snapshot::settle`] if it does.
     pub shortfall: Option<Text>,
     /// Token usage of all model calls of the attempt; set by [`drive`](crate::drive::drive()).
@@ -247,6 +253,8 @@ impl Proposal {
             rungs: Vec::new(),
             retention: None,
             notes: Vec::new(),
+            quotes: Quotes::default(),
+            quoted: QuotedChanges::default(),
             shortfall: None,
             usage: Usage::default(),
             calls: 0,

@@ -70,6 +70,7 @@ mod prompts;
 mod properties;
 mod prose;
 mod quoted;
+mod quotes;
 mod rare;
 mod reading_steps;
 mod recall;

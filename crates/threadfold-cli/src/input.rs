@@ -1,16 +1,18 @@
 //! Reading request bodies, logs and texts from files.
 
 use std::{
-    fs::{self, File},
-    io::{self, BufRead, BufReader, Read},
+    fs,
+    io::{self, Read},
     path::Path,
 };
 
-use threadfold::{
-    EventLog, Request, WireFormat, log::Loaded, store::stored_event, wire::DecodeOptions,
-};
+use threadfold::{EventLog, Request, WireFormat, wire::DecodeOptions};
 
-use crate::{error::Failure, mcp};
+use crate::{
+    error::Failure,
+    log_file::{self, is_json},
+    stored::stored_thread,
+};
 
 #[path = "../../../examples/transcript/input.rs"]
 mod found;
@@ -40,63 +42,12 @@ pub(crate) fn without_mark(text: String) -> String {
 /// Reads a log: a file of `JsonlStore` or `threadfold import`, or a thread of a store. The error for
 /// other files ends with this hint. Lines that cannot be read are named on standard error.
 pub(crate) fn log(file: &Path, thread: Option<&str>, hint: &str) -> Result<EventLog, Failure> {
-    if is_store(file) {
-        return mcp::stored_thread(file, thread);
-    }
-    let name = file.display();
-    let opened = opened(file).map_err(|error| format!("{name}: {error}"))?;
-    log_of(opened, &name.to_string())
-        .map_err(|error| format!("{name}: {} ({hint})", error.line()).into())
+    if is_store(file) { stored_thread(file, thread) } else { log_file::read(file, hint) }
 }
 
 /// Whether the path is a folder or a database, and not a file with one thread.
 pub(crate) fn is_store(path: &Path) -> bool {
     path.is_dir() || path.extension().is_some_and(|extension| extension == "db")
-}
-
-/// Reads a log from its lines. The events after a line that cannot be read follow those before it;
-/// each such line is named on standard error, without its text.
-fn log_of(mut input: impl BufRead, name: &str) -> Result<EventLog, Failure> {
-    let mut line = Vec::new();
-    read_line(&mut input, &mut line)?;
-    let Loaded { mut log, .. } = EventLog::read(line.as_slice())?;
-    let (mut number, mut unread) = (1_u64, 0_u64);
-    while read_line(&mut input, &mut line)? {
-        number += 1;
-        let event = std::str::from_utf8(&line).ok().map(str::trim_end);
-        let event = event.map(|text| stored_event(name, log.len(), text));
-        let reason = match event {
-            Some(Ok(event)) => match log.append(event.at, event.event) {
-                Ok(_) => continue,
-                Err(_) => "an event that does not fit those before it",
-            },
-            Some(Err(_)) if is_json(&line) => "not an event",
-            Some(Err(_)) if line.last() != Some(&b'\n') => "incomplete",
-            Some(Err(_)) => "not JSON",
-            None => "not UTF-8",
-        };
-        unread += 1;
-        eprintln!("threadfold: {name}: line {number} is skipped: {reason}");
-    }
-    if unread > 0 {
-        eprintln!("threadfold: {name}: {unread} of {number} lines are skipped");
-    }
-    Ok(log)
-}
-
-fn is_json(line: &[u8]) -> bool {
-    serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
-}
-
-/// Reads a line of a log; false at the end.
-fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Failure> {
-    line.clear();
-    let limit = EventLog::MAX_LINE_BYTES;
-    let bytes = input.by_ref().take(limit + 1).read_until(b'\n', line)? as u64;
-    if bytes > limit {
-        return Err(format!("a line is longer than {limit} bytes").into());
-    }
-    Ok(bytes > 0)
 }
 
 /// Refuses SQLite's name for a database in memory as the name of a file or folder to save in.
@@ -107,15 +58,6 @@ pub(crate) fn check_stored(path: &Path) -> Result<(), Failure> {
         );
     }
     Ok(())
-}
-
-/// Opens a file after its byte order mark, if it begins with one.
-fn opened(file: &Path) -> io::Result<BufReader<File>> {
-    let mut opened = BufReader::new(File::open(file)?);
-    if opened.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
-        opened.consume(BYTE_ORDER_MARK.len());
-    }
-    Ok(opened)
 }
 
 /// Whether these are the bytes of a log of threadfold: its first line is a header.
@@ -150,7 +92,7 @@ impl Body {
     ) -> Result<Self, Failure> {
         let name = file.display();
         if file.as_os_str() != "-" && is_store(file) {
-            return Self::of_log(&mcp::stored_thread(file, thread)?, dialect);
+            return Self::of_log(&stored_thread(file, thread)?, dialect);
         }
         let bytes = if file.as_os_str() == "-" {
             let mut bytes = Vec::new();
@@ -161,7 +103,7 @@ impl Body {
         let bytes = bytes.map_err(|error| format!("{name}: {error}"))?;
         if is_log(&bytes) {
             let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
-            return Self::of_log(&log_of(bytes, &name.to_string())?, dialect);
+            return Self::of_log(&log_file::log_of(bytes, &name.to_string())?, dialect);
         }
         let input = found::read(&bytes, dialect).map_err(|error| {
             let hint = if has_lines(&bytes) {

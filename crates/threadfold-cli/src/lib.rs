@@ -18,12 +18,14 @@ mod edl;
 mod error;
 mod import;
 mod input;
+mod log_file;
 mod mcp;
 mod models;
 mod out;
 pub mod proxy;
 pub mod relay;
 mod report;
+mod stored;
 mod strategies;
 #[path = "../../../examples/terminal/mod.rs"]
 mod terminal;

@@ -127,6 +127,25 @@ impl Ledger {
         self.enter(None, text, text)
     }
 
+    /// Adds a sentence that the user typed in the message at this position as a standing rule, and
+    /// returns its id. An active rule with the same words stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidValue`] if the rule is blank or too long, or if there are too many.
+    ///
+    /// ```
+    /// use threadfold::ledger::Ledger;
+    ///
+    /// let mut ledger = Ledger::default();
+    /// ledger.quote(3, "I'm allergic to walnuts.")?;
+    /// assert_eq!(ledger.active().next().map(|rule| rule.position), Some(Some(3)));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    pub fn quote(&mut self, position: usize, text: &str) -> Result<Text, InvalidValue> {
+        self.enter(Some(position), text, text)
+    }
+
     /// Revokes a rule of the user or the host, and returns whether it was active.
     ///
     /// ```

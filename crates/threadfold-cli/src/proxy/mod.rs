@@ -34,11 +34,10 @@ mod server;
 mod state;
 mod threads;
 mod trouble;
-mod views;
+pub(crate) mod views;
 
 pub use state::{Proxy, ProxyOptions};
 pub use views::Views;
-pub(crate) use views::latest_threads;
 
 /// Returns the policy of a proxy. It uses estimates, because a proxy has no counts before it
 /// decides.
