@@ -124,7 +124,6 @@ impl ClearResults {
     fn cleared(&self, thread: &Snapshot, calls: &[Answered<'_>]) -> Changes {
         let messages = thread.messages();
         let last_typed = messages.iter().rposition(Message::is_typed);
-        let last_answer = messages.iter().rposition(|message| message.role == Role::Assistant);
         let (mut newer, mut kept) = (Newer::default(), 0);
         let mut changes = Changes::new();
         for it in calls.iter().rev() {
@@ -132,7 +131,7 @@ impl ClearResults {
             let is_recent = !is_obsolete && kept < self.keep;
             kept += usize::from(!is_obsolete);
             let stays = is_recent
-                || Some(it.result_at.0) > last_answer
+                || it.result_at.0 >= thread.unread_from()
                 || Some(it.result_at.0) == last_typed
                 || self.exclude_tools.contains(&it.call.name)
                 || (it.result.is_error && self.keep_errors && !is_obsolete);
@@ -341,7 +340,7 @@ impl ClearResults {
                 Edit::ToolUses(edit) => results.replace(cleared(edit)?).is_some(),
             };
             if is_second {
-                let rule = "an edit may be there once";
+                let rule = "expected each edit at most once";
                 return Err(InvalidValue::new(what, rule, json.as_str()));
             }
         }
@@ -362,9 +361,11 @@ fn kept(keep: Option<Thinking>) -> Result<Option<usize>, InvalidValue> {
         Some(Thinking::Of(Turns::ThinkingTurns { value })) => Ok(Some(value)),
         Some(Thinking::Of(Turns::All)) => Ok(None),
         Some(Thinking::Word(word)) if word == *"all" => Ok(None),
-        Some(Thinking::Word(word)) => {
-            Err(InvalidValue::new("what to keep of thinking", "\"all\" or turns are", &word))
-        }
+        Some(Thinking::Word(word)) => Err(InvalidValue::new(
+            "what to keep of thinking",
+            "expected \"all\" or a number of turns",
+            &word,
+        )),
     }
 }
 
@@ -406,6 +407,6 @@ fn cleared(edit: ToolUses) -> Result<ClearResults, InvalidValue> {
 }
 
 fn unit(field: &str, unit: &str, found: u64) -> InvalidValue {
-    let rule = format!("{field} is a number of {unit}");
+    let rule = format!("expected a number of {unit} for {field}");
     InvalidValue::new("a number in the right unit", rule, &found.to_string())
 }

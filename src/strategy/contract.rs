@@ -10,11 +10,7 @@ use std::{error::Error, fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    brief::Brief,
-    run_error::RunError,
-    snapshot::{Rejection, Snapshot},
-};
+use super::{brief::Brief, rejection::Rejection, run_error::RunError, snapshot::Snapshot};
 use crate::{
     compact::{CompactError, Plan},
     log::Rung,
@@ -167,7 +163,7 @@ pub(super) type Result<T, E = StrategyError> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum StrategyError {
     /// The strategy calls a model, and none is configured.
-    #[error("this strategy needs a model, and none is configured")]
+    #[error("this strategy needs a model, but none is configured")]
     NeedsModel,
     /// The conversation's provider does not offer a compaction, or its answer holds none.
     #[error("the provider of the conversation made no compaction of its own")]
@@ -179,7 +175,7 @@ pub enum StrategyError {
         reason: Text,
     },
     /// The request that the model would have to read exceeds its window.
-    #[error("about {tokens} tokens to sum up do not fit a window of {window}")]
+    #[error("the summary request needs about {tokens} tokens; the window has {window}")]
     TooLong {
         /// Tokens of the request and its answer.
         tokens: u64,
@@ -220,7 +216,7 @@ pub enum StrategyError {
     #[error("{0}")]
     KeepsTooLittle(Text),
     /// Every rung of the ladder failed.
-    #[error("no rung of the ladder did it{}", listed(.rungs))]
+    #[error("every strategy of the ladder failed{}", listed(.rungs))]
     NoRung {
         /// The result of each rung, in order.
         rungs: Vec<Rung<StrategyError>>,

@@ -434,7 +434,8 @@ fn a_damaged_log_is_an_error_and_unchanged() {
     }
     fs::write(&path, whole.replace("\"seq\":1,", "\"seq\":7,")).unwrap();
     let error = load(&unsynced(&folder), "t").unwrap_err();
-    let expected = format!("{}: line 3 of the log holds event 7, event 1 belongs", path.display());
+    let expected =
+        format!("{}: line 3 of the log holds event 7 instead of event 1", path.display());
     assert!(error.to_string().starts_with(&expected), "{error}");
 }
 
@@ -623,7 +624,7 @@ mod on_unix {
             for refusal in refusals {
                 let error = refusal.unwrap_err().to_string();
                 assert!(
-                    error.ends_with("t.jsonl is a symbolic link, and none is followed"),
+                    error.ends_with("t.jsonl is a symbolic link; links are not followed"),
                     "{error}"
                 );
             }

@@ -48,6 +48,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// Checks a command line without running it. The help counts as valid.
+///
+/// # Errors
+///
+/// The message of [`run`] for an invalid command line.
+pub fn check(arguments: impl IntoIterator<Item = OsString>) -> Result<(), String> {
+    match Arguments::try_parse_from(arguments) {
+        Err(error) if error.exit_code() != 0 => Err(error.to_string()),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
 fn carry_out(command: Command) -> Result<Ended, Failure> {
     match command {
         Command::Compact(options) => {

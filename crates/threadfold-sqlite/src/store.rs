@@ -2,15 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use threadfold::{message::ThreadId, store::StoreError};
+use rusqlite::Connection;
 
-use crate::{
-    archive::{self, SqliteArchive},
-    database::Database,
-    leases, open,
-    open::OpenError,
-    threads, words,
-};
+use crate::{database::Database, open, open::OpenError};
 
 /// A store of threads, leases and runs in a SQLite database, for any number of processes on one
 /// machine.
@@ -67,69 +61,36 @@ impl SqliteStore {
     /// [`OpenError`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         let path = path.as_ref();
-        let connection = open::open(path)?;
-        let database = Database::start(connection, path.to_string_lossy().as_ref().into());
-        let database =
-            database.map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        Ok(Self { database: Arc::new(database) })
+        Self::start(path, open::open(path)?)
     }
 
-    /// Returns an archive in the same database.
+    /// Opens an existing database only to read it, while other processes may write in it. Writes of
+    /// this store fail, and the file stays unchanged. The call blocks its thread.
     ///
     /// ```
-    /// use futures::executor::block_on;
-    /// use threadfold::store::{Archive};
-    /// use threadfold_sqlite::SqliteStore;
+    /// use threadfold_sqlite::{OpenError, SqliteStore};
     ///
-    /// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-a-{}", std::process::id()));
-    /// let archive = SqliteStore::open(folder.join("threads.db"))?.archive();
-    /// assert_eq!(block_on(archive.list(&"t1".parse()?, &[].into()))?, []);
-    /// # std::fs::remove_dir_all(folder)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn archive(&self) -> SqliteArchive {
-        SqliteArchive::new(Arc::clone(&self.database))
-    }
-
-    /// Removes all data of a thread in one transaction: log, archive, run and lease. Its bytes are
-    /// overwritten, in the database and in the write-ahead log. If another process is reading, the
-    /// last copies are overwritten at the next checkpoint.
-    ///
-    /// ```
-    /// use futures::executor::block_on;
-    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::ThreadStore};
-    /// use threadfold_sqlite::SqliteStore;
-    ///
-    /// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-e-{}", std::process::id()));
-    /// let (store, mut log) = (SqliteStore::open(folder.join("threads.db"))?, EventLog::new("t1".parse()?));
-    /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
-    /// block_on(store.append(log.thread_id(), None, 0, log.events()))?;
-    /// block_on(store.erase(log.thread_id()))?;
-    /// assert_eq!(block_on(store.list())?, []);
+    /// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-r-{}", std::process::id()));
+    /// let path = folder.join("threads.db");
+    /// assert!(matches!(SqliteStore::open_read_only(&path), Err(OpenError::Io { .. })));
+    /// SqliteStore::open(&path)?;
+    /// SqliteStore::open_read_only(&path)?;
     /// # std::fs::remove_dir_all(folder)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`StoreError::Medium`] and [`StoreError::Unreadable`].
-    pub async fn erase(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        let thread = thread.clone();
-        let erased = self.database.write(move |writing| {
-            threads::delete(writing, &thread)?;
-            leases::end(writing, &thread)?;
-            leases::delete_run(writing, &thread)?;
-            words::delete(writing, &thread)?;
-            words::purge(writing)?;
-            archive::delete_thread(writing, &thread)
-        });
-        erased.await?;
-        // If there are readers, the checkpoint ends early and returns a row that says so. The row
-        // is ignored.
-        let emptied = self.database.run(|connection| {
-            Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
-        });
-        emptied.await
+    /// [`OpenError`]; [`OpenError::Older`] if the database is empty or must be migrated first.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        Self::start(path, open::open_read_only(path)?)
+    }
+
+    fn start(path: &Path, connection: Connection) -> Result<Self, OpenError> {
+        let database = Database::start(connection, path.to_string_lossy().as_ref().into());
+        let database =
+            database.map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+        Ok(Self { database: Arc::new(database) })
     }
 }

@@ -286,7 +286,7 @@ impl Ledger {
         if text.len() > Self::MAX_RULE_BYTES {
             self.left_out = self.left_out.saturating_add(1);
             let (found, most) = (text.len(), Self::MAX_RULE_BYTES);
-            return Err(refused(format!("it has {found} bytes, {most} are the most"), &text));
+            return Err(refused(format!("it has {found} bytes; the maximum is {most}"), &text));
         }
         if let Some(at) = self.entries.iter().position(|entry| entry.key == key) {
             if let Some(entry) = self.entries.get_mut(at)
@@ -328,7 +328,10 @@ impl Ledger {
             None if position.is_some() && self.entries.len() < Self::KEPT => Ok(()),
             None => {
                 self.left_out = self.left_out.saturating_add(1);
-                Err(refused(format!("{} rules hold already, the most", Self::MAX_RULES), text))
+                Err(refused(
+                    format!("there are {} rules already, which is the maximum", Self::MAX_RULES),
+                    text,
+                ))
             }
         }
     }

@@ -170,25 +170,21 @@ fn accounted(report: &str) -> (u64, u64, u64) {
 
 #[test]
 fn every_line_of_an_agents_log_is_accounted_for() {
-    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/transcripts");
-    let folder = std::env::var("THREADFOLD_TRANSCRIPTS").unwrap_or_else(|_| here.to_owned());
-    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/pi-session.jsonl").to_owned();
-    let logs = [
-        format!("{folder}/raw/claude-code-session.jsonl"),
-        format!("{folder}/raw/codex-rollout.jsonl"),
-        own,
-    ];
-    for log in logs {
-        if !Path::new(&log).exists() {
-            println!("skipped: {log} is not there");
-            continue;
+    let mut logs =
+        vec![concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/pi-session.jsonl").to_owned()];
+    // Logs of more agents, where there are some.
+    if let Ok(folder) = std::env::var("THREADFOLD_TRANSCRIPTS") {
+        for name in ["claude-code-session.jsonl", "codex-rollout.jsonl"] {
+            logs.push(format!("{folder}/raw/{name}"));
         }
-        let (carried, all, others) = accounted(&errors(0, &["import", &log]));
+    }
+    for log in logs.iter().filter(|log| Path::new(log).exists()) {
+        let (carried, all, others) = accounted(&errors(0, &["import", log]));
         assert_eq!((carried > 0, carried + others), (true, all), "{log}");
         for to in ["anthropic", "openai-chat", "openai-responses"] {
             let folder = Folder::new();
             let file = folder.join("body.json");
-            out(0, &["import", "--to", to, "--output", text(&file), &log]);
+            out(0, &["import", "--to", to, "--output", text(&file), log]);
             // What was imported is a thread like any other.
             let context: Value =
                 serde_json::from_str(&out(0, &["context", "--json", text(&file)])).unwrap();
@@ -211,55 +207,6 @@ fn an_imported_log_of_pi_is_the_branch_that_it_ended_on() {
 fn a_file_that_is_no_log_is_refused_with_what_to_do() {
     let words = errors(1, &["import", THREAD]);
     assert!(words.contains("no log of Claude Code, Codex or pi"), "{words}");
-}
-
-/// A line without its figures and rules.
-fn words(line: &str) -> String {
-    line.chars()
-        .filter(|c| !c.is_ascii_digit() && !c.is_whitespace() && !",─".contains(*c))
-        .collect()
-}
-
-#[test]
-fn the_guide_shows_what_the_program_prints() {
-    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let folder = Folder::new();
-    fs::create_dir_all(folder.join("examples/data")).unwrap();
-    fs::copy(THREAD, folder.join("examples/data/coding-thread.json")).unwrap();
-    let log = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/pi-session.jsonl");
-    fs::copy(log, folder.join("pi-session.jsonl")).unwrap();
-    fs::write(folder.join("notes.md"), "status: open\n").unwrap();
-    let script = "file `notes.md`\nselect /status: \\w+/\nreplace \"status: done\"\n";
-    fs::write(folder.join("script.edl"), script).unwrap();
-    let guide = fs::read_to_string(root.join("docs/guide/command-line.md")).unwrap();
-    let (mut commands, mut printed) = (0, Vec::new());
-    for block in guide.split("```console\n").skip(1) {
-        let block = block.split("```").next().unwrap();
-        for line in block.lines().filter(|line| !line.trim().is_empty()) {
-            let Some(command) = line.strip_prefix("$ ") else {
-                let shown = words(line);
-                let at = printed.iter().position(|line: &String| *line == shown);
-                let at = at.unwrap_or_else(|| panic!("not printed: {line}\n{printed:#?}"));
-                printed.drain(..=at);
-                continue;
-            };
-            let Some(command) = command.strip_prefix("threadfold ") else { continue };
-            let (command, file) =
-                command.split_once(" > ").map_or((command, None), |(a, b)| (a, Some(b)));
-            let mut program = Command::new(env!("CARGO_BIN_EXE_threadfold"));
-            let output = program.args(command.split(' ')).current_dir(&*folder).output().unwrap();
-            let errors = String::from_utf8(output.stderr).unwrap();
-            assert!(output.status.success(), "{command}: {errors}");
-            let out = String::from_utf8(output.stdout).unwrap();
-            printed = errors.lines().map(words).collect();
-            match file {
-                Some(file) => fs::write(folder.join(file), out).unwrap(),
-                None => printed.extend(out.lines().map(words)),
-            }
-            commands += 1;
-        }
-    }
-    assert!(commands > 9, "{commands}");
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl FromStr for CheckpointId {
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let id = <[u8; LENGTH]>::try_from(text.as_bytes()).ok();
         let id = id.filter(|id| id.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9')));
-        let rule = "six characters of a to z and 0 to 9 are";
+        let rule = "expected six characters from a to z and 0 to 9";
         id.map(Self).ok_or_else(|| InvalidValue::new("a checkpoint id", rule, text))
     }
 }
