@@ -28,7 +28,9 @@ const MAX_MISSES: u32 = 2;
 /// | `Quiet`, not yet counted | over, counted, the second miss | `Suspended` | rest |
 /// | `Quiet`, not yet counted | under, counted | `Quiet` from this size on, no misses | |
 /// | `Quiet`, counted | neither the cooldown passed nor the context grew by its share | `Quiet` | |
-/// | `Quiet`, counted | one of the two | as `Armed` | as `Armed` |
+/// | `Quiet`, counted, no misses | one of the two | as `Armed` | as `Armed` |
+/// | `Quiet`, counted, a miss | the context did not grow by its share | `Quiet` | |
+/// | `Quiet`, counted, a miss | the context grew by its share | as `Armed` | as `Armed` |
 /// | `Overgrown` | hopeless | `Overgrown` | |
 /// | `Overgrown` | any other | as `Armed` | as `Armed` |
 /// | `Suspended` | under, counted | `Armed`, no misses | |
@@ -102,7 +104,9 @@ impl Trigger {
                 Self::judged(misses, at, reading)
             }
             (Self::Quiet { from: None, .. }, _) => (self, Signal::Nothing),
-            (Self::Quiet { at, from: Some(from), .. }, _) if reading.is_quiet(at, from) => {
+            (Self::Quiet { misses, at, from: Some(from) }, _)
+                if reading.is_quiet(misses, at, from) =>
+            {
                 (self, Signal::Nothing)
             }
             (Self::Armed { misses } | Self::Quiet { misses, .. }, Level::Under)
@@ -153,9 +157,11 @@ impl Trigger {
 
 impl Reading {
     /// Whether the trigger is still quiet after a success at this time. A clock that was set back
-    /// ends the quiet time, because an early compaction is better than none.
-    fn is_quiet(&self, at: Timestamp, from: u64) -> bool {
+    /// ends the quiet time, because an early compaction is better than none. After a compaction
+    /// that did not help, only growth ends it: the same thread would be compacted in vain again.
+    fn is_quiet(&self, misses: u32, at: Timestamp, from: u64) -> bool {
         let cools = self.now >= at && self.now.0.saturating_sub(at.0) < self.cooldown_ms;
+        let cools = cools || misses > 0;
         cools && self.tokens < from.saturating_add(self.growth)
     }
 }
@@ -215,6 +221,8 @@ mod tests {
             (QUIET, later(Over), fired(0), Fire),
             (QUIET, Reading { now: Timestamp(159_999), ..reading(Over) }, QUIET, Nothing),
             (QUIET, set_back(Over), fired(0), Fire),
+            (quiet(1, Some(500)), later(Over), quiet(1, Some(500)), Nothing),
+            (quiet(1, Some(500)), grown(Over), fired(1), Fire),
             (QUIET, grown(Under), ARMED, Nothing),
             (QUIET, grown(Hopeless), overgrown, Rest),
             (QUIET, Reading { may_fire: false, ..grown(Over) }, QUIET, Nothing),

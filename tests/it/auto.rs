@@ -14,7 +14,7 @@ use crate::support::cases;
 use proptest::{option, prelude::*, sample::select};
 use threadfold::{
     ContextWindow,
-    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Threshold},
+    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Refusal, Threshold},
     message::{CompactionReason, Timestamp},
 };
 
@@ -67,6 +67,11 @@ fn said(auto: &mut AutoCompactor, second: u64, row: &str, divisor: u64) -> Strin
             format!("paused {failures} {}", until.0 / 1_000)
         }
         Some(Output::UnknownWindow) => "unknown window".to_owned(),
+        Some(Output::ShortAnswer { tokens, output, window }) => {
+            format!("short answer {tokens} {output} {window}")
+        }
+        Some(Output::SendAgain) => "send again".to_owned(),
+        Some(Output::TakeBack) => "take back".to_owned(),
         Some(Output::CannotFit { floor, tokens, limit }) => {
             format!("cannot fit {floor} {tokens} {limit}")
         }
@@ -90,7 +95,7 @@ fn input(row: &str, divisor: u64) -> Input {
         rest.split_whitespace().filter_map(|word| word.split_once('=')).collect();
     let known = [
         "window", "reported", "since", "thread", "overhead", "pending", "output", "newest",
-        "limit", "reserved",
+        "limit", "reserved", "found", "cuttable",
     ];
     assert!(sizes.keys().all(|size| known.contains(size)), "{row}");
     let plain = |name| sizes.get(name).map(|size| size.parse::<u64>().unwrap());
@@ -108,6 +113,8 @@ fn input(row: &str, divisor: u64) -> Input {
         pending: size("pending"),
         output: size("output"),
         newest: size("newest"),
+        cuttable: size("cuttable"),
+        sum_rule: false,
     };
     let reason = || match rest {
         "threshold" => CompactionReason::Threshold,
@@ -121,7 +128,9 @@ fn input(row: &str, divisor: u64) -> Input {
         "continue" => Input::BeforeContinue(pressure),
         "ended" => Input::TurnEnded(pressure),
         "overflowed" => {
-            Input::Overflowed { pressure, limit: plain("limit"), output: plain("reserved") }
+            let (limit, output) = (plain("limit"), plain("reserved"));
+            let refusal = Refusal { limit, found: plain("found"), output };
+            Input::Overflowed { pressure, refusal }
         }
         "requested" => Input::Requested { focus: None, pressure },
         "compacted" => Input::Compacted { reason: reason() },
@@ -174,6 +183,8 @@ fn any_pressure() -> impl Strategy<Value = Pressure> {
             pending,
             output: 0,
             newest: (thread as f64 * newest) as u64,
+            cuttable: 0,
+            sum_rule: false,
         }
     })
 }
@@ -196,7 +207,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         4 => pressure().prop_map(Input::BeforeContinue),
         2 => pressure().prop_map(Input::TurnEnded),
         2 => (pressure(), limit).prop_map(|(pressure, limit)| Input::Overflowed {
-            pressure, limit, output: None
+            pressure, refusal: Refusal { limit, ..Refusal::default() }
         }),
         1 => pressure().prop_map(|pressure| Input::Requested { focus: None, pressure }),
         2 => reason().prop_map(|reason| Input::Compacted { reason }),
@@ -228,14 +239,17 @@ proptest! {
             asked += 1;
             prop_assert!(asked < 20, "the machine asks for compactions without end");
             match auto.handle(Timestamp(50_000), input) {
-                Some(Output::CannotFit { .. }) => break,
+                Some(Output::CannotFit { .. } | Output::TakeBack) => break,
                 Some(Output::Compact { reason, .. }) => {
                     let answer =
                         if fails { Input::Failed { reason } } else { Input::Compacted { reason } };
                     auto.handle(Timestamp(50_000), answer);
                     input = Input::BeforeContinue(last);
                 }
-                _ => input = Input::Overflowed { pressure: last, limit, output: None },
+                _ => {
+                    let refusal = Refusal { limit, ..Refusal::default() };
+                    input = Input::Overflowed { pressure: last, refusal };
+                }
             }
         }
     }
@@ -264,7 +278,7 @@ proptest! {
                 output => {
                     let through = matches!(
                         output,
-                        None | Some(Output::Suspended { .. } | Output::Paused { .. } | Output::UnknownWindow)
+                        None | Some(Output::Suspended { .. } | Output::Paused { .. } | Output::UnknownWindow | Output::ShortAnswer { .. })
                     );
                     prop_assert!(through, "{output:?}");
                     return Ok(());

@@ -11,7 +11,7 @@ use threadfold::{
     message::{CompactionId, ModelErrorKind, Redactor, StopReason, ToolSpec, ToolUse},
     model::{ModelError, Tool, ToolContext, ToolOutput},
     recall::Recall,
-    session::{Session, SessionError, SessionEvent},
+    session::{LastTurn, Session, SessionError, SessionEvent},
     strategy::{KeepRecent, Summarize},
     testing::{Answer, ScriptedModel},
 };
@@ -128,7 +128,7 @@ fn a_cut_off_answer_is_continued_by_a_prompt_and_a_paused_one_is_sent_back() {
 fn there_is_nothing_to_continue_after_a_complete_answer_or_before_the_first_message() {
     let mut bench = bench(["Done."], |builder| builder);
     let nothing = continued(&mut bench.session).unwrap_err();
-    assert!(matches!(nothing, SessionError::NothingToContinue));
+    assert!(matches!(nothing, SessionError::NothingToContinue { turn: LastTurn::NeverBegan }));
     say(&mut bench.session, "Go.").unwrap();
     let before = bench.session.messages().clone();
     continued(&mut bench.session).unwrap_err();
