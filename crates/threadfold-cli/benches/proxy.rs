@@ -103,7 +103,8 @@ fn body(name: &str) -> String {
 }
 
 async fn ask(client: &Client, address: SocketAddr, body: Bytes) -> Result<()> {
-    let answer = client.post(format!("http://{address}/v1/messages")).body(body).send().await?;
+    let request = client.post(format!("http://{address}/v1/messages"));
+    let answer = request.header("content-type", "application/json").body(body).send().await?;
     answer.error_for_status()?.bytes().await?;
     Ok(())
 }

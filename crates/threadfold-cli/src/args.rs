@@ -249,9 +249,12 @@ pub(crate) struct ProxyArguments {
     /// Server for requests in the Anthropic dialect
     #[arg(long, value_name = "URL", default_value = "https://api.anthropic.com")]
     pub(crate) anthropic: String,
-    /// Server for all other requests
+    /// Server for OpenAI's dialects, and for requests that belong to no vendor
     #[arg(long, value_name = "URL", default_value = "https://api.openai.com")]
     pub(crate) openai: String,
+    /// Server for requests in the dialect of Gemini
+    #[arg(long, value_name = "URL", default_value = "https://generativelanguage.googleapis.com")]
+    pub(crate) gemini: String,
     /// Folder for threads and views
     #[arg(long, value_name = "FOLDER", default_value = ".threadfold", value_hint = ValueHint::DirPath)]
     pub(crate) folder: PathBuf,
@@ -270,6 +273,13 @@ pub(crate) struct ProxyArguments {
     /// Maximum size of a request body, in bytes; larger ones are refused
     #[arg(long, value_name = "BYTES", default_value_t = 64 * 1024 * 1024)]
     pub(crate) max_body: usize,
+    /// Maximum number of threads in the folder; the one compacted longest ago is deleted first
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000)]
+    pub(crate) max_threads: usize,
+    /// Maximum size of the threads in the folder, in bytes; the one compacted longest ago is deleted
+    /// first
+    #[arg(long, value_name = "BYTES", default_value_t = 1024 * 1024 * 1024)]
+    pub(crate) max_stored: u64,
     /// Maximum time of a compaction, in seconds; after it the request is sent uncompacted
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub(crate) patience: u64,

@@ -41,6 +41,16 @@ pub enum OpenError {
         /// The newest version that this build reads.
         newest: u32,
     },
+    /// An older build wrote the database, or it is empty. Only a store that writes can prepare it.
+    #[error("{} has version {found}; expected {expected} to read it without writing", .path.display())]
+    Older {
+        /// The path.
+        path: PathBuf,
+        /// The version of the database; 0 if it is empty.
+        found: u32,
+        /// The version that this build reads.
+        expected: u32,
+    },
     /// The file is a symbolic link. Links are not followed, because they may lead out of the
     /// folder.
     #[error("{} is a symbolic link, and none is followed", .path.display())]
@@ -100,6 +110,31 @@ pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
     }
 }
 
+/// Opens the database in this file, without the permission to write in it.
+pub(crate) fn open_read_only(path: &Path) -> Result<Connection, OpenError> {
+    let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    let io = |source| OpenError::Io { path: path.to_owned(), source };
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename.into()).map_err(io)?;
+    let file = folder_of(path).canonicalize().map_err(io)?.join(name);
+    if fs::symlink_metadata(&file).map_err(io)?.is_symlink() {
+        return Err(OpenError::Link { path: path.to_owned() });
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let failed = |source| failed(path, source);
+    let connection = Connection::open_with_flags(&file, flags).map_err(failed)?;
+    connection.busy_timeout(BUSY).map_err(failed)?;
+    let content = schema::content(&connection).map_err(failed)?;
+    check(path, content)?;
+    match content {
+        Content::Ours(found) if found < VERSION => {
+            Err(OpenError::Older { path: path.to_owned(), found, expected: VERSION })
+        }
+        Content::Ours(_) | Content::Foreign => Ok(connection),
+    }
+}
+
 /// Whether SQLite would read the path as a database in memory or as a URI, and not as a file name.
 fn names_no_file(path: &Path) -> bool {
     path.to_str().is_some_and(|path| path == ":memory:" || path.starts_with("file:"))
@@ -108,8 +143,7 @@ fn names_no_file(path: &Path) -> bool {
 /// Creates the file, accessible to its owner only, if it is missing. SQLite creates its other files
 /// with the same permissions. Returns the path with the links of its folder resolved.
 fn create(path: &Path) -> io::Result<PathBuf> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     create_folder(folder)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
     let file = folder.canonicalize()?.join(name);
@@ -119,14 +153,24 @@ fn create(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// The error of SQLite for this file.
+fn failed(path: &Path, source: rusqlite::Error) -> OpenError {
+    match source.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => OpenError::Foreign { path: path.to_owned() },
+        _ => OpenError::Sqlite { path: path.to_owned(), source },
+    }
+}
+
 fn prepared(path: &Path, file: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let failed = |source: rusqlite::Error| match source.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase) => OpenError::Foreign { path: path.to_owned() },
-        _ => OpenError::Sqlite { path: path.to_owned(), source },
-    };
+    let failed = |source| failed(path, source);
     let mut connection = Connection::open_with_flags(file, flags).map_err(failed)?;
     connection.busy_timeout(BUSY).map_err(failed)?;
     // The content is checked before anything is written.

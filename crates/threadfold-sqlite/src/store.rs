@@ -2,6 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
+use rusqlite::Connection;
 use threadfold::{message::ThreadId, store::StoreError};
 
 use crate::{
@@ -67,7 +68,33 @@ impl SqliteStore {
     /// [`OpenError`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         let path = path.as_ref();
-        let connection = open::open(path)?;
+        Self::start(path, open::open(path)?)
+    }
+
+    /// Opens an existing database only to read it, while other processes may write in it. Writes of
+    /// this store fail, and the file stays unchanged. The call blocks its thread.
+    ///
+    /// ```
+    /// use threadfold_sqlite::{OpenError, SqliteStore};
+    ///
+    /// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-r-{}", std::process::id()));
+    /// let path = folder.join("threads.db");
+    /// assert!(matches!(SqliteStore::open_read_only(&path), Err(OpenError::Io { .. })));
+    /// SqliteStore::open(&path)?;
+    /// SqliteStore::open_read_only(&path)?;
+    /// # std::fs::remove_dir_all(folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`]; [`OpenError::Older`] if the database is empty or must be migrated first.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        Self::start(path, open::open_read_only(path)?)
+    }
+
+    fn start(path: &Path, connection: Connection) -> Result<Self, OpenError> {
         let database = Database::start(connection, path.to_string_lossy().as_ref().into());
         let database =
             database.map_err(|source| OpenError::Io { path: path.to_owned(), source })?;

@@ -13,7 +13,7 @@ use threadfold::{
 };
 use threadfold_sqlite::SqliteStore;
 
-use crate::{error::Failure, input, proxy::latest_threads};
+use crate::{error::Failure, input, proxy::latest_threads, terminal::first_line};
 
 /// The maximum number of ids in a message about a missing thread.
 const NAMED: usize = 5;
@@ -22,7 +22,7 @@ const NAMED: usize = 5;
 pub(super) struct Stored(Vec<Source>);
 
 enum Source {
-    /// A store, and the database of views of the proxy that writes it.
+    /// A store, and the database that may hold the views of a proxy.
     Store { store: Arc<dyn ThreadStore>, views: PathBuf },
     /// A file with one log.
     Log(PathBuf),
@@ -77,7 +77,10 @@ impl Stored {
         let known = known.join(", ");
         Err(match id {
             _ if threads.is_empty() => "no thread is stored yet".into(),
-            Some(id) => format!("there is no thread {id:?}; `threads` lists them: {known}").into(),
+            Some(id) => {
+                let id = first_line(id, 80);
+                format!("there is no thread {id:?}; `threads` lists them: {known}").into()
+            }
             None => format!("name a thread; `threads` lists them, the latest: {known}").into(),
         })
     }
@@ -97,8 +100,8 @@ fn source(path: &Path) -> Result<Source, Failure> {
         read(path)?;
         return Ok(Source::Log(path.to_owned()));
     }
-    let views = database.with_file_name("views.db");
-    Ok(Source::Store { store: Arc::new(SqliteStore::open(&database)?), views })
+    let store = Arc::new(SqliteStore::open_read_only(&database)?);
+    Ok(Source::Store { store, views: database })
 }
 
 /// Reads a log anew each time, because its agent may be writing.

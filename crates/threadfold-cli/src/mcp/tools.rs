@@ -1,9 +1,6 @@
 //! The tools: their descriptions for a model, and their answers.
 
-use std::sync::Arc;
-
-use rmcp::model::{JsonObject, Tool};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use threadfold::{
     EventLog,
     log::Event,
@@ -29,14 +26,17 @@ const SEARCHED: usize = 50;
 const SEARCH_BYTES: usize = 16_000;
 const MATCHES_BYTES: usize = 4_000;
 
-pub(super) fn specs() -> Vec<Tool> {
-    let mut tools: Vec<Tool> = serde_json::from_str(TOOLS).unwrap_or_default();
+/// An object of JSON.
+type JsonObject = Map<String, Value>;
+
+pub(super) fn specs() -> Vec<Value> {
+    let mut tools: Vec<Value> = serde_json::from_str(TOOLS).unwrap_or_default();
     let library = recall::tool::spec().input_schema.to_value().unwrap_or_default();
     let fields = library.get("properties").and_then(Value::as_object).into_iter().flatten();
     // `recall` has the fields of the library, except that `search` is a tool of its own.
     let fields = fields.filter(|(field, _)| *field != "query");
-    if let Some(tool) = tools.iter_mut().find(|tool| tool.name == RECALL)
-        && let Some(properties) = Arc::make_mut(&mut tool.input_schema).get_mut("properties")
+    let recall = tools.iter_mut().find(|tool| tool.get("name").is_some_and(|name| name == RECALL));
+    if let Some(properties) = recall.and_then(|tool| tool.pointer_mut("/inputSchema/properties"))
         && let Some(properties) = properties.as_object_mut()
     {
         properties.extend(fields.map(|(field, schema)| (field.clone(), schema.clone())));

@@ -6,22 +6,31 @@ use std::{mem, time::Duration};
 use futures::{StreamExt, TryStreamExt, stream};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::{
-    Response, StatusCode,
+    Method, Response, StatusCode,
     body::{Bytes, Frame},
-    header::{CONTENT_ENCODING, CONTENT_TYPE},
+    header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING},
 };
+use serde::Deserialize;
+use serde_json::Value;
 use threadfold::{
     WireFormat,
     message::ModelError,
     wire::{SseParser, TurnBuilder, classify_error},
 };
 
-use super::forward::{Body, Failed, response, without_connection, words};
-use crate::{error::Failure, input::Dialect};
+use super::{
+    elements::Elements,
+    endpoint::Asked,
+    forward::{Body, Failed, response, without_connection, words},
+};
+use crate::input::Dialect;
 
 /// The limits for reading a refusal, or a stream before its first content: bytes and time.
 const MAX_READ: usize = 1024 * 1024;
 const READ_TIME: Duration = Duration::from_secs(5);
+
+/// The maximum length of an error that arrives with a successful status, in bytes.
+const MAX_ERROR: usize = 64 * 1024;
 
 /// The maximum length of a body that is kept to read its usage, in bytes.
 const MAX_KEPT: usize = 8 * 1024 * 1024;
@@ -30,17 +39,26 @@ const MAX_KEPT: usize = 8 * 1024 * 1024;
 pub(super) struct Answer {
     response: reqwest::Response,
     begun: Vec<Bytes>,
+    /// Whether `begun` is the whole body.
+    is_whole: bool,
     content: Content,
 }
 
 /// How an answer is read while it is passed on.
 enum Content {
     /// A stream of events, until its end or the first event that cannot be read.
-    Events(SseParser, Box<dyn TurnBuilder>),
+    Events(Framing, Box<dyn TurnBuilder>),
     /// The body so far.
     Whole(Dialect, Vec<u8>),
     /// Not read: the answer is compressed, an error, or unreadable.
     Unread,
+}
+
+/// How a stream is divided into events.
+enum Framing {
+    Sse(SseParser),
+    /// The elements of an array of JSON.
+    Array(Elements),
 }
 
 /// The first decisive event of an answer: content, or an error before any content.
@@ -50,38 +68,53 @@ type First = Result<(), ModelError>;
 pub(super) type OnCount = Box<dyn FnOnce(u64) + Send>;
 
 impl Answer {
-    /// Returns the answer to a request in this dialect; `None` is for all other requests.
-    pub(super) fn new(response: reqwest::Response, dialect: Option<Dialect>) -> Self {
+    /// Returns the answer to a request with a thread; `None` is for all other requests.
+    pub(super) fn new(response: reqwest::Response, asked: Option<&Asked>) -> Self {
         let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let is_stream = kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"));
         let is_plain = !response.headers().contains_key(CONTENT_ENCODING);
-        let content = match dialect {
-            Some(dialect) if is_plain && response.status().is_success() && is_stream => {
-                Content::Events(SseParser::default(), dialect.turn_builder())
-            }
-            Some(dialect) if is_plain && response.status().is_success() => {
-                Content::Whole(dialect, Vec::new())
-            }
-            Some(_) | None => Content::Unread,
+        let framing = |asked: &Asked| match is_stream {
+            true => Some(Framing::Sse(SseParser::default())),
+            false => asked.streams_array.then(|| Framing::Array(Elements::default())),
         };
-        Self { response, begun: Vec::new(), content }
+        let content = match asked.filter(|_| is_plain && response.status().is_success()) {
+            Some(asked) => match framing(asked) {
+                Some(framing) => Content::Events(framing, asked.dialect.turn_builder()),
+                None => Content::Whole(asked.dialect, Vec::new()),
+            },
+            None => Content::Unread,
+        };
+        Self { response, begun: Vec::new(), is_whole: false, content }
     }
 
-    /// Returns the provider's refusal, if there is one. Some refuse with status 200, in a stream
-    /// before any content.
-    pub(super) async fn refusal(&mut self) -> Result<Option<ModelError>, Failure> {
+    /// The status of the answer.
+    pub(super) fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
+    /// Returns the provider's refusal, if there is one. Some refuse with status 200, in a body or in
+    /// a stream before any content. What is read is bounded in bytes and in time, so the agent gets
+    /// the answer even if it arrives slowly.
+    pub(super) async fn refusal(&mut self) -> Result<Option<ModelError>, String> {
         let status = self.response.status();
-        if status.is_client_error() {
-            self.read_on(|_, _| None).await?;
-            return Ok(Some(classify_error(status.as_u16(), &self.begun.concat())));
+        if !status.is_success() {
+            if !may_be_overflow(status) {
+                return Ok(Some(classify_error(status.as_u16(), &[])));
+            }
+            let read = self.read_on(MAX_READ, |_, _| None).await?;
+            let body = self.begun.concat();
+            return Ok(read.map(|_| classify_error(status.as_u16(), only_element(&body))));
         }
-        if let Content::Events(..) = self.content {
-            // Limit the time, so that the agent gets the answer even if the model thinks for a long
-            // time first.
-            let read = tokio::time::timeout(READ_TIME, self.read_on(Content::first)).await;
-            return read.unwrap_or(Ok(None));
+        let most = match self.content {
+            Content::Events(..) => MAX_READ,
+            Content::Whole(..) => MAX_ERROR,
+            Content::Unread => return Ok(None),
+        };
+        match self.read_on(most, Content::first).await? {
+            Some(Some(decided)) => Ok(decided.err()),
+            Some(None) if self.is_whole => Ok(error_within(&self.begun.concat())),
+            Some(None) | None => Ok(None),
         }
-        Ok(None)
     }
 
     /// Whether the status means that the request itself is wrong.
@@ -90,30 +123,47 @@ impl Answer {
         status == StatusCode::BAD_REQUEST || status == StatusCode::UNPROCESSABLE_ENTITY
     }
 
-    /// Reads pieces until one is decisive, or until the limit is reached.
+    /// Reads pieces until one is decisive, the body ends, or it has more than `most` bytes. `None`
+    /// if that takes too long.
     async fn read_on(
         &mut self,
+        most: usize,
         decide: fn(&mut Content, &[u8]) -> Option<First>,
-    ) -> Result<Option<ModelError>, Failure> {
+    ) -> Result<Option<Option<First>>, String> {
+        let until = tokio::time::Instant::now() + READ_TIME;
         let mut len = 0_usize;
-        while len <= MAX_READ
-            && let Some(piece) = self.response.chunk().await.map_err(words)?
-        {
+        while len <= most {
+            let Ok(piece) = tokio::time::timeout_at(until, self.response.chunk()).await else {
+                return Ok(None);
+            };
+            let Some(piece) = piece.map_err(words)? else {
+                self.is_whole = true;
+                break;
+            };
             len = len.saturating_add(piece.len());
             let decided = decide(&mut self.content, &piece);
             self.begun.push(piece);
-            if let Some(decided) = decided {
-                return Ok(decided.err());
+            if decided.is_some() {
+                return Ok(Some(decided));
             }
         }
-        Ok(None)
+        Ok(Some(None))
     }
 
     /// Returns the answer as a body that is passed on piece by piece. If the agent disconnects, the
     /// proxy disconnects from the provider. `on_count` is called when the answer is complete.
-    pub(super) fn passed_back(self, on_count: Option<OnCount>) -> Response<Body> {
-        let (status, headers) = (self.response.status(), self.response.headers());
-        let headers = without_connection(headers);
+    pub(super) fn passed_back(self, method: &Method, on_count: Option<OnCount>) -> Response<Body> {
+        let status = self.response.status();
+        let mut headers = without_connection(self.response.headers());
+        // The bytes pass unchanged, so their length does too. The answer to HEAD has no bytes.
+        let has_body = !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let is_chunked = self.response.headers().contains_key(TRANSFER_ENCODING);
+        if !is_chunked
+            && (has_body || method == Method::HEAD)
+            && let Some(length) = self.response.headers().get(CONTENT_LENGTH)
+        {
+            headers.insert(CONTENT_LENGTH, length.clone());
+        }
         let mut watch = on_count.map(|on_count| {
             let mut content = self.content;
             // Events before the first content were handled when they were read.
@@ -153,11 +203,11 @@ impl Content {
     /// Takes a piece, and returns the first decisive event in it, if there is one: content, or an
     /// error before any content. An event that cannot be read counts as content.
     fn first(&mut self, piece: &[u8]) -> Option<First> {
-        let Self::Events(parser, builder) = self else { return Some(Ok(())) };
-        parser.push(piece);
+        let Self::Events(framing, builder) = self else { return None };
+        framing.push(piece);
         let mut first = None;
         loop {
-            let Ok(event) = parser.next_event() else {
+            let Ok(event) = framing.next_event() else {
                 *self = Self::Unread;
                 return Some(Ok(()));
             };
@@ -184,13 +234,81 @@ impl Content {
         }
     }
 
-    /// The tokens of the prompt, if the answer is complete and has them.
+    /// The tokens of the prompt, if the answer states them. A stream states them even if its last
+    /// event never came.
     fn prompt(&mut self) -> Option<u64> {
-        let turn = match mem::replace(self, Self::Unread) {
-            Self::Events(_, mut builder) if builder.is_complete() => builder.finish().ok()?,
-            Self::Whole(dialect, body) => dialect.decode_response(&body).ok()?,
-            Self::Events(..) | Self::Unread => return None,
+        let usage = match mem::replace(self, Self::Unread) {
+            Self::Events(_, mut builder) => match builder.finish() {
+                Ok(turn) => turn.usage,
+                Err(broken_off) => Some(broken_off.usage),
+            },
+            Self::Whole(dialect, body) => dialect.decode_response(&body).ok()?.usage,
+            Self::Unread => return None,
         };
-        turn.usage.map(|usage| usage.input).filter(|tokens| *tokens > 0)
+        usage.map(|usage| usage.input).filter(|tokens| *tokens > 0)
     }
+}
+
+impl Framing {
+    fn push(&mut self, piece: &[u8]) {
+        match self {
+            Self::Sse(parser) => parser.push(piece),
+            Self::Array(elements) => elements.push(piece),
+        }
+    }
+
+    /// The name and the data of the next event, if it is there.
+    fn next_event(&mut self) -> Result<Option<(String, String)>, ()> {
+        match self {
+            Self::Sse(parser) => parser.next_event().map_err(drop),
+            Self::Array(elements) => {
+                Ok(elements.next_element()?.map(|element| (String::new(), element)))
+            }
+        }
+    }
+}
+
+/// Whether an answer with this status can be a refusal for the length. Others pass at once, however
+/// slowly their body arrives.
+fn may_be_overflow(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 400 | 413 | 422 | 429 | 500..=599)
+}
+
+/// The error in the body of an answer that has a successful status.
+fn error_within(body: &[u8]) -> Option<ModelError> {
+    /// The fields by which an error is recognised: those of most providers, and of MiniMax.
+    #[derive(Deserialize)]
+    struct Fields<'a> {
+        error: Option<Value>,
+        #[serde(borrow, rename = "type")]
+        kind: Option<std::borrow::Cow<'a, str>>,
+        #[serde(borrow)]
+        object: Option<std::borrow::Cow<'a, str>>,
+        base_resp: Option<Base>,
+    }
+
+    #[derive(Deserialize)]
+    struct Base {
+        #[serde(default)]
+        status_code: i64,
+    }
+
+    let body = only_element(body);
+    let fields: Fields<'_> = serde_json::from_slice(body).ok()?;
+    let has_error = match fields.error {
+        Some(Value::Object(error)) => !error.is_empty(),
+        Some(Value::String(error)) => !error.is_empty(),
+        Some(_) | None => false,
+    };
+    let names_error =
+        [fields.kind, fields.object].into_iter().flatten().any(|name| name == "error");
+    let has_code = fields.base_resp.is_some_and(|base| base.status_code != 0);
+    (has_error || names_error || has_code).then(|| classify_error(0, body))
+}
+
+/// The only element of an array, in which Google puts the errors of its streams; else the body.
+fn only_element(body: &[u8]) -> &[u8] {
+    let trimmed = body.trim_ascii();
+    let inner = trimmed.strip_prefix(b"[").and_then(|inner| inner.strip_suffix(b"]"));
+    inner.unwrap_or(trimmed)
 }

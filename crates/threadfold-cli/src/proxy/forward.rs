@@ -11,14 +11,18 @@ use hyper::{
 };
 use reqwest::{Client, Url};
 
-use crate::error::Failure;
+use super::{
+    endpoint::Vendor,
+    keys::{self, Destination},
+};
 
 pub(super) type Failed = Box<dyn Error + Send + Sync>;
 pub(super) type Body = UnsyncBoxBody<Bytes, Failed>;
 
 /// Headers that belong to a single connection, or that the HTTP client sets itself.
-const NOT_PASSED: [HeaderName; 11] = [
+const NOT_PASSED: [HeaderName; 12] = [
     header::HOST,
+    header::EXPECT,
     header::CONNECTION,
     header::CONTENT_LENGTH,
     header::TRANSFER_ENCODING,
@@ -33,30 +37,46 @@ const NOT_PASSED: [HeaderName; 11] = [
 
 /// A provider's server. Requests are sent to no other host.
 #[derive(Clone, Debug)]
-pub(super) struct Upstream(Url);
+pub(super) struct Upstream {
+    url: Url,
+    /// Whose keys it takes.
+    destination: Destination,
+}
 
 impl Upstream {
-    pub(super) fn new(url: &str) -> Result<Self, String> {
+    /// Returns the upstream at this address, for the paths of this vendor. A host of another vendor
+    /// takes that vendor's keys: some offer an endpoint in the dialect of another.
+    pub(super) fn new(url: &str, vendor: Vendor) -> Result<Self, String> {
         let parsed: Url = url.parse().map_err(|error| format!("{url}: {error}"))?;
-        if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
+        let host = parsed.host_str().filter(|_| matches!(parsed.scheme(), "http" | "https"));
+        let Some(host) = host else {
             return Err(format!("{url}: the address of a server begins with http:// or https://"));
-        }
-        Ok(Self(parsed))
+        };
+        let of_host = Vendor::of_host(host);
+        let vendor = of_host.unwrap_or(vendor);
+        let destination = Destination { vendor, is_own_host: of_host.is_some() };
+        Ok(Self { url: parsed, destination })
+    }
+
+    /// Why a request must not be sent here: it carries a key of another vendor.
+    pub(super) fn foreign_key(&self, headers: &HeaderMap, query: Option<&str>) -> Option<String> {
+        keys::foreign(self.destination, headers, query)
     }
 
     /// The address of a path on this server.
     fn at(&self, path: &str, query: Option<&str>) -> Option<Url> {
-        let mut url = self.0.clone();
+        let mut url = self.url.clone();
         let base = url.path().trim_end_matches('/').to_owned();
         // `https://api.openai.com/v1` and `https://api.openai.com` are both common.
-        let path = match base.strip_suffix("/v1") {
-            Some(base) if path.starts_with("/v1/") => format!("{base}{path}"),
-            _ => format!("{base}{path}"),
+        let root = match base.strip_suffix("/v1") {
+            Some(root) if path.starts_with("/v1/") => root,
+            _ => &base,
         };
         // Setting the path of a URL cannot change its host.
-        url.set_path(&path);
+        url.set_path(&format!("{root}{path}"));
         url.set_query(query);
-        (url.host_str() == self.0.host_str()).then_some(url)
+        let is_below = url.path().strip_prefix(&base).is_some_and(|rest| rest.starts_with('/'));
+        (is_below && url.host_str() == self.url.host_str()).then_some(url)
     }
 }
 
@@ -75,10 +95,10 @@ impl Outgoing<'_> {
         client: &Client,
         upstream: &Upstream,
         body: Bytes,
-    ) -> Result<reqwest::Response, Failure> {
-        let url = upstream.at(self.path, self.query).ok_or("this path would change the host")?;
+    ) -> Result<reqwest::Response, String> {
+        let url = upstream.at(self.path, self.query).ok_or("the path leads out of the upstream")?;
         let request = client.request(self.method.clone(), url).headers(self.headers.clone());
-        request.body(body).send().await.map_err(|error| words(error).into())
+        request.body(body).send().await.map_err(words)
     }
 }
 

@@ -21,13 +21,18 @@ use crate::{
 };
 
 mod answer;
+mod body;
 mod compaction;
+mod elements;
 mod endpoint;
 mod forward;
+mod guard;
+mod keys;
 mod page;
 mod prepare;
 mod server;
 mod threads;
+mod trouble;
 mod views;
 
 pub use server::Proxy;
@@ -39,8 +44,10 @@ pub(crate) use views::latest_threads;
 pub struct ProxyOptions {
     /// The server for requests in the Anthropic dialect, such as `https://api.anthropic.com`.
     pub anthropic: String,
-    /// The server for all other requests.
+    /// The server for OpenAI's dialects, and for requests that belong to no vendor.
     pub openai: String,
+    /// The server for requests in the dialect of Gemini.
+    pub gemini: String,
     /// The window in tokens; `None` uses the published window of the model.
     pub window: Option<u64>,
     /// When to compact.
@@ -55,6 +62,11 @@ pub struct ProxyOptions {
     pub max_body: usize,
     /// The maximum time of a compaction.
     pub patience: Duration,
+    /// The maximum number of threads in the folder. The thread whose last compaction is the oldest
+    /// goes first.
+    pub max_threads: usize,
+    /// The maximum size of the threads in the folder, in bytes.
+    pub max_stored: u64,
     /// The time after which the connection of a client that reads nothing of its answer is closed.
     pub stall: Duration,
 }
@@ -73,6 +85,11 @@ pub fn policy(threshold: f64) -> AutoPolicy {
 }
 
 pub(crate) fn run(arguments: ProxyArguments) -> Result<Ended, Failure> {
+    // The message of a panic may quote a text of a thread.
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        eprintln!("threadfold: panicked at {place}");
+    }));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(arguments))
 }
@@ -80,17 +97,21 @@ pub(crate) fn run(arguments: ProxyArguments) -> Result<Ended, Failure> {
 async fn serve(arguments: ProxyArguments) -> Result<Ended, Failure> {
     let folder = arguments.folder.clone();
     input::check_stored(&folder)?;
-    let store: Arc<dyn ThreadStore> = Arc::new(SqliteStore::open(folder.join("threads.db"))?);
-    let views = Views::open(&folder.join("views.db"))?;
+    let database = folder.join("threads.db");
+    let views = Views::open(&database)?;
+    let store: Arc<dyn ThreadStore> = Arc::new(SqliteStore::open(&database)?);
     let options = ProxyOptions {
         anthropic: arguments.anthropic,
         openai: arguments.openai,
+        gemini: arguments.gemini,
         window: arguments.window,
         policy: policy(arguments.threshold),
         strategy: Arc::clone(StrategyRegistry::default().get(&arguments.strategy)?),
         model: arguments.model.open_named().await?.map(Arc::from),
         shadow: arguments.shadow,
         max_body: arguments.max_body,
+        max_threads: arguments.max_threads,
+        max_stored: arguments.max_stored,
         patience: Duration::from_secs(arguments.patience),
         stall: Duration::from_secs(120),
     };
@@ -111,5 +132,6 @@ fn announce(address: std::net::SocketAddr, folder: &Path) {
     eprintln!("threadfold: listening on http://{address}, threads in {}", folder.display());
     eprintln!("  ANTHROPIC_BASE_URL=http://{address}");
     eprintln!("  OPENAI_BASE_URL=http://{address}/v1");
+    eprintln!("  GOOGLE_GEMINI_BASE_URL=http://{address}");
     eprintln!("  http://{address}/threadfold shows the threads; Ctrl-C stops");
 }

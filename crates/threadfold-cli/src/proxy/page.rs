@@ -1,8 +1,12 @@
 //! `GET /threadfold`: lists the threads and the saved tokens, and shows the report of each.
 
+use aws_lc_rs::digest::{SHA256, digest};
 use hyper::{
-    Method, Response, StatusCode,
-    header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue},
+    HeaderMap, Method, Response, StatusCode,
+    header::{
+        ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
+        REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    },
 };
 use threadfold::message::ThreadId;
 
@@ -23,8 +27,11 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;mar
     @media(prefers-color-scheme:dark){body{color:#ddd;background:#161616}a{color:#8ab4f8}}";
 
 pub(super) async fn answer(proxy: &Proxy, method: &Method, path: &str) -> Response<Body> {
-    if method != Method::GET {
-        return html(StatusCode::METHOD_NOT_ALLOWED, "<p>This page is only read.</p>");
+    if method != Method::GET && method != Method::HEAD {
+        let words = "<p>This page is only read.</p>";
+        let mut answer = html(StatusCode::METHOD_NOT_ALLOWED, words);
+        answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return answer;
     }
     let found = match path.strip_prefix("/threadfold/threads/").map(str::parse::<ThreadId>) {
         Some(Ok(thread)) => match proxy.store.load(&thread).await {
@@ -72,10 +79,61 @@ fn row(view: &About) -> String {
 }
 
 fn html(status: StatusCode, page: &str) -> Response<Body> {
-    let policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-    let headers = [
-        (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
-        (CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy)),
+    const FIXED: [(HeaderName, &str); 6] = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        // The page shows texts of threads.
+        (CACHE_CONTROL, "no-store"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ];
-    response(status, headers.into_iter().collect(), full(page.to_owned()))
+    let fixed = FIXED.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    let mut headers: HeaderMap = fixed.into_iter().collect();
+    // The characters of the policy are fixed, or of Base64.
+    if let Ok(policy) = HeaderValue::try_from(policy(page)) {
+        headers.insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    response(status, headers, full(page.to_owned()))
+}
+
+/// Allows the style sheets of this page by their hashes, and nothing else. A text of a thread that
+/// got into the page unescaped could neither run, load, submit nor frame anything.
+fn policy(page: &str) -> String {
+    let sheets = page.split("<style>").skip(1).filter_map(|rest| rest.split("</style>").next());
+    let hashes: String = sheets
+        .map(|sheet| format!(" 'sha256-{}'", base64(digest(&SHA256, sheet.as_bytes()).as_ref())))
+        .collect();
+    let styles = if hashes.is_empty() { " 'none'" } else { &hashes };
+    format!(
+        "default-src 'none'; style-src{styles}; img-src data:; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'"
+    )
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let number = (0..3).fold(0_usize, |number, at| {
+            number << 8 | usize::from(chunk.get(at).copied().unwrap_or_default())
+        });
+        for at in 0..4 {
+            let digit = DIGITS.get(number >> (18 - 6 * at) & 63).copied().map(char::from);
+            text.push(digit.filter(|_| at <= chunk.len()).unwrap_or('='));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_as_in_rfc_4648() {
+        let rows =
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
+        assert_eq!(rows.map(|(text, _)| base64(text.as_bytes())), rows.map(|(_, text)| text));
+    }
 }

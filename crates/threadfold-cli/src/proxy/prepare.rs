@@ -17,12 +17,13 @@ use tokio::sync::Mutex;
 use super::{
     answer::OnCount,
     compaction::{Compacted, Work},
-    endpoint::Head,
+    endpoint::{Asked, Head},
     server::Proxy,
     threads::Known,
+    trouble::Trouble,
     views::{About, Row},
 };
-use crate::{error::Failure, input::Dialect, terminal::thousands};
+use crate::{input::Dialect, terminal::thousands};
 
 /// A request in progress, whose thread is known.
 pub(super) struct Journey {
@@ -56,14 +57,16 @@ impl Proxy {
     /// Reads a body, finds its view, and compacts the thread if its trigger fires.
     pub(super) async fn begin(
         &self,
-        dialect: Dialect,
+        asked: &Asked,
         body: &[u8],
         compacts: bool,
-    ) -> Result<Option<Journey>, Failure> {
-        let head: Head<'_> = serde_json::from_slice(body)?;
+    ) -> Result<Option<Journey>, Trouble> {
+        let dialect = asked.dialect;
+        let head = Head::read(body, asked.model.as_deref())?;
         if !head.is_whole() {
             return Ok(None);
         }
+        super::body::check(body)?;
         let model = head.model.as_deref().unwrap_or_default().to_owned();
         let format = dialect;
         let request = format.decode_slice(body, &DecodeOptions::default())?;
@@ -100,14 +103,14 @@ impl Proxy {
                 break;
             }
             if let Err(failure) = self.compact(journey).await {
-                self.note(&format!("not compacted: {}", failure.line()));
+                self.note(&format!("not compacted: {failure}"));
                 journey.relay.failed(&mut journey.auto, std_clock().now());
             }
         }
         self.threads.remember(journey.root, &journey.auto, journey.relay.ratio());
     }
 
-    async fn compact(&self, journey: &mut Journey) -> Result<(), Failure> {
+    async fn compact(&self, journey: &mut Journey) -> Result<(), Trouble> {
         let lock = Arc::clone(&journey.lock);
         let _one_at_a_time = lock.lock().await;
         let newest = self.views.find(&journey.chain);
@@ -135,17 +138,20 @@ impl Proxy {
         };
         let compacted = tokio::time::timeout(self.options.patience, work.run());
         let compacted = compacted.await.map_err(|_| "the compaction took too long")??;
-        self.keep(journey, compacted)
+        let thread = compacted.thread.clone();
+        self.keep(journey, compacted)?;
+        self.limit_folder(&thread).await;
+        Ok(())
     }
 
     /// Stores the view, or keeps it in memory if that fails.
-    fn keep(&self, journey: &mut Journey, compacted: Compacted) -> Result<(), Failure> {
+    fn keep(&self, journey: &mut Journey, compacted: Compacted) -> Result<(), Trouble> {
         let Compacted { view, thread, events, at, before, after, unstored } = compacted;
         let link = journey.chain.after(view.covers).ok_or("the view replaces no message")?;
         let (old, new) = (thousands(before), thousands(after));
         self.note(&format!("thread {thread}: about {old} to {new} tokens"));
         if let Some(error) = unstored {
-            self.note(&format!("thread {thread} is in memory only: {error}"));
+            self.note(&format!("thread {thread} is in memory only: {}", Trouble::from(error)));
         }
         let (dialect, model) = (journey.dialect.name().to_owned(), journey.model.clone());
         let about = About { thread, events, at, dialect, model, before, after };

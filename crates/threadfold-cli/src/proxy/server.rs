@@ -2,18 +2,21 @@
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::{
-    HeaderMap, Request, Response, StatusCode,
+    Request, Response, StatusCode,
     body::{Bytes, Incoming},
-    header::{CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderValue},
+    header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue},
     server::conn::http1,
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use reqwest::Client;
 use serde_json::json;
-use threadfold::{auto::AutoCompactor, message::ModelError, store::ThreadStore};
+use threadfold::{
+    auto::AutoCompactor,
+    message::{ModelError, ThreadId},
+    store::ThreadStore,
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -24,25 +27,25 @@ use tokio_io_timeout::TimeoutStream;
 use super::{
     ProxyOptions,
     answer::Answer,
-    endpoint::{Endpoint, Head},
+    body,
+    endpoint::{Asked, Endpoint, Head, Route, Vendor},
     forward::{Body, Outgoing, Upstream, full, passed_on, response, words},
-    page,
+    guard::{self, MAX_HEAD, Reached},
+    keys, page,
     prepare::Journey,
     threads::Threads,
-    views::Views,
+    trouble::{self, Trouble},
+    views::{Limits, Views},
 };
-use crate::{error::Failure, input::Dialect};
 
-/// The time limits for the head of a request, and for its body.
+/// The time limit for the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(15);
-const BODY_TIME: Duration = Duration::from_secs(60);
 
 /// The maximum number of connections.
 const MAX_CONNECTIONS: usize = 1_024;
 
-/// The maximum number of headers, and their maximum size together, in bytes.
+/// The maximum number of headers.
 const MAX_HEADERS: usize = 100;
-const MAX_HEAD: usize = 64 * 1024;
 
 /// The maximum number of threads in memory at once; other requests wait.
 const MAX_READ: usize = 8;
@@ -59,6 +62,7 @@ pub struct Proxy {
     client: Client,
     anthropic: Upstream,
     openai: Upstream,
+    google: Upstream,
     reading: Arc<Semaphore>,
 }
 
@@ -86,8 +90,9 @@ impl Proxy {
             .connect_timeout(Duration::from_secs(20))
             .build();
         Ok(Self {
-            anthropic: Upstream::new(&options.anthropic)?,
-            openai: Upstream::new(&options.openai)?,
+            anthropic: Upstream::new(&options.anthropic, Vendor::Anthropic)?,
+            openai: Upstream::new(&options.openai, Vendor::OpenAi)?,
+            google: Upstream::new(&options.gemini, Vendor::Google)?,
             fresh: AutoCompactor::new(options.policy).map_err(|error| error.to_string())?,
             reading: Arc::new(Semaphore::new(MAX_READ)),
             threads: Threads::default(),
@@ -123,19 +128,22 @@ impl Proxy {
         }
     }
 
-    async fn connection(self: Arc<Self>, socket: TcpStream, is_loopback: bool) {
+    async fn connection(self: Arc<Self>, socket: TcpStream, listens_on_loopback: bool) {
+        let is_local = socket.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
+        let reached = Reached { listens_on_loopback, is_local };
         let _ = socket.set_nodelay(true);
         let stall = self.options.stall;
         let service = service_fn(move |request| {
             let proxy = Arc::clone(&self);
-            async move { Ok::<_, Infallible>(proxy.answer(request, is_loopback).await) }
+            async move { Ok::<_, Infallible>(proxy.answer(request, reached).await) }
         });
         let mut server = http1::Builder::new();
         server
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME)
             .max_headers(MAX_HEADERS)
-            .max_buf_size(MAX_HEAD);
+            // Heads up to this size are read, so that their refusal can be stated.
+            .max_buf_size(2 * MAX_HEAD);
         // A client that reads nothing would hold its connection and the provider's forever.
         let mut socket = TimeoutStream::new(socket);
         socket.set_write_timeout(Some(stall));
@@ -146,22 +154,24 @@ impl Proxy {
     async fn answer(
         self: Arc<Self>,
         request: Request<Incoming>,
-        is_loopback: bool,
+        reached: Reached,
     ) -> Response<Body> {
-        if is_loopback && !names_loopback(request.headers()) {
-            // DNS rebinding: a page of another site reached the port under its own name.
-            return refusal(
-                StatusCode::FORBIDDEN,
-                "this address only serves programs on this machine",
-            );
+        let (method, uri) = (request.method(), request.uri());
+        if let Err((status, words)) =
+            guard::check(method, uri, request.version(), request.headers(), reached)
+        {
+            return refusal(status, words);
         }
-        let path = request.uri().path();
+        let path = uri.path();
+        if path == "*" {
+            return options_of_the_server();
+        }
         if path == "/threadfold" || path.starts_with("/threadfold/") {
-            return page::answer(&self, request.method(), path).await;
+            return page::answer(&self, method, path).await;
         }
         match self.pass(request).await {
             Ok(answer) => answer,
-            Err((status, failure)) => refusal(status, failure.line()),
+            Err((status, words)) => refusal(status, &words),
         }
     }
 
@@ -170,36 +180,57 @@ impl Proxy {
     async fn pass(
         self: &Arc<Self>,
         request: Request<Incoming>,
-    ) -> Result<Response<Body>, (StatusCode, Failure)> {
+    ) -> Result<Response<Body>, (StatusCode, String)> {
         let (head, body) = request.into_parts();
-        let body = read(body, self.options.max_body).await?;
-        let path = head.uri.path();
-        let endpoint = Endpoint::of(&head.method, path);
+        let (path, query) = (head.uri.path(), head.uri.query());
+        // A client that is refused before it sent its body may not read the refusal.
+        let body = body::read(body, self.options.max_body).await?;
+        let Route { vendor, endpoint } = Route::of(&head.method, path);
+        let upstream = self.upstream(vendor.or_else(|| keys::vendor(&head.headers, query)));
+        if let Some(words) = upstream.foreign_key(&head.headers, query) {
+            return Err((StatusCode::FORBIDDEN, words));
+        }
+        if endpoint != Endpoint::Other && !guard::is_json(&head.headers) {
+            let words = "expected the content type application/json";
+            return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, words.to_owned()));
+        }
         let is_plain = !head.headers.contains_key(CONTENT_ENCODING);
         let compacts = matches!(endpoint, Endpoint::Answer(_)) && is_plain;
-        let outgoing = Outgoing {
-            method: head.method,
-            path,
-            query: head.uri.query(),
-            headers: passed_on(&head.headers, compacts),
+        let headers = passed_on(&head.headers, compacts);
+        let outgoing = Outgoing { method: head.method, path, query, headers };
+        let asked = match endpoint {
+            Endpoint::Answer(asked) | Endpoint::Count(asked) if is_plain => asked,
+            Endpoint::Answer(_) | Endpoint::Count(_) | Endpoint::Other => {
+                let answer = outgoing.send(&self.client, upstream, body).await;
+                let answer = Answer::new(answer.map_err(unreachable)?, None);
+                return Ok(answer.passed_back(&outgoing.method, None));
+            }
         };
-        let is_anthropic = endpoint.dialect() == Some(Dialect::Anthropic)
-            || outgoing.headers.contains_key("anthropic-version");
-        let upstream = if is_anthropic { &self.anthropic } else { &self.openai };
-        let Some(dialect) = endpoint.dialect().filter(|_| is_plain) else {
-            let answer = outgoing.send(&self.client, upstream, body).await;
-            return Ok(Answer::new(answer.map_err(unreachable)?, None).passed_back(None));
-        };
-        let journey = match serde_json::from_slice::<Head<'_>>(&body) {
-            Ok(head) if !self.is_short(&head, &body) => self.begun(dialect, &body, compacts).await,
-            Ok(_) | Err(_) => None,
+        let journey = match Head::read(&body, asked.model.as_deref()) {
+            Ok(head) if !self.is_short(&head, &body) => self.begun(&asked, &body, compacts).await,
+            Ok(_) => None,
+            Err(trouble) => {
+                self.note(&format!("passed through: {trouble}"));
+                None
+            }
         };
         if compacts {
-            return self.exchange(&outgoing, upstream, dialect, body, journey).await;
+            return self.exchange(&outgoing, upstream, &asked, body, journey).await;
         }
         let sent = journey.as_ref().and_then(Journey::body).unwrap_or(body);
         let answer = outgoing.send(&self.client, upstream, sent).await;
-        Ok(Answer::new(answer.map_err(unreachable)?, None).passed_back(None))
+        let answer = Answer::new(answer.map_err(unreachable)?, None);
+        Ok(answer.passed_back(&outgoing.method, None))
+    }
+
+    /// The upstream of a vendor. Requests that belong to none go to `--openai`, which may be a local
+    /// server with paths of its own.
+    fn upstream(&self, vendor: Option<Vendor>) -> &Upstream {
+        match vendor {
+            Some(Vendor::Anthropic) => &self.anthropic,
+            Some(Vendor::Google) => &self.google,
+            Some(Vendor::OpenAi) | None => &self.openai,
+        }
     }
 
     /// Sends a request, and sends a smaller thread after a refusal for the length. If the provider
@@ -208,10 +239,10 @@ impl Proxy {
         self: &Arc<Self>,
         outgoing: &Outgoing<'_>,
         upstream: &Upstream,
-        dialect: Dialect,
+        asked: &Asked,
         body: Bytes,
         mut journey: Option<Journey>,
-    ) -> Result<Response<Body>, (StatusCode, Failure)> {
+    ) -> Result<Response<Body>, (StatusCode, String)> {
         let mut is_last = false;
         loop {
             // The thread is dropped while the provider answers; after a refusal it is read again.
@@ -222,21 +253,22 @@ impl Proxy {
             let is_smaller = smaller.is_some();
             let sent = smaller.unwrap_or_else(|| body.clone());
             let answer = outgoing.send(&self.client, upstream, sent).await.map_err(unreachable)?;
-            let mut answer = Answer::new(answer, Some(dialect));
+            let mut answer = Answer::new(answer, Some(asked));
             let Some(error) = answer.refusal().await.map_err(unreachable)? else {
-                return Ok(answer.passed_back(on_count));
+                return Ok(answer.passed_back(&outgoing.method, on_count));
             };
             if is_smaller && !error.is_overflow() && answer.blames_the_request() {
-                self.note(&format!("a smaller thread was refused: {}", error.message));
+                let (status, kind) = (answer.status().as_u16(), trouble::kind(&error.kind));
+                self.note(&format!("a smaller thread was refused: status {status}, {kind}"));
                 is_last = true;
                 continue;
             }
             if is_last || !error.is_overflow() {
-                return Ok(answer.passed_back(None));
+                return Ok(answer.passed_back(&outgoing.method, None));
             }
-            journey = self.asks_again(dialect, &body, error).await;
+            journey = self.asks_again(asked, &body, error).await;
             if journey.is_none() {
-                return Ok(answer.passed_back(None));
+                return Ok(answer.passed_back(&outgoing.method, None));
             }
         }
     }
@@ -246,25 +278,25 @@ impl Proxy {
     /// requests.
     async fn begun(
         self: &Arc<Self>,
-        dialect: Dialect,
+        asked: &Asked,
         body: &Bytes,
         compacts: bool,
     ) -> Option<Journey> {
-        let (proxy, body) = (Arc::clone(self), body.clone());
-        self.apart(async move { proxy.begin(dialect, &body, compacts).await }).await.flatten()
+        let (proxy, asked, body) = (Arc::clone(self), asked.clone(), body.clone());
+        self.apart(async move { proxy.begin(&asked, &body, compacts).await }).await.flatten()
     }
 
     /// Returns the journey with a smaller thread, if the request was refused for its length.
     async fn asks_again(
         self: &Arc<Self>,
-        dialect: Dialect,
+        asked: &Asked,
         body: &Bytes,
         overflow: ModelError,
     ) -> Option<Journey> {
         if self.options.shadow {
             return None;
         }
-        let mut journey = self.begun(dialect, body, true).await?;
+        let mut journey = self.begun(asked, body, true).await?;
         let proxy = Arc::clone(self);
         let again = self.apart(async move {
             let again = proxy.refused(&mut journey, &overflow.kind).await;
@@ -276,7 +308,7 @@ impl Proxy {
     /// Runs blocking work on a separate thread. `None` if it fails or panics.
     async fn apart<T: Send + 'static>(
         &self,
-        work: impl Future<Output = Result<T, Failure>> + Send + 'static,
+        work: impl Future<Output = Result<T, Trouble>> + Send + 'static,
     ) -> Option<T> {
         let permit = Arc::clone(&self.reading).acquire_owned().await.ok()?;
         let runtime = tokio::runtime::Handle::current();
@@ -285,11 +317,30 @@ impl Proxy {
             drop(permit);
             done
         });
-        let done = done.await.map_err(Failure::from).flatten();
-        done.inspect_err(|failure| self.note(&format!("passed through: {}", failure.line()))).ok()
+        let done = done.await.map_err(Trouble::from).flatten();
+        done.inspect_err(|trouble| self.note(&format!("passed through: {trouble}"))).ok()
     }
 
-    /// Prints a line to standard error. It must hold no header and no text of a thread.
+    /// Deletes the oldest threads until the folder is within its limits. The thread that was
+    /// compacted now stays.
+    pub(super) async fn limit_folder(&self, kept: &ThreadId) {
+        let ProxyOptions { max_threads: threads, max_stored: bytes, .. } = self.options;
+        loop {
+            let thread = match self.views.excess(Limits { threads, bytes }, kept) {
+                Ok(Some(thread)) => thread,
+                Ok(None) => return,
+                Err(error) => return self.note(&format!("the folder is not limited: {error}")),
+            };
+            let deleted = self.store.delete(&thread).await.map_err(|error| error.to_string());
+            if let Err(error) = deleted.and_then(|()| self.views.forget(&thread)) {
+                return self.note(&format!("thread {thread} is not deleted: {error}"));
+            }
+            self.note(&format!("thread {thread} is deleted: the folder is over its limits"));
+        }
+    }
+
+    /// Prints a line to standard error. It must hold no header and no text of a thread or a
+    /// provider: see [`Trouble`].
     pub(super) fn note(&self, line: &str) {
         eprintln!("threadfold: {}", crate::terminal::first_line(line, 300));
     }
@@ -307,21 +358,14 @@ impl Proxy {
     }
 }
 
-async fn read(body: Incoming, most: usize) -> Result<Bytes, (StatusCode, Failure)> {
-    let whole = tokio::time::timeout(BODY_TIME, Limited::new(body, most).collect());
-    match whole.await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let words = format!("the body has more than {most} bytes: see --max-body");
-            Err((StatusCode::PAYLOAD_TOO_LARGE, words.into()))
-        }
-        Ok(Err(error)) => Err((StatusCode::BAD_REQUEST, error.into())),
-        Err(late) => Err((StatusCode::REQUEST_TIMEOUT, late.into())),
-    }
+fn unreachable(words: String) -> (StatusCode, String) {
+    (StatusCode::BAD_GATEWAY, format!("the provider cannot be reached: {words}"))
 }
 
-fn unreachable(failure: Failure) -> (StatusCode, Failure) {
-    (StatusCode::BAD_GATEWAY, format!("the provider cannot be reached: {}", failure.line()).into())
+/// The answer to `OPTIONS *`, which asks about this server and not about a path.
+fn options_of_the_server() -> Response<Body> {
+    let allowed = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
+    response(StatusCode::NO_CONTENT, [(ALLOW, allowed)].into_iter().collect(), full(""))
 }
 
 /// An error of the proxy itself, in the form that all clients understand.
@@ -329,14 +373,4 @@ fn refusal(status: StatusCode, words: &str) -> Response<Body> {
     let error = json!({"type": "error", "error": {"type": "threadfold_proxy", "message": words}});
     let kind = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response(status, [kind].into_iter().collect(), full(error.to_string()))
-}
-
-fn names_loopback(headers: &HeaderMap) -> bool {
-    let Some(host) = headers.get(HOST).and_then(|host| host.to_str().ok()) else { return false };
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    matches!(name, "localhost" | "[::1]")
-        || name.starts_with("127.") && name.parse::<std::net::Ipv4Addr>().is_ok()
 }

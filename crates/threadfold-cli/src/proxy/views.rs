@@ -1,32 +1,38 @@
-//! The table of views, which replace the beginnings of threads.
+//! The table of views, which replace the beginnings of threads. It is in the database of the logs.
 
 use std::{
     collections::{HashMap, HashSet},
     error::Error,
-    fs::{DirBuilder, OpenOptions},
-    io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use threadfold::message::{ThreadId, Timestamp};
+use threadfold_sqlite::SqliteStore;
 
 use crate::relay::{Chain, Link, View};
 
-/// The table. A table of an earlier version is dropped, because its views can be made again from
-/// the logs.
+/// The table, in the database of the logs.
 const SCHEMA: &str = "
-    DROP TABLE IF EXISTS views;
-    CREATE TABLE views (
+    CREATE TABLE IF NOT EXISTS proxy_views (
         link TEXT PRIMARY KEY,
+        thread TEXT NOT NULL,
         covers INTEGER NOT NULL,
         messages TEXT NOT NULL,
         at INTEGER NOT NULL,
         about TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
-    PRAGMA user_version = 1;";
+    CREATE INDEX IF NOT EXISTS proxy_views_by_thread ON proxy_views (thread, at);";
+
+/// How much a folder holds at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) threads: usize,
+    /// Bytes of the database.
+    pub(super) bytes: u64,
+}
 
 /// A view, and the link of the messages that it replaces.
 #[derive(Debug)]
@@ -60,27 +66,31 @@ pub struct Views {
 }
 
 impl Views {
-    /// Opens the database in this file. On Unix only the owner can read a new one.
+    /// Opens the table in the database of the logs, which is created if it is missing. On Unix only
+    /// the owner can read a new one.
     ///
     /// # Errors
     ///
-    /// A message that names the file, if it is no database or cannot be written.
+    /// A message that names the file, if it is a symbolic link, belongs to another program, or
+    /// cannot be written. Such a file is unchanged.
     pub fn open(path: &Path) -> Result<Self, String> {
-        let name = path.display();
-        create(path).map_err(|error| format!("{name}: {error}"))?;
         let remedy = "move it away, or name another folder with --folder";
-        Self::open_database(path).map_err(|error| format!("{name}: {error} ({remedy})"))
+        // The store checks whose database it is, and creates it.
+        let checked = SqliteStore::open(path).map_err(|error| format!("{error} ({remedy})"))?;
+        drop(checked);
+        let name = path.display();
+        let file = resolved(path).map_err(|error| format!("{name}: {error}"))?;
+        Self::open_database(&file).map_err(|error| format!("{name}: {error} ({remedy})"))
     }
 
-    fn open_database(path: &Path) -> rusqlite::Result<Self> {
-        let connection = Connection::open(path)?;
+    fn open_database(file: &Path) -> rusqlite::Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let connection = Connection::open_with_flags(file, flags)?;
         connection.busy_timeout(std::time::Duration::from_secs(10))?;
-        connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "full")?;
-        if connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))? == 0 {
-            connection.execute_batch(SCHEMA)?;
-        }
-        let links = column(&connection, "SELECT link FROM views")?;
+        connection.pragma_update(None, "secure_delete", "on")?;
+        connection.execute_batch(SCHEMA)?;
+        let links = column(&connection, "SELECT link FROM proxy_views")?;
         let known = links.iter().filter_map(|link| Some((link.parse().ok()?, None))).collect();
         Ok(Self { connection: Mutex::new(connection), known: Mutex::new(known) })
     }
@@ -122,12 +132,58 @@ impl Views {
         views.map_err(|error| error.to_string())
     }
 
+    /// The thread to delete, if the folder holds more than the limits: the one whose last compaction
+    /// is the oldest. `kept` is never deleted.
+    pub(super) fn excess(
+        &self,
+        limits: Limits,
+        kept: &ThreadId,
+    ) -> Result<Option<ThreadId>, String> {
+        let connection = locked(&self.connection);
+        let excess = || -> rusqlite::Result<Option<String>> {
+            let count = "SELECT count(DISTINCT thread) FROM proxy_views";
+            let threads = connection.query_row(count, [], |row| row.get::<_, i64>(0))?;
+            let used = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, \
+                        pragma_freelist_count, pragma_page_size";
+            let bytes = connection.query_row(used, [], |row| row.get::<_, i64>(0))?;
+            let is_over =
+                |found: i64, most: u64| u64::try_from(found).is_ok_and(|found| found > most);
+            if !is_over(threads, limits.threads as u64) && !is_over(bytes, limits.bytes) {
+                return Ok(None);
+            }
+            let oldest = "SELECT thread FROM proxy_views WHERE thread <> ? GROUP BY thread \
+                          ORDER BY max(at) LIMIT 1";
+            connection.query_row(oldest, [kept.as_str()], |row| row.get(0)).optional()
+        };
+        let thread = excess().map_err(|error| error.to_string())?;
+        Ok(thread.and_then(|thread| thread.parse().ok()))
+    }
+
+    /// Deletes the views of a thread.
+    pub(super) fn forget(&self, thread: &ThreadId) -> Result<(), String> {
+        let links = {
+            let connection = locked(&self.connection);
+            let delete = "DELETE FROM proxy_views WHERE thread = ? RETURNING link";
+            let links = connection.prepare(delete).and_then(|mut delete| {
+                delete.query_map([thread.as_str()], |row| row.get(0))?.collect()
+            });
+            links.map_err(|error: rusqlite::Error| error.to_string())?
+        };
+        let links: Vec<String> = links;
+        let mut known = locked(&self.known);
+        for link in links.iter().filter_map(|link| link.parse().ok()) {
+            known.remove::<Link>(&link);
+        }
+        Ok(())
+    }
+
     fn write(&self, row: &Row) -> Result<(), Box<dyn Error>> {
         let Row { link, view, about } = row;
         locked(&self.connection).execute(
-            "INSERT OR REPLACE INTO views VALUES (?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO proxy_views VALUES (?, ?, ?, ?, ?, ?)",
             params![
                 link.to_string(),
+                about.thread.as_str(),
                 i64::try_from(view.covers)?,
                 serde_json::to_string(&view.messages)?,
                 i64::try_from(about.at.0)?,
@@ -139,7 +195,7 @@ impl Views {
 
     /// Reads a view, and keeps it in memory.
     fn read(&self, link: Link) -> Option<Arc<Row>> {
-        let select = "SELECT covers, messages, about FROM views WHERE link = ?";
+        let select = "SELECT covers, messages, about FROM proxy_views WHERE link = ?";
         let row = locked(&self.connection).query_row(select, [link.to_string()], |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
         });
@@ -152,20 +208,29 @@ impl Views {
     }
 }
 
-/// The threads of the views in this file, the thread with the newest view first. Empty if there is
-/// no such file, or if it cannot be read.
+/// The threads of the views in this database, the thread with the newest view first. Empty if there
+/// are no views, or if they cannot be read.
 pub(crate) fn latest_threads(path: &Path) -> Vec<ThreadId> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
-    let views = connection.and_then(|connection| latest(&connection, -1)).unwrap_or_default();
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let connection = resolved(path).map(|file| Connection::open_with_flags(file, flags));
+    let Ok(Ok(connection)) = connection else { return Vec::new() };
+    let views = latest(&connection, -1).unwrap_or_default();
     let mut seen = HashSet::new();
     let threads = views.into_iter().map(|about| about.thread);
     threads.filter(|thread| seen.insert(thread.clone())).collect()
 }
 
+/// The path with the links of its folder resolved. The file itself must be no link.
+fn resolved(path: &Path) -> std::io::Result<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let name = path.file_name().ok_or(std::io::ErrorKind::InvalidFilename)?;
+    Ok(folder.unwrap_or(Path::new(".")).canonicalize()?.join(name))
+}
+
 /// The metadata of the newest views, the newest first; a negative limit returns all. Unreadable
 /// metadata are skipped.
 fn latest(connection: &Connection, limit: i64) -> rusqlite::Result<Vec<About>> {
-    let select = format!("SELECT about FROM views ORDER BY at DESC LIMIT {limit}");
+    let select = format!("SELECT about FROM proxy_views ORDER BY at DESC LIMIT {limit}");
     let views = column(connection, &select)?;
     Ok(views.iter().filter_map(|about| serde_json::from_str(about).ok()).collect())
 }
@@ -180,52 +245,71 @@ fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Creates the file and its folder, accessible only to their owner.
-fn create(path: &Path) -> io::Result<()> {
-    let mut folder = DirBuilder::new();
-    let mut file = OpenOptions::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-        folder.mode(0o700);
-        file.mode(0o600);
-    }
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        folder.recursive(true).create(parent)?;
-    }
-    file.create(true).append(true).open(path).map(drop)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_table_of_an_earlier_version_is_made_anew_and_one_of_this_version_stays() {
-        let folder = std::env::temp_dir().join(format!("threadfold-views-{}", std::process::id()));
-        let path = folder.join("views.db");
-        std::fs::create_dir_all(&folder).unwrap();
-        let earlier =
-            "CREATE TABLE views (link TEXT PRIMARY KEY, thread TEXT) STRICT, WITHOUT ROWID";
-        Connection::open(&path).unwrap().execute_batch(earlier).unwrap();
-        let row = Row {
-            link: "00".repeat(32).parse().unwrap(),
+    fn row(number: u8) -> Row {
+        Row {
+            link: format!("{number:02x}").repeat(32).parse().unwrap(),
             view: View { covers: 1, messages: Vec::new() },
             about: About {
-                thread: ThreadId::random(),
+                thread: format!("thread-{number}").parse().unwrap(),
                 events: 1,
-                at: Timestamp(7),
+                at: Timestamp(number.into()),
                 dialect: String::new(),
                 model: String::new(),
                 before: 9,
                 after: 3,
             },
-        };
-        let thread = row.about.thread.clone();
-        Views::open(&path).unwrap().insert(row, None).unwrap();
-        let again = Views::open(&path).unwrap().list().unwrap();
-        assert_eq!(again.len(), 1);
-        assert_eq!(latest_threads(&path), [thread]);
+        }
+    }
+
+    #[test]
+    fn views_are_found_again_and_the_oldest_go_first() {
+        let folder = std::env::temp_dir().join(format!("threadfold-views-{}", std::process::id()));
+        let path = folder.join("threads.db");
+        let views = Views::open(&path).unwrap();
+        for number in [1, 3, 2] {
+            views.insert(row(number), None).unwrap();
+        }
+        drop(views);
+        let views = Views::open(&path).unwrap();
+        let threads = [3, 2, 1].map(|number| row(number).about.thread);
+        assert_eq!(latest_threads(&path), threads);
+        let limits = |threads| Limits { threads, bytes: u64::MAX };
+        let [third, second, first] = &threads;
+        assert_eq!(views.excess(limits(3), third), Ok(None));
+        assert_eq!(views.excess(limits(2), third), Ok(Some(first.clone())));
+        assert_eq!(views.excess(limits(2), first), Ok(Some(second.clone())));
+        assert_eq!(views.excess(Limits { threads: 9, bytes: 1 }, third), Ok(Some(first.clone())));
+        views.forget(first).unwrap();
+        assert_eq!(latest_threads(&path), [third.clone(), second.clone()]);
+        assert_eq!(locked(&views.known).len(), 2);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_database_of_another_program_stays_as_it_is() {
+        let folder =
+            std::env::temp_dir().join(format!("threadfold-foreign-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("threads.db");
+        let theirs = "CREATE TABLE views (name TEXT); INSERT INTO views VALUES ('theirs')";
+        Connection::open(&path).unwrap().execute_batch(theirs).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let words = Views::open(&path).unwrap_err();
+        assert!(words.contains("threads.db") && words.contains("--folder"), "{words}");
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        #[cfg(unix)]
+        {
+            let inner = folder.join("inner");
+            std::fs::create_dir_all(&inner).unwrap();
+            std::os::unix::fs::symlink(&path, inner.join("threads.db")).unwrap();
+            let words = Views::open(&inner.join("threads.db")).unwrap_err();
+            assert!(words.contains("symbolic link"), "{words}");
+            assert_eq!(std::fs::read(&path).unwrap(), before);
+        }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

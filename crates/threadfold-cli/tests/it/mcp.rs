@@ -1,8 +1,12 @@
 //! The MCP server, asked by the protocol's own client over the pipes of a process.
 
-use std::{fs, path::Path, process::Stdio};
+use std::{fs, io::Write as _, path::Path, process::Stdio};
 
-use rmcp::{RoleClient, ServiceExt, model::CallToolRequestParams, service::RunningService};
+use rmcp::{
+    RoleClient, ServiceExt,
+    model::CallToolRequestParams,
+    service::{ClientLifecycleMode, ClientServiceExt, RunningService},
+};
 use serde_json::{Value, json};
 use threadfold::{
     EventLog, Message, Plan,
@@ -40,8 +44,20 @@ impl Client {
         let result = self.service.call_tool(call).await.unwrap();
         let text = result.content.iter().filter_map(|block| block.as_text());
         let text: String = text.map(|block| block.text.as_str()).collect();
-        (text, result.is_error == Some(true))
+        let is_error = result.is_error == Some(true);
+        (if is_error { text } else { unframed(&text) }, is_error)
     }
+}
+
+/// The stored text of an answer, without the lines that mark it as stored.
+fn unframed(text: &str) -> String {
+    let (first, rest) = text.split_once('\n').unwrap();
+    let (begin, rest) = rest.split_once('\n').unwrap();
+    let mark = begin.strip_prefix("begin ").unwrap();
+    assert!(first.contains(mark) && first.contains("not a request"), "{text}");
+    let inner = rest.strip_suffix(&format!("\nend {mark}")).unwrap();
+    assert!(!inner.contains(mark), "{text}");
+    inner.to_owned()
 }
 
 #[test]
@@ -124,6 +140,142 @@ fn the_only_thread_needs_no_name() {
             assert!(text.contains("drawer 4711"), "{text}");
         }
     });
+}
+
+/// Writes lines to a server, closes its input, and returns what it wrote.
+fn answers(path: &Path, lines: &[u8]) -> Vec<Value> {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_threadfold"));
+    command.arg("mcp").arg(path).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut process = command.stderr(Stdio::null()).spawn().unwrap();
+    let (mut input, lines) = (process.stdin.take().unwrap(), lines.to_owned());
+    let writing = std::thread::spawn(move || input.write_all(&lines).unwrap());
+    let output = process.wait_with_output().unwrap();
+    writing.join().unwrap();
+    assert!(output.status.success(), "{:?}", output.status);
+    let lines = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
+}
+
+fn stored_log(folder: &Folder) -> std::path::PathBuf {
+    let (mut lines, file) = (Vec::new(), folder.join("notes.jsonl"));
+    log().write(&mut lines).unwrap();
+    fs::write(&file, lines).unwrap();
+    file
+}
+
+#[test]
+fn every_line_gets_its_answer_or_its_error_whatever_came_before() {
+    let folder = Folder::new();
+    let file = stored_log(&folder);
+    let seeds = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}"#,
+        r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"recall","arguments":{"message":0}}}"#,
+        r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"search","arguments":{"query":"drawer"}}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#,
+    ];
+    for seed in 0..20_u64 {
+        // SplitMix64.
+        let mut state = seed;
+        let mut random = |below: usize| {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            ((mixed ^ (mixed >> 31)) % below as u64) as usize
+        };
+        let mut lines = Vec::new();
+        for number in 0..150 {
+            let mut line = seeds[random(seeds.len())].as_bytes().to_vec();
+            for _ in 0..random(4) {
+                if line.is_empty() {
+                    break;
+                }
+                let at = random(line.len());
+                match random(4) {
+                    0 => line[at] = random(256) as u8,
+                    1 => drop(line.remove(at)),
+                    2 => line.truncate(at.max(1)),
+                    _ => line.insert(at, line[random(line.len())]),
+                }
+            }
+            line.retain(|byte| *byte != b'\n');
+            lines.extend_from_slice(&line);
+            // A valid request after each of them.
+            let ping =
+                format!("\n{{\"jsonrpc\":\"2.0\",\"id\":\"ping {number}\",\"method\":\"ping\"}}\n");
+            lines.extend_from_slice(ping.as_bytes());
+        }
+        let answers = answers(&file, &lines);
+        for number in 0..150 {
+            let expected = json!({"jsonrpc": "2.0", "id": format!("ping {number}"), "result": {}});
+            assert!(answers.contains(&expected), "seed {seed}, ping {number}");
+        }
+    }
+}
+
+#[test]
+fn a_client_of_the_version_without_a_handshake_is_served() {
+    run(async {
+        let folder = Folder::new();
+        let file = stored_log(&folder);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_threadfold"));
+        command.arg("mcp").arg(&file).kill_on_drop(true);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let pipes = (process.stdout.take().unwrap(), process.stdin.take().unwrap());
+        let versions = vec![rmcp::model::ProtocolVersion::LATEST];
+        let lifecycle = ClientLifecycleMode::Discover { preferred_versions: versions };
+        let service = ().serve_with_lifecycle(pipes, lifecycle).await.unwrap();
+        assert_eq!(service.list_all_tools().await.unwrap().len(), 4);
+        let result = service.call_tool(CallToolRequestParams::new("recall")).await.unwrap();
+        assert_eq!(result.is_error, None);
+    });
+}
+
+#[test]
+fn a_store_is_only_read() {
+    let folder = Folder::new();
+    let (empty, writes) = (folder.join("empty.db"), folder.join("threads.db"));
+    fs::write(&empty, "").unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_threadfold"))
+        .arg("mcp")
+        .arg(&empty)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && errors.contains("empty.db"), "{errors}");
+    assert_eq!(fs::read(&empty).unwrap(), b"");
+    drop(threadfold_sqlite::SqliteStore::open(&writes).unwrap());
+    let before = fs::read(&writes).unwrap();
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"threads"}}"#;
+    let answers = answers(&folder, call.as_bytes());
+    let text = answers[0]["result"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(unframed(text), "0 threads");
+    assert_eq!(fs::read(&writes).unwrap(), before);
+}
+
+#[test]
+fn texts_of_the_caller_are_cut_in_errors() {
+    let folder = Folder::new();
+    let file = stored_log(&folder);
+    let long = "x".repeat(100_000);
+    let lines: String = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "recall", "arguments": {"thread": long}}}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": long}}),
+        json!({"jsonrpc": "2.0", "id": 3, "method": long}),
+        json!({"jsonrpc": "2.0", "id": long, "method": "ping"}),
+        json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call",
+            "params": {"name": "recall", "arguments": {"from": long, "message": long}}}),
+    ]
+    .iter()
+    .map(|line| format!("{line}\n"))
+    .collect();
+    let answers = answers(&file, lines.as_bytes());
+    assert_eq!(answers.len(), 5);
+    for answer in answers {
+        assert!(answer.to_string().len() < 1_000, "{}", answer.to_string().len());
+    }
 }
 
 #[test]

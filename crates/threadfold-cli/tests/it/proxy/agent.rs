@@ -13,6 +13,8 @@ pub(crate) struct Agent {
     codec: &'static dyn WireFormat,
     pub(crate) messages: Vec<Message>,
     streams: bool,
+    /// Whether it takes a stream without its last event for whole.
+    pub(crate) is_lenient: bool,
 }
 
 impl Agent {
@@ -22,12 +24,19 @@ impl Agent {
         streams: bool,
     ) -> Self {
         let client = super::client();
-        Self { client, url: format!("{server}{path}"), codec, messages: Vec::new(), streams }
+        Self {
+            client,
+            url: format!("{server}{path}"),
+            codec,
+            messages: Vec::new(),
+            streams,
+            is_lenient: false,
+        }
     }
 
     /// Goes on with another server.
     pub(crate) fn moved_to(&mut self, server: &str) {
-        let path = self.url.rfind("/v1/").map_or("", |at| &self.url[at..]);
+        let path = self.url.rfind("/v1").map_or("", |at| &self.url[at..]);
         self.url = format!("{server}{path}");
     }
 
@@ -58,15 +67,31 @@ impl Agent {
         Arc::make_mut(&mut request.tools).push(ToolSpec::new("read", "Reads a file.", schema));
         let options = EncodeOptions::for_model("unheard-of");
         let body = self.codec.encode(&request, &options).body.as_str().to_owned();
+        if self.codec.name() == "gemini" {
+            // Its path says whether the answer is a stream.
+            return body;
+        }
         let stream = format!("{{\"stream\":{},", self.streams);
         body.replacen('{', &stream, 1)
     }
 
+    /// A request with the headers that a client of this dialect sends.
+    pub(crate) fn post(&self, url: &str) -> reqwest::RequestBuilder {
+        let (header, key) = match self.codec.name() {
+            "anthropic-messages" => ("x-api-key", "sk-secret"),
+            "gemini" => ("x-goog-api-key", "AIza-secret"),
+            _ => ("authorization", "Bearer sk-secret"),
+        };
+        let request = self.client.post(url).header("content-type", "application/json");
+        request.header(header, key)
+    }
+
     pub(crate) async fn ask(&self) -> Result<Turn, String> {
-        let request = self.client.post(&self.url).body(self.body());
-        let request = request.header("x-api-key", "sk-secret").header("x-own", "kept");
+        let request = self.post(&self.url).body(self.body()).header("x-own", "kept");
         let answer = request.send().await.map_err(|error| error.to_string())?;
         let status = answer.status();
+        let is_array =
+            self.streams && answer.headers()["content-type"].as_bytes() == b"application/json";
         let body = answer.bytes().await.map_err(|error| error.to_string())?;
         if !status.is_success() {
             return Err(format!("{status}: {}", String::from_utf8_lossy(&body)));
@@ -75,9 +100,18 @@ impl Agent {
             return self.codec.decode_response(&body).map_err(|error| error.to_string());
         }
         let (mut parser, mut builder) = (SseParser::default(), self.codec.turn_builder());
-        parser.push(&body);
+        if is_array {
+            let events: Vec<serde_json::Value> = serde_json::from_slice(&body).unwrap();
+            for event in events {
+                builder.handle("", &event.to_string()).map_err(|error| error.to_string())?;
+            }
+        }
+        parser.push(if is_array { &[] } else { &body });
         while let Some(event) = parser.next_event().map_err(|error| error.to_string())? {
             builder.handle(&event.0, &event.1).map_err(|error| error.to_string())?;
+        }
+        if self.is_lenient {
+            let _ = builder.handle("", "[DONE]");
         }
         builder.finish().map_err(|error| error.to_string())
     }

@@ -27,7 +27,7 @@ use super::{
     MESSAGES, Served, WINDOW,
     agent::Agent,
     count, options, run,
-    upstream::{DIALECTS, Upstream},
+    upstream::{DIALECTS, GEMINI, Upstream},
 };
 use crate::folder::Folder;
 
@@ -51,7 +51,8 @@ fn a_refusal_that_no_compaction_helps_reaches_the_agent_as_it_came() {
 #[test]
 fn the_providers_counts_are_learnt() {
     run(async {
-        for (row, streams) in DIALECTS.into_iter().zip([true, false, true]) {
+        let rows = DIALECTS.into_iter().chain(GEMINI);
+        for (row, streams) in rows.zip([true, false, true, false, true, true]) {
             let refused = async |reports: bool| {
                 let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
                 // The proxy thinks of three bytes.
@@ -100,11 +101,12 @@ fn what_is_packed_stays_packed() {
         assert_eq!(other.bytes().await.unwrap(), "{\"unknown\":true}");
         // A refusal has to be read.
         let agent = Agent::new(&proxy.url(), MESSAGES, false);
-        let answer = post("/v1/messages").header("accept-encoding", "gzip").body(agent.body());
+        let messages = || post("/v1/messages").header("content-type", "application/json");
+        let answer = messages().header("accept-encoding", "gzip").body(agent.body());
         answer.send().await.unwrap();
         assert!(!upstream.seen.last.lock().unwrap().1.contains("gzip"));
         // A body that the proxy cannot read goes on as it came.
-        let packed = post("/v1/messages").header("content-encoding", "zstd").body("(packed");
+        let packed = messages().header("content-encoding", "zstd").body("(packed");
         packed.send().await.unwrap();
         let (_, headers, body) = upstream.seen.last.lock().unwrap().clone();
         assert!(headers.contains("zstd") && body == "(packed", "{headers}");

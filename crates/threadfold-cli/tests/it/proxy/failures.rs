@@ -146,9 +146,10 @@ fn views_that_cannot_be_read_are_passed_over() {
             agent.turn(number).await.unwrap();
         }
         drop(first);
-        let rows = rusqlite::Connection::open(folder.join("views.db")).unwrap();
+        let rows = rusqlite::Connection::open(folder.join("threads.db")).unwrap();
         // One is no JSON, others stand for more messages than their link, or for none.
-        rows.execute("UPDATE views SET messages = '[{\"role\":', covers = covers + 1", []).unwrap();
+        rows.execute("UPDATE proxy_views SET messages = '[{\"role\":', covers = covers + 1", [])
+            .unwrap();
         let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
         agent.moved_to(&proxy.url());
         for number in 20..30 {
@@ -177,8 +178,8 @@ fn databases_that_are_destroyed_under_the_proxy_change_nothing_for_the_agent() {
         assert_eq!(count(&upstream.seen.refused), 0);
         drop(proxy);
         // A new proxy does not begin on such files, and says which it is.
-        let error = super::Views::open(&folder.join("views.db")).unwrap_err().to_string();
-        assert!(error.contains("views.db") && error.contains("--folder"), "{error}");
+        let error = super::Views::open(&folder.join("threads.db")).unwrap_err().to_string();
+        assert!(error.contains("threads.db") && error.contains("--folder"), "{error}");
     });
 }
 
@@ -202,9 +203,8 @@ fn a_refusal_for_another_reason_and_a_provider_that_is_gone_reach_the_agent() {
         let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
         let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
         let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
-        let client = super::client();
         let url = format!("{}/v1/messages", proxy.url());
-        let illegal = client.post(url).body("{\"messages\": 5}").send().await.unwrap();
+        let illegal = agent.post(&url).body("{\"messages\": 5}").send().await.unwrap();
         assert_eq!(illegal.status(), 400);
         assert!(illegal.text().await.unwrap().contains("messages"));
         agent.messages.push(threadfold::Message::user("Hi."));
@@ -223,9 +223,15 @@ fn bodies_and_headers_are_limited() {
         let proxy = Served::in_folder(options, &folder).await;
         let url = format!("{}/v1/messages", proxy.url());
         let client = super::client();
-        let long = client.post(&url).body("x".repeat(1_001)).send().await.unwrap();
+        let json = || client.post(&url).header("content-type", "application/json");
+        let long = json().body("x".repeat(1_001)).send().await.unwrap();
         assert_eq!(long.status(), 413);
-        let many = client.post(&url).header("x-long", "x".repeat(100_000)).send().await;
+        for (bytes, status) in [(60_000, 400), (66_000, 431), (100_000, 431)] {
+            let answer =
+                json().body("{}").header("x-long", "x".repeat(bytes)).send().await.unwrap();
+            assert_eq!(answer.status(), status, "{bytes}");
+        }
+        let many = json().header("x-long", "x".repeat(150_000)).send().await;
         let many = many.map(|answer| answer.status().as_u16());
         assert!(matches!(many, Err(_) | Ok(400 | 431)), "{many:?}");
         assert_eq!(count(&upstream.seen.answered), 0);

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 mod answers;
 mod failures;
+mod hostile;
 pub(crate) mod upstream;
 
 use std::{
@@ -21,7 +22,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 
 use self::{
     agent::Agent,
-    upstream::{DIALECTS, Upstream},
+    upstream::{DIALECTS, GEMINI, Upstream},
 };
 use crate::folder::Folder;
 
@@ -36,7 +37,7 @@ pub(crate) struct Served {
 
 impl Served {
     async fn start(options: ProxyOptions, store: Arc<dyn ThreadStore>, folder: &Path) -> Self {
-        let views = Views::open(&folder.join("views.db")).unwrap();
+        let views = Views::open(&folder.join("threads.db")).unwrap();
         let proxy = Arc::new(Proxy::new(options, store, views).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -65,12 +66,15 @@ pub(crate) fn options(upstream: &Upstream, window: Option<u64>) -> ProxyOptions 
     ProxyOptions {
         anthropic: upstream.url(),
         openai: upstream.url(),
+        gemini: upstream.url(),
         window,
         policy: policy(0.8),
         strategy,
         model,
         shadow: false,
         max_body: 8 * 1024 * 1024,
+        max_threads: 1_000,
+        max_stored: u64::MAX,
         patience: Duration::from_secs(30),
         stall: Duration::from_secs(60),
     }
@@ -103,6 +107,15 @@ fn a_thread_of_200_turns_goes_through_a_window_ten_times_too_small() {
 fn the_dialects_of_openai_go_through_with_and_without_streams() {
     run(async {
         for (row, streams) in DIALECTS.into_iter().skip(1).zip([false, true]) {
+            goes_through(row, streams, WINDOW, 25).await;
+        }
+    });
+}
+
+#[test]
+fn the_dialect_of_gemini_goes_through_whole_and_in_both_kinds_of_streams() {
+    run(async {
+        for (row, streams) in GEMINI.into_iter().zip([false, true, true]) {
             goes_through(row, streams, WINDOW, 25).await;
         }
     });
@@ -150,7 +163,8 @@ fn a_window_that_nobody_states_is_learnt_from_refusals_that_no_agent_sees() {
 /// Nobody states the window, and the provider refuses with a status or in its streams.
 fn learns_its_window(in_streams: bool) {
     run(async {
-        for row in DIALECTS {
+        let rows = DIALECTS.into_iter().chain(GEMINI.into_iter().skip(1));
+        for row in rows {
             let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
             upstream.seen.refuses_in_streams.store(in_streams, Ordering::Relaxed);
             let proxy = Served::in_folder(options(&upstream, None), &folder).await;
@@ -177,9 +191,9 @@ fn after_a_kill_at_any_request_the_next_one_finds_its_view() {
             let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
             agent.moved_to(&proxy.url());
             agent.turn(number).await.unwrap();
-            let views = folder.join("views.db");
-            let rows = rusqlite::Connection::open(views).unwrap();
-            compacted = rows.query_row("SELECT count(*) FROM views", [], |row| row.get(0)).unwrap();
+            let rows = rusqlite::Connection::open(folder.join("threads.db")).unwrap();
+            let count = "SELECT count(*) FROM proxy_views";
+            compacted = rows.query_row(count, [], |row| row.get(0)).unwrap();
         }
         assert_eq!(count(&upstream.seen.refused), 0);
         // As many as one process makes: none was made again.
@@ -198,6 +212,7 @@ fn what_is_below_the_threshold_goes_through_byte_for_byte() {
             .post(format!("{}/v1/messages?beta=true", proxy.url()))
             .header("x-api-key", "sk-secret")
             .header("anthropic-beta", "one")
+            .header("content-type", "application/json")
             .body(body);
         assert_eq!(sent.send().await.unwrap().status(), 200);
         let (path, headers, last) = upstream.seen.last.lock().unwrap().clone();
@@ -219,8 +234,7 @@ fn tokens_are_counted_for_the_thread_as_it_is_sent() {
             agent.turn(number).await.unwrap();
         }
         let url = format!("{}/v1/messages/count_tokens", proxy.url());
-        let client = client();
-        let answer = client.post(url).body(agent.body()).send().await.unwrap();
+        let answer = agent.post(&url).body(agent.body()).send().await.unwrap();
         let counted: serde_json::Value = answer.text().await.unwrap().parse().unwrap();
         assert!(counted["input_tokens"].as_u64().unwrap() <= WINDOW, "{counted}");
     });

@@ -33,6 +33,13 @@ pub(crate) const DIALECTS: [(&str, &dyn WireFormat); 3] = [
     ("/v1/responses", &Dialect::OpenAiResponses),
 ];
 
+/// The paths of Gemini: an answer in one body, a stream of events, and a stream as an array.
+pub(crate) const GEMINI: [(&str, &dyn WireFormat); 3] = [
+    ("/v1beta/models/gemini-0:generateContent", &Dialect::Gemini),
+    ("/v1beta/models/gemini-0:streamGenerateContent?alt=sse", &Dialect::Gemini),
+    ("/v1beta/models/gemini-0:streamGenerateContent", &Dialect::Gemini),
+];
+
 pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
     pub(crate) seen: Arc<Seen>,
@@ -48,6 +55,10 @@ pub(crate) struct Seen {
     pub(crate) reports: AtomicBool,
     /// It refuses with status 200, in the stream.
     pub(crate) refuses_in_streams: AtomicBool,
+    /// It refuses with this status; 0 is 400.
+    pub(crate) refuses_with: AtomicUsize,
+    /// Its streams end without their last event.
+    pub(crate) never_says_done: AtomicBool,
     /// It refuses every other body.
     pub(crate) only: Mutex<Option<String>>,
     pub(crate) answered: AtomicUsize,
@@ -95,12 +106,15 @@ impl Drop for Upstream {
 impl Seen {
     async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let path = request.uri().path().to_owned();
+        let is_sse = request.uri().query() == Some("alt=sse");
         let headers = format!("{:?}", request.headers());
         let packs = headers.contains("gzip");
         let body = request.into_body().collect().await.unwrap().to_bytes();
         *self.last.lock().unwrap() = (path.clone(), headers, body.clone());
         let of_path = path.trim_end_matches("/count_tokens");
-        let Some((_, codec)) = DIALECTS.iter().find(|(known, _)| *known == of_path) else {
+        let known = DIALECTS.iter().chain(&GEMINI);
+        let path_of = |known: &str| known.split('?').next() == Some(of_path);
+        let Some((_, codec)) = known.into_iter().find(|(known, _)| path_of(known)) else {
             let mut reply = reply(200, "application/json", "{\"unknown\":true}");
             if packs {
                 reply.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
@@ -123,20 +137,40 @@ impl Seen {
             return self.illegal(violation.to_string());
         }
         let window = self.window.load(Ordering::Relaxed);
-        let streams = String::from_utf8_lossy(&body).contains("\"stream\":true");
+        let streams = String::from_utf8_lossy(&body).contains("\"stream\":true")
+            || path.ends_with(":streamGenerateContent");
+        let kind = match codec.name() == "gemini" && !is_sse {
+            true => "application/json",
+            false => "text/event-stream",
+        };
         if tokens > window {
             self.refused.fetch_add(1, Ordering::Relaxed);
             if streams && self.refuses_in_streams.load(Ordering::Relaxed) {
                 let stream = refusing_stream(codec.name(), tokens, window);
-                return reply(200, "text/event-stream", &stream);
+                return reply(200, kind, &if_array(&stream, kind));
             }
-            return reply(400, "application/json", &too_long(codec.name(), tokens, window));
+            let error = too_long(codec.name(), tokens, window);
+            // Google's streams have their errors in an array too.
+            let is_array = streams && codec.name() == "gemini" && !is_sse;
+            let error = if is_array { format!("[{error}]") } else { error };
+            let status = self.refuses_with.load(Ordering::Relaxed);
+            return reply(
+                if status == 0 { 400 } else { status as u16 },
+                "application/json",
+                &error,
+            );
         }
         let number = self.answered.fetch_add(1, Ordering::Relaxed);
         let prompt = if self.reports.load(Ordering::Relaxed) { tokens } else { 7 };
         let script = Script::of(number, prompt, request.messages.last().unwrap());
         match streams {
-            true => reply(200, "text/event-stream", &script.stream(codec.name())),
+            true => {
+                let mut stream = script.stream(codec.name());
+                if self.never_says_done.load(Ordering::Relaxed) {
+                    stream = stream.replace("data: [DONE]\n\n", "");
+                }
+                reply(200, kind, &if_array(&stream, kind))
+            }
             false => reply(200, "application/json", &script.whole(codec.name()).to_string()),
         }
     }
@@ -156,6 +190,8 @@ fn too_long(codec: &str, tokens: u64, window: u64) -> String {
     let error = match codec {
         "anthropic-messages" => json!({"type": "error", "error": {"type": "invalid_request_error",
             "message": format!("prompt is too long: {tokens} tokens > {window} maximum")}}),
+        "gemini" => json!({"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": format!(
+            "The input token count ({tokens}) exceeds the maximum number of tokens allowed ({window}).")}}),
         _ => json!({"error": {"code": "context_length_exceeded", "type": "invalid_request_error",
             "message": format!("This model's maximum context length is {window} tokens. However, \
                 your messages resulted in {tokens} tokens.")}}),
@@ -172,7 +208,7 @@ fn refusing_stream(codec: &str, tokens: u64, window: u64) -> String {
                 "content": [], "usage": {"input_tokens": 0, "output_tokens": 0}}});
             format!("event: message_start\ndata: {message}\n\nevent: error\ndata: {error}\n\n")
         }
-        "openai-chat" => format!("data: {error}\n\n"),
+        "openai-chat" | "gemini" => format!("data: {error}\n\n"),
         _ => {
             let error: Value = error.parse().unwrap();
             let created = json!({"type": "response.created",
@@ -185,6 +221,15 @@ fn refusing_stream(codec: &str, tokens: u64, window: u64) -> String {
             )
         }
     }
+}
+
+/// The events of a stream as the array that Gemini sends without `alt=sse`.
+fn if_array(stream: &str, kind: &str) -> String {
+    if kind == "text/event-stream" {
+        return stream.to_owned();
+    }
+    let events: Vec<&str> = stream.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
+    format!("[{}]", events.join("\n,\r\n"))
 }
 
 /// One answer: a call for what the user typed, a text for the result of a call.
@@ -240,6 +285,15 @@ impl Script {
                 json!({"id": "c1", "choices": [
                     {"index": 0, "message": message, "finish_reason": reason}],
                     "usage": {"prompt_tokens": self.prompt, "completion_tokens": 1}})
+            }
+            ("gemini", text) => {
+                let part = match text {
+                    Some(text) => json!({"text": text}),
+                    None => json!({"functionCall": {"name": "read", "args": input}}),
+                };
+                json!({"candidates": [{"content": {"role": "model", "parts": [part]},
+                    "finishReason": "STOP", "index": 0}],
+                    "usageMetadata": {"promptTokenCount": self.prompt, "candidatesTokenCount": 1}})
             }
             (_, text) => json!({"id": "resp_1", "object": "response", "status": "completed",
                 "output": [self.item(text.as_deref())],
@@ -299,6 +353,7 @@ impl Script {
                     {"index": 0, "delta": delta, "finish_reason": reason}],
                     "usage": whole["usage"]})]
             }
+            "gemini" => vec![whole],
             _ => {
                 let item = &whole["output"][0];
                 vec![

@@ -1,0 +1,168 @@
+//! Why the proxy did not do something, as one line for standard error.
+//!
+//! A line names kinds, sizes and numbers. It holds no text of a thread and no text of a provider,
+//! because errors of decoders and of providers quote both.
+
+use std::fmt::{self, Debug, Write};
+
+use serde_json::error::Category;
+use threadfold::{
+    drive::{CompactionError, CompactionErrorKind},
+    message::ModelErrorKind,
+    strategy::StrategyError,
+    wire::WireError,
+};
+
+/// The maximum number of names in a path to a field.
+const PATH_NAMES: usize = 3;
+
+/// A reason without any text of a thread or a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trouble(String);
+
+impl Trouble {
+    /// Returns a reason that the proxy itself states.
+    pub(super) fn new(words: impl Into<String>) -> Self {
+        Self(words.into())
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&'static str> for Trouble {
+    fn from(words: &'static str) -> Self {
+        Self::new(words)
+    }
+}
+
+impl From<serde_json::Error> for Trouble {
+    fn from(error: serde_json::Error) -> Self {
+        let what = match error.classify() {
+            Category::Data => "a field has another type than expected, or stands twice",
+            Category::Syntax | Category::Eof | Category::Io => "the body is not JSON",
+        };
+        Self(format!("{what}, at line {} column {}", error.line(), error.column()))
+    }
+}
+
+impl From<WireError> for Trouble {
+    fn from(error: WireError) -> Self {
+        Self(match error {
+            WireError::NotJson { reason } if reason.contains("utf-8") => {
+                let at = reason.rsplit(' ').next().and_then(|at| at.parse::<usize>().ok());
+                format!("the body is not UTF-8, from byte {}", at.unwrap_or_default())
+            }
+            WireError::NotJson { reason } => {
+                let digits = |text: &str| text.parse::<usize>().ok();
+                let at = reason.rsplit_once(" at line ").and_then(|(_, at)| {
+                    let (line, column) = at.split_once(" column ")?;
+                    Some(format!(", at line {} column {}", digits(line)?, digits(column)?))
+                });
+                format!("the body is not JSON{}", at.unwrap_or_default())
+            }
+            WireError::Shape { path, expected, .. } => {
+                let names: Vec<&str> = path.split('.').take(PATH_NAMES).collect();
+                format!("{}: expected {expected}", names.join("."))
+            }
+            WireError::EventTooLarge { limit } => format!("an event has more than {limit} bytes"),
+            other => format!("the body is not read ({})", variant(&other)),
+        })
+    }
+}
+
+impl From<CompactionError> for Trouble {
+    fn from(error: CompactionError) -> Self {
+        let CompactionErrorKind::Strategy(error) = &error.kind else {
+            return Self(variant(&error.kind));
+        };
+        Self(strategy(error))
+    }
+}
+
+impl From<tokio::task::JoinError> for Trouble {
+    fn from(error: tokio::task::JoinError) -> Self {
+        Self::new(if error.is_panic() { "the proxy panicked" } else { "the proxy stops" })
+    }
+}
+
+/// The kind of a provider's or a summarizer's error, with its numbers.
+pub(super) fn kind(error: &ModelErrorKind) -> String {
+    let ModelErrorKind::Overflow { limit, found, .. } = error else { return variant(error) };
+    let number = |tokens: &Option<u64>| {
+        tokens.map_or_else(|| "unknown".to_owned(), |tokens| tokens.to_string())
+    };
+    format!("too long: limit {}, found {}", number(limit), number(found))
+}
+
+fn strategy(error: &StrategyError) -> String {
+    if let StrategyError::NoRung { rungs } = error {
+        let failed = rungs.iter().filter_map(|rung| Some((&rung.strategy, rung.failure.as_ref()?)));
+        let failed: Vec<String> =
+            failed.map(|(name, error)| format!("{name}: {}", strategy(error))).collect();
+        return format!("every strategy failed ({})", failed.join("; "));
+    }
+    if let StrategyError::Model(error) = error {
+        return format!("the summarizer failed ({})", kind(&error.kind));
+    }
+    if let StrategyError::TooLong { tokens, window } = error {
+        return format!("{tokens} tokens to sum up do not fit a window of {window}");
+    }
+    variant(error)
+}
+
+/// The name of the variant of an enum. Its fields may hold texts, so they are not written.
+fn variant(value: &impl Debug) -> String {
+    /// Takes a name up to its end.
+    struct Name(String);
+
+    impl Write for Name {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            let end = text.find(|char: char| !char.is_ascii_alphanumeric());
+            self.0.push_str(text.get(..end.unwrap_or(text.len())).unwrap_or_default());
+            if end.is_some() { Err(fmt::Error) } else { Ok(()) }
+        }
+    }
+
+    let mut name = Name(String::new());
+    // The error is the end of the name.
+    let _ = write!(name, "{value:?}");
+    name.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadfold::message::ModelError;
+
+    #[test]
+    fn no_text_of_a_thread_or_a_provider_is_in_a_line() {
+        let model = ModelError::new(ModelErrorKind::Other, "You wrote: secret");
+        let found = "secret".to_owned();
+        let path = "tools[0].input_schema.properties.secret".to_owned();
+        let reason = "unknown word secret at line 1 column 7".to_owned();
+        let lines = [
+            Trouble::from(WireError::Shape { path, expected: "text", found }),
+            Trouble::from(WireError::NotJson { reason }),
+            Trouble::from(CompactionError::new(StrategyError::Model(Box::new(model)))),
+            Trouble::from(serde_json::from_str::<u64>("\"secret\"").unwrap_err()),
+        ]
+        .map(|trouble| trouble.to_string());
+        assert_eq!(
+            lines,
+            [
+                "tools[0].input_schema.properties: expected text",
+                "the body is not JSON, at line 1 column 7",
+                "the summarizer failed (Other)",
+                "a field has another type than expected, or stands twice, at line 1 column 8",
+            ]
+        );
+        let bytes = vec![b'"', 0xff, b'"'];
+        let reason = String::from_utf8(bytes).unwrap_err().to_string();
+        let not_text = WireError::NotJson { reason };
+        assert_eq!(Trouble::from(not_text).to_string(), "the body is not UTF-8, from byte 1");
+    }
+}
