@@ -309,6 +309,21 @@ impl AutoCompactor {
         self.learned.window(host)
     }
 
+    /// The tokens of a request from which the soft trigger fires; `None` if the window is unknown.
+    ///
+    /// ```
+    /// use threadfold::{ContextWindow, auto::{AutoCompactor, AutoPolicy, Pressure}};
+    ///
+    /// let auto = AutoCompactor::new(AutoPolicy::default())?;
+    /// let window = Some(ContextWindow::new(10_000));
+    /// assert_eq!(auto.threshold(Pressure { window, ..Pressure::default() }), Some(8_000));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    #[must_use]
+    pub fn threshold(&self, pressure: Pressure) -> Option<u64> {
+        self.policy.level(&self.learned.known(pressure))
+    }
+
     /// The `max_output` that the next request can have: what the window leaves, if the provider is
     /// known to refuse a request whose prompt and `max_output` together exceed the window, and
     /// compaction cannot make room for both. `None` if it needs no change.

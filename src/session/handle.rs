@@ -437,7 +437,7 @@ mod tests {
     /// The steps in which a turn uses the queue at its end, each under its own lock.
     const TURN: [fn(&Shared, &mut Vec<Text>); 4] = [
         |shared, _| {
-            shared.begin();
+            shared.begin(true);
         },
         |shared, taken| taken.extend(shared.next_queued()),
         |shared, taken| taken.extend(shared.next_queued()),
