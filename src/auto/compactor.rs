@@ -510,7 +510,8 @@ impl AutoCompactor {
         let NextRequest { refused, tries, first, .. } = request;
         let stated = refusal.stated(sent);
         let is_halved = tries > 0 && sent <= first / 2;
-        let is_disbelieved = is_halved && before.window.is_some() && !refusal.is_counted();
+        let is_known = pressure.window.is_some() || self.unrefused.has_stated();
+        let is_disbelieved = is_halved && is_known && !refusal.is_counted();
         let request = NextRequest { refused: refused.saturating_add(1), sent: None, ..request };
         if request.refused >= MAX_SENDS || is_disbelieved {
             return self.take_back(refusal);

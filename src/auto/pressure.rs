@@ -72,7 +72,10 @@ impl Pressure {
             since,
             thread: thread.size().tokens,
             newest: newest.fold(0, u64::saturating_add),
-            cuttable: results(messages.get(unread..).unwrap_or_default(), thread.counter().as_ref()),
+            cuttable: results(
+                messages.get(unread..).unwrap_or_default(),
+                thread.counter().as_ref(),
+            ),
             ..Self::default()
         }
     }
@@ -209,9 +212,8 @@ impl Pressure {
 /// The tokens of the tool results in these messages.
 fn results(messages: &[Message], counter: &dyn TokenCounter) -> u64 {
     let of = |message: &Message| {
-        let results = message.content.iter().filter(|block| {
-            matches!(block, ContentBlock::ToolResult(_))
-        });
+        let results =
+            message.content.iter().filter(|block| matches!(block, ContentBlock::ToolResult(_)));
         let results: Vec<ContentBlock> = results.cloned().collect();
         if results.is_empty() { 0 } else { counter.message(&Message::new(message.role, results)) }
     };
@@ -285,6 +287,11 @@ impl Learned {
     /// answered.
     pub(super) fn held(&mut self, tokens: u64) {
         self.refused.retain(|limit| *limit >= tokens);
+    }
+
+    /// Whether a refusal stated the window.
+    pub(super) fn has_stated(&self) -> bool {
+        self.stated.is_some()
     }
 
     fn limit(&self) -> Option<u64> {

@@ -273,7 +273,8 @@ impl Session {
 
     /// The message with which a continued turn begins; `None` if the thread is sent unchanged.
     fn continuation(&self) -> Result<Option<Message>> {
-        let never_began = self.messages().is_empty() || self.shared.lock().has_entered == Some(false);
+        let never_began =
+            self.messages().is_empty() || self.shared.lock().has_entered == Some(false);
         let turn = if never_began { LastTurn::NeverBegan } else { LastTurn::Over };
         let nothing = SessionError::NothingToContinue { turn };
         let Some(last) = self.messages().last() else { return Err(nothing) };

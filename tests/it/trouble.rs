@@ -136,6 +136,28 @@ fn there_is_nothing_to_continue_after_a_complete_answer_or_before_the_first_mess
 }
 
 #[test]
+fn after_a_dropped_stream_the_host_knows_whether_the_text_is_in_the_thread() {
+    let mut bench = bench(["One.", "Two.", "Three."], |builder| builder);
+    let handle = bench.session.handle();
+    say(&mut bench.session, "First.").unwrap();
+    drop(bench.session.send("Never polled."));
+    assert!(!handle.is_text_in_thread());
+    let turn = match continued(&mut bench.session).unwrap_err() {
+        SessionError::NothingToContinue { turn } => turn,
+        other => panic!("{other}"),
+    };
+    assert_eq!(turn, LastTurn::NeverBegan);
+    let mut events = bench.session.send("Polled.");
+    assert!(block_on(events.next()).is_some());
+    assert!(events.is_text_in_thread());
+    drop(events);
+    assert!(handle.is_text_in_thread());
+    assert_eq!(continued(&mut bench.session).unwrap(), "Three.");
+    let error = continued(&mut bench.session).unwrap_err();
+    assert!(matches!(error, SessionError::NothingToContinue { turn: LastTurn::Over }), "{error}");
+}
+
+#[test]
 fn a_tool_that_panics_gets_an_error_result_and_its_siblings_finish() {
     let asked = calls(&[("a", "wild", "{\"panic\":1}"), ("b", "slow", "{}")]);
     let script = [Answer::from(asked), "Done.".into()];

@@ -177,7 +177,8 @@ impl Relay {
         Some(match self.output.as_ref() {
             Some(Output::Suspended { tokens, threshold }) => format!(
                 "{} are over the trigger at {}, and compacting does not bring them below it",
-                about(*tokens), thousands(*threshold)
+                about(*tokens),
+                thousands(*threshold)
             ),
             Some(Output::Paused { failures, .. }) => format!(
                 "{}, and compaction pauses after {failures} failures in a row",
@@ -185,11 +186,15 @@ impl Relay {
             ),
             Some(Output::ShortAnswer { tokens, output, window }) => format!(
                 "{} of a window of {} are in use, so the answer of up to {} may be cut short",
-                about(*tokens), thousands(*window), thousands(*output)
+                about(*tokens),
+                thousands(*window),
+                thousands(*output)
             ),
             Some(Output::CannotFit { floor, tokens, limit }) => format!(
                 "{} do not fit {}, and {} of them cannot be removed",
-                about(*tokens), thousands(*limit), thousands(*floor)
+                about(*tokens),
+                thousands(*limit),
+                thousands(*floor)
             ),
             Some(Output::UnknownWindow) => format!(
                 "{}, and the window of the model is not known: name it with --window",
@@ -200,7 +205,8 @@ impl Relay {
                 about(self.pressure().tokens())
             ),
             Some(Output::TakeBack) => "the request is refused whatever its size, so what was \
-                compacted for it is taken back".to_owned(),
+                compacted for it is taken back"
+                .to_owned(),
             _ if self.was_compacted => return None,
             _ => {
                 let tokens = self.pressure().tokens();
