@@ -8,7 +8,7 @@
 //! request against a provider that caches the prompt of the last request for five minutes. Reading
 //! from the cache ends at the first message that an edit changed. The table shows the tokens by
 //! price class, the money, and how many of the facts are kept, measured six times in each thread.
-//! Without a folder it looks for `../shared/transcripts`.
+//! Without a folder it reads the threads of `testdata/threads`.
 //!
 //! The oracle knows the future. It is not a policy but a lower bound: see `cost/oracle.rs`.
 
@@ -47,7 +47,7 @@ struct Options {
 
 impl Options {
     fn from_arguments() -> Result<Self, Box<dyn Error>> {
-        let folder = PathBuf::from("../shared/transcripts");
+        let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/threads"));
         let mut options = Self { threads: 200, messages: 600, window: 64_000, folder };
         let mut parser = Parser::from_env();
         while let Some(argument) = parser.next()? {

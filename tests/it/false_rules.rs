@@ -1,7 +1,7 @@
 //! Ordinary talk gives no rules: fewer than one in 200 typed messages.
 //!
-//! The talk of `testdata/talk` is in six languages. The real transcripts are those of
-//! `THREADFOLD_TRANSCRIPTS`, or of a folder beside the project.
+//! The talk of `testdata/talk` is in six languages. The threads are those of
+//! `testdata/threads` and of the folder that `THREADFOLD_TRANSCRIPTS` names.
 
 use std::collections::{BTreeMap, BTreeSet};
 

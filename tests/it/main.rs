@@ -69,6 +69,7 @@ mod prompts;
 mod properties;
 mod prose;
 mod quoted;
+mod rare;
 mod reading_steps;
 mod recall;
 mod recall_bar;

@@ -1,6 +1,6 @@
 //! Tests that count the steps of reading prose: they are linear in the length of the text.
 
-use std::{collections::BTreeSet, env, fs, path::PathBuf};
+use std::{collections::BTreeSet, fs};
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use threadfold::message::steps::{round, steps};
 
 use crate::{
     fuzz_cases::prose::READERS,
-    support::{language, odd, tries::tries},
+    support::{language, odd, recorded, tries::tries},
 };
 
 /// Upper limit for the steps: per byte of the text, and a constant. The audit needs most: it
@@ -89,19 +89,14 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     heads.chain(tails)
 }
 
-/// The texts in recorded requests; without records, none, and a note is printed.
+/// The texts in recorded requests.
 fn recorded() -> Vec<String> {
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts");
-    let root = env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(beside, PathBuf::from);
-    let (mut paths, mut texts) = (vec![root.clone()], BTreeSet::new());
+    let (mut paths, mut texts) = (recorded::folders(), BTreeSet::new());
     while let Some(path) = paths.pop() {
         let entries = fs::read_dir(&path).into_iter().flatten().flatten();
         paths.extend(entries.map(|entry| entry.path()));
         let record = fs::read_to_string(path).unwrap_or_default();
         collect(&serde_json::from_str(&record).unwrap_or_default(), &mut texts);
-    }
-    if texts.is_empty() {
-        println!("skipped: no transcripts in {}", root.display());
     }
     texts.into_iter().collect()
 }

@@ -261,12 +261,12 @@ fn marked(message: &Message, mark: &Mark) -> String {
 #[test]
 fn nine_of_ten_facts_marked_by_hand_are_found() {
     let requests = recorded::requests();
-    if requests.is_empty() {
-        return;
-    }
     let (mut total, mut missed) = (0, Vec::new());
     for mark in read::<Mark>("annotated") {
-        let (_, _, request) = requests.iter().find(|(name, _, _)| *name == mark.file).unwrap();
+        // Most marked threads are only in the folder that `THREADFOLD_TRANSCRIPTS` names.
+        let Some((_, _, request)) = requests.iter().find(|(name, _, _)| *name == mark.file) else {
+            continue;
+        };
         let retention = audit(&request.messages, &[], &RetentionPolicy::default());
         let expected = marked(&request.messages[mark.message], &mark);
         // Other spellings of a path are the same fact, under the longest of them.

@@ -1,11 +1,6 @@
 //! The facts that the default strategy keeps over five compactions with every writer, as measured
 //! by the example `retention`, on generated threads and on real transcripts.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
-
 use threadfold::{
     CompactionStrategy, StrategyRegistry,
     retention::RetentionPolicy,
@@ -13,10 +8,13 @@ use threadfold::{
     tokens::{ByteEstimate, TokenCounter},
 };
 
-use crate::support::examples::{
-    threads::{self, Recorded},
-    trial::{Course, Round, Trial},
-    writers::{WRITERS, Writer},
+use crate::support::{
+    examples::{
+        threads::{self, Recorded},
+        trial::{Course, Round, Trial},
+        writers::{WRITERS, Writer},
+    },
+    recorded,
 };
 
 /// The share of kept facts in all threads together after the last compaction of each.
@@ -69,11 +67,7 @@ fn a_digest_leaves_room_for_its_addendum() {
 
 #[test]
 fn the_ladder_keeps_the_required_shares_of_real_transcripts_with_every_writer() {
-    let named = env::var_os("THREADFOLD_TRANSCRIPTS").map(PathBuf::from);
-    let folder = named.unwrap_or_else(|| Path::new("../shared/transcripts").to_owned());
-    if !folder.is_dir() {
-        println!("skipped: there are no transcripts at {}", folder.display());
-        return;
-    }
-    check(&threads::real(&folder).unwrap());
+    let threads =
+        recorded::folders().into_iter().flat_map(|folder| threads::real(&folder).unwrap());
+    check(&threads.collect::<Vec<_>>());
 }

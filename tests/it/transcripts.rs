@@ -1,7 +1,6 @@
 //! Real threads through every strategy, and through a run that is killed and resumed.
 //!
-//! The threads are in the folder that `THREADFOLD_TRANSCRIPTS` names, otherwise in a folder
-//! `shared/transcripts` beside the project. Without either the tests print that they were skipped.
+//! The threads are those of `testdata/threads` and of the folder that `THREADFOLD_TRANSCRIPTS` names.
 
 use futures::executor::block_on;
 use serde_json::Value;
@@ -57,17 +56,14 @@ fn every_strategy_leaves_every_thread_ready_to_send() {
 }
 
 /// All threads in one, repeated to more than 250 KB.
-fn long_thread() -> Option<Vec<Message>> {
+fn long_thread() -> Vec<Message> {
     let threads: Vec<Message> =
         requests().into_iter().flat_map(|(_, _, request)| request.messages.to_vec()).collect();
-    if threads.is_empty() {
-        return None;
-    }
     let mut thread = threads.clone();
     while threadfold::tokens::text_bytes(&thread) < 250_000 {
         thread.extend(threads.iter().cloned());
     }
-    Some(thread)
+    thread
 }
 
 fn run(thread: &[Message]) -> CompactionRun {
@@ -92,7 +88,7 @@ fn work(run: &mut CompactionRun, chunks: usize) -> usize {
 
 #[test]
 fn a_killed_and_resumed_run_ends_like_an_uninterrupted_one() {
-    let Some(thread) = long_thread() else { return };
+    let thread = long_thread();
     let mut whole = run(&thread);
     let calls = work(&mut whole, usize::MAX);
     assert!(whole.steps().len() >= 4, "{} chunks", whole.steps().len());

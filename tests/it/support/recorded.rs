@@ -1,11 +1,11 @@
-//! Real requests, for the tests that need them.
+//! Threads as agents have them, for the tests that need them.
 //!
-//! They are in the folder that `THREADFOLD_TRANSCRIPTS` names, otherwise in a folder
-//! `shared/transcripts` beside the project. Without either there are none, and a line says so.
+//! Those of the project are in `testdata/threads`. The folder that `THREADFOLD_TRANSCRIPTS` names, if
+//! it is set, adds to them; it is never needed.
 
 use std::{env, fs, path::PathBuf};
 
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 use threadfold::{
     Request, WireFormat,
     wire::{DecodeOptions, Dialect},
@@ -25,24 +25,43 @@ struct Record {
     request: Box<RawValue>,
 }
 
-/// Every real request of a dialect with a codec, with the name of its file.
-pub(crate) fn requests() -> Vec<(String, &'static dyn WireFormat, Request)> {
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts");
-    let root = env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(beside, PathBuf::from);
-    let mut requests = Vec::new();
-    for (folder, format) in FORMATS {
-        let Ok(entries) = fs::read_dir(root.join(folder)) else { continue };
+/// The folders with threads: the project's own, and the named one.
+pub(crate) fn folders() -> Vec<PathBuf> {
+    let own = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/threads");
+    std::iter::once(own).chain(env::var_os("THREADFOLD_TRANSCRIPTS").map(PathBuf::from)).collect()
+}
+
+/// The file of each thread of a dialect.
+fn files(dialect: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for folder in folders() {
+        let Ok(entries) = fs::read_dir(folder.join(dialect)) else { continue };
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
         paths.sort();
-        for path in paths {
+        files.append(&mut paths);
+    }
+    files
+}
+
+/// Every record of a dialect, with the name of its file: `request`, and `response` where there is one.
+pub(crate) fn records(dialect: &str) -> Vec<(String, Value)> {
+    let read = |path: PathBuf| {
+        let record = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        (path.file_stem().unwrap().to_string_lossy().into_owned(), record)
+    };
+    files(dialect).into_iter().map(read).collect()
+}
+
+/// Every request of a dialect with a codec, with the name of its file.
+pub(crate) fn requests() -> Vec<(String, &'static dyn WireFormat, Request)> {
+    let mut requests = Vec::new();
+    for (folder, format) in FORMATS {
+        for path in files(folder) {
             let record: Record = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
             let body = record.request.get().as_bytes();
             let request = format.decode_slice(body, &DecodeOptions::default()).unwrap();
             requests.push((path.file_name().unwrap().to_string_lossy().into(), format, request));
         }
-    }
-    if requests.is_empty() {
-        println!("skipped: no transcripts in {}", root.display());
     }
     requests
 }

@@ -2,7 +2,7 @@
 
 use std::{env, fs, path::PathBuf};
 
-use crate::support::cases::Case;
+use crate::support::{cases::Case, recorded::records};
 use proptest::sample::Index;
 use serde_json::Value;
 use threadfold::{
@@ -10,26 +10,9 @@ use threadfold::{
     wire::{DecodeOptions, EncodeOptions, Encoded},
 };
 
-/// Returns every real body of a dialect, and its response, with the name of its file.
-pub(crate) fn recorded(codec: &dyn WireFormat) -> Vec<(String, Value)> {
-    let folder = env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts"),
-        PathBuf::from,
-    );
-    let Ok(files) = fs::read_dir(folder.join(codec.name())) else {
-        println!("skipped: there are no transcripts in {}", folder.display());
-        return Vec::new();
-    };
-    let read = |path: PathBuf| {
-        let record = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-        (path.file_stem().unwrap().to_string_lossy().into_owned(), record)
-    };
-    files.map(|file| read(file.unwrap().path())).collect()
-}
-
 /// Checks that every real body of a dialect comes back unchanged.
 pub(crate) fn run_recorded(codec: &dyn WireFormat) {
-    for (name, record) in recorded(codec) {
+    for (name, record) in records(codec.name()) {
         let encoded = round_trip(codec, &record["request"], &DecodeOptions::default());
         assert_eq!(encoded.adjustments, [], "{name}");
         assert_eq!(encoded.body.to_value().unwrap(), record["request"], "{name}");

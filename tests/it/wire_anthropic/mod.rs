@@ -10,7 +10,7 @@ use threadfold::{
     wire::{DecodeOptions, Dialect, EncodeOptions, Encoded, WireFormat},
 };
 
-use crate::support::{tries::tries, wire_cases::recorded};
+use crate::support::{recorded::records, tries::tries};
 
 /// Options under which nothing has to be changed in any valid body.
 fn lenient() -> EncodeOptions {
@@ -34,7 +34,7 @@ mod transcripts {
 
     #[test]
     fn every_real_body_round_trips() {
-        for (name, record) in recorded(&Dialect::Anthropic) {
+        for (name, record) in records(Dialect::Anthropic.name()) {
             let body = &record["request"];
             for recognise in [DecodeOptions::default(), EVERYTHING, NOTHING] {
                 let encoded = roundtrip(&body.to_string(), recognise);
@@ -46,7 +46,7 @@ mod transcripts {
 
     #[test]
     fn every_real_answer_can_be_sent_back() {
-        for (name, record) in recorded(&Dialect::Anthropic) {
+        for (name, record) in records(Dialect::Anthropic.name()) {
             let Some(response) = record.get("response") else { continue };
             let turn = Dialect::Anthropic.decode_response(response.to_string().as_bytes()).unwrap();
             let answer = Request::new(vec![threadfold::Message::user("hi"), turn.message]);

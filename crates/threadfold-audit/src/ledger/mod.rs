@@ -124,7 +124,7 @@ mod values;
 mod words;
 
 #[doc(hidden)]
-pub use list::{TITLE, titled, without_titled};
+pub use list::{TITLE, counted, counts_more, titled, without_titled};
 pub use rule::{Rule, RuleStatus};
 pub use rules::Ledger;
 

@@ -312,3 +312,35 @@ fn only_element(body: &[u8]) -> &[u8] {
     let inner = trimmed.strip_prefix(b"[").and_then(|inner| inner.strip_suffix(b"]"));
     inner.unwrap_or(trimmed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_within_an_answer_of_status_200_is_found() {
+        let too_long = [
+            r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#,
+            r#"[{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (7)."}}]"#,
+            r#"{"choices":null,"base_resp":{"status_code":2013,"status_msg":"invalid params, context window exceeds limit (2013)"}}"#,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 7 maximum"}}"#,
+        ];
+        for body in too_long {
+            assert!(
+                error_within(body.as_bytes()).is_some_and(|error| error.is_overflow()),
+                "{body}"
+            );
+        }
+        let answers = [
+            r#"{"id":"c1","object":"chat.completion","choices":[],"error":null}"#,
+            r#"{"id":"c1","choices":[],"base_resp":{"status_code":0,"status_msg":""}}"#,
+            r#"{"id":"m1","type":"message","content":[]}"#,
+            r#"{"text":"{\"error\":{}}"}"#,
+            "not json",
+            "",
+        ];
+        for body in answers {
+            assert!(error_within(body.as_bytes()).is_none(), "{body}");
+        }
+    }
+}

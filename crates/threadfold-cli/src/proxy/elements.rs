@@ -7,6 +7,8 @@ const MAX_ELEMENT: usize = 16 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Elements {
     bytes: Vec<u8>,
+    /// The number of bytes that belong to elements that were returned.
+    taken: usize,
     /// The number of bytes that were examined.
     seen: usize,
     /// Where the current element begins.
@@ -26,6 +28,10 @@ enum InString {
 
 impl Elements {
     pub(super) fn push(&mut self, piece: &[u8]) {
+        self.bytes.drain(..self.taken);
+        self.seen -= self.taken;
+        self.start = self.start.saturating_sub(self.taken);
+        self.taken = 0;
         self.bytes.extend_from_slice(piece);
     }
 
@@ -56,16 +62,15 @@ impl Elements {
                 }
                 b'}' if self.depth == 1 => {
                     self.depth = 0;
-                    let mut element: Vec<u8> = self.bytes.drain(..self.seen).collect();
-                    let element = element.split_off(self.start);
-                    (self.seen, self.start) = (0, 0);
-                    return String::from_utf8(element).map(Some).map_err(drop);
+                    self.taken = self.seen;
+                    let element = self.bytes.get(self.start..self.seen).unwrap_or_default();
+                    return String::from_utf8(element.to_vec()).map(Some).map_err(drop);
                 }
                 b'}' => self.depth = self.depth.saturating_sub(1),
                 _ => {}
             }
         }
-        if self.bytes.len() > MAX_ELEMENT { Err(()) } else { Ok(None) }
+        if self.bytes.len().saturating_sub(self.taken) > MAX_ELEMENT { Err(()) } else { Ok(None) }
     }
 }
 

@@ -36,9 +36,12 @@ pub(super) fn check(
         let words = "the first line and the headers have more than 65536 bytes";
         return Err((StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, words));
     }
-    if *method == Method::CONNECT {
-        let words = "CONNECT asks for a tunnel; this server answers requests";
+    if matches!(*method, Method::CONNECT | Method::TRACE) {
+        let words = "this server opens no tunnel and returns no request";
         return Err((StatusCode::METHOD_NOT_ALLOWED, words));
+    }
+    if uri.path() == "*" && *method != Method::OPTIONS {
+        return Err((StatusCode::BAD_REQUEST, "expected a path; * is for OPTIONS"));
     }
     if headers.get_all(HOST).iter().count() > 1
         || (version == Version::HTTP_11 && !headers.contains_key(HOST))

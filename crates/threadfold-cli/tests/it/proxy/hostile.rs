@@ -169,6 +169,8 @@ fn http_is_spoken_as_it_is_defined() {
         for (request, expected) in [
             (format!("GET http://evil.test/v1/files HTTP/1.1\r\n{head}"), "403"),
             (format!("CONNECT {address} HTTP/1.1\r\n{head}"), "405"),
+            (format!("TRACE /v1/files HTTP/1.1\r\n{head}"), "405"),
+            (format!("GET * HTTP/1.1\r\n{head}"), "400"),
             (format!("GET /v1/files HTTP/1.1\r\nhost: {address}\r\n{head}"), "400"),
             ("GET /v1/files HTTP/1.1\r\nconnection: close\r\n\r\n".to_owned(), "400"),
         ] {
