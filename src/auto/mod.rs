@@ -39,10 +39,12 @@
 mod breaker;
 mod compactor;
 mod cost;
+mod event;
 mod policy;
 mod pressure;
 mod trigger;
 
-pub use compactor::{AutoCompactor, Input, MAX_SENDS, Output, Refusal};
+pub use compactor::{AutoCompactor, MAX_SENDS};
+pub use event::{Input, Output, Refusal};
 pub use policy::{AutoPolicy, Threshold};
 pub use pressure::Pressure;

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    legality,
+    compact::legality,
     log::{self, LoggedEvent, Thread},
     message::{ContentBlock, ContextWindow, Message},
     tokens::{Calibrated, TokenCounter},

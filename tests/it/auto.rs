@@ -22,6 +22,7 @@ use crate::support::tries::tries;
 
 #[test]
 fn the_trigger_passes_its_boundaries() {
+    let mut wrong = Vec::new();
     for case in cases::read("testdata/auto").unwrap() {
         let policy: AutoPolicy = serde_json::from_str(case.section("policy").unwrap()).unwrap();
         let divisor: u64 = case.section("divisor").unwrap().trim().parse().unwrap();
@@ -31,7 +32,10 @@ fn the_trigger_passes_its_boundaries() {
         let mut count = 0;
         for row in case.sections_of("rows").flat_map(|(_, rows)| rows.lines()) {
             let mut auto = AutoCompactor::new(policy).unwrap();
-            assert_eq!(said(&mut auto, 0, row, divisor), expected(row), "{}: {row}", case.name);
+            let found = said(&mut auto, 0, row, divisor);
+            if found != expected(row) {
+                wrong.push(format!("{}: {row}: found {found}", case.name));
+            }
             count += 1;
         }
         for (name, script) in case.sections_of("script") {
@@ -39,12 +43,15 @@ fn the_trigger_passes_its_boundaries() {
             for line in script.lines() {
                 let (second, row) = line.split_once(' ').unwrap();
                 let found = said(&mut auto, second.parse().unwrap(), row, divisor);
-                assert_eq!(found, expected(row), "{}, {name}: {line}", case.name);
+                if found != expected(row) {
+                    wrong.push(format!("{}, {name}: {line}: found {found}", case.name));
+                }
                 count += 1;
             }
         }
         assert!(count > 0, "{} checks nothing", case.name);
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 fn expected(row: &str) -> String {
@@ -301,7 +308,10 @@ proptest! {
         prop_assert!(limit.is_some_and(|limit| target <= limit), "{target} is over {limit:?}");
         prop_assert!(pressure.newest <= target, "{target} is less than the newest turn");
         let after = after(pressure, target);
-        let room = pressure.window.unwrap().tokens().saturating_sub(policy.output_reserve);
+        let window = pressure.window.unwrap().tokens();
+        let room = window.saturating_sub(policy.output_reserve);
+        // A reserve alone makes no request impossible.
+        let room = if pressure.floor() > room { window } else { room };
         prop_assert!(after.tokens() <= room, "{target} does not fit");
         if reason == CompactionReason::Threshold {
             let again = AutoCompactor::new(policy).unwrap()

@@ -25,6 +25,7 @@ pub(super) struct Work<'a> {
     pub(super) found: Option<&'a Row>,
     pub(super) reason: CompactionReason,
     pub(super) target: Option<u64>,
+    pub(super) limit: Option<u64>,
     pub(super) window: Option<ContextWindow>,
     pub(super) strategy: &'a dyn CompactionStrategy,
     pub(super) model: Option<&'a dyn Model>,
@@ -85,6 +86,7 @@ impl Work<'_> {
         let brief = Brief {
             reason: self.reason.clone(),
             target: self.target,
+            limit: self.limit,
             retention: Some(RetentionPolicy::default()),
             now,
             ..Brief::default()

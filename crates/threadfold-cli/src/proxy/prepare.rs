@@ -232,7 +232,7 @@ impl Proxy {
             journey.found = Some(row);
             return Ok(());
         }
-        let RelayStep::Compact { reason, target } = journey.relay.step().clone() else {
+        let RelayStep::Compact { reason, target, limit } = journey.relay.step().clone() else {
             return Ok(());
         };
         let work = Work {
@@ -240,6 +240,7 @@ impl Proxy {
             found: journey.found.as_deref(),
             reason,
             target,
+            limit,
             window: journey.window.map(|window| {
                 ContextWindow::new(journey.relay.ratio().scale_down(window.tokens()))
             }),

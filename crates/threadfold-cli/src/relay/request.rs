@@ -83,6 +83,9 @@ pub enum RelayStep {
         /// The maximum tokens of the messages after the compaction, by the counter of the ratio;
         /// `None` if the window is unknown.
         target: Option<u64>,
+        /// The tokens of the messages up to which the compaction helps, by the same counter. Unread
+        /// messages are cut only if they exceed it.
+        limit: Option<u64>,
     },
     /// Send the request, and report a refusal for its length.
     Send,
@@ -318,10 +321,10 @@ impl Relay {
     /// The step for an output that asks for a compaction. Any other output is kept for the host.
     fn compaction(&mut self, output: Option<Output>) -> Option<RelayStep> {
         match output? {
-            Output::Compact { reason, target, .. } => {
+            Output::Compact { reason, target, limit } => {
                 self.output = None;
-                let target = target.map(|tokens| self.options.ratio.scale_down(tokens));
-                Some(RelayStep::Compact { reason, target })
+                let own = |tokens: Option<u64>| tokens.map(|it| self.options.ratio.scale_down(it));
+                Some(RelayStep::Compact { reason, target: own(target), limit: own(limit) })
             }
             other => {
                 self.output = Some(other);
