@@ -99,10 +99,12 @@ pub enum Output {
         /// reduction helps.
         limit: Option<u64>,
     },
-    /// Tell the user that the soft trigger is suspended, for one of two reasons. If two compactions
-    /// in a row left the context over the threshold, the trigger waits until the context is under
-    /// the threshold for another reason, or the user compacts. If the part that no compaction can
-    /// remove exceeds the threshold by itself, the trigger waits until that part is smaller.
+    /// Tell the user that the soft trigger rests, for one of three reasons. If a compaction left the
+    /// context over the threshold, the trigger waits until the context has grown by
+    /// [`cooldown_growth`](super::AutoPolicy::cooldown_growth). If the next one does too, it waits
+    /// until the context is under the threshold for another reason, or the user compacts. If the
+    /// part that no compaction can remove exceeds the threshold by itself, the trigger waits until
+    /// that part is smaller.
     Suspended {
         /// The tokens of the next request.
         tokens: u64,

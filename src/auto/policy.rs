@@ -171,7 +171,7 @@ impl AutoPolicy {
     /// The size that a compaction should reach if a request of `fits` tokens fits.
     pub(super) fn goal(&self, pressure: &Pressure, fits: u64) -> Goal {
         // Unread results that exceed what fits are cut to as much as fits.
-        let floor = pressure.floor().min(fits);
+        let floor = pressure.floor().saturating_add(pressure.said).min(fits);
         let room = self.room(pressure).unwrap_or(u64::MAX).min(fits);
         // At the threshold the trigger would fire again at once. If the floor alone is over the
         // threshold, fitting the window is all that a compaction can achieve.

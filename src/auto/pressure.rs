@@ -46,6 +46,9 @@ pub struct Pressure {
     /// Estimate of the part of the thread that no compaction removes: everything that the model has
     /// not read yet.
     pub newest: u64,
+    /// Estimate of the text that the user typed last, if the model has read it. Targets leave room for
+    /// it as far as it fits.
+    pub said: u64,
     /// The tool results in `newest`. They are cut, each to its head and tail, if head and unread
     /// messages alone do not fit.
     pub cuttable: u64,
@@ -72,6 +75,7 @@ impl Pressure {
             since,
             thread: thread.size().tokens,
             newest: newest.fold(0, u64::saturating_add),
+            said: said(messages, unread).map_or(0, |message| thread.tokens_of(message)),
             cuttable: results(
                 messages.get(unread..).unwrap_or_default(),
                 thread.counter().as_ref(),
@@ -113,10 +117,13 @@ impl Pressure {
     /// assert_eq!(pressure.newest, ByteEstimate::TRIGGER.message(&thread[2]));
     /// ```
     pub fn of_messages(messages: &[Message], counter: &dyn TokenCounter) -> Self {
-        let unread = messages.get(legality::unread_from(messages)..).unwrap_or_default();
+        let from = legality::unread_from(messages);
+        let unread = messages.get(from..).unwrap_or_default();
+        let said = said(messages, from).and_then(|message| messages.get(message));
         Self {
             thread: counter.messages(messages),
             newest: counter.messages(unread),
+            said: said.map_or(0, |message| counter.message(message)),
             cuttable: results(unread, counter),
             ..Self::default()
         }
@@ -172,6 +179,7 @@ impl Pressure {
             overhead: ratio.scale_up(self.overhead),
             pending: ratio.scale_up(self.pending),
             newest: ratio.scale_up(self.newest),
+            said: ratio.scale_up(self.said),
             cuttable: ratio.scale_up(self.cuttable),
             ..self
         }
@@ -207,6 +215,11 @@ impl Pressure {
     pub(super) fn least(&self) -> u64 {
         self.floor().saturating_sub(self.cuttable)
     }
+}
+
+/// The index of the message that the user typed last, if the model has read it.
+fn said(messages: &[Message], unread: usize) -> Option<usize> {
+    messages.iter().rposition(Message::is_typed).filter(|message| *message < unread)
 }
 
 /// The tokens of the tool results in these messages.

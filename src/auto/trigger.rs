@@ -24,7 +24,8 @@ const MAX_MISSES: u32 = 2;
 /// | `Fired` | failed | `Armed` | |
 /// | `Fired`, `Armed`, `Quiet` | compacted | `Quiet` | |
 /// | `Quiet`, not yet counted | not counted | `Quiet`, not yet counted | |
-/// | `Quiet`, not yet counted | over, counted, the first miss | `Quiet` from this size on | |
+/// | `Quiet`, not yet counted | over, counted, the first miss | `Quiet` from this size on | rest |
+/// | `Quiet`, not yet counted | hopeless, counted | `Overgrown` | rest |
 /// | `Quiet`, not yet counted | over, counted, the second miss | `Suspended` | rest |
 /// | `Quiet`, not yet counted | under, counted | `Quiet` from this size on, no misses | |
 /// | `Quiet`, counted | neither the cooldown passed nor the context grew by its share | `Quiet` | |
@@ -130,11 +131,17 @@ impl Trigger {
 
     /// Decides from the first count after the last compaction whether it helped.
     fn judged(misses: u32, at: Timestamp, reading: &Reading) -> (Self, Signal) {
-        let misses = if reading.level == Level::Under { 0 } else { misses.saturating_add(1) };
-        if misses >= MAX_MISSES {
-            return (Self::Suspended, Signal::Rest);
+        let from = Some(reading.tokens);
+        if reading.level == Level::Under {
+            return Self::Quiet { misses: 0, at, from }.read(reading);
         }
-        Self::Quiet { misses, at, from: Some(reading.tokens) }.read(reading)
+        let misses = misses.saturating_add(1);
+        let next = match reading.level {
+            _ if misses >= MAX_MISSES => Self::Suspended,
+            Level::Hopeless => Self::Overgrown { misses },
+            Level::Under | Level::Over => Self::Quiet { misses, at, from },
+        };
+        (next, Signal::Rest)
     }
 
     /// Takes the success of a compaction, whatever its reason.
@@ -212,7 +219,8 @@ mod tests {
             (fired(0), reading(Over), fired(0), Nothing),
             (fired(0), reading(Hopeless), fired(0), Nothing),
             (UNJUDGED, uncounted(Over), UNJUDGED, Nothing),
-            (UNJUDGED, reading(Over), quiet(1, Some(500)), Nothing),
+            (UNJUDGED, reading(Over), quiet(1, Some(500)), Rest),
+            (UNJUDGED, reading(Hopeless), Trigger::Overgrown { misses: 1 }, Rest),
             (quiet(1, None), reading(Over), Trigger::Suspended, Rest),
             (quiet(1, None), reading(Under), QUIET, Nothing),
             (QUIET, reading(Over), QUIET, Nothing),

@@ -102,7 +102,7 @@ fn input(row: &str, divisor: u64) -> Input {
         rest.split_whitespace().filter_map(|word| word.split_once('=')).collect();
     let known = [
         "window", "reported", "since", "thread", "overhead", "pending", "output", "newest",
-        "limit", "reserved", "found", "cuttable",
+        "limit", "reserved", "found", "cuttable", "said",
     ];
     assert!(sizes.keys().all(|size| known.contains(size)), "{row}");
     let plain = |name| sizes.get(name).map(|size| size.parse::<u64>().unwrap());
@@ -121,6 +121,7 @@ fn input(row: &str, divisor: u64) -> Input {
         output: size("output"),
         newest: size("newest"),
         cuttable: size("cuttable"),
+        said: size("said"),
         sum_rule: false,
     };
     let reason = || match rest {
@@ -191,6 +192,7 @@ fn any_pressure() -> impl Strategy<Value = Pressure> {
             output: 0,
             newest: (thread as f64 * newest) as u64,
             cuttable: 0,
+            said: 0,
             sum_rule: false,
         }
     })

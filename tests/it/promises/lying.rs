@@ -16,7 +16,7 @@ use threadfold::{
 
 use super::provider::{Read, lines};
 
-const RUNS: u64 = 300;
+const RUNS: u64 = 60;
 const TURNS: u64 = 12;
 
 /// A provider with a window, with or without the rule that prompt and `max_output` together must
@@ -105,7 +105,7 @@ fn refused_requests_are_sent_three_times_at_most_and_what_did_not_help_is_taken_
     let (mut lies, mut errors, mut taken_back, mut compactions) = (0, 0, 0, 0);
     for seed in 0..RUNS {
         let mut chance = Chance(seed);
-        let window = [6_000, 12_000, 40_000][chance.below(3) as usize];
+        let window = [3_000, 6_000, 12_000][chance.below(3) as usize];
         let provider = Arc::new(Provider {
             window,
             sum_rule: chance.below(2) == 0,
@@ -168,7 +168,7 @@ fn refused_requests_are_sent_three_times_at_most_and_what_did_not_help_is_taken_
         compactions += session.log().standing().count();
     }
     println!("{lies} lies, {errors} errors, {taken_back} taken back, {compactions} compactions");
-    assert!(lies > 1_000 && taken_back > 100 && compactions > 100);
+    assert!(lies > 400 && taken_back > 20 && compactions > 50);
 }
 
 #[test]
