@@ -25,13 +25,13 @@ use crate::message::{
 };
 
 /// The result of a call in the last answer that `max_rounds` allows; the call does not run.
-const NO_ROUND: &str = "Not carried out: this turn has had as many rounds as it may have.";
+const NO_ROUND: &str = "Not executed: this turn reached its maximum number of rounds.";
 
 /// The number of consecutive rounds with equal calls and equal errors after which the turn ends.
 const MAX_REPEATS: u32 = 3;
 
 /// The result of a call in an incomplete answer; the call does not run.
-const NOT_MEANT: &str = "Not carried out: the answer that asked for it was not complete.";
+const NOT_MEANT: &str = "Not executed: the answer that contains this call is incomplete.";
 
 /// One turn of an agent: from a user message to the first answer without tool calls.
 ///

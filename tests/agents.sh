@@ -123,6 +123,7 @@ END
         qwen)
             mkdir "$HOME/.qwen"
             echo '{"privacy": {"usageStatisticsEnabled": false}, "general": {"disableAutoUpdate": true},
+                "tools": {"enableToolOutputTruncation": false, "truncateToolOutputThreshold": 0},
                 "model": {"skipLoopDetection": true, "chatCompression": {"contextPercentageThreshold": 0}}}' \
                 >"$HOME/.qwen/settings.json"
             OPENAI_BASE_URL=$base/v1 OPENAI_MODEL=unheard-of timeout 400 "$home/node_modules/.bin/qwen" \

@@ -11,9 +11,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-server=${THREADFOLD_LLM_SERVER:-../shared/tools/local_llm_server.mjs}
+server=${THREADFOLD_LLM_SERVER:-}
 if [ ! -f "$server" ]; then
-    echo "skipped: there is no model server at $server"
+    echo "skipped: THREADFOLD_LLM_SERVER names no model server"
     exit 0
 fi
 for program in node npm python3; do

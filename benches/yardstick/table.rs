@@ -1,6 +1,6 @@
 //! The table that a bench prints: time, ratios to the yardsticks of the same run, memory.
 
-use super::{Cost, Spread, exponent, is_test, milliseconds, time};
+use super::clock::{Cost, Spread, exponent, is_test, milliseconds, time};
 
 /// The measurements of one operation.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,6 @@ use threadfold::{ContentBlock, Message, Role, log::Rung};
 
 use super::{
     escape::{escaped, folded, line, number, short},
-    page::{outcome, percent},
     story::{Compaction, Done, Mix, Outcome},
 };
 
@@ -298,4 +297,20 @@ fn rung(rung: &Rung) -> String {
         line(&rung.strategy, 40),
         short(rung.usage.context_tokens())
     )
+}
+
+/// Returns in a few words how a compaction ended.
+pub(super) fn outcome(compaction: &Compaction<'_>) -> String {
+    match &compaction.outcome {
+        Outcome::Done(done) => match done.undone {
+            None => "compacted".to_owned(),
+            Some(turn) => format!("taken back in turn {turn}"),
+        },
+        Outcome::Failed { error } => format!("came to nothing: {}", line(error, 60)),
+        Outcome::LeftOut => "left out: its plan does not fit the log".to_owned(),
+    }
+}
+
+pub(super) fn percent(part: u64, whole: u64) -> u64 {
+    part.saturating_mul(100).checked_div(whole).unwrap_or(0)
 }

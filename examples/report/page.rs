@@ -6,7 +6,7 @@ use threadfold::{
 };
 
 use super::{
-    card,
+    card::{self, outcome, percent},
     chart::{self, Small},
     escape::{escaped, line, number, short},
     story::{Compaction, Done, Outcome, Story},
@@ -210,18 +210,6 @@ fn row(compaction: &Compaction<'_>) -> String {
     )
 }
 
-/// Returns in a few words how a compaction ended.
-pub(super) fn outcome(compaction: &Compaction<'_>) -> String {
-    match &compaction.outcome {
-        Outcome::Done(done) => match done.undone {
-            None => "compacted".to_owned(),
-            Some(turn) => format!("taken back in turn {turn}"),
-        },
-        Outcome::Failed { error } => format!("came to nothing: {}", line(error, 60)),
-        Outcome::LeftOut => "left out: its plan does not fit the log".to_owned(),
-    }
-}
-
 fn cards(story: &Story<'_>) -> String {
     if story.compactions.is_empty() {
         return String::new();
@@ -250,8 +238,4 @@ fn foot() -> String {
         Facts are looked for by their words, so what a summary says in other words counts as lost. \
         Texts are shown as they are; signs that are not seen are named.";
     format!("<footer><p>{}</p></footer>\n", escaped(text))
-}
-
-pub(super) fn percent(part: u64, whole: u64) -> u64 {
-    part.saturating_mul(100).checked_div(whole).unwrap_or(0)
 }

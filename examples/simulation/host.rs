@@ -31,12 +31,9 @@ use super::{
     numbers::Numbers,
     tally::Tally,
     tool::Write,
-    wild::Wild,
+    wild::{MAX_ROUNDS, Wild},
     world::World,
 };
-
-/// The maximum number of answers in a turn.
-pub(super) const MAX_ROUNDS: u32 = 12;
 
 /// The maximum number of messages in a row that may fail without a request to the model.
 const MAX_UNHEARD: u32 = 3;

@@ -23,11 +23,10 @@ use threadfold::{
 
 use super::{
     fault::{Fault, Kind},
-    host::MAX_ROUNDS,
     kept::Kept,
     numbers::Numbers,
     tally::Tally,
-    wild::{MAX_SENDS, Wild},
+    wild::{MAX_ROUNDS, MAX_SENDS, Wild},
 };
 
 /// The maximum number of polls of a stream.

@@ -38,6 +38,9 @@ type Said = Result<(Message, StopReason), ModelError>;
 /// Tokens added to the smallest form of a request, for marks and the remains of trimmed results.
 const MARGIN: u64 = 150;
 
+/// The maximum number of answers in a turn.
+pub(super) const MAX_ROUNDS: u32 = 12;
+
 /// The maximum number of times that one request may be sent to a provider that refuses it.
 pub(super) const MAX_SENDS: u64 = 3;
 

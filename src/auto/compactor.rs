@@ -86,7 +86,7 @@ impl AutoCompactor {
     ///
     /// let policy = AutoPolicy { threshold: Threshold::Fraction(80.0), ..AutoPolicy::default() };
     /// let error = AutoCompactor::new(policy).unwrap_err();
-    /// assert_eq!(error.to_string(), "\"80\" is not a share of the window: a number from 0 to 1 is");
+    /// assert_eq!(error.to_string(), "\"80\" is not a share of the window; expected a number from 0 to 1");
     /// ```
     ///
     /// # Errors

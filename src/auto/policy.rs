@@ -39,7 +39,7 @@ options! {
         pub output_reserve: u64 = 0,
         /// How long the soft trigger is quiet after a successful compaction, in milliseconds.
         pub cooldown_ms: u64 = 60_000,
-        /// The growth that ends the quiet time early, as a share of the window: 0 to 1.
+        /// The pause ends early once the context has grown by this share of the window: 0 to 1.
         pub cooldown_growth: f64 = 0.05,
         /// Whether the soft trigger estimates the context while no provider has counted it;
         /// otherwise it waits. The hard check estimates in any case.
@@ -83,8 +83,8 @@ pub enum Threshold {
     Tokens(u64),
     /// The window minus this many tokens.
     Remaining(u64),
-    /// The request whose messages alone have this share of the window without system prompt, tools
-    /// and output reserve. The trigger uses only estimates for this.
+    /// The messages exceed this share of what the system prompt, the tools and the output reserve
+    /// leave of the window. The trigger uses only estimates for this.
     MessagesOver(f64),
 }
 
@@ -111,7 +111,7 @@ impl AutoPolicy {
         let mut shares = [threshold, target, Some(self.cooldown_growth)].into_iter().flatten();
         match shares.find(|share| !(0.0..=1.0).contains(share)) {
             Some(found) => {
-                let rule = "a number from 0 to 1 is";
+                let rule = "expected a number from 0 to 1";
                 Err(InvalidValue::new("a share of the window", rule, &found.to_string()))
             }
             None => Ok(()),

@@ -6,7 +6,7 @@
 //! | [`Started`](CompactionEvent::Started) | `compaction_update` | `status: "in_progress"` |
 //! | [`Progress`](CompactionEvent::Progress) | none; the protocol has no update for it | |
 //! | [`SummaryDelta`](CompactionEvent::SummaryDelta) | `compaction_summary_chunk` | `content`, one text block |
-//! | [`Completed`](CompactionEvent::Completed) | `compaction_update`, and a `usage_update` after it | `status: "completed"` |
+//! | [`Completed`](CompactionEvent::Completed) | `compaction_update`, and a `usage_update` after it | `status: "completed"`; notes for the user in `_meta`, as `threadfold/notes` |
 //! | [`Failed`](CompactionEvent::Failed) | `compaction_update` | `status: "failed"`, `error` |
 //! | [`Cancelled`](CompactionEvent::Cancelled) | `compaction_update` | `status: "cancelled"` |
 //!
@@ -59,6 +59,12 @@ pub fn compaction_update(event: &CompactionEvent) -> Option<Value> {
         json!({"sessionUpdate": "compaction_update", "compactionId": id, "status": status});
     if let CompactionEvent::Failed { error, .. } = event {
         update.as_object_mut()?.insert("error".to_owned(), json!(error));
+    }
+    if let CompactionEvent::Completed { report, .. } = event
+        && !report.notes.is_empty()
+    {
+        let meta = json!({"threadfold/notes": report.notes});
+        update.as_object_mut()?.insert("_meta".to_owned(), meta);
     }
     Some(update)
 }

@@ -26,6 +26,7 @@ use crate::{
 /// | `data.tokensSaved` | | the saved tokens, as estimated by the thread's counter; 0 without success |
 /// | `data.originalEventCount`, `data.compactedEventCount` | | the number of messages before and after, with success |
 /// | `data.fallbackFrom` | | the strategies that failed before, if there are any |
+/// | `data.notes` | | what a person should know, one sentence each, such as which part no model summarised; absent if there is none |
 /// | `data.error` | | the text of the error, or `cancelled`, without success |
 ///
 /// ```
@@ -59,6 +60,7 @@ pub fn compaction_event(event: &CompactionEvent) -> Option<Json> {
                 compacted_event_count: Some(report.after.messages),
                 strategy: used.map(|rung| &*rung.strategy),
                 fallback_from: failed.iter().map(|rung| &*rung.strategy).collect(),
+                notes: report.notes.iter().map(|note| &**note).collect(),
                 error: None,
             };
             Some(sent("COMPACTION_COMPLETE", thread, *at, data))
@@ -102,6 +104,8 @@ struct Complete<'a> {
     strategy: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fallback_from: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
 }

@@ -89,7 +89,8 @@ pub trait CompactionDisplay {
 /// Returns a display that writes one line when a compaction begins and one when it ends, for
 /// example to the standard error output. Its lines call messages "events". If the first strategy
 /// failed, one more line names the strategy that succeeded and the reason of the failure: `Used
-/// digest instead of summarize: no model`.
+/// digest instead of summarize: no model`. The notes of the report follow, a line each, such as
+/// which chunks no model summarised.
 ///
 /// Errors of the writer are ignored, because a compaction must not depend on its display.
 ///
@@ -101,7 +102,9 @@ pub trait CompactionDisplay {
 /// (report.before.messages, report.after.messages) = (40, 9);
 /// let mut written = Vec::new();
 /// console(&mut written).on_complete(&report);
-/// assert_eq!(written, b"Compaction complete! Reduced from 40 to 9 events (78% reduction)\n");
+/// let written = String::from_utf8(written)?;
+/// assert_eq!(written, "✅ Compaction complete! Reduced from 40 to 9 events (78% reduction)\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn console<W: io::Write>(writer: W) -> impl CompactionDisplay {
     Console { writer }
@@ -119,15 +122,18 @@ impl<W: io::Write> Console<W> {
 
 impl<W: io::Write> CompactionDisplay for Console<W> {
     fn on_start(&mut self, _strategy: &str, _reason: &CompactionReason) {
-        self.line("Compacting conversation to reduce size...");
+        self.line("🔄 Compacting conversation to reduce size...");
     }
 
     fn on_complete(&mut self, report: &CompactReport) {
         let (before, after) = (report.before.messages, report.after.messages);
         let percent = reduction(before, after);
         self.line(&format!(
-            "Compaction complete! Reduced from {before} to {after} events ({percent}% reduction)"
+            "✅ Compaction complete! Reduced from {before} to {after} events ({percent}% reduction)"
         ));
+        for note in &report.notes {
+            self.line(&one_line(note));
+        }
     }
 
     fn on_fallback(&mut self, used: &str, failed: &[Rung]) {
@@ -136,7 +142,7 @@ impl<W: io::Write> CompactionDisplay for Console<W> {
     }
 
     fn on_error(&mut self, error: &str) {
-        self.line(&format!("Compaction failed: {}", one_line(error)));
+        self.line(&format!("❌ Compaction failed: {}", one_line(error)));
     }
 
     fn on_cancel(&mut self) {
@@ -188,15 +194,17 @@ mod tests {
         let events: Vec<CompactionEvent> =
             events.map(|line| serde_json::from_str(line).unwrap()).collect();
         let starts = events.iter().filter(|event| matches!(event, CompactionEvent::Started { .. }));
-        let starts = "Compacting conversation to reduce size...\n".repeat(starts.count());
+        let starts = "🔄 Compacting conversation to reduce size...\n".repeat(starts.count());
         let complete =
-            "Compaction complete! Reduced from 40 to 9 events (78% reduction)\n".repeat(2);
+            "✅ Compaction complete! Reduced from 40 to 9 events (78% reduction)\n".repeat(2);
         assert_eq!(
             shown(&events),
             starts
                 + &complete
                 + "Used digest instead of summarize: no model\n\
-                   Compaction failed: no model\n\
+                   ✅ Compaction complete! Reduced from 40 to 9 events (78% reduction)\n\
+                   summarised without a model: chunk 2 of 4 (no model)\n\
+                   ❌ Compaction failed: no model\n\
                    Compaction cancelled\n"
         );
     }
@@ -207,7 +215,7 @@ mod tests {
         let error = "a\nb\u{1b}[2Jc".into();
         assert_eq!(
             shown(&[CompactionEvent::Failed { id, thread, at, error }]),
-            "Compaction failed: a b [2Jc\n"
+            "❌ Compaction failed: a b [2Jc\n"
         );
     }
 

@@ -191,6 +191,7 @@ impl Compaction {
             calls: proposal.calls,
             rungs: self.rungs.clone(),
             archived,
+            quoted: proposal.quoted.clone(),
         })
     }
 

@@ -18,7 +18,7 @@ pub const COMPACTED: &str = "The thread was compacted.";
 
 /// The result of a second call of `compact` in one answer.
 pub(crate) const ONE_CALL: &str =
-    "Not carried out: one call of compact in an answer is. Name all ranges in one call.";
+    "Not executed: an answer may call compact only once. Put all ranges into that call.";
 
 /// How many of the latest checkpoints an error result lists.
 const NAMED_CHECKPOINTS: usize = 40;

@@ -139,6 +139,7 @@ impl Compactor {
             }
             Work::Apply(driven) => conversation.finish(COMPACT, brief, Ok(*driven)).await?,
         };
+        self.live.known.rules.apply(&done.quoted);
         self.compacted(thread, done.plan.new_messages(), &done.strategy);
         Ok(done)
     }
@@ -187,7 +188,7 @@ fn settled(proposal: Proposal, _: &Snapshot, _: &Brief) -> Result<Proposal> {
 }
 
 /// The result of a call for which the host supplied none.
-const NO_RESULT: &str = "The call was not carried out.";
+const NO_RESULT: &str = "The call was not executed.";
 
 impl Compactor {
     /// Adds a checkpoint to every user message that does not end with one, so that the model can

@@ -7,7 +7,9 @@ use futures::{
 
 use crate::{
     compaction::{CompactionError, Result},
-    message::{Delta, ModelError, ModelErrorKind, Turn, Usage},
+    message::{
+        Delta, ModelError, ModelErrorKind, Redactor, Request, Turn, Usage, redact::Redaction,
+    },
     model::{Clock, Model, StdClock},
     strategy::{
         Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Proposal, RunStep, Snapshot,
@@ -27,6 +29,10 @@ pub struct Models<'a> {
     pub fast: Option<&'a dyn Model>,
     /// Waits before retries; `None` uses [`std_clock`](crate::model::std_clock).
     pub clock: Option<&'a dyn Clock>,
+    /// Redacts each request as it is sent, and each answer. The answer is then passed on as a
+    /// whole, because a secret may be split over two pieces of a stream. `None` redacts nothing;
+    /// [`compact`](crate::drive::compact) and sessions take the redactor of the journal.
+    pub redactor: Option<&'a dyn Redactor>,
 }
 
 /// Runs a strategy on a thread and returns its proposal if it passes the acceptance check.
@@ -199,22 +205,41 @@ impl<'a> Models<'a> {
     ) -> Result<Turn, ModelError> {
         listener.on_event(call, None).await;
         let Step::Call { model: role, request, after, .. } = call else { return Err(no_model()) };
-        let (asked, request) = (self.get(role).ok_or_else(no_model)?, request.clone());
+        let (asked, request) = (self.get(role).ok_or_else(no_model)?, self.redacted(request));
         if !after.is_zero() {
             self.clock.unwrap_or(&StdClock).sleep(after).await;
         }
         if role == ModelRole::Native {
-            return asked.compact_natively(request).await?.ok_or_else(no_model);
+            let turn = asked.compact_natively(request).await?.ok_or_else(no_model)?;
+            return Ok(self.redacted_turn(turn));
         }
         let mut deltas = asked.stream(request);
         while let Some(delta) = deltas.next().await {
-            let delta = delta?;
+            let delta = match delta? {
+                Delta::Turn { turn } => Delta::Turn { turn: self.redacted_turn(turn) },
+                _ if self.redactor.is_some() => continue,
+                piece => piece,
+            };
             listener.on_event(call, Some(&delta)).await;
             if let Delta::Turn { turn } = delta {
                 return Ok(turn);
             }
         }
         Err(ModelError::cut_short())
+    }
+
+    fn redacted(&self, request: &Request) -> Request {
+        match self.redactor {
+            Some(redactor) => Redaction::of(redactor).request(request),
+            None => request.clone(),
+        }
+    }
+
+    fn redacted_turn(&self, turn: Turn) -> Turn {
+        match self.redactor {
+            Some(redactor) => Redaction::of(redactor).turn(turn),
+            None => turn,
+        }
     }
 
     fn get(&self, role: ModelRole) -> Option<&'a dyn Model> {

@@ -184,6 +184,8 @@ pub(crate) async fn run(
     let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
     let begun = conversation.begin(strategy, &brief).await?;
     let Begun { snapshot, mut attempt, mut compaction, span } = begun;
+    let redactor = conversation.journal.redactor().cloned();
+    let models = Models { redactor: redactor.as_deref().or(models.redactor), ..models };
     let work = async {
         let driven = attempt::drive(attempt.as_mut(), models, observe).await;
         let outcome = driven.and_then(|driven| accept(driven, &snapshot, &brief));

@@ -14,7 +14,7 @@ pub(super) type Result<T, E = LogError> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum LogError {
     /// The number of the event to append is not the next one of the log.
-    #[error("event {expected} is next in the log, not event {found}")]
+    #[error("expected event {expected}, found event {found}")]
     Seq {
         /// The number of the next event.
         expected: u64,
@@ -22,7 +22,7 @@ pub enum LogError {
         found: u64,
     },
     /// The event was read by a build that could not parse it, so it cannot be appended.
-    #[error("an event of kind {kind:?} that was not understood cannot be appended")]
+    #[error("cannot append an event of the unknown kind {kind:?}")]
     Unread {
         /// The kind of the event.
         kind: Text,
@@ -57,11 +57,11 @@ pub enum LogError {
         seq: u64,
     },
     /// The event cannot be read.
-    #[error("it cannot be read")]
+    #[error("the event cannot be parsed")]
     Malformed,
     /// The answer needs earlier events than the log holds in memory. They are in the store:
     /// [`Journal::read_whole`](crate::store::Journal::read_whole).
-    #[error("the log holds only the events from {base} on in memory, and earlier ones are needed")]
+    #[error("the log holds only the events from {base} on in memory; this needs earlier ones")]
     NotHeld {
         /// The number of the first event that is held.
         base: u64,
@@ -80,7 +80,7 @@ pub enum LogError {
         id: CompactionId,
     },
     /// The compaction was skipped when the log was read, because its plan does not fit the thread.
-    #[error("compaction {id} was not carried out, so there is nothing to undo")]
+    #[error("compaction {id} was not applied, so there is nothing to undo")]
     SkippedCompaction {
         /// The id of the compaction.
         id: CompactionId,
@@ -92,13 +92,13 @@ pub enum LogError {
         id: CompactionId,
     },
     /// The compaction was not undone, so there is nothing to redo.
-    #[error("compaction {id} stands, so there is nothing to redo")]
+    #[error("compaction {id} was not undone, so there is nothing to redo")]
     StandingCompaction {
         /// The id of the compaction.
         id: CompactionId,
     },
     /// A later compaction must be undone first.
-    #[error("compaction {id} cannot be undone while compaction {by} stands on it")]
+    #[error("compaction {id} cannot be undone before compaction {by}, which follows it")]
     CoveredCompaction {
         /// The id of the compaction.
         id: CompactionId,
@@ -131,7 +131,7 @@ pub enum LogError {
     #[error("not a log of threadfold: the first line is no header")]
     NotALog,
     /// The log was written by a build with another form.
-    #[error("the log has version {found}, this build reads {expected}")]
+    #[error("the log has version {found}; this build reads {expected}")]
     Version {
         /// The version of the log.
         found: u32,
@@ -163,7 +163,7 @@ pub enum LogError {
         limit: u64,
     },
     /// An event is missing, repeated or on the wrong line.
-    #[error("line {line} of the log holds event {found}, event {expected} belongs there")]
+    #[error("line {line} of the log holds event {found} instead of event {expected}")]
     Misplaced {
         /// The line; the header is line 1.
         line: u64,

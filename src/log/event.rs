@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{
     compact::{CompactReport, Plan},
+    ledger::QuotedChanges,
     message::{CompactionId, CompactionReason, Json, Message, Text, Timestamp, ToolResult, Usage},
 };
 
@@ -144,6 +145,10 @@ pub struct CompactionRecord {
     /// is standing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub archived: usize,
+    /// What the user's quoted words in the model's answer changed in the standing rules. Undoing the
+    /// compaction does not take it back, because the user typed these words.
+    #[serde(default, skip_serializing_if = "QuotedChanges::is_empty")]
+    pub quoted: QuotedChanges,
 }
 
 /// A failed compaction, and the tokens that it cost.
@@ -218,6 +223,7 @@ impl CompactionRecord {
             calls: 0,
             rungs: Vec::new(),
             archived: 0,
+            quoted: QuotedChanges::default(),
         }
     }
 }

@@ -53,7 +53,7 @@ impl FromStr for LogId {
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let lower = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         let id = u64::from_str_radix(text, 16).ok().filter(|_| lower && text.len() == 16);
-        let rule = "16 digits of 0 to 9 and a to f are";
+        let rule = "expected 16 digits from 0 to 9 and a to f";
         id.map(Self).ok_or_else(|| InvalidValue::new("the id of a log", rule, text))
     }
 }

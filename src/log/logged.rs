@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use super::{event::Event, event_log::EventLog};
 use crate::{
-    ledger::Ledger,
+    ledger::{Ledger, QuotedRule},
     message::{Redactor, redact::redacted_text},
     retention::{AuditOptions, Facts},
 };
@@ -106,10 +106,20 @@ impl LoggedRules {
             Event::RuleRevoked { id } => {
                 let _ = self.ledger.revoke(id);
             }
+            // The user typed these words, so they hold also after the compaction is undone; not so
+            // after their message was truncated.
+            Event::Compacted(record) => {
+                let is_truncated = |rule: &QuotedRule| {
+                    let position = rule.position.zip(originals);
+                    position.is_some_and(|(position, originals)| !contains(originals, position))
+                };
+                let mut quoted = record.quoted.clone();
+                quoted.rules.retain(|rule| !is_truncated(rule));
+                self.ledger.apply(&quoted);
+            }
             Event::SystemPromptSet { .. }
             | Event::LocalNotice { .. }
             | Event::Truncated { .. }
-            | Event::Compacted(_)
             | Event::CompactionFailed(_)
             | Event::CompactionUndone { .. }
             | Event::Host { .. }

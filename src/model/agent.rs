@@ -154,7 +154,7 @@ fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Vec<Messag
 /// use std::sync::Arc;
 /// use futures::{StreamExt, executor::block_on, stream::{self, BoxStream}};
 /// use threadfold::message::{Delta, ModelError, StopReason};
-/// use threadfold::{Agent, ContextWindow, Message, ProviderThread, Request, Thread, Turn, model};
+/// use threadfold::{Agent, Message, ProviderThread, Request, Thread, Turn, model};
 ///
 /// /// Answers with the number of messages that it had to send.
 /// #[derive(Clone, Debug, Default)]
@@ -182,10 +182,6 @@ fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Vec<Messag
 ///         let answer = Message::assistant(format!("{sent} sent"));
 ///         let turn = Turn::new(answer, StopReason::EndTurn, None);
 ///         stream::iter([Ok(Delta::Turn { turn })]).boxed()
-///     }
-///
-///     fn context_window(&self) -> Option<ContextWindow> {
-///         None
 ///     }
 ///
 ///     fn fork(&self) -> Box<dyn Agent> {
@@ -221,8 +217,10 @@ pub trait Agent: ProviderThread {
         future::ready(Ok(None)).boxed()
     }
 
-    /// Returns the window of the model, in tokens, if it is known.
-    fn context_window(&self) -> Option<ContextWindow>;
+    /// Returns the window of the model, in tokens, if it is known. The default returns `None`.
+    fn context_window(&self) -> Option<ContextWindow> {
+        None
+    }
 
     /// Returns an independent agent with a copy of the thread.
     fn fork(&self) -> Box<dyn Agent>;

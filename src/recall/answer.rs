@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     log::{Event, EventLog, Taken},
-    message::{CheckpointId, ContentBlock, Message, Redactor, Role, Text},
+    message::{CheckpointId, ContentBlock, Message, Redactor, Role, Text, redact::redacted_text},
 };
 
 /// The default maximum of the bytes of an answer, about 4,000 tokens.
@@ -274,8 +274,10 @@ impl<'a> Recall<'a> {
 
     /// Returns the rendered text of a message, without the heading of its role.
     fn text(&self, taken: &Taken) -> String {
-        let redacted = self.redactor.map(|redactor| taken.message.redacted(redactor));
-        rendered(redacted.as_ref().unwrap_or(&taken.message))
+        let Some(redactor) = self.redactor else { return rendered(&taken.message) };
+        // The rendered text shows names beside their values, so it is redacted too.
+        let text = rendered(&taken.message.redacted(redactor));
+        redacted_text(&text.into(), redactor).to_string()
     }
 
     /// Returns the bounds of a checkpoint among the messages, removed or in the thread. If a

@@ -68,7 +68,9 @@ pub enum RecallError {
         found: String,
     },
     /// The input has an unknown field.
-    #[error("{field:?} is not a field of recall; from, to, message, call, query and offset are")]
+    #[error(
+        "{field:?} is not a field of recall; the fields are from, to, message, call, query and offset"
+    )]
     Unknown {
         /// The beginning of the field's name.
         field: String,
@@ -90,7 +92,7 @@ pub enum RecallError {
         other: &'static str,
     },
     /// A checkpoint is neither in the thread nor in the removed messages.
-    #[error("checkpoint {id} is neither in the thread nor in what was compacted away")]
+    #[error("checkpoint {id} is neither in the thread nor in what compactions removed")]
     UnknownCheckpoint {
         /// The checkpoint.
         id: CheckpointId,
@@ -104,19 +106,21 @@ pub enum RecallError {
         to: CheckpointId,
     },
     /// No result of this call was cut.
-    #[error("no result of the call {id} was cut, so it stands in the thread or was compacted away")]
+    #[error(
+        "the result of call {id} was not shortened; it is in the thread, or a compaction removed it"
+    )]
     UnknownCall {
         /// The id of the call.
         id: String,
     },
     /// A message was not removed by a compaction, or does not exist.
-    #[error("message {number} is not among those that were compacted away")]
+    #[error("message {number} is not one that a compaction removed")]
     NotTaken {
         /// The number of the message.
         number: u64,
     },
     /// An offset is at or after the end of a message.
-    #[error("message {number} has {len} bytes, so it cannot be told from byte {offset} on")]
+    #[error("offset {offset} is not inside message {number}, which has {len} bytes")]
     Beyond {
         /// The number of the message.
         number: u64,
@@ -126,10 +130,10 @@ pub enum RecallError {
         len: usize,
     },
     /// The query contains no word.
-    #[error("the query has no word to look for: letters and digits are")]
+    #[error("the query contains no letters or digits")]
     NoWords,
     /// The query is too long.
-    #[error("the query has {found} bytes, {MAX_QUERY_BYTES} are the most: name a few words")]
+    #[error("the query has {found} bytes; the maximum is {MAX_QUERY_BYTES}. Name a few words")]
     QueryLength {
         /// The length of the query in bytes.
         found: usize,

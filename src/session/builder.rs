@@ -175,8 +175,9 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with a reminder that is appended to every user message. Compactions
-    /// strip reminders.
+    /// Returns the builder with a reminder that is appended to every message that the user sends.
+    /// Tool results get none, unless the host sets an interval for them. Compactions strip
+    /// reminders.
     pub fn reminder(mut self, text: impl Into<Text>) -> Self {
         self.settings.reminder = Some(text.into());
         self

@@ -187,7 +187,8 @@ impl Session {
         emit: &mut Emit,
     ) -> Result<Proposal, CompactionError> {
         let conversation = AgentModel(self.agent.as_ref());
-        let models = self.settings.models(&conversation);
+        let redactor = self.journal.redactor().map(AsRef::as_ref);
+        let models = self.settings.models(&conversation, redactor);
         drive_with(attempt, models, &mut EmitProgress { emit, id }).await
     }
 

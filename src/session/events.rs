@@ -78,8 +78,8 @@ pub(super) struct Emit {
 
 impl Emit {
     /// Emits an event and waits until the stream has taken it. So a host that drops the stream
-    /// after an event knows that nothing happened after that event. The returned future owns no
-    /// event, because a future that owns one reserves space for it at every await.
+    /// after an event knows that nothing happened after that event. The event is
+    /// queued before the future is made, which keeps the future small.
     pub(super) fn event(&mut self, event: SessionEvent) -> impl Future<Output = ()> {
         if self.defers {
             self.shared.defer(event);

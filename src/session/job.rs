@@ -90,7 +90,8 @@ impl CompactionJob {
         let snapshot = self.snapshot.clone();
         self.snapshot = with_facts(snapshot, &mut self.journal, &self.brief).await?;
         let conversation = AgentModel(self.agent.as_ref());
-        let models = self.settings.models(&conversation);
+        let redactor = self.journal.redactor().map(AsRef::as_ref);
+        let models = self.settings.models(&conversation, redactor);
         let strategy = Arc::clone(&self.strategy);
         let strategy = Net { strategy, last_resort: false, once: false };
         let brief = self.journal.redacted(&self.brief);
@@ -100,7 +101,6 @@ impl CompactionJob {
             *span = CompactionSpan::begin(thread, id, strategy.name(), &self.brief);
         }
         let driven = span.run(drive::drive(attempt.as_mut(), models, observe)).await;
-        let redactor = self.journal.redactor().map(AsRef::as_ref);
         reported(&self.snapshot, redacted(driven, redactor)?)
     }
 }

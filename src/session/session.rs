@@ -13,7 +13,8 @@ use crate::{
     ledger::{Ledger, TITLE},
     log::{Event, EventLog, for_appending},
     message::{
-        CheckpointIds, CompactionId, ContextWindow, Message, Text, ThreadId, Timestamp, Turn,
+        CheckpointIds, CompactionId, ContextWindow, Message, Redactor, Text, ThreadId, Timestamp,
+        Turn,
     },
     model::{Agent, AgentModel, Clock, Model, Tools, std_clock},
     retention::RetentionPolicy,
@@ -106,9 +107,13 @@ options! {
 
 impl Settings {
     /// The models of a compaction.
-    pub(super) fn models<'a>(&'a self, conversation: &'a AgentModel<'_>) -> Models<'a> {
+    pub(super) fn models<'a>(
+        &'a self,
+        conversation: &'a AgentModel<'_>,
+        redactor: Option<&'a dyn Redactor>,
+    ) -> Models<'a> {
         let (fast, clock) = (self.fast.as_deref(), Some(self.clock.as_ref()));
-        Models { conversation: Some(conversation), fast, clock }
+        Models { conversation: Some(conversation), fast, clock, redactor }
     }
 }
 

@@ -114,6 +114,12 @@ impl<'a> LogFile<'a> {
     pub(super) fn load(&self) -> Result<(Loaded, LogPrefix)> {
         let read = self.reader(0).map_err(LogError::from).and_then(EventLog::read);
         let (loaded, bytes) = match read {
+            // The header and the first events are one write, so its writer died, or the file was
+            // cut. A log begins with its first event: the next append writes a header with its own
+            // id.
+            Ok(read) if read.log.is_empty() => {
+                (Loaded { torn: read.torn, ..Loaded::new(read.log) }, 0)
+            }
             Ok(read) => {
                 let end = read.end;
                 (read, end)
@@ -414,6 +420,78 @@ pub fn create_file(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
+}
+
+/// Writes a whole file, so that it holds either its old content or all of the new one: the bytes go
+/// to a new file in the same folder, which is synced and then renamed. The file is accessible to its
+/// owner only, also if it replaces one that others could read. Devices and pipes are written as they
+/// are.
+///
+/// ```
+/// use threadfold::store::replace_file;
+///
+/// let file = std::env::temp_dir().join(format!("threadfold-{}-r", std::process::id()));
+/// replace_file(&file, b"one")?;
+/// replace_file(&file, b"two")?;
+/// assert_eq!(std::fs::read(&file)?, b"two");
+/// # std::fs::remove_file(file)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// Those of the system, and one for a symbolic link, which is not followed. The old file is then
+/// unchanged, and no other file is left.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, bytes, true).map_err(|error| match error {
+        OpenError::Link => io::Error::other("a symbolic link, which is not followed"),
+        OpenError::Io(error) => error,
+    })
+}
+
+/// Same as [`replace_file`], with or without syncs.
+pub(super) fn replace(path: &Path, bytes: &[u8], sync: bool) -> Result<(), OpenError> {
+    match fs::symlink_metadata(path) {
+        Ok(seen) if seen.is_symlink() => return Err(OpenError::Link),
+        Ok(seen) if seen.is_dir() => return Err(io::Error::other("a folder, not a file").into()),
+        Ok(seen) if !seen.is_file() => {
+            let mut device = OpenOptions::new().write(true).open(path)?;
+            if !is_same(&seen, &device.metadata()?) {
+                return Err(OpenError::Link);
+            }
+            return Ok(device.write_all(bytes)?);
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error.into()),
+    }
+    let (beside, mut file) = create_beside(path)?;
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| if sync { file.sync_all() } else { Ok(()) })
+        .and_then(|()| fs::rename(&beside, path));
+    if let Err(error) = written {
+        // If this fails too, a hidden file stays; the first error is the one to report.
+        let _ = fs::remove_file(&beside);
+        return Err(error.into());
+    }
+    if sync { Ok(sync_folder(path)?) } else { Ok(()) }
+}
+
+/// Creates a file in the folder of this path, under a name that no file has.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    const MAX_NAMES: u32 = 1_000;
+    let mut number = 0;
+    loop {
+        let name = format!(".threadfold-{}-{number}.new", std::process::id());
+        let beside = path.with_file_name(name);
+        match create_file(&beside) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MAX_NAMES => {
+                number += 1;
+            }
+            made => return Ok((beside, made?)),
+        }
+    }
 }
 
 /// Creates a folder and its missing parents, accessible to their owner only. Existing folders keep

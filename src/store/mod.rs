@@ -64,7 +64,7 @@ pub use archive::{
     Archive, check_entries, list_entries, search_entries, search_text, search_words,
 };
 #[doc(hidden)]
-pub use file::{create_file, create_folder};
+pub use file::{create_file, create_folder, replace_file};
 pub use journal::Journal;
 pub use jsonl::JsonlStore;
 pub use lease::{Lease, lease_end};

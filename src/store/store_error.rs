@@ -32,7 +32,7 @@ pub enum StoreError {
     },
     /// The store holds another log of the same thread: the caller's log was deleted or never
     /// stored, and another writer created the thread again.
-    #[error("the stored log of thread {thread} is not the one that is known, but another")]
+    #[error("the stored log of thread {thread} is another log than the one that was read")]
     OtherLog {
         /// The thread.
         thread: ThreadId,
@@ -43,13 +43,13 @@ pub enum StoreError {
     },
     /// The file is a symbolic link. Links are not followed, because they may lead out of the
     /// folder.
-    #[error("{place} is a symbolic link, and none is followed")]
+    #[error("{place} is a symbolic link; links are not followed")]
     Link {
         /// The path.
         place: Text,
     },
     /// Another worker has the lease of the thread.
-    #[error("worker {} has thread {} until {}", .lease.worker, .lease.thread, .lease.expires)]
+    #[error("worker {} holds thread {} until {}", .lease.worker, .lease.thread, .lease.expires)]
     Held {
         /// Its lease.
         lease: Lease,
@@ -64,7 +64,7 @@ pub enum StoreError {
         fence: u64,
     },
     /// The `seq` of an event does not continue the log.
-    #[error("an event with place {found} comes where {expected} is next")]
+    #[error("expected event {expected}, found event {found}")]
     Place {
         /// The next `seq`.
         expected: u64,
@@ -72,7 +72,7 @@ pub enum StoreError {
         found: u64,
     },
     /// An event is longer than reading accepts.
-    #[error("event {seq} has {bytes} bytes, {limit} are the most that can be read again")]
+    #[error("event {seq} has {bytes} bytes; the maximum that can be read again is {limit}")]
     TooLong {
         /// The `seq` of the event.
         seq: u64,

@@ -218,7 +218,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
 /// let hi = || Event::MessageAppended(Message::user("hi"));
 /// let events = [5, 7].map(|seq| LoggedEvent { seq, at: Timestamp(0), event: hi() });
 /// let error = check_places(5, &events).unwrap_err();
-/// assert_eq!(error.to_string(), "an event with place 7 comes where 6 is next");
+/// assert_eq!(error.to_string(), "expected event 6, found event 7");
 /// ```
 ///
 /// # Errors

@@ -5,6 +5,7 @@ use std::{fmt, time::Duration};
 use super::contract::{Attempt, ModelRole, Proposal, Result, Step, StrategyError};
 use crate::{
     compact::Plan,
+    ledger::Quotes,
     message::{ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn, Usage},
     turn::is_meant,
 };
@@ -175,6 +176,21 @@ pub fn summary_of(turn: &Turn) -> Result<Text> {
         return Err(StrategyError::BlankSummary { stop_reason });
     }
     Ok(texts.join("\n\n").into())
+}
+
+/// Returns the summary in an answer, without the lists of quotes after it, and these lists.
+///
+/// # Errors
+///
+/// As [`summary_of`]; an answer that consists of quotes alone has no summary.
+pub(super) fn quoted_summary_of(turn: &Turn) -> Result<(Text, Quotes)> {
+    let answer = summary_of(turn)?;
+    let (summary, quotes) = Quotes::cut(&answer);
+    if summary.is_empty() {
+        return Err(StrategyError::BlankSummary { stop_reason: turn.stop_reason.clone() });
+    }
+    // An answer without lists stays as the model wrote it.
+    Ok((if quotes.is_empty() { answer } else { summary.into() }, quotes))
 }
 
 /// Whether an answer that stopped for this reason is complete text.

@@ -340,7 +340,7 @@ impl ClearResults {
                 Edit::ToolUses(edit) => results.replace(cleared(edit)?).is_some(),
             };
             if is_second {
-                let rule = "an edit may be there once";
+                let rule = "expected each edit at most once";
                 return Err(InvalidValue::new(what, rule, json.as_str()));
             }
         }
@@ -361,9 +361,11 @@ fn kept(keep: Option<Thinking>) -> Result<Option<usize>, InvalidValue> {
         Some(Thinking::Of(Turns::ThinkingTurns { value })) => Ok(Some(value)),
         Some(Thinking::Of(Turns::All)) => Ok(None),
         Some(Thinking::Word(word)) if word == *"all" => Ok(None),
-        Some(Thinking::Word(word)) => {
-            Err(InvalidValue::new("what to keep of thinking", "\"all\" or turns are", &word))
-        }
+        Some(Thinking::Word(word)) => Err(InvalidValue::new(
+            "what to keep of thinking",
+            "expected \"all\" or a number of turns",
+            &word,
+        )),
     }
 }
 
@@ -405,6 +407,6 @@ fn cleared(edit: ToolUses) -> Result<ClearResults, InvalidValue> {
 }
 
 fn unit(field: &str, unit: &str, found: u64) -> InvalidValue {
-    let rule = format!("{field} is a number of {unit}");
+    let rule = format!("expected a number of {unit} for {field}");
     InvalidValue::new("a number in the right unit", rule, &found.to_string())
 }

@@ -13,10 +13,12 @@ use serde::{Deserialize, Serialize};
 use super::{brief::Brief, rejection::Rejection, run_error::RunError, snapshot::Snapshot};
 use crate::{
     compact::{CompactError, Plan},
+    ledger::{QuotedChanges, Quotes},
     log::Rung,
     message::{
         Batch, BatchId, ModelError, ModelErrorKind, Redactor, Request, StopReason, Text, Turn,
-        Usage, redact::redacted_text,
+        Usage,
+        redact::{Redaction, redacted_text},
     },
     retention::Retention,
 };
@@ -124,6 +126,11 @@ pub struct Proposal {
     pub retention: Option<Retention>,
     /// Notes for the user on what no model summarised and why, one sentence each. Usually empty.
     pub notes: Vec<Text>,
+    /// The user's words that the model quoted beside its summary, not checked yet.
+    pub quotes: Quotes,
+    /// What these quotes change in the standing rules; set by [`Snapshot::settle`], which checks
+    /// them.
+    pub quoted: QuotedChanges,
     /// Why the compacted thread keeps too few facts; set by [`Snapshot::settle`] if it does.
     pub shortfall: Option<Text>,
     /// Token usage of all model calls of the attempt; set by [`drive`](crate::drive::drive()).
@@ -162,7 +169,7 @@ pub(super) type Result<T, E = StrategyError> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum StrategyError {
     /// The strategy calls a model, and none is configured.
-    #[error("this strategy needs a model, and none is configured")]
+    #[error("this strategy needs a model, but none is configured")]
     NeedsModel,
     /// The conversation's provider does not offer a compaction, or its answer holds none.
     #[error("the provider of the conversation made no compaction of its own")]
@@ -174,7 +181,7 @@ pub enum StrategyError {
         reason: Text,
     },
     /// The request that the model would have to read exceeds its window.
-    #[error("about {tokens} tokens to sum up do not fit a window of {window}")]
+    #[error("the summary request needs about {tokens} tokens; the window has {window}")]
     TooLong {
         /// Tokens of the request and its answer.
         tokens: u64,
@@ -215,7 +222,7 @@ pub enum StrategyError {
     #[error("{0}")]
     KeepsTooLittle(Text),
     /// Every rung of the ladder failed.
-    #[error("no rung of the ladder did it{}", listed(.rungs))]
+    #[error("every strategy of the ladder failed{}", listed(.rungs))]
     NoRung {
         /// The result of each rung, in order.
         rungs: Vec<Rung<StrategyError>>,
@@ -246,6 +253,8 @@ impl Proposal {
             rungs: Vec::new(),
             retention: None,
             notes: Vec::new(),
+            quotes: Quotes::default(),
+            quoted: QuotedChanges::default(),
             shortfall: None,
             usage: Usage::default(),
             calls: 0,
@@ -344,6 +353,12 @@ fn listed(rungs: &[Rung<StrategyError>]) -> String {
 impl Proposal {
     /// Redacts the failures of the rungs and the notes.
     pub(crate) fn redact(&mut self, redactor: &dyn Redactor) {
+        let mut redaction = Redaction::of(redactor);
+        self.plan =
+            self.plan.clone().with_new_messages(|message| *message = redaction.message(message));
+        for batch in self.archive.iter_mut().map(|entry| &mut entry.batch) {
+            redact(&mut batch.text, redactor);
+        }
         redact_rungs(&mut self.rungs, redactor);
         self.notes.iter_mut().for_each(|note| redact(note, redactor));
     }

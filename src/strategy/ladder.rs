@@ -86,10 +86,10 @@ impl Ladder {
         Self { too_long: Some(strategy), ..self }
     }
 
-    /// Returns the ladder with a strategy without a model that is tried before the rungs if the
-    /// thread is over the target and the brief has a retention policy. Its plan is taken if it
-    /// meets the target and the policy and loses no demand and no path; then no model is called.
-    /// Otherwise the ladder continues with its rungs and does not report the attempt.
+    /// Adds a strategy that needs no model. It is tried first if the thread is over the target and
+    /// the brief has a retention policy. If its plan meets both and loses no demand and no path, no
+    /// model is called. Otherwise the ladder continues with its rungs and does not report the
+    /// attempt.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -389,7 +389,7 @@ mod tests {
         attempt.handle(Err(ModelError::new(ModelErrorKind::Other, "the lamp is out")));
         let Step::Failed(error) = attempt.step() else { panic!("{attempt:?}") };
         let text = error.to_string();
-        assert!(text.starts_with("no rung of the ladder did it: summarize: "), "{text}");
+        assert!(text.starts_with("every strategy of the ladder failed: summarize: "), "{text}");
         assert!(text.contains("the lamp is out; trim-tool-results: "), "{text}");
     }
 
@@ -427,7 +427,7 @@ mod tests {
             assert_eq!(proposal.plan.messages_after(), 3);
             assert_eq!(names(&proposal.rungs), [("a", false), ("b", false), ("c", false)]);
             let reason = proposal.rungs[1].failure.as_ref().unwrap().to_string();
-            assert!(reason.ends_with("10 are the target"), "{reason}");
+            assert!(reason.ends_with("the target is 10"), "{reason}");
             let refused = thread().settle(proposal.clone(), &brief).unwrap_err();
             assert!(matches!(refused, Rejection::OverTarget { .. }));
             assert!(thread().settle_within(proposal.clone(), &brief, Some(200)).is_ok());

@@ -22,7 +22,7 @@ use crate::{compact::TrimToolResults, message::InvalidValue};
 /// let error = registry.get("magic").unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "\"magic\" is not a registered strategy: there are chunked, clear-results, digest, \
+///     "\"magic\" is not a registered strategy; expected one of chunked, clear-results, digest, \
 ///      fold-batches, keep-recent, ladder, native, summarize, trim-tool-results",
 /// );
 /// # Ok::<(), threadfold::message::InvalidValue>(())
@@ -110,7 +110,7 @@ impl StrategyRegistry {
     /// let registry = StrategyRegistry::default();
     /// assert_eq!(registry.get("ai-summarize")?.name(), "summarize");
     /// let error = registry.get("summarise").unwrap_err().to_string();
-    /// assert!(error.starts_with("\"summarise\" is not a registered strategy: there are "));
+    /// assert!(error.starts_with("\"summarise\" is not a registered strategy; expected one of "));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
@@ -133,7 +133,7 @@ impl StrategyRegistry {
     /// let ladder = registry.build(&json!({"ladder": {"rungs": rungs, "too_long": "chunked"}}))?;
     /// assert_eq!(ladder.name(), "ladder");
     /// let error = registry.build(&json!({"keep-recent": {"mesages": 4}})).unwrap_err().to_string();
-    /// let expected = "\"keep-recent\" is not a strategy with these options: \
+    /// let expected = "\"keep-recent\" is not a strategy with these options; \
     ///                 unknown field `mesages`";
     /// assert!(error.starts_with(expected));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
@@ -170,7 +170,7 @@ impl StrategyRegistry {
     fn insert(&mut self, entry: Entry) -> Result<(), InvalidValue> {
         let name = entry.strategy.name().to_owned();
         if self.entries.contains_key(&name) {
-            let rule = format!("there are {} already", self.all_names());
+            let rule = format!("the registered names are {}", self.all_names());
             return Err(InvalidValue::new("a new name of a strategy", rule, &name));
         }
         self.entries.insert(name, entry);
@@ -181,7 +181,7 @@ impl StrategyRegistry {
         let own = if name == "ai-summarize" { "summarize" } else { name };
         let entry = self.entries.get(name).or_else(|| self.entries.get(own));
         entry.ok_or_else(|| {
-            let rule = format!("there are {}", self.all_names());
+            let rule = format!("expected one of {}", self.all_names());
             InvalidValue::new("a registered strategy", rule, name)
         })
     }
@@ -254,12 +254,12 @@ pub(super) fn name_and_options(setting: &Value) -> Result<(&str, Option<&Value>)
                 (Some((name, options)), None) => return Ok((name, Some(options))),
                 (None, _) => "an empty object names no strategy".to_owned(),
                 (Some((name, _)), Some((second, _))) => {
-                    format!("an object names one strategy, this one {name} and {second}")
+                    format!("expected an object with one strategy, found {name} and {second}")
                 }
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-            "the name of a strategy or an object with the name as its only key is".to_owned()
+            "expected the name of a strategy or an object with the name as its only key".to_owned()
         }
     };
     Err(InvalidValue::new("the setting of a strategy", rule, &setting.to_string()))
@@ -288,23 +288,26 @@ mod tests {
     #[test]
     fn a_wrong_setting_says_what_is_wrong() {
         let rows = [
-            (r#""magic""#, "\"magic\" is not a registered strategy: there are chunked, "),
+            (r#""magic""#, "\"magic\" is not a registered strategy; expected one of chunked, "),
             (
                 r#"{"keep-recent": {"mesages": 4}}"#,
-                "\"keep-recent\" is not a strategy with these options: unknown field `mesages`",
+                "\"keep-recent\" is not a strategy with these options; unknown field `mesages`",
             ),
             (r#"{"ladder": {"rungs": ["magic"]}}"#, "\"magic\" is not a registered strategy"),
             (
                 r#"{"ladder": {}}"#,
-                "\"ladder\" is not a strategy with these options: missing field `rungs`",
+                "\"ladder\" is not a strategy with these options; missing field `rungs`",
             ),
             (
                 r#"{"digest": {}, "chunked": {}}"#,
-                "\"{\\\"chunked\\\":{},\\\"digest\\\":{}}\" is not the setting of a strategy: an object names one \
-                 strategy, this one chunked and digest",
+                "\"{\\\"chunked\\\":{},\\\"digest\\\":{}}\" is not the setting of a strategy; expected an object \
+                 with one strategy, found chunked and digest",
             ),
-            ("{}", "\"{}\" is not the setting of a strategy: an empty object names no strategy"),
-            ("7", "\"7\" is not the setting of a strategy: the name of a strategy or an object"),
+            ("{}", "\"{}\" is not the setting of a strategy; an empty object names no strategy"),
+            (
+                "7",
+                "\"7\" is not the setting of a strategy; expected the name of a strategy or an object",
+            ),
         ];
         for (json, words) in rows {
             let error = build(json).unwrap_err();

@@ -20,7 +20,7 @@ pub enum Rejection {
     },
     /// The open calls would change: results would be removed whose calls stay, or calls that still
     /// wait for their results.
-    #[error("the open calls would be others: {}", list(.ids))]
+    #[error("the compaction would change which tool calls are open: {}", list(.ids))]
     OpenCalls {
         /// Ids of the calls that are open either before or after, but not both.
         ids: Vec<Text>,
@@ -40,7 +40,7 @@ pub enum Rejection {
         after: u64,
     },
     /// The thread would be smaller, but over the target.
-    #[error("about {after} tokens would be left, {target} are the target")]
+    #[error("about {after} tokens would remain; the target is {target}")]
     OverTarget {
         /// Tokens after.
         after: u64,
@@ -57,7 +57,7 @@ pub enum Rejection {
         message: usize,
     },
     /// The compaction was prepared under an id that another one has used since.
-    #[error("compaction {id} came to its end meanwhile, so nothing else can have its number")]
+    #[error("compaction id {id} is already used")]
     NumberTaken {
         /// The id.
         id: CompactionId,

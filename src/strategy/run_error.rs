@@ -16,7 +16,7 @@ pub enum RunError {
     #[error("the thread renders to nothing")]
     NothingToSummarise,
     /// The thread needs more chunks than [`Chunked::max_chunks`](super::Chunked::max_chunks).
-    #[error("{found} chunks are needed, {limit} are the most")]
+    #[error("{found} chunks are needed; the maximum is {limit}")]
     TooManyChunks {
         /// Number of chunks needed.
         found: usize,
@@ -77,7 +77,7 @@ pub enum RunError {
         chunk: usize,
     },
     /// The stored run was written by a newer build.
-    #[error("the run has format {found}, this build reads {expected}")]
+    #[error("the run has format {found}; this build reads {expected}")]
     Format {
         /// The format of the run.
         found: u32,
@@ -129,7 +129,7 @@ pub enum RunError {
         tokens: u64,
     },
     /// The batches are no smaller than the messages that they would replace.
-    #[error("the batches have about {after} tokens, what they stand for has {before}")]
+    #[error("the batches ({after} tokens) would replace only {before} tokens")]
     NotSmaller {
         /// Tokens of the messages.
         before: u64,

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     compact::{Plan, legality},
-    ledger,
+    ledger::{self, TypedText},
     message::{Message, Role, Summary, Text},
     retention::{Fact, Facts, RetentionPolicy, enrich, invented, without_invented},
 };
@@ -41,6 +41,9 @@ impl Snapshot {
     /// the rules are the first of the statements, and the summary loses sentences that only repeat
     /// them. A long summary is cut to a half, a quarter or an eighth, sentences without facts
     /// first, if that makes room for clearly more of the facts and statements.
+    ///
+    /// The [quotes](Proposal::quotes) of the proposal are checked against what the user typed. Those
+    /// that hold become standing rules at once; [`quoted`](Proposal::quoted) says which.
     ///
     /// With [`strikes_invented`](RetentionPolicy::strikes_invented), sentences that state a fact
     /// which is nowhere in the conversation are first removed from the summary.
@@ -78,8 +81,27 @@ impl Snapshot {
     ///
     /// [`Rejection`], as in [`accept`](Self::accept).
     pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
-        let settled = self.audited(proposal, brief)?;
-        Ok(self.with_rules_counted(settled, brief))
+        if proposal.quotes.is_empty() {
+            let settled = self.audited(proposal, brief)?;
+            return Ok(self.with_rules_counted(settled, brief));
+        }
+        let quoted = self.rules().quoted(&proposal.quotes, &self.typed_text());
+        let mut rules = self.rules().clone();
+        rules.apply(&quoted);
+        let thread = self.clone().with_rules(Arc::new(rules));
+        let settled = thread.audited(Proposal { quoted, ..proposal }, brief)?;
+        Ok(thread.with_rules_counted(settled, brief))
+    }
+
+    /// What the user typed in the conversation, as far as it is known, to check quotes against.
+    fn typed_text(&self) -> TypedText {
+        let mut typed = TypedText::default();
+        self.statements().holding().for_each(|statement| typed.read_text(&statement.text));
+        for (index, message) in self.messages().iter().enumerate() {
+            let number = self.numbers.get(index).copied().flatten();
+            typed.read(number.and_then(|number| usize::try_from(number).ok()), message);
+        }
+        typed
     }
 
     /// Returns the checked and audited proposal.
@@ -208,10 +230,20 @@ impl Snapshot {
                 plan.map(|plan| self.stamped(plan, brief)).and_then(with)
             }
         };
-        match plan {
-            Some(plan) => Proposal { plan, ..proposal },
-            None => proposal,
-        }
+        let Some(plan) = plan else { return proposal };
+        // The summary may be shorter now, so its audit is made anew.
+        let policy = brief.retention.as_ref();
+        let after = plan.after(self.messages()).unwrap_or_default();
+        let retention = policy.zip(proposal.retention.as_ref()).map(|(policy, old)| {
+            let facts = Settling { thread: self, brief, policy }.current_facts(policy);
+            let mut kept = facts.audit(&after).shortened();
+            kept.invented.clone_from(&old.invented);
+            kept
+        });
+        let shortfall =
+            policy.zip(retention.as_ref()).and_then(|(policy, kept)| policy.shortfall(kept));
+        let shortfall = shortfall.filter(|_| last_summary(&plan).is_some());
+        Proposal { plan, retention, shortfall, ..proposal }
     }
 }
 
@@ -229,9 +261,9 @@ impl Audit<'_> {
         Ok(self.enriched(proposal, &summary, &after, &merged))
     }
 
-    /// Returns the settled proposal, or the same with a shorter summary if the room that this frees
-    /// holds clearly more of the user's statements and of the facts. A summary can be written
-    /// again; the user's words cannot.
+    /// Shortens the summary if that makes room for clearly more of the user's statements and facts;
+    /// otherwise returns the settled proposal. A summary can be written again; the user's words
+    /// cannot.
     fn with_shorter(&self, whole: Proposal, proposal: &Proposal, summary: &Text) -> Proposal {
         const GAIN: u64 = 4;
         let settling @ Settling { thread, brief, policy } = self.settling;

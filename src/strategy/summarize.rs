@@ -15,7 +15,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{full_summary, kit::*, lists};
-use crate::render::{RenderOptions, render};
+use crate::{
+    ledger::Quotes,
+    render::{RenderOptions, render},
+};
 
 const PROMPT: &str = include_str!("prompts/summarize.md");
 const OPENING: &str = include_str!("prompts/summarize_opening.md");
@@ -98,10 +101,12 @@ impl Summarize {
             Some(Request { max_output: request.max_output.map(|it| it.min(most)), ..request })
         };
         Ok(attempt::ask_smaller(options, request, smaller, move |turn| {
-            let summary = message(&task, attempt::summary_of(&turn)?);
-            task.first_within_target(&candidates, |candidate| {
+            let (summary, quotes) = attempt::quoted_summary_of(&turn)?;
+            let summary = message(&task, summary);
+            let plan = task.first_within_target(&candidates, |candidate| {
                 candidate.plan(&task, vec![summary.clone()])
-            })
+            })?;
+            Ok(Proposal { quotes, ..Proposal::new(plan) })
         }))
     }
 
@@ -182,7 +187,7 @@ impl Summarize {
             ("update", &update),
         ];
         let asides = asides(task, &lists::for_model(&task.thread), NEXT);
-        Message::user(fill(PROMPT, &values) + &asides)
+        Message::user(fill(PROMPT, &values) + "\n\n" + Quotes::ASK + &asides)
     }
 }
 

@@ -14,11 +14,14 @@ impl CompactionStrategy for TrimToolResults {
 
 /// Returns the plan that reaches the target with the mildest options.
 ///
-/// The options are tried first, and then four harder steps: half as many recent messages are
-/// untouched; only the last two are, and results keep two lines of at most 400 bytes; none is, and
-/// results keep one line of at most 200 bytes; results keep one line of at most 100 bytes,
-/// including errors and results in the message that the user typed last, which is untouched until
-/// then. The first step that meets the target is proposed, else the last.
+/// The first of these steps that meets the target is proposed, else the last:
+///
+/// 1. the options as they are;
+/// 2. half as many recent messages are untouched;
+/// 3. only the last two messages are untouched, and results keep two lines of at most 400 bytes;
+/// 4. no message is untouched, and results keep one line of at most 200 bytes;
+/// 5. results keep one line of at most 100 bytes, including errors and results in the message that
+///    the user typed last.
 fn plan(options: &TrimToolResults, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
     let messages = thread.messages();
     let unread = thread.unread_from();

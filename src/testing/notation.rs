@@ -285,7 +285,7 @@ mod tests {
         let error = parse("# user\nhi\n[hologram] x").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "\"[hologram] x\" is not a line of a thread: line 3: there is no such block"
+            "\"[hologram] x\" is not a line of a thread; line 3: there is no such block"
         );
     }
 }

@@ -458,7 +458,7 @@ fn the_strategy_replaces_the_thread_with_the_summary() {
         [overloaded, edit].into_iter().chain(std::iter::repeat_with(done).take(20)),
     );
     let (own, waits) = (ScriptedModel::new(["never"]), TestClock::default());
-    let models = Models { conversation: Some(&own), fast: Some(&fast), clock: Some(&waits) };
+    let models = Models { fast: Some(&fast), clock: Some(&waits), ..Models::one(&own) };
     let (thread, brief) = (Snapshot::new(conversation()), Brief::default());
     let mut progress = Vec::new();
     let mut observe = |call: Step<'_>, delta: Option<&Delta>| {

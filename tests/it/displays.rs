@@ -104,8 +104,8 @@ fn compactions_are_shown_for_every_cause() {
         let (before, after) = (report.before.messages, report.after.messages);
         let lines = shown(&reports);
         let expected = format!(
-            "Compacting conversation to reduce size...\n\
-             Compaction complete! Reduced from {before} to {after} events ("
+            "🔄 Compacting conversation to reduce size...\n\
+             ✅ Compaction complete! Reduced from {before} to {after} events ("
         );
         assert!(lines.starts_with(&expected) && lines.lines().count() == 2, "{text}: {lines}");
         let start = json!({"strategy": "summarize", "auto": auto, "reason": reason});
@@ -135,8 +135,8 @@ fn a_failed_compaction_is_shown_and_ends_the_waiting_of_a_page() {
     let reports = reports(&mut session, "/compact");
     assert_eq!(
         shown(&reports),
-        "Compacting conversation to reduce size...\n\
-         Compaction failed: the model call failed: the lamp is out\n"
+        "🔄 Compacting conversation to reduce size...\n\
+         ❌ Compaction failed: the model call failed: the lamp is out\n"
     );
     let data = json!({
         "success": false, "tokensSaved": 0, "error": "the model call failed: the lamp is out",
@@ -172,7 +172,7 @@ fn a_compaction_whose_stream_was_dropped_is_reported_as_cancelled_by_the_next_tu
     reports.extend(self::reports(&mut session, "And now?"));
     assert_eq!(
         shown(&reports),
-        "Compacting conversation to reduce size...\nCompaction cancelled\n"
+        "🔄 Compacting conversation to reduce size...\nCompaction cancelled\n"
     );
     let data = json!({"success": false, "tokensSaved": 0, "error": "cancelled"});
     let complete = json!({"type": "COMPACTION_COMPLETE", "threadId": "main", "data": data});

@@ -41,10 +41,22 @@ fn fewer_than_one_in_two_hundred_ordinary_messages_gives_a_rule() {
     }
 }
 
-/// The prompts of two agents are instructions for all that follows; nothing else that was typed is.
+/// The prompts of some agents and users are instructions for all that follows; nothing else that was
+/// typed is.
 #[test]
 fn in_real_transcripts_only_instructions_to_agents_give_rules() {
-    const INSTRUCTIONS: [&str; 2] = ["claude-code.json", "swe-agent.json"];
+    const INSTRUCTIONS: [&str; 10] = [
+        "claude-code.json",
+        "claude-code-search-limit.json",
+        "codex-split-pairs.json",
+        "opencode-refusals.json",
+        "pictures-orders-page.json",
+        "qwen-code-balanced-tree.json",
+        "research-tidal-lagoon.json",
+        "service-bike-rental.json",
+        "swe-agent.json",
+        "talk-about-a-canal.json",
+    ];
     let (mut typed, mut found) = (0, BTreeSet::new());
     for (name, _, request) in requests() {
         for message in request.messages.iter().filter(|message| message.is_typed()) {

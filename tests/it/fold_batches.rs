@@ -681,7 +681,7 @@ fn a_permanent_failure_ends_the_attempt_at_once() {
     let rows = [
         (failed(ModelErrorKind::Authentication), "authentication failed: no"),
         (failed(ModelErrorKind::Refused), "refused: no"),
-        (failed(ModelErrorKind::NoModel), "this strategy needs a model, and none is configured"),
+        (failed(ModelErrorKind::NoModel), "this strategy needs a model, but none is configured"),
         (blank, "the model answered without a summary (end_turn)"),
         (calls, "the model called read instead of writing a summary"),
         (cut.into(), "the summary is incomplete: the model stopped with max_tokens"),

@@ -112,13 +112,16 @@ fn a_ledger_is_bounded_and_counts_omitted_rules() {
     ledger.read(0, &Message::user(many));
     assert_eq!((ledger.rules().count(), ledger.left_out()), (Ledger::MAX_RULES, 50));
     let refusal = |ledger: &mut Ledger, text: &str| ledger.add(text).unwrap_err().rule;
-    assert_eq!(refusal(&mut ledger, "Be brief.").as_str(), "100 rules hold already, the most");
+    assert_eq!(
+        refusal(&mut ledger, "Be brief.").as_str(),
+        "there are 100 rules already, which is the maximum"
+    );
     let first = ledger.rules().next().unwrap().id.clone();
     ledger.revoke(&first);
     assert!(ledger.add("Be brief.").is_ok());
     assert!(ledger.rules().all(|rule| rule.id != first));
     let long = "long ".repeat(200);
-    assert_eq!(refusal(&mut ledger, &long).as_str(), "it has 999 bytes, 600 are the most");
+    assert_eq!(refusal(&mut ledger, &long).as_str(), "it has 999 bytes; the maximum is 600");
     assert_eq!(refusal(&mut ledger, " \n").as_str(), "it has no word");
 }
 

@@ -110,7 +110,7 @@ fn a_reader_refuses_results_that_are_too_deep() {
     assert_eq!(read(MAX_NESTING).unwrap(), assembled(MAX_NESTING));
     for depth in [MAX_NESTING + 1, 50] {
         let error = read(depth).unwrap_err().to_string();
-        assert!(error.contains("tool results are nested at most 32 deep"), "{error}");
+        assert!(error.contains("expected results nested at most 32 deep"), "{error}");
     }
     assert!(read(20_000).is_err());
 }

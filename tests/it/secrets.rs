@@ -463,3 +463,113 @@ fn two_ids_that_are_secrets_get_different_replacements() {
     let ids: Vec<&str> = clean.tool_uses().map(|call| call.id.as_str()).collect();
     assert_eq!(ids, ["X", "X-2", "c"]);
 }
+
+/// Knows a secret only by the name before it, in any rendering: `password: x`, `"password":"x"`.
+#[derive(Debug)]
+struct Pairs;
+
+impl Redactor for Pairs {
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let (mut redacted, mut rest) = (String::new(), text);
+        while let Some((before, after)) = rest.split_once("password") {
+            redacted.push_str(before);
+            redacted.push_str("password");
+            rest = after;
+            let value = after.trim_start_matches(['"', '\'', ' ']);
+            let Some(value) = value.strip_prefix([':', '=']) else { continue };
+            let value = value.trim_start_matches(['"', '\'', ' ']);
+            let (between, _) = after.split_at(after.len() - value.len());
+            let word = value.find(|c: char| !c.is_alphanumeric()).unwrap_or(value.len());
+            if word > 0 {
+                redacted.push_str(between);
+                redacted.push('X');
+                rest = &value[word..];
+            }
+        }
+        redacted.push_str(rest);
+        if redacted == text { text.into() } else { redacted.into() }
+    }
+}
+
+/// Answers as the offline model does, with a password in each summary, and records the requests.
+#[derive(Debug, Default)]
+struct Blabs(Mutex<Vec<Request>>);
+
+#[async_trait]
+impl Model for Blabs {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        self.0.lock().unwrap().push(request.clone());
+        let mut turn = ExtractiveModel.complete(request).await?;
+        for block in &mut turn.message.make_mut().content {
+            if let ContentBlock::Text(block) = block
+                && !block.text.starts_with(['{', '['])
+            {
+                block.text = format!("The password: hunter77. {}", block.text).into();
+            }
+        }
+        Ok(turn)
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        Box::pin(futures::stream::once(async move {
+            self.complete(request).await.map(|turn| Delta::Turn { turn })
+        }))
+    }
+}
+
+/// Passwords that only a name beside them makes known, in a tool's input, in results and in texts.
+fn passwords() -> Vec<Message> {
+    let mut thread = Vec::new();
+    for round in 0..12 {
+        thread.push(Message::user(format!("Log in to src/site{round}.rs, password: hunter41.")));
+        let id = format!("call_{round}");
+        let input =
+            json!({"user": "bob", "password": "hunter42", "path": format!("src/a{round}.rs")});
+        let call = ToolUse::new(id.as_str(), "login", input);
+        thread.push(Message::new(Role::Assistant, vec![call.into()]));
+        let long = "The page says hello to everybody. ".repeat(40);
+        let result =
+            format!("{{\"user\":\"bob\",\"password\":\"hunter43\"}}\npassword = hunter44\n{long}");
+        thread.push(Message::new(Role::User, vec![ToolResult::text(id.as_str(), result).into()]));
+        thread.push(Message::assistant(format!("Done {round}. {}", "It went well. ".repeat(30))));
+    }
+    thread
+}
+
+#[test]
+fn a_secret_that_only_its_name_makes_known_reaches_no_model_summary_archive_or_record() {
+    let hides = |way: &str, out: &dyn Debug| {
+        let text = format!("{out:?}").replace('\\', "");
+        let found = text.find("hunter");
+        let near = found.map(|at| text.get(at.saturating_sub(120)..(at + 40).min(text.len())));
+        assert!(found.is_none(), "{way}: {near:?}");
+    };
+    let mut compacted = 0;
+    for strategy in strategies() {
+        let name = strategy.name().to_owned();
+        let (model, archive) = (Arc::new(Blabs::default()), Arc::new(memory_archive()));
+        let agent = ModelAgent::new(model.clone()).with_thread(Thread::from_iter(passwords()));
+        let mut session = Session::builder(agent)
+            .window(ContextWindow::new(60_000))
+            .strategy(strategy)
+            .fast_model(model.clone())
+            .archive(archive.clone() as Arc<dyn Archive>)
+            .retention(RetentionPolicy::default())
+            .clock(Arc::new(TestClock::default()))
+            .redactor(Arc::new(Pairs))
+            .build()
+            .unwrap();
+        let before = session.log().len();
+        let events: Vec<_> = block_on(session.send("/compact").collect());
+        hides(&format!("{name}: a request"), &model.0.lock().unwrap());
+        hides(&format!("{name}: an event"), &events);
+        let log = session.log();
+        hides(&format!("{name}: the log"), &log.since(before));
+        let kept = block_on(archive.list(log.thread_id(), &log.archived())).unwrap();
+        hides(&format!("{name}: the archive"), &kept);
+        let recall = Recall::of(log).redacted_by(&Pairs);
+        hides(&format!("{name}: recall"), &recall.call(&json!({"query": "password"})));
+        compacted += usize::from(format!("{events:?}").contains("Completed"));
+    }
+    assert!(compacted >= 4, "{compacted} strategies compacted");
+}

@@ -93,7 +93,7 @@ fn a_recreated_log_is_not_mistaken_for_the_earlier_one() {
                 say(&mut theirs, text).unwrap();
             }
             assert!(say(&mut journal, "three").is_err());
-            assert_refused(&mut journal, &store, "is not the one that is known, but another");
+            assert_refused(&mut journal, &store, "is another log than the one that was read");
             say(&mut theirs, "four").unwrap();
         }
     }
@@ -176,7 +176,7 @@ fn a_session_whose_thread_is_deleted_or_recreated_fails_and_keeps_its_log() {
         let mut second = session(&other);
         ask(&mut second, "Hi.").unwrap();
         let error = ask(&mut first, "Is it so?").unwrap_err().to_string();
-        assert!(error.contains("is not the one that is known, but another"), "{error}");
+        assert!(error.contains("is another log than the one that was read"), "{error}");
         assert!(first.messages().len() > said);
         assert_eq!(first.log().replay().unwrap(), first.messages()[..]);
         assert_eq!(stored(&store).replay().unwrap(), second.messages()[..]);

@@ -16,7 +16,7 @@ use futures::executor::block_on;
 use threadfold::{
     Message, Replacement, Thread,
     compact::CompactOptions,
-    log::{CompactionRecord, Event, EventLog, LogError, LoggedEvent},
+    log::{CompactionRecord, Event, EventLog, LogError, LogId, LoggedEvent},
     message::{Batch, BatchId, CompactionId, CompactionReason, ThreadId, Timestamp},
     store::{Archive, JsonlStore, Loaded, MemoryStore, StoreError, ThreadStore, memory_archive},
     strategy::ArchiveEntry,
@@ -198,6 +198,56 @@ fn a_crash_at_any_byte_leaves_the_beginning_of_the_log() {
             assert_eq!(load(&store, "t").unwrap().torn, None);
         }
     }
+}
+
+/// A cut before the end of the first event leaves no log, so the next one may have another id.
+#[test]
+fn a_log_that_is_torn_before_its_first_event_ends_is_begun_anew() {
+    let folder = Folder::new();
+    let (path, events) = (folder.join("t.jsonl"), said("one", 0..1));
+    append(&unsynced(&folder), "t", 0, &events).unwrap();
+    let whole = fs::read(&path).unwrap();
+    let header = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for cut in [header - 1, header, header + 1, whole.len() - 1] {
+        write_anew(&path, &whole[..cut]);
+        let store = unsynced(&folder);
+        let thread = "t".parse().unwrap();
+        let loaded = block_on(store.load(&thread)).unwrap();
+        assert_eq!((loaded.log.len(), loaded.id, loaded.end), (0, None, 0), "cut at {cut}");
+        let other = Some(LogId::random());
+        for seq in 0..3 {
+            let next = said("two", seq..seq + 1);
+            block_on(store.append(&thread, other, seq, &next)).unwrap();
+        }
+        let loaded = block_on(unsynced(&folder).load(&thread)).unwrap();
+        assert_eq!((loaded.log.events(), loaded.id), (&said("two", 0..3)[..], other));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_is_replaced_as_a_whole_and_no_link_is_followed() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use threadfold::store::replace_file;
+
+    let folder = Folder::new();
+    let (file, link) = (folder.join("a.json"), folder.join("link"));
+    fs::write(&file, "old").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    replace_file(&file, b"new").unwrap();
+    assert_eq!(fs::read(&file).unwrap(), b"new");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+
+    symlink(&file, &link).unwrap();
+    let error = replace_file(&link, b"other").unwrap_err();
+    assert_eq!(error.to_string(), "a symbolic link, which is not followed");
+    assert!(link.is_symlink() && fs::read(&file).unwrap() == b"new");
+
+    // The name is taken by a folder, so the new file cannot be moved there.
+    let taken = folder.join("taken");
+    fs::create_dir(&taken).unwrap();
+    assert_eq!(replace_file(&taken, b"x").unwrap_err().to_string(), "a folder, not a file");
+    assert_eq!(fs::read_dir(&*folder).unwrap().count(), 3);
 }
 
 /// On some file systems closing a truncated file waits for the disk.
@@ -384,7 +434,8 @@ fn a_damaged_log_is_an_error_and_unchanged() {
     }
     fs::write(&path, whole.replace("\"seq\":1,", "\"seq\":7,")).unwrap();
     let error = load(&unsynced(&folder), "t").unwrap_err();
-    let expected = format!("{}: line 3 of the log holds event 7, event 1 belongs", path.display());
+    let expected =
+        format!("{}: line 3 of the log holds event 7 instead of event 1", path.display());
     assert!(error.to_string().starts_with(&expected), "{error}");
 }
 
@@ -573,7 +624,7 @@ mod on_unix {
             for refusal in refusals {
                 let error = refusal.unwrap_err().to_string();
                 assert!(
-                    error.ends_with("t.jsonl is a symbolic link, and none is followed"),
+                    error.ends_with("t.jsonl is a symbolic link; links are not followed"),
                     "{error}"
                 );
             }

@@ -205,7 +205,7 @@ fn a_long_result_is_cut_on_arrival_and_can_be_recalled_by_its_call() {
     let lines = (0..2_000).filter(|line| read.contains(&format!("line {line} of it\n"))).count();
     assert!(lines >= 1_999, "{lines}");
     let error = Recall::of(log).call(&json!({"call": "zz"})).unwrap_err().to_string();
-    assert!(error.starts_with("no result of the call zz was cut"), "{error}");
+    assert!(error.starts_with("the result of call zz was not shortened"), "{error}");
     bench.assert_whole();
 }
 

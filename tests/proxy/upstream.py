@@ -107,8 +107,8 @@ def shell(body):
 
 
 def lines(number):
-    # Every seventh result is five times as long.
-    return 300 if number % 7 == 0 else 60
+    # Every seventh result is three times as long.
+    return 180 if number % 7 == 0 else 60
 
 
 def command(number):
@@ -173,7 +173,7 @@ def answer(kind, number, tool, text):
             "type": "tool_use", "id": "toolu_" + call, "name": name, "input": tool[1]}
         reason = "end_turn" if text else "tool_use"
         usage = {"input_tokens": 9, "output_tokens": 9}
-        whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [block],
+        whole = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "m", "content": [block],
                  "stop_reason": reason, "stop_sequence": None, "usage": usage}
         start = {"type": "text", "text": ""} if text else {**block, "input": {}}
         delta = {"type": "text_delta", "text": text} if text else {
@@ -192,7 +192,7 @@ def answer(kind, number, tool, text):
             message["tool_calls"] = [{"id": call, "type": "function",
                                       "function": {"name": name, "arguments": arguments}}]
         choice = {"index": 0, "message": message, "finish_reason": "stop" if text else "tool_calls"}
-        base = {"id": "c1", "created": 1, "model": "m"}
+        base = {"id": f"chatcmpl-{number}", "created": 1, "model": "m"}
         delta = json.loads(json.dumps(message))
         for part in delta.get("tool_calls", []):
             part["index"] = 0

@@ -14,15 +14,13 @@
 
 use yardstick::{is_test, thread};
 
+mod measured;
 mod model;
 mod ours;
 mod table;
 mod theirs;
 #[path = "../../yardstick/mod.rs"]
 mod yardstick;
-
-/// The number of messages that both keep at the end.
-const TAIL: usize = 10;
 
 /// The smallest size, at which the peer's prompt has room for all messages: both send equal
 /// requests.

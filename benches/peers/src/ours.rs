@@ -16,9 +16,8 @@ use threadfold::{
 };
 
 use crate::{
-    TAIL,
+    measured::{Asked, Measured, TAIL, shared},
     model::AtOnce,
-    table::{Asked, Measured, shared},
     yardstick::{row, thread},
 };
 

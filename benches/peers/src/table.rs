@@ -7,55 +7,15 @@ use agent_sdk::llm;
 use threadfold::Message;
 
 use crate::{
-    model::Heard,
+    measured::{Asked, Measured},
     ours, theirs,
-    yardstick::{Cost, Row, Spread, memcpy},
+    yardstick::{Spread, memcpy},
 };
-
-/// A row. If many calls were timed together, the values are those of one call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Measured {
-    name: &'static str,
-    spread: Spread,
-    cost: Cost,
-}
 
 /// The peer's measurement, and those of our ways to the same result.
 pub(crate) struct Group {
     theirs: Measured,
     ours: Vec<Measured>,
-}
-
-/// The request of a compaction to its model, and the remaining thread.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    pub(crate) name: &'static str,
-    pub(crate) heard: Heard,
-    /// The tokens before, as the crate estimates them.
-    pub(crate) tokens: u64,
-    pub(crate) messages_after: usize,
-    pub(crate) tokens_after: u64,
-}
-
-impl From<Row> for Measured {
-    fn from(Row { name, spread, cost, .. }: Row) -> Self {
-        Self { name, spread, cost }
-    }
-}
-
-impl Measured {
-    /// One of the calls that a row timed together.
-    pub(crate) fn each_of(row: Row, calls: u32) -> Self {
-        let Spread { least, middle, most } = row.spread;
-        let spread = Spread { least: least / calls, middle: middle / calls, most: most / calls };
-        let cost = Cost { allocations: row.cost.allocations / u64::from(calls), ..row.cost };
-        Self { spread, cost, ..row.into() }
-    }
-}
-
-/// The messages with shared texts, in a container of the crate.
-pub(crate) fn shared<C: FromIterator<Message>>(messages: &[Message]) -> C {
-    messages.iter().cloned().collect()
 }
 
 /// All measurements of one size.

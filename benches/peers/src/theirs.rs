@@ -12,9 +12,8 @@ use futures::executor::block_on;
 use threadfold::{ContentBlock, Message, Role};
 
 use crate::{
-    TAIL,
+    measured::{Asked, Measured, TAIL},
     model::AtOnce,
-    table::{Asked, Measured},
     yardstick::{row, thread},
 };
 

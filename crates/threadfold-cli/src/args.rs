@@ -50,10 +50,12 @@ pub(crate) enum Command {
     threadfold compact --target 20000 --strategy summarize --model claude-haiku-4-5 thread.json\n  \
     threadfold compact --keep-size --to openai-chat thread.json   (only changes the dialect)")]
 pub(crate) struct CompactOptions {
-    /// A request body, a bare array of messages, or a record that holds the body as `request`;
-    /// `-` is standard input
-    #[arg(value_hint = ValueHint::FilePath)]
+    /// A request body, a bare array of messages, a record that holds the body as `request`, a log
+    /// of a session, or the store of a proxy; `-` is standard input
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) thread: ThreadOption,
     /// Target size in tokens; default: half of the window, or of the thread if no window is given
     #[arg(long, value_name = "TOKENS")]
     pub(crate) target: Option<u64>,
@@ -95,12 +97,14 @@ pub(crate) struct CompactOptions {
 #[derive(Args, Debug)]
 pub(crate) struct AuditArguments {
     /// The thread before, in any form that `compact` accepts; or, as the only file, a log with
-    /// compactions
+    /// compactions or the store of a proxy
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) before: PathBuf,
     /// The thread after the compaction
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) after: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) thread: ThreadOption,
     /// Write the result as one JSON array
     #[arg(long)]
     pub(crate) json: bool,
@@ -113,8 +117,10 @@ pub(crate) struct AuditArguments {
 #[derive(Args, Debug)]
 pub(crate) struct ContextOptions {
     /// A thread, in any form that `compact` accepts
-    #[arg(value_hint = ValueHint::FilePath)]
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) thread: ThreadOption,
     /// Window of the model, in tokens, if the built-in table lacks the model
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
@@ -133,8 +139,10 @@ pub(crate) struct ContextOptions {
 #[derive(Args, Debug)]
 pub(crate) struct StrategiesOptions {
     /// A thread, in any form that `compact` accepts
-    #[arg(value_hint = ValueHint::FilePath)]
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) thread: ThreadOption,
     /// Target size in tokens; default: half of the thread
     #[arg(long, value_name = "TOKENS")]
     pub(crate) target: Option<u64>,
@@ -151,13 +159,15 @@ pub(crate) struct ChunkedOptions {
     /// Threads, in any form that `compact` accepts; several files are one long thread
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) thread: ThreadOption,
     /// Save the run in this file after every answer; given the same file again, it continues
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) store: Option<PathBuf>,
     /// Size of a chunk, in tokens
     #[arg(long = "chunk", value_name = "TOKENS", default_value_t = 25_000)]
     pub(crate) chunk_tokens: usize,
-    /// Write only summary, number of chunks and usage, as one JSON object
+    /// Write only summary, number of chunks, usage and notes, as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -187,9 +197,11 @@ pub(crate) struct EdlOptions {
 /// Write a page about the compactions in a log: time, reason, removed and kept content, cost
 #[derive(Args, Debug)]
 pub(crate) struct ReportOptions {
-    /// A log of `JsonlStore` or `threadfold import`
-    #[arg(value_hint = ValueHint::FilePath)]
+    /// A log of `JsonlStore` or `threadfold import`, or the store of a proxy
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) log: PathBuf,
+    #[command(flatten)]
+    pub(crate) thread: ThreadOption,
     /// Window of the model, in tokens
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
@@ -301,6 +313,21 @@ pub(crate) struct McpArguments {
     /// logs, or one log
     #[arg(value_name = "PATH", default_value = ".threadfold", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
+}
+
+/// Which thread of a store to read.
+#[derive(Args, Debug)]
+pub(crate) struct ThreadOption {
+    /// The thread to read if the file is a store with several: the folder of a proxy, a folder of
+    /// logs, or a database
+    #[arg(long, value_name = "ID")]
+    thread: Option<String>,
+}
+
+impl ThreadOption {
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.thread.as_deref()
+    }
 }
 
 /// Reads `FROM..TO=TEXT`; either side may be empty.

@@ -29,19 +29,20 @@ use crate::{
 const LISTED: usize = 12;
 
 pub(crate) fn run(options: &AuditArguments) -> Result<Ended, Failure> {
+    let id = options.thread.id();
     if let Some(page) = &options.html {
         let log = match &options.after {
-            Some(after) => log_of(&messages(&options.before)?, &messages(after)?)?,
-            None => read(&options.before)?,
+            Some(after) => log_of(&messages(&options.before, id)?, &messages(after, id)?)?,
+            None => read(&options.before, id)?,
         };
         return report::write(&log, None, page);
     }
     let audits = match &options.after {
         Some(after) => {
-            let retention = between(&messages(&options.before)?, &messages(after)?);
+            let retention = between(&messages(&options.before, id)?, &messages(after, id)?);
             vec![("compaction".to_owned(), retention)]
         }
-        None => report::retentions(&read(&options.before)?),
+        None => report::retentions(&read(&options.before, id)?),
     };
     if audits.is_empty() {
         eprintln!("threadfold: {}: the log holds no compaction", options.before.display());
@@ -98,13 +99,13 @@ fn between(before: &[Message], after: &[Message]) -> Retention {
     retention
 }
 
-fn messages(path: &Path) -> Result<Arc<Vec<Message>>, Failure> {
-    Ok(Body::read(path, None)?.request.messages)
+fn messages(path: &Path, thread: Option<&str>) -> Result<Arc<Vec<Message>>, Failure> {
+    Ok(Body::read(path, None, thread)?.request.messages)
 }
 
-fn read(path: &Path) -> Result<EventLog, Failure> {
+fn read(path: &Path, thread: Option<&str>) -> Result<EventLog, Failure> {
     let hint = "one file is a log; two request bodies are before and after";
-    Ok(input::log(path, hint)?.log)
+    input::log(path, thread, hint)
 }
 
 /// Returns a log in which one compaction turns the first thread into the second.

@@ -3,10 +3,7 @@
 //! Each chunk is folded into `/summary.md`. The lines that it adds are printed at once, and the
 //! whole summary at the end. With `--store` the run is saved after every answer.
 
-use std::{
-    fs,
-    io::{self, IsTerminal},
-};
+use std::io::{self, IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
@@ -21,7 +18,7 @@ use crate::{
     args::ChunkedOptions,
     error::{Ended, Failure},
     input::{self, Body},
-    out::say,
+    out::{self, say},
     terminal::{self, Style, thousands},
 };
 
@@ -55,10 +52,18 @@ pub(crate) async fn run(options: &ChunkedOptions, model: &dyn Model) -> Result<E
 /// Returns the stored run if there is one, else a new one over the files. The flag is true for a
 /// stored run.
 fn open(options: &ChunkedOptions) -> Result<(CompactionRun, bool), Failure> {
-    options.store.as_deref().map_or(Ok(()), input::check_stored)?;
+    if let Some(path) = &options.store {
+        input::check_stored(path)?;
+        // Refused before a model is asked, whose answer could then not be saved.
+        if path.is_symlink() {
+            return Err(
+                format!("{}: a symbolic link, which is not followed", path.display()).into()
+            );
+        }
+    }
     let mut thread = Vec::new();
     for file in &options.files {
-        thread.extend(Body::read(file, None)?.request.messages.to_vec());
+        thread.extend(Body::read(file, None, options.thread.id())?.request.messages.to_vec());
     }
     let target = options.chunk_tokens.saturating_mul(BYTES_PER_TOKEN);
     let chunks = ChunkBudget { target, tolerance: target / 5 };
@@ -78,13 +83,10 @@ fn open(options: &ChunkedOptions) -> Result<(CompactionRun, bool), Failure> {
     Ok((run, true))
 }
 
-/// Writes the run to a new file and then renames it, so that an interruption leaves the previous
-/// file intact.
+/// Replaces the file of the run as a whole, so that an interruption leaves the previous one intact.
 fn store(options: &ChunkedOptions, run: &CompactionRun) -> Result<(), Failure> {
     let Some(path) = &options.store else { return Ok(()) };
-    let beside = path.with_extension("new");
-    fs::write(&beside, serde_json::to_vec(run)?)?;
-    Ok(fs::rename(&beside, path)?)
+    out::write(Some(path), &serde_json::to_vec(run)?)
 }
 
 fn progress() -> ProgressBar {
@@ -132,12 +134,19 @@ fn finish(options: &ChunkedOptions, style: Style, run: &CompactionRun) -> Result
     match run.step() {
         RunStep::Done { summary } if options.json => {
             let chunks = run.steps().len();
-            say!("{}", json!({"summary": summary, "chunks": chunks, "usage": run.usage()}));
+            let (usage, notes) = (run.usage(), run.notes());
+            say!(
+                "{}",
+                json!({"summary": summary, "chunks": chunks, "usage": usage, "notes": notes})
+            );
             Ok(())
         }
         RunStep::Done { summary } => {
             say!("{}", style.heading("The summary, /summary.md"));
             say!("{}", terminal::plain(summary));
+            for note in run.notes() {
+                say!("{}", style.yellow(terminal::plain(&note)));
+            }
             let usage = run.usage();
             say!(
                 "{}",

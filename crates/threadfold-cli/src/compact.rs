@@ -24,7 +24,7 @@ use crate::{
 };
 
 pub(crate) async fn run(options: &CompactOptions, model: &dyn Model) -> Result<Ended, Failure> {
-    let body = Body::read(&options.file, options.from)?;
+    let body = Body::read(&options.file, options.from, options.thread.id())?;
     let mut report = Report { style: Style::of(&io::stderr()), lines: Vec::new() };
     let file = options.file.display();
     let request = &body.request;
@@ -116,8 +116,9 @@ async fn compact(
             let Proposal { usage, calls, .. } = proposal;
             let before = Size::of(&messages, &ByteEstimate::TRIGGER);
             proposal.plan.apply(&mut messages)?;
-            let done =
+            let mut done =
                 CompactReport::new(before, &messages, &proposal.plan, &ByteEstimate::TRIGGER);
+            done.notes = proposal.notes;
             report.line(name, format_args!("{done}"));
             let ended = against_target(report, brief.target, &messages);
             let spent = (thousands(usage.input), thousands(usage.output));

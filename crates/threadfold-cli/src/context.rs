@@ -26,7 +26,7 @@ struct Heavy<'a> {
 }
 
 pub(crate) fn run(options: &ContextOptions) -> Result<Ended, Failure> {
-    let body = Body::read(&options.file, None)?;
+    let body = Body::read(&options.file, None, options.thread.id())?;
     let parts = breakdown(&body.request, &COUNTER);
     let total = parts.iter().map(|part| part.tokens).sum();
     let known = body.model.as_deref().and_then(ContextWindow::for_model);

@@ -1,14 +1,18 @@
 //! Reading request bodies, logs and texts from files.
 
 use std::{
-    fs::{self, File},
-    io::{self, BufRead, BufReader, Read},
+    fs,
+    io::{self, Read},
     path::Path,
 };
 
-use threadfold::{EventLog, Request, WireFormat, log::Loaded, wire::DecodeOptions};
+use threadfold::{EventLog, Request, WireFormat, wire::DecodeOptions};
 
-use crate::error::Failure;
+use crate::{
+    error::Failure,
+    log_file::{self, is_json},
+    stored::stored_thread,
+};
 
 #[path = "../../../examples/transcript/input.rs"]
 mod found;
@@ -35,12 +39,15 @@ pub(crate) fn without_mark(text: String) -> String {
     }
 }
 
-/// Reads a log. The error for other files ends with this hint.
-pub(crate) fn log(file: &Path, hint: &str) -> Result<Loaded, Failure> {
-    let name = file.display();
-    let opened = opened(file).map_err(|error| format!("{name}: {error}"))?;
-    let read = EventLog::read(opened);
-    read.map_err(|error| format!("{name}: {error} ({hint})").into())
+/// Reads a log: a file of `JsonlStore` or `threadfold import`, or a thread of a store. The error for
+/// other files ends with this hint. Lines that cannot be read are named on standard error.
+pub(crate) fn log(file: &Path, thread: Option<&str>, hint: &str) -> Result<EventLog, Failure> {
+    if is_store(file) { stored_thread(file, thread) } else { log_file::read(file, hint) }
+}
+
+/// Whether the path is a folder or a database, and not a file with one thread.
+pub(crate) fn is_store(path: &Path) -> bool {
+    path.is_dir() || path.extension().is_some_and(|extension| extension == "db")
 }
 
 /// Refuses SQLite's name for a database in memory as the name of a file or folder to save in.
@@ -53,13 +60,17 @@ pub(crate) fn check_stored(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens a file after its byte order mark, if it begins with one.
-fn opened(file: &Path) -> io::Result<BufReader<File>> {
-    let mut opened = BufReader::new(File::open(file)?);
-    if opened.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
-        opened.consume(BYTE_ORDER_MARK.len());
-    }
-    Ok(opened)
+/// Whether these are the bytes of a log of threadfold: its first line is a header.
+pub(crate) fn is_log(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let line = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+    EventLog::read(line).is_ok()
+}
+
+/// Whether the bytes are several values of JSON, one a line.
+fn has_lines(bytes: &[u8]) -> bool {
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    lines.next().is_some_and(is_json) && lines.next().is_some_and(is_json)
 }
 
 /// A request body that was read from a file.
@@ -71,9 +82,18 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// Reads a file, or standard input if it is called `-`.
-    pub(crate) fn read(file: &Path, dialect: Option<Dialect>) -> Result<Self, Failure> {
+    /// Reads a file in any form that the program writes, or standard input if it is called `-`. Of
+    /// a store it reads this thread. The thread of a log has no dialect, so it gets the given one,
+    /// or Anthropic's, which can express every block.
+    pub(crate) fn read(
+        file: &Path,
+        dialect: Option<Dialect>,
+        thread: Option<&str>,
+    ) -> Result<Self, Failure> {
         let name = file.display();
+        if file.as_os_str() != "-" && is_store(file) {
+            return Self::of_log(&stored_thread(file, thread)?, dialect);
+        }
         let bytes = if file.as_os_str() == "-" {
             let mut bytes = Vec::new();
             io::stdin().read_to_end(&mut bytes).map(|_| bytes)
@@ -81,7 +101,18 @@ impl Body {
             fs::read(file)
         };
         let bytes = bytes.map_err(|error| format!("{name}: {error}"))?;
-        let input = found::read(&bytes, dialect).map_err(|error| format!("{name}: {error}"))?;
+        if is_log(&bytes) {
+            let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+            return Self::of_log(&log_file::log_of(bytes, &name.to_string())?, dialect);
+        }
+        let input = found::read(&bytes, dialect).map_err(|error| {
+            let hint = if has_lines(&bytes) {
+                " (lines of JSON; `threadfold import` reads the logs of agents)"
+            } else {
+                ""
+            };
+            format!("{name}: {error}{hint}")
+        })?;
         let format = input.dialect;
         let request = format.decode_slice(input.body.as_bytes(), &DecodeOptions::default());
         let request = request.map_err(|error| {
@@ -89,5 +120,10 @@ impl Body {
             format!("{name}: {error} (read as {read_as}; --from names another dialect)")
         })?;
         Ok(Self { request, dialect: input.dialect, model: input.model })
+    }
+
+    fn of_log(log: &EventLog, dialect: Option<Dialect>) -> Result<Self, Failure> {
+        let request = Request::new(log.replay()?);
+        Ok(Self { request, dialect: dialect.unwrap_or(Dialect::Anthropic), model: None })
     }
 }

@@ -18,12 +18,14 @@ mod edl;
 mod error;
 mod import;
 mod input;
+mod log_file;
 mod mcp;
 mod models;
 mod out;
 pub mod proxy;
 pub mod relay;
 mod report;
+mod stored;
 mod strategies;
 #[path = "../../../examples/terminal/mod.rs"]
 mod terminal;
@@ -45,6 +47,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             eprintln!("threadfold: {}", terminal::plain(failure.line()));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Checks a command line without running it. The help counts as valid.
+///
+/// # Errors
+///
+/// The message of [`run`] for an invalid command line.
+pub fn check(arguments: impl IntoIterator<Item = OsString>) -> Result<(), String> {
+    match Arguments::try_parse_from(arguments) {
+        Err(error) if error.exit_code() != 0 => Err(error.to_string()),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 

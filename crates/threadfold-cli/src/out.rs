@@ -1,22 +1,25 @@
 //! The output of commands: to standard output, or to a file.
 
 use std::{
-    fmt, fs,
+    fmt,
     io::{self, ErrorKind, Write},
     path::Path,
     process,
 };
 
+use threadfold::store::replace_file;
+
 use crate::error::Failure;
 
-/// Writes the result of a command to this file, or to standard output if there is none.
+/// Writes the result of a command to this file, or to standard output if there is none. After a
+/// failure the file is as it was before.
 pub(crate) fn write(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     let Some(file) = file else {
         let mut out = io::stdout().lock();
         let written = out.write_all(bytes).and_then(|()| out.flush());
         return written.map_err(|error| format!("standard output: {error}").into());
     };
-    fs::write(file, bytes).map_err(|error| format!("{}: {error}", file.display()).into())
+    replace_file(file, bytes).map_err(|error| format!("{}: {error}", file.display()).into())
 }
 
 /// Writes a line. If the reader has closed the pipe, as `head` does, the program ends successfully;

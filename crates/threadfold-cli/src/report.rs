@@ -19,12 +19,8 @@ use pages::{Outcome, Story};
 pub(crate) use pages::{escaped, page};
 
 pub(crate) fn run(options: ReportOptions) -> Result<Ended, Failure> {
-    let read = input::log(&options.log, "`threadfold import` makes a log")?;
-    if let Some(bytes) = read.torn {
-        let name = options.log.display();
-        eprintln!("threadfold: {name}: {bytes} bytes of an incomplete last line are ignored");
-    }
-    write(&read.log, options.window, &options.output)
+    let log = input::log(&options.log, options.thread.id(), "`threadfold import` makes a log")?;
+    write(&log, options.window, &options.output)
 }
 
 /// Writes the page about a log to a file.

@@ -36,7 +36,7 @@ struct Row<'a> {
 }
 
 pub(crate) async fn run(options: &StrategiesOptions, model: &dyn Model) -> Result<Ended, Failure> {
-    let request = Body::read(&options.file, None)?.request;
+    let request = Body::read(&options.file, None, options.thread.id())?.request;
     let (messages, _) = legality::repair(request.messages.to_vec());
     let before = Size::of(&messages, &ByteEstimate::TRIGGER);
     let target = options.target.unwrap_or(before.tokens / 2);

@@ -7,6 +7,7 @@ mod lift_anthropic;
 mod lift_chat;
 mod media;
 mod model;
+mod notes;
 mod params;
 mod request;
 mod target;

@@ -10,7 +10,7 @@ use genai::chat::{
 use serde_json::{Map, Value};
 use threadfold::wire::Change;
 
-use crate::request::{Notes, array, object, take_text, text};
+use crate::notes::{Notes, array, object, take_text, text};
 
 /// The codec name of this dialect.
 const CODEC: &str = "anthropic-messages";

@@ -7,13 +7,10 @@ use serde_json::{Map, Value, json};
 use threadfold::{message::Text, wire::Change};
 
 use crate::{
-    media,
-    request::{Notes, array, object, take_text, text},
+    media::{self, CODEC},
+    notes::{Notes, array, object, take_text, text},
     target::Dialect,
 };
-
-/// The codec name of this dialect.
-pub(crate) const CODEC: &str = "openai-chat";
 
 pub(crate) fn request(messages: Vec<Value>, dialect: Dialect, notes: &mut Notes) -> ChatRequest {
     let mut lifted = Lifted { dialect, notes, names: Vec::new(), messages: Vec::new() };

@@ -5,9 +5,12 @@ use serde_json::{Map, Value};
 use threadfold::wire::Change;
 
 use crate::{
-    request::{Notes, object, take_text},
+    notes::{Notes, object, take_text},
     target::Dialect,
 };
+
+/// The codec name of Chat Completions.
+pub(crate) const CODEC: &str = "openai-chat";
 
 /// Returns a part of a content; `None` if genai has no form for it, which is reported.
 pub(crate) fn part(
@@ -29,7 +32,7 @@ pub(crate) fn part(
     if part.is_none() {
         notes.drop_block(&kind, "genai's adapter does not send it");
     } else {
-        notes.drop_fields(crate::lift_chat::CODEC, &fields);
+        notes.drop_fields(CODEC, &fields);
     }
     part
 }
@@ -55,7 +58,7 @@ fn image(
             ContentPart::Text(url)
         }
     };
-    notes.drop_fields(crate::lift_chat::CODEC, &image);
+    notes.drop_fields(CODEC, &image);
     Some(part)
 }
 

@@ -6,7 +6,7 @@ use threadfold::wire::Change;
 
 use crate::{
     lift_anthropic::cache_control,
-    request::{Notes, object, take_text, text},
+    notes::{Notes, object, take_text, text},
     target::Dialect,
 };
 

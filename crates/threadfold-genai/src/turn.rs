@@ -11,8 +11,8 @@ use threadfold::{
 };
 
 use crate::{
-    lift_chat::CODEC,
-    request::text,
+    media::CODEC,
+    notes::text,
     target::{Dialect, Target},
 };
 

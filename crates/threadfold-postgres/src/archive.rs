@@ -43,6 +43,28 @@ pub struct PostgresArchive {
     lease: Option<Lease>,
 }
 
+impl PostgresStore {
+    /// Returns an archive in the same database.
+    ///
+    /// ```
+    /// use threadfold::store::{Archive};
+    /// use threadfold_postgres::PostgresStore;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Ok(address) = std::env::var("THREADFOLD_POSTGRES") else { return Ok(()) };
+    /// # tokio::runtime::Runtime::new()?.block_on(async {
+    /// let archive = PostgresStore::open(&address).await?.archive();
+    /// assert_eq!(archive.list(&"doc-new".parse()?, &[].into()).await?, []);
+    /// # Ok(())
+    /// # })
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn archive(&self) -> PostgresArchive {
+        PostgresArchive::new(self.clone())
+    }
+}
+
 impl PostgresArchive {
     pub(crate) fn new(store: PostgresStore) -> Self {
         Self { store, lease: None }

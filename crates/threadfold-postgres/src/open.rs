@@ -29,19 +29,19 @@ const SETTINGS: &str = "
 #[non_exhaustive]
 pub enum OpenError {
     /// The address is not the address of a database.
-    #[error("no address of a database: {reason}")]
+    #[error("not an address of a database: {reason}")]
     Address {
         /// What is wrong with it.
         reason: String,
     },
     /// The database has a schema `threadfold` of another program.
-    #[error("{place} has a schema threadfold of another program")]
+    #[error("{place} has a schema named threadfold that another program made")]
     Foreign {
         /// The database.
         place: Text,
     },
     /// A newer build wrote the schema.
-    #[error("{place} has version {found}, this build reads up to {newest}")]
+    #[error("{place} has version {found}; this build reads up to {newest}")]
     Newer {
         /// The database.
         place: Text,

@@ -9,10 +9,7 @@ use threadfold::{
 };
 use tokio_postgres::{Row, types::ToSql};
 
-use crate::{
-    archive::PostgresArchive,
-    open::{self, OpenError, reason},
-};
+use crate::open::{self, OpenError, reason};
 
 /// A store of threads, leases and runs in a Postgres database, for any number of machines.
 ///
@@ -76,26 +73,6 @@ impl PostgresStore {
     pub async fn open(address: &str) -> Result<Self, OpenError> {
         let (pool, place) = open::open(address).await?;
         Ok(Self { pool, place })
-    }
-
-    /// Returns an archive in the same database.
-    ///
-    /// ```
-    /// use threadfold::store::{Archive};
-    /// use threadfold_postgres::PostgresStore;
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let Ok(address) = std::env::var("THREADFOLD_POSTGRES") else { return Ok(()) };
-    /// # tokio::runtime::Runtime::new()?.block_on(async {
-    /// let archive = PostgresStore::open(&address).await?.archive();
-    /// assert_eq!(archive.list(&"doc-new".parse()?, &[].into()).await?, []);
-    /// # Ok(())
-    /// # })
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn archive(&self) -> PostgresArchive {
-        PostgresArchive::new(self.clone())
     }
 
     /// Removes all data of a thread in one transaction: log, archive, run and lease. The bytes stay

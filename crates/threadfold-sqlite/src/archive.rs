@@ -16,7 +16,8 @@ use threadfold::{
 
 use crate::{
     database::{Database, Failed},
-    leases,
+    lease_rows,
+    store::SqliteStore,
 };
 
 /// An archive in a SQLite database, from [`SqliteStore::archive`](crate::SqliteStore::archive).
@@ -44,6 +45,26 @@ use crate::{
 pub struct SqliteArchive {
     database: Arc<Database>,
     lease: Option<Lease>,
+}
+
+impl SqliteStore {
+    /// Returns an archive in the same database.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::store::{Archive};
+    /// use threadfold_sqlite::SqliteStore;
+    ///
+    /// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-a-{}", std::process::id()));
+    /// let archive = SqliteStore::open(folder.join("threads.db"))?.archive();
+    /// assert_eq!(block_on(archive.list(&"t1".parse()?, &[].into()))?, []);
+    /// # std::fs::remove_dir_all(folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn archive(&self) -> SqliteArchive {
+        SqliteArchive::new(Arc::clone(&self.database))
+    }
 }
 
 impl SqliteArchive {
@@ -98,7 +119,7 @@ impl Archive for SqliteArchive {
         let texts: Vec<Option<String>> = entries.iter().map(search_text).collect();
         let (thread, lease) = (thread.clone(), self.lease.clone());
         let written = self.database.write(move |writing| {
-            leases::check_archive(writing, lease.as_ref(), &thread)?;
+            lease_rows::check_archive(writing, lease.as_ref(), &thread)?;
             delete(writing, &thread, compaction)?;
             let insert = "INSERT INTO entries (thread, compaction, number, entry, text) \
                           VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -148,7 +169,7 @@ impl Archive for SqliteArchive {
     async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError> {
         let (thread, lease) = (thread.clone(), self.lease.clone());
         let deleted = self.database.write(move |writing| {
-            leases::check_archive(writing, lease.as_ref(), &thread)?;
+            lease_rows::check_archive(writing, lease.as_ref(), &thread)?;
             delete(writing, &thread, compaction)
         });
         deleted.await

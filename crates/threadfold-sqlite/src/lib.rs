@@ -3,6 +3,8 @@
 
 mod archive;
 mod database;
+mod erase;
+mod lease_rows;
 mod leases;
 mod open;
 mod schema;

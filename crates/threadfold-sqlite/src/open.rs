@@ -32,7 +32,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// A newer build wrote the database.
-    #[error("{} has version {found}, this build reads up to {newest}", .path.display())]
+    #[error("{} has version {found}; this build reads up to {newest}", .path.display())]
     Newer {
         /// The path.
         path: PathBuf,
@@ -53,14 +53,14 @@ pub enum OpenError {
     },
     /// The file is a symbolic link. Links are not followed, because they may lead out of the
     /// folder.
-    #[error("{} is a symbolic link, and none is followed", .path.display())]
+    #[error("{} is a symbolic link; links are not followed", .path.display())]
     Link {
         /// The path.
         path: PathBuf,
     },
     /// The file system does not support a write-ahead log, for example because it is a network file
     /// system.
-    #[error("{} is where no write-ahead log is possible: the journal is {mode}", .path.display())]
+    #[error("{}: the file system does not support a write-ahead log (journal mode {mode})", .path.display())]
     NoWriteAheadLog {
         /// The path.
         path: PathBuf,

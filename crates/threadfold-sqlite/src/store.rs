@@ -3,15 +3,8 @@
 use std::{path::Path, sync::Arc};
 
 use rusqlite::Connection;
-use threadfold::{message::ThreadId, store::StoreError};
 
-use crate::{
-    archive::{self, SqliteArchive},
-    database::Database,
-    leases, open,
-    open::OpenError,
-    threads, words,
-};
+use crate::{database::Database, open, open::OpenError};
 
 /// A store of threads, leases and runs in a SQLite database, for any number of processes on one
 /// machine.
@@ -99,64 +92,5 @@ impl SqliteStore {
         let database =
             database.map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
         Ok(Self { database: Arc::new(database) })
-    }
-
-    /// Returns an archive in the same database.
-    ///
-    /// ```
-    /// use futures::executor::block_on;
-    /// use threadfold::store::{Archive};
-    /// use threadfold_sqlite::SqliteStore;
-    ///
-    /// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-a-{}", std::process::id()));
-    /// let archive = SqliteStore::open(folder.join("threads.db"))?.archive();
-    /// assert_eq!(block_on(archive.list(&"t1".parse()?, &[].into()))?, []);
-    /// # std::fs::remove_dir_all(folder)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn archive(&self) -> SqliteArchive {
-        SqliteArchive::new(Arc::clone(&self.database))
-    }
-
-    /// Removes all data of a thread in one transaction: log, archive, run and lease. Its bytes are
-    /// overwritten, in the database and in the write-ahead log. If another process is reading, the
-    /// last copies are overwritten at the next checkpoint.
-    ///
-    /// ```
-    /// use futures::executor::block_on;
-    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::ThreadStore};
-    /// use threadfold_sqlite::SqliteStore;
-    ///
-    /// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-e-{}", std::process::id()));
-    /// let (store, mut log) = (SqliteStore::open(folder.join("threads.db"))?, EventLog::new("t1".parse()?));
-    /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
-    /// block_on(store.append(log.thread_id(), None, 0, log.events()))?;
-    /// block_on(store.erase(log.thread_id()))?;
-    /// assert_eq!(block_on(store.list())?, []);
-    /// # std::fs::remove_dir_all(folder)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Medium`] and [`StoreError::Unreadable`].
-    pub async fn erase(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        let thread = thread.clone();
-        let erased = self.database.write(move |writing| {
-            threads::delete(writing, &thread)?;
-            leases::end(writing, &thread)?;
-            leases::delete_run(writing, &thread)?;
-            words::delete(writing, &thread)?;
-            words::purge(writing)?;
-            archive::delete_thread(writing, &thread)
-        });
-        erased.await?;
-        // If there are readers, the checkpoint ends early and returns a row that says so. The row
-        // is ignored.
-        let emptied = self.database.run(|connection| {
-            Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
-        });
-        emptied.await
     }
 }

@@ -10,7 +10,7 @@ use threadfold::{
 
 use crate::{
     database::{Database, Failed},
-    leases,
+    lease_rows,
     store::SqliteStore,
     words,
 };
@@ -128,8 +128,8 @@ impl ThreadStore for SqliteStore {
     async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
         let thread = thread.clone();
         let deleted = self.database.write(move |writing| {
-            leases::end(writing, &thread)?;
-            leases::delete_run(writing, &thread)?;
+            lease_rows::end(writing, &thread)?;
+            lease_rows::delete_run(writing, &thread)?;
             words::delete(writing, &thread)?;
             delete(writing, &thread)
         });
@@ -147,7 +147,7 @@ async fn append_free(
     let (thread, lines) = (thread.clone(), event_lines(expected.len, events)?);
     let place = database.place().clone();
     let appended = database.write(move |writing| {
-        leases::check_free(writing, &thread)?;
+        lease_rows::check_free(writing, &thread)?;
         append(writing, &place, &thread, expected, &lines)
     });
     appended.await

@@ -49,6 +49,7 @@ pub mod anthropic;
 mod assembly;
 mod cache;
 mod classify;
+mod codec;
 mod compaction;
 mod contract;
 #[cfg(feature = "bedrock-converse")]

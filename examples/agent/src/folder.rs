@@ -42,7 +42,7 @@ impl Folder {
             return Err(format!("{path} is no file"));
         }
         if found.len() > MOST_BYTES {
-            return Err(format!("{path} has {} bytes, {MOST_BYTES} are the most", found.len()));
+            return Err(format!("{path} has {} bytes; the maximum is {MOST_BYTES}", found.len()));
         }
         let mut text = String::new();
         let file = File::open(place).map_err(|error| wrong(path, error))?;
@@ -110,7 +110,7 @@ impl Folder {
                 }
             }
             if fs::symlink_metadata(&place).is_ok_and(|found| found.is_symlink()) {
-                return Err(format!("{path} passes through a link, and none is followed"));
+                return Err(format!("{path} passes through a link; links are not followed"));
             }
         }
         if place == self.root { Err("a path is needed".to_owned()) } else { Ok(place) }

@@ -9,7 +9,7 @@ use super::{
     condense::{clipped, condense},
     data::Data,
 };
-use crate::strategy::kit::*;
+use crate::{ledger::Quotes, strategy::kit::*};
 
 const SYSTEM: &str = include_str!("../prompts/chunk_system.md");
 const CHUNK: &str = include_str!("../prompts/chunk.md");
@@ -47,6 +47,7 @@ pub(super) fn chunk(run: &Data) -> Request {
         ("asides", &(focus(run) + &aside(RULES, "rules", rules))),
         ("sections", &sections(&run.options.sections, SECTIONS)),
         ("values", VALUES),
+        ("quotes", Quotes::ASK_IN_FILE),
         ("summary", &tagged("summary", run.summary())),
         ("transcript", &tagged("transcript", run.chunk())),
     ];

@@ -7,6 +7,7 @@ use super::{
     run::CompactionRun,
 };
 use crate::{
+    ledger::Quotes,
     render::ChunkBudget,
     strategy::{digest::Digest, full_summary, kit::*, lists},
     tokens,
@@ -151,8 +152,9 @@ impl SummaryJob {
                 return Current::Call { model, request, done: chunk, total, after };
             }
             RunStep::Done { summary } => {
-                let plan = self.fitting(summary);
-                plan.map(|plan| Proposal { notes: run.notes(), ..Proposal::new(plan) })
+                let (summary, quotes) = Quotes::cut(summary);
+                let plan = self.fitting(&summary);
+                plan.map(|plan| Proposal { notes: run.notes(), quotes, ..Proposal::new(plan) })
             }
             RunStep::Failed { error } => self.failed(error.clone()),
         };

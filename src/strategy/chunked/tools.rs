@@ -56,7 +56,7 @@ fn run_call(
         let shorter = condense(summary(workspace), summary_bytes);
         *workspace = before;
         let text = format!(
-            "Refused: /summary.md would have {found} bytes, {summary_bytes} are the most. \
+            "Refused: /summary.md would have {found} bytes; the maximum is {summary_bytes}. \
              Nothing was changed. Write less, or shorten what no longer matters."
         );
         return Err((text, Some(shorter)));
@@ -121,7 +121,10 @@ mod tests {
         let long = "x".repeat(60);
         let script = format!("file /summary.md\\nselect eof\\ninsert_after \\\"{long}\\\"");
         let results = run(&mut workspace, &[call("edl", &format!("{{\"script\":\"{script}\"}}"))]);
-        assert!(results[0].0 && results[0].1.contains("60 bytes, 40 are the most"), "{results:?}");
+        assert!(
+            results[0].0 && results[0].1.contains("60 bytes; the maximum is 40"),
+            "{results:?}"
+        );
         assert_eq!(summary(&workspace), "");
     }
 }

@@ -22,12 +22,16 @@ options! {
     ///
     /// The end of the thread and the newest user messages stay, as for
     /// [`Summarize`](super::super::Summarize). If the target of the brief leaves too little room,
-    /// in this order: only the last user message is kept word for word; tool results at the end of
-    /// the thread are [trimmed](crate::compact::trim()) to 40 lines and 4,000 bytes, then 12 and
-    /// 1,000, 3 and 300, 1 and 100 (the last step includes errors); only messages that no cut can
-    /// remove stay, trimmed in the same way; and if a next prompt follows, earlier user messages
-    /// are removed too. So every target is met that leaves room for the last user message, for open
-    /// calls and for one line.
+    /// these steps follow, until it is met:
+    ///
+    /// 1. only the last user message is kept word for word;
+    /// 2. tool results at the end of the thread are [trimmed](crate::compact::trim()) to 40 lines
+    ///    and 4,000 bytes, then 12 and 1,000, 3 and 300, 1 and 100 (the last includes errors);
+    /// 3. only messages that no cut can remove stay, trimmed in the same way;
+    /// 4. if a next prompt follows, earlier user messages are removed too.
+    ///
+    /// So every target is met that leaves room for the last user message, for open calls and for
+    /// one line.
     ///
     /// ```
     /// use threadfold::{Message, strategy::*};

@@ -8,7 +8,7 @@ use super::{
     requests::{MIN_TOKENS, RequestWriter},
     split::{Earlier, Split},
 };
-use crate::strategy::kit::*;
+use crate::{ledger::Quotes, strategy::kit::*};
 
 /// Longest wait before a retry. A call is not retried if the provider asks for more.
 const MAX_WAIT: Duration = Duration::from_secs(600);
@@ -31,6 +31,8 @@ pub(super) struct Folding {
     /// Number of requests that were answered.
     done: usize,
     job: Job,
+    /// The quotes in the answers so far.
+    quotes: Quotes,
     current: Current,
 }
 
@@ -70,6 +72,7 @@ impl Folding {
             jobs: 0,
             done: 0,
             job: Job::default(),
+            quotes: Quotes::default(),
             current: Current::Ended(Ended(Err(StrategyError::NeedsModel))),
         };
         // Build the plan once now, so that an illegal removal fails before a model call is paid
@@ -149,7 +152,9 @@ impl Folding {
     }
 
     fn answered(&mut self, turn: &Turn) -> Result<()> {
-        self.job.texts.push(attempt::summary_of(turn)?);
+        let (text, quotes) = attempt::quoted_summary_of(turn)?;
+        self.job.texts.push(text);
+        self.quotes.extend(quotes);
         self.job.pieces.pop_front();
         self.done += 1;
         if !self.job.pieces.is_empty() {
@@ -260,7 +265,8 @@ impl Folding {
         let Task { thread, brief } = &self.task;
         let plan = thread.stamped(self.split.plan(&self.task, summary)?, brief);
         let plan = self.task.fitted(plan)?;
-        Ok(Proposal { archive, ..Proposal::new(plan) })
+        let quotes = std::mem::take(&mut self.quotes);
+        Ok(Proposal { archive, quotes, ..Proposal::new(plan) })
     }
 
     /// The number of calls needed in all, as far as known.

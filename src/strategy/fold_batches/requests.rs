@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{chunks::Piece, options::FoldBatches};
-use crate::strategy::kit::*;
+use crate::{ledger::Quotes, strategy::kit::*};
 
 const SYSTEM: &str = include_str!("../prompts/fold_system.md");
 const SO_FAR: &str = include_str!("../prompts/fold_so_far.md");
@@ -38,7 +38,7 @@ impl RequestWriter {
     pub(super) fn new(options: FoldBatches, task: &Task) -> Result<Self, RunError> {
         let counter = task.thread.counter();
         let values = [("sections", &*sections(&options.sections, SECTIONS)), ("values", VALUES)];
-        let directive = fill(DIRECTIVE, &values) + &asides(task, "", NEXT);
+        let directive = fill(DIRECTIVE, &values) + "\n\n" + Quotes::ASK + &asides(task, "", NEXT);
         let directive = Message::user(directive);
         let so_far = options.summary_tokens.saturating_mul(SO_FAR_BATCHES);
         let mut writer = Self { options, directive, so_far, room: None };

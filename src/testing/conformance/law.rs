@@ -55,7 +55,7 @@ laws! {
     CompleteAgrees: "`complete` and `stream` must end alike" ("`complete` and `stream` end alike: with an answer, or with an error of the same kind."),
     DropIsHarmless: "a dropped stream must leave the model ready",
     NewIsEmpty: "a new thread must be empty",
-    FollowsThread: "an operation must have the same result as on a `Thread`",
+    FollowsThread: "an operation must behave as on a `Thread`",
     Compacts: "replacing ranges must give the expected thread",
     ErrorsChangeNothing: "a failed operation must change nothing",
     EpochTellsRewrites: "the epoch must change with every rewrite, and only then",

@@ -170,7 +170,7 @@ fn a_gap_or_a_repeat_is_an_error() {
         let line = |seq| format!("{{\"seq\":{seq},\"at\":0,\"event\":\"x\"}}\n");
         let error = read(&format!("{HEADER}{}{}", line(first), line(second))).unwrap_err();
         let found = if expected == 0 { first } else { second };
-        let wanted = format!("holds event {found}, event {expected} belongs there");
+        let wanted = format!("holds event {found} instead of event {expected}");
         assert!(error.to_string().ends_with(&wanted), "{error}");
     }
 }
@@ -178,7 +178,7 @@ fn a_gap_or_a_repeat_is_an_error() {
 #[test]
 fn another_version_and_other_files_are_refused() {
     let error = read("{\"log\":\"threadfold\",\"major\":2,\"thread\":[]}\n").unwrap_err();
-    assert_eq!(error.to_string(), "the log has version 2, this build reads 1");
+    assert_eq!(error.to_string(), "the log has version 2; this build reads 1");
     let others = [
         "hello",
         "hello\n",
@@ -252,7 +252,7 @@ fn a_session_loads_what_another_writer_stored() {
     assert_eq!(mine, theirs);
     assert_eq!(texts(&mine.replay().unwrap()), ["a", "b"]);
     let again = mine.append_logged(tail[0].clone()).unwrap_err();
-    assert_eq!(again.to_string(), "event 2 is next in the log, not event 1");
+    assert_eq!(again.to_string(), "expected event 2, found event 1");
     assert_eq!(mine.since(9), []);
 }
 

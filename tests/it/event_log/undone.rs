@@ -85,7 +85,7 @@ fn events_that_cannot_be_replayed_are_refused() {
         (Event::CompactionUndone { id: SECOND }, "compaction 1 is not in the log"),
         (
             Event::Unknown { kind: kind(), data: data() },
-            "an event of kind \"later\" that was not understood cannot be appended",
+            "cannot append an event of the unknown kind \"later\"",
         ),
     ];
     let before = log.clone();

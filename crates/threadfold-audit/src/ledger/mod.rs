@@ -115,6 +115,7 @@ mod forms;
 mod list;
 mod meaning;
 mod phrases;
+mod quotes;
 mod rule;
 mod rules;
 mod standing;
@@ -125,6 +126,7 @@ mod words;
 
 #[doc(hidden)]
 pub use list::{TITLE, counted, counts_more, titled, without_titled};
+pub use quotes::{Found, Lifted, QuotedChanges, QuotedRule, Quotes, Typed as TypedText};
 pub use rule::{Rule, RuleStatus};
 pub use rules::Ledger;
 

@@ -127,6 +127,25 @@ impl Ledger {
         self.enter(None, text, text)
     }
 
+    /// Adds a sentence that the user typed in the message at this position as a standing rule, and
+    /// returns its id. An active rule with the same words stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidValue`] if the rule is blank or too long, or if there are too many.
+    ///
+    /// ```
+    /// use threadfold::ledger::Ledger;
+    ///
+    /// let mut ledger = Ledger::default();
+    /// ledger.quote(3, "I'm allergic to walnuts.")?;
+    /// assert_eq!(ledger.active().next().map(|rule| rule.position), Some(Some(3)));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    pub fn quote(&mut self, position: usize, text: &str) -> Result<Text, InvalidValue> {
+        self.enter(Some(position), text, text)
+    }
+
     /// Revokes a rule of the user or the host, and returns whether it was active.
     ///
     /// ```
@@ -286,7 +305,7 @@ impl Ledger {
         if text.len() > Self::MAX_RULE_BYTES {
             self.left_out = self.left_out.saturating_add(1);
             let (found, most) = (text.len(), Self::MAX_RULE_BYTES);
-            return Err(refused(format!("it has {found} bytes, {most} are the most"), &text));
+            return Err(refused(format!("it has {found} bytes; the maximum is {most}"), &text));
         }
         if let Some(at) = self.entries.iter().position(|entry| entry.key == key) {
             if let Some(entry) = self.entries.get_mut(at)
@@ -328,7 +347,10 @@ impl Ledger {
             None if position.is_some() && self.entries.len() < Self::KEPT => Ok(()),
             None => {
                 self.left_out = self.left_out.saturating_add(1);
-                Err(refused(format!("{} rules hold already, the most", Self::MAX_RULES), text))
+                Err(refused(
+                    format!("there are {} rules already, which is the maximum", Self::MAX_RULES),
+                    text,
+                ))
             }
         }
     }

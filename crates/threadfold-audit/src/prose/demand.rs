@@ -107,7 +107,7 @@ pub fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
         while let Some(next) = paragraph.get(at..).and_then(next_end_mark) {
             at += next;
             let mark = paragraph.get(at..)?.chars().next()?;
-            let wide = matches!(mark, '\u{3002}' | '\u{ff01}' | '\u{ff1f}');
+            let wide = ends_without_space(mark);
             let sentence = paragraph.get(start..at)?;
             at += mark.len_utf8();
             // A closing quotation mark after the end of a sentence belongs to the sentence.
@@ -131,10 +131,28 @@ pub fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the byte offset of the first `.`, `!` or `?`, or of a character that may be a full-width
-/// form of one: its first byte decides.
+/// Whether a character ends a sentence whatever follows: a full-width mark, a danda, or the question
+/// mark and full stop of scripts that are written from right to left.
+fn ends_without_space(c: char) -> bool {
+    matches!(
+        c,
+        '\u{3002}'
+            | '\u{ff01}'
+            | '\u{ff1f}'
+            | '\u{ff61}'
+            | '\u{964}'
+            | '\u{965}'
+            | '\u{61f}'
+            | '\u{6d4}'
+    )
+}
+
+/// Returns the byte offset of the first `.`, `!` or `?`, or of a character that may be one of the
+/// other marks: its first byte decides.
 fn next_end_mark(text: &str) -> Option<usize> {
-    let mark = text.bytes().position(|byte| matches!(byte, b'.' | b'!' | b'?' | 0xe3 | 0xef));
+    let mark = text
+        .bytes()
+        .position(|byte| matches!(byte, b'.' | b'!' | b'?' | 0xd8 | 0xdb | 0xe0 | 0xe3 | 0xef));
     steps::up_to(text, mark)
 }
 

@@ -72,7 +72,7 @@ pub(crate) use self::{
         asks_in_any_language, has_wish, is_act, is_calendar, is_common, is_number,
         orders_in_any_language, refers_back,
     },
-    token::canonical,
+    token::{canonical, is_quotation_mark},
     word_facts::word_facts,
 };
 pub use self::{

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::{Imported, Left, branch, text};
+use super::lines::{Imported, Left, branch, text};
 use crate::input::Dialect;
 
 pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Imported, Left, text};
+use super::lines::{Imported, Left, text};
 use crate::input::Dialect;
 
 pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {

@@ -5,10 +5,7 @@
 //! codec then reads. Every line is accounted for: it is part of the thread, or it is counted with
 //! the reason why it is not.
 
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    io::Write,
-};
+use std::io::Write;
 
 use serde_json::Value;
 use threadfold::{
@@ -29,32 +26,22 @@ use crate::{
 
 mod claude_code;
 mod codex;
+mod lines;
 mod pi;
 
-/// The content of an agent's log.
-#[derive(Debug)]
-struct Imported {
-    /// A request body with the thread.
-    body: Value,
-    dialect: Dialect,
-    /// The number of lines in the thread.
-    carried: usize,
-    left: Left,
-}
-
-/// The number of lines outside the thread, by reason.
-#[derive(Debug, Default)]
-struct Left(BTreeMap<&'static str, usize>);
-
-impl Left {
-    fn out(&mut self, reason: &'static str) {
-        *self.0.entry(reason).or_default() += 1;
-    }
-}
+use lines::Left;
 
 pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
     let name = options.log.display();
-    let text = input::text(&options.log)?;
+    let is_store = input::is_store(&options.log);
+    let text = if is_store { String::new() } else { input::text(&options.log)? };
+    if is_store || input::is_log(text.as_bytes()) {
+        return Err(format!(
+            "{name}: a log or a store of threadfold; `compact`, `context`, `strategies`, `chunked`, `audit` and \
+             `report` read it as it is"
+        )
+        .into());
+    }
     let mut lines = Vec::new();
     let (mut count, mut left) = (0, Left::default());
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -136,25 +123,4 @@ fn stored_by(line: &Value) -> Option<StoredBy> {
         _ => return None,
     };
     fields.iter().all(|field| line.get(field).is_some()).then_some(by)
-}
-
-/// Returns the ids of an entry and of all its ancestors. `fields` are the names of the fields that
-/// hold the id of an entry and of its parent. Each entry is visited once, because wrong parents may
-/// form a cycle.
-fn branch<'v>(
-    lines: &'v [Value],
-    leaf: Option<&'v Value>,
-    (id, parent): (&str, &str),
-) -> HashSet<&'v str> {
-    let by_id: HashMap<&str, &Value> = lines.iter().map(|line| (text(line, id), line)).collect();
-    let (mut branch, mut next) = (HashSet::new(), leaf);
-    while let Some(line) = next.filter(|line| branch.insert(text(line, id))) {
-        next = by_id.get(text(line, parent)).copied();
-    }
-    branch
-}
-
-/// The text of a field; empty if there is none.
-fn text<'v>(value: &'v Value, field: &str) -> &'v str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Imported, Left, branch, text};
+use super::lines::{Imported, Left, branch, text};
 use crate::input::Dialect;
 
 pub(super) fn read(lines: &[Value], mut left: Left) -> Imported {

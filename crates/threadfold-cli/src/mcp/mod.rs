@@ -13,18 +13,15 @@ use futures::executor::block_on;
 use serde_json::{Map, Value, json};
 use threadfold::message::ThreadId;
 
-use self::{
-    rpc::{Call, Error, INVALID_PARAMS, METHOD_NOT_FOUND, Message},
-    stored::Stored,
-};
+use self::rpc::{Call, Error, INVALID_PARAMS, METHOD_NOT_FOUND, Message};
 use crate::{
     args::McpArguments,
     error::{Ended, Failure},
+    stored::Stored,
     terminal::first_line,
 };
 
 mod rpc;
-mod stored;
 mod tools;
 
 /// The description of the server for the agent's model.

@@ -8,8 +8,7 @@ use threadfold::{
     recall::{self, NO_MATCH, Recall},
 };
 
-use super::stored::Stored;
-use crate::{audit, error::Failure, report, terminal::outline};
+use crate::{audit, error::Failure, report, stored::Stored, terminal::outline};
 
 pub(super) const THREADS: &str = "threads";
 pub(super) const RECALL: &str = "recall";

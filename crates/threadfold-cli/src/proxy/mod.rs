@@ -7,7 +7,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use threadfold::{
-    CompactionStrategy, Model, StrategyRegistry,
+    StrategyRegistry,
     auto::{AutoPolicy, Threshold},
     store::ThreadStore,
 };
@@ -31,45 +31,13 @@ mod keys;
 mod page;
 mod prepare;
 mod server;
+mod state;
 mod threads;
 mod trouble;
-mod views;
+pub(crate) mod views;
 
-pub use server::Proxy;
+pub use state::{Proxy, ProxyOptions};
 pub use views::Views;
-pub(crate) use views::latest_threads;
-
-/// The options of a proxy.
-#[derive(Debug)]
-pub struct ProxyOptions {
-    /// The server for requests in the Anthropic dialect, such as `https://api.anthropic.com`.
-    pub anthropic: String,
-    /// The server for OpenAI's dialects, and for requests that belong to no vendor.
-    pub openai: String,
-    /// The server for requests in the dialect of Gemini.
-    pub gemini: String,
-    /// The window in tokens; `None` uses the published window of the model.
-    pub window: Option<u64>,
-    /// When to compact.
-    pub policy: AutoPolicy,
-    /// How to compact.
-    pub strategy: Arc<dyn CompactionStrategy>,
-    /// The model that writes summaries.
-    pub model: Option<Arc<dyn Model>>,
-    /// Whether to report compactions without carrying them out.
-    pub shadow: bool,
-    /// The maximum size of a request body, in bytes.
-    pub max_body: usize,
-    /// The maximum time of a compaction.
-    pub patience: Duration,
-    /// The maximum number of threads in the folder. The thread whose last compaction is the oldest
-    /// goes first.
-    pub max_threads: usize,
-    /// The maximum size of the threads in the folder, in bytes.
-    pub max_stored: u64,
-    /// The time after which the connection of a client that reads nothing of its answer is closed.
-    pub stall: Duration,
-}
 
 /// Returns the policy of a proxy. It uses estimates, because a proxy has no counts before it
 /// decides.

@@ -12,7 +12,7 @@ use threadfold::message::ThreadId;
 
 use super::{
     forward::{Body, full, response},
-    server::Proxy,
+    state::Proxy,
     views::About,
 };
 use crate::{

@@ -21,7 +21,7 @@ use super::{
     answer::OnCount,
     compaction::{Compacted, Work},
     endpoint::{Asked, Head},
-    server::Proxy,
+    state::Proxy,
     threads::Known,
     trouble::Trouble,
     views::{About, Row},

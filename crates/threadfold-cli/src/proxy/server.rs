@@ -10,13 +10,8 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use reqwest::Client;
 use serde_json::json;
-use threadfold::{
-    auto::{AutoCompactor, MAX_SENDS},
-    message::{ModelError, ThreadId},
-    store::ThreadStore,
-};
+use threadfold::{auto::MAX_SENDS, message::ModelError};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -25,17 +20,15 @@ use tokio::{
 use tokio_io_timeout::TimeoutStream;
 
 use super::{
-    ProxyOptions,
     answer::Answer,
     body,
     endpoint::{Asked, Endpoint, Head, Route, Vendor},
-    forward::{Body, Outgoing, Upstream, full, passed_on, response, words},
+    forward::{Body, Outgoing, Upstream, full, passed_on, response},
     guard::{self, MAX_HEAD, Reached},
     keys, page,
     prepare::{Begins, Journey, Waiting},
-    threads::Threads,
+    state::Proxy,
     trouble::{self, Trouble},
-    views::{Limits, Views},
 };
 
 /// The time limit for the head of a request.
@@ -47,62 +40,7 @@ const MAX_CONNECTIONS: usize = 1_024;
 /// The maximum number of headers.
 const MAX_HEADERS: usize = 100;
 
-/// The maximum number of threads in memory at once; other requests wait.
-const MAX_READ: usize = 8;
-
-/// A proxy that is ready to serve.
-#[derive(Debug)]
-pub struct Proxy {
-    pub(super) options: ProxyOptions,
-    pub(super) store: Arc<dyn ThreadStore>,
-    pub(super) views: Views,
-    pub(super) threads: Threads,
-    /// The trigger for new threads.
-    pub(super) fresh: AutoCompactor,
-    client: Client,
-    anthropic: Upstream,
-    openai: Upstream,
-    google: Upstream,
-    reading: Arc<Semaphore>,
-}
-
 impl Proxy {
-    /// Returns a proxy with this store for threads and these views.
-    ///
-    /// # Errors
-    ///
-    /// A message about an invalid address or policy.
-    pub fn new(
-        options: ProxyOptions,
-        store: Arc<dyn ThreadStore>,
-        views: Views,
-    ) -> Result<Self, String> {
-        let client = Client::builder()
-            // A redirect or a system proxy would send the key to another host.
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            // Another crate of the build may enable these features, but answers must pass
-            // unchanged.
-            .no_gzip()
-            .no_brotli()
-            .no_zstd()
-            .no_deflate()
-            .connect_timeout(Duration::from_secs(20))
-            .build();
-        Ok(Self {
-            anthropic: Upstream::new(&options.anthropic, Vendor::Anthropic)?,
-            openai: Upstream::new(&options.openai, Vendor::OpenAi)?,
-            google: Upstream::new(&options.gemini, Vendor::Google)?,
-            fresh: AutoCompactor::new(options.policy).map_err(|error| error.to_string())?,
-            reading: Arc::new(Semaphore::new(MAX_READ)),
-            threads: Threads::default(),
-            client: client.map_err(words)?,
-            store,
-            views,
-            options,
-        })
-    }
-
     /// Serves every connection of this socket. Dropping the future stops the server and all its
     /// answers.
     pub async fn serve(self: Arc<Self>, listener: TcpListener) {
@@ -339,42 +277,6 @@ impl Proxy {
         });
         let done = done.await.map_err(Trouble::from).flatten();
         done.inspect_err(|trouble| self.note(&format!("passed through: {trouble}"))).ok()
-    }
-
-    /// Deletes the oldest threads until the folder is within its limits. The thread that was
-    /// compacted now stays.
-    pub(super) async fn limit_folder(&self, kept: &ThreadId) {
-        let ProxyOptions { max_threads: threads, max_stored: bytes, .. } = self.options;
-        loop {
-            let thread = match self.views.excess(Limits { threads, bytes }, kept) {
-                Ok(Some(thread)) => thread,
-                Ok(None) => return,
-                Err(error) => return self.note(&format!("the folder is not limited: {error}")),
-            };
-            let deleted = self.store.delete(&thread).await.map_err(|error| error.to_string());
-            if let Err(error) = deleted.and_then(|()| self.views.forget(&thread)) {
-                return self.note(&format!("thread {thread} is not deleted: {error}"));
-            }
-            self.note(&format!("thread {thread} is deleted: the folder is over its limits"));
-        }
-    }
-
-    /// Prints a line to standard error. It must hold no header and no text of a thread or a
-    /// provider: see [`Trouble`].
-    pub(super) fn note(&self, line: &str) {
-        eprintln!("threadfold: {}", crate::terminal::first_line(line, 300));
-    }
-
-    /// The size in tokens from which threads are examined, if `room` tokens are available.
-    pub(super) fn threshold(&self, room: u64) -> u64 {
-        use threadfold::auto::Threshold;
-        match self.options.policy.threshold {
-            Threshold::Fraction(share) => (room as f64 * share) as u64,
-            Threshold::Tokens(tokens) => tokens.min(room),
-            // These thresholds do not follow from the size of a request, so every thread is
-            // examined.
-            Threshold::Remaining(_) | Threshold::MessagesOver(_) | _ => 0,
-        }
     }
 }
 

@@ -8,9 +8,8 @@ use threadfold::{
     wire::extra_mut,
 };
 
-/// Fields that are not part of a message's identity: the cache mark, and whether a text was a
-/// string or a list with one text. Clients move the mark from request to request, and a text with a
-/// mark must be in a list.
+/// Fields that are ignored when messages are compared. Clients move `cache_control` from request to
+/// request, and so switch between a string and a list with one text.
 const FORM: [&str; 2] = ["cache_control", "~content"];
 
 /// The hash of a message and of all messages before it.
@@ -99,7 +98,7 @@ impl FromStr for Link {
     type Err = InvalidValue;
 
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
-        let refused = InvalidValue::new("a link", "it has 64 hexadecimal digits", text);
+        let refused = InvalidValue::new("a link", "expected 64 hexadecimal digits", text);
         let digits: Option<Vec<u32>> = text.chars().map(|char| char.to_digit(16)).collect();
         let Some(digits) = digits.filter(|digits| digits.len() == 64) else { return Err(refused) };
         let mut bytes = [0; 32];

@@ -209,55 +209,6 @@ fn a_file_that_is_no_log_is_refused_with_what_to_do() {
     assert!(words.contains("no log of Claude Code, Codex or pi"), "{words}");
 }
 
-/// A line without its figures and rules.
-fn words(line: &str) -> String {
-    line.chars()
-        .filter(|c| !c.is_ascii_digit() && !c.is_whitespace() && !",─".contains(*c))
-        .collect()
-}
-
-#[test]
-fn the_guide_shows_what_the_program_prints() {
-    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let folder = Folder::new();
-    fs::create_dir_all(folder.join("examples/data")).unwrap();
-    fs::copy(THREAD, folder.join("examples/data/coding-thread.json")).unwrap();
-    let log = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/pi-session.jsonl");
-    fs::copy(log, folder.join("pi-session.jsonl")).unwrap();
-    fs::write(folder.join("notes.md"), "status: open\n").unwrap();
-    let script = "file `notes.md`\nselect /status: \\w+/\nreplace \"status: done\"\n";
-    fs::write(folder.join("script.edl"), script).unwrap();
-    let guide = fs::read_to_string(root.join("docs/guide/command-line.md")).unwrap();
-    let (mut commands, mut printed) = (0, Vec::new());
-    for block in guide.split("```console\n").skip(1) {
-        let block = block.split("```").next().unwrap();
-        for line in block.lines().filter(|line| !line.trim().is_empty()) {
-            let Some(command) = line.strip_prefix("$ ") else {
-                let shown = words(line);
-                let at = printed.iter().position(|line: &String| *line == shown);
-                let at = at.unwrap_or_else(|| panic!("not printed: {line}\n{printed:#?}"));
-                printed.drain(..=at);
-                continue;
-            };
-            let Some(command) = command.strip_prefix("threadfold ") else { continue };
-            let (command, file) =
-                command.split_once(" > ").map_or((command, None), |(a, b)| (a, Some(b)));
-            let mut program = Command::new(env!("CARGO_BIN_EXE_threadfold"));
-            let output = program.args(command.split(' ')).current_dir(&*folder).output().unwrap();
-            let errors = String::from_utf8(output.stderr).unwrap();
-            assert!(output.status.success(), "{command}: {errors}");
-            let out = String::from_utf8(output.stdout).unwrap();
-            printed = errors.lines().map(words).collect();
-            match file {
-                Some(file) => fs::write(folder.join(file), out).unwrap(),
-                None => printed.extend(out.lines().map(words)),
-            }
-            commands += 1;
-        }
-    }
-    assert!(commands > 9, "{commands}");
-}
-
 #[test]
 fn a_byte_order_mark_is_skipped_wherever_text_is_read() {
     let folder = Folder::new();
@@ -344,4 +295,139 @@ fn a_window_that_the_system_prompt_fills_is_refused_with_the_reason() {
     fs::write(&path, body.to_string()).unwrap();
     let said = errors(1, &["compact", "--window", "2000", text(&path)]);
     assert!(said.contains("so no thread fits a window of 2000"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn every_output_is_a_new_file_of_its_owner_and_follows_no_link() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let folder = Folder::new();
+    let at = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (secret, run, log) = (at("secret"), at("run.json"), at("log.jsonl"));
+    fs::write(&secret, "mine").unwrap();
+    symlink(&secret, at("link")).unwrap();
+    fs::write(at("run.new"), "mine").unwrap();
+    out(0, &["chunked", "--json", "--store", &run, THREAD]);
+    out(0, &["compact", "--keep-size", "-o", &at("out.json"), THREAD]);
+    fs::write(&log, session_log(&[])).unwrap();
+    out(0, &["report", "-o", &at("page.html"), &log]);
+    for made in [run, at("out.json"), at("page.html")] {
+        assert_eq!(fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o600, "{made}");
+    }
+    let link = at("link");
+    for arguments in [
+        ["chunked", "--store", &link, THREAD],
+        ["compact", "-o", &link, THREAD],
+        ["report", "-o", &link, &log],
+    ] {
+        assert!(errors(1, &arguments).contains("a symbolic link, which is not followed"));
+    }
+    assert_eq!(fs::read(&secret).unwrap(), b"mine");
+    assert_eq!(fs::read(at("run.new")).unwrap(), b"mine");
+    // `/dev/full` refuses every write, as a full disk does.
+    if Path::new("/dev/full").exists() {
+        assert!(errors(1, &["compact", "-o", "/dev/full", THREAD]).contains("/dev/full: "));
+    }
+    let hidden = |name: &str| name.starts_with(".threadfold");
+    let names = fs::read_dir(&*folder).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(!names.into_iter().any(|name| hidden(name.to_str().unwrap())));
+}
+
+#[test]
+fn exit_codes_are_those_of_the_help_with_an_output_file_too() {
+    let folder = Folder::new();
+    let (short, file) = (folder.join("short.json"), folder.join("out.json"));
+    fs::write(&short, r#"[{"role":"user","content":"Hi."}]"#).unwrap();
+    let missing = folder.join("no/such/folder.json");
+    let rows: [(i32, &[&str]); 4] = [
+        (0, &["compact", "--target", "2000", "-o", text(&file), THREAD]),
+        (3, &["compact", "-o", text(&file), text(&short)]),
+        (1, &["compact", "-o", text(&missing), THREAD]),
+        (2, &["compact", "-o"]),
+    ];
+    for (code, arguments) in rows {
+        out(code, arguments);
+    }
+    // With code 3 the output equals the input.
+    let written = fs::read_to_string(&file).unwrap();
+    assert_eq!(written, "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi.\"}]}\n");
+    let help = out(0, &["--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("0 success; 1 failure") && help.contains("3 nothing to do"), "{help}");
+}
+
+/// A log of a session with these lines after its third event.
+fn session_log(lines: &[&str]) -> String {
+    use threadfold::{EventLog, Message, log::Event, message::Timestamp};
+
+    let mut log = EventLog::new("main".parse().unwrap());
+    for number in 0..6 {
+        let text = format!("Step {number}. {}", "It went on and on. ".repeat(20));
+        let message = if number % 2 == 0 { Message::user(text) } else { Message::assistant(text) };
+        log.append(Timestamp(number), Event::MessageAppended(message)).unwrap();
+    }
+    let mut bytes = Vec::new();
+    log.write(&mut bytes).unwrap();
+    let whole = String::from_utf8(bytes).unwrap();
+    let mut all: Vec<&str> = whole.lines().collect();
+    all.splice(4..4, lines.iter().copied());
+    all.join("\n") + "\n"
+}
+
+#[test]
+fn every_command_reads_the_log_of_a_session_and_names_its_bad_lines() {
+    let folder = Folder::new();
+    let (log, file) = (folder.join("main.jsonl"), folder.join("page.html"));
+    fs::write(&log, session_log(&["{\"seq\":3,\"at\":1,\"event\":{\"hunter2\":1}}", "hunter2 {"]))
+        .unwrap();
+    let path = text(&log);
+    let body = out(0, &["compact", "--keep-size", path]);
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(body["messages"].as_array().unwrap().len(), 6);
+    let whole = out(0, &["context", "--json", path]);
+    let whole: Value = serde_json::from_str(&whole).unwrap();
+    assert_eq!(whole["messages"].as_array().unwrap().len(), 6);
+    out(0, &["strategies", "--json", path]);
+    out(0, &["chunked", "--json", path]);
+    out(0, &["audit", "--json", path, path]);
+    out(3, &["audit", path]);
+    out(0, &["report", "-o", text(&file), path]);
+    assert!(errors(1, &["import", path]).contains("a log or a store of threadfold; `compact`"));
+    let errors = errors(0, &["context", text(&log)]);
+    for expected in [
+        "line 5 is skipped: not an event",
+        "line 6 is skipped: not JSON",
+        "2 of 9 lines are skipped",
+    ] {
+        assert!(errors.contains(expected), "{errors}");
+    }
+    assert!(!errors.contains("hunter2"), "{errors}");
+}
+
+#[test]
+fn every_command_reads_a_store_and_asks_for_the_thread() {
+    let folder = Folder::new();
+    let file = folder.join("page.html");
+    let store = folder.join("logs");
+    fs::create_dir(&store).unwrap();
+    fs::write(store.join("main.jsonl"), session_log(&[])).unwrap();
+    let path = text(&store);
+    let commands: [&[&str]; 6] = [
+        &["compact", "--keep-size", path],
+        &["context", path],
+        &["strategies", "--json", path],
+        &["chunked", "--json", path],
+        &["audit", "--json", path, path],
+        &["report", "-o", text(&file), path],
+    ];
+    for command in commands {
+        out(0, command);
+    }
+    assert!(errors(1, &["import", path]).contains("a log or a store of threadfold; `compact`"));
+    fs::write(store.join("other.jsonl"), session_log(&[]).replace("main", "other")).unwrap();
+    for command in commands {
+        let without = errors(1, command);
+        assert!(without.contains("--thread ID") && without.contains("other"), "{without}");
+        out(0, &[command, &["--thread", "other"]].concat());
+    }
 }

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod commands;
+mod docs;
 mod edl;
 #[path = "../../../../tests/it/support/folder.rs"]
 mod folder;

@@ -110,7 +110,7 @@ impl Prices {
         let all = [self.input, self.cached, self.cache_write, self.output];
         match all.into_iter().find(|price| !price.is_finite() || *price < 0.0) {
             Some(wrong) => {
-                let rule = "a number from 0 is";
+                let rule = "expected a number that is not negative";
                 Err(InvalidValue::new("the price of a million tokens", rule, &wrong.to_string()))
             }
             None => Ok(()),

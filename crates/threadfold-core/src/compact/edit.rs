@@ -44,7 +44,7 @@ pub enum CompactError {
         to: Option<CheckpointId>,
     },
     /// The range contains no blocks.
-    #[error("replacement {index} holds nothing{}", named(.from, .to))]
+    #[error("replacement {index} covers an empty range{}", named(.from, .to))]
     Empty {
         /// The index of the replacement.
         index: usize,
@@ -104,7 +104,7 @@ pub enum CompactError {
         field: Text,
     },
     /// A field of the input is not known.
-    #[error("{field} is not a field of a replacement; from, to and summary are")]
+    #[error("{field} is not a field of a replacement; the fields are from, to and summary")]
     UnknownField {
         /// The field.
         field: Text,
@@ -121,7 +121,7 @@ pub enum CompactError {
     #[error("replacements is empty: name at least one range")]
     NoReplacements,
     /// The thread has a different length than the plan was made for.
-    #[error("the plan was made for {planned} messages, the thread has {found}")]
+    #[error("the plan was made for {planned} messages; the thread has {found}")]
     Length {
         /// The number of messages that the plan was made for.
         planned: usize,
@@ -151,7 +151,7 @@ pub enum CompactError {
         message: usize,
     },
     /// The plan was stored by a newer build.
-    #[error("the plan has version {found}, this build reads up to {newest}")]
+    #[error("the plan has version {found}; this build reads up to {newest}")]
     Version {
         /// The version of the plan.
         found: u32,

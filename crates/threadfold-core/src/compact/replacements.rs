@@ -191,12 +191,12 @@ mod tests {
             ),
             (
                 json!({"replacements": [{"summary": "s", "form": "aaaaaa"}]}),
-                "replacements[0].form is not a field of a replacement; from, to and summary are",
+                "replacements[0].form is not a field of a replacement; the fields are from, to and summary",
             ),
             (
                 json!({"replacements": [{"summary": "s", "from": "AAA"}]}),
-                "replacements[0].from: \"AAA\" is not a checkpoint id: six characters of a to z \
-                 and 0 to 9 are",
+                "replacements[0].from: \"AAA\" is not a checkpoint id; expected six characters \
+                 from a to z and 0 to 9",
             ),
         ];
         for (input, text) in rows {

@@ -131,10 +131,13 @@ impl fmt::Display for CompactReport {
             "{} to {} messages, about {} to {} tokens: {tokens} {direction}",
             before.messages, after.messages, before.tokens, after.tokens
         )?;
-        if before.tokens == 0 {
-            return Ok(());
+        if before.tokens > 0 {
+            write!(f, " ({} %)", tokens.saturating_mul(100) / before.tokens)?;
         }
-        write!(f, " ({} %)", tokens.saturating_mul(100) / before.tokens)
+        // One line, whatever a note quotes.
+        self.notes
+            .iter()
+            .try_for_each(|note| write!(f, "; {}", note.replace(char::is_control, " ")))
     }
 }
 
@@ -146,6 +149,14 @@ mod tests {
     fn an_empty_thread_causes_no_division_by_zero() {
         let report = CompactReport::default();
         assert_eq!(report.to_string(), "0 to 0 messages, about 0 to 0 tokens: 0 saved");
+    }
+
+    #[test]
+    fn the_notes_follow_in_the_same_line() {
+        let report =
+            CompactReport { notes: vec!["a\nb".into(), "c".into()], ..CompactReport::default() };
+        let expected = "0 to 0 messages, about 0 to 0 tokens: 0 saved; a b; c";
+        assert_eq!(report.to_string(), expected);
     }
 
     #[test]

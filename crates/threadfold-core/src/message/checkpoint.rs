@@ -44,7 +44,7 @@ impl FromStr for CheckpointId {
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let id = <[u8; LENGTH]>::try_from(text.as_bytes()).ok();
         let id = id.filter(|id| id.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9')));
-        let rule = "six characters of a to z and 0 to 9 are";
+        let rule = "expected six characters from a to z and 0 to 9";
         id.map(Self).ok_or_else(|| InvalidValue::new("a checkpoint id", rule, text))
     }
 }
@@ -104,8 +104,18 @@ impl Hash for CheckpointId {
 }
 
 /// A seeded generator of checkpoint ids. The same seed gives the same ids on every platform.
+///
+/// ```
+/// use threadfold::{ContentBlock, Message, message::{Checkpoint, CheckpointIds}};
+///
+/// let mut ids = CheckpointIds::new(7);
+/// let first = ids.draw(|_| false);
+/// let second = ids.draw(|id| id == first);
+/// let mut message = Message::user("Fix the parser.");
+/// message.make_mut().content.push(ContentBlock::Checkpoint(Checkpoint::new(second)));
+/// assert!(first != second && second.as_str().len() == 6);
+/// ```
 #[derive(Clone, Debug)]
-#[doc(hidden)]
 pub struct CheckpointIds {
     random: Xoshiro256PlusPlus,
 }

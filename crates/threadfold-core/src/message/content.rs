@@ -479,7 +479,7 @@ fn check_result_nesting(content: &[ContentBlock]) -> Result<(), InvalidValue> {
 }
 
 fn too_deep() -> InvalidValue {
-    let rule = format!("tool results are nested at most {MAX_NESTING} deep");
+    let rule = format!("expected results nested at most {MAX_NESTING} deep");
     InvalidValue::new("a tool result that can be kept", rule, "content")
 }
 

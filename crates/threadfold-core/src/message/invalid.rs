@@ -13,16 +13,16 @@ const QUOTED: usize = 40;
 /// use threadfold::CheckpointId;
 ///
 /// let error = "A1".parse::<CheckpointId>().unwrap_err();
-/// let rule = "\"A1\" is not a checkpoint id: six characters of a to z and 0 to 9 are";
+/// let rule = "\"A1\" is not a checkpoint id; expected six characters from a to z and 0 to 9";
 /// assert_eq!(error.to_string(), rule);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{found:?} is not {what}: {rule}")]
+#[error("{found:?} is not {what}; {rule}")]
 #[non_exhaustive]
 pub struct InvalidValue {
     /// What was expected, with its article, such as `a checkpoint id`.
     pub what: &'static str,
-    /// Which values are accepted.
+    /// What is wrong: what was expected, such as `expected a number from 0 to 1`, or what was found.
     pub rule: Text,
     /// The value, cut after 40 characters.
     pub found: Text,

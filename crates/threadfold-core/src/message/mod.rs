@@ -64,9 +64,7 @@ mod usage;
 mod window;
 
 pub use batch::{Batch, BatchId};
-pub use checkpoint::CheckpointId;
-#[doc(hidden)]
-pub use checkpoint::CheckpointIds;
+pub use checkpoint::{CheckpointId, CheckpointIds};
 pub use compaction::{CompactionId, CompactionReason};
 pub use content::{
     Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Summary, TextBlock,

@@ -9,6 +9,7 @@ use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
     fmt,
+    sync::Arc,
 };
 
 use super::{
@@ -23,7 +24,9 @@ use super::{
     media::{Document, Image, MediaSource},
     message::Message,
     parts::StopReason,
-    redact_json, steps,
+    redact_json,
+    request::{Request, Turn},
+    steps,
     text::Text,
     tool::{ServerToolUse, ToolInput, ToolSpec, ToolUse},
 };
@@ -31,10 +34,15 @@ use super::{
 /// Removes from a text what must not leave the thread: keys, names, addresses.
 ///
 /// Compactions apply it to everything that they hand on: requests to the model that summarizes,
-/// archives, summaries, notices, records and errors, including tool names and call ids. It sees
-/// texts without JSON escapes, and numbers in JSON as they are written. It does not see other
-/// encodings, such as Base64. The thread itself, its log and its own model's requests are not
-/// changed.
+/// archives, summaries, notices, records and errors, including tool names and call ids. It also sees
+/// what the summarizing model answers. It sees every text alone, without JSON escapes, every number
+/// in JSON as it is written, and then the whole as it is handed on: the JSON of a tool's input, a
+/// rendered transcript, a summary. So a pattern such as `password: *` finds a name and its value in
+/// any of these forms. It does not see other encodings, such as Base64. The thread itself, its log
+/// and its own model's requests are not changed.
+///
+/// A text may pass more than once, so a replacement must not be something that the redactor would
+/// replace again by another text.
 ///
 /// ```
 /// use std::borrow::Cow;
@@ -209,10 +217,40 @@ impl<'r> Redaction<'r> {
         self.replacements.insert(name, replacement);
     }
 
-    /// Redacts the texts and numbers in a JSON value. Texts are unescaped first, so that no escape
-    /// hides a secret.
+    /// Returns the request without what the redactor removes.
+    #[doc(hidden)]
+    pub fn request(mut self, request: &Request) -> Request {
+        let mut redacted = request.clone();
+        for messages in [&mut redacted.system, &mut redacted.messages] {
+            let clean = messages.iter().map(|message| self.message(message)).collect::<Vec<_>>();
+            *messages = Arc::new(clean);
+        }
+        redacted.tools = Arc::new(request.tools.iter().map(|tool| self.tool(tool)).collect());
+        self.extra(&mut redacted.extra);
+        redacted
+    }
+
+    /// Returns the answer of a model without what the redactor removes. Opaque blocks stay: only
+    /// their provider can read them, and it refuses a changed one.
+    #[doc(hidden)]
+    pub fn turn(mut self, turn: Turn) -> Turn {
+        let mut message = self.message(&turn.message);
+        for (clean, block) in message.make_mut().content.iter_mut().zip(&turn.message.content) {
+            if matches!(block, ContentBlock::Opaque(_)) {
+                *clean = block.clone();
+            }
+        }
+        Turn { message, ..turn }
+    }
+
+    /// Redacts the texts and numbers in a JSON value, and then its whole text, in which a redactor
+    /// sees a name together with its value. Texts are unescaped first, so that no escape hides a
+    /// secret.
     fn json(&self, json: &mut Json) {
         *json = redact_json::redacted(json, &mut |text| redact(text, self.redactor));
+        if let Some(text) = redact_once(json.as_str(), self.redactor) {
+            *json = redact_json::of_text(json, text);
+        }
     }
 
     fn extra(&self, extra: &mut Extra) {

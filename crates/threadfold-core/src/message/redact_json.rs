@@ -30,6 +30,19 @@ pub(super) fn redacted(json: &Json, redact: &mut dyn FnMut(&str) -> Option<Strin
     Json::parse(&written).unwrap_or_default()
 }
 
+/// Returns a redacted text of this JSON as JSON of the same kind. If the text is no longer JSON of
+/// that kind, it becomes the only field of an object, because a tool's input must be an object.
+pub(super) fn of_text(json: &Json, text: String) -> Json {
+    let is_object = |json: &Json| json.as_str().starts_with('{');
+    match Json::parse(&text) {
+        Ok(parsed) if is_object(&parsed) == is_object(json) => parsed,
+        Ok(_) | Err(_) => {
+            let text = serde_json::Value::from(text);
+            Json::parse(&format!("{{\"redacted\":{text}}}")).unwrap_or_default()
+        }
+    }
+}
+
 /// Splits a text around its first string or number: before, token, after.
 fn split_token(raw: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = raw.split_at_checked(raw.find(|c| c == '"' || begins_number(c))?)?;
@@ -64,6 +77,18 @@ fn whole_number(token: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_redacted_text_that_is_no_longer_json_becomes_a_field() {
+        let json = Json::parse(r#"{"user":"bob","password":"hunter42"}"#).unwrap();
+        for (text, expected) in [
+            (r#"{"user":"bob","password":"*"}"#, r#"{"user":"bob","password":"*"}"#),
+            (r#"{"user":"bob","*"}"#, r#"{"redacted":"{\"user\":\"bob\",\"*\"}"}"#),
+            ("7", r#"{"redacted":"7"}"#),
+        ] {
+            assert_eq!(of_text(&json, text.to_owned()).as_str(), expected);
+        }
+    }
 
     #[test]
     fn strings_are_read_and_numbers_are_seen_and_the_rest_stays_byte_for_byte() {

@@ -53,7 +53,7 @@ mod counted {
         STEPS.with(|steps| {
             let (count, most) = steps.get();
             steps.set((count + bytes as u64, most));
-            assert!(count <= most, "{count} steps, and {most} are the most");
+            assert!(count <= most, "{count} steps; the maximum is {most}");
         });
     }
 

@@ -60,8 +60,7 @@ impl FromStr for ThreadId {
         {
             return Ok(Self(text.into()));
         }
-        let rule =
-            "1 to 128 letters, digits, dots, underscores and hyphens are, without a dot in front";
+        let rule = "expected 1 to 128 letters, digits, dots, underscores and hyphens, not beginning with a dot";
         Err(InvalidValue::new("a thread id", rule, text))
     }
 }

@@ -178,11 +178,7 @@ impl ToolInput {
             Self::Text(text) if text.is_blank() => Json::parse("{}")?,
             Self::Text(text) => Json::parse(text)?,
         };
-        if json.is_object() {
-            Ok(json)
-        } else {
-            Err(json::refused("a JSON object is expected here"))
-        }
+        if json.is_object() { Ok(json) } else { Err(json::refused("expected a JSON object")) }
     }
 }
 
@@ -272,9 +268,6 @@ mod tests {
     #[test]
     fn an_input_that_is_no_object_is_refused() {
         let error = ToolInput::from_text("[1]").json().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "\"the text\" is not usable JSON: a JSON object is expected here"
-        );
+        assert_eq!(error.to_string(), "\"the text\" is not usable JSON; expected a JSON object");
     }
 }

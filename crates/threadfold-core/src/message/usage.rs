@@ -134,7 +134,7 @@ impl FromStr for Timestamp {
     type Err = InvalidValue;
 
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
-        let rule = "a date and time of RFC 3339 from 1970 on is";
+        let rule = "expected a date and time of RFC 3339, not before 1970";
         parse(text).map(Self).ok_or_else(|| InvalidValue::new("a time", rule, text))
     }
 }

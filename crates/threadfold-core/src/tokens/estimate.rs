@@ -80,8 +80,8 @@ impl TokenCounter for ByteEstimate {
     }
 }
 
-/// Returns the tokens of a conversation by a common rule of thumb: the text of all messages at four
-/// bytes per token, rounded up once, and ten tokens for each message. Images and documents count as
+/// Returns the tokens of a conversation by a common rule of thumb: the text of each message at four
+/// bytes per token, rounded up. Images, documents and what providers add to each message count as
 /// zero, so the result is a lower bound.
 ///
 /// Use it for numbers that are displayed; for triggers use [`ByteEstimate::TRIGGER`].
@@ -90,13 +90,15 @@ impl TokenCounter for ByteEstimate {
 /// use threadfold::{Message, tokens};
 ///
 /// let messages = [Message::user("hello"), Message::assistant("hi")];
-/// assert_eq!(tokens::estimate_conversation_tokens(&messages), 2 + 2 * 10);
+/// assert_eq!(tokens::estimate_conversation_tokens(&messages), 2 + 1);
 /// ```
 #[must_use]
 pub fn estimate_conversation_tokens(messages: &[Message]) -> u64 {
-    let blocks = messages.iter().flat_map(|message| &message.content);
-    let bytes = blocks.map(block_bytes).fold(0, u64::saturating_add);
-    bytes.div_ceil(4).saturating_add((messages.len() as u64).saturating_mul(10))
+    let tokens = messages.iter().map(|message| {
+        let bytes = message.content.iter().map(block_bytes).fold(0, u64::saturating_add);
+        bytes.div_ceil(4)
+    });
+    tokens.fold(0, u64::saturating_add)
 }
 
 /// Returns the bytes of text in messages, without what the wire format adds.
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_is_rounded_once_and_its_pictures_count_as_zero() {
+    fn each_message_is_rounded_up_and_pictures_count_as_zero() {
         let data =
             MediaSource::Base64 { media_type: "image/png".into(), data: "a".repeat(99).into() };
         let shown = [ContentBlock::text("12345"), Image::new(data).into()];
@@ -163,7 +165,9 @@ mod tests {
             Message::user("12345"),
             Message::new(Role::User, vec![ToolResult::new("t1", shown.into()).into()]),
         ];
-        assert_eq!(estimate_conversation_tokens(&messages), 3 + 20);
+        assert_eq!(estimate_conversation_tokens(&messages), 2 + 2);
+        let text = "This is approximately twenty characters long test";
+        assert_eq!(estimate_conversation_tokens(&[Message::user(text)]), 13);
         assert_eq!(estimate_conversation_tokens(&[]), 0);
     }
 }

@@ -14,7 +14,7 @@
 //! | what a request is made of | [`breakdown`](breakdown()) |
 //! | pictures and documents by a provider's rule | [`MediaRule`] |
 //! | bytes of text instead of tokens | [`text_bytes`] |
-//! | four bytes per token and ten tokens per message | [`estimate_conversation_tokens`] |
+//! | four bytes per token, rounded up for each message | [`estimate_conversation_tokens`] |
 
 mod breakdown;
 mod calibrated;

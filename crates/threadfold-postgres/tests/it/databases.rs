@@ -92,7 +92,7 @@ fn a_newer_schema_is_refused_and_not_changed() {
     execute(&address, "UPDATE threadfold.version SET version = 99");
     let error = run(PostgresStore::open(&address)).unwrap_err();
     assert!(matches!(error, OpenError::Newer { found: 99, newest: 4, .. }), "{error}");
-    assert!(error.to_string().ends_with("has version 99, this build reads up to 4"), "{error}");
+    assert!(error.to_string().ends_with("has version 99; this build reads up to 4"), "{error}");
     execute(&address, "UPDATE threadfold.version SET version = 4");
     assert_eq!(texts(&open(&address), "t"), ["hi"]);
 }

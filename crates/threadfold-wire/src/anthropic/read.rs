@@ -252,7 +252,7 @@ mod tests_of_decode {
     use threadfold_core::message::ToolChoice;
 
     fn read(body: &str) -> Result<Request, WireError> {
-        Dialect::Anthropic.decode_slice(body.as_bytes(), &DecodeOptions::default())
+        crate::Dialect::Anthropic.decode_slice(body.as_bytes(), &DecodeOptions::default())
     }
 
     #[test]
@@ -375,7 +375,7 @@ mod tests_of_response {
     use threadfold_core::message::{ContentBlock, Json};
 
     fn turn(body: &[u8]) -> Result<Turn> {
-        Dialect::Anthropic.decode_response(body)
+        crate::Dialect::Anthropic.decode_response(body)
     }
 
     #[test]

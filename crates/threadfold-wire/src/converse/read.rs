@@ -213,7 +213,7 @@ mod tests_of_decode {
     use threadfold_core::message::ToolChoice;
 
     fn read(body: &str) -> Result<Request, WireError> {
-        Dialect::BedrockConverse.decode_slice(body.as_bytes(), &DecodeOptions::default())
+        crate::Dialect::BedrockConverse.decode_slice(body.as_bytes(), &DecodeOptions::default())
     }
 
     #[test]
@@ -330,7 +330,7 @@ mod tests_of_response {
     use threadfold_core::message::{ContentBlock, Usage};
 
     fn turn(body: &[u8]) -> Result<Turn> {
-        Dialect::BedrockConverse.decode_response(body)
+        crate::Dialect::BedrockConverse.decode_response(body)
     }
 
     #[test]

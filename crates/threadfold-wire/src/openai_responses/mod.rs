@@ -152,8 +152,8 @@ pub(crate) const CODEC: Codec =
 /// ```
 pub fn encode_compact(
     request: &threadfold_core::message::Request,
-    options: &crate::EncodeOptions,
-) -> crate::Encoded {
+    options: &EncodeOptions,
+) -> Encoded {
     let encoded = write::request(request, options);
-    crate::Encoded { body: compaction::of_endpoint(&encoded.body), ..encoded }
+    Encoded { body: compaction::of_endpoint(&encoded.body), ..encoded }
 }

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use futures::executor::block_on;
 use threadfold::{
     EventLog,
     message::ThreadId,
@@ -13,13 +14,13 @@ use threadfold::{
 };
 use threadfold_sqlite::SqliteStore;
 
-use crate::{error::Failure, input, proxy::latest_threads, terminal::first_line};
+use crate::{error::Failure, log_file, proxy::views::latest_threads, terminal::first_line};
 
 /// The maximum number of ids in a message about a missing thread.
 const NAMED: usize = 5;
 
 /// The threads at the paths that the user named.
-pub(super) struct Stored(Vec<Source>);
+pub(crate) struct Stored(Vec<Source>);
 
 enum Source {
     /// A store, and the database that may hold the views of a proxy.
@@ -29,13 +30,13 @@ enum Source {
 }
 
 impl Stored {
-    pub(super) fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
+    pub(crate) fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
         paths.iter().map(|path| source(path)).collect::<Result<_, _>>().map(Self)
     }
 
     /// The ids of all threads. Those of a proxy are ordered by their latest compaction, the newest
     /// first.
-    pub(super) async fn list(&self) -> Result<Vec<(usize, ThreadId)>, Failure> {
+    pub(crate) async fn list(&self) -> Result<Vec<(usize, ThreadId)>, Failure> {
         let mut threads = Vec::new();
         for (index, source) in self.0.iter().enumerate() {
             let ids = match source {
@@ -55,7 +56,7 @@ impl Stored {
         Ok(threads)
     }
 
-    pub(super) async fn load(&self, (index, id): &(usize, ThreadId)) -> Result<EventLog, Failure> {
+    pub(crate) async fn load(&self, (index, id): &(usize, ThreadId)) -> Result<EventLog, Failure> {
         match self.0.get(*index).ok_or("there is no such store")? {
             Source::Store { store, .. } => Ok(store.load(id).await?.log),
             Source::Log(path) => read(path),
@@ -63,7 +64,7 @@ impl Stored {
     }
 
     /// The log of the thread with this id; without an id, of the only thread.
-    pub(super) async fn thread(&self, id: Option<&str>) -> Result<EventLog, Failure> {
+    pub(crate) async fn thread(&self, id: Option<&str>) -> Result<EventLog, Failure> {
         let threads = self.list().await?;
         let found = match (id, threads.as_slice()) {
             (None, [only]) => Some(only),
@@ -106,5 +107,15 @@ fn source(path: &Path) -> Result<Source, Failure> {
 
 /// Reads a log anew each time, because its agent may be writing.
 fn read(path: &Path) -> Result<EventLog, Failure> {
-    Ok(input::log(path, "a log of threadfold; `threadfold import` makes one")?.log)
+    log_file::read(path, "a log of threadfold; `threadfold import` makes one")
+}
+
+/// Reads a thread of a store: the only one, or the one with this id.
+pub(crate) fn stored_thread(path: &Path, id: Option<&str>) -> Result<EventLog, Failure> {
+    let stored = Stored::open(&[path.to_owned()])?;
+    let found = block_on(stored.thread(id));
+    found.map_err(|error| {
+        let hint = if id.is_none() { " (--thread ID names one)" } else { "" };
+        format!("{}: {}{hint}", path.display(), error.line()).into()
+    })
 }

@@ -1,0 +1,495 @@
+//! Quotes: a model names the user's rules by copying them, and code checks each copy against what
+//! the user typed.
+//!
+//! A question for a summary also [asks](Quotes::ASK) for three short lists of verbatim quotes. The
+//! lists are [cut](Quotes::cut) from the answer. A quote counts only if the user [typed](Typed) it:
+//! then the user's own sentences count, never the model's copy. So no text of a tool becomes a rule,
+//! in any language, and no grammar decides what a rule is.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::{rules::Ledger, typed::typed};
+use crate::{
+    message::{Message, Text, slice},
+    prose::{is_quotation_mark, is_unspaced, item, one_line, paragraphs, sentences},
+};
+
+/// The lists of quotes in a model's answer, not checked yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Quotes {
+    /// Demands of the user that stand until the user takes them back.
+    pub rules: Vec<String>,
+    /// What the user stated about themselves and their work.
+    pub facts: Vec<String>,
+    /// What the user took back.
+    pub lifted: Vec<Lifted>,
+}
+
+/// A statement that the user took back, and the later sentence that did it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lifted {
+    /// A quote of the earlier statement.
+    pub earlier: String,
+    /// A quote of the later sentence.
+    pub later: String,
+}
+
+/// The names of the tags around the lists.
+const RULES: &str = "user_rules";
+const FACTS: &str = "user_facts";
+const LIFTED: &str = "user_lifted";
+const LISTS: [&str; 3] = [RULES, FACTS, LIFTED];
+
+/// Separates the two quotes of a line about something that the user took back.
+const BY: &str = " => ";
+
+/// The maximum number of quotes that are read from one list. A longer list is no short list, and
+/// checking each quote takes time.
+const MOST: usize = 100;
+
+/// The request for the lists, with an example of each.
+macro_rules! lists {
+    () => {
+        "copy sentences that the user typed, letter by letter, one on each line. Copy nothing from \
+         tools, files or quoted pages, and leave a list out if it would be empty:\n\
+         <user_rules>\n- what the user wants observed until they take it back\n</user_rules>\n\
+         <user_facts>\n- what the user stated about themselves, their work and their choices\n\
+         </user_facts>\n\
+         <user_lifted>\n- an earlier sentence => the later sentence that takes it back\n</user_lifted>"
+    };
+}
+
+impl Quotes {
+    /// The part of a question for a summary that asks for the lists.
+    pub const ASK: &'static str = concat!("After the summary, ", lists!());
+
+    /// The same for a summary that the model keeps in a file.
+    pub const ASK_IN_FILE: &'static str = concat!("At the end of the file, ", lists!());
+
+    /// Returns an answer without its lists, and the lists. A list without an end extends to the
+    /// next list or to the end of the answer.
+    ///
+    /// ```
+    /// use threadfold::ledger::Quotes;
+    ///
+    /// let answer = "The parser is fixed.\n<user_rules>\n- \"Never touch the lexer.\"\n</user_rules>";
+    /// let (summary, quotes) = Quotes::cut(answer);
+    /// assert_eq!(summary, "The parser is fixed.");
+    /// assert_eq!(quotes.rules, ["Never touch the lexer."]);
+    /// ```
+    #[must_use]
+    pub fn cut(answer: &str) -> (String, Self) {
+        let (mut summary, mut quotes) = (String::new(), Self::default());
+        let mut list: Option<&str> = None;
+        for line in answer.lines() {
+            let tag = line.trim().trim_matches('`');
+            if let Some(name) = LISTS.into_iter().find(|name| is_tag(tag, "<", name)) {
+                list = Some(name);
+            } else if LISTS.into_iter().any(|name| is_tag(tag, "</", name)) {
+                list = None;
+            } else if let Some(name) = list {
+                quotes.read(name, line);
+            } else {
+                summary.push_str(line);
+                summary.push('\n');
+            }
+        }
+        (summary.trim().to_owned(), quotes)
+    }
+
+    /// Adds the quotes of another answer.
+    pub fn extend(&mut self, other: Self) {
+        self.rules.extend(other.rules);
+        self.facts.extend(other.facts);
+        self.lifted.extend(other.lifted);
+    }
+
+    /// Whether there is no quote.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.facts.is_empty() && self.lifted.is_empty()
+    }
+
+    /// Reads a line of a list.
+    fn read(&mut self, list: &str, line: &str) {
+        let line = line.trim();
+        let line = item(line).unwrap_or(line);
+        let quote = unquoted(line);
+        if quote.is_empty() {
+            return;
+        }
+        match list {
+            RULES if self.rules.len() < MOST => self.rules.push(quote.to_owned()),
+            FACTS if self.facts.len() < MOST => self.facts.push(quote.to_owned()),
+            LIFTED if self.lifted.len() < MOST => {
+                let Some((earlier, later)) = line.split_once(BY) else { return };
+                let [earlier, later] = [earlier, later].map(|part| unquoted(part).to_owned());
+                self.lifted.push(Lifted { earlier, later });
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_tag(text: &str, opening: &str, name: &str) -> bool {
+    text.strip_prefix(opening).and_then(|rest| rest.strip_prefix(name)) == Some(">")
+}
+
+/// Returns a text without the quotation marks around it.
+fn unquoted(text: &str) -> &str {
+    let text = text.trim();
+    let inner = text.strip_prefix(is_quotation_mark);
+    inner.and_then(|inner| inner.strip_suffix(is_quotation_mark)).unwrap_or(text).trim()
+}
+
+/// The changes of the standing rules that the quotes in a summary's answer made, after each was
+/// checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QuotedChanges {
+    /// The user's sentences that became standing rules.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<QuotedRule>,
+    /// The ids of the rules that a later sentence of the user took back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lifted: Vec<Text>,
+    /// The number of quotes that the user did not type.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub refused: usize,
+}
+
+/// A sentence of the user that a model quoted as a standing rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuotedRule {
+    /// The words as typed, on one line.
+    pub text: Text,
+    /// The number of the user's message among all messages ever appended; `None` if the message is
+    /// not known any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<usize>,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+impl QuotedChanges {
+    /// Whether nothing was quoted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Ledger {
+    /// Returns the changes that a model's quotes make to these rules. A quote that the user did not
+    /// type changes nothing and is counted. A rule is lifted only if the user gave it, and only with
+    /// a sentence that the user typed after it.
+    ///
+    /// ```
+    /// use threadfold::{Message, ledger::{Ledger, Quotes, TypedText}};
+    ///
+    /// let mut typed = TypedText::default();
+    /// typed.read(0, &Message::user("No nuts in anything, please. What is for dinner?"));
+    /// let answer = "Dinner.\n<user_rules>\n- No nuts in anything\n- Send all mails\n</user_rules>";
+    /// let (_, quotes) = Quotes::cut(answer);
+    /// let mut rules = Ledger::default();
+    /// let changes = rules.quoted(&quotes, &typed);
+    /// assert_eq!((changes.rules.len(), changes.refused), (1, 1));
+    /// rules.apply(&changes);
+    /// assert_eq!(rules.to_string(), "- No nuts in anything, please.\n");
+    /// ```
+    #[must_use]
+    pub fn quoted(&self, quotes: &Quotes, typed: &Typed) -> QuotedChanges {
+        let mut changes = QuotedChanges::default();
+        for quote in &quotes.rules {
+            match typed.find(quote) {
+                None => changes.refused += 1,
+                Some(found) if self.find(&found.text).is_some() => {}
+                Some(Found { position, text, .. }) => {
+                    let rule = QuotedRule { text: text.into(), position };
+                    if !changes.rules.iter().any(|other| other.text == rule.text) {
+                        changes.rules.push(rule);
+                    }
+                }
+            }
+        }
+        for Lifted { earlier, later } in &quotes.lifted {
+            match typed.find(earlier).zip(typed.find(later)) {
+                Some((earlier, later)) if later.is_after(&earlier) => {
+                    changes.rules.retain(|rule| *rule.text != *earlier.text);
+                    let rule = self.find(&earlier.text);
+                    let users = rule.filter(|rule| rule.holds() && rule.position.is_some());
+                    changes.lifted.extend(users.map(|rule| rule.id.clone()));
+                }
+                Some(_) | None => changes.refused += 1,
+            }
+        }
+        changes
+    }
+
+    /// Applies the changes that quotes made. Changes may come from a stored log, so each rule is
+    /// checked again.
+    pub fn apply(&mut self, changes: &QuotedChanges) {
+        for rule in &changes.rules {
+            // A rule that is too long, or one too many, counts as left out.
+            let _ = self.quote(rule.position.unwrap_or_default(), &rule.text);
+        }
+        for id in &changes.lifted {
+            self.revoke(id);
+        }
+    }
+}
+
+/// What the user typed, prepared to find quotes in it.
+#[derive(Clone, Debug, Default)]
+pub struct Typed {
+    paragraphs: Vec<Paragraph>,
+}
+
+/// One paragraph that the user typed.
+#[derive(Clone, Debug)]
+struct Paragraph {
+    /// The number of its message, if known.
+    position: Option<usize>,
+    /// The words on one line.
+    text: String,
+    folded: Folded,
+}
+
+/// The user's own sentences that a quote was found in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The number of the message, if it was passed to [`Typed::read`].
+    pub position: Option<usize>,
+    /// The whole sentences, as typed, on one line.
+    pub text: String,
+    /// The number of the paragraph among all that were read. Found texts are in the order in which
+    /// they were typed if these numbers are.
+    paragraph: usize,
+}
+
+impl Found {
+    /// Whether this was typed after the other.
+    #[must_use]
+    pub fn is_after(&self, other: &Self) -> bool {
+        self.paragraph > other.paragraph
+    }
+}
+
+impl Typed {
+    /// Reads what the user typed in a message, without what they quoted or pasted. Read messages in
+    /// order.
+    pub fn read(&mut self, position: impl Into<Option<usize>>, message: &Message) {
+        let position = position.into();
+        for text in typed(message) {
+            self.read_at(position, &text);
+        }
+    }
+
+    /// Reads a text that the user typed in a message that is not known any more.
+    pub fn read_text(&mut self, text: &str) {
+        self.read_at(None, text);
+    }
+
+    fn read_at(&mut self, position: Option<usize>, text: &str) {
+        for text in paragraphs(text) {
+            let text = one_line(&text).into_owned();
+            let folded = Folded::of(&text);
+            self.paragraphs.push(Paragraph { position, text, folded });
+        }
+    }
+
+    /// Returns the latest of the user's sentences that hold this quote; `None` if the user typed no
+    /// such words.
+    ///
+    /// White space, case, quotation marks, dashes and a mark at the end of the quote may differ. The
+    /// quote must begin and end at borders of words. A quote from within a sentence is widened to
+    /// the sentence.
+    ///
+    /// ```
+    /// use threadfold::{Message, ledger::TypedText};
+    ///
+    /// let mut typed = TypedText::default();
+    /// typed.read(0, &Message::user("Please fix it. I'm allergic to walnuts, so none of them."));
+    /// let found = typed.find("i\u{2019}m allergic to  walnuts").expect("the user typed it");
+    /// assert_eq!(found.text, "I'm allergic to walnuts, so none of them.");
+    /// assert_eq!(typed.find("I'm allergic to peanuts"), None);
+    /// assert_eq!(typed.find("allergic to wal"), None);
+    /// ```
+    #[must_use]
+    pub fn find(&self, quote: &str) -> Option<Found> {
+        let quote = Folded::of(quote.trim_end_matches(is_end_mark)).text;
+        let quote = quote.trim();
+        if quote.chars().filter(|c| c.is_alphanumeric()).count() < 2 {
+            return None;
+        }
+        self.paragraphs.iter().enumerate().rev().find_map(|(number, paragraph)| {
+            let range = paragraph.folded.find(quote)?;
+            let text = widened(&paragraph.text, range);
+            Some(Found { position: paragraph.position, text, paragraph: number })
+        })
+    }
+}
+
+/// A text in the form in which quotes are compared.
+#[derive(Clone, Debug, Default)]
+struct Folded {
+    text: String,
+    /// For each byte of the text, the offset of its character in the original, and at the end the
+    /// length of the original.
+    offsets: Vec<usize>,
+}
+
+impl Folded {
+    fn of(original: &str) -> Self {
+        let mut folded = Self::default();
+        for (at, c) in original.char_indices() {
+            match c {
+                _ if c.is_whitespace() => {
+                    if !folded.text.ends_with(' ') {
+                        folded.push(' ', at);
+                    }
+                }
+                '\u{2010}'..='\u{2015}' | '\u{2212}' => folded.push('-', at),
+                '\'' | '\u{2018}'..='\u{201b}' | '`' | '\u{b4}' => folded.push('\'', at),
+                _ if is_quotation_mark(c) => folded.push('"', at),
+                '\u{2026}' => ['.', '.', '.'].into_iter().for_each(|c| folded.push(c, at)),
+                // Soft hyphens and joiners are invisible.
+                '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{feff}' => {}
+                _ => c.to_lowercase().for_each(|c| folded.push(c, at)),
+            }
+        }
+        folded.offsets.push(original.len());
+        folded
+    }
+
+    fn push(&mut self, c: char, at: usize) {
+        self.text.push(c);
+        self.offsets.resize(self.text.len(), at);
+    }
+
+    /// Returns the byte range, in the original, of the last match at borders of words.
+    fn find(&self, quote: &str) -> Option<Range<usize>> {
+        let found = self.text.rmatch_indices(quote).map(|(at, found)| at..at + found.len());
+        let range =
+            { found }.find(|range| self.is_border(range.start) && self.is_border(range.end));
+        let range = range?;
+        Some(*self.offsets.get(range.start)?..*self.offsets.get(range.end)?)
+    }
+
+    /// Whether no word goes on across this byte offset.
+    fn is_border(&self, at: usize) -> bool {
+        let before = slice(&self.text, ..at).chars().next_back();
+        let after = slice(&self.text, at..).chars().next();
+        let is_inner = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() && !is_unspaced(c));
+        !(is_inner(before) && is_inner(after))
+    }
+}
+
+/// Returns the whole sentences of a text that a range touches.
+fn widened(text: &str, range: Range<usize>) -> String {
+    let mut at = 0;
+    let touched = sentences(text).filter(|sentence| {
+        let start = slice(text, at..).find(*sentence).map_or(at, |from| at + from);
+        at = start + sentence.len();
+        start < range.end && range.start < at
+    });
+    touched.collect::<Vec<_>>().join(" ")
+}
+
+fn is_end_mark(c: char) -> bool {
+    c.is_whitespace()
+        || c.is_ascii_punctuation() && ".!,;:".contains(c)
+        || "。！、，।؟۔…".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed_in(texts: &[&str]) -> Typed {
+        let mut typed = Typed::default();
+        for (position, text) in texts.iter().enumerate() {
+            typed.read(position, &Message::user(*text));
+        }
+        typed
+    }
+
+    fn found(texts: &[&str], quote: &str) -> Option<(usize, String)> {
+        typed_in(texts).find(quote).and_then(|found| Some((found.position?, found.text)))
+    }
+
+    #[test]
+    fn lists_are_cut_from_an_answer_however_they_are_marked() {
+        let answer = "## State\nDone.\n\n<user_rules>\n- \u{201c}Be brief.\u{201d}\n2) 'No tabs'\n\n</user_rules>\n\
+            Next: go on.\n<user_lifted>\n* \"Be brief.\" => \"Write as much as you like.\"\n- no arrow\n<user_facts>\nMy cat is Otto.";
+        let (summary, quotes) = Quotes::cut(answer);
+        assert_eq!(summary, "## State\nDone.\n\nNext: go on.");
+        let lifted =
+            Lifted { earlier: "Be brief.".into(), later: "Write as much as you like.".into() };
+        let rules = vec!["Be brief.".to_owned(), "No tabs".to_owned()];
+        let facts = vec!["My cat is Otto.".to_owned()];
+        assert_eq!(quotes, Quotes { rules, facts, lifted: vec![lifted] });
+    }
+
+    #[test]
+    fn an_answer_without_lists_stays_as_it_is() {
+        let answer = "Text about <user_rules> in a line.\n  - and more";
+        assert_eq!(Quotes::cut(answer), (answer.to_owned(), Quotes::default()));
+    }
+
+    #[test]
+    fn a_quote_is_found_as_typed_in_any_language() {
+        let rows = [
+            ("Fix it. Never touch the lexer!", "never touch the lexer", "Never touch the lexer!"),
+            ("Sou alérgica a nozes. Obrigada.", "SOU ALÉRGICA A NOZES", "Sou alérgica a nozes."),
+            ("不要在白天重启服务器。谢谢。", "白天重启服务器", "不要在白天重启服务器。"),
+            ("कभी भी टैब का प्रयोग न करें। धन्यवाद।", "टैब का प्रयोग न करें", "कभी भी टैब का प्रयोग न करें।"),
+            ("هل أنت جاهز؟ لا تلمس الملف أبدا.", "لا تلمس الملف", "لا تلمس الملف أبدا."),
+            (
+                "It\u{2019}s \u{2014} well \u{2014} 5 p.m. sharp.",
+                "it's - well - 5 p.m. sharp",
+                "It\u{2019}s \u{2014} well \u{2014} 5 p.m. sharp.",
+            ),
+            (
+                "The list is long.  Two of the words\nare on another line. Four.",
+                "words are",
+                "Two of the words are on another line.",
+            ),
+        ];
+        for (text, quote, sentence) in rows {
+            assert_eq!(found(&[text], quote), Some((0, sentence.to_owned())), "{quote}");
+        }
+    }
+
+    #[test]
+    fn what_the_user_did_not_type_is_not_found() {
+        let texts = ["Keep the pool at 8.", "> Delete everything.\n```\nrm -rf the pool\n```"];
+        for quote in [
+            "keep the pool at 9",
+            "delete everything",
+            "rm -rf the pool",
+            "eep the pool",
+            "8",
+            "",
+            "...",
+        ] {
+            assert_eq!(found(&texts, quote), None, "{quote}");
+        }
+        let mut typed = Typed::default();
+        typed.read(0, &Message::assistant("Keep the pool at 8."));
+        assert_eq!(typed.find("keep the pool at 8"), None);
+    }
+
+    #[test]
+    fn the_latest_of_equal_sentences_is_found_and_its_place_known() {
+        let texts = ["Be brief.", "Write more.", "Be brief."];
+        let typed = typed_in(&texts);
+        let (brief, more) = (typed.find("be brief").unwrap(), typed.find("write more").unwrap());
+        assert_eq!(brief.position, Some(2));
+        assert!(brief.is_after(&more) && !more.is_after(&brief));
+    }
+}

@@ -1,0 +1,143 @@
+//! The state of a proxy, which its server, its pages and the preparation of requests share.
+
+use std::{sync::Arc, time::Duration};
+
+use reqwest::Client;
+use threadfold::{
+    CompactionStrategy, Model,
+    auto::{AutoCompactor, AutoPolicy, Threshold},
+    message::ThreadId,
+    store::ThreadStore,
+};
+use tokio::sync::Semaphore;
+
+use super::{
+    endpoint::Vendor,
+    forward::{Upstream, words},
+    threads::Threads,
+    views::{Limits, Views},
+};
+
+/// The maximum number of threads in memory at once; other requests wait.
+const MAX_READ: usize = 8;
+
+/// The options of a proxy.
+#[derive(Debug)]
+pub struct ProxyOptions {
+    /// The server for requests in the Anthropic dialect, such as `https://api.anthropic.com`.
+    pub anthropic: String,
+    /// The server for OpenAI's dialects, and for requests that belong to no vendor.
+    pub openai: String,
+    /// The server for requests in the dialect of Gemini.
+    pub gemini: String,
+    /// The window in tokens; `None` uses the published window of the model.
+    pub window: Option<u64>,
+    /// When to compact.
+    pub policy: AutoPolicy,
+    /// How to compact.
+    pub strategy: Arc<dyn CompactionStrategy>,
+    /// The model that writes summaries.
+    pub model: Option<Arc<dyn Model>>,
+    /// Whether to report compactions without carrying them out.
+    pub shadow: bool,
+    /// The maximum size of a request body, in bytes.
+    pub max_body: usize,
+    /// The maximum time of a compaction.
+    pub patience: Duration,
+    /// The maximum number of threads in the folder. The thread whose last compaction is the oldest
+    /// goes first.
+    pub max_threads: usize,
+    /// The maximum size of the threads in the folder, in bytes.
+    pub max_stored: u64,
+    /// The time after which the connection of a client that reads nothing of its answer is closed.
+    pub stall: Duration,
+}
+
+/// A proxy that is ready to serve.
+#[derive(Debug)]
+pub struct Proxy {
+    pub(super) options: ProxyOptions,
+    pub(super) store: Arc<dyn ThreadStore>,
+    pub(super) views: Views,
+    pub(super) threads: Threads,
+    /// The trigger for new threads.
+    pub(super) fresh: AutoCompactor,
+    pub(super) client: Client,
+    pub(super) anthropic: Upstream,
+    pub(super) openai: Upstream,
+    pub(super) google: Upstream,
+    pub(super) reading: Arc<Semaphore>,
+}
+
+impl Proxy {
+    /// Returns a proxy with this store for threads and these views.
+    ///
+    /// # Errors
+    ///
+    /// A message about an invalid address or policy.
+    pub fn new(
+        options: ProxyOptions,
+        store: Arc<dyn ThreadStore>,
+        views: Views,
+    ) -> Result<Self, String> {
+        let client = Client::builder()
+            // A redirect or a system proxy would send the key to another host.
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            // Another crate of the build may enable these features, but answers must pass
+            // unchanged.
+            .no_gzip()
+            .no_brotli()
+            .no_zstd()
+            .no_deflate()
+            .connect_timeout(Duration::from_secs(20))
+            .build();
+        Ok(Self {
+            anthropic: Upstream::new(&options.anthropic, Vendor::Anthropic)?,
+            openai: Upstream::new(&options.openai, Vendor::OpenAi)?,
+            google: Upstream::new(&options.gemini, Vendor::Google)?,
+            fresh: AutoCompactor::new(options.policy).map_err(|error| error.to_string())?,
+            reading: Arc::new(Semaphore::new(MAX_READ)),
+            threads: Threads::default(),
+            client: client.map_err(words)?,
+            store,
+            views,
+            options,
+        })
+    }
+
+    /// Deletes the oldest threads until the folder is within its limits. The thread that was
+    /// compacted now stays.
+    pub(super) async fn limit_folder(&self, kept: &ThreadId) {
+        let ProxyOptions { max_threads: threads, max_stored: bytes, .. } = self.options;
+        loop {
+            let thread = match self.views.excess(Limits { threads, bytes }, kept) {
+                Ok(Some(thread)) => thread,
+                Ok(None) => return,
+                Err(error) => return self.note(&format!("the folder is not limited: {error}")),
+            };
+            let deleted = self.store.delete(&thread).await.map_err(|error| error.to_string());
+            if let Err(error) = deleted.and_then(|()| self.views.forget(&thread)) {
+                return self.note(&format!("thread {thread} is not deleted: {error}"));
+            }
+            self.note(&format!("thread {thread} is deleted: the folder is over its limits"));
+        }
+    }
+
+    /// Prints a line to standard error. It must hold no header and no text of a thread or a
+    /// provider: see [`Trouble`](super::trouble::Trouble).
+    pub(super) fn note(&self, line: &str) {
+        eprintln!("threadfold: {}", crate::terminal::first_line(line, 300));
+    }
+
+    /// The size in tokens from which threads are examined, if `room` tokens are available.
+    pub(super) fn threshold(&self, room: u64) -> u64 {
+        match self.options.policy.threshold {
+            Threshold::Fraction(share) => (room as f64 * share) as u64,
+            Threshold::Tokens(tokens) => tokens.min(room),
+            // These thresholds do not follow from the size of a request, so every thread is
+            // examined.
+            Threshold::Remaining(_) | Threshold::MessagesOver(_) | _ => 0,
+        }
+    }
+}

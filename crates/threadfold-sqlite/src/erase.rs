@@ -1,0 +1,48 @@
+//! Removing all data of a thread.
+
+use threadfold::{message::ThreadId, store::StoreError};
+
+use crate::{archive, lease_rows, store::SqliteStore, threads, words};
+
+impl SqliteStore {
+    /// Removes all data of a thread in one transaction: log, archive, run and lease. Its bytes are
+    /// overwritten, in the database and in the write-ahead log. If another process is reading, the
+    /// last copies are overwritten at the next checkpoint.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::ThreadStore};
+    /// use threadfold_sqlite::SqliteStore;
+    ///
+    /// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-e-{}", std::process::id()));
+    /// let (store, mut log) = (SqliteStore::open(folder.join("threads.db"))?, EventLog::new("t1".parse()?));
+    /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
+    /// block_on(store.append(log.thread_id(), None, 0, log.events()))?;
+    /// block_on(store.erase(log.thread_id()))?;
+    /// assert_eq!(block_on(store.list())?, []);
+    /// # std::fs::remove_dir_all(folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Medium`] and [`StoreError::Unreadable`].
+    pub async fn erase(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        let thread = thread.clone();
+        let erased = self.database.write(move |writing| {
+            threads::delete(writing, &thread)?;
+            lease_rows::end(writing, &thread)?;
+            lease_rows::delete_run(writing, &thread)?;
+            words::delete(writing, &thread)?;
+            words::purge(writing)?;
+            archive::delete_thread(writing, &thread)
+        });
+        erased.await?;
+        // If there are readers, the checkpoint ends early and returns a row that says so. The row
+        // is ignored.
+        let emptied = self.database.run(|connection| {
+            Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+        });
+        emptied.await
+    }
+}

@@ -1,0 +1,237 @@
+//! The user's standing rules as a model quotes them: what counts, what does not, and that it stays.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use futures::{
+    StreamExt,
+    executor::block_on,
+    stream::{self, BoxStream},
+};
+use threadfold::{
+    CompactionStrategy, ContextWindow, Message, Model, ModelAgent, Request, Role, Session,
+    log::{Event, EventLog},
+    message::{Delta, ModelError, StopReason, ToolUse, Turn, Usage},
+    model,
+    store::MemoryStore,
+    strategy::{Chunked, FoldBatches, Ladder, Summarize},
+    testing::notation,
+    tokens::{ByteEstimate, TokenCounter},
+};
+
+/// Everyday rules in eight languages. None of them has the form of a demand that a grammar would
+/// know.
+const RULES: [&str; 8] = [
+    "I'm allergic to walnuts, so they can't be in anything.",
+    "Meine Mutter isst seit Jahren kein Fleisch mehr.",
+    "Soy celíaca, así que ojo con la harina.",
+    "Sou vegetariana desde os doze anos.",
+    "On est toujours cinq à table le dimanche.",
+    "我家孩子对花生过敏。",
+    "うちの犬にはチョコレートは厳禁です。",
+    "मेरे पिताजी को शक्कर मना है।",
+];
+
+/// Answers with long text; a question for a summary with a summary and these lines as rules.
+#[derive(Clone, Debug)]
+struct Quoting {
+    lines: Vec<String>,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Quoting {
+    fn new(lines: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { lines: lines.into_iter().map(Into::into).collect(), requests: Arc::default() }
+    }
+
+    fn last(&self) -> String {
+        notation::write(&self.requests.lock().unwrap().last().unwrap().messages)
+    }
+
+    fn answer(&self, request: &Request) -> Turn {
+        self.requests.lock().unwrap().push(request.clone());
+        let asked = notation::write(&request.messages).contains("<user_rules>");
+        let list = self.lines.iter().map(|line| format!("- {line}\n")).collect::<String>();
+        let summary = format!("They planned meals.\n<user_rules>\n{list}</user_rules>");
+        let edits = request.tools.iter().any(|tool| tool.name == "edl");
+        let edited = request.messages.iter().any(|message| message.tool_results().next().is_some());
+        let message = match (asked, edits && !edited) {
+            (true, true) => {
+                let script =
+                    format!("file /summary.md\nselect eof\ninsert_after <<PART\n{summary}\nPART\n");
+                let call = ToolUse::new("e1", "edl", serde_json::json!({ "script": script }));
+                Message::new(Role::Assistant, vec![call.into()])
+            }
+            (true, false) if !edits => Message::assistant(summary),
+            (_, _) => Message::assistant("We cook something good, and then we see. ".repeat(12)),
+        };
+        let calls = message.tool_uses().next().is_some();
+        let stop = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
+        let counter = ByteEstimate::TRIGGER;
+        let usage = Usage::new(counter.request(request), counter.message(&message));
+        Turn::new(message, stop, Some(usage))
+    }
+}
+
+#[async_trait]
+impl Model for Quoting {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        model::turn_of(self.stream(request)).await
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        stream::once(async move { Ok(Delta::Turn { turn: self.answer(&request) }) }).boxed()
+    }
+}
+
+fn say(session: &mut Session, text: &str) {
+    block_on(async { session.send(text).await }).unwrap();
+}
+
+fn rules(session: &Session) -> Vec<String> {
+    session.rules().active().map(|rule| rule.text.to_string()).collect()
+}
+
+fn asking() -> Vec<Arc<dyn CompactionStrategy>> {
+    let summarize =
+        Summarize { messages: 2, user_messages: 0, summary_tokens: 400, ..Summarize::default() };
+    vec![
+        Arc::new(summarize.clone()),
+        Arc::new(Summarize { as_text: true, ..summarize.clone() }),
+        Arc::new(Ladder::new([Arc::new(summarize) as Arc<dyn CompactionStrategy>])),
+        Arc::new(Chunked::default()),
+        Arc::new(FoldBatches { keep_recent: 2, chunk_messages: 4, ..FoldBatches::default() }),
+    ]
+}
+
+/// A session in which the user types this text first, after a compaction.
+fn compacted(strategy: Arc<dyn CompactionStrategy>, model: &Quoting, text: &str) -> Session {
+    let agent = ModelAgent::new(Arc::new(model.clone()));
+    let mut session = Session::builder(agent).strategy(strategy).build().unwrap();
+    say(&mut session, text);
+    for round in 0..4 {
+        say(&mut session, &format!("What about meal {round}? {}", "It may be long. ".repeat(20)));
+    }
+    say(&mut session, "/compact");
+    session
+}
+
+#[test]
+fn a_quoted_sentence_is_a_standing_rule_in_any_language_and_with_any_strategy_that_asks() {
+    for strategy in asking() {
+        let text = RULES.join(" What do you think about that? It is so. ");
+        let model = Quoting::new(RULES);
+        let session = compacted(Arc::clone(&strategy), &model, &text);
+        assert_eq!(rules(&session), RULES, "{}", strategy.name());
+        let record = session.log().standing().next_back().unwrap();
+        assert_eq!(record.quoted.refused, 0, "{}", strategy.name());
+        let summary = notation::write(session.messages());
+        assert!(!summary.contains("user_rules"), "{}: {summary}", strategy.name());
+    }
+}
+
+#[test]
+fn a_quote_counts_if_it_was_typed_and_the_text_is_the_users() {
+    let typed = "Hello! I\u{2019}m allergic to walnuts \u{2014} so they can\u{2019}t be in anything. Thanks.";
+    let sentence = "I\u{2019}m allergic to walnuts \u{2014} so they can\u{2019}t be in anything.";
+    let rows = [
+        ("to the letter", sentence, true),
+        ("folded", "i'm allergic to  walnuts - so they can't be in anything", true),
+        ("cut", "allergic to walnuts", true),
+        ("changed", "I'm allergic to peanuts, so they can't be in anything.", false),
+        ("cut within a word", "allergic to wal", false),
+        ("the model's own", "We cook something good, and then we see.", false),
+        ("blank", "...", false),
+    ];
+    for (name, quote, counts) in rows {
+        let model = Quoting::new([quote]);
+        let session = compacted(asking().remove(0), &model, typed);
+        let expected = if counts { vec![sentence.to_owned()] } else { Vec::new() };
+        assert_eq!(rules(&session), expected, "{name}");
+        let record = session.log().standing().next_back().unwrap();
+        assert_eq!(record.quoted.refused, usize::from(!counts), "{name}");
+    }
+}
+
+#[test]
+fn rules_that_a_model_quoted_once_stay_through_fifteen_compactions_in_a_small_window() {
+    for rule in RULES {
+        let model = Quoting::new([rule]);
+        let window = ContextWindow::new(4_000);
+        let agent = ModelAgent::new(Arc::new(model.clone())).with_window(window);
+        let mut session = Session::builder(agent).strategy(asking().remove(0)).build().unwrap();
+        say(&mut session, &format!("{rule} What is for dinner?"));
+        let mut round = 0;
+        while session.log().standing().count() < 15 {
+            round += 1;
+            assert!(round < 400, "{} compactions", session.log().standing().count());
+            say(&mut session, &format!("And on day {round}? {}", "Tell me more. ".repeat(30)));
+            assert!(model.last().contains(rule), "round {round}: {}", model.last());
+        }
+        assert_eq!(rules(&session), [rule]);
+    }
+}
+
+#[test]
+fn a_quoted_rule_survives_undo_fork_and_a_stored_log() {
+    let model = Quoting::new([RULES[0]]);
+    let store = Arc::new(MemoryStore::default());
+    let agent = || ModelAgent::new(Arc::new(model.clone()));
+    let mut session = Session::builder(agent()).store(store.clone()).build().unwrap();
+    say(&mut session, RULES[0]);
+    for _ in 0..6 {
+        say(&mut session, &"What about dinner? ".repeat(30));
+    }
+    say(&mut session, "/compact");
+    assert_eq!(rules(&session), [RULES[0]]);
+    let events: Vec<Event> = session.log().events().iter().map(|it| it.event.clone()).collect();
+    let mut log = EventLog::new("again".parse().unwrap());
+    for event in events {
+        log.append(threadfold::message::Timestamp(1), event).unwrap();
+    }
+    assert_eq!(log.rules(None).active().count(), 1);
+    let id = session.log().standing().next_back().unwrap().id;
+    block_on(session.undo_compaction(id)).unwrap();
+    assert_eq!(rules(&session), [RULES[0]]);
+}
+
+#[test]
+fn a_rule_is_lifted_only_with_a_later_sentence_of_the_user() {
+    #[derive(Clone, Debug)]
+    struct Lifting(String);
+
+    #[async_trait]
+    impl Model for Lifting {
+        async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+            let asked = notation::write(&request.messages).contains("<user_rules>");
+            let text = match asked {
+                true => format!(
+                    "They talked.\n<user_rules>\n- {}\n</user_rules>\n<user_lifted>\n- {}\n</user_lifted>",
+                    RULES[3], self.0
+                ),
+                false => "Fine. ".repeat(60),
+            };
+            Ok(Turn::new(Message::assistant(text), StopReason::EndTurn, None))
+        }
+    }
+
+    let later = "Mudei de ideia: agora como peixe.";
+    let rows = [
+        (format!("{} => {later}", RULES[3]), false),
+        (format!("\"{}\" => \"{later}\"", RULES[3]), false),
+        (format!("{} => Agora como carne.", RULES[3]), true),
+        (format!("{later} => {}", RULES[3]), true),
+        (RULES[3].to_owned(), true),
+    ];
+    for (line, holds) in rows {
+        let agent = ModelAgent::new(Arc::new(Lifting(line.clone())));
+        let mut session = Session::builder(agent).strategy(asking().remove(0)).build().unwrap();
+        say(&mut session, RULES[3]);
+        say(&mut session, later);
+        for _ in 0..4 {
+            say(&mut session, &"E amanhã? ".repeat(30));
+        }
+        say(&mut session, "/compact");
+        assert_eq!(rules(&session).len(), usize::from(holds), "{line}");
+    }
+}
