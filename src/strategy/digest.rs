@@ -36,7 +36,7 @@ const FACTS: u64 = 10;
 
 /// The percentage of the target that the list of what the user typed takes at most, unless these are
 /// rules, have labels or give values.
-const SAID: u64 = 60;
+const SAID: u64 = 80;
 
 /// The percentage of the target up to which the task stays word for word.
 const TASK: u64 = 36;
@@ -50,7 +50,7 @@ options! {
     /// 1. what the model has not read yet, and the newest text that the user typed;
     /// 2. the task, which is the first text that the user typed: word for word if it takes up to 36
     ///    % of the target, else its head and tail, in the digest;
-    /// 3. what else the user typed, statement by statement: up to 60 % of the target, more if these
+    /// 3. what else the user typed, statement by statement: up to 80 % of the target, more if these
     ///    are rules, have labels or give values;
     /// 4. the account: what was said and called, in order, one line for each, with what came of it,
     ///    and the calls that failed last. The newest lines tell more;
@@ -184,7 +184,11 @@ impl DigestJob<'_> {
     fn filled(&self, target: u64) -> Option<Plan> {
         /// How often a longer tail is tried.
         const TRIES: usize = 3;
-        let Task { thread, .. } = self.task;
+        let Task { thread, brief } = self.task;
+        // If the user's words need most of the target, neither the task nor the end gets a share.
+        if thread.typed_need(brief) > target / 2 {
+            return None;
+        }
         let cuts = self.cuts();
         let mut tail = self.tail_room(target);
         let (mut best, mut last) = (None, None);
@@ -281,10 +285,23 @@ impl DigestJob<'_> {
         let goes = self.removed_tokens(candidate, |_, _| true);
         let whole = target.min(before.saturating_sub(1)).saturating_sub(fixed);
         let need = thread.typed_need(brief);
-        // The list of rules is added when the plan is settled.
-        let rules = thread.rules().active().map(|rule| counter.text(&rule.text).saturating_add(3));
+        let messages = thread.messages().iter().enumerate();
+        let stay = messages.filter(|(at, _)| *at >= candidate.cut || candidate.keeps_part_of(*at));
+        let stay = stay.map(|(_, message)| message);
+        let typed = Typed::new(Arc::clone(&self.statements), thread, brief, stay);
+        // The list of rules is added when the plan is settled. If it does not fit beside the other
+        // words of the user, the rules are the first of these.
+        let active: Vec<&str> = thread.rules().active().map(|rule| &*rule.text).collect();
+        let rules = active.iter().map(|rule| counter.text(rule).saturating_add(3));
         let rules = rules.fold(0, u64::saturating_add);
-        let rules = if rules > 0 { rules.saturating_add(60).min(whole / 2) } else { 0 };
+        let others = counter.text(&typed.list(u64::MAX, counter));
+        let fit = rules.saturating_add(others).saturating_add(60) <= percent_of(whole, SAID);
+        let (typed, rules) = match fit {
+            true if rules > 0 => (typed, rules.saturating_add(60)),
+            true => (typed, 0),
+            false => (typed.with_rules(&active), 0),
+        };
+        let typed = &typed;
         // So many tokens are left for the list of facts that is added then.
         let facts = brief.reserve().min(percent_of(whole.saturating_sub(rules), FACTS));
         let room = whole.saturating_sub(rules).saturating_sub(facts);
@@ -292,12 +309,8 @@ impl DigestJob<'_> {
         // A digest must not be longer than its source, apart from the first line.
         let line = counter.text(&fill::opening(candidate.cut, false));
         let budget = most.min(goes.saturating_sub(1).max(line));
-        let messages = thread.messages().iter().enumerate();
-        let stay = messages.filter(|(at, _)| *at >= candidate.cut || candidate.keeps_part_of(*at));
-        let stay = stay.map(|(_, message)| message);
-        let typed = &Typed::new(Arc::clone(&self.statements), thread, brief, stay);
         let said = percent_of(target.min(before), SAID).max(typed.emphasised(counter));
-        let said = said.min(budget / 6 * 5);
+        let said = said.min(budget / 10 * 9);
         // If little else fits beside the user's words, list only these: a heading and one more line
         // would cost some of them.
         let words = (need > whole / 4 * 3).then(|| typed.list(whole.min(goes), counter));

@@ -14,7 +14,7 @@ use crate::{
     compact::Plan,
     ledger::{self, Rule},
     message::{ContextWindow, Message, Role, Text},
-    prose::{one_line, without_typed},
+    prose::{one_line, paragraphs, sentences, without_typed},
     retention::{Beside, Fact, Retention, RetentionPolicy, key},
     tokens::TokenCounter,
 };
@@ -125,10 +125,15 @@ impl<'a> Settling<'a> {
         let Self { thread, brief, .. } = *self;
         let counter = self.counter();
         let own = ledger::without_titled(&digest);
-        let missing = unstated(thread.rules().active(), after, thread.system());
+        let told: HashSet<String> =
+            paragraphs(&own).iter().flat_map(|text| typed::keys(text)).collect();
+        let mut missing = unstated(thread.rules().active(), after, thread.system());
+        missing.retain(|rule| !sentences(rule).all(|sentence| told.contains(&key(sentence))));
         let freed = counter.text(&digest).saturating_sub(counter.text(&own));
         let room = self.room(after).saturating_add(freed).min(RULES_TOKENS);
         let list = ledger::titled(&missing, thread.rules().left_out(), room, counter);
+        // A heading without rules says nothing.
+        let list = if list.contains("\n- ") { list } else { String::new() };
         let text = joined(&own, &list);
         let plan = proposal.plan.clone().with_last_summary(text.clone());
         match text != digest && !text.is_blank() && thread.accept(&plan, brief).is_ok() {
