@@ -166,6 +166,8 @@ pub(crate) struct HindsightOptions {
     /// Threads, in any form that `compact` accepts
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) thread: ThreadOption,
     /// Share of the thread's text that is before the cut; several give several cuts
     #[arg(long, value_name = "SHARE", default_values_t = [0.75])]
     pub(crate) cut: Vec<f64>,

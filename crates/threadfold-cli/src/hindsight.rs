@@ -55,7 +55,7 @@ pub(crate) async fn run(options: &HindsightOptions, model: &dyn Model) -> Result
     let named = options.model.name.as_ref().map(|_| model);
     let mut rows = Vec::new();
     for file in &options.files {
-        let mut request = Body::read(file, options.from, None)?.request;
+        let mut request = Body::read(file, options.from, options.thread.id())?.request;
         let (messages, _) = legality::repair(request.messages.to_vec());
         request.messages = messages.into();
         for part in &options.cut {
