@@ -98,6 +98,7 @@ pub mod auto;
 pub mod compaction;
 pub mod compactor;
 pub mod drive;
+pub mod hindsight;
 pub mod log;
 pub mod model;
 pub mod recall;

@@ -24,11 +24,14 @@ const MAX_MISSES: u32 = 2;
 /// | `Fired` | failed | `Armed` | |
 /// | `Fired`, `Armed`, `Quiet` | compacted | `Quiet` | |
 /// | `Quiet`, not yet counted | not counted | `Quiet`, not yet counted | |
-/// | `Quiet`, not yet counted | over, counted, the first miss | `Quiet` from this size on | |
+/// | `Quiet`, not yet counted | over, counted, the first miss | `Quiet` from this size on | rest |
+/// | `Quiet`, not yet counted | hopeless, counted | `Overgrown` | rest |
 /// | `Quiet`, not yet counted | over, counted, the second miss | `Suspended` | rest |
 /// | `Quiet`, not yet counted | under, counted | `Quiet` from this size on, no misses | |
 /// | `Quiet`, counted | neither the cooldown passed nor the context grew by its share | `Quiet` | |
-/// | `Quiet`, counted | one of the two | as `Armed` | as `Armed` |
+/// | `Quiet`, counted, no misses | one of the two | as `Armed` | as `Armed` |
+/// | `Quiet`, counted, a miss | the context did not grow by its share | `Quiet` | |
+/// | `Quiet`, counted, a miss | the context grew by its share | as `Armed` | as `Armed` |
 /// | `Overgrown` | hopeless | `Overgrown` | |
 /// | `Overgrown` | any other | as `Armed` | as `Armed` |
 /// | `Suspended` | under, counted | `Armed`, no misses | |
@@ -102,7 +105,9 @@ impl Trigger {
                 Self::judged(misses, at, reading)
             }
             (Self::Quiet { from: None, .. }, _) => (self, Signal::Nothing),
-            (Self::Quiet { at, from: Some(from), .. }, _) if reading.is_quiet(at, from) => {
+            (Self::Quiet { misses, at, from: Some(from) }, _)
+                if reading.is_quiet(misses, at, from) =>
+            {
                 (self, Signal::Nothing)
             }
             (Self::Armed { misses } | Self::Quiet { misses, .. }, Level::Under)
@@ -126,11 +131,17 @@ impl Trigger {
 
     /// Decides from the first count after the last compaction whether it helped.
     fn judged(misses: u32, at: Timestamp, reading: &Reading) -> (Self, Signal) {
-        let misses = if reading.level == Level::Under { 0 } else { misses.saturating_add(1) };
-        if misses >= MAX_MISSES {
-            return (Self::Suspended, Signal::Rest);
+        let from = Some(reading.tokens);
+        if reading.level == Level::Under {
+            return Self::Quiet { misses: 0, at, from }.read(reading);
         }
-        Self::Quiet { misses, at, from: Some(reading.tokens) }.read(reading)
+        let misses = misses.saturating_add(1);
+        let next = match reading.level {
+            _ if misses >= MAX_MISSES => Self::Suspended,
+            Level::Hopeless => Self::Overgrown { misses },
+            Level::Under | Level::Over => Self::Quiet { misses, at, from },
+        };
+        (next, Signal::Rest)
     }
 
     /// Takes the success of a compaction, whatever its reason.
@@ -153,9 +164,11 @@ impl Trigger {
 
 impl Reading {
     /// Whether the trigger is still quiet after a success at this time. A clock that was set back
-    /// ends the quiet time, because an early compaction is better than none.
-    fn is_quiet(&self, at: Timestamp, from: u64) -> bool {
+    /// ends the quiet time, because an early compaction is better than none. After a compaction
+    /// that did not help, only growth ends it: the same thread would be compacted in vain again.
+    fn is_quiet(&self, misses: u32, at: Timestamp, from: u64) -> bool {
         let cools = self.now >= at && self.now.0.saturating_sub(at.0) < self.cooldown_ms;
+        let cools = cools || misses > 0;
         cools && self.tokens < from.saturating_add(self.growth)
     }
 }
@@ -206,7 +219,8 @@ mod tests {
             (fired(0), reading(Over), fired(0), Nothing),
             (fired(0), reading(Hopeless), fired(0), Nothing),
             (UNJUDGED, uncounted(Over), UNJUDGED, Nothing),
-            (UNJUDGED, reading(Over), quiet(1, Some(500)), Nothing),
+            (UNJUDGED, reading(Over), quiet(1, Some(500)), Rest),
+            (UNJUDGED, reading(Hopeless), Trigger::Overgrown { misses: 1 }, Rest),
             (quiet(1, None), reading(Over), Trigger::Suspended, Rest),
             (quiet(1, None), reading(Under), QUIET, Nothing),
             (QUIET, reading(Over), QUIET, Nothing),
@@ -215,6 +229,8 @@ mod tests {
             (QUIET, later(Over), fired(0), Fire),
             (QUIET, Reading { now: Timestamp(159_999), ..reading(Over) }, QUIET, Nothing),
             (QUIET, set_back(Over), fired(0), Fire),
+            (quiet(1, Some(500)), later(Over), quiet(1, Some(500)), Nothing),
+            (quiet(1, Some(500)), grown(Over), fired(1), Fire),
             (QUIET, grown(Under), ARMED, Nothing),
             (QUIET, grown(Hopeless), overgrown, Rest),
             (QUIET, Reading { may_fire: false, ..grown(Over) }, QUIET, Nothing),

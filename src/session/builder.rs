@@ -81,7 +81,7 @@ impl SessionBuilder {
             redactor: None,
             host_rules: Vec::new(),
             // The trigger must work before the first answer, when no provider has reported a count.
-            policy: AutoPolicy { estimates_usage: true, ..AutoPolicy::default() },
+            policy: AutoPolicy::default(),
             tools: Vec::new(),
             own_tools: Vec::new(),
             observers: Observers::default(),
@@ -295,8 +295,7 @@ impl SessionBuilder {
     }
 
     /// Returns the builder with this policy of automatic compaction. The default is
-    /// [`AutoPolicy::default`] with [`estimates_usage`](AutoPolicy::estimates_usage) set: the
-    /// session uses estimates until a provider reports a count.
+    /// [`AutoPolicy::default`].
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};

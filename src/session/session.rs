@@ -60,6 +60,8 @@ pub struct Session {
     pub(super) reserved: CompactionId,
     /// Whether a turn started and has not ended.
     pub(super) in_turn: bool,
+    /// Whether the next appended message is the one of the open stream, and not a queued text.
+    pub(super) is_own_input: bool,
     /// Output tokens since the last reminder.
     pub(super) unreminded: u64,
     pub(super) ids: CheckpointIds,
@@ -275,11 +277,9 @@ impl Session {
         .calibrated(&self.ratio)
     }
 
-    /// The pressure of the request with this prompt, which is not appended yet. A compaction may
-    /// remove everything else.
+    /// The pressure of the request with this prompt, which is not appended yet.
     pub(super) fn pressure_before(&self, prompt: &Message) -> Pressure {
-        let pending = self.agent.thread().counter().message(prompt);
-        Pressure { newest: 0, ..self.pressure(pending) }
+        self.pressure(self.agent.thread().counter().message(prompt))
     }
 
     /// The error for a request that cannot fit, with the size of each part.

@@ -14,12 +14,12 @@ use super::{
     session::Session,
 };
 use crate::{
-    auto::{Input, Output},
+    auto::{Input, Output, Refusal},
     compaction::COMPACT,
     log::Event,
     message::{
-        CompactionReason, ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, Role,
-        StopReason, Text, ToolUse, Turn, Usage,
+        CompactionId, CompactionReason, ContentBlock, ContextWindow, Delta, Message, ModelError,
+        Request, Role, StopReason, Text, ToolUse, Turn, Usage,
     },
     recall::tool::RECALL,
     turn::{self, TurnMachine, TurnStep},
@@ -49,10 +49,13 @@ impl Session {
             emit.notice_of(notice).await;
         }
         self.journal.flush().await?;
+        self.is_own_input = false;
         while let Some(text) = self.shared.next_queued_before(queued_later) {
             self.run_text(text, emit).await?;
         }
+        self.is_own_input = true;
         self.run_input(input, emit).await?;
+        self.is_own_input = false;
         while let Some(text) = self.shared.next_queued() {
             self.run_text(text, emit).await?;
         }
@@ -101,6 +104,9 @@ impl Session {
             let message = self.stamped(message);
             self.guard(Some(&message), emit).await?;
             self.append(message)?;
+            if self.is_own_input {
+                self.shared.lock().has_entered = Some(true);
+            }
         }
         let (mut machine, mut usage) =
             (TurnMachine::new(self.settings.max_rounds), Usage::default());
@@ -158,7 +164,10 @@ impl Session {
                 Some(
                     notice @ (Output::Suspended { .. }
                     | Output::Paused { .. }
-                    | Output::UnknownWindow),
+                    | Output::UnknownWindow
+                    | Output::ShortAnswer { .. }
+                    | Output::SendAgain
+                    | Output::TakeBack),
                 ) => {
                     emit.notice_of(Some(notice)).await;
                     return Ok(());
@@ -195,8 +204,9 @@ impl Session {
     }
 
     /// Asks the model. If the provider refuses the request as too long, or the window cuts the
-    /// answer off, compacts and asks again.
+    /// answer off, compacts and asks again. If that does not help, thread and ratio are as before.
     async fn call_model(&mut self, usage: &mut Usage, emit: &mut Emit) -> Result<Turn> {
+        let (first, ratio) = (self.next_compaction(), self.ratio);
         loop {
             let mut streamed = String::new();
             let answer = self.ask(&mut streamed, emit).await;
@@ -208,8 +218,13 @@ impl Session {
                 return Ok(answer?);
             }
             // Boxed: inlined, this rare path would enlarge every turn's future.
-            if let Some(turn) = self.make_room(answer, usage, emit).boxed().await? {
-                return Ok(turn);
+            match self.make_room(answer, usage, emit).boxed().await {
+                Ok(None) => {}
+                given_up => {
+                    self.ratio = ratio;
+                    self.take_back(first, emit).boxed().await?;
+                    return given_up.and_then(|turn| turn.ok_or(SessionError::Blank));
+                }
             }
             if !streamed.is_empty() {
                 emit.event(SessionEvent::AnswerDiscarded).await;
@@ -225,16 +240,26 @@ impl Session {
         usage: &mut Usage,
         emit: &mut Emit,
     ) -> Result<Option<Turn>> {
-        let (now, pressure) = (self.now(), self.pressure(0));
-        let (limit, output) = match &answer {
-            Err(ModelError { kind: ModelErrorKind::Overflow { limit, output, .. }, .. }) => {
-                (*limit, *output)
+        let refusal = match &answer {
+            Err(error) => Refusal::of(&error.kind).unwrap_or_default(),
+            // An answer that the window cut off shows that prompt and answer fill it.
+            Ok(_) => {
+                let limit = self.window().map(ContextWindow::tokens);
+                let found = limit.map(|limit| limit.saturating_add(1));
+                Refusal { limit, found, output: None }
             }
-            Ok(_) | Err(_) => (None, None),
         };
-        let next = self.auto.handle(now, Input::Overflowed { pressure, limit, output });
-        let Some(Output::Compact { reason, target, limit }) = next else {
-            return Ok(Some(answer?));
+        if let (Err(_), Some(found)) = (&answer, refusal.found) {
+            let thread = self.agent.thread().size().tokens;
+            self.ratio.learn(thread.saturating_add(self.overhead()), found);
+        }
+        let (now, pressure, before) = (self.now(), self.pressure(0), self.window());
+        let next = self.auto.handle(now, Input::Overflowed { pressure, refusal });
+        self.report_window(before, refusal, emit).await;
+        let (reason, target, limit) = match next {
+            Some(Output::Compact { reason, target, limit }) => (reason, target, limit),
+            Some(Output::SendAgain) => return Ok(None),
+            _ => return Ok(Some(answer?)),
         };
         let order = Order { reason, target, limit, next_prompt: None, strategy: None };
         match (self.compact_for(order, emit).await?, answer) {
@@ -247,6 +272,37 @@ impl Session {
         }
         self.guard(None, emit).await?;
         Ok(None)
+    }
+
+    /// Notifies the host if a refusal stated a smaller window than the one that was assumed.
+    async fn report_window(
+        &self,
+        before: Option<ContextWindow>,
+        refusal: Refusal,
+        emit: &mut Emit,
+    ) {
+        let now = self.window();
+        if let (Some(_), Some(now)) = (refusal.limit, now.filter(|_| now != before)) {
+            let before = before.map_or("no window was known".to_owned(), |before| {
+                format!("{} were assumed", before.tokens())
+            });
+            let text =
+                format!("The provider states a window of {} tokens; {before}.", now.tokens());
+            emit.event(SessionEvent::Notice { text: text.into() }).await;
+        }
+    }
+
+    /// Undoes the compactions from this one on, which the refusals of a request led to in vain.
+    async fn take_back(&mut self, first: CompactionId, emit: &mut Emit) -> Result<()> {
+        let standing = self.journal.log().standing().map(|record| record.id);
+        let Some(id) = standing.filter(|id| *id >= first).min() else { return Ok(()) };
+        let undone = self.undo_compaction(id).await?.len();
+        let times = if undone == 1 { "compaction" } else { "compactions" };
+        let text = format!(
+            "The provider refused the request however long it was, so its {undone} {times} were undone."
+        );
+        emit.event(SessionEvent::Notice { text: text.into() }).await;
+        Ok(())
     }
 
     /// Asks the model once. `streamed` collects the emitted text; at the end it equals the text of
@@ -296,7 +352,7 @@ impl Session {
         Request {
             system: self.system_prompt(),
             tools: self.tools.specs.clone(),
-            max_output: self.settings.max_output,
+            max_output: self.auto.max_output(self.pressure(0)).or(self.settings.max_output),
             ..Request::new(self.agent.messages().clone())
         }
     }

@@ -7,7 +7,6 @@ use super::{
     brief::Brief,
     clip::{ASIDE_TOKENS, excerpt, without_repeats, without_stated},
     contract::Proposal,
-    digest,
     snapshot::Snapshot,
     typed::{self, Typed, rule_keys},
 };
@@ -114,6 +113,30 @@ impl<'a> Settling<'a> {
         (proposal, summary, Vec::new())
     }
 
+    /// Adds the active rules to a digest, except those that a kept message or the system prompt
+    /// states. A digest has all other lists already. Returns the proposal and the text of the
+    /// digest, both unchanged if no list is acceptable.
+    pub(super) fn with_rules_only(
+        &self,
+        proposal: Proposal,
+        digest: Text,
+        after: &[Message],
+    ) -> (Proposal, Text) {
+        let Self { thread, brief, .. } = *self;
+        let counter = self.counter();
+        let own = ledger::without_titled(&digest);
+        let missing = unstated(thread.rules().active(), after, thread.system());
+        let freed = counter.text(&digest).saturating_sub(counter.text(&own));
+        let room = self.room(after).saturating_add(freed).min(RULES_TOKENS);
+        let list = ledger::titled(&missing, thread.rules().left_out(), room, counter);
+        let text = joined(&own, &list);
+        let plan = proposal.plan.clone().with_last_summary(text.clone());
+        match text != digest && !text.is_blank() && thread.accept(&plan, brief).is_ok() {
+            true => (Proposal { plan, ..proposal }, text),
+            false => (proposal, digest),
+        }
+    }
+
     /// Returns a summary without the lists that settling adds, values that the user replaced, and
     /// repetitions.
     fn own_text(&self, summary: &str) -> String {
@@ -121,7 +144,7 @@ impl<'a> Settling<'a> {
         let own = without_typed(&ledger::without_titled(summary));
         // A value that the user replaced later would mislead.
         let own = self.thread.statements().without_replaced(&own);
-        if digest::is_digest(&own) { own } else { without_repeats(&own) }
+        without_repeats(&own)
     }
 
     /// The user's statements, except those that these messages, the rules or the system prompt
@@ -274,6 +297,25 @@ impl Audit<'_> {
         proposal.retention = Some(retention.shortened());
         proposal.shortfall = shortfall;
         proposal
+    }
+
+    /// Audits a digest, which has its list of what the user typed already, and appends the missing
+    /// facts in the room that it left for them.
+    pub(super) fn digested(
+        &self,
+        proposal: &Proposal,
+        summary: &Text,
+        after: &[Message],
+    ) -> Proposal {
+        let settling @ Settling { policy, .. } = self.settling;
+        let typed = &settling.typed(after);
+        let room = settling.room(after);
+        let lists = Lists { audit: self, proposal, summary, typed, room };
+        lists.with("", |fact| lists.is_listed_alone(fact)).unwrap_or_else(|| {
+            let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
+            let enriched = self.beside.enrich(summary, &bare, settling.counter(), |_| true);
+            self.with_enriched(proposal, enriched, policy)
+        })
     }
 
     /// Audits the summary and appends the missing facts, as far as there is room.

@@ -136,6 +136,14 @@ impl Snapshot {
             Some(summary) => {
                 let facts = settling.current_facts(policy);
                 let audit = settling.audit(&summary, &facts, &after);
+                if digest::is_digest(&summary) {
+                    let (proposal, summary) = match adds_rules {
+                        true => settling.with_rules_only(proposal, summary, &after),
+                        false => (proposal, summary),
+                    };
+                    let after = self.accept(&proposal.plan, brief)?;
+                    return Ok(audit.digested(&proposal, &summary, &after));
+                }
                 if !adds_rules {
                     return Ok(audit.enriched(proposal, &summary, &after, &[]));
                 }
@@ -270,7 +278,7 @@ impl Audit<'_> {
         let tokens = thread.counter().text(summary);
         let kept = settling.kept(&whole);
         let lacks = kept.facts.saturating_add(GAIN) <= policy.wanted || kept.typed < policy.wanted;
-        if !lacks || tokens < SHORT_TOKENS || digest::is_digest(summary) {
+        if !lacks || tokens < SHORT_TOKENS {
             return whole;
         }
         let (mut best, mut worth) = (whole, kept.worth().saturating_add(GAIN));

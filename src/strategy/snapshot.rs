@@ -22,7 +22,7 @@ use crate::{
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Snapshot {
-    messages: Arc<Vec<Message>>,
+    pub(super) messages: Arc<Vec<Message>>,
     /// The index of the first message that the model has not read.
     unread_from: usize,
     system: Arc<Vec<Message>>,

@@ -391,7 +391,7 @@ pub(super) fn is_marker(block: &ContentBlock) -> bool {
 }
 
 /// The ranges of the typed blocks of a message, and of the checkpoint at its end.
-fn typed_ranges(index: usize, message: &Message) -> Vec<Range<Position>> {
+pub(super) fn typed_ranges(index: usize, message: &Message) -> Vec<Range<Position>> {
     let last = message.content.len().saturating_sub(1);
     let is_stamped = matches!(message.content.last(), Some(ContentBlock::Checkpoint(_)));
     let blocks = message.typed_blocks().chain(is_stamped.then_some(last));

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use serde_json::{Value, json};
 use threadfold::{
-    ContentBlock, Message, ModelAgent, Role, TokenCounter, Turn, Usage,
+    ContentBlock, Message, ModelAgent, Role, TokenCounter, Turn, Usage, async_trait,
     auto::{AutoPolicy, Threshold},
     log::Event,
-    message::{ModelErrorKind, StopReason, ToolResult, ToolUse},
-    model::ModelError,
+    message::{ModelErrorKind, StopReason, ToolResult, ToolSpec, ToolUse},
+    model::{ModelError, Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, Session, SessionBuilder, SessionError, SessionEvent},
     store::{Journal, MemoryStore, ThreadStore},
     strategy::{KeepRecent, Summarize, TrimToolResults},
@@ -300,6 +300,55 @@ fn the_model_can_request_a_compaction_in_the_middle_of_its_work() {
     assert!(stats["messagesCompressed"].as_u64().unwrap() >= 10, "{stats}");
     let tokens = |field: &str| stats[field].as_u64().unwrap();
     assert!(tokens("tokensEstimateAfter") < tokens("tokensEstimateBefore"), "{stats}");
+    bench.assert_whole();
+}
+
+/// Reports the length of the thread that it sees.
+#[derive(Debug)]
+struct Length;
+
+#[async_trait]
+impl Tool for Length {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("length", "Counts the messages.", json!({"type": "object"}))
+    }
+
+    async fn call(
+        &self,
+        _: &ToolUse,
+        context: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(context.messages.len().to_string().into())
+    }
+}
+
+#[test]
+fn calls_after_compact_context_see_the_compacted_thread() {
+    let mut script = past(8);
+    script.extend([
+        Answer::from(calls(&[
+            ("a", "length", "{}"),
+            ("c", "compact_context", "{}"),
+            ("b", "length", "{}"),
+        ])),
+        "Going on.".into(),
+    ]);
+    let keep = KeepRecent { messages: 4, ..KeepRecent::default() };
+    let policy =
+        AutoPolicy { enabled: false, target: Threshold::Tokens(300), ..AutoPolicy::default() };
+    let mut bench = bench(script, |builder| {
+        let builder = builder.compact_context_tool().tool(Arc::new(Length));
+        builder.strategy(Arc::new(keep)).policy(policy)
+    });
+    with_past(&mut bench, 8);
+    say(&mut bench.session, "Work.").unwrap();
+    let request = bench.last_request();
+    let results = request.messages.iter().flat_map(|message| message.tool_results());
+    let texts: Vec<&str> =
+        results.filter_map(|result| Some(result.content[0].as_text()?.as_str())).collect();
+    let [before, _, after] = texts.as_slice() else { panic!("{texts:?}") };
+    let length = |text: &str| text.parse::<usize>().unwrap();
+    assert!(length(after) < length(before), "{texts:?}");
     bench.assert_whole();
 }
 

@@ -111,7 +111,12 @@ async fn compact(
     let limit = options.window.map_or(u64::MAX, |window| window.saturating_sub(around));
     let target = options.target.or(half);
     let brief = Brief { target, limit: Some(limit), retention, ..Brief::default() };
-    match propose(strategy.as_ref(), &thread, &brief, Models::one(model), &mut |_, _| {}).await {
+    // Without a model the ladder fills the target with a digest, which tells more than extracts do.
+    let models = match options.model.name.is_none() && name == "ladder" {
+        true => Models::default(),
+        false => Models::one(model),
+    };
+    match propose(strategy.as_ref(), &thread, &brief, models, &mut |_, _| {}).await {
         Ok(proposal) => {
             let Proposal { usage, calls, .. } = proposal;
             let before = Size::of(&messages, &ByteEstimate::TRIGGER);

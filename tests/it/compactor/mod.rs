@@ -12,6 +12,7 @@ use std::{
 use futures::executor::block_on;
 use threadfold::{
     Compactor, ContextWindow, Message, ModelAgent, Session, Turn, Usage,
+    auto::{AutoPolicy, Threshold},
     compaction::compact_tool,
     drive::Models,
     legality,
@@ -29,7 +30,9 @@ fn five_compactions_in_a_row_give_the_thread_that_a_session_gives() {
     for way in Way::ALL {
         let model = Arc::new(Answers(way));
         let agent = ModelAgent::new(model.clone()).with_window(WINDOW);
-        let mut session = Session::builder(agent).build().unwrap();
+        // The session compacts only when it is asked to.
+        let policy = AutoPolicy { threshold: Threshold::Fraction(0.99), ..AutoPolicy::default() };
+        let mut session = Session::builder(agent).policy(policy).build().unwrap();
         let mut compactor = Compactor::default().with_window(WINDOW);
         let (mut messages, mut read) = (Vec::new(), 0);
         for round in 0..5 {

@@ -11,7 +11,7 @@ fn a_count_of_zero_is_no_measure() {
     });
     // The trigger waits until a provider counts; a request that does not fit is compacted in any
     // case.
-    let policy = AutoPolicy::default();
+    let policy = AutoPolicy { estimates_usage: false, ..AutoPolicy::default() };
     let mut bench = bench(12_000, model, |b| b.policy(policy));
     let events = bench.events("Write all parts.");
     assert!(matches!(events.last(), Some(Ok(SessionEvent::TurnEnded { .. }))), "{events:?}");

@@ -5,6 +5,7 @@ pub(crate) mod provider;
 
 mod asked_for;
 mod floor;
+mod lying;
 mod marks;
 mod net;
 mod refusals;
