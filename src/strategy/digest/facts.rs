@@ -16,8 +16,6 @@ pub(super) struct Facts {
     pub(super) request: Quote,
     /// The beginnings of the user's later messages, in digests of earlier versions.
     pub(super) later: List<String>,
-    /// Sentences in which the user demands or forbids something.
-    pub(super) rules: List<String>,
     /// Texts of earlier summaries other than digests.
     pub(super) earlier: Quote,
     /// Files named in tool inputs.
@@ -67,7 +65,6 @@ impl Facts {
             self.request = older.request;
         }
         self.later.extend(older.later);
-        self.rules.extend(older.rules);
         self.earlier.join(older.earlier);
         self.files.extend(older.files);
         self.commands.extend(older.commands);
@@ -82,12 +79,8 @@ impl Facts {
         if self.request.text.len() < 1_000 { &self.request.text } else { "" }
     }
 
-    /// Removes duplicates: the last mention of a line stays, and the first of a rule. A later
-    /// request that is listed as a rule is removed.
+    /// Removes duplicates: the last mention of a line stays.
     pub(super) fn tidy(&mut self) {
-        self.rules.keep_first(String::as_str);
-        let rules: HashSet<&String> = self.rules.items.iter().collect();
-        self.later.items.retain(|line| !rules.contains(line));
         self.later.keep_last(String::as_str);
         self.errors.keep_last(String::as_str);
         self.commands.keep_last(|command| &command.line);

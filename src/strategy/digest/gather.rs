@@ -9,17 +9,14 @@ use super::{
 use crate::{
     ledger,
     prose::{
-        FactClass, Kind, Span, Speaker, commands, demands, first_failure, one_line, passages,
-        passages_of, plain, spans, without_typed,
+        FactClass, Kind, Span, Speaker, commands, first_failure, one_line, passages_of, plain,
+        spans, without_typed,
     },
     strategy::{full_summary, kit::*},
 };
 
 /// Upper limit for the characters of a line.
 const LINE: usize = 200;
-
-/// Upper limit for the characters of a rule: the maximum bytes of a fact in an audit.
-const RULE: usize = 600;
 
 /// Upper limit for the lines of one kind, whatever the budget.
 const LINES: usize = 400;
@@ -79,12 +76,6 @@ impl Walk {
     }
 
     fn typed_message(&mut self, message: &Message) {
-        let rules = &mut self.facts.rules.items;
-        passages(message, &mut |speaker, kind, text| {
-            if (speaker, kind) == (Speaker::User, Kind::Said) {
-                demands(text, &mut |_, demand| rules.push(line(demand, RULE)));
-            }
-        });
         let texts = message.texts();
         let texts: Vec<&str> =
             texts.map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
@@ -159,7 +150,7 @@ impl Walk {
             facts.commands.items = in_text;
         }
         facts.tidy();
-        for list in [&mut facts.later, &mut facts.rules, &mut facts.errors] {
+        for list in [&mut facts.later, &mut facts.errors] {
             list.keep_at_most(LINES);
         }
         facts.commands.keep_at_most(LINES);
@@ -258,7 +249,6 @@ mod tests {
     fn lists(facts: &Facts, fact: &Fact) -> bool {
         let shown = line(&fact.text, usize::MAX);
         match fact.class {
-            FactClass::Constraint => facts.rules.items.contains(&shown),
             FactClass::Path => facts.files.items.iter().any(|file| file.path == shown),
             FactClass::Command => {
                 let is_it = |it: &Command| it.line.trim_end_matches(" …") == shown;
@@ -289,7 +279,6 @@ mod tests {
             let lost = audit(&thread, &[digest], &options).missing;
             for fact in &lost {
                 prop_assert!(!lists(&facts, fact), "{fact:?} of:\n{text}");
-                prop_assert!(fact.class != FactClass::Constraint, "{fact:?} of:\n{text}");
             }
             // The reverse: an audit looks for everything that the digest lists.
             let all = audit(&thread, &[], &options).missing;
@@ -298,9 +287,6 @@ mod tests {
                 let texts = all.iter().filter(|fact| fact.class == class).map(|fact| &fact.text);
                 texts.map(|text| line(text, usize::MAX)).any(|text| text.ends_with(listed))
             };
-            for rule in &facts.rules.items {
-                prop_assert!(is_fact(FactClass::Constraint, rule), "{rule}");
-            }
             for file in &facts.files.items {
                 let name = file.path.trim_start_matches(['.', '/']);
                 prop_assert!(is_fact(FactClass::Path, name), "{name}");

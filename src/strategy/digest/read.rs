@@ -44,7 +44,6 @@ fn take(facts: &mut Facts, title: &str, line: &str, root: &str) {
         write::EARLIER => facts.earlier.take(line),
         write::STATE => facts.state.take(line),
         write::LATER => facts.later.take(line, |item| Some(item.to_owned())),
-        write::RULES | write::EARLIER_RULES => facts.rules.take(line, |item| Some(item.to_owned())),
         write::ERRORS => facts.errors.take(line, |item| Some(item.to_owned())),
         write::COMMANDS => facts.commands.take(line, command),
         write::FILES => facts.files.take(line, |item| file(item, root)),

@@ -178,9 +178,7 @@ impl DigestJob {
         let (head, _) = self.task.thread.split_at(candidate.cut);
         let mut facts = gather::gather(head, |message| candidate.keeps_part_of(message));
         // Active rules are appended when the plan is settled, and revoked ones must not come back.
-        for list in [&mut facts.rules, &mut facts.later] {
-            list.items.retain(|line| self.task.thread.rules().find(line).is_none());
-        }
+        facts.later.items.retain(|line| self.task.thread.rules().find(line).is_none());
         facts
     }
 

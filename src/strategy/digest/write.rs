@@ -4,13 +4,10 @@
 //! that need more, the most important first. A note gives the number of omitted lines or bytes.
 
 use super::facts::{Command, Facts, File, List, Quote};
-use crate::{retention::key, strategy::kit::*};
+use crate::strategy::kit::*;
 
 pub(super) const REQUEST: &str = "First request";
 pub(super) const LATER: &str = "Later requests";
-pub(super) const RULES: &str = "What the user demanded";
-/// The title of the rules in digests of earlier versions.
-pub(super) const EARLIER_RULES: &str = "Rules the user stated";
 pub(super) const EARLIER: &str = "Earlier summaries";
 pub(super) const FILES: &str = "Files, and how often tools were given them";
 pub(super) const COMMANDS: &str = "Commands, the latest last";
@@ -59,7 +56,7 @@ fn compose(facts: &Facts, typed: &Typed, budget: u64, counter: &dyn TokenCounter
     if counter.text(&text) > budget / 10 {
         text = opening(facts.messages, false);
     }
-    let sections = sections(facts, typed);
+    let sections = sections(facts);
     let needs: Vec<u64> = sections.iter().map(|section| section.need(counter)).collect();
     let budget = budget.saturating_sub(counter.text(&text));
     let typed = typed.list(typed.room(budget, needs.iter().sum(), counter), counter);
@@ -95,18 +92,8 @@ enum Body {
     Last(List<String>),
 }
 
-fn sections(facts: &Facts, typed: &Typed) -> [Section; 8] {
+fn sections(facts: &Facts) -> [Section; 7] {
     let request = facts.request.clone();
-    // A short request is quoted in full, so its rules are not repeated.
-    let mut rules = facts.rules.lines(|rule| format!("- {rule}\n"));
-    let typed = typed.keys();
-    rules.items.retain(|line| !typed.contains(&key(line.trim_start_matches("- "))));
-    if request.text.len() < 1_000 {
-        rules.items.retain(|line| {
-            let rule = line.trim_start_matches("- ").trim_end();
-            !request.text.contains(rule)
-        });
-    }
     let root = root(&facts.files.items);
     let files = facts.files.lines(|named| file(named, &root));
     let before = match root.as_str() {
@@ -118,7 +105,6 @@ fn sections(facts: &Facts, typed: &Typed) -> [Section; 8] {
     [
         (REQUEST, 20, 0, Body::Quote(request)),
         (LATER, 8, 7, Body::Last(later)),
-        (RULES, 12, 1, Body::Last(rules)),
         (EARLIER, 20, 2, Body::Quote(facts.earlier.clone())),
         (FILES, 12, 5, Body::First(files, before)),
         (COMMANDS, 8, 6, Body::Last(facts.commands.lines(command))),
