@@ -13,7 +13,8 @@ use crate::{
     model::{Clock, Model, StdClock},
     strategy::{
         Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Proposal, RunStep, Snapshot,
-        Step, StrategyError, attempt::record_call, begin,
+        Step, StrategyError,
+        attempt::{begin, record_call},
     },
 };
 
@@ -203,22 +204,29 @@ impl<'a> Models<'a> {
         call: Step<'_>,
         listener: &mut dyn Listener,
     ) -> Result<Turn, ModelError> {
+        let Step::Call { model: role, request, done, total, after } = call else {
+            return Err(no_model());
+        };
+        let request = self.redacted(request);
+        let call = Step::Call { model: role, request: &request, done, total, after };
         listener.on_event(call, None).await;
-        let Step::Call { model: role, request, after, .. } = call else { return Err(no_model()) };
-        let (asked, request) = (self.get(role).ok_or_else(no_model)?, self.redacted(request));
+        let asked = self.get(role).ok_or_else(no_model)?;
         if !after.is_zero() {
             self.clock.unwrap_or(&StdClock).sleep(after).await;
         }
         if role == ModelRole::Native {
-            let turn = asked.compact_natively(request).await?.ok_or_else(no_model)?;
+            let turn = asked.compact_natively(request.clone()).await?.ok_or_else(no_model)?;
             return Ok(self.redacted_turn(turn));
         }
-        let mut deltas = asked.stream(request);
+        let mut deltas = asked.stream(request.clone());
         while let Some(delta) = deltas.next().await {
             let delta = match delta? {
                 Delta::Turn { turn } => Delta::Turn { turn: self.redacted_turn(turn) },
                 _ if self.redactor.is_some() => continue,
-                piece => piece,
+                piece @ (Delta::Text { .. }
+                | Delta::Thinking { .. }
+                | Delta::ToolUse { .. }
+                | Delta::ToolInput { .. }) => piece,
             };
             listener.on_event(call, Some(&delta)).await;
             if let Delta::Turn { turn } = delta {

@@ -389,13 +389,6 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with checkpoints at the end of user messages, for a host that names ranges
-    /// itself. Without this, only a session with `compact` or `recall` adds them.
-    pub fn checkpoints(mut self) -> Self {
-        self.settings.checkpoints = true;
-        self
-    }
-
     /// Returns the builder with another seed for checkpoint ids. The ids also depend on the length
     /// of the log, so a resumed session does not repeat earlier ones.
     pub fn seed(mut self, seed: u64) -> Self {

@@ -209,6 +209,8 @@ mod tests {
             report.retention = retention.map(Box::new);
             CompactionEvent::Completed { id, thread, at, report, usage, rungs }
         };
+        let mut noted = report.clone();
+        noted.notes = vec!["summarised without a model: chunk 2 of 4 (no model)".into()];
         let mut events: Vec<CompactionEvent> = Vec::new();
         events.extend(reasons().into_iter().map(|reason| CompactionEvent::Started {
             id,
@@ -222,6 +224,14 @@ mod tests {
             CompactionEvent::SummaryDelta { id, text: "The user\nasked".into() },
             completed(Vec::new(), None),
             completed(vec![failed, Rung::new("digest")], Some(retention())),
+            CompactionEvent::Completed {
+                id,
+                thread: thread.clone(),
+                at,
+                report: noted,
+                usage,
+                rungs: Vec::new(),
+            },
             CompactionEvent::Failed { id, thread: thread.clone(), at, error: "no model".into() },
             CompactionEvent::Cancelled { id, thread, at },
         ]);

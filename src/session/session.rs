@@ -98,8 +98,6 @@ options! {
         pub(super) tool_panics_unwind: bool = false,
         pub(super) clock: Arc<dyn Clock> = Arc::new(std_clock()),
         pub(super) seed: u64 = 0,
-        /// Whether user messages get checkpoints although no tool reads them.
-        pub(super) checkpoints: bool = false,
     }
 }
 

@@ -15,13 +15,11 @@ use super::{
 };
 use crate::{
     auto::{Input, Output},
-    compaction::COMPACT,
     log::Event,
     message::{
         CompactionReason, ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, Role,
         StopReason, Text, ToolUse, Turn, Usage,
     },
-    recall::tool::RECALL,
     turn::{self, TurnMachine, TurnStep},
 };
 
@@ -336,19 +334,13 @@ impl Session {
         self.unreminded = self.unreminded.saturating_add(written);
     }
 
-    /// Appends a user message, with a checkpoint if something reads checkpoints.
+    /// Appends a user message with a checkpoint as its last block.
     fn append_user(&mut self, message: Message) -> Result<()> {
         let message = self.stamped(message);
         self.append(message)
     }
 
-    /// Returns the message with a checkpoint as its last block, if a tool or the host reads
-    /// checkpoints.
     pub(super) fn stamped(&mut self, mut message: Message) -> Message {
-        let is_read = [COMPACT, RECALL].iter().any(|name| self.tools.offers(name));
-        if !is_read && !self.settings.checkpoints {
-            return message;
-        }
         let thread = self.agent.thread();
         let id = self.ids.draw(|id| thread.checkpoint(id).is_some());
         message.make_mut().content.push(ContentBlock::checkpoint(id));

@@ -344,7 +344,7 @@ mod tests {
     /// A thread that exceeds the window, though a chunk of it fits.
     fn too_long() -> Snapshot {
         let messages =
-            |number: usize| Message::assistant(format!("{number} {}", "words ".repeat(2_000)));
+            |number: usize| Message::user(format!("{number} {}", "words ".repeat(2_000)));
         let window = Some(ContextWindow::new(40_000));
         Snapshot::new((0..40).map(messages).collect::<Vec<_>>()).with_window(window)
     }

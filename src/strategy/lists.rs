@@ -27,10 +27,6 @@ const MARGIN: u64 = 8;
 /// Summaries of up to this many bytes are not shortened.
 const SHORT: usize = 300;
 
-/// The share of a target that lists may add if nobody asked for the compaction: a quarter. The thread
-/// must have room to grow, or it is compacted again at once.
-const LISTS_SHARE: u64 = 4;
-
 /// Upper limit for the tokens of rules after a summary.
 const RULES_TOKENS: u64 = 4_000;
 
@@ -175,10 +171,7 @@ impl<'a> Settling<'a> {
     pub(super) fn room(&self, after: &[Message]) -> u64 {
         let smaller = self.thread.size().saturating_sub(1);
         let most = self.brief.target.map_or(smaller, |target| target.min(smaller));
-        let room = most.saturating_sub(self.counter().messages(after)).saturating_sub(MARGIN);
-        let share = self.brief.target.filter(|_| !self.brief.reason.is_manual());
-        let share = share.map(|target| target / LISTS_SHARE);
-        [Some(room), share, self.thread.lists].into_iter().flatten().min().unwrap_or(room)
+        most.saturating_sub(self.counter().messages(after)).saturating_sub(MARGIN)
     }
 
     pub(super) fn counter(&self) -> &'a dyn TokenCounter {
@@ -191,21 +184,6 @@ impl<'a> Settling<'a> {
 fn shortened(text: &str, excess: u64, least: u64, counter: &dyn TokenCounter) -> String {
     let most = counter.text(text).saturating_sub(excess).max(least);
     if text.len() > SHORT { excerpt(text, most, counter) } else { text.to_owned() }
-}
-
-impl Snapshot {
-    /// The number of active rules that neither these messages nor the system prompt state, not even
-    /// in a summary. Zero if a list in a summary counts those that it lacks.
-    pub(super) fn unstated_rules(&self, after: &[Message]) -> usize {
-        let users =
-            after.iter().filter(|message| message.role != Role::Assistant || message.is_summary());
-        let stay: Vec<Message> = users.chain(self.system().iter()).cloned().collect();
-        let texts = texts(&stay);
-        let counts =
-            stay.iter().flat_map(Message::summaries).any(|it| ledger::counts_more(&it.text));
-        let missing = self.rules().active().filter(|rule| !state(&texts, &rule.text)).count();
-        if counts { 0 } else { missing }
-    }
 }
 
 /// Returns the rules that neither a user message nor the system prompt states. Summaries do not

@@ -115,7 +115,8 @@ impl Native {
             max_output: Some(self.output_tokens),
             ..Request::new(head)
         };
-        thread.with_answer_room(request)
+        thread.check_window(&request)?;
+        Ok(request)
     }
 
     /// Returns the message that replaces the head of the thread.

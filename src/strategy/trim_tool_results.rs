@@ -24,15 +24,11 @@ impl CompactionStrategy for TrimToolResults {
 ///    the user typed last.
 fn plan(options: &TrimToolResults, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
     let messages = thread.messages();
-    let unread = thread.unread_from();
     let last = messages.iter().rposition(Message::is_typed);
     let untouched = Plan::from_splices(messages.len(), Vec::new());
     let mut best: Option<Plan> = None;
     for (options, untouchable) in steps(*options, last) {
-        let trimmed = {
-            let spared = |index| index >= unread || Some(index) == untouchable;
-            trim_after(&untouched, messages, &options, &spared)
-        };
+        let trimmed = trim_after(&untouched, messages, &options, untouchable);
         let after = thread.tokens_after(&trimmed)?;
         let enough = brief.target.is_none_or(|target| after <= target);
         best = Some(trimmed);

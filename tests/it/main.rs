@@ -71,7 +71,6 @@ mod properties;
 mod prose;
 mod quoted;
 mod quotes;
-mod rare;
 mod reading_steps;
 mod recall;
 mod recall_bar;

@@ -192,8 +192,7 @@ fn a_rule_is_in_the_request_after_ten_compactions_with_any_model() {
             let request = sent(&model.last());
             assert!(request.contains(RULE), "{name}: {request}");
             let done = session.log().standing().count();
-            // Blank answers are not appended, so what was asked is still unread.
-            let fails = way == Way::Blank;
+            let fails = way == Way::Blank && !["digest", "ladder"].contains(&strategy.name());
             assert!(fails || done >= 10, "{name}: {done} compactions");
             if done == 0 {
                 continue;

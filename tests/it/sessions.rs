@@ -717,7 +717,7 @@ fn an_implausible_count_does_not_stop_the_session() {
 #[test]
 fn a_resumed_session_draws_no_checkpoint_that_an_undo_could_restore() {
     let keep = || Arc::new(KeepRecent { messages: 1, ..KeepRecent::default() });
-    let mut bench = bench(past(4), |builder| builder.strategy(keep()).checkpoints());
+    let mut bench = bench(past(4), |builder| builder.strategy(keep()));
     with_past(&mut bench, 4);
     let reported = compactions(&events(&mut bench.session, "/compact"));
     let id = reported.last().unwrap().id();
@@ -725,8 +725,7 @@ fn a_resumed_session_draws_no_checkpoint_that_an_undo_could_restore() {
     let model = ScriptedModel::new(past(4));
     let journal = block_on(Journal::open(bench.store.clone(), THREAD.parse().unwrap())).unwrap();
     let agent = ModelAgent::new(Arc::new(model.clone()));
-    let session =
-        Session::builder(agent).journal(journal).strategy(keep()).checkpoints().build().unwrap();
+    let session = Session::builder(agent).journal(journal).strategy(keep()).build().unwrap();
     let mut bench = Bench { session, model, ..bench };
     with_past(&mut bench, 4);
     block_on(bench.session.undo_compaction(id)).unwrap();

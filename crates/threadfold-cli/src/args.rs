@@ -25,6 +25,7 @@ pub(crate) enum Command {
     Audit(AuditArguments),
     Context(ContextOptions),
     Strategies(StrategiesOptions),
+    Hindsight(HindsightOptions),
     Chunked(ChunkedOptions),
     Edl(EdlOptions),
     Report(ReportOptions),
@@ -147,6 +148,37 @@ pub(crate) struct StrategiesOptions {
     #[arg(long, value_name = "TOKENS")]
     pub(crate) target: Option<u64>,
     /// Write the table as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) model: ModelOptions,
+}
+
+/// Show how much of what the agent needed next each strategy would have kept
+///
+/// Cuts each thread, compacts what is before the cut, and searches the result for the paths,
+/// identifiers and numbers that the agent used after the cut and had from before it. Asks no judge.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    threadfold hindsight threads/*.json\n  \
+    threadfold hindsight --strategy digest --cut 0.5 --cut 0.75 thread.json")]
+pub(crate) struct HindsightOptions {
+    /// Threads, in any form that `compact` accepts
+    #[arg(required = true, value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Share of the thread's text that is before the cut; several give several cuts
+    #[arg(long, value_name = "SHARE", default_values_t = [0.75])]
+    pub(crate) cut: Vec<f64>,
+    /// Target, as a share of the tokens before the cut
+    #[arg(long, value_name = "SHARE", default_values_t = [0.1, 0.2, 0.3, 0.5])]
+    pub(crate) share: Vec<f64>,
+    /// Strategy; default: all
+    #[arg(long, value_name = "NAME")]
+    pub(crate) strategy: Vec<String>,
+    /// Dialect of the files, if it is not recognised
+    #[arg(long, value_name = "DIALECT", value_parser = crate::input::named)]
+    pub(crate) from: Option<Dialect>,
+    /// Write one JSON object for each thread, strategy and target
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

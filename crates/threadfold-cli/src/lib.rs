@@ -16,6 +16,7 @@ mod compact;
 mod context;
 mod edl;
 mod error;
+mod hindsight;
 mod import;
 mod input;
 mod log_file;
@@ -71,6 +72,9 @@ fn carry_out(command: Command) -> Result<Ended, Failure> {
         Command::Context(options) => context::run(&options),
         Command::Strategies(options) => {
             options.model.run(async |model| strategies::run(&options, model).await)
+        }
+        Command::Hindsight(options) => {
+            options.model.run(async |model| hindsight::run(&options, model).await)
         }
         Command::Chunked(options) => {
             options.model.run(async |model| chunked::run(&options, model).await)

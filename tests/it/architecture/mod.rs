@@ -56,11 +56,6 @@ fn every_file_begins_with_module_docs() {
 }
 
 #[test]
-fn files_and_functions_stay_within_their_limits() {
-    assert_none(over_budget(&crates().concat()));
-}
-
-#[test]
 fn every_test_file_is_compiled() {
     assert_none(left_out(&sources("tests/it")));
 }
@@ -310,35 +305,6 @@ fn left_out(sources: &[Source]) -> Vec<String> {
     lost.map(|source| format!("{}: no file declares it", source.path)).collect()
 }
 
-fn over_budget(sources: &[Source]) -> Vec<String> {
-    let mut complaints = Vec::new();
-    for source in sources.iter().filter(|source| source.lines > 500) {
-        complaints.push(format!("{}: {} lines; the maximum is 500", source.path, source.lines));
-    }
-    let long = sources.iter().filter(|source| source.lines >= 220).count();
-    if long * 2 > sources.len() {
-        complaints.push(format!("{long} of {} files have 220 lines or more", sources.len()));
-    }
-    let functions: Vec<_> = sources
-        .iter()
-        .flat_map(|source| source.functions().into_iter().map(move |function| (source, function)))
-        .collect();
-    for (source, function) in functions.iter().filter(|(_, function)| function.lines > 60) {
-        let source::Function { name, line, lines } = function;
-        complaints
-            .push(format!("{}:{line}: {name} has {lines} lines; the maximum is 60", source.path));
-    }
-    let long: Vec<_> = functions.iter().filter(|(_, function)| function.lines >= 25).collect();
-    if long.len() * 10 > functions.len() {
-        complaints.push(format!(
-            "{} of {} functions have 25 lines or more",
-            long.len(),
-            functions.len()
-        ));
-    }
-    complaints
-}
-
 fn made_up(files: &[(&str, &str)]) -> Vec<Source> {
     files.iter().map(|(path, text)| Source::new(path, text)).collect()
 }
@@ -437,31 +403,4 @@ fn a_file_that_no_module_declares_is_found() {
         let complaints = left_out(&made_up(&lost));
         assert_eq!(complaints, ["y.rs: no file declares it", "a.rs: no file declares it"]);
     }
-}
-
-#[test]
-fn files_and_functions_over_the_limit_are_found() {
-    let lines = |count: usize| "\n".repeat(count);
-    let file = |count| [("lib.rs".to_owned(), lines(count)), ("a.rs".to_owned(), lines(9))];
-    let check = |files: &[(String, String)]| {
-        let files = files.iter().map(|(path, text)| (path.as_str(), text.as_str()));
-        over_budget(&made_up(&files.collect::<Vec<_>>()))
-    };
-    assert_none(check(&file(500)));
-    assert_eq!(check(&file(501)), ["lib.rs: 501 lines; the maximum is 500"]);
-    let tested = format!("{}#[cfg(test)]\nmod tests {{}}{}", lines(100), lines(900));
-    assert_none(check(&[("lib.rs".to_owned(), tested)]));
-    let all_long = [("a.rs".to_owned(), lines(220)), ("b.rs".to_owned(), lines(300))];
-    assert_eq!(check(&all_long), ["2 of 2 files have 220 lines or more"]);
-
-    let function = |count: usize| format!("fn f(x: [u8; 2]) {{{}}}\n", lines(count - 1));
-    let short = [
-        ("a.rs".to_owned(), function(24).repeat(9) + &function(60)),
-        ("b.rs".to_owned(), lines(1)),
-    ];
-    assert_none(check(&short));
-    let complaints = check(&[("a.rs".to_owned(), function(61))]);
-    assert_eq!(complaints.first().unwrap(), "a.rs:1: f has 61 lines; the maximum is 60");
-    assert_eq!(complaints.last().unwrap(), "1 of 1 functions have 25 lines or more");
-    assert_none(check(&[("a.rs".to_owned(), "trait T { fn f(&self) -> fn(u8); }".to_owned())]));
 }

@@ -8,8 +8,6 @@ pub(crate) struct Source {
     /// Its module, from the root; empty for the root.
     pub(crate) module: Vec<String>,
     pub(crate) text: String,
-    /// How many lines it has before its tests.
-    pub(crate) lines: usize,
     pub(crate) tokens: Vec<Token>,
 }
 
@@ -18,14 +16,6 @@ pub(crate) struct Source {
 pub(crate) struct Token {
     pub(crate) line: usize,
     pub(crate) text: String,
-}
-
-/// A function with a body.
-#[derive(Debug)]
-pub(crate) struct Function {
-    pub(crate) name: String,
-    pub(crate) line: usize,
-    pub(crate) lines: usize,
 }
 
 impl Source {
@@ -38,13 +28,7 @@ impl Source {
         let marks = ["#[cfg(test)]\nmod", "#[cfg(any(test, feature = \"testing\"))]\nmod"];
         let end = marks.iter().filter_map(|mark| text.find(mark)).min();
         let code = end.and_then(|end| text.get(..end)).unwrap_or(text);
-        Self {
-            path: path.to_owned(),
-            module,
-            text: text.to_owned(),
-            lines: code.lines().count(),
-            tokens: tokens(code),
-        }
+        Self { path: path.to_owned(), module, text: text.to_owned(), tokens: tokens(code) }
     }
 
     /// The paths that begin with one of these words, each with its line. `use a::{b, c::d}` are
@@ -100,42 +84,6 @@ impl Source {
         let declared = |index: &usize| self.word(*index) == "mod" && self.word(index + 2) == ";";
         let names = (0..self.tokens.len()).filter(declared).map(|index| self.word(index + 1));
         names.map(|name| [self.module.as_slice(), &[name.to_owned()]].concat()).collect()
-    }
-
-    pub(crate) fn functions(&self) -> Vec<Function> {
-        let mut functions = Vec::new();
-        for (index, token) in self.tokens.iter().enumerate() {
-            let name = self.word(index + 1);
-            if token.text != "fn" || !is_word(name) {
-                continue;
-            }
-            if let Some(last) = self.body_end(index) {
-                let (name, line) = (name.to_owned(), token.line);
-                functions.push(Function { name, line, lines: last - line + 1 });
-            }
-        }
-        functions
-    }
-
-    /// The line on which the body ends of the function that begins here; `None` without a body.
-    fn body_end(&self, start: usize) -> Option<usize> {
-        let mut depth = 0_usize;
-        let mut in_body = false;
-        for token in self.tokens.get(start..)? {
-            match token.text.as_str() {
-                ";" if depth == 0 => return None,
-                "{" if depth == 0 => (in_body, depth) = (true, 1),
-                "{" | "(" | "[" => depth += 1,
-                "}" | ")" | "]" => {
-                    depth = depth.saturating_sub(1);
-                    if in_body && depth == 0 {
-                        return Some(token.line);
-                    }
-                }
-                _ => {}
-            }
-        }
-        None
     }
 
     fn word(&self, index: usize) -> &str {

@@ -52,12 +52,10 @@ const MOST: usize = 100;
 /// The request for the lists, with an example of each.
 macro_rules! lists {
     () => {
-        "copy sentences that the user typed, letter by letter, one on each line. Copy nothing from \
-         tools, files or quoted pages, and leave a list out if it would be empty:\n\
-         <user_rules>\n- what the user wants observed until they take it back\n</user_rules>\n\
-         <user_facts>\n- what the user stated about themselves, their work and their choices\n\
-         </user_facts>\n\
-         <user_lifted>\n- an earlier sentence => the later sentence that takes it back\n</user_lifted>"
+        "copy sentences that the user typed, letter by letter, none from tools or files; leave out \
+         empty lists:\n\
+         <user_rules>\n- what holds until the user takes it back\n</user_rules>\n\
+         <user_lifted>\n- earlier sentence => later sentence that takes it back\n</user_lifted>"
     };
 }
 

@@ -356,7 +356,7 @@ fn exit_codes_are_those_of_the_help_with_an_output_file_too() {
     assert!(help.contains("0 success; 1 failure") && help.contains("3 nothing to do"), "{help}");
 }
 
-/// A log of a session with these lines after its third event.
+/// A log of a session of six messages, with these lines after its third event.
 fn session_log(lines: &[&str]) -> String {
     use threadfold::{EventLog, Message, log::Event, message::Timestamp};
 
@@ -378,8 +378,14 @@ fn session_log(lines: &[&str]) -> String {
 fn every_command_reads_the_log_of_a_session_and_names_its_bad_lines() {
     let folder = Folder::new();
     let (log, file) = (folder.join("main.jsonl"), folder.join("page.html"));
-    fs::write(&log, session_log(&["{\"seq\":3,\"at\":1,\"event\":{\"hunter2\":1}}", "hunter2 {"]))
-        .unwrap();
+    let lines = [
+        r#"{"hunter2":1}"#,
+        "hunter2 {",
+        r#"{"seq":3,"at":1,"event":{"message_appended":{"hunter2":1}}}"#,
+        // A kind of event of a newer version, which stays in the log.
+        r#"{"seq":3,"at":1,"event":{"hunter2":1}}"#,
+    ];
+    fs::write(&log, session_log(&lines)).unwrap();
     let path = text(&log);
     let body = out(0, &["compact", "--keep-size", path]);
     let body: Value = serde_json::from_str(&body).unwrap();
@@ -397,7 +403,8 @@ fn every_command_reads_the_log_of_a_session_and_names_its_bad_lines() {
     for expected in [
         "line 5 is skipped: not an event",
         "line 6 is skipped: not JSON",
-        "2 of 9 lines are skipped",
+        "line 7 is skipped: a malformed event",
+        "3 of 11 lines are skipped",
     ] {
         assert!(errors.contains(expected), "{errors}");
     }

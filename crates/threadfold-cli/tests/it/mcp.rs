@@ -101,7 +101,11 @@ fn an_agent_reads_what_the_proxy_took_out_of_its_thread() {
             ("recall", json!({}), "name a thread"),
             ("recall", json!({"thread": "nobody"}), "there is no thread \"nobody\""),
             ("recall", json!({"thread": 7}), "thread must be an id"),
-            ("recall", json!({"thread": thread, "message": 1_000_000}), "not among those"),
+            (
+                "recall",
+                json!({"thread": thread, "message": 1_000_000}),
+                "is not one that a compaction removed",
+            ),
             ("search", json!({}), "needs a query"),
             ("delete", json!({}), "there is no tool"),
         ] {

@@ -211,7 +211,7 @@ impl Plan {
     ///
     /// let plan = Plan::from_splices(2, Vec::new());
     /// let error = plan.check(&[Message::user("hi")]).unwrap_err();
-    /// assert_eq!(error.to_string(), "the plan was made for 2 messages, the thread has 1");
+    /// assert_eq!(error.to_string(), "the plan was made for 2 messages; the thread has 1");
     /// ```
     ///
     /// # Errors

@@ -131,8 +131,8 @@ impl fmt::Display for CompactReport {
             "{} to {} messages, about {} to {} tokens: {tokens} {direction}",
             before.messages, after.messages, before.tokens, after.tokens
         )?;
-        if before.tokens > 0 {
-            write!(f, " ({} %)", tokens.saturating_mul(100) / before.tokens)?;
+        if let Some(percent) = tokens.saturating_mul(100).checked_div(before.tokens) {
+            write!(f, " ({percent} %)")?;
         }
         // One line, whatever a note quotes.
         self.notes

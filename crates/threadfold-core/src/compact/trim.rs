@@ -90,20 +90,20 @@ impl Default for TrimToolResults {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn trim(messages: &[Message], options: &TrimToolResults) -> Plan {
-    trim_after(&Plan::from_splices(messages.len(), Vec::new()), messages, options, &|_| false)
+    trim_after(&Plan::from_splices(messages.len(), Vec::new()), messages, options, None)
 }
 
 /// Returns the plan with trimming added: it also trims the results that it leaves in the thread,
-/// except those in messages that are `spared`.
+/// except those in message `except`.
 pub fn trim_after(
     plan: &Plan,
     messages: &[Message],
     options: &TrimToolResults,
-    spared: &dyn Fn(usize) -> bool,
+    except: Option<usize>,
 ) -> Plan {
     let recent = messages.len().saturating_sub(options.keep_recent);
     let mut sweep =
-        Sweep { messages, options, recent, spared, splices: Vec::new(), buffer: String::new() };
+        Sweep { messages, options, recent, except, splices: Vec::new(), buffer: String::new() };
     let mut next = 0;
     for splice in plan.splices() {
         sweep.trim_untouched(next..splice.at.start);
@@ -122,7 +122,7 @@ struct Sweep<'a> {
     options: &'a TrimToolResults,
     /// The first message that is too recent to be trimmed.
     recent: usize,
-    spared: &'a dyn Fn(usize) -> bool,
+    except: Option<usize>,
     splices: Vec<Splice>,
     /// Holds the text that is being shortened. It is reused, so that memory is allocated only once.
     buffer: String,
@@ -155,7 +155,7 @@ impl Sweep<'_> {
 
     /// Returns the message with its results trimmed; `None` if that changes nothing.
     fn trimmed(&mut self, index: usize, message: &Message) -> Option<Message> {
-        if index >= self.recent || (self.spared)(index) {
+        if index >= self.recent || self.except == Some(index) {
             return None;
         }
         let content = changed(&message.content, |block| {
@@ -343,7 +343,7 @@ mod tests {
         let splice = Splice { at: 0..2, insert: vec![note, part(0), part(1)] };
         let plan = Plan::from_splices(3, vec![splice]).with_stripped(4);
         let none_recent = TrimToolResults { keep_recent: 0, ..options(1, 1_000) };
-        let trimmed = trim_after(&plan, &thread, &none_recent, &|_| false);
+        let trimmed = trim_after(&plan, &thread, &none_recent, None);
         assert_eq!(trimmed.blocks_stripped(), 4);
         trimmed.apply(&mut thread).unwrap();
         let short = |id: &str| {

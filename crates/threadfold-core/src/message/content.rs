@@ -462,7 +462,7 @@ fn deserialize_result_content<'de, D: Deserializer<'de>>(
 /// // A deeper result becomes an error result, which the model can read.
 /// let refused = ToolResult::new("call_1", vec![block]);
 /// assert!(refused.is_error);
-/// let text = "tool results are nested at most 32 deep";
+/// let text = "expected results nested at most 32 deep";
 /// assert_eq!(refused.content, [ContentBlock::text(text)]);
 /// ```
 ///
