@@ -145,9 +145,9 @@ pub struct QuotedChanges {
     /// The user's sentences that became standing rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<QuotedRule>,
-    /// The ids of the rules that a later sentence of the user took back.
+    /// The rules that a later sentence of the user took back.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lifted: Vec<Text>,
+    pub lifted: Vec<LiftedRule>,
     /// The number of quotes that the user did not type.
     #[serde(skip_serializing_if = "is_zero")]
     pub refused: usize,
@@ -160,6 +160,17 @@ pub struct QuotedRule {
     pub text: Text,
     /// The number of the user's message among all messages ever appended; `None` if the message is
     /// not known any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<usize>,
+}
+
+/// A rule that the user took back, as a model quoted it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiftedRule {
+    /// The id of the rule.
+    pub id: Text,
+    /// The number of the message with the sentence that took it back, among all messages ever
+    /// appended; `None` if the message is not known any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
 }
@@ -215,7 +226,9 @@ impl Ledger {
                     changes.rules.retain(|rule| *rule.text != *earlier.text);
                     let rule = self.find(&earlier.text);
                     let users = rule.filter(|rule| rule.holds() && rule.position.is_some());
-                    changes.lifted.extend(users.map(|rule| rule.id.clone()));
+                    let position = later.position;
+                    let lifted = users.map(|rule| LiftedRule { id: rule.id.clone(), position });
+                    changes.lifted.extend(lifted);
                 }
                 Some(_) | None => changes.refused += 1,
             }
@@ -230,8 +243,8 @@ impl Ledger {
             // A rule that is too long, or one too many, counts as left out.
             let _ = self.quote(rule.position.unwrap_or_default(), &rule.text);
         }
-        for id in &changes.lifted {
-            self.revoke(id);
+        for rule in &changes.lifted {
+            self.revoke(&rule.id);
         }
     }
 }
