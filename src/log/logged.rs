@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use super::{event::Event, event_log::EventLog};
 use crate::{
-    ledger::{Ledger, QuotedRule},
+    ledger::Ledger,
     message::{Redactor, redact::redacted_text},
     retention::{AuditOptions, Facts},
 };
@@ -109,12 +109,18 @@ impl LoggedRules {
             // The user typed these words, so they hold also after the compaction is undone; not so
             // after their message was truncated.
             Event::Compacted(record) => {
-                let is_truncated = |rule: &QuotedRule| {
-                    let position = rule.position.zip(originals);
-                    position.is_some_and(|(position, originals)| !contains(originals, position))
+                let is_typed = |position: Option<usize>| {
+                    let position = position.zip(originals);
+                    position.is_none_or(|(position, originals)| contains(originals, position))
                 };
                 let mut quoted = record.quoted.clone();
-                quoted.rules.retain(|rule| !is_truncated(rule));
+                quoted.rules.retain(|rule| is_typed(rule.position));
+                quoted.lifted.retain(|rule| is_typed(rule.position));
+                if let Some(redactor) = redactor {
+                    for rule in &mut quoted.rules {
+                        rule.text = redacted_text(&rule.text, redactor);
+                    }
+                }
                 self.ledger.apply(&quoted);
             }
             Event::SystemPromptSet { .. }

@@ -1,18 +1,19 @@
 //! The user's standing rules as a model quotes them: what counts, what does not, and that it stays.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex},
+};
 
 use async_trait::async_trait;
-use futures::{
-    StreamExt,
-    executor::block_on,
-    stream::{self, BoxStream},
-};
+use futures::executor::block_on;
 use threadfold::{
-    CompactionStrategy, ContextWindow, Message, Model, ModelAgent, Request, Role, Session,
-    log::{Event, EventLog},
-    message::{Delta, ModelError, StopReason, ToolUse, Turn, Usage},
-    model,
+    CompactionStrategy, ContextWindow, Message, Model, ModelAgent, Plan, Request, Role, Session,
+    ledger::{LiftedRule, QuotedChanges, QuotedRule},
+    log::{CompactionRecord, Event, EventLog},
+    message::{
+        CompactionReason, ModelError, Redactor, StopReason, Timestamp, ToolUse, Turn, Usage,
+    },
     store::MemoryStore,
     strategy::{Chunked, FoldBatches, Ladder, Summarize},
     testing::notation,
@@ -76,11 +77,7 @@ impl Quoting {
 #[async_trait]
 impl Model for Quoting {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        model::turn_of(self.stream(request)).await
-    }
-
-    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
-        stream::once(async move { Ok(Delta::Turn { turn: self.answer(&request) }) }).boxed()
+        Ok(self.answer(&request))
     }
 }
 
@@ -187,7 +184,7 @@ fn a_quoted_rule_survives_undo_fork_and_a_stored_log() {
     let events: Vec<Event> = session.log().events().iter().map(|it| it.event.clone()).collect();
     let mut log = EventLog::new("again".parse().unwrap());
     for event in events {
-        log.append(threadfold::message::Timestamp(1), event).unwrap();
+        log.append(Timestamp(1), event).unwrap();
     }
     assert_eq!(log.rules(None).active().count(), 1);
     let id = session.log().standing().next_back().unwrap().id;
@@ -234,4 +231,65 @@ fn a_rule_is_lifted_only_with_a_later_sentence_of_the_user() {
         say(&mut session, "/compact");
         assert_eq!(rules(&session).len(), usize::from(holds), "{line}");
     }
+}
+
+const ALLERGIC: &str = "My aunt Ada is allergic to fish.";
+
+/// A log in which the user states something and later takes it back. A compaction after each
+/// quoted it, and changed no message.
+fn taken_back() -> EventLog {
+    let mut log = EventLog::new("main".parse().unwrap());
+    said(&mut log, ALLERGIC);
+    let rule = QuotedRule { text: ALLERGIC.into(), position: Some(0) };
+    quoted(&mut log, QuotedChanges { rules: vec![rule], ..QuotedChanges::default() });
+    let id = log.rules(None).find(ALLERGIC).expect("the rule was quoted").id.clone();
+    said(&mut log, "Ada had a test: she eats fish again.");
+    let lifted = LiftedRule { id, position: Some(2) };
+    quoted(&mut log, QuotedChanges { lifted: vec![lifted], ..QuotedChanges::default() });
+    log
+}
+
+fn said(log: &mut EventLog, text: &str) {
+    for message in [Message::user(text), Message::assistant("Fine.")] {
+        log.append(Timestamp(1), Event::MessageAppended(message)).unwrap();
+    }
+}
+
+fn quoted(log: &mut EventLog, changes: QuotedChanges) {
+    let plan = Plan::from_splices(log.replay().unwrap().len(), Vec::new());
+    let reason = CompactionReason::default();
+    let mut record = CompactionRecord::new(log.next_compaction(), reason, "case", plan);
+    record.quoted = changes;
+    log.append(Timestamp(1), Event::Compacted(Box::new(record))).unwrap();
+}
+
+fn active(log: &EventLog) -> Vec<String> {
+    log.rules(None).active().map(|rule| rule.text.to_string()).collect()
+}
+
+#[test]
+fn a_truncated_sentence_neither_gives_a_rule_nor_takes_one_back() {
+    let mut log = taken_back();
+    assert_eq!(active(&log), [""; 0]);
+    log.append(Timestamp(1), Event::Truncated { from: 4, len: 2 }).unwrap();
+    assert_eq!(active(&log), [ALLERGIC]);
+    log.append(Timestamp(1), Event::Truncated { from: 2, len: 0 }).unwrap();
+    assert_eq!(active(&log), [""; 0]);
+    assert_eq!(log.rules(None).rules().count(), 0);
+}
+
+#[test]
+fn a_redactor_sees_the_rules_that_a_log_from_before_it_quotes() {
+    #[derive(Debug)]
+    struct Names;
+
+    impl Redactor for Names {
+        fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+            text.replace("Ada", "[name]").into()
+        }
+    }
+
+    let rules = taken_back().rules(Some(&Names));
+    let texts: Vec<&str> = rules.rules().map(|rule| rule.text.as_str()).collect();
+    assert_eq!(texts, ["My aunt [name] is allergic to fish."]);
 }

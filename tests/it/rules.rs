@@ -11,21 +11,16 @@ use std::{
 };
 
 use async_trait::async_trait;
-use futures::{
-    StreamExt,
-    executor::block_on,
-    stream::{self, BoxStream},
-};
+use futures::executor::block_on;
 use proptest::prelude::*;
 use threadfold::{
     CompactionStrategy, ContentBlock, EventLog, Message, Model, ModelAgent, Request, Session,
     ledger::RuleStatus,
     log::{Event, LoggedEvent},
     message::{
-        ContextWindow, Delta, ModelError, Redactor, Role, StopReason, Timestamp, ToolResult,
-        ToolUse, Turn, Usage,
+        ContextWindow, ModelError, Redactor, Role, StopReason, Timestamp, ToolResult, ToolUse,
+        Turn, Usage,
     },
-    model,
     retention::RetentionPolicy,
     store::MemoryStore,
     strategy::{Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize},
@@ -109,11 +104,7 @@ impl Stubborn {
 #[async_trait]
 impl Model for Stubborn {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        model::turn_of(self.stream(request)).await
-    }
-
-    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
-        stream::once(async move { Ok(Delta::Turn { turn: self.answer(&request) }) }).boxed()
+        Ok(self.answer(&request))
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::json;
 use threadfold::{
     Model,
     drive::{Models, advance},
+    ledger::Quotes,
     render::{BYTES_PER_TOKEN, ChunkBudget},
     strategy::{Chunked, CompactionRun, RunStep},
 };
@@ -133,6 +134,7 @@ fn show_chunk(style: Style, run: &CompactionRun, index: usize, summary_before: u
 fn finish(options: &ChunkedOptions, style: Style, run: &CompactionRun) -> Result<(), Failure> {
     match run.step() {
         RunStep::Done { summary } if options.json => {
+            let (summary, _) = Quotes::cut(summary);
             let chunks = run.steps().len();
             let (usage, notes) = (run.usage(), run.notes());
             say!(
@@ -143,7 +145,7 @@ fn finish(options: &ChunkedOptions, style: Style, run: &CompactionRun) -> Result
         }
         RunStep::Done { summary } => {
             say!("{}", style.heading("The summary, /summary.md"));
-            say!("{}", terminal::plain(summary));
+            say!("{}", terminal::plain(&Quotes::cut(summary).0));
             for note in run.notes() {
                 say!("{}", style.yellow(terminal::plain(&note)));
             }

@@ -153,7 +153,8 @@ pub enum RunStep<'a> {
     ///
     /// [`CompactionRun::notes`]: super::CompactionRun::notes
     Done {
-        /// The summary.
+        /// The summary. At its end may be the lists of the user's quoted rules, for which the
+        /// request asks; [`Quotes::cut`](crate::ledger::Quotes::cut) separates them.
         summary: &'a str,
     },
     /// The run ended without a summary.

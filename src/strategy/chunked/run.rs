@@ -301,6 +301,7 @@ impl CompactionRun {
     }
 
     /// The summary so far; complete once the run is done. A host can show it while the run goes on.
+    /// At its end may be lists of quotes, see [`RunStep::Done`].
     ///
     /// ```
     /// use threadfold::{Message, strategy::{Chunked, CompactionRun, RunError, RunStep}};

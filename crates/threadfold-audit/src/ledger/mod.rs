@@ -126,7 +126,9 @@ mod words;
 
 #[doc(hidden)]
 pub use list::{TITLE, titled, without_titled};
-pub use quotes::{Found, Lifted, QuotedChanges, QuotedRule, Quotes, Typed as TypedText};
+pub use quotes::{
+    Found, Lifted, LiftedRule, QuotedChanges, QuotedRule, Quotes, Typed as TypedText,
+};
 pub use rule::{Rule, RuleStatus};
 pub use rules::Ledger;
 

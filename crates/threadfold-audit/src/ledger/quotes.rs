@@ -1,7 +1,7 @@
 //! Quotes: a model names the user's rules by copying them, and code checks each copy against what
 //! the user typed.
 //!
-//! A question for a summary also [asks](Quotes::ASK) for three short lists of verbatim quotes. The
+//! A question for a summary also [asks](Quotes::ASK) for two short lists of verbatim quotes. The
 //! lists are [cut](Quotes::cut) from the answer. A quote counts only if the user [typed](Typed) it:
 //! then the user's own sentences count, never the model's copy. So no text of a tool becomes a rule,
 //! in any language, and no grammar decides what a rule is.
@@ -21,8 +21,6 @@ use crate::{
 pub struct Quotes {
     /// Demands of the user that stand until the user takes them back.
     pub rules: Vec<String>,
-    /// What the user stated about themselves and their work.
-    pub facts: Vec<String>,
     /// What the user took back.
     pub lifted: Vec<Lifted>,
 }
@@ -38,9 +36,8 @@ pub struct Lifted {
 
 /// The names of the tags around the lists.
 const RULES: &str = "user_rules";
-const FACTS: &str = "user_facts";
 const LIFTED: &str = "user_lifted";
-const LISTS: [&str; 3] = [RULES, FACTS, LIFTED];
+const LISTS: [&str; 2] = [RULES, LIFTED];
 
 /// Separates the two quotes of a line about something that the user took back.
 const BY: &str = " => ";
@@ -100,14 +97,13 @@ impl Quotes {
     /// Adds the quotes of another answer.
     pub fn extend(&mut self, other: Self) {
         self.rules.extend(other.rules);
-        self.facts.extend(other.facts);
         self.lifted.extend(other.lifted);
     }
 
     /// Whether there is no quote.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty() && self.facts.is_empty() && self.lifted.is_empty()
+        self.rules.is_empty() && self.lifted.is_empty()
     }
 
     /// Reads a line of a list.
@@ -120,7 +116,6 @@ impl Quotes {
         }
         match list {
             RULES if self.rules.len() < MOST => self.rules.push(quote.to_owned()),
-            FACTS if self.facts.len() < MOST => self.facts.push(quote.to_owned()),
             LIFTED if self.lifted.len() < MOST => {
                 let Some((earlier, later)) = line.split_once(BY) else { return };
                 let [earlier, later] = [earlier, later].map(|part| unquoted(part).to_owned());
@@ -150,9 +145,9 @@ pub struct QuotedChanges {
     /// The user's sentences that became standing rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<QuotedRule>,
-    /// The ids of the rules that a later sentence of the user took back.
+    /// The rules that a later sentence of the user took back.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lifted: Vec<Text>,
+    pub lifted: Vec<LiftedRule>,
     /// The number of quotes that the user did not type.
     #[serde(skip_serializing_if = "is_zero")]
     pub refused: usize,
@@ -165,6 +160,17 @@ pub struct QuotedRule {
     pub text: Text,
     /// The number of the user's message among all messages ever appended; `None` if the message is
     /// not known any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<usize>,
+}
+
+/// A rule that the user took back, as a model quoted it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiftedRule {
+    /// The id of the rule.
+    pub id: Text,
+    /// The number of the message with the sentence that took it back, among all messages ever
+    /// appended; `None` if the message is not known any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
 }
@@ -220,7 +226,9 @@ impl Ledger {
                     changes.rules.retain(|rule| *rule.text != *earlier.text);
                     let rule = self.find(&earlier.text);
                     let users = rule.filter(|rule| rule.holds() && rule.position.is_some());
-                    changes.lifted.extend(users.map(|rule| rule.id.clone()));
+                    let position = later.position;
+                    let lifted = users.map(|rule| LiftedRule { id: rule.id.clone(), position });
+                    changes.lifted.extend(lifted);
                 }
                 Some(_) | None => changes.refused += 1,
             }
@@ -235,8 +243,8 @@ impl Ledger {
             // A rule that is too long, or one too many, counts as left out.
             let _ = self.quote(rule.position.unwrap_or_default(), &rule.text);
         }
-        for id in &changes.lifted {
-            self.revoke(id);
+        for rule in &changes.lifted {
+            self.revoke(&rule.id);
         }
     }
 }
@@ -423,14 +431,13 @@ mod tests {
     #[test]
     fn lists_are_cut_from_an_answer_however_they_are_marked() {
         let answer = "## State\nDone.\n\n<user_rules>\n- \u{201c}Be brief.\u{201d}\n2) 'No tabs'\n\n</user_rules>\n\
-            Next: go on.\n<user_lifted>\n* \"Be brief.\" => \"Write as much as you like.\"\n- no arrow\n<user_facts>\nMy cat is Otto.";
+            Next: go on.\n<user_lifted>\n* \"Be brief.\" => \"Write as much as you like.\"\n- no arrow";
         let (summary, quotes) = Quotes::cut(answer);
         assert_eq!(summary, "## State\nDone.\n\nNext: go on.");
         let lifted =
             Lifted { earlier: "Be brief.".into(), later: "Write as much as you like.".into() };
         let rules = vec!["Be brief.".to_owned(), "No tabs".to_owned()];
-        let facts = vec!["My cat is Otto.".to_owned()];
-        assert_eq!(quotes, Quotes { rules, facts, lifted: vec![lifted] });
+        assert_eq!(quotes, Quotes { rules, lifted: vec![lifted] });
     }
 
     #[test]
