@@ -148,7 +148,8 @@ fn encoded(request: &Request) -> Option<Fault> {
 
 /// Whether an adjustment repairs a fault of the session. Content for which only the dialect has no
 /// form is not a fault: ids and inputs as the model wrote them, reasoning of another provider,
-/// results of white space only, a thread that begins with an assistant's summary.
+/// results of white space only, a thread that begins with an assistant's summary. Neither is a call
+/// of a server tool that the provider left without its result.
 fn is_repair(codec: &str, adjustment: &Adjustment) -> bool {
     let anthropic = codec == "anthropic-messages";
     match &adjustment.change {
@@ -160,7 +161,8 @@ fn is_repair(codec: &str, adjustment: &Adjustment) -> bool {
         Change::BlockDropped { kind, reason } => {
             let blank = kind == "text" && reason == "blank text";
             let foreign = !anthropic && kind.starts_with("server_tool");
-            !blank && !foreign
+            let unanswered = kind == "server_tool_use" && reason == "its result is missing";
+            !blank && !foreign && !unanswered
         }
         // Anthropic accepts runs of one role and requires results first; the reasoning here is its
         // own.

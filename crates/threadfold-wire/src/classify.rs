@@ -38,11 +38,12 @@ use threadfold_core::message::{ModelError, ModelErrorKind};
 ///
 /// Knows the texts and codes of Anthropic, OpenAI (both APIs), Gemini, Bedrock, Ollama, LM Studio,
 /// llama.cpp, vLLM, SGLang, TGI, xAI, Groq, OpenRouter, Mistral, Copilot, MiniMax, Kimi, Cerebras,
-/// GLM, DashScope, DeepSeek, LiteLLM, GitHub Models and Workers AI. The token counts of an overflow, and the wait of a rate limit, are read from the body
-/// if it states them. Some providers count the tokens reserved for the answer against the window.
-/// Then `output` is this reserve, and `found` is the prompt alone, or the sum of both if the body
-/// states only the sum. [`retry_after`](super::retry_after) reads the headers. Pass status 0 for an
-/// error within a stream: then the status in the body counts, if it has one.
+/// GLM, DashScope, DeepSeek, LiteLLM, GitHub Models and Workers AI. The token counts of an overflow,
+/// and the wait of a rate limit, are read from the body if it states them. Some providers count the
+/// tokens reserved for the answer against the window. Then `output` is this reserve, and `found` is
+/// the prompt alone, or the sum of both if the body states only the sum.
+/// [`retry_after`](super::retry_after) reads the headers. Pass status 0 for an error within a
+/// stream: then the status in the body counts, if it has one.
 ///
 /// ```
 /// use threadfold::{message::ModelErrorKind, wire::classify_error};
@@ -110,4 +111,5 @@ fn is_overflow(report: &Report) -> bool {
     report.message_mentions("overflow")
         || (report.message_mentions("bound") && report.message_mentions("unit"))
         || (report.message_mentions("context") && report.message_mentions("excess"))
+        || (report.message_mentions("length") && report.message_mentions("over"))
 }

@@ -73,11 +73,18 @@ impl WireFormat for Dialect {
     }
 
     fn decode_slice(&self, body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
-        options.limits.check_bytes(body.len())?;
+        let DecodeLimits { bytes, messages, depth } = options.limits;
+        check(body.len(), bytes, |found, limit| WireError::TooLarge { found, limit })?;
         let (body, halves) = without_halves(body);
         read_whole(&body, |raw| {
             let mut fields = Fields::read(raw, Path::Body)?;
-            options.limits.check(raw, &fields)?;
+            if depth < usize::MAX {
+                check(raw.depth(), depth, |found, limit| WireError::TooDeep { found, limit })?;
+            }
+            for field in ["messages", "input", "contents"] {
+                let found = fields.get(field).map_or(0, Raw::count);
+                check(found, messages, |found, limit| WireError::TooManyMessages { found, limit })?;
+            }
             if halves > 0 {
                 fields.note(HALVES, Json::from_compact(halves.to_string()));
             }
@@ -114,4 +121,13 @@ impl WireFormat for Dialect {
         let codec = self.codec();
         (codec.builder)(codec.read_answer)
     }
+}
+
+/// Refuses a body of which there is more than the limit allows.
+fn check(
+    found: usize,
+    limit: usize,
+    error: impl FnOnce(usize, usize) -> WireError,
+) -> Result<(), WireError> {
+    if found > limit { Err(error(found, limit)) } else { Ok(()) }
 }

@@ -118,15 +118,14 @@ impl Merged {
     /// `None` if the event has no counts. Each counts the whole answer so far.
     pub(super) fn count(&mut self, event: Option<Raw<'_>>, counts: &Counts) -> Option<Usage> {
         let mut fields = Fields::of(event?)?;
-        // Zeros after real counts are fields that the server did not fill in.
-        let repeated: Vec<String> = fields
-            .rest()
-            .filter(|(key, raw)| {
-                raw.get() == "0" && self.get(key).is_some_and(|known| known.as_str() != "null")
-            })
-            .map(|(key, _)| key.to_owned())
-            .collect();
-        for key in repeated {
+        // Servers leave counts that they do not repeat as zeros, so the larger one is real.
+        let is_smaller = |key: &str, raw: Raw<'_>| {
+            let known = self.get(key).and_then(|known| total(Raw::of(known)));
+            total(raw).zip(known).is_some_and(|(new, known)| new < known)
+        };
+        let smaller = fields.rest().filter(|(key, raw)| is_smaller(key, *raw));
+        let smaller: Vec<String> = smaller.map(|(key, _)| key.to_owned()).collect();
+        for key in smaller {
             fields.take(&key);
         }
         self.merge(&fields);
@@ -208,6 +207,15 @@ impl Merged {
         fields.sort_by_key(|(_, (before, _))| *before);
         fields.into_iter().for_each(|(key, (_, value))| object.push(key.clone(), value.tree()));
     }
+}
+
+/// A count, or the sum of the counts in an object; `None` for other values.
+fn total(raw: Raw<'_>) -> Option<u64> {
+    let parts = |fields: Fields<'_>| {
+        let counts = fields.rest().filter_map(|(_, raw)| raw.whole_number());
+        counts.fold(0, u64::saturating_add)
+    };
+    raw.whole_number().or_else(|| Fields::of(raw).map(parts))
 }
 
 #[cfg(test)]

@@ -3,11 +3,6 @@
 use serde::{Deserialize, Serialize};
 use threadfold_core::message::Text;
 
-use crate::{
-    contract::{Result, WireError},
-    json::{Fields, Raw},
-};
-
 /// Decoding options: which text blocks are read as the block kinds that this crate writes as text,
 /// and how large a body may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,29 +42,10 @@ pub struct DecodeLimits {
 }
 
 impl DecodeLimits {
-    /// 256 MiB, 100,000 messages and 1,000 levels: more than any provider accepts.
-    pub const DEFAULT: Self = Self { bytes: 256 * 1024 * 1024, messages: 100_000, depth: 1_000 };
-
-    pub(crate) fn check_bytes(self, found: usize) -> Result<()> {
-        let limit = self.bytes;
-        if found > limit { Err(WireError::TooLarge { found, limit }) } else { Ok(()) }
-    }
-
-    /// Checks the levels and the messages of a body.
-    pub(crate) fn check(self, raw: Raw<'_>, fields: &Fields<'_>) -> Result<()> {
-        let (found, limit) = (raw.depth(), self.depth);
-        if found > limit {
-            return Err(WireError::TooDeep { found, limit });
-        }
-        let limit = self.messages;
-        for key in ["messages", "input", "contents"] {
-            let found = fields.get(key).map_or(0, Raw::count);
-            if found > limit {
-                return Err(WireError::TooManyMessages { found, limit });
-            }
-        }
-        Ok(())
-    }
+    /// 256 MiB and 100,000 messages, which is more than any provider accepts. Levels have no limit,
+    /// because no step of decoding and encoding takes more than linear time or recurses.
+    pub const DEFAULT: Self =
+        Self { bytes: 256 * 1024 * 1024, messages: 100_000, depth: usize::MAX };
 }
 
 impl Default for DecodeLimits {

@@ -3,7 +3,7 @@
 //! A dialect implements [`Rules`] for its differences. [`thread`] and [`system`] apply them before
 //! anything is written, so a writer only gets blocks that have a form in its dialect.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::{
     contract::Change, extras::text_mark, messages::ROLE, normal::*, notes::*,
@@ -117,11 +117,6 @@ pub(super) trait Rules {
         false
     }
 
-    /// Whether the provider refuses a server call without its result before a further question.
-    fn needs_server_results(&self) -> bool {
-        false
-    }
-
     /// Changes a block that is written as text.
     fn text(&self, _: Role, _: &mut ContentBlock, _: &mut Notes) {}
 
@@ -153,18 +148,13 @@ pub(super) trait Rules {
 /// Returns the messages that the provider accepts. Messages that lose all their blocks are left
 /// out.
 pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> Thread {
-    let mut lost: HashMap<Text, &'static str> = HashMap::new();
-    if rules.needs_server_results() {
-        lost.extend(unanswered_server_calls(&messages).map(|id| (id, "its result is missing")));
-    }
     let foreign = foreign_server_calls(rules, &messages, notes.codec());
-    lost.extend(foreign.into_iter().map(|id| (id, "another provider's server tool")));
     let mut thread: Thread = Vec::with_capacity(messages.len());
     for (at, mut message) in messages {
         notes.turn_to(at);
         let before = thread.last().map(|(_, last)| last.role);
         if message.role != Role::System || rules.keeps_system(&message, before) {
-            fit_message(rules, &mut message, &lost, notes);
+            fit_message(rules, &mut message, &foreign, notes);
         } else {
             make_user(&mut message, notes);
         }
@@ -178,7 +168,7 @@ pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> 
 pub(super) fn system(rules: &dyn Rules, system: &[Message], notes: &mut Notes) -> Vec<Message> {
     let mut fitted = system.to_vec();
     fitted.retain_mut(|message| {
-        fit_message(rules, message, &HashMap::new(), notes);
+        fit_message(rules, message, &HashSet::new(), notes);
         !message.content.is_empty() || notes.drop_block("system message", "it has no content")
     });
     fitted
@@ -264,38 +254,49 @@ pub(super) fn foreign_server_calls(
     ids
 }
 
-/// Returns the ids of the server calls without a result before a further question of the user. A
-/// call that the provider still works on is followed by nothing, or by results that it waits for.
-fn unanswered_server_calls(messages: &Thread) -> impl Iterator<Item = Text> {
-    let asks =
-        |message: &Message| message.role == Role::User && message.tool_results().next().is_none();
-    let last_question = messages.iter().rposition(|(_, message)| asks(message)).unwrap_or(0);
-    let blocks = || messages.iter().flat_map(|(_, message)| &message.content);
-    let answered: HashSet<Text> = blocks()
+/// Removes the server calls without a result that a question follows, which providers refuse. A call
+/// that the provider still works on is followed by nothing, or by results that it waits for. Unless
+/// an answer at the end `stays` there, [`fit_end`] appends a question.
+pub(super) fn drop_unanswered(messages: &mut Thread, stays: bool, notes: &mut Notes) {
+    let answered: HashSet<Text> = messages
+        .iter()
+        .flat_map(|(_, message)| &message.content)
         .filter_map(|block| match block {
             ContentBlock::ServerToolResult(result) => Some(result.tool_use_id.clone()),
             _ => None,
         })
         .collect();
-    let before = messages.iter().take(last_question).flat_map(|(_, message)| &message.content);
-    let calls = before.filter_map(|block| match block {
-        ContentBlock::ServerToolUse(call) => Some(call.id.clone()),
-        _ => None,
-    });
-    calls.filter(|id| !answered.contains(id)).collect::<Vec<_>>().into_iter()
+    let asks = |message: &Message| {
+        message.role != Role::Assistant && message.tool_results().next().is_none()
+    };
+    let last = messages.iter().rfind(|(_, message)| message.role != Role::System);
+    let is_continued = last.is_some_and(|(_, last)| last.role == Role::Assistant) && !stays;
+    let last_question = messages.iter().rposition(|(_, message)| asks(message)).unwrap_or(0);
+    let end = if is_continued { messages.len() } else { last_question };
+    let is_unanswered = |block: &ContentBlock| matches!(block, ContentBlock::ServerToolUse(call) if !answered.contains(&call.id));
+    for (at, message) in messages.iter_mut().take(end) {
+        if message.content.iter().any(is_unanswered) {
+            notes.turn_to(*at);
+            fit_blocks(message, |block| {
+                !is_unanswered(block) || notes.drop_block(block.kind(), "its result is missing")
+            });
+        }
+    }
+    messages.retain(|(_, message)| !message.content.is_empty());
 }
 
 fn fit_message(
     rules: &dyn Rules,
     message: &mut Message,
-    lost: &HashMap<Text, &'static str>,
+    foreign: &HashSet<Text>,
     notes: &mut Notes,
 ) {
     let mut content = std::mem::take(&mut message.make_mut().content);
     content.retain_mut(|block| {
-        let reason = server_call(block).and_then(|(_, id)| lost.get(id));
-        if let Some(reason) = reason.filter(|_| message.role != Role::System) {
-            return notes.drop_block(block.kind(), reason);
+        if server_call(block).is_some_and(|(_, id)| foreign.contains(id))
+            && message.role != Role::System
+        {
+            return notes.drop_block(block.kind(), "another provider's server tool");
         }
         fit_block(rules, message, block, notes) && clear_fields(block, notes)
     });

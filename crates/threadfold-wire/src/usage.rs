@@ -11,7 +11,8 @@ pub(super) struct Counts {
     pub(super) input: &'static [&'static str],
     /// The whole answer, including its reasoning.
     pub(super) output: &'static [&'static str],
-    /// The cached part of the prompt, in the first of these fields that has a count.
+    /// The cached part of the prompt: the largest of these fields, because servers leave the fields
+    /// of others as zeros.
     pub(super) cache_read: &'static [&'static str],
     pub(super) cache_write: &'static str,
     pub(super) reasoning: &'static str,
@@ -43,7 +44,7 @@ impl Counts {
         Usage {
             input: sum(self.input),
             output: sum(self.output),
-            cache_read: self.cache_read.iter().find_map(|path| count(path)).unwrap_or(0),
+            cache_read: self.cache_read.iter().filter_map(|path| count(path)).max().unwrap_or(0),
             cache_write: count(self.cache_write).unwrap_or(0),
             reasoning: count(self.reasoning).unwrap_or(0),
         }

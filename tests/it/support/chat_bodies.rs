@@ -113,7 +113,6 @@ fn answer() -> impl Strategy<Value = Value> {
             .prop_map(|content| json!({"content": content})),
         blank_or_text().prop_map(|text| json!({"content": null, "refusal": format!("x{text}")})),
         "[a-z]{1,9}".prop_map(|id| json!({"audio": {"id": id}})),
-        "[a-z]{1,9}".prop_map(|text| json!({"content": "", "reasoning_content": text})),
     ];
     (said, beside(), unknown()).prop_map(|(said, beside, unknown)| {
         with(with(with(json!({"role": "assistant"}), said), beside), unknown)

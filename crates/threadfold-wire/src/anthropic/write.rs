@@ -28,6 +28,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let mut system = rules::system(&claude, &request.system, &mut notes);
     let mut tools = fit_tools(&request.tools, &mut notes);
     let mut thread = rules::thread(&claude, messages, &mut notes);
+    rules::drop_unanswered(&mut thread, ending.stays || prefill, &mut notes);
     results_first(&mut thread, Kinds::USUAL, &mut notes);
     fit_end(&mut thread, &ending, Kinds::USUAL, &mut notes);
     compaction::lead_with_newest(&mut thread, &mut notes);
@@ -152,10 +153,6 @@ fn unmark_reasoning(thread: &mut Thread, notes: &mut Notes) {
 struct Claude(Target);
 
 impl Rules for Claude {
-    fn needs_server_results(&self) -> bool {
-        true
-    }
-
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
         media::SOURCES.fit(source, medium, reader)
     }

@@ -107,10 +107,6 @@ pub(super) fn note_dropped(count: usize, notes: &mut Notes) {
 }
 
 impl Rules for Model {
-    fn needs_server_results(&self) -> bool {
-        true
-    }
-
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
         if let MediaSource::Text { text, .. } = source
             && text.is_blank()

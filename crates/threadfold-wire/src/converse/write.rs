@@ -9,6 +9,7 @@ use crate::kit::*;
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let model = Model::new(request, options);
     let end = request.messages.len();
+    let prefill = options.accepts_prefill && !thinks_manually(thinking_type(&request.extra));
     let (request, mut messages, mut notes) =
         names::begin(request, NAME, (&names::TOOLS, true), false);
     names::rewrite_ids(&mut messages, &IDS, |_| true, &mut notes);
@@ -22,6 +23,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     declare_called(&mut tools, &messages, &mut notes);
     note_dropped(lost_marks, &mut notes);
     let mut thread = rules::thread(&model, messages, &mut notes);
+    rules::drop_unanswered(&mut thread, prefill, &mut notes);
     for (at, message) in &mut thread {
         notes.turn_to(*at);
         mark_points(message, &marks, &mut notes);
@@ -34,7 +36,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let ending = Ending {
         at: end,
         stays: false,
-        prefill: options.accepts_prefill && !thinks_manually(thinking_type(&request.extra)),
+        prefill,
         refuses_reasoning: model.family.is_claude && does_not_think(thinking_type(&request.extra)),
     };
     fit_end(&mut thread, &ending, KINDS, &mut notes);

@@ -287,7 +287,9 @@ pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
 
 /// Refuses an answer that its server reports as failed: what it holds is a part of an answer.
 fn check_finish(reason: Option<&str>, path: Path<'_>) -> Result<()> {
-    const FAILED: [&str; 4] = ["error", "network_error", "other", "unknown"];
+    // DeepSeek says `insufficient_system_resource`, SGLang `abort`.
+    const FAILED: [&str; 6] =
+        ["error", "network_error", "other", "unknown", "insufficient_system_resource", "abort"];
     match reason.filter(|reason| FAILED.contains(reason)) {
         Some(reason) => Err(WireError::Shape {
             path: Path::Field(&path, "finish_reason").to_string(),

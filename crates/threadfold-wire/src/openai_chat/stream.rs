@@ -94,7 +94,7 @@ impl Response {
                 }
             }
         }
-        if choice.value("error").is_some_and(Raw::is_object) {
+        if holds_error(&choice) {
             return Err(provider_error(choice.tree().into_json().as_str()));
         }
         let delta = choice.take_value("delta");
@@ -113,9 +113,16 @@ impl Response {
 
 /// Whether a chunk is an error, in any of the forms that servers use in streams.
 fn is_error(fields: &Fields<'_>) -> bool {
-    let error =
-        fields.get("error").is_some_and(|error| !matches!(error.get(), "null" | "false" | "\"\""));
-    error || fields.text("object").is_some_and(|object| object == "error")
+    // MiniMax has its own object, also in answers that did not fail.
+    let status = fields.object("base_resp").and_then(|base| base.number("status_code"));
+    holds_error(fields)
+        || fields.text("object").is_some_and(|object| object == "error")
+        || status.is_some_and(|status| status != 0)
+}
+
+/// Whether an object has a field with an error.
+fn holds_error(fields: &Fields<'_>) -> bool {
+    fields.get("error").is_some_and(|error| !matches!(error.get(), "null" | "false" | "\"\""))
 }
 
 /// Whether a choice is the first one, the only one that is read.
@@ -234,8 +241,8 @@ impl Message {
         for raw in raw.items().into_iter().flatten() {
             if let Some(piece) = plain_text(raw) {
                 self.say(&piece, out);
-            } else if let Some(piece) = plain_thinking(raw) {
-                self.think(piece, out);
+            } else if let Some(pieces) = plain_thinking(raw) {
+                pieces.into_iter().for_each(|piece| self.think(piece, out));
             } else {
                 self.content.push(Piece::Part(raw.json()));
             }
@@ -255,6 +262,9 @@ impl Message {
     }
 
     fn think(&mut self, piece: Text, out: &mut Output) {
+        if piece.is_empty() {
+            return;
+        }
         match self.content.last_mut() {
             Some(Piece::Thinking(text)) => text.push_str(&piece),
             _ => self.content.push(Piece::Thinking(piece.to_string())),
@@ -318,12 +328,12 @@ fn plain_text(raw: Raw<'_>) -> Option<Text> {
     (plain && fields.left() == 0).then_some(text)
 }
 
-/// The text of a part of reasoning that has no other fields.
-fn plain_thinking(raw: Raw<'_>) -> Option<Text> {
+/// The texts of a part of reasoning that has no other fields.
+fn plain_thinking(raw: Raw<'_>) -> Option<Vec<Text>> {
     let mut fields = Fields::of(raw)?;
-    let text = fields.take_as("thinking", read::one_text)?;
+    let texts = fields.take_as("thinking", |list| list.all(plain_text))?;
     let plain = fields.take_text("type").is_some_and(|kind| kind == "thinking");
-    (plain && fields.left() == 0).then_some(text)
+    (plain && fields.left() == 0).then_some(texts)
 }
 
 /// The entries of `reasoning_details`, which gateways want back unchanged.

@@ -2,8 +2,8 @@
 //!
 //! A call is identified by its `index`. Its id and name arrive once, and its input in pieces. Some
 //! servers give every call the index 0, or none: then a new id with a name begins a new call, and
-//! so does a name with an input after an input that is whole. Without an index a known id continues
-//! its call. Some servers change the id within a call: the first one counts.
+//! so does another name, or a name with an input after an input that is whole. Without an index a
+//! known id continues its call. Some servers change the id within a call: the first one counts.
 
 use std::collections::HashMap;
 
@@ -147,7 +147,8 @@ impl Call {
     fn goes_on(&self, index: Option<u64>, item: &Fields<'_>) -> bool {
         let body = ["function", "custom"].into_iter().find_map(|form| item.object(form));
         let body = body.unwrap_or_default();
-        let is_named = !body.text_or_empty("name").is_empty();
+        let name = body.text_or_empty("name");
+        let is_named = !name.is_empty();
         let id = item.text_or_empty("id");
         if !id.is_empty() && !self.id.is_empty() {
             return id == self.id || (index.is_some() && !is_named && !self.name.is_empty());
@@ -158,7 +159,7 @@ impl Call {
         let adds_input = ["arguments", "input"].into_iter().any(|key| {
             body.value(key).is_some_and(|raw| raw.text().is_none_or(|text| !text.is_empty()))
         });
-        index.is_some() && !(adds_input && Json::parse(&self.input).is_ok())
+        index.is_some() && name == self.name && !(adds_input && Json::parse(&self.input).is_ok())
     }
 
     /// The call as an item of `tool_calls`.
