@@ -16,12 +16,10 @@ use futures::{
     stream::{self, BoxStream},
 };
 
-use serde_json::Value;
-
 use super::clock::Clock;
 use crate::{
     message::{Delta, ModelError, ModelErrorKind},
-    wire::{SseParser, TurnBuilder, WireFormat, classify_error},
+    wire::{SseParser, TurnBuilder, WireFormat, error_within},
 };
 
 /// Decodes a response body of `text/event-stream` into a stream like that of
@@ -125,27 +123,14 @@ fn watched<'s, B: AsRef<[u8]> + 's>(
 /// The number of bytes of an error that are read.
 const MAX_ERROR: usize = 64 * 1024;
 
-/// The error in a body that is JSON instead of a stream. Some servers answer so with status 200,
-/// after comments that keep the connection open, or within a field of events.
+/// The error in a body that came instead of a stream, maybe after comments that keep the connection
+/// open, or within a field that events do not have.
 fn error_of(body: &[u8]) -> Option<ModelError> {
     let mut text = str::from_utf8(body).ok()?.trim_start_matches('\u{feff}').trim_start();
     while text.starts_with(':') {
-        text = text.split_once('\n')?.1.trim_start();
+        text = text.split_once(['\n', '\r'])?.1.trim_start();
     }
-    let text = text.strip_prefix("error:").unwrap_or(text);
-    let fields = match serde_json::from_str(text).ok()? {
-        Value::Object(fields) => fields,
-        // Gemini puts the error in an array.
-        Value::Array(items) => items.first()?.as_object()?.clone(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
-    };
-    let is_error = |(key, value): (&String, &Value)| match key.as_str() {
-        "error" | "errors" | "message" | "msg" | "detail" => !value.is_null(),
-        // MiniMax has this object in each answer.
-        "base_resp" => value.get("status_code").is_some_and(|status| *status != 0),
-        _ => false,
-    };
-    fields.iter().any(is_error).then(|| classify_error(0, text.as_bytes()))
+    error_within(text.strip_prefix("error:").unwrap_or(text).as_bytes())
 }
 
 /// Decodes one answer.

@@ -31,6 +31,8 @@
 //! type `invalid_request_error` blames the request itself, phrases of rate limits and overload do
 //! not count either. Parts of the body that repeat the request are not searched.
 
+use serde_json::Value;
+
 use super::error_body::Report;
 use threadfold_core::message::{ModelError, ModelErrorKind};
 
@@ -61,6 +63,41 @@ pub fn classify_error(status: u16, body: &[u8]) -> ModelError {
     let named = report.status.filter(|_| status == 0);
     let kind = kind(named.unwrap_or(status), &report);
     ModelError::new(kind, report.message)
+}
+
+/// Returns the error in the body of an answer with a successful status; `None` if the body is not
+/// JSON, or an answer. Some servers and gateways answer so.
+///
+/// An error has a field `error`, or is of the type `error`, or has only a message (`message`, `msg`
+/// or `detail`), or is MiniMax's `base_resp` with a code. Google puts it into an array.
+///
+/// ```
+/// use threadfold::wire::error_within;
+///
+/// let refused = br#"{"error": {"code": "context_length_exceeded", "message": "too long"}}"#;
+/// assert!(error_within(refused).is_some_and(|error| error.is_overflow()));
+/// let answer = br#"{"object": "chat.completion", "choices": [], "error": null}"#;
+/// assert!(error_within(answer).is_none());
+/// ```
+#[must_use]
+pub fn error_within(body: &[u8]) -> Option<ModelError> {
+    let value: Value = serde_json::from_slice(body).ok()?;
+    let fields = value.as_array().and_then(|items| items.first()).unwrap_or(&value).as_object()?;
+    let is_error = |(key, value): (&String, &Value)| match key.as_str() {
+        "error" | "errors" => match value {
+            Value::Object(error) => !error.is_empty(),
+            Value::Array(errors) => !errors.is_empty(),
+            Value::String(error) => !error.is_empty(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        },
+        "type" | "object" => value == "error",
+        // Other dialects have their answer in `message`.
+        "message" | "msg" | "detail" => value.is_string(),
+        // MiniMax has it in each answer.
+        "base_resp" => value.get("status_code").is_some_and(|status| *status != 0),
+        _ => false,
+    };
+    fields.iter().any(is_error).then(|| classify_error(0, body))
 }
 
 fn kind(status: u16, report: &Report) -> ModelErrorKind {
@@ -112,4 +149,40 @@ fn is_overflow(report: &Report) -> bool {
         || (report.message_mentions("bound") && report.message_mentions("unit"))
         || (report.message_mentions("context") && report.message_mentions("excess"))
         || (report.message_mentions("length") && report.message_mentions("over"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_within_an_answer_of_status_200_is_found() {
+        let too_long = [
+            r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#,
+            r#"[{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (7)."}}]"#,
+            r#"{"choices":null,"base_resp":{"status_code":2013,"status_msg":"invalid params, context window exceeds limit (2013)"}}"#,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 7 maximum"}}"#,
+            r#"{"success":false,"result":{},"errors":[{"code":7,"message":"prompt is too long"}]}"#,
+            r#"{"code":500,"msg":"prompt is too long","success":false}"#,
+        ];
+        for body in too_long {
+            assert!(
+                error_within(body.as_bytes()).is_some_and(|error| error.is_overflow()),
+                "{body}"
+            );
+        }
+        let answers = [
+            r#"{"id":"c1","object":"chat.completion","choices":[],"error":null}"#,
+            r#"{"id":"c1","choices":[],"base_resp":{"status_code":0,"status_msg":""}}"#,
+            r#"{"id":"m1","type":"message","content":[]}"#,
+            r#"{"message":{"role":"assistant","content":"prompt is too long"},"done":true}"#,
+            r#"{"success":true,"result":{},"errors":[],"messages":[]}"#,
+            r#"{"text":"{\"error\":{}}"}"#,
+            "not json",
+            "",
+        ];
+        for body in answers {
+            assert!(error_within(body.as_bytes()).is_none(), "{body}");
+        }
+    }
 }

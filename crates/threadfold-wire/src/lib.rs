@@ -13,6 +13,7 @@
 //! | an answer from its events | [`WireFormat::turn_builder`] |
 //! | the provider's own compaction | [`WireFormat::compaction_request`] asks for it |
 //! | an error status | [`classify_error`], and [`retry_after`] for its headers |
+//! | an answer of status 200 that may be an error | [`error_within`] |
 //! | the list of models of a server | [`window_of`] |
 //!
 //! | dialect | codec, and its forms | feature |
@@ -86,7 +87,7 @@ mod stream;
 mod texts;
 mod usage;
 
-pub use classify::classify_error;
+pub use classify::{classify_error, error_within};
 pub use contract::{Adjustment, Change, Encoded, WireError, WireFormat, as_declared};
 pub use dialect::Dialect;
 #[doc(hidden)]

@@ -23,9 +23,18 @@ pub(super) struct NameRules {
     pub(super) spaced: bool,
     /// Whether a name must begin with a letter or `_`.
     pub(super) begins_with_letter: bool,
-    /// Whether only the length is limited. A name that is too long then keeps its first characters
-    /// and gets a hash, so that every request has the same new name.
-    pub(super) hashed: bool,
+    pub(super) renewal: Renewal,
+}
+
+/// How a refused name is replaced. A hash gives every request the same new name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Renewal {
+    /// Illegal characters are replaced.
+    Mended,
+    /// Only the length is limited: the first characters stay, and a hash follows.
+    Shortened,
+    /// Every name has exactly the maximum length: it is a hash.
+    Hashed,
 }
 
 /// The names of tools in most dialects.
@@ -35,7 +44,7 @@ pub(super) const TOOLS: NameRules = NameRules {
     nameless: "tool",
     spaced: false,
     begins_with_letter: false,
-    hashed: false,
+    renewal: Renewal::Mended,
 };
 
 /// Whether every provider accepts this character in a name.
@@ -49,10 +58,13 @@ fn begins(char: char) -> bool {
 
 impl NameRules {
     pub(super) fn accept(&self, name: &str) -> bool {
-        if self.hashed {
-            return name.chars().count() <= self.most;
-        }
+        let is_exact = match self.renewal {
+            Renewal::Mended => false,
+            Renewal::Shortened => return name.chars().count() <= self.most,
+            Renewal::Hashed => true,
+        };
         (1..=self.most).contains(&name.len())
+            && (!is_exact || name.len() == self.most)
             && name.chars().all(self.is_legal)
             && !(self.spaced && (name.contains("  ") || name.trim() != name))
             && (!self.begins_with_letter || name.starts_with(begins))
@@ -61,7 +73,7 @@ impl NameRules {
     /// Replaces illegal characters, and shortens the name so that a number can follow.
     pub(super) fn mend(&self, name: &str) -> String {
         const NUMBER: usize = 8;
-        if self.hashed {
+        if self.renewal != Renewal::Mended {
             return name.to_owned();
         }
         let stand_in = if self.spaced { '-' } else { '_' };
@@ -92,10 +104,14 @@ impl NameRules {
     /// Returns the new name of this number for a mended name; numbers begin with 1.
     fn numbered(&self, mended: &str, number: u64) -> Text {
         let mark = if self.spaced { '-' } else { '_' };
-        match number {
-            _ if self.hashed => short(mended, self.most, number - 1),
-            1 => mended.into(),
-            _ => format!("{mended}{mark}{number}").into(),
+        match (self.renewal, number) {
+            (Renewal::Shortened, _) => short(mended, self.most, number - 1),
+            (Renewal::Hashed, _) => {
+                let hash = format!("{:016x}", fnv1a(mended.as_bytes(), number - 1));
+                hash.chars().take(self.most).collect::<String>().into()
+            }
+            (Renewal::Mended, 1) => mended.into(),
+            (Renewal::Mended, _) => format!("{mended}{mark}{number}").into(),
         }
     }
 }
@@ -406,12 +422,27 @@ mod tests {
     }
 
     #[test]
+    fn ids_of_another_length_become_hashes_of_it() {
+        let call = |id: &str| ToolUse::new(id, "f", Json::default()).into();
+        let ids = ["turn1_0", "", "abcdefghij", "aB3dE6gH9", "call-six1"];
+        let message = Message::new(Role::Assistant, ids.map(call).into());
+        let (mut thread, mut notes) = notes::prepare(&[message], "c");
+        let is_legal = |char: char| char.is_ascii_alphanumeric();
+        let rules = NameRules { most: 9, is_legal, renewal: Renewal::Hashed, ..TOOLS };
+        rewrite_ids(&mut thread, &rules, is_call, &mut notes);
+        let written: Vec<Text> = thread[0].1.tool_uses().map(|call| call.id.clone()).collect();
+        assert_eq!(written[3].as_str(), ids[3]);
+        assert!(written.iter().all(|id| rules.accept(id)), "{written:?}");
+        assert_eq!(written.iter().collect::<HashSet<_>>().len(), ids.len());
+    }
+
+    #[test]
     fn long_ids_become_short_unique_and_the_same_every_time() {
         let call = |id: &str| ToolUse::new(id, "f", Json::default()).into();
         let ids = [format!("{}a", "x".repeat(60)), format!("{}b", "x".repeat(60)), "é".repeat(40)];
         let message = Message::new(Role::Assistant, ids.iter().map(|id| call(id)).collect());
         let (mut thread, mut notes) = notes::prepare(&[message], "c");
-        let rules = NameRules { most: 40, hashed: true, ..TOOLS };
+        let rules = NameRules { most: 40, renewal: Renewal::Shortened, ..TOOLS };
         rewrite_ids(&mut thread, &rules, is_call, &mut notes);
         let short: Vec<Text> = thread[0].1.tool_uses().map(|call| call.id.clone()).collect();
         assert_eq!(short[0], "xxxxxxxxxxxxxxxxxxxxxxx-1ae3f85d5cfafb9c");

@@ -81,6 +81,11 @@ pub struct EncodeOptions {
     /// System messages may be within the thread (Claude Opus 4.8 and later). Chat Completions
     /// always accepts them.
     pub accepts_inner_system: bool,
+    /// The ids of calls must be nine letters and digits (Mistral, Chat Completions).
+    pub needs_short_ids: bool,
+    /// The model refuses reasoning in fields beside the content, such as `reasoning_content`
+    /// (Mistral, Chat Completions).
+    pub refuses_reasoning_fields: bool,
 }
 
 impl EncodeOptions {
@@ -92,12 +97,22 @@ impl EncodeOptions {
     ///
     /// assert!(EncodeOptions::for_model("claude-opus-5-5").binds_reasoning);
     /// assert!(EncodeOptions::for_model("claude-sonnet-4-5").accepts_prefill);
+    /// assert!(EncodeOptions::for_model("mistral-large-latest").needs_short_ids);
     /// assert!(!EncodeOptions::for_model("unheard-of").accepts_prefill);
     /// ```
     #[must_use]
     pub fn for_model(name: &str) -> Self {
-        let options = Self { model: Some(name.into()), ..Self::default() };
+        const MISTRAL: [&str; 7] =
+            ["mistral", "mixtral", "ministral", "magistral", "codestral", "devstral", "pixtral"];
+        let model = Some(name.into());
         let name = name.to_ascii_lowercase();
+        let is_mistral = MISTRAL.iter().any(|family| name.contains(family));
+        let options = Self {
+            model,
+            needs_short_ids: is_mistral,
+            refuses_reasoning_fields: is_mistral,
+            ..Self::default()
+        };
         let Some((_, rest)) = name.split_once("claude") else { return options };
         let named = rest.contains("fable") || rest.contains("mythos");
         let Some(version) = threadfold_core::message::model_version(rest) else { return options };

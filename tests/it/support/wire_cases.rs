@@ -41,9 +41,8 @@ pub(crate) fn run(codec: &dyn WireFormat, case: &Case) {
         ..DecodeOptions::default()
     };
     let decode = recognise;
-    let model = options["model"].as_str().map(Into::into);
-    let accepts_prefill = options["prefill"] == true;
-    let encode = EncodeOptions { model, accepts_prefill, ..EncodeOptions::default() };
+    let traits = options["model"].as_str().map(EncodeOptions::for_model).unwrap_or_default();
+    let encode = EncodeOptions { accepts_prefill: options["prefill"] == true, ..traits };
     if let Some(response) = get("response") {
         match codec.decode_response(response.as_bytes()) {
             Ok(turn) => {
@@ -78,7 +77,7 @@ pub(crate) fn run(codec: &dyn WireFormat, case: &Case) {
     assert_eq!(encoded.body.to_value().unwrap(), expected, "{name}: {}", encoded.body);
     let adjustments: Vec<String> = encoded.adjustments.iter().map(ToString::to_string).collect();
     assert_eq!(adjustments.join("\n"), get("expect adjustments").unwrap_or_default(), "{name}");
-    if !accepts_prefill {
+    if !encode.accepts_prefill {
         save(name, &encoded);
     }
 }

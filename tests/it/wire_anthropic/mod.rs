@@ -105,6 +105,7 @@ mod conformance {
             accepts_prefill: flag("accepts_prefill"),
             accepts_inner_system: flag("accepts_inner_system"),
             binds_reasoning: flag("binds_reasoning"),
+            ..EncodeOptions::default()
         };
         let encoded = Dialect::Anthropic.encode(&request, &options);
         let lines: Vec<String> = encoded.adjustments.iter().map(ToString::to_string).collect();

@@ -82,6 +82,7 @@ mod requests {
             accepts_prefill: options["accepts_prefill"] == true,
             accepts_inner_system: options["accepts_inner_system"] == true,
             binds_reasoning: options["binds_reasoning"] == true,
+            ..EncodeOptions::default()
         };
         let encoded = Dialect::BedrockConverse.encode(&request, &options);
         let lines: Vec<String> = encoded.adjustments.iter().map(ToString::to_string).collect();

@@ -10,12 +10,10 @@ use hyper::{
     body::{Bytes, Frame},
     header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING},
 };
-use serde::Deserialize;
-use serde_json::Value;
 use threadfold::{
     WireFormat,
     message::ModelError,
-    wire::{SseParser, TurnBuilder, classify_error},
+    wire::{SseParser, TurnBuilder, classify_error, error_within},
 };
 
 use super::{
@@ -103,7 +101,7 @@ impl Answer {
             }
             let read = self.read_on(MAX_READ, |_, _| None).await?;
             let body = self.begun.concat();
-            return Ok(read.map(|_| classify_error(status.as_u16(), only_element(&body))));
+            return Ok(read.map(|_| classify_error(status.as_u16(), &body)));
         }
         let most = match self.content {
             Content::Events(..) => MAX_READ,
@@ -272,75 +270,4 @@ impl Framing {
 /// slowly their body arrives.
 fn may_be_overflow(status: StatusCode) -> bool {
     matches!(status.as_u16(), 400 | 413 | 422 | 429 | 500..=599)
-}
-
-/// The error in the body of an answer that has a successful status.
-fn error_within(body: &[u8]) -> Option<ModelError> {
-    /// The fields by which an error is recognised: those of most providers, and of MiniMax.
-    #[derive(Deserialize)]
-    struct Fields<'a> {
-        error: Option<Value>,
-        #[serde(borrow, rename = "type")]
-        kind: Option<std::borrow::Cow<'a, str>>,
-        #[serde(borrow)]
-        object: Option<std::borrow::Cow<'a, str>>,
-        base_resp: Option<Base>,
-    }
-
-    #[derive(Deserialize)]
-    struct Base {
-        #[serde(default)]
-        status_code: i64,
-    }
-
-    let body = only_element(body);
-    let fields: Fields<'_> = serde_json::from_slice(body).ok()?;
-    let has_error = match fields.error {
-        Some(Value::Object(error)) => !error.is_empty(),
-        Some(Value::String(error)) => !error.is_empty(),
-        Some(_) | None => false,
-    };
-    let names_error =
-        [fields.kind, fields.object].into_iter().flatten().any(|name| name == "error");
-    let has_code = fields.base_resp.is_some_and(|base| base.status_code != 0);
-    (has_error || names_error || has_code).then(|| classify_error(0, body))
-}
-
-/// The only element of an array, in which Google puts the errors of its streams; else the body.
-fn only_element(body: &[u8]) -> &[u8] {
-    let trimmed = body.trim_ascii();
-    let inner = trimmed.strip_prefix(b"[").and_then(|inner| inner.strip_suffix(b"]"));
-    inner.unwrap_or(trimmed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_within_an_answer_of_status_200_is_found() {
-        let too_long = [
-            r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#,
-            r#"[{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (7)."}}]"#,
-            r#"{"choices":null,"base_resp":{"status_code":2013,"status_msg":"invalid params, context window exceeds limit (2013)"}}"#,
-            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 7 maximum"}}"#,
-        ];
-        for body in too_long {
-            assert!(
-                error_within(body.as_bytes()).is_some_and(|error| error.is_overflow()),
-                "{body}"
-            );
-        }
-        let answers = [
-            r#"{"id":"c1","object":"chat.completion","choices":[],"error":null}"#,
-            r#"{"id":"c1","choices":[],"base_resp":{"status_code":0,"status_msg":""}}"#,
-            r#"{"id":"m1","type":"message","content":[]}"#,
-            r#"{"text":"{\"error\":{}}"}"#,
-            "not json",
-            "",
-        ];
-        for body in answers {
-            assert!(error_within(body.as_bytes()).is_none(), "{body}");
-        }
-    }
 }

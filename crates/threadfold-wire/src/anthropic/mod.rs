@@ -76,6 +76,7 @@
 //! | a user message is last, except for models that continue an answer | "Please continue." is appended; an answer that the provider paused stays last, and so does one that is to be compacted |
 //! | an answer to be continued does not end in white space, has no reasoning if thinking is off, and is refused with a fixed thinking budget | it is trimmed, the reasoning is left out, or the answer counts as complete |
 //! | no call is open | open calls get an error result; in a body without a model they stay if the model continues answers |
+//! | a server tool has its result before the next question | a call without it is left out |
 //! | results are first in a user turn | they are moved to its beginning |
 //! | no text is blank | it is left out, in results and in the system prompt too |
 //! | ids are letters, digits, `_` and `-` | others are rewritten, in call and result |

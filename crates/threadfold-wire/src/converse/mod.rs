@@ -65,6 +65,7 @@
 //! | a user message is last, except for models that continue an answer | "Please continue." is appended |
 //! | an answer that Claude continues does not end in white space, has no reasoning if thinking is off, and is refused with a fixed thinking budget | it is trimmed, the reasoning is left out, or the answer counts as complete |
 //! | no call is open | open calls get an error result |
+//! | a server tool has its result before the next question | a call without it is left out |
 //! | results are first in a user turn; with Llama and Mistral nothing else is in it, with Claude no documents and videos | they are moved to its beginning; other blocks are moved into the last one |
 //! | no text is blank | it is left out; a result that loses all its content gets "(no output)" |
 //! | a message with documents has a text | a short one is appended |

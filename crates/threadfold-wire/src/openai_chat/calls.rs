@@ -38,8 +38,8 @@ pub(super) fn kept_whole(call: &ToolUse) -> Option<ToolUse> {
     Some(as_read).filter(|as_read| as_read.name == call.name && as_read.input == call.input)
 }
 
-/// Returns a call of an unknown form as a function, if it names one but has its input as JSON
-/// instead of text, or no type: providers refuse both.
+/// Returns a call of an unknown form as a function, if it names one but has no type, no input, or
+/// its input as JSON instead of text: providers refuse all three.
 pub(super) fn as_function(call: &ToolUse) -> Option<ToolUse> {
     let mut fields = Fields::parse(call.extra.get(CODEC, "~raw")?.as_str())?;
     let kind = fields.take_word("type");
@@ -48,13 +48,14 @@ pub(super) fn as_function(call: &ToolUse) -> Option<ToolUse> {
     }
     let mut body = Fields::of(fields.take_object("function")?)?;
     body.take_text("name")?;
-    let input = body.take_value("arguments")?;
-    if input.is_text() && kind.is_some() {
+    let input = body.take("arguments").filter(|raw| raw.get() != "null");
+    if kind.is_some() && input.is_some_and(Raw::is_text) {
         return None;
     }
     fields.take("id");
     fields.note_inner("function", &body);
-    Some(ToolUse { extra: fields.keep(CODEC), ..call.clone() })
+    let input = input.map_or_else(|| ToolInput::Text("{}".into()), |_| call.input.clone());
+    Some(ToolUse { extra: fields.keep(CODEC), input, ..call.clone() })
 }
 
 /// Returns a call as an item of `tool_calls`.

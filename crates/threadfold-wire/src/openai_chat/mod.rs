@@ -32,9 +32,8 @@
 //! do strings and arrays, and the texts of numbers. Only these may change: the order of keys, white
 //! space, and escapes in strings; if an object has a key twice, only the last value stays.
 //!
-//! An invalid body may change without an adjustment in two cases that lose nothing: an assistant
-//! message with reasoning only gets the content `""`, and audio with its data is replaced by its
-//! id.
+//! An invalid body may change without an adjustment in a case that loses nothing: audio with its
+//! data is replaced by its id.
 //!
 //! # Adjustments and losses
 //!
@@ -53,6 +52,9 @@
 //! | content after calls in one message | content first | `BlockMoved` |
 //! | a name of a tool that has other characters than letters, digits, `_` and `-`, or more than 64 | a new name, in declaration, choice and call | `NameRewritten` |
 //! | call ids over 40 characters | their first characters and a hash | `IdRewritten` |
+//! | call ids of another form than nine letters and digits, for Mistral's models | a hash | `IdRewritten` |
+//! | a function with its arguments as JSON, without arguments, or without type | the arguments as text, the type | `CallRewritten` |
+//! | reasoning in a message without content and calls, or beside the content for Mistral's models | nothing | `ReasoningDropped` |
 //! | signed, encrypted or foreign reasoning | nothing | `ReasoningDropped` |
 //! | documents of text or an address | text; nothing of a blank one | `BlockAsText`, `BlockDropped` |
 //! | a blank text in a result that was not read as one | nothing | `BlockDropped` |

@@ -8,7 +8,10 @@ use threadfold_core::legality::{NO_RESULT, Repair};
 
 /// The rules for the blocks of a thread.
 #[derive(Debug)]
-pub(super) struct Chat;
+pub(super) struct Chat {
+    /// Whether the model refuses reasoning beside the content.
+    pub(super) refuses_reasoning_fields: bool,
+}
 
 impl Rules for Chat {
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
@@ -27,9 +30,13 @@ impl Rules for Chat {
             return Some("it is encrypted for another provider");
         };
         let key = marked(&thinking.extra, "~as").filter(|_| thinking.signature.is_none());
-        let is_own =
-            key.is_some_and(|key| REASONING.contains(&key.as_str()) || key == THINKING_PART);
-        (!is_own).then_some("it comes from another provider")
+        match key {
+            Some(key) if key == THINKING_PART => None,
+            Some(key) if REASONING.contains(&key.as_str()) => {
+                self.refuses_reasoning_fields.then_some("the model refuses the field")
+            }
+            Some(_) | None => Some("it comes from another provider"),
+        }
     }
 
     fn call(&self, call: &mut ToolUse, notes: &mut Notes) {
@@ -75,18 +82,14 @@ pub(super) fn drop_empty_calls(thread: &mut Thread, notes: &mut Notes) {
     }
 }
 
-/// Removes the reasoning of answers that have nothing else: providers refuse an answer without
-/// content and calls.
+/// Removes the answers that have only reasoning: providers refuse an answer without content and
+/// calls.
 pub(super) fn drop_lone_reasoning(thread: &mut Thread, notes: &mut Notes) {
-    for (at, message) in thread {
+    thread.retain_mut(|(at, message)| {
         let is_lone = message.role == Role::Assistant
-            && !message.content.is_empty()
             && message.content.iter().all(|block| matches!(block, blocks!(reasoning)));
-        if is_lone {
-            notes.turn_to(*at).drop_reasoning("the answer has nothing else");
-            message.make_mut().content.clear();
-        }
-    }
+        !is_lone || notes.turn_to(*at).drop_reasoning("the answer has nothing else")
+    });
 }
 
 /// Answers an opaque deprecated call at the end. It was read as a field because other messages

@@ -6,7 +6,15 @@ use super::{calls, marks::*, normal, normal::Chat, params};
 use crate::kit::*;
 
 /// Ids of calls may hold any characters, but at most 40.
-const IDS: NameRules = NameRules { most: 40, hashed: true, ..names::TOOLS };
+const IDS: NameRules = NameRules { most: 40, renewal: Renewal::Shortened, ..names::TOOLS };
+
+/// The ids that Mistral accepts: nine letters and digits.
+const NINE: NameRules = NameRules {
+    most: 9,
+    is_legal: |char| char.is_ascii_alphanumeric(),
+    renewal: Renewal::Hashed,
+    ..names::TOOLS
+};
 
 /// Returns the body of a request.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
@@ -14,12 +22,14 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let at_rest = !names_model(request, options, CODEC);
     let (request, mut messages, mut notes) =
         names::begin(request, CODEC, (&names::TOOLS, false), at_rest);
-    names::rewrite_ids(&mut messages, &IDS, is_call, &mut notes);
+    let ids = if options.needs_short_ids { &NINE } else { &IDS };
+    names::rewrite_ids(&mut messages, ids, is_call, &mut notes);
     normal::drop_empty_calls(&mut messages, &mut notes);
-    normal::drop_lone_reasoning(&mut messages, &mut notes);
     let mut body = params::write(&request, options, &mut notes);
-    let system = rules::system(&Chat, &request.system, &mut notes);
-    let thread = rules::thread(&Chat, messages, &mut notes);
+    let chat = Chat { refuses_reasoning_fields: options.refuses_reasoning_fields };
+    let system = rules::system(&chat, &request.system, &mut notes);
+    let mut thread = rules::thread(&chat, messages, &mut notes);
+    normal::drop_lone_reasoning(&mut thread, &mut notes);
     let mut thread = normal::arrange(&thread, &mut notes);
     if !at_rest {
         normal::answer_last_call(&mut thread, end, &mut notes);
