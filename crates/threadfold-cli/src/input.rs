@@ -17,13 +17,18 @@ use crate::{
 #[path = "../../../examples/transcript/input.rs"]
 mod found;
 
-use found::BYTE_ORDER_MARK;
+pub(crate) use found::BYTE_ORDER_MARK;
 pub(crate) use found::named;
 pub(crate) use threadfold::wire::Dialect;
 
 /// Reads a file. The error names it.
 pub(crate) fn whole(file: &Path) -> Result<String, Failure> {
     fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()).into())
+}
+
+/// Reads the bytes of a file, which may not be UTF-8. The error names the file.
+pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {
+    fs::read(file).map_err(|error| format!("{}: {error}", file.display()).into())
 }
 
 /// Reads a text, without a byte order mark. The error names the file.

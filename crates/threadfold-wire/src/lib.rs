@@ -91,6 +91,8 @@ pub use classify::{classify_error, error_within};
 pub use contract::{Adjustment, Change, Encoded, WireError, WireFormat, as_declared};
 pub use dialect::Dialect;
 #[doc(hidden)]
+pub use json::without_halves;
+#[doc(hidden)]
 pub use normal::extra_mut;
 pub use options::{DecodeLimits, DecodeOptions, EncodeOptions};
 pub use retry_after::retry_after;

@@ -20,6 +20,7 @@ pub(super) fn read(lines: &[Value]) -> Imported {
     let (mut input, mut model, mut instructions): (Vec<Carried>, &str, &str) = (Vec::new(), "", "");
     let mut left = Left::default();
     let rolled_back = rolled_back(lines);
+    let mut summaries: Vec<&str> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let payload = line.get("payload").unwrap_or(&Value::Null);
         let kind = text(line, "type");
@@ -36,7 +37,8 @@ pub(super) fn read(lines: &[Value]) -> Imported {
             continue;
         }
         if kind == "compacted" {
-            input = compacted(input, payload, at, &mut left);
+            input = compacted(input, payload, (at, &summaries), &mut left);
+            summaries.push(text(payload, "message"));
             continue;
         }
         match kind {
@@ -75,8 +77,14 @@ fn item(line: &Value) -> Option<&Value> {
     }
 }
 
-/// The history after a compaction.
-fn compacted(input: Vec<Carried>, payload: &Value, at: usize, left: &mut Left) -> Vec<Carried> {
+/// The history after a compaction in this line. The summaries are those of the compactions before,
+/// which do not count as words of the user.
+fn compacted(
+    input: Vec<Carried>,
+    payload: &Value,
+    (at, summaries): (usize, &[&str]),
+    left: &mut Left,
+) -> Vec<Carried> {
     let mut out = |message: &Carried| {
         message.lines.iter().for_each(|_| left.out("what the agent compacted away"));
     };
@@ -96,7 +104,8 @@ fn compacted(input: Vec<Carried>, payload: &Value, at: usize, left: &mut Left) -
     let mut kept: Vec<Carried> = Vec::new();
     for message in input.into_iter().rev() {
         let bytes = said(&message.value).map(str::len).sum::<usize>();
-        if is_of_user(&message.value) && bytes <= room {
+        let is_summary = said(&message.value).any(|words| summaries.contains(&words));
+        if is_of_user(&message.value) && !is_summary && bytes <= room {
             room -= bytes;
             kept.push(message);
         } else {
@@ -104,7 +113,9 @@ fn compacted(input: Vec<Carried>, payload: &Value, at: usize, left: &mut Left) -
         }
     }
     kept.reverse();
-    let content = json!([{"type": "input_text", "text": text(payload, "message")}]);
+    let summary = Some(text(payload, "message")).filter(|summary| !summary.is_empty());
+    let summary = summary.unwrap_or("(no summary available)");
+    let content = json!([{"type": "input_text", "text": summary}]);
     let value = json!({"type": "message", "role": "user", "content": content});
     kept.push(Carried { value, lines: vec![at] });
     kept

@@ -5,7 +5,7 @@
 //! codec then reads. Every line is accounted for: it is part of the thread, or it is counted with
 //! the reason why it is not. A line that cannot be read costs only itself; the report names it.
 
-use std::io::Write;
+use std::{collections::HashSet, io::Write};
 
 use serde_json::Value;
 use threadfold::{
@@ -13,7 +13,7 @@ use threadfold::{
     log::Event,
     message::ThreadId,
     model::{Clock, std_clock},
-    wire::{DecodeLimits, DecodeOptions, EncodeOptions, WireError},
+    wire::{DecodeLimits, DecodeOptions, EncodeOptions, WireError, without_halves},
 };
 
 use crate::{
@@ -54,8 +54,9 @@ impl Unreadable {
 pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
     let name = options.log.display();
     let is_store = input::is_store(&options.log);
-    let text = if is_store { String::new() } else { input::text(&options.log)? };
-    if is_store || input::is_log(text.as_bytes()) {
+    let bytes = if is_store { Vec::new() } else { input::bytes(&options.log)? };
+    let bytes = bytes.strip_prefix(input::BYTE_ORDER_MARK).unwrap_or(&bytes);
+    if is_store || input::is_log(bytes) {
         return Err(format!(
             "{name}: a log or a store of threadfold; `compact`, `context`, `strategies`, `chunked`, `audit` and \
              `report` read it as it is"
@@ -63,18 +64,23 @@ pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
         .into());
     }
     let (mut lines, mut numbers) = (Vec::new(), Vec::new());
-    let mut unreadable = Unreadable::default();
-    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
-        // A computer that lost its power leaves zeros where a line was to be.
-        match serde_json::from_str::<Value>(line.trim_matches('\0')) {
-            Ok(line @ Value::Object(_)) => {
-                lines.push(line);
-                numbers.push(number);
-            }
-            Ok(_) | Err(_) => unreadable.0.push(number),
+    let (mut unreadable, mut repeated, mut known) = (Unreadable::default(), 0, HashSet::new());
+    let all = (1..).zip(bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii));
+    for (number, line) in all.filter(|(_, line)| !line.is_empty()) {
+        let Some(line) = record(line) else {
+            unreadable.0.push(number);
+            continue;
+        };
+        // An agent that resumes a thread may write its lines again.
+        let id = lines::text(&line, "uuid");
+        if !id.is_empty() && !known.insert(id.to_owned()) {
+            repeated += 1;
+            continue;
         }
+        lines.push(line);
+        numbers.push(number);
     }
-    let count = lines.len() + unreadable.0.len();
+    let count = lines.len() + unreadable.0.len() + repeated;
     let by = options.agent.or_else(|| lines.iter().find_map(stored_by)).ok_or_else(|| {
         format!("{name}: this is no log of Claude Code, Codex or pi; --agent names one of them")
     })?;
@@ -119,11 +125,24 @@ pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
     for (reason, count) in &imported.left.0 {
         eprintln!("{count:>8}  {reason}");
     }
+    if repeated > 0 {
+        eprintln!("{repeated:>8}  repeated");
+    }
     unreadable.report();
     for repair in repairs {
         eprintln!("repaired  message {}: {repair}", repair.message());
     }
     Ok(Ended::Done)
+}
+
+/// The record in a line. A computer that lost its power leaves zeros where a line was to be, and
+/// programs in JavaScript write halves of characters.
+fn record(line: &[u8]) -> Option<Value> {
+    let (line, _) = without_halves(line);
+    let start = line.iter().position(|byte| *byte != 0)?;
+    let end = line.iter().rposition(|byte| *byte != 0)?;
+    let value: Value = serde_json::from_slice(line.get(start..=end)?).ok()?;
+    value.is_object().then_some(value)
 }
 
 /// Reads these messages with the codec of their dialect.

@@ -6,5 +6,6 @@ mod scan;
 mod tree;
 
 pub(super) use fields::{Fields, Path, abridged};
-pub(super) use raw::{Raw, read_whole, without_halves};
+pub use raw::without_halves;
+pub(super) use raw::{Raw, read_whole};
 pub(super) use tree::{Object, Tree, is_mark, wire_name};

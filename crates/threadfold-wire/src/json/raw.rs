@@ -45,7 +45,8 @@ fn depth_of(text: &str) -> usize {
 /// Replaces escaped halves of characters (surrogates without their other half) by the escape of
 /// U+FFFD, and returns their number. No text can hold such a half; programs in JavaScript write
 /// them when they cut a text within a character.
-pub(crate) fn without_halves(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
+#[must_use]
+pub fn without_halves(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
     let (mut replaced, mut count) = (Cow::Borrowed(text), 0);
     let may_have = |text: &str| text.contains("\\ud") || text.contains("\\uD");
     if str::from_utf8(text).is_ok_and(|text| !may_have(text)) {
