@@ -258,14 +258,9 @@ pub(super) fn foreign_server_calls(
 /// that the provider still works on is followed by nothing, or by results that it waits for. Unless
 /// an answer at the end `stays` there, [`fit_end`] appends a question.
 pub(super) fn drop_unanswered(messages: &mut Thread, stays: bool, notes: &mut Notes) {
-    let answered: HashSet<Text> = messages
-        .iter()
-        .flat_map(|(_, message)| &message.content)
-        .filter_map(|block| match block {
-            ContentBlock::ServerToolResult(result) => Some(result.tool_use_id.clone()),
-            _ => None,
-        })
-        .collect();
+    let results =
+        messages.iter().flat_map(|(_, message)| &message.content).filter_map(server_result);
+    let answered: HashSet<Text> = results.cloned().collect();
     let asks = |message: &Message| {
         message.role != Role::Assistant && message.tool_results().next().is_none()
     };
@@ -283,6 +278,15 @@ pub(super) fn drop_unanswered(messages: &mut Thread, stays: bool, notes: &mut No
         }
     }
     messages.retain(|(_, message)| !message.content.is_empty());
+}
+
+/// The id of the call that a result of a server tool answers.
+fn server_result(block: &ContentBlock) -> Option<&Text> {
+    if let ContentBlock::ServerToolResult(result) = block {
+        Some(&result.tool_use_id)
+    } else {
+        None
+    }
 }
 
 fn fit_message(

@@ -14,7 +14,7 @@ pub(super) fn read(lines: &[Value]) -> Imported {
         lines.iter().filter(|line| is_entry(line)).all(|line| text(line, "id").is_empty());
     let is_compaction =
         |(at, line): &(usize, &Value)| text(line, "type") == "compaction" && chain.contains(at);
-    let compaction = lines.iter().enumerate().filter(is_compaction).last();
+    let compaction = lines.iter().enumerate().rfind(is_compaction);
     let first_kept = compaction.map(|(_, line)| text(line, "firstKeptEntryId"));
 
     let (mut messages, mut model): (Vec<Carried>, &str) = (Vec::new(), "");

@@ -69,6 +69,10 @@ impl From<WireError> for Trouble {
                 format!("{}: expected {expected}", names.join("."))
             }
             WireError::EventTooLarge { limit } => format!("an event has more than {limit} bytes"),
+            // They state numbers alone.
+            error @ (WireError::TooLarge { .. }
+            | WireError::TooManyMessages { .. }
+            | WireError::TooDeep { .. }) => error.to_string(),
             other => format!("the body is not read ({})", variant(&other)),
         })
     }

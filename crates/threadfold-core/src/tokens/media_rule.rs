@@ -70,13 +70,12 @@ impl MediaRule {
             Self::OpenAi => PAGE_TEXT + open_ai(PAGE_PIXELS),
             Self::Gemini => GEMINI_TILE,
         };
-        let recording = || match source {
-            MediaSource::Base64 { media_type, data } if media_type.starts_with("audio/") => {
-                Some(self.recording(data, media_type))
-            }
-            _ => None,
-        };
-        header::pages(source).map(|pages| pages.saturating_mul(page)).or_else(recording)
+        if let MediaSource::Base64 { media_type, data } = source
+            && media_type.starts_with("audio/")
+        {
+            return Some(self.recording(data, media_type));
+        }
+        header::pages(source).map(|pages| pages.saturating_mul(page))
     }
 
     /// Returns the tokens of a recording that a codec keeps as it was read: a part with the key
