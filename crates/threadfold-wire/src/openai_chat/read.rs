@@ -235,7 +235,7 @@ fn part(kind: &str, mut fields: Fields<'_>, speaker: By) -> Option<ContentBlock>
 }
 
 /// Reads Mistral's reasoning, a list of texts, if it has one text without other fields.
-pub(super) fn one_text(list: Raw<'_>) -> Option<Text> {
+fn one_text(list: Raw<'_>) -> Option<Text> {
     let items = list.items().filter(|items| items.len() == 1)?;
     let mut fields = items.into_iter().next().and_then(Fields::of)?;
     let is_plain = fields.take_word("type").is_some_and(|kind| kind == "text");
