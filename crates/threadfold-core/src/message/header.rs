@@ -73,13 +73,11 @@ pub(crate) fn pages(source: &MediaSource) -> Option<u64> {
 /// anything else. An MP3 counts by the rate of its first frame.
 pub(crate) fn seconds(data: &str) -> Option<u64> {
     let bytes = Bytes(data.as_bytes());
-    let length = (data.len() / 4 * 3) as u64;
-    let rate = if bytes.starts_with(0, b"RIFF") && bytes.starts_with(8, b"WAVEfmt ") {
-        bytes.little(28, 4)?
-    } else {
-        mp3_rate(&bytes)?
-    };
-    (rate > 0).then(|| length.div_ceil(rate))
+    let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();
+    let length = (data.len() / 4 * 3).saturating_sub(padding) as u64;
+    let is_wav = bytes.starts_with(0, b"RIFF") && bytes.starts_with(8, b"WAVEfmt ");
+    let (header, rate) = if is_wav { (44, bytes.little(28, 4)?) } else { (0, mp3_rate(&bytes)?) };
+    (rate > 0).then(|| length.saturating_sub(header).div_ceil(rate))
 }
 
 /// The bytes of a second of an MP3, as its first frame states them.

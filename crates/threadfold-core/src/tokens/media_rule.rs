@@ -170,9 +170,10 @@ mod tests {
         for group in bytes.chunks(3) {
             let part = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
             let bits = part(0) << 16 | part(1) << 8 | part(2);
-            for shift in [18, 12, 6, 0] {
+            for shift in [18, 12, 6, 0].into_iter().take(group.len() + 1) {
                 text.push(char::from(LETTERS[(bits >> shift & 63) as usize]));
             }
+            (group.len()..3).for_each(|_| text.push('='));
         }
         text
     }
@@ -182,7 +183,7 @@ mod tests {
         bytes.extend([16, 0, 0, 0, 1, 0, 1, 0]);
         bytes.extend((rate / 2).to_le_bytes());
         bytes.extend(rate.to_le_bytes());
-        bytes.resize((rate * seconds) as usize, 0);
+        bytes.resize((44 + rate * seconds) as usize, 0);
         base64(&bytes)
     }
 
