@@ -70,9 +70,9 @@ impl From<WireError> for Trouble {
             }
             WireError::EventTooLarge { limit } => format!("an event has more than {limit} bytes"),
             // They state numbers alone.
-            error @ (WireError::TooLarge { .. }
+            WireError::TooLarge { .. }
             | WireError::TooManyMessages { .. }
-            | WireError::TooDeep { .. }) => error.to_string(),
+            | WireError::TooDeep { .. } => error.to_string(),
             other => format!("the body is not read ({})", variant(&other)),
         })
     }
