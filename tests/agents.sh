@@ -1,21 +1,50 @@
 #!/usr/bin/env bash
-# Runs coding agents from the registry, unchanged, through `threadfold proxy` against a provider on
-# loopback, whose script has them run a command in each of STEPS steps. The window is too small for the
-# task: through the proxy it must be done, with nothing refused and nothing illegal; without the proxy
-# the same agent must die.
+# Runs agents from the registries, unchanged and with their default limits of an answer, through
+# `threadfold proxy` against a provider on loopback, whose script has them run a command in each of STEPS
+# steps. The window is too small for the task. Through the proxy the task must be done, nothing may be
+# illegal, no unread result may be changed where it fits, and no command may be needed twice; each request
+# that is sent although it is over the trigger has a line in the proxy's log. Without the proxy the same
+# agent must die.
 #
-# usage: tests/agents.sh [--short | STEPS]
-# `--short` runs one agent in one dialect, without installing the large ones.
-# THREADFOLD_PROGRAM names another build of the program. What is missing is said and skipped.
+# usage: tests/agents.sh [--short] [STEPS [RUN...]]
+# A RUN is an agent and a dialect, such as codex:responses; without one, all are done. `--short` runs two
+# agents in 15 steps. Agents are installed under target/proxy-agents; what cannot be installed is named
+# and skipped. THREADFOLD_PROGRAM names another build of the program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-steps=${1:-60}
-runs="pi:messages pi:chat pi:responses codex:responses"
-packages="@mariozechner/pi-coding-agent@0.73.1 @openai/codex@0.169.0"
-if [ "$steps" = --short ]; then
-    steps=20 runs=pi:messages packages=${packages%% *}
-fi
+steps=60
+all="pi:messages pi:chat pi:responses codex:responses opencode:chat qwen:chat claude:messages
+    ai-sdk:messages ai-sdk:responses langgraph:chat pydantic-ai:messages"
+[ "${1:-}" != --short ] || { steps=15 all="pi:messages ai-sdk:messages"; shift; }
+steps=${1:-$steps}
+runs=${*:2}
+runs=${runs:-$all}
+
+# What an agent is installed from. Versions are fixed: a run shows our changes, not theirs.
+packages_of() {
+    case $1 in
+        pi) echo @mariozechner/pi-coding-agent@0.73.1 ;;
+        codex) echo @openai/codex@0.169.0 ;;
+        opencode) echo opencode-ai@1.18.33 ;;
+        qwen) echo @qwen-code/qwen-code@0.15.10 ;;
+        claude) echo @anthropic-ai/claude-code@2.1.197 ;;
+        ai-sdk) echo ai@6.0.326 @ai-sdk/openai@3.0.141 @ai-sdk/anthropic@3.0.140 zod@4 ;;
+        langgraph) echo @langchain/langgraph@1.7.3 @langchain/openai@1.5.8 @langchain/core@1 zod@4 ;;
+    esac
+}
+
+# The window of a run: less than half of what the task needs, more than prompt and tools.
+window_of() {
+    case $1 in
+        codex) echo $((12000 + steps * 200)) ;;
+        opencode) echo $((14000 + steps * 250)) ;;
+        qwen) echo $((24000 + steps * 200)) ;;
+        claude) echo $((34000 + steps * 200)) ;;
+        *) echo $((2500 + steps * 200)) ;;
+    esac
+}
+
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
     echo "skipped: without node and npm no agent is run"
     exit 0
@@ -23,18 +52,31 @@ fi
 source tests/proxy/servers.sh
 home=$PWD/target/proxy-agents
 mkdir -p "$home"
-for package in $packages; do
-    [ -f "$home/node_modules/${package%@*}/package.json" ] ||
-        npm install --silent --no-audit --no-fund --prefix "$home" "$package" ||
-        { echo "skipped: $package cannot be installed"; runs=; }
-done
+
+# `install AGENT`: fails if it cannot be had.
+install() {
+    local package missing=()
+    if [ "$1" = pydantic-ai ]; then
+        [ -x "$home/venv/bin/python" ] || python3 -m venv "$home/venv"
+        "$home/venv/bin/python" -c 'import pydantic_ai.models.anthropic' 2>/dev/null ||
+            timeout 300 "$home/venv/bin/pip" install --quiet --disable-pip-version-check "pydantic-ai-slim[anthropic,openai]"
+        return
+    fi
+    for package in $(packages_of "$1"); do
+        [ -f "$home/node_modules/${package%@*}/package.json" ] || missing+=("$package")
+    done
+    [ ${#missing[@]} = 0 ] || timeout 300 npm install --silent --no-audit --no-fund --prefix "$home" "${missing[@]}"
+}
+
+task="Go through the steps of the build."
 
 # `agent NAME DIALECT SERVER FOLDER`: the agent's task, with a home and a working folder of its own.
 agent() {
     local name=$1 dialect=$2 base=$3 folder=$4
     rm -rf "$folder/home" "$folder/work"
     mkdir -p "$folder/home" "$folder/work"
-    export HOME=$folder/home OPENAI_API_KEY=sk-test
+    export HOME=$folder/home OPENAI_API_KEY=sk-test ANTHROPIC_API_KEY=sk-test
+    export XDG_CONFIG_HOME=$HOME/.config XDG_DATA_HOME=$HOME/.local/share XDG_CACHE_HOME=$HOME/.cache
     cd "$folder/work"
     case $name in
         pi)
@@ -43,12 +85,11 @@ agent() {
             [ "$dialect" = messages ] && api=anthropic-messages || base=$base/v1
             cat >"$HOME/models.json" <<END
 {"providers": {"local": {"baseUrl": "$base", "api": "$api", "apiKey": "sk-test",
-    "models": [{"id": "unheard-of", "contextWindow": 1000000, "maxTokens": 2000}]}}}
+    "models": [{"id": "unheard-of", "contextWindow": 1000000}]}}}
 END
             echo '{"compaction": {"enabled": false}, "retry": {"enabled": false}}' >"$HOME/settings.json"
-            PI_CODING_AGENT_DIR=$HOME PI_OFFLINE=1 PI_TELEMETRY=0 timeout 300 \
-                "$home/node_modules/.bin/pi" --print --provider local --model unheard-of --no-session \
-                "Go through the steps of the build."
+            PI_CODING_AGENT_DIR=$HOME PI_OFFLINE=1 PI_TELEMETRY=0 timeout 400 \
+                "$home/node_modules/.bin/pi" --print --provider local --model unheard-of --no-session "$task"
             ;;
         codex)
             mkdir "$HOME/.codex"
@@ -65,40 +106,66 @@ env_key = "OPENAI_API_KEY"
 request_max_retries = 0
 stream_max_retries = 0
 END
-            CODEX_HOME=$HOME/.codex timeout 300 "$home/node_modules/.bin/codex" exec --ephemeral \
-                --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox \
-                "Go through the steps of the build."
+            CODEX_HOME=$HOME/.codex timeout 400 "$home/node_modules/.bin/codex" exec --ephemeral \
+                --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox "$task"
             ;;
+        opencode)
+            cat >opencode.json <<END
+{"autoupdate": false, "share": "disabled", "model": "local/unheard-of", "small_model": "local/unheard-of",
+ "permission": {"bash": "allow"}, "compaction": {"auto": false},
+ "provider": {"local": {"npm": "@ai-sdk/openai-compatible", "name": "local",
+    "options": {"baseURL": "$base/v1", "apiKey": "sk-test"},
+    "models": {"unheard-of": {"name": "unheard-of", "limit": {"context": 1000000, "output": 32000}}}}}}
+END
+            OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_AUTOUPDATE=1 timeout 400 \
+                "$home/node_modules/.bin/opencode" run "$task"
+            ;;
+        qwen)
+            mkdir "$HOME/.qwen"
+            echo '{"privacy": {"usageStatisticsEnabled": false}, "general": {"disableAutoUpdate": true},
+                "tools": {"enableToolOutputTruncation": false, "truncateToolOutputThreshold": 0},
+                "model": {"skipLoopDetection": true, "chatCompression": {"contextPercentageThreshold": 0}}}' \
+                >"$HOME/.qwen/settings.json"
+            OPENAI_BASE_URL=$base/v1 OPENAI_MODEL=unheard-of timeout 400 "$home/node_modules/.bin/qwen" \
+                --auth-type openai --yolo --prompt "$task"
+            ;;
+        claude)
+            ANTHROPIC_BASE_URL=$base CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTO_COMPACT=1 IS_SANDBOX=1 \
+                DISABLE_AUTOUPDATER=1 CLAUDE_CODE_MAX_RETRIES=0 timeout 400 "$home/node_modules/.bin/claude" \
+                --print --allowedTools Bash --model claude-sonnet-4-5 "$task"
+            ;;
+        ai-sdk | langgraph) timeout 400 node "$tests/step_agent.mjs" "$name" "$dialect" "$base" "$home" "$task" ;;
+        pydantic-ai) timeout 400 "$home/venv/bin/python" "$tests/step_agent.py" "$base" "$task" ;;
     esac
 }
 
+failed=0
+# `complain RUN FOLDER TEXT`: the run goes on with the next agent.
+complain() {
+    failed=1
+    echo "FAILED $1: $3"
+    tail -n 4 "$2/err" "$2/proxy" | cut -c1-400
+}
+
 for run in $runs; do
-    name=${run%:*} dialect=${run#*:}
-    # The prompt and the tools of pi have about 1,500 tokens, those of Codex 9,500; a step has 800.
-    window=$((steps * 200))
-    [ "$name" = pi ] || window=$((window + 12000))
+    name=${run%:*} dialect=${run#*:} window=$(window_of "${run%:*}")
+    install "$name" || { echo "skipped: $run, which cannot be installed"; continue; }
     folder=$(mktemp -d "$home/run.XXXXXX")
-    serve "$folder" "$window" "$steps"
-    if ! (agent "$name" "$dialect" "$proxy" "$folder") >"$folder/out" 2>"$folder/err" </dev/null; then
-        tail -n 5 "$folder/err" "$folder/proxy"
-        exit 1
-    fi
-    grep -q "All $steps steps are done." "$folder/out" || { cat "$folder/out"; exit 1; }
-    "$python" -c '
-import json, sys
-seen, steps, window = json.loads(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-assert seen["answered"] == steps + 1 and not seen["refused"] and not seen["illegal"], seen
-print("{:<6} {:<10} {} steps, {} answers, 0 refused, 0 illegal; largest request {:,} of {:,}"
-      .format(sys.argv[4], sys.argv[5], steps, seen["answered"], seen["largest"], window))
-' "$(seen)" "$steps" "$window" "$name" "$dialect"
+    serve "$folder" "$window" --steps "$steps"
+    status=0
+    (agent "$name" "$dialect" "$proxy" "$folder") >"$folder/out" 2>"$folder/err" </dev/null || status=$?
+    "$python" "$tests/judge.py" "$(seen)" "$steps" "$window" "$run" "$folder/proxy" ||
+        complain "$run" "$folder" "exit code $status"
     stop
     # A provider that has answered nothing yet.
-    serve "$folder" "$window" "$steps"
-    if (agent "$name" "$dialect" "$upstream" "$folder") >"$folder/out" 2>"$folder/err" </dev/null; then
-        echo "without the proxy $name went through: the window is not small"
-        exit 1
-    fi
-    refused_for_length "$folder/err"
+    serve "$folder" "$window" --steps "$steps"
+    (agent "$name" "$dialect" "$upstream" "$folder") >"$folder/out" 2>"$folder/err" </dev/null || true
+    alone=$(seen)
+    case $alone in
+        *'"refused": 0'*) complain "$run" "$folder" "without the proxy nothing was refused: the window is not small" ;;
+        *'"done": true'*) complain "$run" "$folder" "without the proxy the task was done too" ;;
+    esac
     stop
     rm -rf "$folder"
 done
+exit $failed

@@ -1,35 +1,83 @@
 #!/usr/bin/env python3
-"""A provider on loopback for tests/proxy.sh: a small window, the providers' rules, a script of answers.
+"""A provider on loopback for the tests of the proxy: a small window, the providers' rules, a script of answers.
 
-usage: upstream.py WINDOW CHECKER [STEPS]
-CHECKER is a file with the rules of the providers (`check` and `*_rules`). Prints its port, then serves.
-A call of the tool `read` answers what the user typed, and a text answers the result. With STEPS so many
-calls of the agent's own shell come first, and then a text, which ends its task. `GET /seen` tells how
-many requests were answered, refused for their length, and illegal.
+usage: upstream.py WINDOW [--steps N] [--sum] [--in-stream] [--checker FILE]
+Prints its port, then serves Anthropic's Messages and OpenAI's Chat Completions and Responses. `rules.py` has
+the rules. With `--sum` the prompt and the tokens of the answer must fit the window together; with
+`--in-stream` a refusal comes inside of a stream of status 200. With `--checker` the types of the official
+SDKs judge every tenth body too.
+
+Without `--steps`, a call of the tool `read` answers what the user typed, and a text answers the result. With
+it the model is an agent's: it runs N commands of the agent's own shell, whose output it knows, and ends with
+a text. If the newest output comes back with lines missing, it runs the same command again, twice at most.
+`GET /seen` states what was seen: see `seen` below.
 """
-import importlib.util, json, sys, threading
+import argparse, importlib.util, json, threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-window = int(sys.argv[1])
-steps = int(sys.argv[3]) if len(sys.argv) > 3 else 0
-spec = importlib.util.spec_from_file_location("checker", sys.argv[2])
-checker = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(checker)
-seen = {"answered": 0, "refused": 0, "illegal": [], "largest": 0}
+import rules
+
+parser = argparse.ArgumentParser()
+parser.add_argument("window", type=int)
+parser.add_argument("--steps", type=int, default=0)
+parser.add_argument("--sum", action="store_true")
+parser.add_argument("--in-stream", action="store_true")
+parser.add_argument("--checker")
+options = parser.parse_args()
+window, steps = options.window, options.steps
+checker = None
+if options.checker:
+    spec = importlib.util.spec_from_file_location("checker", options.checker)
+    checker = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(checker)
+seen = {
+    # Requests by how they ended, and the tokens of the largest one that was answered.
+    "answered": 0, "refused": 0, "illegal": [], "largest": 0,
+    # Results that came back with lines missing, although prompt, tools and the newest messages fit; those
+    # that were larger than what is left beside prompt and tools; and commands that were run again for it.
+    "unread_changed": [], "unread_too_large": 0, "repeated": 0,
+    # Answered requests over 80 % of the window: the agent's own request was longer than the trigger.
+    "over": 0,
+    # Requests of an agent beside its task, such as for the title of a session.
+    "beside": 0, "done": False,
+}
+step = {"number": 0, "tries": 0}
 lock = threading.Lock()
 KINDS = {"/v1/messages": "anthropic", "/v1/chat/completions": "openai", "/v1/responses": "responses"}
+MOST_REPEATS = 2
 
 
 def violations(kind, body, number):
+    # The types of the SDKs take a while. Agents send fields that these types do not have.
+    if checker and not steps and number % 10 == 0:
+        found = checker.check(body, kind)[2]
+        if found:
+            return found
+    return rules.violations(kind, body)
+
+
+def limit(body):
+    """The tokens of the answer that a request asks for."""
+    return next((body[key] for key in ("max_tokens", "max_completion_tokens", "max_output_tokens") if body.get(key)), 0)
+
+
+def list_of(kind, body):
     items = body["input"] if kind == "responses" else body["messages"]
-    # The types of the SDKs take a while; the rules of pairs and order do not. Agents send fields that
-    # these types do not have.
-    if not steps and number % 10 == 0:
-        return checker.check(body, kind)[2]
-    if isinstance(items, str):
-        return []
-    rules = getattr(checker, kind + "_rules")(items, False)
-    return rules[0] if isinstance(rules, tuple) else rules
+    return [{"role": "user", "content": items}] if isinstance(items, str) else items
+
+
+def unread(kind, body):
+    """What comes after the last answer of the model."""
+    items = list_of(kind, body)
+    last = max((at for at, item in enumerate(items) if item.get("role") == "assistant"
+                or item.get("type") in ("function_call", "reasoning")), default=-1)
+    return items[last + 1:]
+
+
+def head(kind, body):
+    """System prompt and tools."""
+    first = [item for item in list_of(kind, body) if item.get("role") in ("system", "developer")]
+    return [body.get("system"), body.get("instructions"), body.get("tools"), first]
 
 
 def has_result(kind, body):
@@ -43,24 +91,76 @@ def has_result(kind, body):
 
 
 # How the shells of agents are called: the field of the command.
-SHELLS = {"bash": "command", "exec_command": "cmd", "shell_command": "command", "run_shell_command": "command"}
+SHELLS = {"bash": "command", "Bash": "command", "exec_command": "cmd", "shell_command": "command",
+          "run_shell_command": "command", "execute_command": "command"}
 
 
-def next_call(body, number):
+def shell(body):
+    """The name of the agent's shell and the parameters that it requires; none if it has no shell."""
+    for tool in body.get("tools") or []:
+        tool = tool.get("function") or tool
+        if tool.get("name") in SHELLS:
+            schema = tool.get("parameters") or tool.get("input_schema") or {}
+            required = {name: schema["properties"][name].get("type") for name in schema.get("required", [])}
+            return tool["name"], required
+    return None
+
+
+def lines(number):
+    # Every seventh result is three times as long.
+    return 180 if number % 7 == 0 else 60
+
+
+def command(number):
+    return f"seq -f 'step {number}: line %g of a long report about the build' {lines(number)}"
+
+
+def next_call(body):
     """The name and the input of the tool that the agent is to run."""
-    tools = [tool.get("name") or tool.get("function", {}).get("name") for tool in body.get("tools", [])]
-    for shell, field in SHELLS.items():
-        if steps and shell in tools:
-            return shell, {field: f"seq -f 'step {number}: line %g of a long report about the build' 60"}
-    return "read", {"path": f"src/part_{number}.rs"}
+    if not steps:
+        return "read", {"path": f"src/part_{seen['answered']}.rs"}
+    name, required = shell(body)
+    values = {"string": "Run the next step", "boolean": False}
+    filled = {key: values[kind] for key, kind in required.items() if kind in values}
+    return name, {**filled, SHELLS[name]: command(step["number"])}
 
 
-def next_text(kind, body, number):
+def read_result(kind, body):
+    """Judges the newest result, and decides whether the same command or the next one follows."""
+    if not step["number"]:
+        step["number"] = 1
+        return
+    newest = json.dumps(unread(kind, body), ensure_ascii=False)
+    count = lines(step["number"])
+    missing = [line for line in range(1, count + 1)
+               if f"step {step['number']}: line {line} of a long report about the build" not in newest]
+    if missing:
+        # With 500 tokens for what stands around the lines.
+        whole = rules.tokens(head(kind, body)) + count * 12 + 500 + (limit(body) if options.sum else 0)
+        if whole <= window:
+            seen["unread_changed"].append({"step": step["number"], "missing": len(missing), "of": count,
+                                           "request": len(json.dumps(body)) // 4, "would_be": whole})
+        else:
+            seen["unread_too_large"] += 1
+        if step["tries"] < MOST_REPEATS:
+            step["tries"] += 1
+            seen["repeated"] += 1
+            return
+    step.update(number=step["number"] + 1, tries=0)
+
+
+def next_text(kind, body):
     """The text of the answer; none if it is a call."""
-    if steps and number > steps:
-        return f"All {steps} steps are done."
-    if not steps and has_result(kind, body):
-        return f"Part {number} is done. " + "It was read and understood. " * 8
+    if steps:
+        if not shell(body):
+            seen["beside"] += 1
+            return "Steps of the build"
+        read_result(kind, body)
+        if step["number"] > steps:
+            seen["done"] = True
+            return f"All {steps} steps are done."
+    elif has_result(kind, body):
+        return f"Part {seen['answered']} is done. " + "It was read and understood. " * 8
     return None
 
 
@@ -73,7 +173,7 @@ def answer(kind, number, tool, text):
             "type": "tool_use", "id": "toolu_" + call, "name": name, "input": tool[1]}
         reason = "end_turn" if text else "tool_use"
         usage = {"input_tokens": 9, "output_tokens": 9}
-        whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [block],
+        whole = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "m", "content": [block],
                  "stop_reason": reason, "stop_sequence": None, "usage": usage}
         start = {"type": "text", "text": ""} if text else {**block, "input": {}}
         delta = {"type": "text_delta", "text": text} if text else {
@@ -92,7 +192,7 @@ def answer(kind, number, tool, text):
             message["tool_calls"] = [{"id": call, "type": "function",
                                       "function": {"name": name, "arguments": arguments}}]
         choice = {"index": 0, "message": message, "finish_reason": "stop" if text else "tool_calls"}
-        base = {"id": "c1", "created": 1, "model": "m"}
+        base = {"id": f"chatcmpl-{number}", "created": 1, "model": "m"}
         delta = json.loads(json.dumps(message))
         for part in delta.get("tool_calls", []):
             part["index"] = 0
@@ -139,28 +239,31 @@ class Provider(BaseHTTPRequestHandler):
             return self.reply(404, "application/json", json.dumps({"error": {"message": self.path}}))
         body, tokens = json.loads(raw), len(raw) // 4
         with lock:
-            number = seen["answered"]
-        wrong = violations(kind, body, number)
+            self.respond(kind, body, tokens)
+
+    def respond(self, kind, body, tokens):
+        wrong = violations(kind, body, seen["answered"])
         if wrong:
-            with lock:
-                seen["illegal"].append(wrong[0])
-            return self.reply(400, "application/json", json.dumps({"error": {"message": wrong[0]}}))
-        if tokens > window:
-            with lock:
-                seen["refused"] += 1
-            words = {"anthropic": f"prompt is too long: {tokens} tokens > {window} maximum"}.get(
-                kind, f"This model's maximum context length is {window} tokens. "
-                      f"However, your messages resulted in {tokens} tokens.")
-            error = {"type": "invalid_request_error", "code": "context_length_exceeded", "message": words}
+            seen["illegal"].append(wrong[0])
+            error = {"type": "invalid_request_error", "message": wrong[0]}
             return self.reply(400, "application/json", json.dumps({"type": "error", "error": error}))
-        with lock:
-            seen["answered"] += 1
-            seen["largest"] = max(seen["largest"], tokens)
-            number = seen["answered"]
-        text = next_text(kind, body, number)
-        whole, events = answer(kind, number, next_call(body, number), text)
+        if tokens + (limit(body) if options.sum else 0) > window:
+            seen["refused"] += 1
+            error = rules.refusal(kind, tokens, limit(body), window, options.sum)
+            if options.in_stream and body.get("stream"):
+                return self.stream(kind, rules.refusal_events(kind, error))
+            return self.reply(400, "application/json", json.dumps(error))
+        seen["answered"] += 1
+        seen["largest"] = max(seen["largest"], tokens)
+        seen["over"] += tokens > window * 0.8
+        text = next_text(kind, body)
+        tool = ("", {}) if text else next_call(body)
+        whole, events = answer(kind, seen["answered"], tool, text)
         if not body.get("stream"):
             return self.reply(200, "application/json", json.dumps(whole))
+        self.stream(kind, events)
+
+    def stream(self, kind, events):
         lines = []
         for event in events:
             name = f"event: {event['type']}\n" if "type" in event else ""
