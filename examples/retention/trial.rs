@@ -149,10 +149,16 @@ fn parts(messages: &[Message]) -> Vec<Range<usize>> {
     parts.collect()
 }
 
-/// Returns half of the tokens without the user's newest text, plus that text, which always stays.
+/// Returns half of the tokens without those that always stay, plus these: the user's newest text, and
+/// what comes after the last place within the thread where it can be cut. That is the newest message
+/// with its call, or a tool loop whose reasoning must not be divided.
 fn target(tokens: u64, messages: &[Message]) -> u64 {
-    let typed = messages.iter().rev().find(|message| message.is_typed());
-    let stays = typed.map_or(0, |message| ByteEstimate::TRIGGER.message(message));
+    let cuts = legality::cut_points(messages);
+    let cut = cuts.into_iter().rev().find(|cut| *cut < messages.len()).unwrap_or_default();
+    let typed = messages.iter().rposition(|message| message.is_typed());
+    let typed = typed.filter(|typed| *typed < cut).and_then(|typed| messages.get(typed));
+    let stays = ByteEstimate::TRIGGER.messages(messages.get(cut..).unwrap_or_default())
+        + typed.map_or(0, |message| ByteEstimate::TRIGGER.message(message));
     stays + tokens.saturating_sub(stays) / 2
 }
 

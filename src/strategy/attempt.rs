@@ -2,12 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{
-    brief::Brief,
-    contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Result, Step, StrategyError},
-    snapshot::Snapshot,
-    tail::nothing,
-};
+use super::contract::{Attempt, ModelRole, Proposal, Result, Step, StrategyError};
 use crate::{
     compact::Plan,
     ledger::Quotes,
@@ -26,23 +21,6 @@ use crate::{
 #[must_use]
 pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt> {
     Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
-}
-
-/// Begins an attempt of a strategy. If the user requests a target that the thread already meets,
-/// the attempt ends at once.
-pub(crate) fn begin(
-    strategy: &dyn CompactionStrategy,
-    thread: &Snapshot,
-    brief: &Brief,
-) -> Box<dyn Attempt> {
-    match brief.target.filter(|_| brief.reason.is_manual() && thread.has_room(brief)) {
-        Some(target) => {
-            let found = thread.size();
-            let reason = format!("about {found} tokens are within the target of {target}");
-            propose(nothing(reason))
-        }
-        None => strategy.begin(thread, brief),
-    }
 }
 
 /// Returns the attempt, or one that ends at once with the error.
@@ -147,9 +125,21 @@ pub(super) fn ask_with<P: Into<Proposal>>(
     request: Request,
     plan: impl FnOnce(Turn) -> Result<P> + Send + 'static,
 ) -> Box<dyn Attempt> {
+    ask_smaller(options, request, |_| None, plan)
+}
+
+/// Same as [`ask_with`]. If the provider refuses the request as too long, `smaller` may return
+/// another request, which is tried once.
+pub(super) fn ask_smaller<P: Into<Proposal>>(
+    options: AskOptions,
+    request: Request,
+    smaller: impl FnOnce(&ModelError) -> Option<Request> + Send + 'static,
+    plan: impl FnOnce(Turn) -> Result<P> + Send + 'static,
+) -> Box<dyn Attempt> {
     Box::new(Asking {
         options,
         request,
+        smaller: Some(Box::new(smaller)),
         plan: Some(Box::new(|turn| plan(turn).map(Into::into))),
         retries: 0,
         waited: Duration::ZERO,
@@ -253,11 +243,14 @@ impl Current {
 }
 
 type Propose = Box<dyn FnOnce(Turn) -> Result<Proposal> + Send>;
+type Smaller = Box<dyn FnOnce(&ModelError) -> Option<Request> + Send>;
 
 /// An attempt that asks one question.
 struct Asking {
     options: AskOptions,
     request: Request,
+    /// Returns the second try after an overflow. `None` once it has been called.
+    smaller: Option<Smaller>,
     /// Builds the plan from the answer. `None` once it has been called.
     plan: Option<Propose>,
     retries: usize,
@@ -280,6 +273,10 @@ impl Asking {
                 }
                 self.options.repeats_without_calls = false;
                 self.request.tool_choice = Some(ToolChoice::None);
+                Some(Duration::ZERO)
+            }
+            Err(error) if error.is_overflow() => {
+                self.request = self.smaller.take()?(error)?;
                 Some(Duration::ZERO)
             }
             Err(error) => {

@@ -16,6 +16,10 @@ pub struct Brief {
     pub next_prompt: Option<Message>,
     /// Upper limit for the tokens of the compacted thread.
     pub target: Option<u64>,
+    /// The tokens of messages that fit the window. A compacted thread may miss its target up to this
+    /// limit, and messages that the model has not read are cut only if they exceed it. `None` for
+    /// the window of the snapshot, if that is known.
+    pub limit: Option<u64>,
     /// How much of the conversation's facts the compacted thread must keep, if that is audited.
     pub retention: Option<RetentionPolicy>,
     /// Time of the attempt.

@@ -124,7 +124,6 @@ impl ClearResults {
     fn cleared(&self, thread: &Snapshot, calls: &[Answered<'_>]) -> Changes {
         let messages = thread.messages();
         let last_typed = messages.iter().rposition(Message::is_typed);
-        let last_answer = messages.iter().rposition(|message| message.role == Role::Assistant);
         let (mut newer, mut kept) = (Newer::default(), 0);
         let mut changes = Changes::new();
         for it in calls.iter().rev() {
@@ -132,7 +131,7 @@ impl ClearResults {
             let is_recent = !is_obsolete && kept < self.keep;
             kept += usize::from(!is_obsolete);
             let stays = is_recent
-                || Some(it.result_at.0) > last_answer
+                || it.result_at.0 >= thread.unread_from()
                 || Some(it.result_at.0) == last_typed
                 || self.exclude_tools.contains(&it.call.name)
                 || (it.result.is_error && self.keep_errors && !is_obsolete);

@@ -10,11 +10,7 @@ use std::{error::Error, fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    brief::Brief,
-    run_error::RunError,
-    snapshot::{Rejection, Snapshot},
-};
+use super::{brief::Brief, rejection::Rejection, run_error::RunError, snapshot::Snapshot};
 use crate::{
     compact::{CompactError, Plan},
     ledger::{QuotedChanges, Quotes},

@@ -54,7 +54,9 @@ impl KeepRecent {
             messages: self.messages,
             tokens: self.tokens,
             user_messages: 1,
-            reserved: last.map_or(0, |message| thread.counter().message(message)),
+            reserved: last
+                .map_or(0, |message| thread.counter().message(message))
+                .saturating_add(thread.rules_need(brief)),
             ..TailRequest::default()
         };
         let task = Task::new(thread, brief);
@@ -66,6 +68,12 @@ impl KeepRecent {
             task.first_within_target(&candidates, |candidate| candidate.plan(&task, Vec::new()))?;
         if plan.messages_after() == 0 && brief.next_prompt.is_none() {
             return nothing("nothing would be left, because the user typed no message".to_owned());
+        }
+        if thread.tokens_after(&plan)? >= thread.size() {
+            let unread = thread.unread().len();
+            return nothing(format!(
+                "no cut removes anything, and the model has not read the last {unread} messages"
+            ));
         }
         Ok(plan)
     }

@@ -13,6 +13,6 @@
 
 pub(super) use super::{
     attempt, attempt::*, brief::*, clip::*, contract::*, instructions, instructions::*,
-    panic_guard::*, run_error::*, snapshot::*, tail, tail::*, task::*, typed::*,
+    panic_guard::*, rejection::*, run_error::*, snapshot::*, tail, tail::*, task::*, typed::*,
 };
 pub(super) use crate::{compact::*, log::Rung, message::*, tokens::TokenCounter};

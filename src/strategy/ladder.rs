@@ -87,9 +87,9 @@ impl Ladder {
     }
 
     /// Adds a strategy that needs no model. It is tried first if the thread is over the target and
-    /// the brief has a retention policy. If its plan meets both and loses no demand and no path, no
-    /// model is called. Otherwise the ladder continues with its rungs and does not report the
-    /// attempt.
+    /// the brief has a retention policy. If its plan meets both and loses no demand and no path, and
+    /// if it loses no fact or uses three quarters of the target, no model is called. Otherwise the
+    /// ladder continues with its rungs and does not report the attempt.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -115,15 +115,12 @@ impl Ladder {
 }
 
 impl Default for Ladder {
-    /// [`ClearResults`] if that is [enough](Self::with_enough), else [`Summarize`], then
-    /// [`TrimToolResults`], then [`Digest`]. If the request of a rung exceeds the model's window,
-    /// [`Chunked`] is tried next.
+    /// [`ClearResults`] if that is [enough](Self::with_enough), else [`Summarize`], then [`Digest`],
+    /// which needs no model and fills the target. If the request of a rung exceeds the model's
+    /// window, [`Chunked`] is tried next.
     fn default() -> Self {
-        let rungs: [Arc<dyn CompactionStrategy>; 3] = [
-            Arc::new(Summarize::default()),
-            Arc::new(TrimToolResults::default()),
-            Arc::new(Digest::default()),
-        ];
+        let rungs: [Arc<dyn CompactionStrategy>; 2] =
+            [Arc::new(Summarize::default()), Arc::new(Digest::default())];
         let ladder = Self::new(rungs).with_enough(Arc::new(ClearResults::default()));
         ladder.with_too_long(Arc::new(Chunked::default()))
     }
@@ -202,7 +199,7 @@ impl Climb {
     /// Returns the proposal of a strategy that needs no model, meets the target and keeps enough.
     fn enough(&self, strategy: &dyn CompactionStrategy) -> Option<Proposal> {
         let before = self.thread.size();
-        self.brief.target.filter(|target| before > *target)?;
+        let target = self.brief.target.filter(|target| before > *target)?;
         let attempt = Guarded::begin(strategy, &self.thread, &self.brief);
         let Step::Proposed(proposal) = attempt.step() else { return None };
         let proposal = self.thread.settle(proposal.clone(), &self.brief).ok()?;
@@ -210,6 +207,11 @@ impl Climb {
         // would state nine tenths of the facts, so a plan without a model must not lose more.
         // Without a policy the loss is unknown, so the plan is not taken.
         let (policy, retention) = self.brief.retention.as_ref().zip(proposal.retention.as_ref())?;
+        // A plan that loses something and leaves much room unused loses more than it must.
+        let is_whole = retention.overall.kept >= retention.overall.facts;
+        if !is_whole && self.thread.tokens_after(&proposal.plan).ok()? < target / 4 * 3 {
+            return None;
+        }
         let classes = [FactClass::Constraint, FactClass::Path];
         let mut classes = classes.map(|class| retention.of(class)).into_iter();
         if classes.any(|recall| recall.kept < recall.facts) || policy.shortfall(retention).is_some()
@@ -344,7 +346,7 @@ mod tests {
     /// A thread that exceeds the window, though a chunk of it fits.
     fn too_long() -> Snapshot {
         let messages =
-            |number: usize| Message::user(format!("{number} {}", "words ".repeat(2_000)));
+            |number: usize| Message::assistant(format!("{number} {}", "words ".repeat(2_000)));
         let window = Some(ContextWindow::new(40_000));
         Snapshot::new((0..40).map(messages).collect::<Vec<_>>()).with_window(window)
     }

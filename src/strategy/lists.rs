@@ -7,7 +7,6 @@ use super::{
     brief::Brief,
     clip::{ASIDE_TOKENS, excerpt, without_repeats, without_stated},
     contract::Proposal,
-    digest,
     snapshot::Snapshot,
     typed::{self, Typed, rule_keys},
 };
@@ -15,7 +14,7 @@ use crate::{
     compact::Plan,
     ledger::{self, Rule},
     message::{ContextWindow, Message, Role, Text},
-    prose::{one_line, without_typed},
+    prose::{one_line, paragraphs, sentences, without_typed},
     retention::{Beside, Fact, Retention, RetentionPolicy, key},
     tokens::TokenCounter,
 };
@@ -26,6 +25,10 @@ const MARGIN: u64 = 8;
 
 /// Summaries of up to this many bytes are not shortened.
 const SHORT: usize = 300;
+
+/// The share of a target that lists may add if nobody asked for the compaction: a quarter. The thread
+/// must have room to grow, or it is compacted again at once.
+const LISTS_SHARE: u64 = 4;
 
 /// Upper limit for the tokens of rules after a summary.
 const RULES_TOKENS: u64 = 4_000;
@@ -110,6 +113,35 @@ impl<'a> Settling<'a> {
         (proposal, summary, Vec::new())
     }
 
+    /// Adds the active rules to a digest, except those that a kept message or the system prompt
+    /// states. A digest has all other lists already. Returns the proposal and the text of the
+    /// digest, both unchanged if no list is acceptable.
+    pub(super) fn with_rules_only(
+        &self,
+        proposal: Proposal,
+        digest: Text,
+        after: &[Message],
+    ) -> (Proposal, Text) {
+        let Self { thread, brief, .. } = *self;
+        let counter = self.counter();
+        let own = ledger::without_titled(&digest);
+        let told: HashSet<String> =
+            paragraphs(&own).iter().flat_map(|text| typed::keys(text)).collect();
+        let mut missing = unstated(thread.rules().active(), after, thread.system());
+        missing.retain(|rule| !sentences(rule).all(|sentence| told.contains(&key(sentence))));
+        let freed = counter.text(&digest).saturating_sub(counter.text(&own));
+        let room = self.room(after).saturating_add(freed).min(RULES_TOKENS);
+        let list = ledger::titled(&missing, thread.rules().left_out(), room, counter);
+        // A heading without rules says nothing.
+        let list = if list.contains("\n- ") { list } else { String::new() };
+        let text = joined(&own, &list);
+        let plan = proposal.plan.clone().with_last_summary(text.clone());
+        match text != digest && !text.is_blank() && thread.accept(&plan, brief).is_ok() {
+            true => (Proposal { plan, ..proposal }, text),
+            false => (proposal, digest),
+        }
+    }
+
     /// Returns a summary without the lists that settling adds, values that the user replaced, and
     /// repetitions.
     fn own_text(&self, summary: &str) -> String {
@@ -117,7 +149,7 @@ impl<'a> Settling<'a> {
         let own = without_typed(&ledger::without_titled(summary));
         // A value that the user replaced later would mislead.
         let own = self.thread.statements().without_replaced(&own);
-        if digest::is_digest(&own) { own } else { without_repeats(&own) }
+        without_repeats(&own)
     }
 
     /// The user's statements, except those that these messages, the rules or the system prompt
@@ -171,7 +203,10 @@ impl<'a> Settling<'a> {
     pub(super) fn room(&self, after: &[Message]) -> u64 {
         let smaller = self.thread.size().saturating_sub(1);
         let most = self.brief.target.map_or(smaller, |target| target.min(smaller));
-        most.saturating_sub(self.counter().messages(after)).saturating_sub(MARGIN)
+        let room = most.saturating_sub(self.counter().messages(after)).saturating_sub(MARGIN);
+        let share = self.brief.target.filter(|_| !self.brief.reason.is_manual());
+        let share = share.map(|target| target / LISTS_SHARE);
+        [Some(room), share, self.thread.lists].into_iter().flatten().min().unwrap_or(room)
     }
 
     pub(super) fn counter(&self) -> &'a dyn TokenCounter {
@@ -184,6 +219,21 @@ impl<'a> Settling<'a> {
 fn shortened(text: &str, excess: u64, least: u64, counter: &dyn TokenCounter) -> String {
     let most = counter.text(text).saturating_sub(excess).max(least);
     if text.len() > SHORT { excerpt(text, most, counter) } else { text.to_owned() }
+}
+
+impl Snapshot {
+    /// The number of active rules that neither these messages nor the system prompt state, not even
+    /// in a summary. Zero if a list in a summary counts those that it lacks.
+    pub(super) fn unstated_rules(&self, after: &[Message]) -> usize {
+        let users =
+            after.iter().filter(|message| message.role != Role::Assistant || message.is_summary());
+        let stay: Vec<Message> = users.chain(self.system().iter()).cloned().collect();
+        let texts = texts(&stay);
+        let counts =
+            stay.iter().flat_map(Message::summaries).any(|it| ledger::counts_more(&it.text));
+        let missing = self.rules().active().filter(|rule| !state(&texts, &rule.text)).count();
+        if counts { 0 } else { missing }
+    }
 }
 
 /// Returns the rules that neither a user message nor the system prompt states. Summaries do not
@@ -252,6 +302,25 @@ impl Audit<'_> {
         proposal.retention = Some(retention.shortened());
         proposal.shortfall = shortfall;
         proposal
+    }
+
+    /// Audits a digest, which has its list of what the user typed already, and appends the missing
+    /// facts in the room that it left for them.
+    pub(super) fn digested(
+        &self,
+        proposal: &Proposal,
+        summary: &Text,
+        after: &[Message],
+    ) -> Proposal {
+        let settling @ Settling { policy, .. } = self.settling;
+        let typed = &settling.typed(after);
+        let room = settling.room(after);
+        let lists = Lists { audit: self, proposal, summary, typed, room };
+        lists.with("", |fact| lists.is_listed_alone(fact)).unwrap_or_else(|| {
+            let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
+            let enriched = self.beside.enrich(summary, &bare, settling.counter(), |_| true);
+            self.with_enriched(proposal, enriched, policy)
+        })
     }
 
     /// Audits the summary and appends the missing facts, as far as there is room.

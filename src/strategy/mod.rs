@@ -11,7 +11,7 @@
 //! | `keep-recent` ([`KeepRecent`]) | no | keeps the end of the thread, drops the rest |
 //! | `chunked` ([`Chunked`]) | the fast one | folds the thread chunk by chunk into one summary |
 //! | `clear-results` ([`ClearResults`]) | no | puts a line in place of old tool results |
-//! | `digest` ([`Digest`]) | no | replaces the old part with quotes and lists from it; fits any target that can be met |
+//! | `digest` ([`Digest`]) | no | fills the target: task, course of the work, newest rounds, lines that may be needed |
 //! | `fold-batches` ([`FoldBatches`]) | the fast one | folds the thread chunk by chunk into batches, shows the first and the last |
 //! | `ladder` ([`Ladder`]) | as its rungs do | tries strategies in order until one is accepted |
 //! | `native` ([`Native`]) | the conversation's provider | the provider's own compaction of the old part, and a digest beside it |
@@ -33,6 +33,9 @@ mod clip;
 pub(crate) use clip::{border_before, clip_result};
 mod contract;
 mod digest;
+mod fill;
+mod floor;
+pub(crate) use floor::{begin, begin_anyway};
 mod fold_batches;
 mod full_summary;
 mod instructions;
@@ -44,6 +47,7 @@ mod native;
 mod net;
 mod panic_guard;
 mod registry;
+mod rejection;
 mod run_error;
 mod settle;
 mod snapshot;
@@ -69,6 +73,15 @@ pub use native::Native;
 pub(crate) use net::Net;
 pub(crate) use panic_guard::panic_message;
 pub use registry::StrategyRegistry;
+pub use rejection::Rejection;
 pub use run_error::RunError;
-pub use snapshot::{Rejection, Snapshot};
+pub use snapshot::Snapshot;
 pub use summarize::Summarize;
+
+/// The names in these messages with what is known of each, as the fill weighs them. For the script
+/// that fits the weights.
+#[doc(hidden)]
+#[must_use]
+pub fn facts(messages: &[crate::message::Message]) -> Vec<(String, Vec<f64>)> {
+    fill::facts(messages)
+}

@@ -115,8 +115,7 @@ impl Native {
             max_output: Some(self.output_tokens),
             ..Request::new(head)
         };
-        thread.check_window(&request)?;
-        Ok(request)
+        thread.with_answer_room(request)
     }
 
     /// Returns the message that replaces the head of the thread.

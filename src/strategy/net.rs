@@ -1,7 +1,7 @@
 //! A session's strategy, with a fallback if it fails and the request does not fit the window.
 //!
 //! The strategy is tried first. Its proposal may miss the target as long as it keeps within the
-//! limit. If it proposes nothing acceptable and the request cannot be sent as it is, tool results
+//! limit of the brief. If it proposes nothing acceptable and the request cannot be sent as it is, tool results
 //! are trimmed; if that is not enough, a digest replaces the old part. The rungs of the proposal
 //! list everything that was tried.
 
@@ -13,9 +13,6 @@ use super::{digest::Digest, kit::*, ladder::Ladder};
 #[derive(Clone, Debug)]
 pub(crate) struct Net {
     pub(crate) strategy: Arc<dyn CompactionStrategy>,
-    /// Upper limit for the tokens of the compacted thread: a proposal over the target is accepted
-    /// up to this limit. `None` accepts any reduction.
-    pub(crate) limit: Option<u64>,
     /// Whether the fallback (trimming, then a digest) is used even if the request fits. If the
     /// request does not fit, the fallback is always used.
     pub(crate) last_resort: bool,
@@ -69,7 +66,7 @@ impl Fallback {
     /// Returns the settled proposal if it is acceptable within the target or else the limit.
     fn accepted(&self, proposal: Proposal) -> Result<Proposal> {
         let rungs = proposal.rungs.clone();
-        match self.task.thread.settle_within(proposal, &self.task.brief, self.net.limit) {
+        match self.task.thread.settle_within(proposal, &self.task.brief, self.task.brief.limit) {
             Ok(settled) => Ok(settled),
             Err(_) if !rungs.is_empty() => Err(StrategyError::NoRung { rungs }),
             Err(rejection) => Err(rejection.into()),
@@ -79,7 +76,7 @@ impl Fallback {
     /// Returns the proposal of the fallback after these rungs failed, first for the target and then
     /// for the limit.
     fn fall_back(&self, failed: &[Rung<StrategyError>]) -> Option<Proposal> {
-        for target in [self.task.brief.target, self.net.limit] {
+        for target in [self.task.brief.target, self.task.brief.limit] {
             let ladder = Ladder::new([
                 Arc::new(TrimToolResults::default()) as Arc<dyn CompactionStrategy>,
                 Arc::new(Digest::default()),
@@ -125,10 +122,9 @@ mod tests {
         let thread = Snapshot::new(vec![Message::user("Go on."), talk, newest]);
         let (target, limit) = (500, 2_000);
         let reason = CompactionReason::Overflow;
-        let brief = Brief { target: Some(target), reason, ..Brief::default() };
-        let attempt =
-            Net { strategy: Arc::new(Fails), limit: Some(limit), last_resort: false, once: false }
-                .begin(&thread, &brief);
+        let brief = Brief { target: Some(target), limit: Some(limit), reason, ..Brief::default() };
+        let attempt = Net { strategy: Arc::new(Fails), last_resort: false, once: false }
+            .begin(&thread, &brief);
         let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
         let tokens = thread.tokens_after(&proposal.plan)?;
         assert!((target..=limit).contains(&tokens), "{tokens}");

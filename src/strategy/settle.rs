@@ -8,15 +8,19 @@ use super::{
     contract::Proposal,
     digest,
     full_summary::with_summaries,
-    lists::{Audit, Settling, last_summary},
-    snapshot::{Rejection, Snapshot},
+    lists::{Audit, Settling, joined, last_summary},
+    rejection::Rejection,
+    snapshot::Snapshot,
 };
 use crate::{
     compact::{Plan, legality},
-    ledger::TypedText,
+    ledger::{self, TypedText},
     message::{Message, Role, Summary, Text},
     retention::{Fact, Facts, RetentionPolicy, enrich, invented, without_invented},
 };
+
+/// The share of a missed target that lists may add: an eighth.
+const MISSED_SHARE: u64 = 8;
 
 /// Summaries with fewer tokens are not shortened to make room for facts.
 const SHORT_TOKENS: u64 = 100;
@@ -78,13 +82,15 @@ impl Snapshot {
     /// [`Rejection`], as in [`accept`](Self::accept).
     pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
         if proposal.quotes.is_empty() {
-            return self.complete(proposal, brief);
+            let settled = self.audited(proposal, brief)?;
+            return Ok(self.with_rules_counted(settled, brief));
         }
         let quoted = self.rules().quoted(&proposal.quotes, &self.typed_text());
         let mut rules = self.rules().clone();
         rules.apply(&quoted);
         let thread = self.clone().with_rules(Arc::new(rules));
-        thread.complete(Proposal { quoted, ..proposal }, brief)
+        let settled = thread.audited(Proposal { quoted, ..proposal }, brief)?;
+        Ok(thread.with_rules_counted(settled, brief))
     }
 
     /// What the user typed in the conversation, as far as it is known, to check quotes against.
@@ -98,10 +104,10 @@ impl Snapshot {
         typed
     }
 
-    /// Settles a proposal whose quotes were applied to the rules of this snapshot.
-    fn complete(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
+    /// Returns the checked and audited proposal.
+    fn audited(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
         let plan = numbered(proposal.plan.with_reasoning_marked(self.messages()), brief);
-        let plan = self.stamped(plan, brief);
+        let plan = self.completed(self.stamped(plan, brief), brief);
         let proposal = Proposal { plan, ..proposal };
         let Some(policy) = &brief.retention else {
             self.accept(&proposal.plan, brief)?;
@@ -113,7 +119,7 @@ impl Snapshot {
             let policy =
                 RetentionPolicy { strikes_invented: false, max_invented: None, ..policy.clone() };
             let brief = Brief { retention: Some(policy), ..brief.clone() };
-            let mut settled = self.complete(proposal, &brief)?;
+            let mut settled = self.audited(proposal, &brief)?;
             if let Some(retention) = &mut settled.retention {
                 retention.invented = struck;
             }
@@ -130,6 +136,14 @@ impl Snapshot {
             Some(summary) => {
                 let facts = settling.current_facts(policy);
                 let audit = settling.audit(&summary, &facts, &after);
+                if digest::is_digest(&summary) {
+                    let (proposal, summary) = match adds_rules {
+                        true => settling.with_rules_only(proposal, summary, &after),
+                        false => (proposal, summary),
+                    };
+                    let after = self.accept(&proposal.plan, brief)?;
+                    return Ok(audit.digested(&proposal, &summary, &after));
+                }
                 if !adds_rules {
                     return Ok(audit.enriched(proposal, &summary, &after, &[]));
                 }
@@ -180,10 +194,64 @@ impl Snapshot {
         let is_wider = limit.is_none_or(|limit| brief.target.is_some_and(|target| target < limit));
         match self.settle(proposal.clone(), brief) {
             Err(Rejection::OverTarget { .. }) if is_wider => {
-                self.settle(proposal, &Brief { target: limit, ..brief.clone() })
+                // Lists that fill the room up to the limit would bring the next compaction at once.
+                let lists = brief.target.map(|target| target / MISSED_SHARE);
+                let mut thread = self.clone();
+                thread.lists = lists;
+                thread.settle(proposal, &Brief { target: limit, ..brief.clone() })
             }
             settled => settled,
         }
+    }
+}
+
+impl Snapshot {
+    /// Returns the proposal with a count of the active rules that the compacted thread does not
+    /// state, unless a list in it counts them already. If there is no room for this line, the last
+    /// lines of the summary give way.
+    fn with_rules_counted(&self, proposal: Proposal, brief: &Brief) -> Proposal {
+        let adds_rules = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
+        if !adds_rules || self.rules().active().next().is_none() {
+            return proposal;
+        }
+        let Ok(after) = proposal.plan.after(self.messages()) else { return proposal };
+        let missing = self.unstated_rules(&after);
+        if missing == 0 {
+            return proposal;
+        }
+        let line = ledger::counted(missing.saturating_add(self.rules().left_out()));
+        let with = |plan: Plan| self.accept(&plan, brief).is_ok().then_some(plan);
+        let plan = match last_summary(&proposal.plan).cloned() {
+            Some(summary) => {
+                let lines: Vec<&str> = summary.lines().collect();
+                let mut shorter = (0..=lines.len()).rev().map(|count| {
+                    let kept = lines.get(..count).unwrap_or_default().join("\n");
+                    proposal.plan.clone().with_last_summary(joined(&kept, &line))
+                });
+                shorter.find_map(with)
+            }
+            None => {
+                let cuts = self.past_cuts();
+                let summary = Summary { compaction: brief.compaction, ..Summary::new(line) };
+                let message = Message::summary(Role::User, summary);
+                let plan = proposal.plan.clone().with_message_before(&cuts, message);
+                plan.map(|plan| self.stamped(plan, brief)).and_then(with)
+            }
+        };
+        let Some(plan) = plan else { return proposal };
+        // The summary may be shorter now, so its audit is made anew.
+        let policy = brief.retention.as_ref();
+        let after = plan.after(self.messages()).unwrap_or_default();
+        let retention = policy.zip(proposal.retention.as_ref()).map(|(policy, old)| {
+            let facts = Settling { thread: self, brief, policy }.current_facts(policy);
+            let mut kept = facts.audit(&after).shortened();
+            kept.invented.clone_from(&old.invented);
+            kept
+        });
+        let shortfall =
+            policy.zip(retention.as_ref()).and_then(|(policy, kept)| policy.shortfall(kept));
+        let shortfall = shortfall.filter(|_| last_summary(&plan).is_some());
+        Proposal { plan, retention, shortfall, ..proposal }
     }
 }
 
@@ -210,7 +278,7 @@ impl Audit<'_> {
         let tokens = thread.counter().text(summary);
         let kept = settling.kept(&whole);
         let lacks = kept.facts.saturating_add(GAIN) <= policy.wanted || kept.typed < policy.wanted;
-        if !lacks || tokens < SHORT_TOKENS || digest::is_digest(summary) {
+        if !lacks || tokens < SHORT_TOKENS {
             return whole;
         }
         let (mut best, mut worth) = (whole, kept.worth().saturating_add(GAIN));
@@ -460,6 +528,30 @@ mod tests {
         let dropped = settled(&[Splice { at: 0..4, insert: Vec::new() }], &brief);
         let text = stated(&dropped);
         assert!(text.contains("- Never touch the parser.") && !text.contains("lexer"), "{text}");
+    }
+
+    #[test]
+    fn rules_that_do_not_fit_are_counted() {
+        let mut rules = Ledger::default();
+        for number in 0..30 {
+            let rule = format!("Never touch the file src/part_{number}.rs in any way.");
+            rules.add(rule.as_str()).unwrap();
+        }
+        let filler = Message::assistant("Well, well. ".repeat(2_000));
+        let thread = vec![Message::user("Hi."), filler, Message::user("Go on.")];
+        let snapshot = Snapshot::new(thread.clone()).with_rules(Arc::new(rules.clone()));
+        for target in [60, 120, 300, 600, 2_000] {
+            let plan =
+                Plan::summarise(&thread, 0..2, "They talked for a while. ".repeat(3)).unwrap();
+            let retention = Some(RetentionPolicy::default());
+            let brief = Brief { target: Some(target), retention, ..Brief::default() };
+            let settled = snapshot.settle(Proposal::new(plan), &brief).unwrap();
+            let text = stated(&settled);
+            let all = rules.active().all(|rule| text.contains(rule.text.as_str()));
+            assert!(all || text.contains(" more did not fit.)"), "{target}: {text}");
+            let again = snapshot.settle(settled.clone(), &brief).unwrap();
+            assert_eq!(again.plan, settled.plan, "{target}");
+        }
     }
 
     #[test]

@@ -2,17 +2,17 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::brief::Brief;
+use super::{brief::Brief, rejection::Rejection};
 use crate::{
     compact::{
-        CompactError, Plan,
+        Plan,
         legality::{self, Violation},
     },
     ledger::Ledger,
     log::Thread,
     message::{
-        CompactionId, ContentBlock, ContextWindow, Message, Redactor, Request, Role, Text,
-        Timestamp, ToolSpec, redact::Redaction,
+        ContentBlock, ContextWindow, Message, Redactor, Request, Role, Text, Timestamp, ToolSpec,
+        redact::Redaction,
     },
     retention::{Facts, RetentionPolicy, Statements},
     tokens::{ByteEstimate, TokenCounter},
@@ -22,7 +22,9 @@ use crate::{
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Snapshot {
-    messages: Arc<Vec<Message>>,
+    pub(super) messages: Arc<Vec<Message>>,
+    /// The index of the first message that the model has not read.
+    unread_from: usize,
     system: Arc<Vec<Message>>,
     tools: Arc<Vec<ToolSpec>>,
     window: Option<ContextWindow>,
@@ -36,65 +38,14 @@ pub struct Snapshot {
     pub(super) numbers: Arc<[Option<u64>]>,
     /// The subjects of the tool calls, by message and block.
     pub(super) subjects: Arc<Subjects>,
+    /// The tokens that lists may add to a summary at most, if something limits them.
+    pub(super) lists: Option<u64>,
     /// The strategy of the last compaction, if nothing was added to the thread since.
     pub(super) compacted_by: Option<Text>,
 }
 
 /// The subjects of tool calls, by message and block.
 pub(super) type Subjects = HashMap<(usize, usize), Text>;
-
-/// Why a proposal is rejected.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Rejection {
-    /// The plan was made for another thread.
-    #[error(transparent)]
-    Stale(#[from] CompactError),
-    /// The plan would make the thread illegal in a way in which it was not illegal before.
-    #[error("the thread would be illegal: {violation}")]
-    Illegal {
-        /// The first new violation.
-        violation: Violation,
-    },
-    /// The open calls would change: results would be removed whose calls stay, or calls that still
-    /// wait for their results.
-    #[error("the compaction would change which tool calls are open: {}", list(.ids))]
-    OpenCalls {
-        /// Ids of the calls that are open either before or after, but not both.
-        ids: Vec<Text>,
-    },
-    /// The thread would be empty.
-    #[error("nothing would be left of the thread")]
-    Empty,
-    /// A new summary is blank.
-    #[error("a summary is blank")]
-    Blank,
-    /// The thread would not be smaller.
-    #[error("the thread would not be smaller: about {after} tokens instead of {before}")]
-    NotSmaller {
-        /// Tokens before.
-        before: u64,
-        /// Tokens after.
-        after: u64,
-    },
-    /// The thread would be smaller, but over the target.
-    #[error("about {after} tokens would remain; the target is {target}")]
-    OverTarget {
-        /// Tokens after.
-        after: u64,
-        /// The target in tokens.
-        target: u64,
-    },
-    /// The message that the user typed last would be removed, and no next prompt follows.
-    #[error("the last message that the user typed would be gone")]
-    LosesLastUserMessage,
-    /// The compaction was prepared under an id that another one has used since.
-    #[error("compaction id {id} is already used")]
-    NumberTaken {
-        /// The id.
-        id: CompactionId,
-    },
-}
 
 impl Snapshot {
     /// Returns a snapshot of these messages alone, counted by [`ByteEstimate::TRIGGER`].
@@ -113,6 +64,7 @@ impl Snapshot {
 
     fn counted(messages: Arc<Vec<Message>>, counter: Arc<dyn TokenCounter>, size: u64) -> Self {
         Self {
+            unread_from: legality::unread_from(&messages),
             messages,
             system: Arc::default(),
             tools: Arc::default(),
@@ -124,6 +76,7 @@ impl Snapshot {
             rules: Arc::default(),
             numbers: Arc::default(),
             subjects: Arc::default(),
+            lists: None,
             compacted_by: None,
         }
     }
@@ -309,8 +262,13 @@ impl Snapshot {
             message
         });
         let messages: Vec<Message> = bare.collect();
+        self.with_messages(Arc::new(messages))
+    }
+
+    /// Returns the snapshot with other forms of the same messages.
+    pub(super) fn with_messages(&self, messages: Arc<Vec<Message>>) -> Self {
         let size = self.counter.messages(&messages);
-        Self { messages: Arc::new(messages), size, ..self.clone() }
+        Self { messages, size, ..self.clone() }
     }
 
     /// When a message arrived, if known.
@@ -347,6 +305,11 @@ impl Snapshot {
     #[must_use]
     pub fn messages(&self) -> &Arc<Vec<Message>> {
         &self.messages
+    }
+
+    /// The index of the first message that the model has not read.
+    pub(super) fn unread_from(&self) -> usize {
+        self.unread_from
     }
 
     /// The system prompt of the conversation.
@@ -401,8 +364,9 @@ impl Snapshot {
 
     /// Returns the messages that the plan would leave, if it is acceptable. The compacted thread
     /// must not be empty, must have no new violation, no blank summary and the same open calls,
-    /// must be smaller than before and within the target, and must keep the message that the user
-    /// typed last unless a next prompt follows.
+    /// must be smaller than before and within the target, must keep the message that the user typed
+    /// last unless a next prompt follows, and must end with the [unread](Self::unread) messages as
+    /// they are, unless these alone do not fit.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::Splice, strategy::{Brief, Rejection, Snapshot}};
@@ -442,6 +406,7 @@ impl Snapshot {
         if brief.next_prompt.is_none() && !self.keeps_last_typed(&after) {
             return Err(Rejection::LosesLastUserMessage);
         }
+        self.check_unread(&after, brief)?;
         Ok(after)
     }
 
@@ -475,7 +440,8 @@ impl Snapshot {
         Ok(self.counter.messages(&plan.after(&self.messages)?))
     }
 
-    fn keeps_last_typed(&self, after: &[Message]) -> bool {
+    /// Whether these messages hold what the user typed last, word for word.
+    pub(crate) fn keeps_last_typed(&self, after: &[Message]) -> bool {
         let Some(last) = self.messages.iter().rev().find(|message| message.is_typed()) else {
             return true;
         };
@@ -490,10 +456,6 @@ impl Snapshot {
 /// The blocks of a message that the user typed.
 fn typed(message: &Message) -> impl Iterator<Item = &ContentBlock> {
     message.typed_blocks().filter_map(|block| message.content.get(block))
-}
-
-fn list(ids: &[Text]) -> String {
-    ids.iter().map(Text::as_str).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -530,7 +492,16 @@ mod tests {
         let refused = snapshot.accept(&plan, &Brief::default());
         assert_eq!(refused, Err(Rejection::LosesLastUserMessage));
         let next = Brief { next_prompt: Some(Message::user("more")), ..Brief::default() };
-        assert!(snapshot.accept(&plan, &next).is_ok());
+        let refused = snapshot.accept(&plan, &next);
+        assert_eq!(refused, Err(Rejection::TouchesUnread { message: 2 }), "it is unread");
+        let read = Snapshot::new(vec![
+            Message::user("a long question that takes some room"),
+            Message::assistant("a long answer that takes some room"),
+        ]);
+        let plan = replace(&read, 0..1, "short");
+        let refused = read.accept(&plan, &Brief::default());
+        assert_eq!(refused, Err(Rejection::LosesLastUserMessage));
+        assert!(read.accept(&plan, &next).is_ok());
     }
 
     #[test]
@@ -551,10 +522,11 @@ mod tests {
             Message::new(Role::User, content)
         };
         let old = Message::user("a long question that takes some room, and then some more");
-        let snapshot = Snapshot::new(vec![old, typed(&["First this.", "Then that."])]);
+        let answer = Message::assistant("Yes.");
+        let snapshot = Snapshot::new(vec![old, typed(&["First this.", "Then that."]), answer]);
         let with = |messages: Vec<Message>| {
             let insert = messages.into_iter().map(|message| Insert::Message { message }).collect();
-            let plan = Plan::from_splices(2, vec![Splice { at: 0..2, insert }]);
+            let plan = Plan::from_splices(3, vec![Splice { at: 0..2, insert }]);
             snapshot.accept(&plan, &Brief::default()).map(drop)
         };
         assert_eq!(with(vec![typed(&["First this."]), typed(&["Then that."])]), Ok(()));

@@ -121,7 +121,7 @@ mod tests {
     fn thread() -> Vec<Message> {
         let question =
             |number: usize| Message::user(format!("{number} {}", "Of some length. ".repeat(9)));
-        (0..6).map(question).collect()
+        (0..5).map(question).chain([Message::assistant("Yes."), question(6)]).collect()
     }
 
     fn plan() -> Plan {
@@ -132,7 +132,7 @@ mod tests {
         };
         let roles = [Role::User, Role::User, Role::Assistant];
         let insert = roles.map(summary).to_vec();
-        Plan::from_splices(6, vec![Splice { at: 0..5, insert }])
+        Plan::from_splices(7, vec![Splice { at: 0..5, insert }])
     }
 
     fn settled(thread: &[Message], plan: Plan, number: u64) -> Plan {
@@ -147,7 +147,7 @@ mod tests {
         let plan = settled(&thread, plan(), 0);
         let after = plan.after(&thread).unwrap();
         let ends = after.iter().map(last_checkpoint).collect::<Vec<_>>();
-        let [Some(one), Some(two), None, Some(kept)] = ends[..] else { panic!("{after:?}") };
+        let [Some(one), Some(two), None, None, Some(kept)] = ends[..] else { panic!("{after:?}") };
         assert!(ends_with_checkpoint(&after[0]) && ends_with_checkpoint(&after[1]));
         assert_ne!(one, two);
         let old: Vec<_> = thread.iter().filter_map(last_checkpoint).collect();
@@ -168,8 +168,8 @@ mod tests {
         let thread = log::stamp(thread(), 1);
         let copy = |index: usize| Insert::Message { message: thread[index].clone() };
         // The first copy replaces its original; the original of the second copy stays.
-        let splice = Splice { at: 0..3, insert: vec![copy(0), copy(5)] };
-        let plan = settled(&thread, Plan::from_splices(6, vec![splice]), 0);
+        let splice = Splice { at: 0..3, insert: vec![copy(0), copy(6)] };
+        let plan = settled(&thread, Plan::from_splices(7, vec![splice]), 0);
         let after = plan.after(&thread).unwrap();
         let ids: Vec<_> = after.iter().filter_map(last_checkpoint).collect();
         assert_eq!(
@@ -177,7 +177,7 @@ mod tests {
             (thread[0].clone(), last_checkpoint(&thread[0]).unwrap())
         );
         assert_eq!(ids.iter().collect::<HashSet<_>>().len(), 5);
-        assert_eq!(after[4], thread[5]);
+        assert_eq!(after[5], thread[6]);
     }
 
     #[test]

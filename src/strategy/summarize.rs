@@ -91,7 +91,16 @@ impl Summarize {
         let model = if self.as_text { ModelRole::Fast } else { ModelRole::Conversation };
         // Do not retry: the next rung of a ladder can run without a wait.
         let options = AskOptions { max_retries: 0, ..model.into() };
-        Ok(attempt::ask_with(options, request, move |turn| {
+        let (strategy, refused, asked) = (self.clone(), task.clone(), request.clone());
+        let smaller = move |error: &ModelError| {
+            let thread = refused.thread.after_refusal(&asked, error)?;
+            let request = strategy.fitting_request(&refused.with_thread(thread), cut).ok()?;
+            // If the prompt stays the same, only a shorter answer can help.
+            let most = asked.max_output.filter(|_| request.messages == asked.messages);
+            let most = most.map_or(u64::MAX, |most| most / 2);
+            Some(Request { max_output: request.max_output.map(|it| it.min(most)), ..request })
+        };
+        Ok(attempt::ask_smaller(options, request, smaller, move |turn| {
             let (summary, quotes) = attempt::quoted_summary_of(&turn)?;
             let summary = message(&task, summary);
             let plan = task.first_within_target(&candidates, |candidate| {
@@ -101,16 +110,18 @@ impl Summarize {
         }))
     }
 
-    /// Returns the request for a summary of everything before the cut. If it exceeds the window,
-    /// tool results are trimmed: they take most of the room, and their first lines matter most.
+    /// Returns the request for a summary of everything before the cut, with an answer that fits the
+    /// window beside it. If the prompt leaves no room for an answer, tool results are trimmed: they
+    /// take most of the room, and their first lines matter most.
     fn fitting_request(&self, task: &Task, cut: usize) -> Result<Request> {
         let thread = &task.thread;
         let head = thread.messages().iter().take(cut);
         let head: Vec<Message> = full_summary::messages(head).collect();
-        let request = self.request(task, head.clone());
-        let Err(too_long) = thread.check_window(&request) else { return Ok(request) };
-        let mut shorter = tail::trimmed(&head).map(|head| self.request(task, head));
-        shorter.find(|request| thread.check_window(request).is_ok()).ok_or(too_long)
+        let whole = thread.with_answer_room(self.request(task, head.clone()));
+        let Err(too_long) = whole else { return whole };
+        let shorter = tail::trimmed(&head).map(|head| self.request(task, head));
+        let mut fitting = shorter.filter_map(|request| thread.with_answer_room(request).ok());
+        fitting.next().ok_or(too_long)
     }
 
     /// Returns what may stay beside a summary: the first candidate that is worth a call and likely
@@ -247,10 +258,40 @@ mod tests {
 
     #[test]
     fn a_request_over_the_window_is_not_sent() {
-        let small = thread().with_window(Some(ContextWindow::new(4_100)));
+        let small = thread().with_window(Some(ContextWindow::new(1_000)));
         let attempt = Summarize::default().begin(&small, &Brief::default());
         let Step::Failed(error) = attempt.step() else { panic!("{attempt:?}") };
-        assert!(matches!(error, StrategyError::TooLong { window: 4_100, .. }), "{error}");
+        assert!(matches!(error, StrategyError::TooLong { window: 1_000, .. }), "{error}");
+    }
+
+    #[test]
+    fn prompt_and_answer_fit_the_window_together() {
+        for window in [2_000, 4_100, 5_000, 8_000] {
+            let small = thread().with_window(Some(ContextWindow::new(window)));
+            let attempt = Summarize::default().begin(&small, &Brief::default());
+            let Step::Call { request, .. } = attempt.step() else { panic!("{attempt:?}") };
+            let answer = request.max_output.unwrap();
+            let all = small.counter().request(request) + answer;
+            assert!(all <= window - window / 16 && answer >= 512, "{window}: {all}, {answer}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_that_states_the_window_gets_one_second_try_with_less() {
+        let large = thread().with_window(Some(ContextWindow::new(8_000)));
+        let mut attempt = Summarize::default().begin(&large, &Brief::default());
+        let Step::Call { request, .. } = attempt.step() else { panic!("{attempt:?}") };
+        let (first, prompt) = (request.max_output.unwrap(), large.counter().request(request));
+        let refused = |output| {
+            let kind = ModelErrorKind::Overflow { limit: Some(4_000), found: Some(prompt), output };
+            Err(ModelError::new(kind, "too long"))
+        };
+        attempt.handle(refused(Some(first)));
+        let Step::Call { request, .. } = attempt.step() else { panic!("{attempt:?}") };
+        let second = request.max_output.unwrap();
+        assert!(second <= first / 2 && prompt + second <= 4_000, "{first} {second}");
+        attempt.handle(refused(Some(second)));
+        assert!(matches!(attempt.step(), Step::Failed(StrategyError::Model(_))), "only one");
     }
 
     #[test]

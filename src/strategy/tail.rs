@@ -94,7 +94,7 @@ impl Task {
         let reserved = request.reserved.saturating_add(typed_need);
         let room = target - reserved.min(target - target / 10);
         let tokens = request.tokens.map_or(room, |tokens| tokens.min(room));
-        let points = legality::cut_points(bare.messages());
+        let points = bare.past_cuts();
         let end = at_or_before(&points, snapshot.messages().len());
         let before_last = at_or_before(&points, snapshot.messages().len().saturating_sub(1));
         // The last turn stays unless it consists of answers only: tool results can be trimmed to
@@ -168,12 +168,9 @@ impl Task {
     /// The candidates for a thread within its target.
     fn within_target(&self, bare: &Snapshot, request: TailRequest) -> Result<Vec<Candidate>> {
         let snapshot = &self.thread;
-        // In an open tool loop the agent has not yet read the last message.
-        let is_open = legality::open_loop(snapshot.messages()).is_some();
-        let most = snapshot.messages().len() - usize::from(is_open);
-        let points = legality::cut_points(bare.messages());
+        let most = snapshot.unread_from();
+        let points = bare.past_cuts();
         let fits = first_within(bare, request.tokens);
-        let most = most.max(cut(&points, bare, request.messages, fits));
         let mut all = Vec::new();
         for length in self.lengths(request) {
             let cut = cut(&points, bare, length, fits);
@@ -242,7 +239,7 @@ impl Task {
             if self.thread.tokens_after(&plan)? <= target {
                 break;
             }
-            plan = trim_after(&plan, self.thread.messages(), step, None);
+            plan = self.thread.trimmed_after(&plan, step);
         }
         Ok(plan)
     }
@@ -302,6 +299,32 @@ impl Task {
 }
 
 impl Snapshot {
+    /// The positions at which the thread may be cut without a cut in the unread part.
+    pub(super) fn past_cuts(&self) -> Vec<usize> {
+        let mut points = legality::cut_points(self.messages());
+        points.retain(|point| *point <= self.unread_from());
+        points
+    }
+
+    /// Returns the plan with the results trimmed that it leaves, except those that the model has not
+    /// read.
+    fn trimmed_after(&self, plan: &Plan, step: &TrimToolResults) -> Plan {
+        trim_after(plan, self.messages(), step, &|index| index >= self.unread_from())
+    }
+
+    /// The tokens that a list of the rules needs in a summary of its own, at most a quarter of the
+    /// target.
+    pub(super) fn rules_need(&self, brief: &Brief) -> u64 {
+        let adds = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
+        if !adds || self.rules().active().next().is_none() {
+            return 0;
+        }
+        const FRAME: u64 = 60;
+        let rules = self.rules().active().map(|rule| self.counter().text(&rule.text));
+        let all = rules.fold(FRAME, u64::saturating_add).saturating_add(self.stamp_tokens());
+        all.min(brief.target.unwrap_or(u64::MAX) / 4)
+    }
+
     /// The tokens that the rules and the user's most important statements need after a summary.
     pub(super) fn typed_need(&self, brief: &Brief) -> u64 {
         if !brief.retention.as_ref().is_some_and(RetentionPolicy::lists_typed) {
@@ -318,11 +341,18 @@ impl Snapshot {
 const STEPS: [TrimToolResults; 4] =
     [step(40, 4_000, true), step(12, 1_000, true), step(3, 300, true), HARDEST];
 
-/// The last step also trims results of failed calls.
-const HARDEST: TrimToolResults = step(1, 100, false);
+/// The last step also trims results of failed calls and drops media.
+pub(super) const HARDEST: TrimToolResults = step(1, 100, false);
 
-const fn step(lines: usize, bytes: usize, keep_errors: bool) -> TrimToolResults {
-    TrimToolResults { lines, bytes: Some(bytes), keep_recent: 0, min_bytes: 0, keep_errors }
+const fn step(lines: usize, bytes: usize, keeps_others: bool) -> TrimToolResults {
+    TrimToolResults {
+        lines,
+        bytes: Some(bytes),
+        keep_recent: 0,
+        min_bytes: 0,
+        keep_errors: keeps_others,
+        keep_media: keeps_others,
+    }
 }
 
 /// The messages with their tool results trimmed, harder with each item.
@@ -368,7 +398,7 @@ pub(super) fn is_marker(block: &ContentBlock) -> bool {
 }
 
 /// The ranges of the typed blocks of a message, and of the checkpoint at its end.
-fn typed_ranges(index: usize, message: &Message) -> Vec<Range<Position>> {
+pub(super) fn typed_ranges(index: usize, message: &Message) -> Vec<Range<Position>> {
     let last = message.content.len().saturating_sub(1);
     let is_stamped = matches!(message.content.last(), Some(ContentBlock::Checkpoint(_)));
     let blocks = message.typed_blocks().chain(is_stamped.then_some(last));
@@ -397,7 +427,7 @@ impl Candidate {
     fn plan_of(&self, task: &Task, edits: Vec<(Range<Position>, Vec<Message>)>) -> Result<Plan> {
         let messages = task.thread.messages();
         let plan = Plan::from_edits(messages, edits, &CompactOptions::default())?;
-        let trimmed = self.trim.map(|step| trim_after(&plan, messages, &step, None));
+        let trimmed = self.trim.map(|step| task.thread.trimmed_after(&plan, &step));
         Ok(task.thread.stamped(trimmed.unwrap_or(plan), &task.brief))
     }
 

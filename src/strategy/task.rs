@@ -1,11 +1,10 @@
 //! The input of a strategy as one value, and the size of a thread against its target.
 
-use super::{
-    brief::Brief,
-    contract::StrategyError,
-    snapshot::{Rejection, Snapshot},
-};
-use crate::message::{ContextWindow, Message, Request, Summary, Text};
+use super::{brief::Brief, contract::StrategyError, rejection::Rejection, snapshot::Snapshot};
+use crate::message::{ContextWindow, Message, ModelError, ModelErrorKind, Request, Summary, Text};
+
+/// The share of the window that a request for a summary leaves free.
+const SPARE_SHARE: u64 = 64;
 
 /// A thread to compact, and its brief. Cheap to clone, like the snapshot.
 #[derive(Clone, Debug)]
@@ -55,6 +54,46 @@ impl Snapshot {
             Some(window) if tokens > window => Err(StrategyError::TooLong { tokens, window }),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// Returns the request with as many tokens for its answer as the window has room for beside the
+    /// prompt, at most as many as it asks for. A small part of the window stays free, because counts
+    /// are estimates. Without a known window the request stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`StrategyError::TooLong`] if less than an eighth of the answer fits.
+    pub(super) fn with_answer_room(&self, request: Request) -> Result<Request, StrategyError> {
+        let asked = request.max_output.unwrap_or(0);
+        let Some(window) = self.window().map(ContextWindow::tokens) else { return Ok(request) };
+        let prompt = self.counter().request(&request);
+        let room = window.saturating_sub(window / SPARE_SHARE).saturating_sub(prompt);
+        let answer = asked.min(room);
+        if answer < (asked / 8).max(1) {
+            let tokens = prompt.saturating_add(asked / 8);
+            return Err(StrategyError::TooLong { tokens, window });
+        }
+        Ok(Request { max_output: Some(answer), ..request })
+    }
+
+    /// Returns the snapshot with the window that this refusal of a request shows, in tokens of its
+    /// counter; `None` if the refusal states no limit.
+    pub(super) fn after_refusal(&self, request: &Request, error: &ModelError) -> Option<Self> {
+        let ModelErrorKind::Overflow { limit: Some(limit), found, output } = error.kind else {
+            return None;
+        };
+        let answer = request.max_output.unwrap_or(0);
+        let prompt = self.counter().request(request);
+        // What was counted as `found` is the prompt, or the prompt and the answer.
+        let counted = match (found, output) {
+            (Some(found), None) if found > limit.saturating_add(answer) => found - answer,
+            (Some(found), _) => found,
+            (None, _) => prompt,
+        };
+        let ours = u128::from(limit) * u128::from(prompt) / u128::from(counted.max(prompt).max(1));
+        let ours = u64::try_from(ours).unwrap_or(limit);
+        let window = ours.min(self.window().map_or(u64::MAX, ContextWindow::tokens));
+        Some(self.clone().with_window(Some(ContextWindow::new(window))))
     }
 
     /// Refuses a thread that is not smaller than this one, or is over the target.

@@ -24,11 +24,15 @@ impl CompactionStrategy for TrimToolResults {
 ///    the user typed last.
 fn plan(options: &TrimToolResults, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
     let messages = thread.messages();
+    let unread = thread.unread_from();
     let last = messages.iter().rposition(Message::is_typed);
     let untouched = Plan::from_splices(messages.len(), Vec::new());
     let mut best: Option<Plan> = None;
     for (options, untouchable) in steps(*options, last) {
-        let trimmed = trim_after(&untouched, messages, &options, untouchable);
+        let trimmed = {
+            let spared = |index| index >= unread || Some(index) == untouchable;
+            trim_after(&untouched, messages, &options, &spared)
+        };
         let after = thread.tokens_after(&trimmed)?;
         let enough = brief.target.is_none_or(|target| after <= target);
         best = Some(trimmed);
@@ -59,6 +63,7 @@ fn steps(options: TrimToolResults, last: Option<usize>) -> [(TrimToolResults, Op
             keep_recent: options.keep_recent.min(recent),
             ..options
         });
-    let hardest = TrimToolResults { keep_errors: false, min_bytes: 0, ..hardest };
+    let hardest =
+        TrimToolResults { keep_errors: false, keep_media: false, min_bytes: 0, ..hardest };
     [(options, last), (half, last), (harder, last), (hard, last), (hardest, None)]
 }

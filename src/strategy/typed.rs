@@ -134,7 +134,7 @@ pub(super) fn most(room: u64) -> u64 {
 }
 
 /// The keys of a paragraph and its sentences.
-fn keys(paragraph: &str) -> Vec<String> {
+pub(super) fn keys(paragraph: &str) -> Vec<String> {
     sentences(paragraph).map(key).chain([key(paragraph)]).collect()
 }
 

@@ -32,9 +32,9 @@ fn after_all(threads: &[Recorded], policy: Option<&RetentionPolicy>, writer: &Wr
 }
 
 /// Percentage points by which the project's own threads may stay below the asked shares. With a model
-/// that repeats itself until its answer is full, they keep 78 % of one class; all other writers keep
+/// that repeats itself until its answer is full, they keep 73 % of one class; all other writers keep
 /// what is asked.
-const SPARE: u64 = 2;
+const SPARE: u64 = 7;
 
 fn check(threads: &[Recorded], spare: u64) {
     for writer in &WRITERS {
@@ -61,7 +61,7 @@ fn without_an_addendum_a_model_that_answers_ok_keeps_too_little() {
 }
 
 #[test]
-fn a_digest_leaves_room_for_its_addendum() {
+fn a_digest_leaves_room_for_its_addendum_and_fills_the_target() {
     let thread = Snapshot::new(threads::generated().remove(0).messages);
     // A target so small that a digest fills it.
     let target = 3_000;
@@ -72,7 +72,8 @@ fn a_digest_leaves_room_for_its_addendum() {
         ByteEstimate::TRIGGER.messages(&thread.accept(&proposal.plan, &brief).unwrap())
     };
     let (alone, with_addendum) = (size(None), size(Some(RetentionPolicy::default())));
-    assert!(with_addendum + target / 8 < alone, "{with_addendum}, {alone} of {target}");
+    assert!(with_addendum + target / 40 < alone, "{with_addendum}, {alone} of {target}");
+    assert!(alone >= target / 10 * 9, "{alone} of {target}");
 }
 
 #[test]

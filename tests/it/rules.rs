@@ -183,13 +183,17 @@ fn a_rule_is_in_the_request_after_ten_compactions_with_any_model() {
             let request = sent(&model.last());
             assert!(request.contains(RULE), "{name}: {request}");
             let done = session.log().standing().count();
-            let fails = way == Way::Blank && !["digest", "ladder"].contains(&strategy.name());
+            // Blank answers are not appended, so what was asked is still unread.
+            let fails = way == Way::Blank;
             assert!(fails || done >= 10, "{name}: {done} compactions");
             if done == 0 {
                 continue;
             }
+            // A digest begins with the task as it was typed, and lists nothing twice.
             let list = listed(&model.last());
-            assert_eq!(list, [format!("- {RULE}")], "{name}: {request}");
+            let is_listed = list == [format!("- {RULE}")];
+            let is_in_task = request.contains(&format!("## The task\n\n> Mend the parser. {RULE}"));
+            assert!(is_listed || (list.is_empty() && is_in_task), "{name}: {request}");
         }
     }
 }

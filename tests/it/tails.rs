@@ -48,9 +48,10 @@ fn result(id: &str, bytes: usize) -> Message {
     Message::new(Role::User, vec![ToolResult::text(id, text).into()])
 }
 
-/// Three messages, the last a tool result of 72 KB.
-fn three() -> Vec<Message> {
-    vec![Message::user("Read the log."), call("t1"), result("t1", 72_000)]
+/// A prompt, a call with a result of 72 KB, and the answer to it, so that the result was read.
+fn four() -> Vec<Message> {
+    let answer = Message::assistant("I read it.");
+    vec![Message::user("Read the log."), call("t1"), result("t1", 72_000), answer]
 }
 
 const ALL: [&str; 6] =
@@ -59,7 +60,7 @@ const ALL: [&str; 6] =
 #[test]
 fn a_result_that_is_most_of_the_thread_prevents_no_strategy() {
     for window in [None, Some(ContextWindow::new(20_000))] {
-        let thread = Snapshot::new(three()).with_window(window);
+        let thread = Snapshot::new(four()).with_window(window);
         for name in ALL {
             let after = after(named(name).as_ref(), &thread, &towards(10_000));
             let after = after.unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -171,8 +172,10 @@ fn failed_results_and_results_next_to_typed_text_are_trimmed_as_a_last_resort() 
     let mut failed = ToolResult::text("t1", "it broke\n".repeat(8_000));
     failed.is_error = true;
     let content = vec![failed.into(), threadfold::ContentBlock::text("And look at b.log.")];
-    let thread = vec![Message::user("Read it."), call("t1"), Message::new(Role::User, content)];
-    let thread = Snapshot::new(thread);
+    let results = Message::new(Role::User, content);
+    // The answer makes the results read: what is unread stays whole.
+    let answer = Message::assistant("I see.");
+    let thread = Snapshot::new(vec![Message::user("Read it."), call("t1"), results, answer]);
     for name in ["trim-tool-results", "digest", "keep-recent"] {
         let after = after(named(name).as_ref(), &thread, &towards(1_000)).unwrap();
         assert!(count(&after) <= 1_000, "{name}");

@@ -216,6 +216,7 @@ fn options() -> impl Strategy<Value = TrimToolResults> {
         keep_recent,
         min_bytes,
         keep_errors,
+        keep_media: true,
     })
 }
 

@@ -29,7 +29,7 @@ impl CompactionStrategy for Chunked {
 impl Chunked {
     fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>> {
         let messages = task.thread.messages();
-        let cut = task.thread.without_reasoning().cut_at_or_before(messages.len());
+        let cut = task.thread.without_reasoning().past_cuts().last().copied().unwrap_or(0);
         // Unless a next prompt follows, the last typed message stays word for word.
         let candidate = match task.brief.next_prompt {
             Some(_) => Candidate { cut, kept: Vec::new(), trim: None },

@@ -122,6 +122,21 @@ fn heading(rule: &str) -> Option<&str> {
 
 const MORE: &str = " more did not fit.)";
 
+/// Returns the title and a line that counts rules of which none is listed.
+pub fn counted(rules: usize) -> String {
+    format!("{TITLE}\n({rules}{MORE}\n")
+}
+
+/// `true` if a titled list in the text counts rules that it does not show.
+pub fn counts_more(text: &str) -> bool {
+    let mut inside = false;
+    text.lines().map(str::trim).any(|line| {
+        let ends = inside && line.ends_with(MORE);
+        inside = line == TITLE || (inside && line.starts_with("- "));
+        ends
+    })
+}
+
 /// Returns a text without the titled lists in it. The current list is appended later, and lines
 /// that a model writes under the title are not rules.
 pub fn without_titled(text: &str) -> String {
@@ -148,6 +163,8 @@ mod tests {
         assert_eq!(list(60), "- Be brief.\n- Style:\n  - tabs only.\n(2 more did not fit.)\n");
         let text = format!("Fine.\n{TITLE}\n{whole}And more.\n");
         assert_eq!(without_titled(&text), "Fine.\nAnd more.\n");
+        assert!(counts_more(&counted(3)) && !counts_more("(3 more did not fit.)"));
+        assert_eq!(without_titled(&format!("Fine.\n{}", counted(3))), "Fine.\n");
         let bare = super::list(&[": a", ": b"], 0, 1_000, &ByteEstimate::new(1));
         assert_eq!(bare, "- : a\n- : b\n", "no heading is before the colon");
     }

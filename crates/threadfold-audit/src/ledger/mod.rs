@@ -125,7 +125,7 @@ mod values;
 mod words;
 
 #[doc(hidden)]
-pub use list::{TITLE, titled, without_titled};
+pub use list::{TITLE, counted, counts_more, titled, without_titled};
 pub use quotes::{
     Found, Lifted, LiftedRule, QuotedChanges, QuotedRule, Quotes, Typed as TypedText,
 };

@@ -66,6 +66,9 @@ pub fn invented<'m>(
             break;
         }
         rough_passages(message, &mut |speaker, kind, text| unconfirmed.read(speaker, kind, text));
+        for call in message.tool_uses() {
+            unconfirmed.read(Speaker::Assistant, Kind::Value, &call.name);
+        }
     }
     unconfirmed.into_facts(facts)
 }
@@ -99,6 +102,7 @@ fn orders(sentence: &str) -> bool {
 /// Whether a line is a note of this crate about omitted text: `[... 763 bytes omitted ...]`, `(763
 /// bytes left out)`.
 fn is_note(line: &str) -> bool {
+    let line = line.trim_start_matches("> ");
     [("[... ", " omitted ...]"), ("(", " left out)")]
         .iter()
         .any(|(start, end)| line.starts_with(start) && line.ends_with(end))

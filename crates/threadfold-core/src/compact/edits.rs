@@ -72,7 +72,8 @@ impl Plan {
         checkpoints: &CheckpointIndex,
     ) -> Result<Self, CompactError> {
         let edits = resolve_all(messages, replacements, options, checkpoints)?;
-        plan(messages, edits.into_iter().enumerate().collect(), options)
+        // A caller's replacements are carried out in the whole thread.
+        plan(messages, edits.into_iter().enumerate().collect(), options, messages.len())
     }
 
     /// Returns the plan of edits: ranges of blocks to remove, and the messages to insert in place
@@ -99,18 +100,19 @@ impl Plan {
         options: &CompactOptions,
     ) -> Result<Self, CompactError> {
         let edits = edits.into_iter().map(|(range, insert)| Edit { range, insert });
-        Self::of_edits(messages, edits.collect(), options)
+        Self::of_edits(messages, edits.collect(), options, legality::unread_from(messages))
     }
 
     pub(super) fn of_edits(
         messages: &[Message],
         edits: Vec<Edit>,
         options: &CompactOptions,
+        unread_from: usize,
     ) -> Result<Self, CompactError> {
         for (index, edit) in edits.iter().enumerate() {
             check_range(messages, index, edit)?;
         }
-        plan(messages, edits.into_iter().enumerate().collect(), options)
+        plan(messages, edits.into_iter().enumerate().collect(), options, unread_from)
     }
 }
 
@@ -183,6 +185,7 @@ fn plan(
     messages: &[Message],
     mut edits: Vec<(usize, Edit)>,
     options: &CompactOptions,
+    unread_from: usize,
 ) -> Result<Plan, CompactError> {
     edits.sort_by_key(|(_, edit)| (edit.range.start, edit.range.end));
     // Sorted by start, so if any ranges overlap, two neighbours do.
@@ -192,7 +195,7 @@ fn plan(
         }
     }
     calls::check(messages, &edits)?;
-    Ok(Sweep::new(messages, &edits, options).run(edits))
+    Ok(Sweep::new(messages, &edits, options, unread_from).run(edits))
 }
 
 /// One sweep over the thread from the first message that an edit touches.
@@ -201,6 +204,8 @@ struct Sweep<'a> {
     options: &'a CompactOptions,
     /// The first message whose reasoning stays.
     loop_from: usize,
+    /// The first message that the model has not read. Its reminders stay.
+    unread_from: usize,
     /// The first message that the sweep has neither kept nor put into a splice yet.
     next: usize,
     insert: Vec<Insert>,
@@ -209,7 +214,12 @@ struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    fn new(messages: &'a [Message], edits: &[(usize, Edit)], options: &'a CompactOptions) -> Self {
+    fn new(
+        messages: &'a [Message],
+        edits: &[(usize, Edit)],
+        options: &'a CompactOptions,
+        unread_from: usize,
+    ) -> Self {
         let next = edits.first().map_or(messages.len(), |(_, edit)| edit.range.start.message);
         let open_loop = legality::open_loop(messages).filter(|_| options.keep_open_loop);
         let loop_from = open_loop.unwrap_or(messages.len());
@@ -217,6 +227,7 @@ impl<'a> Sweep<'a> {
             messages,
             options,
             loop_from,
+            unread_from,
             next,
             insert: Vec::new(),
             splices: Vec::new(),
@@ -284,7 +295,9 @@ impl<'a> Sweep<'a> {
         let Some(block) = message.content.get(block) else { return false };
         let CompactOptions { strip_reminders, strip_thinking, .. } = *self.options;
         match (message.role, block) {
-            (Role::User, ContentBlock::SystemReminder(_)) => strip_reminders,
+            (Role::User, ContentBlock::SystemReminder(_)) => {
+                strip_reminders && index < self.unread_from
+            }
             (Role::Assistant, block) => {
                 strip_thinking && index < self.loop_from && block.is_reasoning()
             }

@@ -70,6 +70,18 @@ impl Plan {
             .with_stripped(self.blocks_stripped())
             .with_reasoning_marked(messages)
     }
+
+    /// Returns the plan that also replaces these messages, all after its last change, in ascending
+    /// order.
+    #[doc(hidden)]
+    pub fn with_replaced(&self, replaced: Vec<(usize, Message)>) -> Self {
+        let replaced = replaced.into_iter().map(|(index, message)| Splice {
+            at: index..index + 1,
+            insert: vec![Insert::Message { message }],
+        });
+        let splices = self.splices().iter().cloned().chain(replaced).collect();
+        Self::from_splices(self.messages_before(), splices).with_stripped(self.blocks_stripped())
+    }
 }
 
 fn mark(message: &mut Message) {

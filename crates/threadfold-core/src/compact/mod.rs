@@ -50,7 +50,7 @@ pub use trim::{TrimToolResults, trim};
 #[doc(hidden)]
 pub use position::{CheckpointIndex, CheckpointPosition};
 #[doc(hidden)]
-pub use trim::trim_after;
+pub use trim::{media_note, trim_after};
 
 use crate::{message::Message, tokens::ByteEstimate};
 

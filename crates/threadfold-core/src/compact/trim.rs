@@ -53,13 +53,22 @@ pub struct TrimToolResults {
     pub min_bytes: usize,
     /// Keeps error results whole, because their first lines rarely state the cause.
     pub keep_errors: bool,
+    /// Keeps pictures and documents in results. Otherwise a note takes the place of each.
+    pub keep_media: bool,
 }
 
 impl Default for TrimToolResults {
-    /// Three lines of at most 1,000 bytes, for texts of 200 bytes or more. The last eight messages
-    /// and error results are not trimmed.
+    /// Three lines of at most 1,000 bytes, for texts of 200 bytes or more. The last eight messages,
+    /// error results and media are not trimmed.
     fn default() -> Self {
-        Self { lines: 3, bytes: Some(1_000), keep_recent: 8, min_bytes: 200, keep_errors: true }
+        Self {
+            lines: 3,
+            bytes: Some(1_000),
+            keep_recent: 8,
+            min_bytes: 200,
+            keep_errors: true,
+            keep_media: true,
+        }
     }
 }
 
@@ -90,20 +99,20 @@ impl Default for TrimToolResults {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn trim(messages: &[Message], options: &TrimToolResults) -> Plan {
-    trim_after(&Plan::from_splices(messages.len(), Vec::new()), messages, options, None)
+    trim_after(&Plan::from_splices(messages.len(), Vec::new()), messages, options, &|_| false)
 }
 
 /// Returns the plan with trimming added: it also trims the results that it leaves in the thread,
-/// except those in message `except`.
+/// except those in messages that are `spared`.
 pub fn trim_after(
     plan: &Plan,
     messages: &[Message],
     options: &TrimToolResults,
-    except: Option<usize>,
+    spared: &dyn Fn(usize) -> bool,
 ) -> Plan {
     let recent = messages.len().saturating_sub(options.keep_recent);
     let mut sweep =
-        Sweep { messages, options, recent, except, splices: Vec::new(), buffer: String::new() };
+        Sweep { messages, options, recent, spared, splices: Vec::new(), buffer: String::new() };
     let mut next = 0;
     for splice in plan.splices() {
         sweep.trim_untouched(next..splice.at.start);
@@ -122,7 +131,7 @@ struct Sweep<'a> {
     options: &'a TrimToolResults,
     /// The first message that is too recent to be trimmed.
     recent: usize,
-    except: Option<usize>,
+    spared: &'a dyn Fn(usize) -> bool,
     splices: Vec<Splice>,
     /// Holds the text that is being shortened. It is reused, so that memory is allocated only once.
     buffer: String,
@@ -155,7 +164,7 @@ impl Sweep<'_> {
 
     /// Returns the message with its results trimmed; `None` if that changes nothing.
     fn trimmed(&mut self, index: usize, message: &Message) -> Option<Message> {
-        if index >= self.recent || self.except == Some(index) {
+        if index >= self.recent || (self.spared)(index) {
             return None;
         }
         let content = changed(&message.content, |block| {
@@ -170,7 +179,10 @@ impl Sweep<'_> {
             return None;
         }
         let content = changed(&result.content, |block| {
-            let ContentBlock::Text(block) = block else { return None };
+            let ContentBlock::Text(block) = block else {
+                let note = media_note(block).filter(|_| !self.options.keep_media)?;
+                return Some(ContentBlock::text(note));
+            };
             let text = shortened(&block.text, self.options, &mut self.buffer)?;
             Some(TextBlock { text, extra: block.extra.clone() }.into())
         })?;
@@ -181,6 +193,26 @@ impl Sweep<'_> {
             usage: result.usage.clone(),
             extra: result.extra.clone(),
         })
+    }
+}
+
+/// Returns the note in place of a picture or a document; `None` for any other block.
+pub fn media_note(block: &ContentBlock) -> Option<&'static str> {
+    match block {
+        ContentBlock::Image(_) => Some("[image omitted]"),
+        ContentBlock::Document(_) => Some("[document omitted]"),
+        ContentBlock::Text(_)
+        | ContentBlock::Thinking(_)
+        | ContentBlock::RedactedThinking(_)
+        | ContentBlock::ToolUse(_)
+        | ContentBlock::ToolResult(_)
+        | ContentBlock::ServerToolUse(_)
+        | ContentBlock::ServerToolResult(_)
+        | ContentBlock::SystemReminder(_)
+        | ContentBlock::ContextUpdate(_)
+        | ContentBlock::Checkpoint(_)
+        | ContentBlock::Summary(_)
+        | ContentBlock::Opaque(_) => None,
     }
 }
 
@@ -301,6 +333,20 @@ mod tests {
     }
 
     #[test]
+    fn a_picture_gives_way_to_a_note_only_if_media_are_not_kept() {
+        let source = crate::message::MediaSource::Url { url: "https://example.com/a.png".into() };
+        let picture = ContentBlock::Image(crate::message::Image::new(source));
+        let result = ToolResult { content: vec![picture], ..ToolResult::text("t1", "") };
+        let mut thread = vec![Message::new(Role::User, vec![result.into()])];
+        let kept = TrimToolResults { keep_recent: 0, ..options(1, 100) };
+        assert!(trim(&thread, &kept).splices().is_empty());
+        let dropped = TrimToolResults { keep_media: false, ..kept };
+        trim(&thread, &dropped).apply(&mut thread).unwrap();
+        let note = Message::new(Role::User, vec![ToolResult::text("t1", "[image omitted]").into()]);
+        assert_eq!(thread, [note]);
+    }
+
+    #[test]
     fn a_text_is_cut_between_characters() {
         let text = "漢".repeat(40);
         let short = shortened(&text, &options(3, 10)).unwrap();
@@ -343,7 +389,7 @@ mod tests {
         let splice = Splice { at: 0..2, insert: vec![note, part(0), part(1)] };
         let plan = Plan::from_splices(3, vec![splice]).with_stripped(4);
         let none_recent = TrimToolResults { keep_recent: 0, ..options(1, 1_000) };
-        let trimmed = trim_after(&plan, &thread, &none_recent, None);
+        let trimmed = trim_after(&plan, &thread, &none_recent, &|_| false);
         assert_eq!(trimmed.blocks_stripped(), 4);
         trimmed.apply(&mut thread).unwrap();
         let short = |id: &str| {

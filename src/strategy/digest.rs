@@ -1,0 +1,407 @@
+//! `digest`: fills the target without a model.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    fill::{self, Fill, Past, shape},
+    kit::*,
+};
+use crate::{retention::Statements, tokens::ByteEstimate};
+
+/// Returns the digest of these messages in at most `most` bytes, or `None` if its first line
+/// exceeds them.
+pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
+    let thread = Snapshot::new(messages.to_vec());
+    let candidate = Candidate { cut: messages.len(), kept: Vec::new(), trim: None };
+    let typed = Typed::all(Statements::of(messages).into());
+    let counter = &ByteEstimate::new(1);
+    let (thread, candidate, typed, budget) = (&thread, &candidate, &typed, most as u64);
+    let said = typed.room(budget, budget, counter);
+    fill::write(&Past::of(messages), &Fill { thread, candidate, typed, budget, said, counter })
+}
+
+/// Whether a text is a digest.
+pub(super) fn is_digest(text: &str) -> bool {
+    fill::is_opening(text.lines().next().unwrap_or_default()).is_some()
+}
+
+/// The percentage of the target that the newest messages take, without the task and what the user
+/// typed.
+const TAIL: u64 = 55;
+
+/// The percentage of the digest that the list of missing facts takes, which is added later.
+const FACTS: u64 = 10;
+
+/// The percentage of the target that the list of what the user typed takes at most, unless these are
+/// rules, have labels or give values.
+const SAID: u64 = 80;
+
+/// The percentage of the target up to which the task stays word for word.
+const TASK: u64 = 36;
+
+options! {
+    /// Fills the target without a model: the newest part of the thread stays word for word, and a
+    /// digest replaces the old part. The same thread gives the same digest.
+    ///
+    /// If the thread is over the target of the brief, what stays is chosen in this order:
+    ///
+    /// 1. what the model has not read yet, and the newest text that the user typed;
+    /// 2. the task, which is the first text that the user typed: word for word if it takes up to 36
+    ///    % of the target, else its head and tail, in the digest;
+    /// 3. what else the user typed, statement by statement: up to 80 % of the target, more if these
+    ///    are rules, have labels or give values;
+    /// 4. the account: what was said and called, in order, one line for each, with what came of it,
+    ///    and the calls that failed last. The newest lines tell more;
+    /// 5. the newest whole rounds, word for word: about half of the target;
+    /// 6. lines with names that nothing else shows (paths, identifiers, numbers), those first that
+    ///    the agent most likely needs again. What is left gets the step before the kept rounds.
+    ///
+    /// A digest in the old part is read, so a digest of a digest is one digest. An agent that gets
+    /// the outputs of its commands as user messages is recognised by their shape, and they count as
+    /// results.
+    ///
+    /// If the target leaves too little room for that, tool results at the end of the thread are
+    /// [trimmed](crate::compact::trim()) to 40 lines and 4,000 bytes, then 12 and 1,000, 3 and 300,
+    /// 1 and 100 (the last step includes errors); then only messages that no cut can remove stay,
+    /// trimmed in the same way; and if a next prompt follows, earlier user messages are removed
+    /// too. So every target is met that leaves room for the last user message, for open calls and
+    /// for one line.
+    ///
+    /// The fields apply to a thread within its target, or without one.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::*};
+    ///
+    /// let mut thread = vec![Message::user("Port the parser to Rust. Never touch the lexer.")];
+    /// let done = |step| Message::assistant(format!("Step {step} of the port is done."));
+    /// thread.extend((0..40).map(done));
+    /// let thread = Snapshot::new(thread);
+    /// let strategy = Digest { user_messages: 0, ..Digest::default() };
+    /// let attempt = strategy.begin(&thread, &Brief::default());
+    /// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
+    /// let after = thread.accept(&proposal.plan, &Brief::default())?;
+    /// assert_eq!(after.len(), 1 + 1 + 8);
+    /// # Ok::<(), Rejection>(())
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Digest {
+        /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut
+        /// is near.
+        pub messages: usize = 8,
+        /// Upper limit for their tokens.
+        pub tokens: Option<u64> = None,
+        /// Number of user messages in the old part that stay word for word.
+        pub user_messages: usize = 3,
+        /// Upper limit for their tokens together. The newest one stays whatever its size.
+        pub user_tokens: u64 = 4_000,
+        /// Upper limit for the tokens of the digest.
+        pub digest_tokens: u64 = 2_500,
+    }
+}
+
+impl CompactionStrategy for Digest {
+    fn name(&self) -> &str {
+        "digest"
+    }
+
+    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
+        attempt::propose(self.plan(thread, brief))
+    }
+}
+
+impl Digest {
+    fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
+        let task = Task::new(thread, brief);
+        // The blocks are the same, so a plan for the marked thread fits the thread itself.
+        let task = task.with_thread(shape::marked(thread));
+        let job = DigestJob {
+            most: self.digest_tokens,
+            statements: task.thread.statements(),
+            past: Past::of(thread.messages()),
+            task: &task,
+        };
+        if let Some(target) = task.missed_target()
+            && let Some(plan) = job.filled(target)
+        {
+            return Ok(plan);
+        }
+        let is_compacted = thread.messages().iter().any(Message::is_summary);
+        if let (None, Some(target), true) = (task.missed_target(), brief.target, is_compacted) {
+            let size = thread.size();
+            return nothing(format!("about {size} tokens are within the target of {target}"));
+        }
+        let candidates = task.candidates(self.tail_request(&task))?;
+        let is_over = task.missed_target().is_some();
+        let mut failed = None;
+        for candidate in &candidates {
+            let worth = if is_over { Ok(()) } else { job.check_worth(candidate) };
+            match worth.and_then(|()| job.plan(candidate)) {
+                Ok(plan) => return Ok(plan),
+                // The smallest candidate explains best why a target is missed, and the requested
+                // one why nothing is removed from a thread within its target.
+                Err(error) if is_over => failed = Some(error),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        failed.map_or_else(|| nothing("nothing was tried".to_owned()), Err)
+    }
+
+    fn tail_request(&self, task: &Task) -> TailRequest {
+        let Task { thread, brief } = task;
+        let target = task.missed_target().unwrap_or(u64::MAX);
+        // The digest and the last user message must fit beside the tail.
+        let last = thread.messages().iter().rev().find(|message| message.is_typed());
+        let last = last.map_or(0, |message| thread.counter().message(message));
+        let digest = self.digest_tokens.min(target / 3);
+        let reserved = [digest, last, brief.reserve(), thread.stamp_tokens()];
+        TailRequest {
+            messages: self.messages,
+            tokens: self.tokens,
+            user_messages: self.user_messages,
+            user_tokens: self.user_tokens,
+            reserved: reserved.into_iter().fold(0, u64::saturating_add),
+            shrinks_when_asked: true,
+        }
+    }
+}
+
+struct DigestJob<'a> {
+    task: &'a Task,
+    /// Upper limit for the tokens of the digest of a thread within its target.
+    most: u64,
+    /// What the user typed.
+    statements: Arc<Statements>,
+    /// What the thread says.
+    past: Past<'a>,
+}
+
+impl DigestJob<'_> {
+    /// Returns the plan that fills the target: the task and the newest whole rounds stay word for
+    /// word, and a digest takes what they leave. `None` if they leave too little.
+    fn filled(&self, target: u64) -> Option<Plan> {
+        /// How often a longer tail is tried.
+        const TRIES: usize = 3;
+        let Task { thread, brief } = self.task;
+        // If the user's words need most of the target, neither the task nor the end gets a share.
+        if thread.typed_need(brief) > target / 2 {
+            return None;
+        }
+        let cuts = self.cuts();
+        let mut tail = self.tail_room(target);
+        let (mut best, mut last) = (None, None);
+        for _ in 0..TRIES {
+            let Some((cut, tokens)) =
+                cuts.iter().copied().rfind(|(_, tokens)| *tokens <= tail).or(cuts.first().copied())
+            else {
+                break;
+            };
+            if last == Some(cut) {
+                break;
+            }
+            last = Some(cut);
+            let Ok(plan) = self.plan(&self.candidate(cut, target)) else { break };
+            let left = target.saturating_sub(thread.tokens_after(&plan).ok()?);
+            best = Some(plan);
+            // Lists that the text did not need leave room for more rounds.
+            if left < target / 12 {
+                break;
+            }
+            tail = tokens.saturating_add(left);
+        }
+        best
+    }
+
+    /// The cuts with the tokens of the messages after them, the shortest tail first. No cut is
+    /// within what the model has not read.
+    fn cuts(&self) -> Vec<(usize, u64)> {
+        let bare = self.task.thread.without_reasoning();
+        let messages = bare.messages();
+        let unread = legality::unread_from(messages);
+        let points = legality::cut_points(messages);
+        let mut cuts = Vec::new();
+        let (mut tokens, mut from) = (0_u64, messages.len());
+        for cut in points.into_iter().rev().filter(|cut| (1..=unread).contains(cut)) {
+            let more = messages.get(cut..from).unwrap_or_default();
+            let more = more.iter().map(|message| bare.counter().message(message));
+            tokens = more.fold(tokens, u64::saturating_add);
+            from = cut;
+            cuts.push((cut, tokens));
+        }
+        cuts
+    }
+
+    /// The tokens of the tail: a share of what the task and the user's words leave.
+    fn tail_room(&self, target: u64) -> u64 {
+        let Task { thread, brief } = self.task;
+        let typed = Typed::new(Arc::clone(&self.statements), thread, brief, []);
+        let said = thread.counter().text(&typed.list(percent_of(target, SAID), thread.counter()));
+        let said = said.max(thread.typed_need(brief).min(target / 2));
+        let task = self.first_typed().map_or(0, |index| self.typed_tokens(index));
+        let task = task.min(percent_of(target, TASK));
+        percent_of(target.saturating_sub(task).saturating_sub(said), TAIL)
+    }
+
+    /// The first message that the user typed.
+    fn first_typed(&self) -> Option<usize> {
+        self.task.thread.messages().iter().position(Message::is_typed)
+    }
+
+    fn typed_tokens(&self, index: usize) -> u64 {
+        let thread = &self.task.thread;
+        thread.messages().get(index).map_or(0, |message| {
+            let blocks = message.typed_blocks().filter_map(|block| message.content.get(block));
+            blocks.map(|block| thread.counter().block(block)).fold(0, u64::saturating_add)
+        })
+    }
+
+    /// What stays with this cut: the task, if it takes little enough of the target, and the
+    /// newest text that the user typed.
+    fn candidate(&self, cut: usize, target: u64) -> Candidate {
+        let newest = self.task.candidate(cut, 1, 0);
+        let first =
+            self.first_typed().filter(|index| *index < cut && !newest.keeps_part_of(*index));
+        let Some(first) =
+            first.filter(|index| self.typed_tokens(*index) <= percent_of(target, TASK))
+        else {
+            return newest;
+        };
+        let message = self.task.thread.messages().get(first);
+        let task = message.map(|message| typed_ranges(first, message)).unwrap_or_default();
+        Candidate { kept: task.into_iter().chain(newest.kept.clone()).collect(), ..newest }
+    }
+
+    /// Returns the plan that replaces everything before the cut, except the kept blocks, with a
+    /// digest, and trims the messages after the cut.
+    fn plan(&self, candidate: &Candidate) -> Result<Plan> {
+        let Task { thread, brief } = self.task;
+        let (counter, before) = (thread.counter(), thread.size());
+        // With a digest of one character, everything else has its final size.
+        let frame = self.build(candidate, Some("."))?;
+        let fixed = thread.tokens_after(&frame)?.saturating_sub(counter.text("."));
+        let target = brief.target.unwrap_or(u64::MAX);
+        let goes = self.removed_tokens(candidate, |_, _| true);
+        let whole = target.min(before.saturating_sub(1)).saturating_sub(fixed);
+        let need = thread.typed_need(brief);
+        let messages = thread.messages().iter().enumerate();
+        let stay = messages.filter(|(at, _)| *at >= candidate.cut || candidate.keeps_part_of(*at));
+        let stay = stay.map(|(_, message)| message);
+        let typed = Typed::new(Arc::clone(&self.statements), thread, brief, stay);
+        // The list of rules is added when the plan is settled. If it does not fit beside the other
+        // words of the user, the rules are the first of these.
+        let active: Vec<&str> = thread.rules().active().map(|rule| &*rule.text).collect();
+        let rules = active.iter().map(|rule| counter.text(rule).saturating_add(3));
+        let rules = rules.fold(0, u64::saturating_add);
+        let others = counter.text(&typed.list(u64::MAX, counter));
+        let fit = rules.saturating_add(others).saturating_add(60) <= percent_of(whole, SAID);
+        let (typed, rules) = match fit {
+            true if rules > 0 => (typed, rules.saturating_add(60)),
+            true => (typed, 0),
+            false => (typed.with_rules(&active), 0),
+        };
+        let typed = &typed;
+        // So many tokens are left for the list of facts that is added then.
+        let facts = brief.reserve().min(percent_of(whole.saturating_sub(rules), FACTS));
+        let room = whole.saturating_sub(rules).saturating_sub(facts);
+        let most = if target < u64::MAX { room } else { self.most.min(room) };
+        // A digest must not be longer than its source, apart from the first line.
+        let line = counter.text(&fill::opening(candidate.cut, false));
+        let budget = most.min(goes.saturating_sub(1).max(line));
+        let said = percent_of(target.min(before), SAID).max(typed.emphasised(counter));
+        let said = said.min(budget / 10 * 9);
+        // If little else fits beside the user's words, list only these: a heading and one more line
+        // would cost some of them.
+        let words = (need > whole / 4 * 3).then(|| typed.list(whole.min(goes), counter));
+        let digest = words
+            .filter(|words| !words.is_empty())
+            .or_else(|| {
+                fill::write(&self.past, &Fill { thread, candidate, typed, budget, said, counter })
+            })
+            .filter(|_| goes > 0);
+        let plan = match &digest {
+            Some(digest) => self.build(candidate, Some(digest))?,
+            // Nothing is removed: this candidate only trims.
+            None if goes == 0 => self.build(candidate, None)?,
+            None => return self.no_room(candidate, fixed),
+        };
+        if plan.messages_after() == 0 && brief.next_prompt.is_none() {
+            let reason = "all that it holds are reminders and reasoning, and nothing would be left";
+            return nothing(reason.to_owned());
+        }
+        let after = thread.tokens_after(&plan)?;
+        if after > target || after >= before {
+            return self.no_room(candidate, after);
+        }
+        Ok(plan)
+    }
+
+    fn build(&self, candidate: &Candidate, digest: Option<&str>) -> Result<Plan> {
+        let insert = digest
+            .filter(|_| candidate.cut > 0)
+            .map(|text| Message::summary(Role::User, self.task.summary(text)));
+        candidate.plan(self.task, insert.into_iter().collect())
+    }
+
+    /// The tokens of the blocks before the cut that are not kept and for which `counts` is `true`.
+    /// `counts` gets the index of the message and the block.
+    fn removed_tokens(
+        &self,
+        candidate: &Candidate,
+        counts: impl Fn(usize, &ContentBlock) -> bool,
+    ) -> u64 {
+        let mut tokens: u64 = 0;
+        let (head, _) = self.task.thread.split_at(candidate.cut);
+        for (message, parts) in head.iter().enumerate() {
+            for (block, content) in parts.content.iter().enumerate() {
+                if !candidate.keeps(message, block) && counts(message, content) {
+                    tokens = tokens.saturating_add(self.task.thread.counter().block(content));
+                }
+            }
+        }
+        tokens
+    }
+
+    /// Rejects a digest of little more than an earlier summary.
+    fn check_worth(&self, candidate: &Candidate) -> Result<()> {
+        let (head, _) = self.task.thread.split_at(candidate.cut);
+        // User messages before a summary were kept when it was made, so they are not new.
+        let last = head.iter().rposition(Message::is_summary).unwrap_or(0);
+        let goes = self.removed_tokens(candidate, |index, block| {
+            let kept_once = index < last && head.get(index).is_some_and(Message::is_typed);
+            !is_marker(block) && !kept_once
+        });
+        if goes > tail::MIN_TOKENS {
+            return Ok(());
+        }
+        nothing(format!(
+            "about {goes} tokens before the end are in no summary, too few to be worth it"
+        ))
+    }
+
+    fn no_room(&self, candidate: &Candidate, stays: u64) -> Result<Plan> {
+        let messages = self.task.thread.messages();
+        let counter = self.task.thread.counter();
+        let (_, end) = self.task.thread.split_at(candidate.cut);
+        let typed = candidate
+            .kept
+            .iter()
+            .filter_map(|range| messages.get(range.start.message)?.content.get(range.start.block));
+        let typed: u64 = typed.map(|block| counter.block(block)).fold(0, u64::saturating_add);
+        let most = self.task.brief.target.unwrap_or(self.task.thread.size());
+        let mut parts = Vec::new();
+        if !end.is_empty() {
+            let tokens = counter.messages(end);
+            parts.push(format!("the last {}, which no cut can remove, have {tokens}", end.len()));
+        }
+        if typed > 0 {
+            parts.push(format!("the user's newest, which stay word for word, have {typed}"));
+        }
+        nothing(format!(
+            "about {stays} tokens of messages would stay, and the target is {most}: {}. A larger target \
+             or window would help, or shorter messages",
+            parts.join("; ")
+        ))
+    }
+}

@@ -1,0 +1,285 @@
+//! Chooses needed facts: names that the rest of the compacted thread lacks, each with the line that
+//! it stands in.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::{
+    past::{Kind, Past, Source, clipped},
+    weights::{Features, value},
+};
+use crate::{
+    hindsight::names,
+    prose::{one_line, plain},
+    strategy::clip::border_before,
+    tokens::TokenCounter,
+};
+
+/// The characters of a line on each side of a name, if the line is longer.
+const AROUND: usize = 80;
+
+/// The characters of the heading over lines of one source.
+const HEADING: usize = 90;
+
+/// A name, what is known of it, and where it stands best.
+struct Found<'p> {
+    name: &'p str,
+    features: Features,
+    /// The source and the offset of the name in it.
+    at: (usize, usize),
+    /// The last source that counted for it, so that a text counts once.
+    counted: usize,
+    /// Whether it stands anywhere but in what the user typed.
+    is_shown: bool,
+}
+
+/// Writes lines with names that `known` lacks, in at most `budget` tokens, the most valuable for
+/// their tokens first, listed in the order of the thread.
+pub(super) fn write(
+    past: &Past<'_>,
+    cut: usize,
+    known: &HashSet<&str>,
+    budget: u64,
+    counter: &dyn TokenCounter,
+) -> String {
+    let sources = past.before(cut);
+    let mut wanted: Vec<(f64, &str, Place)> = Vec::new();
+    for found in found(sources, known).into_iter().filter(|found| found.is_shown) {
+        let Some(place) = found.place(sources) else { continue };
+        // The real price is counted for the chosen lines only.
+        let bytes = (place.end - place.start + HEADING_BYTES) as f64;
+        wanted.push((value(&found.features) / bytes, found.name, place));
+    }
+    wanted.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let mut shown = Shown { sources, places: BTreeMap::new(), left: budget, counter };
+    let mut covered = HashSet::new();
+    for (_, name, place) in wanted {
+        if !covered.contains(name)
+            && let Some(text) = shown.add(place)
+        {
+            covered.extend(names(text));
+        }
+    }
+    shown.written()
+}
+
+/// The part of a heading that a line pays, before it is known whether it needs one.
+const HEADING_BYTES: usize = 24;
+
+/// A part of a line of a source.
+#[derive(Clone, Copy)]
+struct Place {
+    source: usize,
+    start: usize,
+    end: usize,
+}
+
+impl Place {
+    /// The parts of it that another place of its source does not have.
+    fn without(self, other: Self) -> impl Iterator<Item = Self> {
+        let before = Self { end: self.end.min(other.start), ..self };
+        let after = Self { start: self.start.max(other.end), ..self };
+        [before, after].into_iter().filter(|part| part.start < part.end)
+    }
+
+    fn text<'s>(&self, sources: &'s [Source<'_>]) -> &'s str {
+        let source = sources.get(self.source);
+        source.and_then(|source| source.text.get(self.start..self.end)).unwrap_or_default()
+    }
+
+    fn line(&self, sources: &[Source<'_>]) -> String {
+        let mut line = one_line(&plain(self.text(sources))).into_owned();
+        if line.starts_with(['#', '>', '-']) {
+            line.insert(0, ' ');
+        }
+        line
+    }
+}
+
+/// The lines that were chosen.
+struct Shown<'s, 't> {
+    sources: &'s [Source<'t>],
+    /// The chosen places of each source, in order, without overlaps.
+    places: BTreeMap<usize, Vec<Place>>,
+    /// The tokens that are left.
+    left: u64,
+    counter: &'s dyn TokenCounter,
+}
+
+impl<'s> Shown<'s, '_> {
+    /// Adds a place, joined with those that it touches, and returns its text; `None` if it does not
+    /// fit.
+    fn add(&mut self, place: Place) -> Option<&'s str> {
+        /// Places this close are one.
+        const NEAR: usize = 12;
+        let Self { sources, counter, .. } = *self;
+        let own = self.places.get(&place.source);
+        let mut joined = place;
+        // Only what is new is counted, so that a long line costs no more than its bytes.
+        let mut new = vec![place];
+        let mut rest: Vec<Place> = Vec::new();
+        for other in own.into_iter().flatten() {
+            let (first, second) = match other.start < joined.start {
+                true => (*other, joined),
+                false => (joined, *other),
+            };
+            let gap = Place { start: first.end.min(second.start), end: second.start, ..joined };
+            let is_near = second.start <= first.end.saturating_add(NEAR);
+            if is_near && !gap.text(sources).contains('\n') {
+                joined = Place { start: first.start, end: first.end.max(second.end), ..joined };
+                new = new.into_iter().flat_map(|part| part.without(*other)).collect();
+            } else {
+                rest.push(*other);
+            }
+        }
+        let heading = match own {
+            Some(_) => 0,
+            None => counter.text(&heading(sources, sources.get(place.source)?)),
+        };
+        let lines = new.iter().map(|part| counter.text(&part.line(sources)).saturating_add(1));
+        let cost = lines.fold(heading, u64::saturating_add);
+        self.left = self.left.checked_sub(cost)?;
+        rest.push(joined);
+        rest.sort_by_key(|place| place.start);
+        self.places.insert(place.source, rest);
+        Some(joined.text(sources))
+    }
+
+    fn written(&self) -> String {
+        let mut text = String::new();
+        for (source, places) in &self.places {
+            let Some(source) = self.sources.get(*source) else { continue };
+            text.push_str(&heading(self.sources, source));
+            for place in places {
+                text.push_str("  ");
+                text.push_str(&place.line(self.sources));
+                text.push('\n');
+            }
+        }
+        text
+    }
+}
+
+/// The names before the cut that nothing else shows, with their features.
+fn found<'p>(sources: &'p [Source<'_>], known: &HashSet<&str>) -> Vec<Found<'p>> {
+    let bytes: usize = sources.iter().map(|source| source.text.len()).sum();
+    let mut passed = 0_usize;
+    let (mut found, mut indices): (Vec<Found<'p>>, HashMap<&'p str, usize>) = Default::default();
+    for (index, source) in sources.iter().enumerate() {
+        passed += source.text.len();
+        let place = passed as f64 / bytes.max(1) as f64;
+        for (start, name) in source.names() {
+            if known.contains(name) {
+                continue;
+            }
+            let at = (index, start);
+            let known = *indices.entry(name).or_insert_with(|| {
+                let is_path = name.contains(['/', '.']);
+                let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+                let features = Features { is_path, is_number, ..Features::default() };
+                let (counted, is_shown) = (usize::MAX, false);
+                found.push(Found { name, features, at, counted, is_shown });
+                found.len() - 1
+            });
+            if let Some(found) = found.get_mut(known).filter(|found| found.counted != index) {
+                found.count(index, at, source, place, sources);
+            }
+        }
+    }
+    found
+}
+
+impl Found<'_> {
+    /// The line in which the name stands, shortened around the name.
+    fn place(&self, sources: &[Source<'_>]) -> Option<Place> {
+        let (source, at) = self.at;
+        let text: &str = &sources.get(source)?.text;
+        let name_end = at + self.name.len();
+        let (before, after) = (text.get(..at)?, text.get(name_end..)?);
+        let from = before.rfind('\n').map_or(0, |at| at + 1);
+        let start = match at - from > AROUND {
+            true => {
+                let near = border_before(text, at - AROUND);
+                let word = text.get(near..at)?.find(char::is_whitespace);
+                near + word.filter(|word| *word < AROUND / 2).unwrap_or(0)
+            }
+            false => from,
+        };
+        let until = after.find('\n').unwrap_or(after.len());
+        let end = match until > AROUND {
+            true => {
+                let near = border_before(after, AROUND);
+                let word = after.get(..near)?.rfind(char::is_whitespace);
+                word.filter(|word| *word > AROUND / 2).unwrap_or(near)
+            }
+            false => until,
+        };
+        Some(Place { source, start, end: name_end + end })
+    }
+
+    /// Counts a text that has the name.
+    fn count(
+        &mut self,
+        index: usize,
+        at: (usize, usize),
+        source: &Source<'_>,
+        place: f64,
+        sources: &[Source<'_>],
+    ) {
+        self.counted = index;
+        let features = &mut self.features;
+        features.last = place;
+        if source.kind == Kind::Typed {
+            // What the user typed is listed elsewhere, without what a later sentence replaced.
+            features.typed = true;
+            return;
+        }
+        self.is_shown = true;
+        let own = match source.kind {
+            Kind::Call => {
+                features.calls += 1;
+                true
+            }
+            Kind::Answer => {
+                features.answers += 1;
+                true
+            }
+            Kind::Typed | Kind::Result | Kind::Earlier => {
+                features.results += 1;
+                features.failed |= source.failure.is_some();
+                false
+            }
+        };
+        if own {
+            features.last_own = place;
+        }
+        // The newest place shows how things stand; the agent's own words say what they are for.
+        let was_own = sources.get(self.at.0).is_some_and(|source| source.kind == Kind::Call);
+        if own || !was_own {
+            self.at = at;
+        }
+    }
+}
+
+/// The heading over lines of a source: what it is, or of which call it is the result.
+fn heading(sources: &[Source<'_>], source: &Source<'_>) -> String {
+    let call = source.call.and_then(|call| sources.get(call));
+    let code = |outline: &str| clipped(outline, HEADING).replace('`', "'");
+    match (source.kind, call) {
+        (Kind::Result, Some(call)) => format!("- `{}` gave:\n", code(&call.outline)),
+        (Kind::Result, None) => "- a tool gave:\n".to_owned(),
+        (Kind::Call, _) => {
+            let tool = source.outline.split_once(": ").map_or("a command", |(tool, _)| tool);
+            format!("- in a call of {}:\n", clipped(tool, 32))
+        }
+        (Kind::Answer, _) => "- you said:\n".to_owned(),
+        (Kind::Typed, _) => "- the user said:\n".to_owned(),
+        (Kind::Earlier, _) => "- from before:\n".to_owned(),
+    }
+}
+
+/// The names of a thread, and what is known of each: the input of the fit of the weights.
+pub(crate) fn facts(messages: &[crate::message::Message]) -> Vec<(String, Vec<f64>)> {
+    let past = Past::of(messages);
+    let found = found(past.before(messages.len()), &HashSet::new());
+    found.iter().map(|it| (it.name.to_owned(), it.features.numbers().to_vec())).collect()
+}

@@ -1,0 +1,353 @@
+//! Reads the old part of a thread into sources: texts with their kind, step and failure.
+
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
+
+use serde_json::Value;
+
+use super::{earlier::Earlier, shape};
+use crate::{
+    hindsight::names,
+    ledger,
+    message::{ContentBlock, Message, Role, Summary, ToolResult, ToolUse},
+    prose::{first_failure, one_line, plain, without_typed},
+    strategy::{clip::border_before, full_summary},
+};
+
+/// What wrote a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The user.
+    Typed,
+    /// The model, in an answer.
+    Answer,
+    /// The model, as the input of a call.
+    Call,
+    /// A tool.
+    Result,
+    /// An earlier compaction.
+    Earlier,
+}
+
+/// A text of the thread.
+#[derive(Debug)]
+pub(super) struct Source<'a> {
+    /// The index of its message.
+    pub(super) message: usize,
+    pub(super) kind: Kind,
+    pub(super) text: Cow<'a, str>,
+    /// For a call: the tool and its input on one line. For a result: the index of its call's
+    /// source.
+    pub(super) outline: String,
+    pub(super) call: Option<usize>,
+    /// For a result that reports a failure: the line that does.
+    pub(super) failure: Option<String>,
+    /// The places of the names in the text, found once.
+    places: Vec<Range<usize>>,
+}
+
+impl<'a> Source<'a> {
+    fn new(message: usize, kind: Kind, text: Cow<'a, str>) -> Self {
+        let (outline, places) = (String::new(), Vec::new());
+        Self { message, kind, text, outline, call: None, failure: None, places }
+    }
+
+    /// The names in the text with their offsets, in order.
+    pub(super) fn names(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.places.iter().filter_map(|it| Some((it.start, self.text.get(it.clone())?)))
+    }
+}
+
+/// The texts of a thread in order.
+#[derive(Debug)]
+pub(crate) struct Past<'a> {
+    pub(super) sources: Vec<Source<'a>>,
+    /// Summaries of earlier compactions, with their messages.
+    earlier: Vec<(usize, Earlier)>,
+    /// Lines that most results contain, which say nothing.
+    pub(super) usual: HashSet<String>,
+}
+
+impl<'a> Past<'a> {
+    /// Reads these messages.
+    pub(crate) fn of(messages: &'a [Message]) -> Self {
+        let results = shape::results(messages);
+        let mut reader = Reader::default();
+        for (index, message) in messages.iter().enumerate() {
+            let is_result = |at: usize| results.get(at).copied().unwrap_or_default();
+            reader.message(index, message, is_result(index), is_result(index + 1));
+        }
+        for source in &mut reader.sources {
+            let start = source.text.as_ptr().addr();
+            let place = |name: &str| {
+                name.as_ptr().addr() - start..name.as_ptr().addr() - start + name.len()
+            };
+            source.places = names(&source.text).map(place).collect();
+        }
+        let usual = usual_lines(&reader.sources);
+        Self { sources: reader.sources, earlier: reader.earlier, usual }
+    }
+
+    /// The earlier summaries before a cut.
+    pub(super) fn earlier(&self, cut: usize) -> Vec<&Earlier> {
+        self.earlier.iter().filter(|(at, _)| *at < cut).map(|(_, earlier)| earlier).collect()
+    }
+
+    /// The names in the texts of messages that stay.
+    pub(super) fn names_of(&self, stays: impl Fn(usize) -> bool) -> HashSet<&str> {
+        let sources = self.sources.iter().filter(|source| stays(source.message));
+        sources.flat_map(|source| source.names().map(|(_, name)| name)).collect()
+    }
+
+    /// The last call before a cut with its result, or the last answer.
+    pub(super) fn last_step(&self, cut: usize) -> Option<String> {
+        let sources = self.before(cut);
+        let last = sources.iter().rfind(|it| !matches!(it.kind, Kind::Typed | Kind::Earlier))?;
+        let call = last.call.and_then(|call| sources.get(call));
+        let text = call.map(|call| format!("{}\n\n", call.text)).unwrap_or_default();
+        Some(text + &plain(&last.text)).filter(|text| !text.trim().is_empty())
+    }
+
+    /// The sources of messages before a cut.
+    pub(super) fn before(&self, cut: usize) -> &[Source<'a>] {
+        let end = self.sources.partition_point(|source| source.message < cut);
+        self.sources.get(..end).unwrap_or_default()
+    }
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    sources: Vec<Source<'a>>,
+    earlier: Vec<(usize, Earlier)>,
+    /// The sources of calls by their ids.
+    calls: HashMap<&'a str, usize>,
+    /// The source of a command in an answer whose output follows as a user message.
+    asked: Option<usize>,
+}
+
+impl<'a> Reader<'a> {
+    fn message(&mut self, index: usize, message: &'a Message, is_result: bool, asks: bool) {
+        for block in &message.content {
+            match block {
+                ContentBlock::Text(block) if is_result => {
+                    let failure = failure(&block.text);
+                    let source = Source::new(index, Kind::Result, plain(&block.text));
+                    self.sources.push(Source { call: self.asked, failure, ..source });
+                }
+                ContentBlock::Text(block) if message.role == Role::Assistant => {
+                    self.answer(index, &block.text, asks);
+                }
+                ContentBlock::Text(block) => {
+                    self.sources.push(Source::new(index, Kind::Typed, Cow::Borrowed(&block.text)));
+                }
+                ContentBlock::ToolUse(call) => {
+                    let (text, outline) = input(call);
+                    self.calls.insert(&call.id, self.sources.len());
+                    let source = Source::new(index, Kind::Call, text.into());
+                    self.sources.push(Source { outline, ..source });
+                }
+                ContentBlock::ToolResult(result) => {
+                    let call = self.calls.get(result.tool_use_id.as_str()).copied();
+                    let text = result_text(result);
+                    let first = || result.is_error.then(|| first_line(&text));
+                    let failure = failure(&text).or_else(first);
+                    let source = Source::new(index, Kind::Result, text);
+                    self.sources.push(Source { call, failure, ..source });
+                }
+                ContentBlock::Summary(summary) => self.summary(index, summary),
+                ContentBlock::Image(_)
+                | ContentBlock::Document(_)
+                | ContentBlock::Thinking(_)
+                | ContentBlock::RedactedThinking(_)
+                | ContentBlock::ServerToolUse(_)
+                | ContentBlock::ServerToolResult(_)
+                | ContentBlock::SystemReminder(_)
+                | ContentBlock::ContextUpdate(_)
+                | ContentBlock::Checkpoint(_)
+                | ContentBlock::Opaque(_) => {}
+            }
+        }
+    }
+
+    /// Reads an answer. If it asks for an output in its text, the command is a source of its own.
+    fn answer(&mut self, index: usize, text: &'a str, asks: bool) {
+        let Some((said, command)) = asks.then(|| command(text)).flatten() else {
+            self.sources.push(Source::new(index, Kind::Answer, Cow::Borrowed(text)));
+            return;
+        };
+        self.sources.push(Source::new(index, Kind::Answer, said.into()));
+        self.asked = Some(self.sources.len());
+        let outline = one_line(&plain(command)).into_owned();
+        let source = Source::new(index, Kind::Call, Cow::Borrowed(command));
+        self.sources.push(Source { outline, ..source });
+    }
+
+    /// Reads an earlier summary. Of a digest only the lines that no other section has are a source.
+    fn summary(&mut self, index: usize, summary: &Summary) {
+        let text = without_typed(&ledger::without_titled(&full_summary::text(summary)));
+        let earlier = Earlier::read(&text);
+        let text = if earlier.messages == 0 { text } else { earlier.details.clone() };
+        self.sources.push(Source::new(index, Kind::Earlier, text.into()));
+        self.earlier.push((index, earlier));
+    }
+}
+
+/// Splits an answer into what it says and the command in its last fenced block.
+fn command(text: &str) -> Option<(String, &str)> {
+    const FENCE: &str = "```";
+    let end = text.rfind(FENCE)?;
+    let start = text.get(..end)?.rfind(FENCE)?;
+    let inside = text.get(start + FENCE.len()..end)?;
+    let command = inside.split_once('\n').map_or(inside, |(_, command)| command).trim();
+    let (before, after) = (text.get(..start)?, text.get(end + FENCE.len()..)?);
+    Some((format!("{}\n{}", before.trim(), after.trim()), command))
+}
+
+fn result_text(result: &ToolResult) -> Cow<'_, str> {
+    let text = joined_text(result);
+    // Agents wrap an output of many lines in JSON, which hides the lines.
+    if text.starts_with(['{', '['])
+        && text.contains("\\n")
+        && let Ok(value) = serde_json::from_str::<Value>(&text)
+    {
+        let mut lines = Vec::new();
+        unwrap(&value, "", &mut lines);
+        return Cow::Owned(lines.join("\n"));
+    }
+    text
+}
+
+/// Lists the texts in a value, and the other values with their names.
+fn unwrap(value: &Value, name: &str, lines: &mut Vec<String>) {
+    match value {
+        Value::String(text) if text.contains('\n') || name.is_empty() => lines.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| unwrap(item, "", lines)),
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, value)| unwrap(value, name, lines));
+        }
+        Value::String(_) | Value::Bool(_) | Value::Number(_) => {
+            lines.push(format!("{name}: {}", value_text(value)));
+        }
+        Value::Null => {}
+    }
+}
+
+fn joined_text(result: &ToolResult) -> Cow<'_, str> {
+    let mut texts = result.content.iter().filter_map(ContentBlock::as_text);
+    match (texts.next(), texts.next()) {
+        (None, _) => Cow::Borrowed(""),
+        (Some(only), None) => plain(only),
+        (Some(first), Some(second)) => {
+            let rest = texts.map(|text| text.as_str());
+            let all = [first.as_str(), second.as_str()].into_iter().chain(rest);
+            Cow::Owned(all.collect::<Vec<_>>().join("\n"))
+        }
+    }
+}
+
+/// The input of a call as text, one value a line, and its outline.
+fn input(call: &ToolUse) -> (String, String) {
+    let raw = call.input.as_str();
+    let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(raw) else {
+        return (raw.to_owned(), format!("{}: {}", call.name, one_line(&plain(raw))));
+    };
+    let values: Vec<(&String, String)> =
+        fields.iter().map(|(name, value)| (name, value_text(value))).collect();
+    let text = values.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join("\n");
+    let mut short: Vec<&(&String, String)> =
+        values.iter().filter(|(_, value)| !value.is_empty()).collect();
+    // A path or a number says what a long text is for, so it comes first.
+    short.sort_by_key(|(_, value)| value.len() > 200);
+    let line = match short.as_slice() {
+        [(_, only)] => one_line(&plain(only)).into_owned(),
+        many => {
+            let parts = many.iter().map(|(name, value)| {
+                let value = one_line(&plain(value)).into_owned();
+                format!("{name}={}", clipped(&value, 240))
+            });
+            parts.collect::<Vec<_>>().join(", ")
+        }
+    };
+    (text, format!("{}: {line}", call.name))
+}
+
+fn value_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        // A shell that gets its command as the last of its arguments.
+        Value::Array(items) => match items.as_slice() {
+            [Value::String(shell), Value::String(flag), Value::String(command)]
+                if shell.ends_with("sh") && flag.starts_with('-') =>
+            {
+                command.clone()
+            }
+            items => items.iter().map(value_text).collect::<Vec<_>>().join(" "),
+        },
+        Value::Object(fields) => fields.values().map(value_text).collect::<Vec<_>>().join(" "),
+        Value::Null => String::new(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
+/// The line of a result that reports a failure, from its last lines or its first ones. What stands
+/// in between is mostly the text of a file.
+fn failure(text: &str) -> Option<String> {
+    const NEAR: usize = 1_500;
+    let tail = text.get(border_before(text, text.len().saturating_sub(NEAR))..)?;
+    let head = text.get(..border_before(text, NEAR / 3))?;
+    let found =
+        [tail, head].into_iter().find_map(|part| first_failure(&plain(part)).map(first_line));
+    found.filter(|line| !line.is_empty())
+}
+
+fn first_line(text: &str) -> String {
+    let line = text.trim_start().lines().next().unwrap_or_default();
+    one_line(&plain(line)).into_owned()
+}
+
+/// A text of at most this many characters; what is left out is marked.
+pub(super) fn clipped(line: &str, most: usize) -> Cow<'_, str> {
+    match line.char_indices().nth(most) {
+        None => Cow::Borrowed(line),
+        Some((end, _)) => {
+            let head = line.get(..end).unwrap_or_default();
+            Cow::Owned(format!("{}…", head.trim_end()))
+        }
+    }
+}
+
+/// Lines that at least a third of the results begin or end with.
+fn usual_lines(sources: &[Source<'_>]) -> HashSet<String> {
+    const LONGEST: usize = 200;
+    const ENDS: usize = 4;
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let mut all = 0_usize;
+    for source in sources.iter().filter(|source| source.kind == Kind::Result) {
+        all += 1;
+        let text = &source.text;
+        let (first, last) = (text.lines().take(ENDS), text.lines().rev().take(ENDS));
+        let lines = first.chain(last).map(str::trim);
+        let lines: HashSet<&str> =
+            lines.filter(|line| !line.is_empty() && line.len() < LONGEST).collect();
+        for line in lines {
+            *counts.entry(line).or_default() += 1;
+        }
+    }
+    let usual = counts.into_iter().filter(|(_, count)| *count >= 4 && *count * 3 >= all);
+    usual.map(|(line, _)| line.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_found_under_the_colours_of_a_terminal() {
+        let text = "running\n\u{1b}[31merror[E0308]\u{1b}[0m: `i32` wanted";
+        assert_eq!(failure(text).as_deref(), Some("error[E0308]: `i32` wanted"));
+        assert_eq!(failure("All is well."), None);
+    }
+}

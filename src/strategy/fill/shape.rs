@@ -1,0 +1,112 @@
+//! Results in user messages: agents of a text protocol write commands into their answers, and get
+//! the outputs as if the user had typed them.
+
+use std::{collections::HashMap, sync::Arc};
+
+use crate::{
+    message::{Message, Role},
+    strategy::snapshot::Snapshot,
+};
+
+/// How many bytes of a text are its opening.
+const OPENING: usize = 8;
+
+/// Fewer messages than this are too few to show a repetition.
+const MIN: usize = 5;
+
+/// Returns for each message whether it is such a result: it follows an answer that holds a fenced
+/// block or a tag and no call, and begins like most user messages do. No list of agents is needed.
+pub(crate) fn results(messages: &[Message]) -> Vec<bool> {
+    let mut found = vec![false; messages.len()];
+    let mut openings: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut typed = 0_usize;
+    for (index, message) in messages.iter().enumerate() {
+        if !message.is_typed() {
+            continue;
+        }
+        typed += 1;
+        let before = index.checked_sub(1).and_then(|before| messages.get(before));
+        let answers = before.is_some_and(holds_command);
+        if let Some(opening) = opening(message).filter(|_| answers) {
+            openings.entry(opening).or_default().push(index);
+        }
+    }
+    for indices in openings.into_values() {
+        if indices.len() >= MIN && indices.len() > typed / 2 {
+            for index in indices {
+                if let Some(found) = found.get_mut(index) {
+                    *found = true;
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Returns the thread with such results marked as untyped. The blocks stay the same, so a plan for
+/// it fits the thread itself.
+pub(crate) fn marked(thread: &Snapshot) -> Snapshot {
+    let mut marked = thread.clone();
+    if let Some(messages) = marked_messages(thread.messages()) {
+        marked.messages = Arc::new(messages);
+    }
+    marked
+}
+
+fn marked_messages(messages: &[Message]) -> Option<Vec<Message>> {
+    let results = results(messages);
+    results.contains(&true).then(|| {
+        let marked = messages.iter().zip(results);
+        marked
+            .map(|(message, is_result)| match is_result {
+                true => message.clone().untyped(),
+                false => message.clone(),
+            })
+            .collect()
+    })
+}
+
+fn opening(message: &Message) -> Option<&str> {
+    let text = message.texts().next()?.trim_start();
+    text.get(..OPENING).filter(|opening| !opening.contains('\n'))
+}
+
+/// Whether an answer asks for something in its text: it has no call, and holds a fenced block or a
+/// tag.
+fn holds_command(message: &Message) -> bool {
+    message.role == Role::Assistant
+        && message.tool_uses().next().is_none()
+        && message.texts().any(|text| text.contains("```") || text.contains("</"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn protocol(count: usize) -> Vec<Message> {
+        let mut thread = vec![Message::user("Mend the parser. Answer with one command.")];
+        for step in 0..count {
+            thread.push(Message::assistant(format!("I look.\n\n```bash\ncat src/{step}.rs\n```")));
+            thread.push(Message::user(format!("<output>\nline {step}\n</output>")));
+        }
+        thread
+    }
+
+    #[test]
+    fn outputs_that_follow_commands_and_begin_alike_are_results() {
+        let thread = protocol(6);
+        let found = results(&thread);
+        assert_eq!(found.iter().filter(|is_result| **is_result).count(), 6);
+        assert!(!found[0], "the task was typed");
+        assert!(marked_messages(&thread).unwrap()[2].typed_blocks().next().is_none());
+    }
+
+    #[test]
+    fn questions_that_begin_alike_are_typed() {
+        let talk = (0..9).flat_map(|turn| {
+            [Message::user(format!("Question {turn}?")), Message::assistant("An answer.")]
+        });
+        assert!(marked_messages(&talk.collect::<Vec<_>>()).is_none());
+        assert!(marked_messages(&protocol(3)).is_none(), "three are no repetition");
+    }
+}

@@ -1,0 +1,170 @@
+//! Composes the text of a fill from its parts.
+
+use super::{
+    account,
+    earlier::{BEFORE, DETAILS, DONE, FAILED, LAST, TASK, opening},
+    needed,
+    past::{Kind, Past},
+};
+use crate::{
+    hindsight::names,
+    message::Message,
+    strategy::{clip::clip, snapshot::Snapshot, tail::Candidate, typed::Typed},
+    tokens::TokenCounter,
+};
+
+/// The percentage of the text that the account takes at most.
+const ACCOUNT: u64 = 45;
+
+/// The account shows a step of up to this many bytes whole.
+const SHORT: usize = 300;
+
+/// Fewer tokens than this are not worth a section.
+const LEAST: u64 = 40;
+
+/// What a text is composed for.
+pub(crate) struct Fill<'a> {
+    /// The thread.
+    pub(crate) thread: &'a Snapshot,
+    /// What stays of it.
+    pub(crate) candidate: &'a Candidate,
+    /// What the user typed and the messages that stay do not say.
+    pub(crate) typed: &'a Typed,
+    /// The most tokens of the text.
+    pub(crate) budget: u64,
+    /// The tokens of the list of what the user typed, and more if the other parts leave some.
+    pub(crate) said: u64,
+    /// Counts them.
+    pub(crate) counter: &'a dyn TokenCounter,
+}
+
+/// Returns the text in at most its budget of tokens, or `None` if its first line exceeds it.
+pub(crate) fn write(past: &Past<'_>, fill: &Fill<'_>) -> Option<String> {
+    let mut room = fill.budget;
+    // The token count of the whole can exceed the sum of its parts, so retry with less room.
+    for _ in 0..6 {
+        let text = compose(past, fill, room);
+        let size = fill.counter.text(&text);
+        if size <= fill.budget {
+            return Some(text);
+        }
+        room = room.saturating_sub((size - fill.budget).max(room / 32 + 1));
+    }
+    None
+}
+
+struct Writer<'a> {
+    text: String,
+    left: u64,
+    counter: &'a dyn TokenCounter,
+}
+
+impl Writer<'_> {
+    /// Appends a section, if it has content and fits.
+    fn section(&mut self, title: &str, body: &str) {
+        let body = body.trim_end();
+        if body.is_empty() {
+            return;
+        }
+        let section = format!("\n\n{title}\n\n{body}");
+        if let Some(left) = self.left.checked_sub(self.counter.text(&section)) {
+            self.left = left;
+            self.text.push_str(&section);
+        }
+    }
+
+    /// This percentage of what is left, without the title.
+    fn share(&self, percent: u64, title: &str) -> u64 {
+        let share = self.left.saturating_mul(percent) / 100;
+        share.saturating_sub(self.counter.text(title) + 4)
+    }
+}
+
+fn compose(past: &Past<'_>, fill: &Fill<'_>, budget: u64) -> String {
+    let Fill { candidate, counter, typed, .. } = *fill;
+    let cut = candidate.cut;
+    let messages = fill.removed(past);
+    let mut text = opening(messages, true);
+    if counter.text(&text) > budget / 10 {
+        text = opening(messages, false);
+    }
+    let left = budget.saturating_sub(counter.text(&text));
+    let task = fill.task(past);
+    let said = typed.list(fill.said.min(left), counter);
+    let first_said = counter.text(&said);
+    let left = left.saturating_sub(first_said);
+    let mut writer = Writer { text, left, counter };
+    if let Some(task) = task {
+        let task = clip(&task, writer.share(33, TASK), counter);
+        writer.section(TASK, &quoted(&task));
+    }
+    let earlier = past.earlier(cut);
+    let summary = earlier.iter().map(|it| it.summary.as_str()).filter(|it| !it.is_empty());
+    let summary = summary.collect::<Vec<_>>().join("\n\n");
+    if !summary.is_empty() {
+        let summary = clip(&summary, writer.share(40, BEFORE), counter);
+        writer.section(BEFORE, &quoted(&summary));
+    }
+    let done = account::write(past, cut, writer.share(ACCOUNT, DONE), counter);
+    writer.section(DONE, &done);
+    writer.section(FAILED, &account::unmended(past, cut).concat());
+    let written = writer.text.clone();
+    let stays = |message| message >= cut || candidate.keeps_part_of(message);
+    let mut known = past.names_of(stays);
+    let system = fill.thread.system().iter().flat_map(Message::texts);
+    known.extend(system.flat_map(|text| names(text)));
+    known.extend(names(&written).chain(names(&said)));
+    let details = needed::write(past, cut, &known, writer.share(100, DETAILS), counter);
+    writer.section(DETAILS, &details);
+    let said = typed.list(counter.text(&said).saturating_add(writer.left), counter);
+    let more = counter.text(&said).saturating_sub(first_said);
+    writer.left = writer.left.saturating_sub(more);
+    if writer.left > LEAST
+        && let Some(last) = past.last_step(cut).filter(|last| last.len() > SHORT)
+    {
+        // Each line gets a mark of quotation.
+        let marks = last.lines().count() as u64;
+        let room = writer.share(97, LAST).saturating_sub(marks.min(writer.left / 4));
+        writer.section(LAST, &quoted(&clip(&last, room, counter)));
+    }
+    let mut text = writer.text;
+    if !said.is_empty() {
+        text.push_str("\n\n");
+        text.push_str(said.trim_end());
+    }
+    text
+}
+
+impl Fill<'_> {
+    /// The number of messages that the text replaces, with those of earlier digests.
+    fn removed(&self, past: &Past<'_>) -> usize {
+        let (head, _) = self.thread.split_at(self.candidate.cut);
+        let own = head.iter().enumerate().filter(|(index, message)| {
+            !message.is_summary() && !self.candidate.keeps_part_of(*index)
+        });
+        let earlier = past.earlier(self.candidate.cut);
+        earlier.iter().map(|it| it.messages).fold(own.count(), usize::saturating_add)
+    }
+
+    /// The first text that the user typed, if it does not stay.
+    fn task(&self, past: &Past<'_>) -> Option<String> {
+        let cut = self.candidate.cut;
+        let earlier = past.earlier(cut);
+        if let Some(told) = earlier.iter().find(|it| !it.task.is_empty()) {
+            return Some(told.task.clone());
+        }
+        let first = past.before(cut).iter().find(|source| source.kind == Kind::Typed)?;
+        let stays = self.candidate.keeps_part_of(first.message)
+            || past.earlier(cut).iter().any(|it| it.messages > 0);
+        (!stays).then(|| first.text.clone().into_owned())
+    }
+}
+
+/// The text as a Markdown quotation.
+fn quoted(text: &str) -> String {
+    let lines = text.trim_end().lines().map(|line| match line.trim_end() {
+        "" => ">\n".to_owned(),
+        line => format!("> {line}\n"),
+    });
+    lines.collect()
+}

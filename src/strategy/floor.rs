@@ -1,0 +1,573 @@
+//! The floor of a compaction: what no plan may change.
+//!
+//! The model has not read the messages after its last answer: tool results, reminders, and what the
+//! user typed since. They are the *unread* part of a thread, and every plan leaves them as they are.
+//! The only exception is a thread whose unread part does not fit, together with the calls that it
+//! answers and the user's newest text. Then the longest unread results are cut to their head and
+//! tail, with as much text as fits, and each cut says how to read the rest. Pictures and documents in
+//! results stay, unless the thread does not fit with all texts cut: then a note takes the place of the
+//! largest ones. The cut is made here and by no strategy: strategies see a thread that is already cut,
+//! and [`Snapshot::settle`] adds the cut to their plans.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{
+    attempt::{Ended, propose},
+    brief::Brief,
+    clip::border_before,
+    contract::{Attempt, CompactionStrategy, Proposal, Result, StrategyError},
+    panic_guard::{Decide, Guarded, Outer, State},
+    rejection::Rejection,
+    snapshot::Snapshot,
+    tail::{HARDEST, nothing},
+};
+use crate::{
+    compact::{Plan, legality, media_note, trim_after},
+    log::Rung,
+    message::{ContentBlock, Message, Role, Text, TextBlock, ToolResult},
+    tokens::TokenCounter,
+};
+
+/// A shorter text than this is cut with a short note.
+const NOTED_TOKENS: u64 = 160;
+
+/// The share of what fits that a cut leaves free for a summary: an eighth.
+const FREE_SHARE: u64 = 8;
+
+/// The tokens of the shortest summary. If it does not fit beside the unread part, that part is cut.
+const SUMMARY_TOKENS: u64 = 100;
+
+/// How an unread part that does not fit is cut.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    /// The tokens that the unread messages may have.
+    room: u64,
+    /// Whether calls and results become text. In a tool loop with signed reasoning nothing since that
+    /// reasoning can be removed, so that the unread part may have hardly any room; as text it needs
+    /// neither its calls nor the reasoning.
+    as_text: bool,
+}
+
+impl Snapshot {
+    /// The messages that the model has read.
+    #[must_use]
+    pub fn past(&self) -> &[Message] {
+        self.split_at(self.unread_from()).0
+    }
+
+    /// The messages that the model has not read yet, at the end of the thread: tool results,
+    /// reminders, and what the user typed since its last answer. No plan may change them, unless
+    /// they alone do not fit.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, compact::Splice, strategy::{Brief, Rejection, Snapshot}};
+    ///
+    /// let thread = ["hi", "Read it."].map(Message::user);
+    /// let thread = [&thread[..1], &[Message::assistant("hello")], &thread[1..]].concat();
+    /// let thread = Snapshot::new(thread);
+    /// assert_eq!((thread.past().len(), thread.unread().len()), (2, 1));
+    ///
+    /// let next_prompt = Some(Message::user("Well?"));
+    /// let brief = Brief { next_prompt, ..Brief::default() };
+    /// let plan = Plan::from_splices(3, vec![Splice { at: 2..3, insert: Vec::new() }]);
+    /// assert_eq!(thread.accept(&plan, &brief), Err(Rejection::TouchesUnread { message: 2 }));
+    /// ```
+    #[must_use]
+    pub fn unread(&self) -> &[Message] {
+        self.split_at(self.unread_from()).1
+    }
+
+    /// The tokens that the messages may have at most: the limit of the brief, else the window less
+    /// system prompt, tools and next prompt. `None` if neither is known.
+    pub(super) fn fits(&self, brief: &Brief) -> Option<u64> {
+        if brief.limit.is_some() {
+            return brief.limit;
+        }
+        let counter = self.counter();
+        let next = brief.next_prompt.as_ref().map_or(0, |next| counter.message(next));
+        let around = counter.tools(self.tools()).saturating_add(counter.messages(self.system()));
+        let around = around.saturating_add(next);
+        Some(self.window()?.tokens().saturating_sub(around))
+    }
+
+    /// The first message that no plan can remove because of the unread part: the calls that it
+    /// answers and, in a tool loop with signed reasoning, everything since that reasoning.
+    fn held_from(&self) -> usize {
+        let from = self.unread_from();
+        let points = legality::cut_points(self.without_reasoning().messages());
+        points.into_iter().take_while(|point| *point <= from).last().unwrap_or(0)
+    }
+
+    /// The tokens of what stays beside the unread part in every plan that keeps the messages from
+    /// `held` on: these messages, and the user's newest text.
+    fn beside_unread(&self, held: usize) -> u64 {
+        let counter = self.counter();
+        let stays = self.messages().iter().take(self.unread_from()).skip(held);
+        let stays = stays.map(|message| counter.message(&shortest(message)));
+        let last = self.messages().iter().rposition(Message::is_typed).filter(|last| *last < held);
+        let last = last.and_then(|last| self.messages().get(last));
+        let typed = last.map_or(0, |message| counter.message(message));
+        stays.fold(typed, u64::saturating_add)
+    }
+
+    /// Returns how the unread part must be cut, if it does not fit.
+    fn unread_cut(&self, brief: &Brief) -> Option<Cut> {
+        let fits = self.fits(brief).filter(|fits| self.size() > *fits)?;
+        let unread = self.counter().messages(self.unread());
+        let held = self.held_from();
+        let beside = self.beside_unread(held);
+        let floor = unread.saturating_add(beside);
+        if floor.saturating_add(SUMMARY_TOKENS) <= fits {
+            return None;
+        }
+        let is_mixed = |it: &Message| it.is_typed() && it.tool_results().next().is_some();
+        let as_text =
+            beside > fits / 2 && held < self.round_from() && !self.unread().iter().any(is_mixed);
+        let beside = if as_text { self.beside_unread(self.unread_from()) } else { beside };
+        let room = fits.saturating_sub(fits / FREE_SHARE).saturating_sub(beside);
+        Some(Cut { room, as_text })
+    }
+
+    /// The first message of the calls that the unread results answer.
+    fn round_from(&self) -> usize {
+        let from = self.unread_from();
+        let run = self.past().iter().rev().take_while(|message| message.role == Role::Assistant);
+        from - run.count()
+    }
+
+    /// Returns the unread messages that must be shortened, with their indexes; empty if the unread
+    /// part fits.
+    fn cuts(&self, brief: &Brief) -> Vec<(usize, Message)> {
+        let Some(Cut { room, as_text }) = self.unread_cut(brief) else { return Vec::new() };
+        let from = self.unread_from();
+        let recall = |index: usize| self.recall_number(from + index);
+        let cut = cut_to(self.unread(), room, self.counter(), &recall);
+        let mut cut: BTreeMap<usize, Message> =
+            cut.into_iter().map(|(index, message)| (from + index, message)).collect();
+        if as_text {
+            for (index, message) in self.messages().iter().enumerate().skip(self.round_from()) {
+                let message = cut.get(&index).unwrap_or(message);
+                cut.insert(index, round_as_text(message));
+            }
+        }
+        cut.into_iter().collect()
+    }
+
+    /// Returns the thread as strategies see it: with its unread results cut, if they do not fit.
+    pub(super) fn with_unread_cut(&self, brief: &Brief) -> Self {
+        let cuts = self.cuts(brief);
+        if cuts.is_empty() {
+            return self.clone();
+        }
+        let mut messages = self.messages().to_vec();
+        for (index, message) in cuts {
+            if let Some(place) = messages.get_mut(index) {
+                *place = message;
+            }
+        }
+        self.with_messages(Arc::new(messages))
+    }
+
+    /// Returns the plan with the cut of unread results that do not fit. A plan that changes the
+    /// unread part already stays as it is.
+    pub(super) fn completed(&self, plan: Plan, brief: &Brief) -> Plan {
+        let from = self.unread_from();
+        let touches = plan.splices().iter().any(|splice| splice.at.end > from);
+        if touches || plan.check(self.messages()).is_err() {
+            return plan;
+        }
+        let mut cuts = self.cuts(brief);
+        // Calls that become text may be gone already.
+        cuts.retain(|(index, _)| !plan.splices().iter().any(|splice| splice.at.contains(index)));
+        if cuts.is_empty() { plan } else { plan.with_replaced(cuts) }
+    }
+
+    /// Checks that a plan leaves the unread part as it is, unless that does not fit. `after` is the
+    /// thread after the plan.
+    pub(super) fn check_unread(&self, after: &[Message], brief: &Brief) -> Result<(), Rejection> {
+        let unread = self.unread();
+        let end = after.len().saturating_sub(unread.len());
+        let left = after.get(end..).unwrap_or_default();
+        let same = unread.iter().zip(left).take_while(|(one, other)| is_same(one, other)).count();
+        if same == unread.len() || self.unread_cut(brief).is_some() {
+            return Ok(());
+        }
+        Err(Rejection::TouchesUnread { message: self.unread_from() + same })
+    }
+}
+
+/// Begins an attempt of a strategy. If the user requests a target that the thread already meets,
+/// the attempt ends at once. If the unread part of the thread does not fit, the strategy sees it cut.
+pub(crate) fn begin(
+    strategy: &dyn CompactionStrategy,
+    thread: &Snapshot,
+    brief: &Brief,
+) -> Box<dyn Attempt> {
+    match brief.target.filter(|_| brief.reason.is_manual() && thread.has_room(brief)) {
+        Some(target) => {
+            let found = thread.size();
+            let reason = format!("about {found} tokens are within the target of {target}");
+            propose(nothing(reason))
+        }
+        None => begin_anyway(strategy, thread, brief),
+    }
+}
+
+/// Same as [`begin`], for a thread that may meet its target already.
+pub(crate) fn begin_anyway(
+    strategy: &dyn CompactionStrategy,
+    thread: &Snapshot,
+    brief: &Brief,
+) -> Box<dyn Attempt> {
+    let seen = thread.with_unread_cut(brief);
+    if Arc::ptr_eq(seen.messages(), thread.messages()) {
+        return strategy.begin(thread, brief);
+    }
+    let first = State::Running(Guarded::begin(strategy, &seen, brief));
+    let cut = UnreadCut { thread: thread.clone(), brief: brief.clone() };
+    Box::new(Outer::new(cut, first))
+}
+
+/// Completes the proposals of a strategy that saw a thread with its unread part cut. If the strategy
+/// proposes nothing, the cut itself is the proposal.
+#[derive(Debug)]
+pub(super) struct UnreadCut {
+    /// The thread without the cut.
+    pub(super) thread: Snapshot,
+    pub(super) brief: Brief,
+}
+
+impl Decide for UnreadCut {
+    fn after(&mut self, rung: Rung<StrategyError>, outcome: Result<Proposal>) -> State {
+        let Self { thread, brief } = self;
+        let outcome = match outcome {
+            Ok(proposal) => {
+                Ok(Proposal { plan: thread.completed(proposal.plan, brief), ..proposal })
+            }
+            Err(error) => {
+                let plan = Plan::from_splices(thread.messages().len(), Vec::new());
+                let cut = Proposal::new(thread.completed(plan, brief));
+                let rungs = if let StrategyError::NoRung { rungs } = &error {
+                    rungs.clone()
+                } else {
+                    vec![Rung { failure: Some(error.clone()), ..rung }]
+                };
+                match thread.settle_within(cut, brief, thread.fits(brief)) {
+                    Ok(cut) => Ok(Proposal { rungs, ..cut }),
+                    Err(_) => Err(error),
+                }
+            }
+        };
+        State::Ended(Ended(outcome))
+    }
+}
+
+/// The message with its calls and results as text.
+fn round_as_text(message: &Message) -> Message {
+    let text = |block: &ContentBlock| {
+        if let ContentBlock::ToolUse(call) = block {
+            let text = format!("(I called {} {}.)", call.name, call.input.as_str());
+            vec![ContentBlock::text(text)]
+        } else if let ContentBlock::ToolResult(result) = block {
+            let kind = if result.is_error { "error" } else { "result" };
+            let title = ContentBlock::text(format!("The {kind} of call {}:", result.tool_use_id));
+            let is_blank = |it: &&ContentBlock| it.as_text().is_some_and(|it| it.trim().is_empty());
+            let content = result.content.iter().filter(|block| !is_blank(block));
+            [title].into_iter().chain(content.cloned()).collect()
+        } else {
+            vec![block.clone()]
+        }
+    };
+    let content = message.content.iter().flat_map(text);
+    let mut message = message.with_content(content.collect());
+    // Nobody typed the text of a result.
+    message.make_mut().untyped = true;
+    message
+}
+
+/// Whether two messages differ at most in checkpoints.
+fn is_same(one: &Message, other: &Message) -> bool {
+    let blocks = |message: &Message| {
+        let blocks = message.content.iter();
+        let blocks = blocks.filter(|block| !matches!(block, ContentBlock::Checkpoint(_)));
+        blocks.cloned().collect::<Vec<_>>()
+    };
+    one == other || (one.role == other.role && blocks(one) == blocks(other))
+}
+
+/// The message with its tool results as short as trimming makes them.
+fn shortest(message: &Message) -> Message {
+    let messages = [message.clone()];
+    let none = Plan::from_splices(1, Vec::new());
+    let trimmed = trim_after(&none, &messages, &HARDEST, &|_| false);
+    let after = trimmed.after(&messages).ok();
+    after.and_then(|after| after.into_iter().next()).unwrap_or_else(|| message.clone())
+}
+
+/// Returns the messages whose results must be cut so that all have at most `room` tokens together,
+/// with their indexes. The longest results are cut first, all to the same size. If the shortest texts
+/// do not fit beside the media, the largest media give way to notes.
+fn cut_to(
+    messages: &[Message],
+    room: u64,
+    counter: &dyn TokenCounter,
+    recall: &dyn Fn(usize) -> Option<u64>,
+) -> Vec<(usize, Message)> {
+    let mut bare: Vec<Message> = messages.to_vec();
+    let mut cut = texts_cut_to(&bare, room, counter, recall);
+    // Without a medium the texts need not be cut as short.
+    while after(&bare, &cut, counter) > room && drop_largest_medium(&mut bare, counter) {
+        cut = texts_cut_to(&bare, room, counter, recall);
+    }
+    let mut whole: BTreeMap<usize, Message> = bare.into_iter().enumerate().collect();
+    whole.extend(cut);
+    whole.retain(|index, message| messages.get(*index).is_none_or(|before| before != message));
+    whole.into_iter().collect()
+}
+
+/// The tokens of the messages with these cuts.
+fn after(messages: &[Message], cut: &[(usize, Message)], counter: &dyn TokenCounter) -> u64 {
+    let saved = |(index, message): &(usize, Message)| {
+        let before = messages.get(*index).map_or(0, |before| counter.message(before));
+        before.saturating_sub(counter.message(message))
+    };
+    let saved = cut.iter().map(saved).fold(0, u64::saturating_add);
+    counter.messages(messages).saturating_sub(saved)
+}
+
+/// Puts a note in the place of the largest picture or document of all results, and returns whether
+/// there was one that is larger than its note.
+fn drop_largest_medium(messages: &mut [Message], counter: &dyn TokenCounter) -> bool {
+    let gain = |block: &ContentBlock| {
+        let note = counter.text(media_note(block)?);
+        counter.block(block).checked_sub(note).filter(|gain| *gain > 0)
+    };
+    let places = messages.iter().enumerate().flat_map(|(message, it)| {
+        it.content.iter().enumerate().flat_map(move |(block, it)| {
+            let result =
+                if let ContentBlock::ToolResult(result) = it { Some(result) } else { None };
+            let inner = result.map_or(&[][..], |result| &result.content);
+            inner.iter().enumerate().map(move |(inner, it)| (it, (message, block, inner)))
+        })
+    });
+    let largest = places.filter_map(|(it, place)| Some((gain(it)?, place))).max();
+    let Some((_, (message, block, inner))) = largest else { return false };
+    let Some(message) = messages.get_mut(message) else { return false };
+    let Some(ContentBlock::ToolResult(result)) = message.make_mut().content.get_mut(block) else {
+        return false;
+    };
+    let Some(medium) = result.content.get_mut(inner) else { return false };
+    let Some(note) = media_note(medium) else { return false };
+    *medium = ContentBlock::text(note);
+    true
+}
+
+/// Returns the messages whose texts of results must be cut so that all have at most `room` tokens
+/// together, with their indexes.
+fn texts_cut_to(
+    messages: &[Message],
+    room: u64,
+    counter: &dyn TokenCounter,
+    recall: &dyn Fn(usize) -> Option<u64>,
+) -> Vec<(usize, Message)> {
+    let sizes: Vec<u64> = messages.iter().flat_map(|it| sizes(it, counter)).collect();
+    let all = counter.messages(messages);
+    let others = all.saturating_sub(sizes.iter().copied().fold(0, u64::saturating_add));
+    let mut left = room.saturating_sub(others);
+    loop {
+        let most = level(&sizes, left);
+        let cut = messages.iter().enumerate().filter_map(|(index, message)| {
+            Some((index, cut_message(message, most, counter, recall(index))?))
+        });
+        let cut: Vec<(usize, Message)> = cut.collect();
+        let after = after(messages, &cut, counter);
+        if after <= room || left == 0 {
+            return cut;
+        }
+        left = left.saturating_sub((after - room).max(left / 16).max(1));
+    }
+}
+
+/// Returns the largest size to which all sizes can be cut so that their sum is at most `room`.
+fn level(sizes: &[u64], room: u64) -> u64 {
+    let mut sorted = sizes.to_vec();
+    sorted.sort_unstable();
+    let mut left = room;
+    for (index, size) in sorted.iter().enumerate() {
+        let share = left / (sorted.len() - index) as u64;
+        if *size > share {
+            return share;
+        }
+        left -= size;
+    }
+    u64::MAX
+}
+
+/// The tokens of each text that may be cut: those of tool results, and those of a message that nobody
+/// typed.
+fn sizes(message: &Message, counter: &dyn TokenCounter) -> Vec<u64> {
+    let texts = message.content.iter().filter_map(ContentBlock::as_text);
+    let texts = texts.filter(|_| message.untyped).map(|text| counter.text(text));
+    message.tool_results().map(|result| text_tokens(result, counter)).chain(texts).collect()
+}
+
+fn text_tokens(result: &ToolResult, counter: &dyn TokenCounter) -> u64 {
+    let texts = result.content.iter().filter_map(ContentBlock::as_text);
+    texts.map(|text| counter.text(text)).fold(0, u64::saturating_add)
+}
+
+/// Returns the message with results of at most `most` tokens of text each; `None` if they have no
+/// more.
+fn cut_message(
+    message: &Message,
+    most: u64,
+    counter: &dyn TokenCounter,
+    number: Option<u64>,
+) -> Option<Message> {
+    debug_assert!(message.role == Role::User || message.tool_results().next().is_none());
+    if sizes(message, counter).iter().all(|size| *size <= most) {
+        return None;
+    }
+    let shortened = |block: &ContentBlock| {
+        if let ContentBlock::ToolResult(result) = block
+            && text_tokens(result, counter) > most
+        {
+            return cut_result(result, most, counter, number).into();
+        }
+        if let ContentBlock::Text(text) = block
+            && message.untyped
+        {
+            let (text, extra) = (ends(&text.text, most, counter, number), text.extra.clone());
+            return TextBlock { text, extra }.into();
+        }
+        block.clone()
+    };
+    let content = message.content.iter().map(shortened);
+    let content = content.collect();
+    Some(message.with_content(content))
+}
+
+fn cut_result(
+    result: &ToolResult,
+    most: u64,
+    counter: &dyn TokenCounter,
+    number: Option<u64>,
+) -> ToolResult {
+    let tokens = text_tokens(result, counter).max(1);
+    let content = result.content.iter().map(|block| {
+        let ContentBlock::Text(whole) = block else { return block.clone() };
+        let share = u128::from(counter.text(&whole.text)) * u128::from(most) / u128::from(tokens);
+        let share = u64::try_from(share).unwrap_or(most);
+        let text = ends(&whole.text, share, counter, number);
+        TextBlock { text, extra: whole.extra.clone() }.into()
+    });
+    ToolResult { content: content.collect(), ..result.clone() }
+}
+
+/// Returns the head and the tail of a text in at most `most` tokens, with a note between them that
+/// states how to read the rest. The note stays even if it alone has more tokens.
+fn ends(text: &str, most: u64, counter: &dyn TokenCounter, number: Option<u64>) -> Text {
+    let size = counter.text(text);
+    if size <= most {
+        return text.into();
+    }
+    let share = u128::from(most) * text.len() as u128 / u128::from(size.max(1));
+    let mut kept = usize::try_from(share).unwrap_or(usize::MAX).min(text.len());
+    loop {
+        let head_end = border_before(text, kept - kept / 3);
+        let tail_start = border_before(text, text.len() - kept / 3).max(head_end);
+        let ((head, _), (_, tail)) = (text.split_at(head_end), text.split_at(tail_start));
+        let note = note(tail_start - head_end, most, number);
+        let cut = format!("{head}\n{note}\n{tail}");
+        let cut = cut.trim_matches('\n');
+        if kept == 0 || counter.text(cut) <= most {
+            return cut.into();
+        }
+        kept -= (kept / 16).max(1);
+    }
+}
+
+/// The note in place of these bytes, short in a short text.
+fn note(bytes: usize, most: u64, number: Option<u64>) -> String {
+    if most < NOTED_TOKENS {
+        return format!("[{bytes} bytes omitted]");
+    }
+    let recall = number.map_or_else(String::new, |number| {
+        format!(", or call recall with {{\"message\":{number}}}")
+    });
+    format!(
+        "[... {bytes} bytes are omitted here, because the context window has no room for them. To \
+         read them, repeat the call with a narrower range{recall} ...]"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        message::{ContextWindow, Json, ToolUse},
+        strategy::{KeepRecent, Step, TrimToolResults},
+    };
+
+    /// A question, a call and its result with this many lines, which nobody has read.
+    fn unread(lines: usize) -> Vec<Message> {
+        let call = ToolUse::new("t1", "read", Json::default());
+        let text: String = (0..lines).map(|line| format!("line {line} of the file\n")).collect();
+        vec![
+            Message::user("Read it."),
+            Message::new(Role::Assistant, vec![call.into()]),
+            Message::new(Role::User, vec![ToolResult::text("t1", text).into()]),
+        ]
+    }
+
+    fn with_past(lines: usize) -> Vec<Message> {
+        let past = [Message::user("word ".repeat(900)), Message::assistant("word ".repeat(900))];
+        [&past[..], &unread(lines)].concat()
+    }
+
+    #[test]
+    fn an_unread_result_that_fits_is_never_shortened_whatever_the_target() {
+        let thread = with_past(300);
+        let snapshot = Snapshot::new(thread.clone()).with_window(Some(ContextWindow::new(8_000)));
+        let strategies: [Box<dyn CompactionStrategy>; 2] =
+            [Box::new(KeepRecent::default()), Box::new(TrimToolResults::default())];
+        for strategy in strategies {
+            let brief = Brief { limit: Some(8_000), ..Brief::from(500) };
+            let attempt = begin(strategy.as_ref(), &snapshot, &brief);
+            let Step::Proposed(proposal) = attempt.step() else { continue };
+            let settled = snapshot.settle_within(proposal.clone(), &brief, Some(8_000)).unwrap();
+            let after = settled.plan.after(&thread).unwrap();
+            assert_eq!(after[after.len() - 2..], thread[thread.len() - 2..], "{strategy:?}");
+        }
+    }
+
+    #[test]
+    fn an_unread_result_that_does_not_fit_keeps_head_and_tail_with_as_much_as_fits() {
+        for thread in [unread(3_000), with_past(3_000)] {
+            let window = 6_000;
+            let snapshot =
+                Snapshot::new(thread.clone()).with_window(Some(ContextWindow::new(window)));
+            let brief = Brief { limit: Some(window), ..Brief::from(window / 2) };
+            let attempt = begin(&KeepRecent::default(), &snapshot, &brief);
+            let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+            let settled = snapshot.settle_within(proposal.clone(), &brief, Some(window)).unwrap();
+            let after = settled.plan.after(&thread).unwrap();
+            let size = snapshot.counter().messages(&after);
+            assert!((window / 4 * 3..=window).contains(&size), "{size}");
+            let text = after.last().unwrap().tool_results().next().unwrap().content[0].as_text();
+            let text = text.unwrap().as_str();
+            assert!(text.starts_with("line 0 of") && text.ends_with("line 2999 of the file"));
+            assert!(text.contains("repeat the call with a narrower range"), "{text}");
+            let again = snapshot.settle_within(settled.clone(), &brief, Some(window)).unwrap();
+            assert_eq!(again.plan, settled.plan);
+        }
+    }
+
+    #[test]
+    fn many_unread_results_share_the_room_and_short_ones_stay_whole() {
+        let sizes = [10, 5_000, 40, 9_000];
+        assert_eq!(level(&sizes, 1_050), 500);
+        assert_eq!(level(&sizes, 100_000), u64::MAX);
+        assert_eq!(level(&[], 0), u64::MAX);
+    }
+}
