@@ -19,8 +19,10 @@
 //! ```
 //!
 //! A compaction never separates a tool call from its result, and never removes the user's newest
-//! text. Its plan is checked before anything changes, and it can be undone. The [`guide`] begins
-//! with a [first session](guide::getting_started) and has a chapter for each further question.
+//! text; only the agent's own tool `compact` may put a summary in its place. It never changes what
+//! the model has not read, unless that alone does not fit. Its plan is checked before anything
+//! changes, and it can be undone. The [`guide`] begins with a [first
+//! session](guide::getting_started) and has a chapter for each further question.
 //!
 //! # Three ways to compact
 //!

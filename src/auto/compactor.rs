@@ -1,21 +1,30 @@
-//! Decides when to compact: the soft trigger, and the hard check before every request.
+//! Decides when to compact: the soft trigger, the hard check before every request, and what a
+//! provider's refusal leads to.
+
+use std::collections::VecDeque;
 
 use super::{
     breaker::Breaker,
     cost::Planner,
+    event::{Input, Output, Refusal},
     policy::{AutoPolicy, Goal},
     pressure::{Learned, Pressure},
     trigger::{Level, Reading, Signal, Trigger},
 };
-use crate::message::{CompactionReason, ContextWindow, InvalidValue, Text, Timestamp};
+use crate::message::{CompactionReason, ContextWindow, InvalidValue, Timestamp};
 
-/// The last attempt of a turn compacts to the usual target divided by this, because another refusal
-/// would end the turn.
-const LAST_TRY: u64 = 64;
+/// The maximum number of times that one request is sent, in every driver: once, and again after each
+/// of the first two refusals.
+pub const MAX_SENDS: u32 = 3;
 
-/// The minimum number of tokens above the floor that the last attempt keeps: enough for a summary
-/// of one line.
-const SUMMARY_LINE: u64 = 100;
+/// The tokens of a request that fits the smallest windows of models with tools.
+const SMALL_WINDOW: u64 = 6_000;
+
+/// The room for the shortest summary, beside what no compaction can remove.
+const SUMMARY_TOKENS: u64 = 128;
+
+/// A refusal is doubted if one of this many requests that were answered last was as long.
+const RECENT: usize = 8;
 
 /// Decides when to compact. See the [module](super) for the two checks.
 #[derive(Clone, Debug)]
@@ -25,8 +34,14 @@ pub struct AutoCompactor {
     breaker: Breaker,
     request: NextRequest,
     learned: Learned,
+    /// The limits as they were before the first refusal of the next request.
+    unrefused: Learned,
+    /// The estimated tokens of the last requests that were answered.
+    answered: VecDeque<u64>,
     /// Whether the notice about the unknown window was given.
     announced: bool,
+    /// Whether the notice about a short answer was given.
+    announced_short: bool,
     /// Decides whether a compaction pays, if the policy has prices.
     planner: Planner,
     /// The window of the last request, to notice a smaller model.
@@ -35,109 +50,38 @@ pub struct AutoCompactor {
 
 /// The next request, and the attempts to make room for it.
 ///
+/// A refusal *states a limit* if its limit is below what was sent: by its own count, or by the
+/// estimate if it has none. Any other refusal is *vague*, also one with a limit that the request
+/// did not exceed.
+///
 /// | input | next state | output |
 /// |---|---|---|
 /// | before a request, after one that was sent: it was answered | nothing tried; then as below | as below |
 /// | before a request that fits | sent | the soft trigger's |
 /// | before a request that does not fit | not sent, forced once more | compact, or cannot fit |
-/// | refused as too long | not sent, refused once more | compact, or cannot fit |
+/// | refused, and no compaction can help | nothing tried | cannot fit; take back, if it was refused before |
+/// | refused, vaguely, and one of the last 8 answered requests was as long | refused once | send again |
+/// | refused, states a limit | refused once more | compact to the limit |
+/// | refused, vaguely | refused once more | compact to half; for a third sending to a quarter |
+/// | refused, vaguely, after the thread was halved, in a known window | nothing tried | take back |
+/// | refused the third time | nothing tried | take back |
 /// | the turn ended | not sent, nothing tried | |
+///
+/// Taking back drops what the refusals of this request taught, unless the provider counted the
+/// request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct NextRequest {
     /// Number of compactions that were tried because the request did not fit.
     forced: u32,
-    /// Number of compactions that were tried because the provider refused it.
+    /// Number of times that the provider refused it.
     refused: u32,
+    /// Number of compactions that were tried because the provider refused it.
+    tries: u32,
+    /// The tokens of the request that was refused first.
+    first: u64,
     /// The estimated tokens of the request, once it was sent. The provider has not answered or
     /// refused it yet.
     sent: Option<u64>,
-}
-
-/// An event that the machine reacts to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Input {
-    /// A prompt is about to be appended and sent.
-    BeforeSend(Pressure),
-    /// Tool results were appended, and the next request is about to be sent.
-    BeforeContinue(Pressure),
-    /// A turn ended: with an answer, with an error, or because it was aborted. The counts of
-    /// attempts start anew.
-    TurnEnded(Pressure),
-    /// The provider refused the request as too long.
-    Overflowed {
-        /// How full the context is.
-        pressure: Pressure,
-        /// The window in tokens, if the refusal states it.
-        limit: Option<u64>,
-        /// The tokens that the provider reserves for the answer, if the refusal states them.
-        output: Option<u64>,
-    },
-    /// The user, the host or the agent requested a compaction.
-    Requested {
-        /// The focus of the summary.
-        focus: Option<Text>,
-        /// How full the context is.
-        pressure: Pressure,
-    },
-    /// A compaction was carried out.
-    Compacted {
-        /// The reason of the compaction.
-        reason: CompactionReason,
-    },
-    /// A compaction failed or was cancelled.
-    Failed {
-        /// The reason of the compaction.
-        reason: CompactionReason,
-    },
-}
-
-/// The next action of the driver.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Output {
-    /// Compact now, before anything is sent.
-    Compact {
-        /// The reason of the compaction.
-        reason: CompactionReason,
-        /// The size that the thread should have afterwards, in tokens: the policy's target, or more
-        /// if that cannot be reached. `None` if the window is unknown.
-        target: Option<u64>,
-        /// The largest size of the compacted thread, in tokens, that still helps: with a larger
-        /// one, the request does not fit or the trigger fires again at once. `None` if any
-        /// reduction helps.
-        limit: Option<u64>,
-    },
-    /// Tell the user that the soft trigger is suspended, for one of two reasons. If two compactions
-    /// in a row left the context over the threshold, the trigger waits until the context is under
-    /// the threshold for another reason, or the user compacts. If the part that no compaction can
-    /// remove exceeds the threshold by itself, the trigger waits until that part is smaller.
-    Suspended {
-        /// The tokens of the next request.
-        tokens: u64,
-        /// The tokens at which the trigger fires.
-        threshold: u64,
-    },
-    /// Tell the user that the soft trigger pauses, because too many compactions failed in a row.
-    Paused {
-        /// The number of failures.
-        failures: u32,
-        /// When the pause ends.
-        until: Timestamp,
-    },
-    /// Tell the user that the window of the model is unknown. The soft trigger does not fire until
-    /// the host sets a window or a refusal of the provider states one.
-    UnknownWindow,
-    /// The request cannot be sent, and no compaction helps.
-    CannotFit {
-        /// The tokens of the smallest possible request: system prompt, tools, the text that the
-        /// user typed last, and messages that are appended before the request.
-        floor: u64,
-        /// The tokens of the request.
-        tokens: u64,
-        /// The tokens that fit the window.
-        limit: u64,
-    },
 }
 
 impl AutoCompactor {
@@ -162,7 +106,10 @@ impl AutoCompactor {
             breaker: Breaker::default(),
             request: NextRequest::default(),
             learned: Learned::default(),
+            unrefused: Learned::default(),
+            answered: VecDeque::new(),
             announced: false,
+            announced_short: false,
             planner: Planner::default(),
             window: None,
         })
@@ -198,6 +145,7 @@ impl AutoCompactor {
     /// Drops the limits learnt from refusals: they hold for the model that refused.
     pub fn model_changed(&mut self) {
         (self.learned, self.announced) = (Learned::default(), false);
+        (self.unrefused, self.answered) = (Learned::default(), VecDeque::new());
     }
 
     /// The window of the model: the smaller of the host's window and the one that a
@@ -206,21 +154,60 @@ impl AutoCompactor {
     /// ```
     /// use threadfold::{
     ///     ContextWindow,
-    ///     auto::{AutoCompactor, AutoPolicy, Input, Pressure},
+    ///     auto::{AutoCompactor, AutoPolicy, Input, Pressure, Refusal},
     ///     message::Timestamp,
     /// };
     ///
     /// let mut auto = AutoCompactor::new(AutoPolicy::default())?;
     /// assert_eq!(auto.window(None), None);
     /// let pressure = Pressure { thread: 9_000, ..Pressure::default() };
-    /// let refusal = Input::Overflowed { pressure, limit: Some(8_000), output: None };
-    /// auto.handle(Timestamp(0), refusal);
+    /// let refusal = Refusal { limit: Some(8_000), ..Refusal::default() };
+    /// auto.handle(Timestamp(0), Input::Overflowed { pressure, refusal });
     /// assert_eq!(auto.window(None), Some(ContextWindow::new(8_000)));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn window(&self, host: Option<ContextWindow>) -> Option<ContextWindow> {
         self.learned.window(host)
+    }
+
+    /// The tokens of a request from which the soft trigger fires; `None` if the window is unknown.
+    ///
+    /// ```
+    /// use threadfold::{ContextWindow, auto::{AutoCompactor, AutoPolicy, Pressure}};
+    ///
+    /// let auto = AutoCompactor::new(AutoPolicy::default())?;
+    /// let window = Some(ContextWindow::new(10_000));
+    /// assert_eq!(auto.threshold(Pressure { window, ..Pressure::default() }), Some(8_000));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    #[must_use]
+    pub fn threshold(&self, pressure: Pressure) -> Option<u64> {
+        self.policy.level(&self.learned.known(pressure))
+    }
+
+    /// The `max_output` that the next request can have: what the window leaves, if the provider is
+    /// known to refuse a request whose prompt and `max_output` together exceed the window, and
+    /// compaction cannot make room for both. `None` if it needs no change.
+    ///
+    /// ```
+    /// use threadfold::{ContextWindow, auto::{AutoCompactor, AutoPolicy, Pressure}};
+    ///
+    /// let auto = AutoCompactor::new(AutoPolicy::default())?;
+    /// let window = Some(ContextWindow::new(10_000));
+    /// let pressure = Pressure { window, thread: 5_000, newest: 5_000, output: 8_000, ..Pressure::default() };
+    /// assert_eq!(auto.max_output(pressure), None);
+    /// assert_eq!(auto.max_output(Pressure { sum_rule: true, ..pressure }), Some(4_800));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    #[must_use]
+    pub fn max_output(&self, pressure: Pressure) -> Option<u64> {
+        let pressure = self.learned.known(pressure);
+        let window = pressure.window?.tokens();
+        let waives = pressure.sum_rule && self.policy.waives_reserve(&pressure);
+        // The estimate may be a little too small.
+        let left = window.saturating_sub(pressure.tokens()).saturating_sub(window / 50);
+        waives.then_some(left.clamp(1, pressure.output.max(1)))
     }
 
     /// Takes an event and returns what the driver does next, if anything. After
@@ -250,9 +237,7 @@ impl AutoCompactor {
                 output
             }
             Input::TurnEnded(pressure) => self.turn_ended(now, pressure),
-            Input::Overflowed { pressure, limit, output } => {
-                Some(self.overflowed(pressure, limit, output))
-            }
+            Input::Overflowed { pressure, refusal } => Some(self.overflowed(pressure, refusal)),
             Input::Requested { focus, pressure } => {
                 let target = self.requested_target(pressure);
                 let reason = CompactionReason::Manual { focus };
@@ -261,7 +246,7 @@ impl AutoCompactor {
             Input::Compacted { reason } => {
                 self.breaker = Breaker::default();
                 self.planner.compacted();
-                self.trigger = self.trigger.compacted(now, reason.is_manual());
+                self.trigger = self.trigger.compacted(reason.is_manual());
                 None
             }
             Input::Failed { reason } => self.failed(now, &reason),
@@ -298,7 +283,8 @@ impl AutoCompactor {
         let fits = pressure.tokens() <= limit;
         if fits || self.sends_anyway(now, &pressure, limit, next, host_limit) {
             self.request = sent;
-            return fits.then(|| self.soft(now, &pressure, ahead, true)).flatten();
+            let soft = fits.then(|| self.soft(now, &pressure, ahead, true)).flatten();
+            return soft.or_else(|| self.short_answer(&pressure));
         }
         self.request = NextRequest { forced: next.forced.saturating_add(1), ..next };
         // A limit that is known only from refusals may be wrong. If no compaction can reach it, any
@@ -325,9 +311,18 @@ impl AutoCompactor {
         let is_paused = self.breaker.paused_until(&self.policy, now).is_some();
         let fits_by_estimate = (tried || is_paused) && (1..=limit).contains(&pressure.estimate());
         // The limit is known only from refusals, so one request in each turn tests it.
-        let nothing_removable = next.forced > 0 || pressure.floor() >= pressure.tokens();
-        let hopeless = tried || (nothing_removable && pressure.floor() > limit);
+        let nothing_removable = next.forced > 0 || pressure.least() >= pressure.tokens();
+        let hopeless = tried || (nothing_removable && pressure.least() > limit);
         fits_by_estimate || (next.refused == 0 && hopeless && pressure.tokens() <= host_limit)
+    }
+
+    /// The notice that nothing is kept for the answer, once until there is room again.
+    fn short_answer(&mut self, pressure: &Pressure) -> Option<Output> {
+        let waives = self.policy.waives_reserve(pressure);
+        let announced = std::mem::replace(&mut self.announced_short, waives);
+        let (tokens, output) = (pressure.tokens(), pressure.output.max(self.policy.output_reserve));
+        let window = pressure.window?.tokens();
+        (waives && !announced).then_some(Output::ShortAnswer { tokens, output, window })
     }
 
     /// The pressure, corrected by the learnt limits, and the tokens that fit the host's window.
@@ -356,41 +351,71 @@ impl AutoCompactor {
         if let Some(tokens) = self.request.sent
             && pressure.estimate() > tokens
         {
-            self.learned.held(tokens.saturating_add(self.policy.reserve(pressure)));
+            self.learned.held(self.policy.window_of(tokens, pressure));
+            self.answered.truncate(RECENT - 1);
+            self.answered.push_front(tokens);
         }
     }
 
-    /// Makes room after a refusal. It learns the limit that the provider stated or, if it stated
-    /// none, the size that it refused.
-    fn overflowed(
-        &mut self,
-        pressure: Pressure,
-        limit: Option<u64>,
-        output: Option<u64>,
-    ) -> Output {
+    /// Makes room after a refusal, as far as it is believed. It learns the limit that the provider
+    /// stated or, if it stated none, the size that it refused.
+    fn overflowed(&mut self, pressure: Pressure, refusal: Refusal) -> Output {
         let before = self.learned.known(pressure);
-        let too_long = before.tokens().saturating_sub(1);
-        let at_most = too_long.saturating_add(self.policy.reserve(&before));
-        self.learned.refused(&pressure, limit, output, at_most);
+        let sent = before.tokens();
+        let request = match self.request {
+            NextRequest { refused: 0, .. } => {
+                self.unrefused = self.learned.clone();
+                NextRequest { first: sent, ..self.request }
+            }
+            request => request,
+        };
+        let NextRequest { refused, tries, first, .. } = request;
+        let stated = refusal.stated(sent);
+        let is_halved = tries > 0 && sent <= first / 2;
+        let is_known = pressure.window.is_some() || self.unrefused.has_stated();
+        let is_disbelieved = is_halved && is_known && !refusal.is_counted();
+        let request = NextRequest { refused: refused.saturating_add(1), sent: None, ..request };
+        if request.refused >= MAX_SENDS || is_disbelieved {
+            return self.take_back(refusal);
+        }
+        if refused == 0 && stated.is_none() && self.answered.iter().any(|size| *size >= sent) {
+            self.request = request;
+            return Output::SendAgain;
+        }
+        let too_long = sent.saturating_sub(1);
+        let output = refusal.output.filter(|_| stated.is_some() || refusal.limit.is_none());
+        self.learned.refused(&pressure, stated, output, self.policy.window_of(too_long, &before));
         let (pressure, host_limit) = self.known(pressure);
         // A request of this size was just refused, so the limit is below it even if the window is
         // larger.
         let room = self.policy.room(&pressure);
         let room = room.filter(|room| !is_doubtful(&pressure, *room, host_limit));
         let limit = room.map_or(too_long, |room| room.min(too_long));
-        let NextRequest { forced, refused, sent: _ } = self.request;
-        self.request = NextRequest { forced, refused: refused.saturating_add(1), sent: None };
-        let mut output = self.hard(&pressure, limit, refused, CompactionReason::Overflow);
-        // On the last attempt, make the target very small, because the true limit is unknown.
-        let is_last = refused > 0 && refused.saturating_add(1) >= self.policy.max_reactive;
-        if let Output::Compact { target: Some(target), .. } = &mut output
-            && is_last
+        self.request = NextRequest { tries: tries.saturating_add(1), ..request };
+        let mut output = self.hard(&pressure, limit, tries, CompactionReason::Overflow);
+        if refused > 0 && matches!(output, Output::CannotFit { .. }) {
+            return self.take_back(refusal);
+        }
+        // If the true limit is unknown, and few attempts are left, hardly more than the target is
+        // accepted.
+        if let Output::Compact { target: Some(target), limit: Some(limit), .. } = &mut output
+            && stated.is_none()
         {
-            let floor = pressure.of_thread(pressure.floor());
-            let room = target.saturating_sub(floor);
-            *target = floor.saturating_add((room / LAST_TRY).max(room.min(SUMMARY_LINE)));
+            let size = attempted_size(&pressure, sent, tries, is_known);
+            *target = pressure.of_thread(size).min(*target);
+            *limit = target.saturating_add(*target / 4).min(*limit);
         }
         output
+    }
+
+    /// Gives the request up. Nothing is learnt from its refusals unless they counted it.
+    fn take_back(&mut self, refusal: Refusal) -> Output {
+        self.request = NextRequest::default();
+        let unrefused = std::mem::take(&mut self.unrefused);
+        if !refusal.is_counted() {
+            self.learned = unrefused;
+        }
+        Output::TakeBack
     }
 
     /// Requests a compaction of a thread that does not fit, unless that cannot help or was tried
@@ -402,7 +427,7 @@ impl AutoCompactor {
         tries: u32,
         reason: CompactionReason,
     ) -> Output {
-        let floor = pressure.floor();
+        let floor = pressure.least();
         if floor > limit || tries >= self.policy.max_reactive {
             return Output::CannotFit { floor, tokens: pressure.tokens(), limit };
         }
@@ -445,12 +470,10 @@ impl AutoCompactor {
             (..) => Level::Under,
         };
         Reading {
-            now,
             tokens: pressure.tokens(),
             level,
             counted: pressure.reported.is_some() || self.policy.estimates(),
             may_fire: self.policy.enabled && self.breaker.paused_until(&self.policy, now).is_none(),
-            cooldown_ms: self.policy.cooldown_ms,
             growth: self.policy.growth(pressure),
         }
     }
@@ -466,10 +489,25 @@ impl AutoCompactor {
     }
 }
 
+/// The size to try after the vague refusal of a request of `sent` tokens: half of it, then a quarter.
+/// The unread part is counted out, unless it takes most of the request; then it is cut too. The last
+/// attempt in an unknown window cuts as much as any window needs.
+fn attempted_size(pressure: &Pressure, sent: u64, tries: u32, is_known: bool) -> u64 {
+    let floor = pressure.floor().saturating_add(pressure.said).min(sent);
+    let cut = pressure.least().saturating_add(pressure.said).min(sent);
+    let is_all = floor > sent / 4 * 3;
+    let least = if is_all { cut } else { floor };
+    let share = if tries == 0 { 2 } else { 4 };
+    let size = least.saturating_add((sent - least) / share);
+    let small = SMALL_WINDOW.max(cut.saturating_add(SUMMARY_TOKENS));
+    let small = if tries == 0 || is_known { u64::MAX } else { small };
+    size.min(small)
+}
+
 /// Whether a limit is known only from refusals and no request fits it: the smallest request exceeds
 /// it, but not the limit of the host's window.
 fn is_doubtful(pressure: &Pressure, limit: u64, host_limit: u64) -> bool {
-    pressure.floor() > limit && pressure.floor() <= host_limit
+    pressure.least() > limit && pressure.least() <= host_limit
 }
 
 #[cfg(test)]
@@ -491,7 +529,8 @@ mod tests {
     }
 
     fn refusal(pressure: Pressure, limit: Option<u64>) -> Input {
-        Input::Overflowed { pressure, limit, output: None }
+        let refusal = Refusal { limit, ..Refusal::default() };
+        Input::Overflowed { pressure, refusal }
     }
 
     #[test]
@@ -517,21 +556,110 @@ mod tests {
         assert_eq!(auto.handle(Timestamp(1), Input::BeforeSend(unnamed)), notice);
     }
 
+    /// Feeds the machine with refusals of a driver whose compactions reach their target, and
+    /// returns its outputs up to the one that ends the request.
+    fn refused(policy: AutoPolicy, window: Option<u64>, refusal: Refusal) -> Vec<Output> {
+        let mut auto = machine(policy);
+        let mut thread = 150_000;
+        let mut outputs = Vec::new();
+        loop {
+            let window = window.map(ContextWindow::new);
+            let pressure = Pressure { window, thread, newest: 100, ..Pressure::default() };
+            let output = auto.handle(Timestamp(0), Input::Overflowed { pressure, refusal });
+            outputs.extend(output.clone());
+            let Some(Output::Compact { target: Some(target), .. }) = output else { return outputs };
+            thread = target;
+        }
+    }
+
+    fn compact(target: u64, limit: u64) -> Output {
+        let reason = CompactionReason::Overflow;
+        Output::Compact { reason, target: Some(target), limit: Some(limit) }
+    }
+
     #[test]
-    fn the_last_of_several_tries_after_refusals_leaves_little() {
-        let small = 100 + (74_999 - 100) / LAST_TRY;
-        let rows: [(u32, &[u64]); 3] =
-            [(1, &[74_999]), (2, &[74_999, small]), (3, &[74_999, 74_999, small])];
-        for (max_reactive, expected) in rows {
-            let mut auto = machine(AutoPolicy { max_reactive, ..AutoPolicy::default() });
-            let refused = refusal(reported(150_000), None);
-            let target = |output| match output {
-                Some(Output::Compact { target, .. }) => target,
-                _ => None,
-            };
-            let targets: Vec<u64> =
-                (0..4).map_while(|_| target(auto.handle(Timestamp(0), refused.clone()))).collect();
-            assert_eq!(targets, expected, "{max_reactive} tries");
+    fn a_vague_refusal_of_half_a_thread_is_disbelieved_in_a_known_window() {
+        let outputs = refused(AutoPolicy::default(), Some(WINDOW), Refusal::default());
+        assert_eq!(outputs, [compact(74_999, 149_999), Output::TakeBack]);
+    }
+
+    #[test]
+    fn a_request_is_sent_three_times_at_most() {
+        let policy = AutoPolicy { max_reactive: 9, ..AutoPolicy::default() };
+        let outputs = refused(policy, None, Refusal::default());
+        let (half, quarter) = (compact(74_999, 149_999), compact(100 + 74_899 / 4, 74_998));
+        assert_eq!(outputs, [half, quarter, Output::TakeBack]);
+        let counted = Refusal { limit: Some(1_000), found: Some(90_000), output: None };
+        let outputs = refused(policy, Some(WINDOW), counted);
+        assert_eq!(outputs, [compact(500, 1_000), compact(249, 499), Output::TakeBack]);
+    }
+
+    #[test]
+    fn a_limit_that_was_not_exceeded_is_not_learnt() {
+        let outputs = refused(
+            AutoPolicy::default(),
+            Some(WINDOW),
+            Refusal { limit: Some(150_000), ..Refusal::default() },
+        );
+        assert_eq!(outputs, [compact(74_999, 149_999), Output::TakeBack]);
+    }
+
+    #[test]
+    fn a_refusal_of_a_length_that_was_answered_is_tested_first() {
+        let mut auto = machine(AutoPolicy::default());
+        let pressure = |thread| Pressure { thread, ..reported(0) };
+        auto.handle(Timestamp(0), Input::BeforeSend(pressure(90_000)));
+        auto.handle(Timestamp(1), Input::BeforeSend(pressure(90_001)));
+        let output = auto.handle(Timestamp(2), refusal(pressure(90_000), None));
+        assert_eq!(output, Some(Output::SendAgain));
+        let output = auto.handle(Timestamp(3), refusal(pressure(90_000), None));
+        assert_eq!(output, Some(compact(44_999, 89_999)));
+        let output = auto.handle(Timestamp(4), refusal(pressure(44_999), None));
+        assert_eq!(output, Some(Output::TakeBack));
+    }
+
+    #[test]
+    fn what_was_taken_back_taught_nothing() {
+        let mut auto = machine(AutoPolicy::default());
+        for size in [90_000, 40_000] {
+            auto.handle(Timestamp(0), refusal(reported(size), Some(20_000)));
+        }
+        assert_eq!(auto.window(Some(ContextWindow::new(WINDOW))), Some(ContextWindow::new(WINDOW)));
+    }
+
+    #[test]
+    fn a_reserve_is_a_quarter_at_most_unless_the_sum_is_refused() {
+        let before = |thread, sum_rule| {
+            let window = Some(ContextWindow::new(60_000));
+            let output = 32_000;
+            let pressure = Pressure { window, thread, output, sum_rule, ..Pressure::default() };
+            machine(AutoPolicy::default()).handle(Timestamp(0), Input::BeforeSend(pressure))
+        };
+        let target = |output| match output {
+            Some(Output::Compact { target, .. }) => target,
+            _ => None,
+        };
+        assert_eq!(before(35_999, false), None);
+        assert_eq!(target(before(36_000, false)), Some(22_500));
+        assert_eq!(before(22_399, true), None);
+        assert_eq!(target(before(22_400, true)), Some(14_000));
+    }
+
+    #[test]
+    fn a_reserve_alone_makes_no_request_impossible() {
+        for output in [100, 2_000, 8_000, 15_000] {
+            for sum_rule in [false, true] {
+                let window = Some(ContextWindow::new(10_000));
+                let (thread, newest) = (9_950, 9_950);
+                let pressure =
+                    Pressure { window, thread, newest, output, sum_rule, ..Pressure::default() };
+                let mut auto = machine(AutoPolicy { enabled: false, ..AutoPolicy::default() });
+                let short = Output::ShortAnswer { tokens: 9_950, output, window: 10_000 };
+                let sent = auto.handle(Timestamp(0), Input::BeforeSend(pressure));
+                assert_eq!(sent, Some(short), "{output} {sum_rule}");
+                let sent = auto.handle(Timestamp(1), Input::BeforeSend(pressure));
+                assert_eq!(sent, None, "{output} {sum_rule}: it is said once");
+            }
         }
     }
 

@@ -10,6 +10,18 @@
 //! request, whatever the policy is: a thread that exceeds the window is compacted at once, or the
 //! request is refused with its sizes.
 //!
+//! After a provider's **refusal**, the machine decides how far to believe it. A request is sent at
+//! most [`MAX_SENDS`] times; if the last refusal stands, everything is taken back.
+//!
+//! | refusal | what follows |
+//! |---|---|
+//! | it states a limit that the request exceeded | the limit is learnt, and the thread compacted to it |
+//! | it states none, or one that the request did not exceed | the thread is compacted to half of its size |
+//! | as above, but a request of this length was answered a short while ago | the same request is sent again |
+//! | the second one without its own count, after the thread was halved, in a known window | the compactions are undone |
+//! | the third one | the compactions are undone |
+//! | no compaction can help | the refusal is passed on |
+//!
 //! ```
 //! use threadfold::{ContextWindow, message::Timestamp};
 //! use threadfold::auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure};
@@ -27,10 +39,12 @@
 mod breaker;
 mod compactor;
 mod cost;
+mod event;
 mod policy;
 mod pressure;
 mod trigger;
 
-pub use compactor::{AutoCompactor, Input, Output};
+pub use compactor::{AutoCompactor, MAX_SENDS};
+pub use event::{Input, Output, Refusal};
 pub use policy::{AutoPolicy, Threshold};
 pub use pressure::Pressure;

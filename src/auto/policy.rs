@@ -30,24 +30,30 @@ options! {
         pub threshold: Threshold = Threshold::Fraction(0.8),
         /// The size that a compaction should reach.
         pub target: Threshold = Threshold::Fraction(0.5),
-        /// The minimum number of tokens of the window that are kept for the answer. More are kept
-        /// if a request asks for a longer answer (`max_output`) or a provider reserves more. The
-        /// threshold is a share of the rest.
+        /// The minimum number of tokens of the window that are kept for the answer. If a request
+        /// asks for a longer answer (`max_output`), its `max_output` is kept, but at most a quarter
+        /// of the window, unless the provider is known to refuse a request whose prompt and
+        /// `max_output` together exceed the window. The threshold is a share of the rest. If what
+        /// no compaction can remove does not fit the rest, nothing is kept for the answer, and
+        /// [`Output::ShortAnswer`](super::Output::ShortAnswer) says so.
         pub output_reserve: u64 = 0,
-        /// How long the soft trigger is quiet after a successful compaction, in milliseconds.
-        pub cooldown_ms: u64 = 60_000,
-        /// The pause ends early once the context has grown by this share of the window: 0 to 1.
-        pub cooldown_growth: f64 = 0.05,
+        /// The share of the window by which the context must grow after a compaction before the soft
+        /// trigger fires again, 0 to 1; at most half of the trigger's size. So a compaction that
+        /// could not free much is not followed by the next one at once: each is a paid call and
+        /// breaks the provider's cache. Until then only a request that does not fit is compacted. With
+        /// [`prices`](Self::prices), which weigh just that, a fifth of this growth is enough.
+        pub min_growth: f64 = 0.25,
         /// Whether the soft trigger estimates the context while no provider has counted it;
         /// otherwise it waits. The hard check estimates in any case.
-        pub estimates_usage: bool = false,
+        pub estimates_usage: bool = true,
         /// The number of consecutive failures after which automatic compaction pauses.
         pub max_consecutive_failures: u32 = 3,
         /// The length of the first pause after failures, in milliseconds. Every further failure
         /// doubles it.
         pub failure_pause_ms: u64 = 60_000,
         /// The maximum number of compactions for one request that does not fit, by the estimate or
-        /// because the provider refused it. A turn may have many such requests.
+        /// because the provider refused it. A turn may have many such requests. Whatever this is,
+        /// one request is sent at most [three times](super::MAX_SENDS).
         pub max_reactive: u32 = 2,
         /// Whether the soft trigger also runs after a turn, for hosts that are idle then.
         pub after_turn: bool = false,
@@ -104,7 +110,7 @@ impl AutoPolicy {
             Threshold::Tokens(_) | Threshold::Remaining(_) => None,
         });
         self.prices.map_or(Ok(()), |prices| prices.check())?;
-        let mut shares = [threshold, target, Some(self.cooldown_growth)].into_iter().flatten();
+        let mut shares = [threshold, target, Some(self.min_growth)].into_iter().flatten();
         match shares.find(|share| !(0.0..=1.0).contains(share)) {
             Some(found) => {
                 let rule = "expected a number from 0 to 1";
@@ -166,7 +172,8 @@ impl AutoPolicy {
 
     /// The size that a compaction should reach if a request of `fits` tokens fits.
     pub(super) fn goal(&self, pressure: &Pressure, fits: u64) -> Goal {
-        let floor = pressure.floor();
+        // Unread results that exceed what fits are cut to as much as fits.
+        let floor = pressure.floor().saturating_add(pressure.said).min(fits);
         let room = self.room(pressure).unwrap_or(u64::MAX).min(fits);
         // At the threshold the trigger would fire again at once. If the floor alone is over the
         // threshold, fitting the window is all that a compaction can achieve.
@@ -180,19 +187,43 @@ impl AutoPolicy {
         Goal { target: pressure.of_thread(target), limit: pressure.of_thread(most) }
     }
 
-    /// The tokens of the window without the output reserve.
+    /// The tokens that fit: the window without the output reserve, or the whole window if the
+    /// reserve leaves too little for what no compaction can remove.
     pub(super) fn room(&self, pressure: &Pressure) -> Option<u64> {
-        Some(pressure.window?.tokens().saturating_sub(self.reserve(pressure)))
+        let window = pressure.window?.tokens();
+        let room = window.saturating_sub(self.reserve(pressure));
+        Some(if pressure.floor() > room { window } else { room })
+    }
+
+    /// Whether the reserve leaves too little for what no compaction can remove, so that nothing is
+    /// kept for the answer.
+    pub(super) fn waives_reserve(&self, pressure: &Pressure) -> bool {
+        let reserve = self.reserve(pressure);
+        let window = pressure.window.map(ContextWindow::tokens);
+        reserve > 0 && window.is_some_and(|all| pressure.floor() > all.saturating_sub(reserve))
     }
 
     /// The tokens that are kept for the answer.
-    pub(super) fn reserve(&self, pressure: &Pressure) -> u64 {
-        self.output_reserve.max(pressure.output)
+    fn reserve(&self, pressure: &Pressure) -> u64 {
+        let most = match pressure.window {
+            Some(window) if !pressure.sum_rule => window.tokens() / 4,
+            Some(_) | None => u64::MAX,
+        };
+        self.output_reserve.max(pressure.output.min(most))
     }
 
-    /// The growth in tokens that ends the quiet time after a success.
+    /// The window of which this many tokens are left beside the output reserve.
+    pub(super) fn window_of(&self, room: u64, pressure: &Pressure) -> u64 {
+        let most = if pressure.sum_rule { u64::MAX } else { room / 3 };
+        room.saturating_add(self.output_reserve.max(pressure.output.min(most)))
+    }
+
+    /// The growth in tokens after a compaction from which the soft trigger may fire again.
     pub(super) fn growth(&self, pressure: &Pressure) -> u64 {
-        up(pressure.window.map_or(0, ContextWindow::tokens), self.cooldown_growth)
+        // With prices, the planner knows better what a compaction costs.
+        let share = if self.prices.is_some() { self.min_growth / 5.0 } else { self.min_growth };
+        let share = up(pressure.window.map_or(0, ContextWindow::tokens), share);
+        share.min(self.level(pressure).unwrap_or(u64::MAX) / 2)
     }
 }
 

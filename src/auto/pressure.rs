@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
+    compact::legality,
     log::{self, LoggedEvent, Thread},
     message::{ContextWindow, Message},
     tokens::{Calibrated, TokenCounter},
@@ -39,10 +40,18 @@ pub struct Pressure {
     pub pending: u64,
     /// Tokens that the next request reserves for its answer: its `max_output`, 0 for none.
     pub output: u64,
-    /// Estimate of the part of the thread that no compaction can remove: the text that the user
-    /// typed last and the open calls. Tool results count with the size to which they can be
-    /// trimmed.
+    /// Whether the provider is known to refuse a request whose prompt and `output` together exceed
+    /// the window. A refusal that states the tokens of both sets this by itself.
+    pub sum_rule: bool,
+    /// Estimate of the part of the thread that no compaction removes: everything that the model has
+    /// not read yet.
     pub newest: u64,
+    /// Estimate of the text that the user typed last, if the model has read it. Targets leave room for
+    /// it as far as it fits.
+    pub said: u64,
+    /// The tool results in `newest`. They are cut, each to its head and tail, if head and unread
+    /// messages alone do not fit.
+    pub cuttable: u64,
 }
 
 impl Pressure {
@@ -58,14 +67,18 @@ impl Pressure {
     /// ```
     pub fn of(thread: &Thread) -> Self {
         let (reported, since) = thread.counted();
-        // Results can be trimmed and answered rounds can be summarized, so only the last message
-        // that the user typed cannot be removed.
-        let typed = thread.messages().iter().rposition(Message::is_typed);
+        let messages = thread.messages();
+        let unread = legality::unread_from(messages);
+        let newest = (unread..messages.len()).map(|message| thread.tokens_of(message));
         Self {
             reported,
             since,
             thread: thread.size().tokens,
-            newest: typed.map_or(0, |message| thread.tokens_of(message)),
+            newest: newest.fold(0, u64::saturating_add),
+            said: said(messages, unread).map_or(0, |message| thread.tokens_of(message)),
+            cuttable: cuttable(messages, unread, thread.counter().as_ref(), &|message| {
+                thread.tokens_of(message)
+            }),
             ..Self::default()
         }
     }
@@ -90,12 +103,29 @@ impl Pressure {
         counter: &dyn TokenCounter,
     ) -> Self {
         let (reported, since) = log::usage_of(events, messages, counter);
-        let typed = messages.iter().rfind(|message| message.is_typed());
+        Self { reported, since, ..Self::of_messages(messages, counter) }
+    }
+
+    /// Returns the pressure of these messages alone, which no provider has counted.
+    ///
+    /// ```
+    /// use threadfold::{Message, auto::Pressure, tokens::{ByteEstimate, TokenCounter}};
+    ///
+    /// let thread = [Message::user("Go."), Message::assistant("Done."), Message::user("And now?")];
+    /// let pressure = Pressure::of_messages(&thread, &ByteEstimate::TRIGGER);
+    /// assert_eq!(pressure.newest, ByteEstimate::TRIGGER.message(&thread[2]));
+    /// ```
+    pub fn of_messages(messages: &[Message], counter: &dyn TokenCounter) -> Self {
+        let from = legality::unread_from(messages);
+        let unread = messages.get(from..).unwrap_or_default();
+        let said = said(messages, from).and_then(|message| messages.get(message));
         Self {
-            reported,
-            since,
             thread: counter.messages(messages),
-            newest: typed.map_or(0, |message| counter.message(message)),
+            newest: counter.messages(unread),
+            said: said.map_or(0, |message| counter.message(message)),
+            cuttable: cuttable(messages, from, counter, &|message| {
+                messages.get(message).map_or(0, |message| counter.message(message))
+            }),
             ..Self::default()
         }
     }
@@ -150,6 +180,8 @@ impl Pressure {
             overhead: ratio.scale_up(self.overhead),
             pending: ratio.scale_up(self.pending),
             newest: ratio.scale_up(self.newest),
+            said: ratio.scale_up(self.said),
+            cuttable: ratio.scale_up(self.cuttable),
             ..self
         }
     }
@@ -166,7 +198,8 @@ impl Pressure {
         self.thread.saturating_add(self.pending)
     }
 
-    /// The size of the smallest possible request, with everything removable removed.
+    /// The size of the request with everything removed that the model has read. No compaction goes
+    /// below it, unless it exceeds what fits: then unread tool results are cut.
     ///
     /// ```
     /// use threadfold::auto::Pressure;
@@ -178,6 +211,34 @@ impl Pressure {
     pub fn floor(&self) -> u64 {
         self.overhead.saturating_add(self.newest).saturating_add(self.pending)
     }
+
+    /// The size of the smallest possible request: the floor with its tool results cut.
+    pub(super) fn least(&self) -> u64 {
+        self.floor().saturating_sub(self.cuttable)
+    }
+}
+
+/// The index of the message that the user typed last, if the model has read it.
+fn said(messages: &[Message], unread: usize) -> Option<usize> {
+    messages.iter().rposition(Message::is_typed).filter(|message| *message < unread)
+}
+
+/// The tokens of the messages from `unread` on that hold tool results or other text that nobody typed,
+/// without what was typed beside it. Only that is counted here: a turn counts no message twice.
+fn cuttable(
+    messages: &[Message],
+    unread: usize,
+    counter: &dyn TokenCounter,
+    tokens_of: &dyn Fn(usize) -> u64,
+) -> u64 {
+    let unread = messages.iter().enumerate().skip(unread);
+    let results = unread.filter(|(_, it)| it.untyped || it.tool_results().next().is_some());
+    let typed = |message: &Message| {
+        let blocks = message.typed_blocks().filter_map(|block| message.content.get(block));
+        blocks.map(|block| counter.block(block)).fold(0, u64::saturating_add)
+    };
+    let cuttable = results.map(|(index, it)| tokens_of(index).saturating_sub(typed(it)));
+    cuttable.fold(0, u64::saturating_add)
 }
 
 /// Limits of a model's window, learnt from its refusals.
@@ -207,7 +268,9 @@ impl Learned {
     /// The pressure with the learnt limits, and without a count that must be wrong.
     pub(super) fn known(&self, pressure: Pressure) -> Pressure {
         let output = pressure.output.max(self.output.unwrap_or(0));
-        Pressure { window: self.window(pressure.window), output, ..pressure }.without_wrong_count()
+        let sum_rule = pressure.sum_rule || self.output.is_some();
+        let window = self.window(pressure.window);
+        Pressure { window, output, sum_rule, ..pressure }.without_wrong_count()
     }
 
     /// Learns from a refusal: the limit and the reserve that it stated. If it stated no limit,
@@ -245,6 +308,11 @@ impl Learned {
     /// answered.
     pub(super) fn held(&mut self, tokens: u64) {
         self.refused.retain(|limit| *limit >= tokens);
+    }
+
+    /// Whether a refusal stated the window.
+    pub(super) fn has_stated(&self) -> bool {
+        self.stated.is_some()
     }
 
     fn limit(&self) -> Option<u64> {

@@ -1,8 +1,6 @@
 //! The soft trigger: fires before the window is full, and suspends itself if compactions do not
 //! help.
 
-use crate::message::Timestamp;
-
 /// The trigger suspends itself after this many compactions in a row that left the context over the
 /// threshold.
 const MAX_MISSES: u32 = 2;
@@ -24,11 +22,12 @@ const MAX_MISSES: u32 = 2;
 /// | `Fired` | failed | `Armed` | |
 /// | `Fired`, `Armed`, `Quiet` | compacted | `Quiet` | |
 /// | `Quiet`, not yet counted | not counted | `Quiet`, not yet counted | |
-/// | `Quiet`, not yet counted | over, counted, the first miss | `Quiet` from this size on | |
+/// | `Quiet`, not yet counted | over, counted, the first miss | `Quiet` from this size on | rest |
+/// | `Quiet`, not yet counted | hopeless, counted | `Overgrown` | rest |
 /// | `Quiet`, not yet counted | over, counted, the second miss | `Suspended` | rest |
 /// | `Quiet`, not yet counted | under, counted | `Quiet` from this size on, no misses | |
-/// | `Quiet`, counted | neither the cooldown passed nor the context grew by its share | `Quiet` | |
-/// | `Quiet`, counted | one of the two | as `Armed` | as `Armed` |
+/// | `Quiet`, counted | the context did not grow by its share | `Quiet` | |
+/// | `Quiet`, counted | the context grew by its share | as `Armed` | as `Armed` |
 /// | `Overgrown` | hopeless | `Overgrown` | |
 /// | `Overgrown` | any other | as `Armed` | as `Armed` |
 /// | `Suspended` | under, counted | `Armed`, no misses | |
@@ -40,11 +39,9 @@ pub(super) enum Trigger {
     Armed { misses: u32 },
     /// The trigger requested a compaction that has not ended.
     Fired { misses: u32 },
-    /// A compaction succeeded a short while ago.
+    /// A compaction succeeded, and the context has hardly grown since.
     Quiet {
         misses: u32,
-        /// When it succeeded.
-        at: Timestamp,
         /// The first count after the compaction, in tokens; `None` until there is one.
         from: Option<u64>,
     },
@@ -57,15 +54,12 @@ pub(super) enum Trigger {
 /// The input of the trigger before a request or after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
-    pub(super) now: Timestamp,
     pub(super) tokens: u64,
     pub(super) level: Level,
     /// Whether the size is a provider's count, or the policy trusts estimates.
     pub(super) counted: bool,
     /// Whether the trigger is enabled and no pause after failures is under way.
     pub(super) may_fire: bool,
-    /// How long the trigger is quiet after a success, in milliseconds.
-    pub(super) cooldown_ms: u64,
     /// The growth of the context, in tokens, that ends the quiet time.
     pub(super) growth: u64,
 }
@@ -98,11 +92,11 @@ impl Trigger {
                 (Self::Armed { misses: 0 }, Signal::Nothing)
             }
             (Self::Fired { .. } | Self::Suspended, _) => (self, Signal::Nothing),
-            (Self::Quiet { misses, at, from: None }, _) if counted => {
-                Self::judged(misses, at, reading)
-            }
+            (Self::Quiet { misses, from: None }, _) if counted => Self::judged(misses, reading),
             (Self::Quiet { from: None, .. }, _) => (self, Signal::Nothing),
-            (Self::Quiet { at, from: Some(from), .. }, _) if reading.is_quiet(at, from) => {
+            (Self::Quiet { from: Some(from), .. }, _)
+                if reading.tokens < from.saturating_add(reading.growth) =>
+            {
                 (self, Signal::Nothing)
             }
             (Self::Armed { misses } | Self::Quiet { misses, .. }, Level::Under)
@@ -125,22 +119,28 @@ impl Trigger {
     }
 
     /// Decides from the first count after the last compaction whether it helped.
-    fn judged(misses: u32, at: Timestamp, reading: &Reading) -> (Self, Signal) {
-        let misses = if reading.level == Level::Under { 0 } else { misses.saturating_add(1) };
-        if misses >= MAX_MISSES {
-            return (Self::Suspended, Signal::Rest);
+    fn judged(misses: u32, reading: &Reading) -> (Self, Signal) {
+        let from = Some(reading.tokens);
+        if reading.level == Level::Under {
+            return Self::Quiet { misses: 0, from }.read(reading);
         }
-        Self::Quiet { misses, at, from: Some(reading.tokens) }.read(reading)
+        let misses = misses.saturating_add(1);
+        let next = match reading.level {
+            _ if misses >= MAX_MISSES => Self::Suspended,
+            Level::Hopeless => Self::Overgrown { misses },
+            Level::Under | Level::Over => Self::Quiet { misses, from },
+        };
+        (next, Signal::Rest)
     }
 
     /// Takes the success of a compaction, whatever its reason.
-    pub(super) fn compacted(self, at: Timestamp, is_manual: bool) -> Self {
+    pub(super) fn compacted(self, is_manual: bool) -> Self {
         match self {
             Self::Suspended | Self::Overgrown { .. } if !is_manual => self,
-            Self::Suspended | Self::Overgrown { .. } => Self::Quiet { misses: 0, at, from: None },
+            Self::Suspended | Self::Overgrown { .. } => Self::Quiet { misses: 0, from: None },
             Self::Armed { misses } | Self::Fired { misses } | Self::Quiet { misses, .. } => {
                 let misses = if is_manual { 0 } else { misses };
-                Self::Quiet { misses, at, from: None }
+                Self::Quiet { misses, from: None }
             }
         }
     }
@@ -151,34 +151,16 @@ impl Trigger {
     }
 }
 
-impl Reading {
-    /// Whether the trigger is still quiet after a success at this time. A clock that was set back
-    /// ends the quiet time, because an early compaction is better than none.
-    fn is_quiet(&self, at: Timestamp, from: u64) -> bool {
-        let cools = self.now >= at && self.now.0.saturating_sub(at.0) < self.cooldown_ms;
-        cools && self.tokens < from.saturating_add(self.growth)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const AT: Timestamp = Timestamp(100_000);
     const ARMED: Trigger = Trigger::Armed { misses: 0 };
-    const QUIET: Trigger = Trigger::Quiet { misses: 0, at: AT, from: Some(500) };
-    const UNJUDGED: Trigger = Trigger::Quiet { misses: 0, at: AT, from: None };
+    const QUIET: Trigger = Trigger::Quiet { misses: 0, from: Some(500) };
+    const UNJUDGED: Trigger = Trigger::Quiet { misses: 0, from: None };
 
     fn reading(level: Level) -> Reading {
-        Reading {
-            now: Timestamp(101_000),
-            tokens: 500,
-            level,
-            counted: true,
-            may_fire: true,
-            cooldown_ms: 60_000,
-            growth: 50,
-        }
+        Reading { tokens: 500, level, counted: true, may_fire: true, growth: 50 }
     }
 
     #[test]
@@ -188,12 +170,10 @@ mod tests {
         let uncounted = |level| Reading { counted: false, ..reading(level) };
         let disabled = |level| Reading { may_fire: false, ..reading(level) };
         let grown = |level| Reading { tokens: 550, ..reading(level) };
-        let later = |level| Reading { now: Timestamp(160_000), ..reading(level) };
-        let set_back = |level| Reading { now: Timestamp(99_999), ..reading(level) };
         let armed = |misses| Trigger::Armed { misses };
         let fired = |misses| Trigger::Fired { misses };
         let overgrown = Trigger::Overgrown { misses: 0 };
-        let quiet = |misses, from| Trigger::Quiet { misses, at: AT, from };
+        let quiet = |misses, from| Trigger::Quiet { misses, from };
         let rows = [
             (armed(1), reading(Under), ARMED, Nothing),
             (armed(1), uncounted(Under), armed(1), Nothing),
@@ -206,15 +186,15 @@ mod tests {
             (fired(0), reading(Over), fired(0), Nothing),
             (fired(0), reading(Hopeless), fired(0), Nothing),
             (UNJUDGED, uncounted(Over), UNJUDGED, Nothing),
-            (UNJUDGED, reading(Over), quiet(1, Some(500)), Nothing),
+            (UNJUDGED, reading(Over), quiet(1, Some(500)), Rest),
+            (UNJUDGED, reading(Hopeless), Trigger::Overgrown { misses: 1 }, Rest),
             (quiet(1, None), reading(Over), Trigger::Suspended, Rest),
             (quiet(1, None), reading(Under), QUIET, Nothing),
             (QUIET, reading(Over), QUIET, Nothing),
             (QUIET, Reading { tokens: 549, ..reading(Over) }, QUIET, Nothing),
             (QUIET, grown(Over), fired(0), Fire),
-            (QUIET, later(Over), fired(0), Fire),
-            (QUIET, Reading { now: Timestamp(159_999), ..reading(Over) }, QUIET, Nothing),
-            (QUIET, set_back(Over), fired(0), Fire),
+            (quiet(1, Some(500)), reading(Over), quiet(1, Some(500)), Nothing),
+            (quiet(1, Some(500)), grown(Over), fired(1), Fire),
             (QUIET, grown(Under), ARMED, Nothing),
             (QUIET, grown(Hopeless), overgrown, Rest),
             (QUIET, Reading { may_fire: false, ..grown(Over) }, QUIET, Nothing),
@@ -234,21 +214,17 @@ mod tests {
     #[test]
     fn every_row_of_the_table_holds_for_ends_of_compactions() {
         let overgrown = Trigger::Overgrown { misses: 1 };
-        let unjudged = |misses| Trigger::Quiet { misses, at: AT, from: None };
+        let unjudged = |misses| Trigger::Quiet { misses, from: None };
         let rows = [
             (Trigger::Armed { misses: 1 }, unjudged(1), unjudged(0)),
             (Trigger::Fired { misses: 1 }, unjudged(1), unjudged(0)),
-            (
-                Trigger::Quiet { misses: 1, at: Timestamp(5), from: Some(9) },
-                unjudged(1),
-                unjudged(0),
-            ),
+            (Trigger::Quiet { misses: 1, from: Some(9) }, unjudged(1), unjudged(0)),
             (overgrown, overgrown, unjudged(0)),
             (Trigger::Suspended, Trigger::Suspended, unjudged(0)),
         ];
         for (state, by_itself, asked_for) in rows {
-            assert_eq!(state.compacted(AT, false), by_itself, "{state:?}");
-            assert_eq!(state.compacted(AT, true), asked_for, "{state:?}");
+            assert_eq!(state.compacted(false), by_itself, "{state:?}");
+            assert_eq!(state.compacted(true), asked_for, "{state:?}");
         }
         assert_eq!(Trigger::Fired { misses: 1 }.failed(), Trigger::Armed { misses: 1 });
         for state in [ARMED, QUIET, overgrown, Trigger::Suspended] {

@@ -334,7 +334,10 @@ impl Proposal {
     /// [`CompactionError`], with the tokens that were spent, if it does not.
     pub fn accepted(self, thread: &Snapshot, brief: &Brief) -> Result<Self> {
         let (usage, calls) = (self.usage, self.calls);
-        let settled = thread.settle(self, brief);
+        let settled = match brief.limit {
+            Some(limit) => thread.settle_within(self, brief, Some(limit)),
+            None => thread.settle(self, brief),
+        };
         settled.map_err(|rejection| CompactionError::new(rejection).after(usage, calls))
     }
 

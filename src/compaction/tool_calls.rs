@@ -8,6 +8,7 @@ use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Replacement, Size},
     log::CompactionRecord,
     message::{CompactionId, Message, Text, ToolSpec, ToolUse},
+    strategy::Snapshot,
     tokens::TokenCounter,
 };
 
@@ -87,10 +88,33 @@ pub(crate) fn plan_ranges(
     let draft = Plan::of_call(thread, &call.id, ranges, &options, &Text::default())
         .map_err(|error| refused(&error, seen))?;
     let after = draft.after(thread).map_err(|error| not_read(&error))?;
+    keeps_newest_text(thread, call, ranges, &options)?;
     let report = CompactReport::new(Size::of(thread, counter), &after, &draft, counter);
     let notice = format!("The thread was compacted as you asked: {report}. Go on with the task.");
     Plan::of_call(thread, &call.id, ranges, &options, &notice.into())
         .map_err(|error| refused(&error, seen))
+}
+
+/// Refuses ranges that delete the text that the user typed last without a summary of it.
+fn keeps_newest_text(
+    thread: &[Message],
+    call: &ToolUse,
+    ranges: &[Replacement],
+    options: &CompactOptions,
+) -> Result<(), Text> {
+    let blank = ranges.iter().filter(|range| range.summary.trim().is_empty());
+    let blank: Vec<Replacement> = blank.cloned().collect();
+    if blank.is_empty() {
+        return Ok(());
+    }
+    let deletes = Plan::of_call(thread, &call.id, &blank, options, &Text::default());
+    let left = deletes.and_then(|plan| plan.after(thread)).map_err(|error| not_read(&error))?;
+    if Snapshot::new(thread.to_vec()).keeps_last_typed(&left) {
+        return Ok(());
+    }
+    Err("Nothing was compacted: a range without a summary holds the user's newest message, and \
+         nothing would be left of it. Give a summary for that range, or end it before the message."
+        .into())
 }
 
 /// The text for a refused call: the error and the latest checkpoints.
@@ -262,4 +286,34 @@ pub fn compact_tool() -> ToolSpec {
 pub fn compact_context_tool() -> ToolSpec {
     let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
     ToolSpec::new(COMPACT_CONTEXT, ABOUT_COMPACT_CONTEXT.trim_end(), schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        message::{Role, ToolResult},
+        tokens::ByteEstimate,
+    };
+
+    #[test]
+    fn a_blank_range_over_the_users_newest_text_is_refused() {
+        let input = |summary| json!({"replacements": [{"summary": summary}]});
+        let planned = |summary| {
+            let call = ToolUse::new("c1", super::super::COMPACT, input(summary));
+            let result = ToolResult::text("c1", COMPACTED);
+            let thread = [
+                Message::user("Mend the parser."),
+                Message::new(Role::Assistant, vec![call.clone().into()]),
+                Message::new(Role::User, vec![result.into()]),
+            ];
+            plan_call(&thread, &call, CompactionId(0), &ByteEstimate::TRIGGER)
+        };
+        let refused = planned(" ").unwrap_err();
+        assert!(
+            refused.starts_with("Nothing was compacted: a range without a summary"),
+            "{refused}"
+        );
+        assert!(planned("The parser is to be mended.").is_ok());
+    }
 }

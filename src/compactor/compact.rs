@@ -11,7 +11,10 @@ use crate::{
     },
     drive::{self, Conversation, Models},
     log::{self, CompactionRecord, Event, EventLog},
-    message::{CompactionReason, ContentBlock, Message, Request, Role, Text, ToolResult, ToolUse},
+    message::{
+        CompactionReason, ContentBlock, ContextWindow, Message, Request, Role, Text, ToolResult,
+        ToolUse,
+    },
     store::Journal,
     strategy::{Brief, Known, Net, Proposal, Snapshot},
 };
@@ -118,7 +121,11 @@ impl Compactor {
         let known = &self.live.known;
         let mut conversation = Conversation::new(&mut thread, &mut journal)
             .with_context(self.options.system.clone(), self.options.tools.clone())
-            .with_window(self.options.window);
+            .with_window(
+                self.options
+                    .window
+                    .map(|window| ContextWindow::new(self.ratio.scale_down(window.tokens()))),
+            );
         conversation.known = Some(Known {
             next_compaction: self.next,
             rules: Arc::new(known.rules.clone()),
@@ -146,6 +153,7 @@ impl Compactor {
         Brief {
             compaction: Some(self.next),
             target: target.map(|target| self.ratio.scale_down(target)),
+            limit: brief.limit.or_else(|| self.fits()),
             retention: brief.retention.or_else(|| self.options.retention.clone()),
             ..brief
         }
@@ -153,13 +161,15 @@ impl Compactor {
 
     /// The strategy, with its fallback if the thread does not fit.
     fn net(&self) -> Net {
-        let fits = self
-            .options
-            .window
-            .map(|window| self.ratio.scale_down(window.tokens()).saturating_sub(self.overhead()));
         let thread = self.live.thread.as_ref().map_or(0, |thread| thread.size().tokens);
-        let last_resort = fits.is_some_and(|fits| thread > fits);
-        Net { strategy: Arc::clone(&self.options.strategy), limit: fits, last_resort, once: true }
+        let last_resort = self.fits().is_some_and(|fits| thread > fits);
+        Net { strategy: Arc::clone(&self.options.strategy), last_resort, once: true }
+    }
+
+    /// The tokens of messages that fit the window.
+    fn fits(&self) -> Option<u64> {
+        let window = self.ratio.scale_down(self.options.window?.tokens());
+        Some(window.saturating_sub(self.overhead()))
     }
 }
 

@@ -13,8 +13,7 @@ use crate::{
     model::{Clock, Model, StdClock},
     strategy::{
         Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Proposal, RunStep, Snapshot,
-        Step, StrategyError,
-        attempt::{begin, record_call},
+        Step, StrategyError, attempt::record_call, begin,
     },
 };
 

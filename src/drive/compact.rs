@@ -17,7 +17,7 @@ use crate::{
     store::{Archive, Journal, StoreError},
     strategy::{
         ArchiveEntry, Attempt, Brief, CompactionStrategy, Known, Proposal, Snapshot, Step,
-        StrategyError, attempt::begin,
+        StrategyError, begin,
     },
 };
 

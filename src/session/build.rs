@@ -116,6 +116,7 @@ impl SessionBuilder {
             notice: None,
             reserved: CompactionId::default(),
             in_turn: false,
+            is_own_input: false,
             unreminded: 0,
             ids,
             at: now,

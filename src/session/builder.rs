@@ -81,7 +81,7 @@ impl SessionBuilder {
             redactor: None,
             host_rules: Vec::new(),
             // The trigger must work before the first answer, when no provider has reported a count.
-            policy: AutoPolicy { estimates_usage: true, ..AutoPolicy::default() },
+            policy: AutoPolicy::default(),
             tools: Vec::new(),
             own_tools: Vec::new(),
             observers: Observers::default(),
@@ -295,8 +295,7 @@ impl SessionBuilder {
     }
 
     /// Returns the builder with this policy of automatic compaction. The default is
-    /// [`AutoPolicy::default`] with [`estimates_usage`](AutoPolicy::estimates_usage) set: the
-    /// session uses estimates until a provider reports a count.
+    /// [`AutoPolicy::default`].
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -386,6 +385,13 @@ impl SessionBuilder {
     /// between retries. The default is the system clock. [`Clock`] has an example.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.settings.clock = clock;
+        self
+    }
+
+    /// Returns the builder with checkpoints at the end of user messages, for a host that names ranges
+    /// itself. Without this, only a session with `compact` or `recall` adds them.
+    pub fn checkpoints(mut self) -> Self {
+        self.settings.checkpoints = true;
         self
     }
 

@@ -5,7 +5,7 @@
 //! writes the summaries itself. Such a call is checked against the thread as it will be with the
 //! results of the other calls; then thread and log change in one step.
 
-use std::error::Error;
+use std::{error::Error, ops::Range};
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
@@ -49,8 +49,8 @@ enum SessionTool {
 
 impl Session {
     /// Executes the host's tools concurrently, then the session's own, and returns the results in
-    /// the order of the calls. Compactions run last, because they change the thread that the other
-    /// calls read.
+    /// the order of the calls. A call of `compact_context` runs at its place: calls after it see
+    /// the compacted thread. A call of `compact` runs last, because it compacts the results too.
     pub(super) async fn call_tools(
         &mut self,
         calls: &[ToolUse],
@@ -62,7 +62,21 @@ impl Session {
             let input = call.input.as_str().into();
             emit.event(SessionEvent::ToolStarted { id, name, input }).await;
         }
-        self.call_host_tools(calls, &mut results, emit).await;
+        let mut from = 0;
+        for (index, call) in calls.iter().enumerate() {
+            if self.session_tool(call) != Some(SessionTool::CompactContext) {
+                continue;
+            }
+            self.call_host_tools(calls, from..index, &mut results, emit).await;
+            let output = match self.tools.offers(&call.name) {
+                // Boxed: inlined, this rare path would enlarge every turn's future.
+                true => self.compact_context(emit).boxed().await?,
+                false => not_configured(SessionTool::CompactContext),
+            };
+            finish(&mut results, index, call, output, emit).await;
+            from = index.saturating_add(1);
+        }
+        self.call_host_tools(calls, from..calls.len(), &mut results, emit).await;
         self.cut_long(&mut results)?;
         for (index, call) in calls.iter().enumerate() {
             if self.session_tool(call) == Some(SessionTool::Recall) {
@@ -77,10 +91,8 @@ impl Session {
         let mut compact = None;
         for (index, call) in calls.iter().enumerate() {
             let output = match self.session_tool(call) {
-                None | Some(SessionTool::Recall) => continue,
+                None | Some(SessionTool::Recall | SessionTool::CompactContext) => continue,
                 Some(own) if !self.tools.offers(&call.name) => not_configured(own),
-                // Boxed: inlined, this rare path would enlarge every turn's future.
-                Some(SessionTool::CompactContext) => self.compact_context(emit).boxed().await?,
                 Some(SessionTool::Compact) if compact.is_none() => {
                     compact = Some((index, call));
                     continue;
@@ -99,10 +111,11 @@ impl Session {
         Ok(Called { results, appended })
     }
 
-    /// Calls the host's tools concurrently.
+    /// Calls the host's tools of these calls concurrently.
     async fn call_host_tools(
         &self,
         calls: &[ToolUse],
+        range: Range<usize>,
         results: &mut [Option<ToolResult>],
         emit: &mut Emit,
     ) {
@@ -111,6 +124,8 @@ impl Session {
         let mut running: FuturesUnordered<_> = calls
             .iter()
             .enumerate()
+            .take(range.end)
+            .skip(range.start)
             .filter(|(_, call)| self.session_tool(call).is_none())
             .map(|(index, call)| async move {
                 (index, call, self.tools.call(call, context, unwinds).await)

@@ -23,7 +23,9 @@ use crate::{
     compaction::{Compaction, CompactionEvent},
     drive::{Begun, CompactionError, CompactionSpan, Conversation, Listener, drive_with},
     log::CompactionRecord,
-    message::{CompactionId, CompactionReason, Delta, InvalidValue, Message, Timestamp},
+    message::{
+        CompactionId, CompactionReason, ContextWindow, Delta, InvalidValue, Message, Timestamp,
+    },
     model::AgentModel,
     strategy::{Attempt, Brief, CompactionStrategy, Net, Proposal, Step},
 };
@@ -59,8 +61,8 @@ impl Session {
             // so the thread may be compacted again.
             let once = strategy.is_none();
             let strategy = strategy.unwrap_or_else(|| Arc::clone(&self.settings.strategy));
-            let strategy = Net { strategy, limit, last_resort: false, once };
-            let brief = Brief { next_prompt, ..self.brief(reason, target) };
+            let strategy = Net { strategy, last_resort: false, once };
+            let brief = Brief { next_prompt, limit, ..self.brief(reason, target) };
             let begun = match self.conversation().begin(&strategy, &brief).boxed().await {
                 Ok(begun) => begun,
                 Err(error) => {
@@ -197,6 +199,7 @@ impl Session {
             reason,
             next_prompt: None,
             target: target.map(|tokens| self.ratio.scale_down(tokens)),
+            limit: None,
             retention: self.settings.retention.clone(),
             now: self.now(),
         }
@@ -217,6 +220,9 @@ impl Session {
     /// The conversation, and the compaction in flight, if any.
     fn parts(&mut self) -> (Conversation<'_>, Option<&mut Compaction>) {
         let (system, window) = (self.system_prompt(), self.window());
+        // Strategies count with the counter, which the provider's count may exceed.
+        let window =
+            window.map(|window| ContextWindow::new(self.ratio.scale_down(window.tokens())));
         let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal)
             .with_window(window)
             .with_prices(self.auto.policy().prices);

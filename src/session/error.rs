@@ -1,5 +1,7 @@
 //! The error of a session.
 
+use std::fmt;
+
 use crate::{
     compact::CompactError,
     drive::CompactionError,
@@ -65,9 +67,12 @@ pub enum SessionError {
     /// The message has no content for a model. The thread is unchanged.
     #[error("the message is blank")]
     Blank,
-    /// The thread is empty or ends with a complete answer, so there is no turn to continue.
-    #[error("the thread has no turn to continue: send a message")]
-    NothingToContinue,
+    /// There is no turn to continue.
+    #[error("the thread has no turn to continue: {turn}")]
+    NothingToContinue {
+        /// Why.
+        turn: LastTurn,
+    },
     /// Two tools have the same name.
     #[error("two tools are called {name}")]
     DoubleTool {
@@ -91,6 +96,25 @@ pub enum SessionError {
     /// The thread does not match the log. Both are unchanged.
     #[error(transparent)]
     Stale(#[from] CompactError),
+}
+
+/// Why there is no turn to continue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastTurn {
+    /// The thread ends with a complete answer.
+    Over,
+    /// The message that was sent last is not in the thread, because its stream was dropped or failed
+    /// before that; or nothing was sent yet.
+    NeverBegan,
+}
+
+impl fmt::Display for LastTurn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Over => "the last one is over, so send a message",
+            Self::NeverBegan => "the last message is not in the thread, so send it again",
+        })
+    }
 }
 
 fn after(tried: &Option<Text>) -> String {

@@ -129,7 +129,14 @@ pub(super) fn notice_line(output: &Output) -> Option<String> {
         Output::UnknownWindow => "The window of this model is not known, so nothing is compacted ahead \
             of need until the provider refuses a request. Name it with Session::builder(..).window(..)."
             .to_owned(),
-        Output::Compact { .. } | Output::CannotFit { .. } => return None,
+        Output::ShortAnswer { tokens, output, window } => format!(
+            "The answer may be cut short: about {tokens} tokens of the window of {window} are in use, \
+             and {output} were to be kept for the answer."
+        ),
+        Output::Compact { .. }
+        | Output::SendAgain
+        | Output::TakeBack
+        | Output::CannotFit { .. } => return None,
     })
 }
 

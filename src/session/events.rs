@@ -126,6 +126,28 @@ impl Events<'_> {
     pub async fn next(&mut self) -> Option<Result<SessionEvent>> {
         StreamExt::next(self).await
     }
+
+    /// Whether the message of this stream is in the thread. Before that, dropping the stream leaves
+    /// the thread without it. The same as
+    /// [`SessionHandle::is_text_in_thread`](super::SessionHandle::is_text_in_thread).
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// let mut events = session.send("Hi.");
+    /// assert!(!events.is_text_in_thread());
+    /// assert!(block_on(events.next()).is_some());
+    /// assert!(events.is_text_in_thread());
+    /// # Ok::<(), threadfold::session::SessionError>(())
+    /// ```
+    #[must_use]
+    pub fn is_text_in_thread(&self) -> bool {
+        self.shared.lock().has_entered == Some(true)
+    }
 }
 
 impl Stream for Events<'_> {

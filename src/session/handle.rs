@@ -144,6 +144,31 @@ impl SessionHandle {
         self.shared.lock().is_busy
     }
 
+    /// Whether the message that was sent last is in the thread. If its stream was dropped or failed
+    /// before that, the host sends the message again; after that, it calls
+    /// [`continue_turn`](super::Session::continue_turn). `false` if nothing was sent yet.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// let handle = session.handle();
+    /// drop(session.send("Never polled."));
+    /// assert!(!handle.is_text_in_thread());
+    /// let mut events = session.send("Hi.");
+    /// assert!(block_on(events.next()).is_some());
+    /// drop(events);
+    /// assert!(handle.is_text_in_thread());
+    /// # Ok::<(), threadfold::session::SessionError>(())
+    /// ```
+    #[must_use]
+    pub fn is_text_in_thread(&self) -> bool {
+        self.shared.lock().has_entered == Some(true)
+    }
+
     /// The id of the running compaction, if any, according to the events delivered so far.
     #[must_use]
     pub fn compacting(&self) -> Option<CompactionId> {
@@ -220,6 +245,8 @@ pub(super) struct State {
     pub(super) messages: Arc<Vec<Message>>,
     pub(super) usage: TokenUsageSummary,
     pub(super) recent: Recent,
+    /// Whether the message that was sent last is in the thread; `None` before the first one.
+    pub(super) has_entered: Option<bool>,
     /// Whether a turn is running.
     pub(super) is_busy: bool,
     is_aborted: bool,
@@ -255,10 +282,13 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a turn and discards an abort or event that belongs to the previous one. Returns the
-    /// number that the next queued text will have.
-    pub(super) fn begin(&self) -> u64 {
+    /// Starts a turn, with a message to append or without one, and discards an abort or event that
+    /// belongs to the previous turn. Returns the number that the next queued text will have.
+    pub(super) fn begin(&self, has_message: bool) -> u64 {
         let mut state = self.lock();
+        if has_message {
+            state.has_entered = Some(false);
+        }
         state.slot.clear();
         (state.is_busy, state.takes_queued, state.is_aborted) = (true, true, false);
         state.next
@@ -407,7 +437,7 @@ mod tests {
     /// The steps in which a turn uses the queue at its end, each under its own lock.
     const TURN: [fn(&Shared, &mut Vec<Text>); 4] = [
         |shared, _| {
-            shared.begin();
+            shared.begin(true);
         },
         |shared, taken| taken.extend(shared.next_queued()),
         |shared, taken| taken.extend(shared.next_queued()),

@@ -22,6 +22,7 @@ use crate::{
     store::Journal,
     strategy::{
         Brief, CompactionStrategy, Net, Proposal, Rejection, Snapshot, Step, StrategyError,
+        begin_anyway,
     },
 };
 
@@ -92,8 +93,9 @@ impl CompactionJob {
         let redactor = self.journal.redactor().map(AsRef::as_ref);
         let models = self.settings.models(&conversation, redactor);
         let strategy = Arc::clone(&self.strategy);
-        let strategy = Net { strategy, limit: None, last_resort: false, once: false };
-        let mut attempt = strategy.begin(&self.snapshot, &self.journal.redacted(&self.brief));
+        let strategy = Net { strategy, last_resort: false, once: false };
+        let brief = self.journal.redacted(&self.brief);
+        let mut attempt = begin_anyway(&strategy, &self.snapshot, &brief);
         if nothing_to_do(attempt.as_ref()).is_none() {
             let (thread, id) = (self.agent.thread(), self.journal.log().thread_id());
             *span = CompactionSpan::begin(thread, id, strategy.name(), &self.brief);

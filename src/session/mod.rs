@@ -95,7 +95,7 @@ pub use crate::compaction::{
     COMPACT, COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, acp, api, console,
 };
 pub use builder::SessionBuilder;
-pub use error::SessionError;
+pub use error::{LastTurn, SessionError};
 pub use event::SessionEvent;
 pub use events::{Events, Reply};
 pub use handle::SessionHandle;

@@ -6,7 +6,7 @@ use futures::FutureExt;
 
 use super::{
     compacting::Order,
-    error::{Result, SessionError},
+    error::{LastTurn, Result, SessionError},
     event::SessionEvent,
     events::{Emit, Events},
     session::Session,
@@ -158,7 +158,7 @@ impl Session {
     /// are answered as cancelled first.
     ///
     /// The stream ends with [`SessionError::NothingToContinue`] if the thread is empty or ends with
-    /// a complete answer.
+    /// a complete answer. The error tells whether the last turn is over or never began.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -200,7 +200,8 @@ impl Session {
 
     fn run(&mut self, input: UserInput) -> Events<'_> {
         let shared = Arc::clone(&self.shared);
-        let queued_later = shared.begin();
+        let has_message = matches!(input, UserInput::Message(_) | UserInput::CompactAndSend(_));
+        let queued_later = shared.begin(has_message);
         let is_command = matches!(input, UserInput::Compact { .. });
         let mut emit = Emit { shared: Arc::clone(&shared), defers: false };
         let work = async move {
@@ -272,7 +273,11 @@ impl Session {
 
     /// The message with which a continued turn begins; `None` if the thread is sent unchanged.
     fn continuation(&self) -> Result<Option<Message>> {
-        let last = self.messages().last().ok_or(SessionError::NothingToContinue)?;
+        let never_began =
+            self.messages().is_empty() || self.shared.lock().has_entered == Some(false);
+        let turn = if never_began { LastTurn::NeverBegan } else { LastTurn::Over };
+        let nothing = SessionError::NothingToContinue { turn };
+        let Some(last) = self.messages().last() else { return Err(nothing) };
         if last.role != Role::Assistant || !self.agent.thread().open_calls().is_empty() {
             return Ok(None);
         }
@@ -286,7 +291,7 @@ impl Session {
                 | StopReason::Other(_),
             ) => Ok(Some(go_on())),
             Some(StopReason::EndTurn | StopReason::StopSequence | StopReason::Refusal) | None => {
-                Err(SessionError::NothingToContinue)
+                Err(nothing)
             }
         }
     }

@@ -60,6 +60,8 @@ pub struct Session {
     pub(super) reserved: CompactionId,
     /// Whether a turn started and has not ended.
     pub(super) in_turn: bool,
+    /// Whether the next appended message is the one of the open stream, and not a queued text.
+    pub(super) is_own_input: bool,
     /// Output tokens since the last reminder.
     pub(super) unreminded: u64,
     pub(super) ids: CheckpointIds,
@@ -98,6 +100,8 @@ options! {
         pub(super) tool_panics_unwind: bool = false,
         pub(super) clock: Arc<dyn Clock> = Arc::new(std_clock()),
         pub(super) seed: u64 = 0,
+        /// Whether user messages get checkpoints although no tool reads them.
+        pub(super) checkpoints: bool = false,
     }
 }
 
@@ -184,7 +188,7 @@ impl Session {
     }
 
     /// The window before any correction from refusals.
-    fn host_window(&self) -> Option<ContextWindow> {
+    pub(super) fn host_window(&self) -> Option<ContextWindow> {
         self.settings.window.or(self.agent.context_window()).or(self.table_window)
     }
 
@@ -273,11 +277,12 @@ impl Session {
         .calibrated(&self.ratio)
     }
 
-    /// The pressure of the request with this prompt, which is not appended yet. A compaction may
-    /// remove everything else.
+    /// The pressure of the request with this prompt, which is not appended yet.
     pub(super) fn pressure_before(&self, prompt: &Message) -> Pressure {
-        let pending = self.agent.thread().counter().message(prompt);
-        Pressure { newest: 0, ..self.pressure(pending) }
+        let pressure = self.pressure(self.agent.thread().counter().message(prompt));
+        // The prompt is then what was typed last.
+        let said = if prompt.is_typed() { 0 } else { pressure.said };
+        Pressure { said, ..pressure }
     }
 
     /// The error for a request that cannot fit, with the size of each part.

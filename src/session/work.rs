@@ -14,12 +14,14 @@ use super::{
     session::Session,
 };
 use crate::{
-    auto::{Input, Output},
+    auto::{Input, Output, Refusal},
+    compaction::COMPACT,
     log::Event,
     message::{
-        CompactionReason, ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, Role,
-        StopReason, Text, ToolUse, Turn, Usage,
+        CompactionId, CompactionReason, ContentBlock, ContextWindow, Delta, Message, ModelError,
+        Request, Role, StopReason, Text, ToolUse, Turn, Usage,
     },
+    recall::tool::RECALL,
     turn::{self, TurnMachine, TurnStep},
 };
 
@@ -47,10 +49,13 @@ impl Session {
             emit.notice_of(notice).await;
         }
         self.journal.flush().await?;
+        self.is_own_input = false;
         while let Some(text) = self.shared.next_queued_before(queued_later) {
             self.run_text(text, emit).await?;
         }
+        self.is_own_input = true;
         self.run_input(input, emit).await?;
+        self.is_own_input = false;
         while let Some(text) = self.shared.next_queued() {
             self.run_text(text, emit).await?;
         }
@@ -93,15 +98,20 @@ impl Session {
         // The first request is checked again if rules in the prompt may have lengthened the system
         // prompt.
         let mut recheck = message.is_none() || self.settings.rules_in_system_prompt;
+        let prompted = message.is_some();
         if let Some(message) = message {
             // Add the time and the reminder before the tokens are counted.
             let message = self.with_reminder(message);
             let message = self.stamped(message);
             self.guard(Some(&message), emit).await?;
             self.append(message)?;
+            if self.is_own_input {
+                self.shared.lock().has_entered = Some(true);
+            }
         }
         let (mut machine, mut usage) =
             (TurnMachine::new(self.settings.max_rounds), Usage::default());
+        let mut unanswered = prompted;
         loop {
             // A step is stored before the next one builds on it.
             if !self.journal.unstored().is_empty() {
@@ -112,7 +122,8 @@ impl Session {
                     if std::mem::replace(&mut recheck, true) {
                         self.guard(None, emit).await?;
                     }
-                    let turn = self.call_model(&mut usage, emit).await?;
+                    let turn = self.call_model(unanswered, &mut usage, emit).await?;
+                    unanswered = false;
                     self.tick();
                     usage += turn.usage.unwrap_or_default();
                     self.take(turn, &mut machine)?;
@@ -156,7 +167,10 @@ impl Session {
                 Some(
                     notice @ (Output::Suspended { .. }
                     | Output::Paused { .. }
-                    | Output::UnknownWindow),
+                    | Output::UnknownWindow
+                    | Output::ShortAnswer { .. }
+                    | Output::SendAgain
+                    | Output::TakeBack),
                 ) => {
                     emit.notice_of(Some(notice)).await;
                     return Ok(());
@@ -193,8 +207,15 @@ impl Session {
     }
 
     /// Asks the model. If the provider refuses the request as too long, or the window cuts the
-    /// answer off, compacts and asks again.
-    async fn call_model(&mut self, usage: &mut Usage, emit: &mut Emit) -> Result<Turn> {
+    /// answer off, compacts and asks again. If that does not help, thread and ratio are as before:
+    /// before the turn, if the model has not answered the prompt with which it began.
+    async fn call_model(
+        &mut self,
+        unanswered: bool,
+        usage: &mut Usage,
+        emit: &mut Emit,
+    ) -> Result<Turn> {
+        let (first, ratio) = (self.next_compaction(), self.ratio);
         loop {
             let mut streamed = String::new();
             let answer = self.ask(&mut streamed, emit).await;
@@ -206,8 +227,16 @@ impl Session {
                 return Ok(answer?);
             }
             // Boxed: inlined, this rare path would enlarge every turn's future.
-            if let Some(turn) = self.make_room(answer, usage, emit).boxed().await? {
-                return Ok(turn);
+            match self.make_room(answer, usage, emit).boxed().await {
+                Ok(None) => {}
+                given_up => {
+                    self.ratio = ratio;
+                    self.take_back(first, emit).boxed().await?;
+                    if unanswered && given_up.is_err() {
+                        self.withdraw_prompt(emit).boxed().await?;
+                    }
+                    return given_up.and_then(|turn| turn.ok_or(SessionError::Blank));
+                }
             }
             if !streamed.is_empty() {
                 emit.event(SessionEvent::AnswerDiscarded).await;
@@ -223,16 +252,27 @@ impl Session {
         usage: &mut Usage,
         emit: &mut Emit,
     ) -> Result<Option<Turn>> {
-        let (now, pressure) = (self.now(), self.pressure(0));
-        let (limit, output) = match &answer {
-            Err(ModelError { kind: ModelErrorKind::Overflow { limit, output, .. }, .. }) => {
-                (*limit, *output)
+        let refusal = match &answer {
+            Err(error) => Refusal::of(&error.kind).unwrap_or_default(),
+            // An answer that the window cut off shows that prompt and answer fill it. A window that is
+            // known only from refusals may be wrong, so it is not taken for a statement.
+            Ok(_) => {
+                let limit = self.host_window().map(ContextWindow::tokens);
+                let found = limit.map(|limit| limit.saturating_add(1));
+                Refusal { limit, found, output: None }
             }
-            Ok(_) | Err(_) => (None, None),
         };
-        let next = self.auto.handle(now, Input::Overflowed { pressure, limit, output });
-        let Some(Output::Compact { reason, target, limit }) = next else {
-            return Ok(Some(answer?));
+        if let (Err(_), Some(found)) = (&answer, refusal.found) {
+            let thread = self.agent.thread().size().tokens;
+            self.ratio.learn(thread.saturating_add(self.overhead()), found);
+        }
+        let (now, pressure, before) = (self.now(), self.pressure(0), self.window());
+        let next = self.auto.handle(now, Input::Overflowed { pressure, refusal });
+        self.report_window(before, refusal, emit).await;
+        let (reason, target, limit) = match next {
+            Some(Output::Compact { reason, target, limit }) => (reason, target, limit),
+            Some(Output::SendAgain) => return Ok(None),
+            _ => return Ok(Some(answer?)),
         };
         let order = Order { reason, target, limit, next_prompt: None, strategy: None };
         match (self.compact_for(order, emit).await?, answer) {
@@ -245,6 +285,72 @@ impl Session {
         }
         self.guard(None, emit).await?;
         Ok(None)
+    }
+
+    /// Notifies the host if a refusal stated a smaller window than the one that was assumed.
+    async fn report_window(
+        &self,
+        before: Option<ContextWindow>,
+        refusal: Refusal,
+        emit: &mut Emit,
+    ) {
+        let now = self.window();
+        if let (Some(_), Some(now)) = (refusal.limit, now.filter(|_| now != before)) {
+            let before = before.map_or("no window was known".to_owned(), |before| {
+                format!("{} were assumed", before.tokens())
+            });
+            let text =
+                format!("The provider states a window of {} tokens; {before}.", now.tokens());
+            emit.event(SessionEvent::Notice { text: text.into() }).await;
+        }
+    }
+
+    /// Undoes the compactions from this one on, which the refusals of a request led to in vain.
+    async fn take_back(&mut self, first: CompactionId, emit: &mut Emit) -> Result<()> {
+        let standing = self.journal.log().standing().map(|record| record.id);
+        let Some(id) = standing.filter(|id| *id >= first).min() else { return Ok(()) };
+        let undone = self.undo_compaction(id).await?.len();
+        let times = if undone == 1 { "compaction" } else { "compactions" };
+        let text = format!(
+            "The provider refused the request however long it was, so its {undone} {times} were undone."
+        );
+        emit.event(SessionEvent::Notice { text: text.into() }).await;
+        Ok(())
+    }
+
+    /// Drops what was typed since the last answer from the thread, so that it does not make every
+    /// later request too long; the log keeps it. It stays if the whole log, which this needs, cannot
+    /// be read.
+    async fn withdraw_prompt(&mut self, emit: &mut Emit) -> Result<()> {
+        if self.journal.read_whole().await.is_err() {
+            return Ok(());
+        }
+        let is_prompt =
+            |message: &&Message| message.is_typed() && message.tool_results().next().is_none();
+        let from = self.messages().len();
+        let prompts = self.messages().iter().rev().take_while(is_prompt).count();
+        // A compaction can be undone only as long as the messages that it left are there.
+        let latest = self.journal.log().standing().next_back();
+        let since = latest.map_or(0, |record| record.plan.messages_after());
+        let len = (from - prompts).max(since.min(from));
+        if len == from {
+            return Ok(());
+        }
+        let event = Event::Truncated { from, len };
+        self.journal.log().check(&event)?;
+        self.agent.truncate(len);
+        self.journal.append(self.at, event)?;
+        if self.is_own_input {
+            self.shared.lock().has_entered = Some(false);
+        }
+        self.show();
+        let what = match from - len {
+            1 => "The last message, which the provider refuses, was".to_owned(),
+            some => format!("The last {some} messages, which the provider refuses, were"),
+        };
+        let text = format!("{what} taken out of the thread; the log keeps what was typed.");
+        emit.event(SessionEvent::Notice { text: text.into() }).await;
+        Ok(())
     }
 
     /// Asks the model once. `streamed` collects the emitted text; at the end it equals the text of
@@ -294,7 +400,7 @@ impl Session {
         Request {
             system: self.system_prompt(),
             tools: self.tools.specs.clone(),
-            max_output: self.settings.max_output,
+            max_output: self.auto.max_output(self.pressure(0)).or(self.settings.max_output),
             ..Request::new(self.agent.messages().clone())
         }
     }
@@ -334,13 +440,19 @@ impl Session {
         self.unreminded = self.unreminded.saturating_add(written);
     }
 
-    /// Appends a user message with a checkpoint as its last block.
+    /// Appends a user message, with a checkpoint if something reads checkpoints.
     fn append_user(&mut self, message: Message) -> Result<()> {
         let message = self.stamped(message);
         self.append(message)
     }
 
+    /// Returns the message with a checkpoint as its last block, if a tool or the host reads
+    /// checkpoints.
     pub(super) fn stamped(&mut self, mut message: Message) -> Message {
+        let is_read = [COMPACT, RECALL].iter().any(|name| self.tools.offers(name));
+        if !is_read && !self.settings.checkpoints {
+            return message;
+        }
         let thread = self.agent.thread();
         let id = self.ids.draw(|id| thread.checkpoint(id).is_some());
         message.make_mut().content.push(ContentBlock::checkpoint(id));

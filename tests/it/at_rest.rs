@@ -16,7 +16,7 @@ use threadfold::{
 use crate::support::folder::Folder;
 
 /// The maximum bytes that a session may hold in addition to its messages.
-const SPARE: i64 = 64 * 1024;
+const SPARE: i64 = 96 * 1024;
 
 /// The maximum by which these bytes may grow in each turn. A turn adds a standing rule of 120
 /// bytes.

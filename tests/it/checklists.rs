@@ -94,7 +94,7 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
         ],
     ),
     (
-        "auto: a share of the real window, cooldown, once a crossing, before sending, on overflow",
+        "auto: a share of the real window, rest, once a crossing, before sending, on overflow",
         &[
             By("tests/it/auto.rs", "the_trigger_passes_its_boundaries"),
             By(

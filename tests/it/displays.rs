@@ -32,6 +32,7 @@ fn session(threshold: Option<u64>, answers: impl IntoIterator<Item = Answer>) ->
         ..AutoPolicy::default()
     };
     let builder = Session::builder(agent.with_window(ContextWindow::new(200_000)))
+        .checkpoints()
         .thread("main".parse().unwrap())
         .strategy(Arc::new(Summarize {
             messages: 2,

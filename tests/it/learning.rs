@@ -50,7 +50,7 @@ fn around_compactions(tenths: u64, says: bool) -> Vec<(u64, u64)> {
     let mut session = Session::builder(agent)
         .system("Answer at length.")
         .strategy(Arc::new(KeepRecent { messages: 1_000, ..KeepRecent::default() }))
-        .policy(AutoPolicy { cooldown_ms: 0, ..AutoPolicy::default() })
+        .policy(AutoPolicy::default())
         .build()
         .unwrap();
     let mut around = Vec::new();

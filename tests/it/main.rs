@@ -71,6 +71,7 @@ mod properties;
 mod prose;
 mod quoted;
 mod quotes;
+mod rare;
 mod reading_steps;
 mod recall;
 mod recall_bar;

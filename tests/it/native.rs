@@ -260,8 +260,9 @@ fn an_answer_without_a_compaction_block_is_no_compaction() {
             "the provider of the conversation made no compaction of its own",
         ),
     ];
-    let thread: Vec<Message> =
-        (0..9).map(|number| Message::user(format!("{number} {}", "word ".repeat(90)))).collect();
+    let thread: Vec<Message> = (0..9)
+        .map(|number| Message::assistant(format!("{number} {}", "word ".repeat(90))))
+        .collect();
     let thread = threadfold::strategy::Snapshot::new(thread);
     for (body, words) in rows {
         let mut attempt =

@@ -82,6 +82,8 @@ fn rules_in_other_languages_stay_word_for_word_through_five_compactions() {
 #[test]
 fn only_the_newest_value_of_a_subject_stays() {
     let mut talk = Talk::default();
+    // The first text is the task, which stays as it was typed.
+    talk.say(Message::user("Hallo, let us begin."));
     talk.say(Message::user("The port of the proxy is 8080, and tea is at noon."));
     talk.say(Message::user("The port of the mailer is 2525."));
     talk.say(Message::assistant("Good."));

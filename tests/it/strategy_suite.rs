@@ -128,7 +128,7 @@ impl Attempt for Odd {
 }
 
 /// For each law that a strategy can break, one that breaks it.
-const WRONG: [(Law, Begin); 16] = [
+const WRONG: [(Law, Begin); 17] = [
     (Law::AttemptEnds, |_, _, _| Odd::boxed(None, false, |_| {})),
     (Law::NeverPanics, |_, _, _| panic!("at the first sight")),
     (Law::StepRepeats, |_, _, _| Odd::boxed(None, true, |_| {})),
@@ -156,6 +156,13 @@ const WRONG: [(Law, Begin); 16] = [
         if is_open { proposes(removes(thread, last..last + 1)) } else { idle() }
     }),
     (Law::KeepsNewestText, |_, thread, _| proposes(removes(thread, 0..thread.messages().len()))),
+    (Law::KeepsUnread, |_, thread, _| {
+        let (last, from) = (thread.messages().len(), thread.past().len());
+        let summary = |text| vec![Message::summary(Role::User, Summary::new(text)).into()];
+        let old = Splice { at: 0..old_part(thread), insert: summary("Old.") };
+        let splices = vec![old, Splice { at: last..last, insert: summary("Later.") }];
+        if from < last { proposes(Plan::from_splices(last, splices)) } else { idle() }
+    }),
     (Law::SummarySaysSomething, |_, thread, _| {
         proposes(replaces(thread, Message::summary(Role::User, Summary::new(" "))))
     }),

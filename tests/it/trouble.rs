@@ -11,7 +11,7 @@ use threadfold::{
     message::{CompactionId, ModelErrorKind, Redactor, StopReason, ToolSpec, ToolUse},
     model::{ModelError, Tool, ToolContext, ToolOutput},
     recall::Recall,
-    session::{Session, SessionError, SessionEvent},
+    session::{LastTurn, Session, SessionError, SessionEvent},
     strategy::{KeepRecent, Summarize},
     testing::{Answer, ScriptedModel},
 };
@@ -128,11 +128,33 @@ fn a_cut_off_answer_is_continued_by_a_prompt_and_a_paused_one_is_sent_back() {
 fn there_is_nothing_to_continue_after_a_complete_answer_or_before_the_first_message() {
     let mut bench = bench(["Done."], |builder| builder);
     let nothing = continued(&mut bench.session).unwrap_err();
-    assert!(matches!(nothing, SessionError::NothingToContinue));
+    assert!(matches!(nothing, SessionError::NothingToContinue { turn: LastTurn::NeverBegan }));
     say(&mut bench.session, "Go.").unwrap();
     let before = bench.session.messages().clone();
     continued(&mut bench.session).unwrap_err();
     assert_eq!(bench.session.messages()[..], before[..]);
+}
+
+#[test]
+fn after_a_dropped_stream_the_host_knows_whether_the_text_is_in_the_thread() {
+    let mut bench = bench(["One.", "Two.", "Three."], |builder| builder);
+    let handle = bench.session.handle();
+    say(&mut bench.session, "First.").unwrap();
+    drop(bench.session.send("Never polled."));
+    assert!(!handle.is_text_in_thread());
+    let turn = match continued(&mut bench.session).unwrap_err() {
+        SessionError::NothingToContinue { turn } => turn,
+        other => panic!("{other}"),
+    };
+    assert_eq!(turn, LastTurn::NeverBegan);
+    let mut events = bench.session.send("Polled.");
+    assert!(block_on(events.next()).is_some());
+    assert!(events.is_text_in_thread());
+    drop(events);
+    assert!(handle.is_text_in_thread());
+    assert_eq!(continued(&mut bench.session).unwrap(), "Three.");
+    let error = continued(&mut bench.session).unwrap_err();
+    assert!(matches!(error, SessionError::NothingToContinue { turn: LastTurn::Over }), "{error}");
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn a_turn_with_all_features_costs_the_same_at_every_length() {
     let [small, large] = SIZES.map(|count| cost(count, with, Keeps::Nothing));
     assert_eq!(small, large);
     assert!(!large.vector_moved);
-    assert!(large.bytes < 13_000, "{large:?}");
+    assert!(large.bytes < 14_000, "{large:?}");
     // The new texts: question, reminder, call, result, answer.
     assert!((1..400).contains(&large.bytes_redacted), "{large:?}");
 }

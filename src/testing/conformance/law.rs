@@ -102,6 +102,7 @@ laws! {
     StaysLegal: "a plan must leave the thread legal",
     KeepsOpenCalls: "a plan must leave the same calls open",
     KeepsNewestText: "a plan must keep the user's newest text" ("The text that the user typed last stays, unless a next prompt follows."),
+    KeepsUnread: "a plan must keep unread messages as they are" ("The messages after the model's last answer stay as they are, if they fit."),
     SummarySaysSomething: "a summary must not be blank",
     MakesSmaller: "a plan without a model must make the thread smaller",
     MissIsReported: "a plan that misses its target must say so",

@@ -187,6 +187,7 @@ fn check(case: &Case, way: &Way, calls: usize, proposal: &Proposal) -> Result<()
         Rejection::Empty | Rejection::LosesLastUserMessage => {
             (Law::KeepsNewestText, "the user's newest text")
         }
+        Rejection::TouchesUnread { .. } => (Law::KeepsUnread, "the same unread messages"),
         Rejection::Blank => (Law::SummarySaysSomething, "a summary with text"),
         Rejection::NotSmaller { .. } if calls == 0 => {
             (Law::MakesSmaller, "a smaller thread, or nothing to compact")

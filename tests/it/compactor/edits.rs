@@ -237,7 +237,7 @@ fn observing_reads_only_new_messages_and_stores_no_secret() {
     compactor.observe(&messages);
     assert!((1..=3).contains(&counts.0.load(Ordering::Relaxed)), "{counts:?}");
     compactor.add_rule("Never send sk-123.").unwrap();
-    messages.push(Message::user("Go on."));
+    messages.extend([Message::assistant("Yes."), Message::user("Go on.")]);
     block_on(compactor.compact(&mut messages, 400, &ExtractiveModel)).unwrap();
     let stored = serde_json::to_string(&compactor).unwrap();
     assert!(stored.contains("[key]") && !stored.contains("sk-123"));

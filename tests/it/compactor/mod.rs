@@ -12,6 +12,7 @@ use std::{
 use futures::executor::block_on;
 use threadfold::{
     Compactor, ContextWindow, Message, ModelAgent, Session, Turn, Usage,
+    auto::{AutoPolicy, Threshold},
     compaction::compact_tool,
     drive::Models,
     legality,
@@ -29,7 +30,9 @@ fn five_compactions_in_a_row_give_the_thread_that_a_session_gives() {
     for way in Way::ALL {
         let model = Arc::new(Answers(way));
         let agent = ModelAgent::new(model.clone()).with_window(WINDOW);
-        let mut session = Session::builder(agent).build().unwrap();
+        // The session compacts only when it is asked to.
+        let policy = AutoPolicy { threshold: Threshold::Fraction(0.99), ..AutoPolicy::default() };
+        let mut session = Session::builder(agent).policy(policy).build().unwrap();
         let mut compactor = Compactor::default().with_window(WINDOW);
         let (mut messages, mut read) = (Vec::new(), 0);
         for round in 0..5 {
@@ -61,6 +64,7 @@ fn five_compactions_in_a_row_give_the_thread_that_a_session_gives() {
 fn a_dropped_future_leaves_vector_and_compactor_unchanged() {
     let mut messages: Vec<Message> =
         (0..9).map(|n| Message::user(long(&format!("{n} {RULE}")))).collect();
+    messages.push(Message::assistant("Yes."));
     let before = messages.clone();
     let answer = Turn::new(Message::assistant("slowly said"), StopReason::EndTurn, None);
     let slow = ScriptedModel::repeating([Answer::Slow(answer)]);
@@ -90,7 +94,7 @@ fn a_thread_that_needs_no_compaction_is_unchanged_and_costs_no_call() {
 fn a_thread_over_its_window_is_compacted_even_without_a_model() {
     let mut messages: Vec<Message> =
         (0..9).map(|n| Message::user(long(&format!("{n} {RULE}")))).collect();
-    messages.push(Message::user("And now?"));
+    messages.extend([Message::assistant("Yes."), Message::user("And now?")]);
     let strategy = Arc::new(Summarize::default());
     let mut compactor = Compactor::default().with_strategy(strategy.clone());
     let failed = block_on(compactor.compact(&mut messages, 900, Models::default())).unwrap_err();
@@ -124,6 +128,7 @@ fn the_ratio_to_the_providers_counts_is_learned_once_and_stored() {
 fn system_prompt_and_tools_are_counted_and_part_of_summary_requests() {
     let model = ScriptedModel::new(["They talked."]);
     let mut messages: Vec<Message> = (0..5).map(|n| Message::user(long(&n.to_string()))).collect();
+    messages.push(Message::assistant("Yes."));
     let system = vec![Message::system("Be brief. ".repeat(90))];
     let mut compactor = Compactor::default();
     compactor.observe(&messages);

@@ -11,7 +11,7 @@ fn a_count_of_zero_is_no_measure() {
     });
     // The trigger waits until a provider counts; a request that does not fit is compacted in any
     // case.
-    let policy = AutoPolicy::default();
+    let policy = AutoPolicy { estimates_usage: false, ..AutoPolicy::default() };
     let mut bench = bench(12_000, model, |b| b.policy(policy));
     let events = bench.events("Write all parts.");
     assert!(matches!(events.last(), Some(Ok(SessionEvent::TurnEnded { .. }))), "{events:?}");
@@ -30,7 +30,6 @@ fn a_count_that_sums_all_calls_does_not_cause_repeated_compactions() {
             let input = sum.fetch_add(tokens, Ordering::Relaxed) + tokens;
             counted("Well.", Usage::new(input, 10))
         });
-        let policy = AutoPolicy { cooldown_ms: 0, ..policy };
         let mut bench = bench(20_000, model, |b| b.strategy(Arc::new(summarize())).policy(policy));
         let events = bench.chat(150);
         assert!(begun_and_done(&events).0 <= 6, "{:?}", reasons(&events));
@@ -43,7 +42,7 @@ fn a_count_larger_than_the_window_refuses_no_request() {
     for input in [20_001, 200_000, u64::MAX] {
         for output in [0, 10, u64::MAX] {
             let model = Played::new(move |_| counted("Well.", Usage::new(input, output)));
-            let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
+            let policy = policy();
             let mut bench = bench(20_000, model, |b| b.policy(policy));
             let events = bench.chat(20);
             assert_eq!(begun_and_done(&events), (0, 0), "{input} and {output}");
@@ -56,7 +55,7 @@ fn a_count_larger_than_the_window_refuses_no_request() {
 fn a_count_at_the_edge_of_the_window_with_nothing_to_compact_refuses_no_request() {
     for input in [19_000, 19_980, 19_999] {
         let model = Played::new(move |_| counted("Well.", Usage::new(input, 1)));
-        let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
+        let policy = policy();
         let mut bench = bench(20_000, model, |b| b.policy(policy));
         // The thread is too short for any strategy to remove something.
         let events = bench.chat(4);

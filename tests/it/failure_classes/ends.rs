@@ -7,7 +7,7 @@ use crate::support::polls::poll;
 fn after_a_compaction_between_tool_calls_the_turn_continues() {
     for strategy in strategies() {
         let name = strategy.name().to_owned();
-        let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
+        let policy = policy();
         let model = Played::new(writes(40, 40)).summing_up(sums_up_in_prose);
         let mut bench = bench(12_000, model, |b| b.strategy(strategy).policy(policy));
         let reply = bench.say("Write all parts.").unwrap();
@@ -38,7 +38,7 @@ fn please_continue_is_added_only_if_nothing_else_asks_for_an_answer() {
     const CONTINUE: &str = "Please continue.";
     for strategy in strategies() {
         let name = strategy.name().to_owned();
-        let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
+        let policy = policy();
         let works = writes(30, 40);
         let model = Played::new(move |request| {
             let last = request.messages.last().unwrap();
@@ -73,7 +73,7 @@ fn please_continue_is_added_only_if_nothing_else_asks_for_an_answer() {
 fn a_compaction_does_not_restart_a_finished_agent() {
     for strategy in strategies().into_iter().filter(|one| one.name() != "trim-tool-results") {
         let name = strategy.name().to_owned();
-        let policy = AutoPolicy { after_turn: true, cooldown_ms: 0, ..policy() };
+        let policy = AutoPolicy { after_turn: true, ..policy() };
         let mut bench = bench(9_000, Played::new(chats), |b| b.strategy(strategy).policy(policy));
         let mut after = 0;
         for round in 0..60 {
@@ -103,7 +103,7 @@ fn the_calls_of_a_compaction_are_never_compacted_themselves() {
             let answer = answer_of(ExtractiveModel, request).unwrap();
             with_usage(answer, Usage::new(19_000, 900))
         });
-        let policy = AutoPolicy { cooldown_ms: 0, target: Threshold::Tokens(3_000), ..policy() };
+        let policy = AutoPolicy { target: Threshold::Tokens(3_000), ..policy() };
         let mut bench = bench(20_000, model, |b| b.strategy(strategy).policy(policy));
         bench.chat(30);
         let mut open = None;
@@ -211,7 +211,6 @@ impl Path {
         let policy = AutoPolicy {
             target: Threshold::Tokens(if self == Self::Tool { 600 } else { 5_000 }),
             after_turn: self == Self::AfterTurn,
-            cooldown_ms: 0,
             ..AutoPolicy::default()
         };
         let mut bench = bench(10_000, model, |b| {

@@ -7,17 +7,17 @@ fn compactions_that_do_not_lower_the_count_are_suspended_with_a_notice() {
     // A provider that always reports the same count.
     let model = Played::new(|_| counted("Well.", Usage::new(9_000, 10)));
     let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
-    let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
+    let policy = policy();
     let mut bench = bench(10_000, model, |b| b.strategy(Arc::new(keep)).policy(policy));
     let events = bench.chat(30);
-    assert_eq!(begun_and_done(&events), (2, 2));
+    assert_eq!(begun_and_done(&events), (1, 1), "the context never grows");
     assert_eq!(rests(&events), 1, "and observers get a notice");
     bench.assert_sound();
 }
 
 #[test]
 fn a_system_prompt_over_the_threshold_causes_one_notice_and_no_compaction() {
-    let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
+    let policy = policy();
     let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
     let prompt = "Be very kind to everybody. ".repeat(900);
     let mut bench = bench(10_000, Played::new(|_| "Well.".into()), |b| {
@@ -69,7 +69,7 @@ fn a_request_that_the_strategy_cannot_make_fit_is_still_sent() {
 #[test]
 fn the_usage_of_the_summary_call_is_not_counted_for_the_thread() {
     let model = Played::new(chats).summing_up(|_| counted("They talked.", Usage::new(9_500, 400)));
-    let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
+    let policy = policy();
     let mut bench = bench(10_000, model, |b| b.strategy(Arc::new(summarize())).policy(policy));
     bench.chat(12);
     let events = bench.events("/compact");
@@ -86,7 +86,7 @@ fn a_manual_compaction_is_not_followed_by_an_automatic_one() {
         let tokens = if long { 9_000 } else { ByteEstimate::TRIGGER.request(request) };
         counted("Well.", Usage::new(tokens, 10))
     });
-    let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
+    let policy = policy();
     let keep = KeepRecent { messages: 1, ..KeepRecent::default() };
     let mut bench = bench(10_000, model, |b| b.strategy(Arc::new(keep)).policy(policy));
     bench.chat(8);
@@ -113,7 +113,7 @@ fn a_thread_over_the_threshold_is_not_compacted_again_before_a_new_count() {
         counted("Well.", Usage::new(tokens, 0))
     });
     let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
-    let policy = AutoPolicy { cooldown_ms: 0, ..AutoPolicy::default() };
+    let policy = AutoPolicy::default();
     let mut bench = bench(10_000, model, |b| b.strategy(Arc::new(keep)).policy(policy));
     let begun: Vec<usize> = (1..=20).map(|_| begun_and_done(&bench.chat(1)).0).collect();
     let at: Vec<usize> = (1..=20).filter(|turn| begun[turn - 1] > 0).collect();

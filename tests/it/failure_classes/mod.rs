@@ -132,7 +132,7 @@ const CLASSES: &[(&str, &[&str])] = &[
         "a cache lost to small or repeated edits",
         &[
             "below_the_threshold_no_message_is_changed",
-            "crossing_the_threshold_twice_within_a_minute_causes_one_compaction",
+            "crossing_the_threshold_twice_without_growth_causes_one_compaction",
             "messages_before_the_first_edit_are_sent_byte_for_byte_as_before",
         ],
     ),

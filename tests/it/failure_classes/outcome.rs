@@ -98,7 +98,7 @@ fn below_the_threshold_no_message_is_changed() {
                 chats(request)
             }
         });
-        let policy = AutoPolicy { cooldown_ms: 0, after_turn: true, ..policy() };
+        let policy = AutoPolicy { after_turn: true, ..policy() };
         let mut bench =
             bench(100_000, model, |b| b.strategy(strategy).policy(policy).reminder("Be short."));
         let events = bench.chat(40);
@@ -117,7 +117,7 @@ fn below_the_threshold_no_message_is_changed() {
 }
 
 #[test]
-fn crossing_the_threshold_twice_within_a_minute_causes_one_compaction() {
+fn crossing_the_threshold_twice_without_growth_causes_one_compaction() {
     // From the threshold on every turn is over it; about ten clock readings make one turn.
     let over = AtomicBool::default();
     let model = Played::new(move |request| {
@@ -139,7 +139,7 @@ fn crossing_the_threshold_twice_within_a_minute_causes_one_compaction() {
     bench.assert_sound();
     let mut slow = timed(10_000, 20_000, Played::new(chats), |b| b.strategy(Arc::new(keep)));
     let events = slow.chat(150);
-    assert!(begun_and_done(&events).1 >= 2, "after a minute it may come again");
+    assert!(begun_and_done(&events).1 >= 2, "after growth it may come again");
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn no_strategy_separates_calls_from_results_or_parallel_results() {
             let first = 10 * request.messages.len() as u64;
             calls(&[(first, 9), (first + 1, 1), (first + 2, 30)])
         });
-        let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
+        let policy = policy();
         let mut bench = bench(9_000, model, |b| b.strategy(strategy).policy(policy));
         let events = bench.chat(12);
         assert!(begun_and_done(&events).1 >= 2, "{name}: {:?}", compactions(&events));
@@ -54,7 +54,7 @@ fn assert_paired(name: &str, messages: &[Message]) {
 fn the_tools_are_offered_unchanged_after_a_compaction() {
     for strategy in strategies() {
         let name = strategy.name().to_owned();
-        let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
+        let policy = policy();
         let mut bench = bench(12_000, Played::new(writes(40, 40)), |b| {
             b.strategy(strategy).policy(policy).compact_context_tool()
         });

@@ -139,6 +139,7 @@ pub(crate) fn opened(
     let agent = ModelAgent::new(model.clone()).with_window(ContextWindow::new(window));
     let journal = block_on(Journal::open(store, "thread-1".parse().unwrap())).unwrap();
     let builder = Session::builder(agent)
+        .checkpoints()
         .journal(journal)
         .system("Be kind.")
         .clock(Arc::new(TestClock::ticking(1_000_000, step)))

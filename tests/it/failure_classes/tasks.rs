@@ -70,7 +70,7 @@ fn the_summariser_is_asked_to_separate_done_from_open_work() {
 fn work_done_before_a_compaction_is_not_repeated() {
     for strategy in strategies() {
         let name = strategy.name().to_owned();
-        let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
+        let policy = policy();
         let model = Played::new(writes(40, 40)).summing_up(sums_up_in_prose);
         let mut bench = bench(12_000, model, |b| b.strategy(strategy).policy(policy));
         let events = bench.events("Write all parts.");

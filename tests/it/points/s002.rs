@@ -291,11 +291,6 @@ fn s002_53_it_starts_at_80_percent() {
 }
 
 #[test]
-fn s002_54_it_rests_for_a_minute() {
-    assert_eq!(AutoPolicy::default().cooldown_ms, 60_000);
-}
-
-#[test]
 fn s002_58_the_budget_goes_on_from_what_is_left() {
     let mut budget = TokenBudget::for_window(ContextWindow::new(10_000));
     budget.record(Usage::new(8_000, 500));

@@ -122,8 +122,9 @@ fn early() -> AutoPolicy {
 /// A session with this strategy that has just compacted automatically, and its messages before.
 fn compacted(strategy: &Arc<dyn CompactionStrategy>) -> (Vec<Message>, Vec<Message>) {
     let provider = Provider::new(|_, _| Message::assistant(lines(600)));
-    let mut session = provider
-        .session(Some(WINDOW), |builder| builder.strategy(Arc::clone(strategy)).policy(early()));
+    let mut session = provider.session(Some(WINDOW), |builder| {
+        builder.strategy(Arc::clone(strategy)).policy(early()).checkpoints()
+    });
     for turn in 0..40 {
         let before = session.messages().to_vec();
         let reported = events(&mut session, &format!("Question {turn}. {}", lines(100)));

@@ -8,7 +8,7 @@ use std::sync::{
 use futures::executor::block_on;
 use threadfold::{
     ContextWindow, EventLog, Message, ModelAgent, Session, Thread,
-    auto::{AutoCompactor, AutoPolicy, Input, Pressure},
+    auto::{AutoCompactor, AutoPolicy, Input, Pressure, Refusal},
     message::{CompactionReason, ModelError, ModelErrorKind, Origin, Timestamp},
     session::{SessionError, SessionEvent},
     store::Journal,
@@ -129,7 +129,7 @@ fn a_wrong_refusal_is_forgotten_once_a_longer_request_was_answered() {
 fn an_implausible_count_changes_nothing_about_the_refused_size() {
     let mut auto = AutoCompactor::new(AutoPolicy::default()).unwrap();
     let pressure = Pressure { reported: Some(u64::MAX), thread: 1_000, ..Pressure::default() };
-    let refusal = Input::Overflowed { pressure, limit: None, output: None };
+    let refusal = Input::Overflowed { pressure, refusal: Refusal::default() };
     auto.handle(Timestamp(0), refusal);
     assert_eq!(auto.window(None), Some(ContextWindow::new(999)));
 }

@@ -70,6 +70,7 @@ pub(crate) fn within<A: Into<Answer>>(
     let agent = ModelAgent::new(Arc::new(model.clone())).with_window(ContextWindow::new(window));
     let journal = block_on(Journal::open(store.clone(), THREAD.parse().unwrap())).unwrap();
     let builder = Session::builder(agent)
+        .checkpoints()
         .journal(journal)
         .clock(Arc::new(TestClock::ticking(0, 1_000)))
         .tool(Arc::new(Echo { name: "slow", polls: 3 }))
