@@ -166,6 +166,8 @@ pub(crate) struct HindsightOptions {
     /// Threads, in any form that `compact` accepts
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) thread: ThreadOption,
     /// Share of the thread's text that is before the cut; several give several cuts
     #[arg(long, value_name = "SHARE", default_values_t = [0.75])]
     pub(crate) cut: Vec<f64>,
@@ -181,6 +183,9 @@ pub(crate) struct HindsightOptions {
     /// Write one JSON object for each thread, strategy and target
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write one JSON object for each name before the cut: whether it was needed, and its features
+    #[arg(long, hide = true)]
+    pub(crate) facts: bool,
     #[command(flatten)]
     pub(crate) model: ModelOptions,
 }

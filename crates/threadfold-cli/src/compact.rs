@@ -107,8 +107,16 @@ async fn compact(
     // Half of the window leaves room for the next turns.
     let half = options.window.map(|window| (window / 2).saturating_sub(around));
     let retention = Some(RetentionPolicy::default());
-    let brief = Brief { target: options.target.or(half), retention, ..Brief::default() };
-    match propose(strategy.as_ref(), &thread, &brief, Models::one(model), &mut |_, _| {}).await {
+    // A smaller thread that misses the target is written too, and reported.
+    let limit = options.window.map_or(u64::MAX, |window| window.saturating_sub(around));
+    let target = options.target.or(half);
+    let brief = Brief { target, limit: Some(limit), retention, ..Brief::default() };
+    // Without a model the ladder fills the target with a digest, which tells more than extracts do.
+    let models = match options.model.name.is_none() && name == "ladder" {
+        true => Models::default(),
+        false => Models::one(model),
+    };
+    match propose(strategy.as_ref(), &thread, &brief, models, &mut |_, _| {}).await {
         Ok(proposal) => {
             let Proposal { usage, calls, .. } = proposal;
             let before = Size::of(&messages, &ByteEstimate::TRIGGER);
@@ -117,12 +125,13 @@ async fn compact(
                 CompactReport::new(before, &messages, &proposal.plan, &ByteEstimate::TRIGGER);
             done.notes = proposal.notes;
             report.line(name, format_args!("{done}"));
+            let ended = against_target(report, brief.target, &messages);
             let spent = (thousands(usage.input), thousands(usage.output));
             report.line(
                 "spent",
                 format_args!("{calls} calls, {} tokens in, {} out", spent.0, spent.1),
             );
-            Ok((messages, Ended::Done))
+            Ok((messages, ended))
         }
         // A thread that cannot get smaller is no error of the caller.
         Err(failed) if failed.strategy().is_some_and(cannot_shrink) => {
@@ -131,6 +140,38 @@ async fn compact(
         }
         Err(failed) => Err(format!("{name}: {failed}").into()),
     }
+}
+
+/// Reports a thread that misses its target, with what is in the way, or that is below two thirds of
+/// it.
+fn against_target(report: &mut Report, target: Option<u64>, messages: &[Message]) -> Ended {
+    let Some(target) = target else { return Ended::Done };
+    let counter = ByteEstimate::TRIGGER;
+    let tokens = counter.messages(messages);
+    if tokens < target / 3 * 2 {
+        let (tokens, target) = (thousands(tokens), thousands(target));
+        report.line(
+            "below",
+            format_args!(
+                "about {tokens} tokens are less than two thirds of the target of {target}"
+            ),
+        );
+    }
+    if tokens <= target {
+        return Ended::Done;
+    }
+    let unread = messages.get(legality::unread_from(messages)..).unwrap_or_default();
+    let typed = messages.iter().rfind(|message| message.is_typed());
+    let typed = typed.map_or(0, |message| counter.message(message));
+    let (tokens, target) = (thousands(tokens), thousands(target));
+    let (unread, typed) = (thousands(counter.messages(unread)), thousands(typed));
+    report.line(
+        "missed",
+        format_args!(
+            "about {tokens} tokens are over the target of {target}: what the model has not read yet has {unread}, the user's newest text {typed}"
+        ),
+    );
+    Ended::Missed
 }
 
 fn cannot_shrink(error: &StrategyError) -> bool {

@@ -9,6 +9,8 @@ pub(crate) enum Ended {
     Done,
     /// There was nothing to do; its output equals its input.
     Unchanged,
+    /// The output is smaller, but misses the target.
+    Missed,
 }
 
 /// Why a command failed, in one line that names the file and the remedy.
@@ -20,6 +22,7 @@ impl Ended {
         match self {
             Self::Done => ExitCode::SUCCESS,
             Self::Unchanged => ExitCode::from(3),
+            Self::Missed => ExitCode::from(1),
         }
     }
 }

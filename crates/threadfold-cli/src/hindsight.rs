@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, io};
 
 use serde::Serialize;
+use serde_json::json;
 use threadfold::{
     CompactionStrategy, Message, Model, Request, StrategyRegistry,
     drive::{Models, propose},
@@ -54,12 +55,16 @@ pub(crate) async fn run(options: &HindsightOptions, model: &dyn Model) -> Result
     let named = options.model.name.as_ref().map(|_| model);
     let mut rows = Vec::new();
     for file in &options.files {
-        let mut request = Body::read(file, options.from, None)?.request;
+        let mut request = Body::read(file, options.from, options.thread.id())?.request;
         let (messages, _) = legality::repair(request.messages.to_vec());
         request.messages = messages.into();
         for part in &options.cut {
             let Some(hindsight) = Hindsight::of(&request, *part) else { continue };
             let file = file.display().to_string();
+            if options.facts {
+                facts(&file, *part, &request, &hindsight);
+                continue;
+            }
             let case = Case { file, part: *part, request: &request, hindsight };
             for share in &options.share {
                 rows.push(case.tail(*share));
@@ -68,6 +73,9 @@ pub(crate) async fn run(options: &HindsightOptions, model: &dyn Model) -> Result
                 }
             }
         }
+    }
+    if options.facts {
+        return Ok(Ended::Done);
     }
     if rows.is_empty() {
         eprintln!(
@@ -83,6 +91,22 @@ pub(crate) async fn run(options: &HindsightOptions, model: &dyn Model) -> Result
     }
     print(&rows, &options.share);
     Ok(Ended::Done)
+}
+
+/// Writes the names between head and cut that the head does not have, for `weights.py`.
+fn facts(file: &str, part: f64, request: &Request, hindsight: &Hindsight) {
+    let (head, past) = request.messages.split_at(hindsight.head);
+    let past = past.get(..hindsight.cut - hindsight.head).unwrap_or_default();
+    let head = head.iter().chain(request.system.iter()).flat_map(Message::texts);
+    let head: Vec<&str> = head.flat_map(|text| hindsight::names(text)).collect();
+    for (name, features) in threadfold::strategy::facts(past) {
+        if head.contains(&name.as_str()) {
+            continue;
+        }
+        let needed = hindsight.needed.iter().any(|it| **it == *name);
+        let row = json!({"file": file, "cut": part, "name": name, "needed": needed, "features": features});
+        say!("{row}");
+    }
 }
 
 /// A thread that is cut at one place.

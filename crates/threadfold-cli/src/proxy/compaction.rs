@@ -25,10 +25,14 @@ pub(super) struct Work<'a> {
     pub(super) found: Option<&'a Row>,
     pub(super) reason: CompactionReason,
     pub(super) target: Option<u64>,
+    pub(super) limit: Option<u64>,
     pub(super) window: Option<ContextWindow>,
     pub(super) strategy: &'a dyn CompactionStrategy,
     pub(super) model: Option<&'a dyn Model>,
     pub(super) store: &'a Arc<dyn ThreadStore>,
+    /// For a refused request: the log of its earlier compaction, if there was one. Nothing is
+    /// stored until the provider accepts the request.
+    pub(super) for_refusal: Option<Option<&'a EventLog>>,
 }
 
 /// The result of a compaction.
@@ -41,6 +45,8 @@ pub(super) struct Compacted {
     pub(super) after: u64,
     /// Why the log could not be stored; `None` if it was.
     pub(super) unstored: Option<CompactionError>,
+    /// The log, which is not stored; `None` if it was to be stored.
+    pub(super) log: Option<EventLog>,
 }
 
 impl Work<'_> {
@@ -66,6 +72,7 @@ impl Work<'_> {
             before: report.before.tokens,
             after: report.after.tokens,
             unstored,
+            log: self.for_refusal.map(|_| journal.log().clone()),
         })
     }
 
@@ -79,6 +86,7 @@ impl Work<'_> {
         let brief = Brief {
             reason: self.reason.clone(),
             target: self.target,
+            limit: self.limit,
             retention: Some(RetentionPolicy::default()),
             now,
             ..Brief::default()
@@ -107,10 +115,13 @@ impl Work<'_> {
     /// other messages, it stays unchanged, and this thread is a branch with its own log.
     async fn journal(&self, now: Timestamp) -> Result<Journal, CompactionError> {
         let Some(row) = self.found else {
-            let journal = new(EventLog::new(ThreadId::random()), self.store);
+            let journal = self.journal_of(EventLog::new(ThreadId::random()));
             return appended(journal, &self.request.messages, now);
         };
-        let mut journal = self.continued(row, now).await?;
+        let mut journal = match self.for_refusal {
+            Some(Some(log)) => Journal::new(log.clone()),
+            Some(None) | None => self.continued(row, now).await?,
+        };
         let rest = self.request.messages.get(row.view.covers..).unwrap_or_default();
         let live = journal.log().replay()?;
         let tail = live.get(row.view.messages.len()..).unwrap_or_default();
@@ -127,26 +138,35 @@ impl Work<'_> {
         let thread = row.about.thread.clone();
         let stored = Journal::open(Arc::clone(self.store), thread).await;
         Ok(match stored {
-            Ok(journal) if journal.log().len() == row.about.events => journal,
-            Ok(journal) if journal.log().len() > row.about.events => {
+            Ok(journal)
+                if journal.log().len() == row.about.events && self.for_refusal.is_none() =>
+            {
+                journal
+            }
+            Ok(journal) if journal.log().len() >= row.about.events => {
                 let mut branch = EventLog::new(ThreadId::random());
                 let whole = journal.whole().await?;
                 for event in whole.iter().take_while(|event| event.seq < row.about.events) {
                     branch.append_logged(event.clone())?;
                 }
-                new(branch, self.store)
+                self.journal_of(branch)
             }
             // The log is gone or was never stored. Only its view is known.
             Ok(_) | Err(_) => {
-                let journal = new(EventLog::new(ThreadId::random()), self.store);
+                let journal = self.journal_of(EventLog::new(ThreadId::random()));
                 appended(journal, &row.view.messages, now)?
             }
         })
     }
-}
 
-fn new(log: EventLog, store: &Arc<dyn ThreadStore>) -> Journal {
-    Journal::new(log).kept_by(Arc::clone(store))
+    /// The journal of a new log. For a refused request it has no store.
+    fn journal_of(&self, log: EventLog) -> Journal {
+        let journal = Journal::new(log);
+        match self.for_refusal {
+            Some(_) => journal,
+            None => journal.kept_by(Arc::clone(self.store)),
+        }
+    }
 }
 
 fn appended(

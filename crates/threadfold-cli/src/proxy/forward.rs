@@ -58,6 +58,13 @@ impl Upstream {
         Ok(Self { url: parsed, destination })
     }
 
+    /// The address without user and password, as a key of what was learnt from this server.
+    pub(super) fn name(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        format!("{}://{host}{port}{}", self.url.scheme(), self.url.path())
+    }
+
     /// Why a request must not be sent here: it carries a key of another vendor.
     pub(super) fn foreign_key(&self, headers: &HeaderMap, query: Option<&str>) -> Option<String> {
         keys::foreign(self.destination, headers, query)

@@ -7,9 +7,11 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use threadfold::{
-    StrategyRegistry,
+    CompactionStrategy, StrategyRegistry,
     auto::{AutoPolicy, Threshold},
+    message::InvalidValue,
     store::ThreadStore,
+    strategy::{Chunked, ClearResults, Digest, Ladder, Summarize},
 };
 use threadfold_sqlite::SqliteStore;
 use tokio::net::TcpListener;
@@ -46,10 +48,28 @@ pub fn policy(threshold: f64) -> AutoPolicy {
     AutoPolicy {
         threshold: Threshold::Fraction(threshold),
         estimates_usage: true,
-        // A proxy sees requests, not turns, so no time passes between two of them.
-        cooldown_ms: 0,
         ..AutoPolicy::default()
     }
+}
+
+/// Returns the strategy of this name for a proxy. Summaries are written by a model of the proxy, which has neither the
+/// agent's tools nor its prompt cache, so it reads the thread as text.
+///
+/// # Errors
+///
+/// [`InvalidValue`] if there is no such strategy.
+pub fn strategy(name: &str) -> Result<Arc<dyn CompactionStrategy>, InvalidValue> {
+    let summarize = Arc::new(Summarize { as_text: true, ..Summarize::default() });
+    let rungs: [Arc<dyn CompactionStrategy>; 2] = [summarize.clone(), Arc::new(Digest::default())];
+    Ok(match name {
+        "summarize" => summarize,
+        "ladder" => Arc::new(
+            Ladder::new(rungs)
+                .with_enough(Arc::new(ClearResults::default()))
+                .with_too_long(Arc::new(Chunked::default())),
+        ),
+        _ => Arc::clone(StrategyRegistry::default().get(name)?),
+    })
 }
 
 pub(crate) fn run(arguments: ProxyArguments) -> Result<Ended, Failure> {
@@ -74,7 +94,7 @@ async fn serve(arguments: ProxyArguments) -> Result<Ended, Failure> {
         gemini: arguments.gemini,
         window: arguments.window,
         policy: policy(arguments.threshold),
-        strategy: Arc::clone(StrategyRegistry::default().get(&arguments.strategy)?),
+        strategy: strategy(&arguments.strategy)?,
         model: arguments.model.open_named().await?.map(Arc::from),
         shadow: arguments.shadow,
         max_body: arguments.max_body,

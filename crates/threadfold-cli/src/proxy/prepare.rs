@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use hyper::body::Bytes;
 use threadfold::{
-    ContextWindow, WireFormat,
-    auto::AutoCompactor,
+    ContextWindow, EventLog, WireFormat,
+    auto::{AutoCompactor, Refusal},
+    drive::CompactionError,
     message::ModelErrorKind,
     model::{Clock, std_clock},
+    store::Journal,
+    tokens::Calibrated,
     wire::{DecodeOptions, EncodeOptions},
 };
 
@@ -36,14 +39,49 @@ pub(super) struct Journey {
     found: Option<Arc<Row>>,
     auto: AutoCompactor,
     lock: Arc<Mutex<()>>,
+    unkept: Option<Unkept>,
+    states_limit: bool,
+}
+
+/// How a request is read.
+pub(super) enum Begins {
+    /// When it arrives, to be compacted if its trigger fires.
+    Anew {
+        /// Whether it may be compacted.
+        compacts: bool,
+    },
+    /// After a refusal, with what stayed of it; `None` if it was sent unread.
+    Again(Option<Box<Waiting>>),
+}
+
+/// What stays in memory of a refused request while it is sent again. It is kept once the provider
+/// accepts the request, and dropped otherwise.
+pub(super) struct Waiting {
+    root: Link,
+    model: String,
+    window: Option<ContextWindow>,
+    auto: AutoCompactor,
+    ratio: Calibrated,
+    found: Option<Arc<Row>>,
+    unkept: Option<Unkept>,
+    pub(super) was_refused: bool,
+    states_limit: bool,
+}
+
+/// A compaction for a refusal, before the provider accepts the request.
+struct Unkept {
+    row: Arc<Row>,
+    log: EventLog,
+    /// The view that the row replaces.
+    parent: Option<Link>,
 }
 
 impl Proxy {
     /// Whether a body is certainly too short to need a compaction: a token has at least two bytes.
     /// Images have a few thousand tokens each, and many more bytes.
-    pub(super) fn is_short(&self, head: &Head<'_>, body: &Bytes) -> bool {
+    pub(super) fn is_short(&self, upstream: &str, head: &Head<'_>, body: &Bytes) -> bool {
         let model = head.model.as_deref().unwrap_or_default();
-        match self.window(model) {
+        match self.window(upstream, model) {
             // Without a window only a refusal leads to a compaction.
             None => self.views.is_empty(),
             Some(window) => {
@@ -58,8 +96,9 @@ impl Proxy {
     pub(super) async fn begin(
         &self,
         asked: &Asked,
+        upstream: &str,
         body: &[u8],
-        compacts: bool,
+        begins: Begins,
     ) -> Result<Option<Journey>, Trouble> {
         let dialect = asked.dialect;
         let head = Head::read(body, asked.model.as_deref())?;
@@ -73,12 +112,42 @@ impl Proxy {
         let chain = Chain::of(format.name(), &request.messages);
         let Some(root) = chain.after(1) else { return Ok(None) };
         let Known { mut auto, ratio, lock } = self.threads.known(root, &self.fresh);
-        let found = self.views.find(&chain);
-        let window = self.window(&model);
-        let options = RelayOptions { window, ratio };
-        let view = found.as_ref().map(|row| &row.view);
-        let relay = Relay::new(request, view, &options, &mut auto, std_clock().now());
-        let mut journey = Journey { dialect, model, window, relay, chain, root, found, auto, lock };
+        let window = self.window(upstream, &model);
+        let mut options = RelayOptions { window, ratio };
+        let found;
+        let (mut unkept, mut states_limit) = (None, false);
+        let compacts = matches!(begins, Begins::Anew { compacts: true });
+        let relay = match begins {
+            Begins::Anew { .. } => {
+                found = self.views.find(&chain);
+                let view = found.as_ref().map(|row| &row.view);
+                Relay::new(request, view, &options, &mut auto, std_clock().now())
+            }
+            Begins::Again(None) => {
+                found = self.views.find(&chain);
+                Relay::sent(request, None, &options)
+            }
+            Begins::Again(Some(waiting)) => {
+                let waiting = *waiting;
+                (options.ratio, auto) = (waiting.ratio, waiting.auto);
+                (found, unkept) = (waiting.found, waiting.unkept);
+                states_limit = waiting.states_limit;
+                Relay::sent(request, found.as_ref().map(|row| &row.view), &options)
+            }
+        };
+        let mut journey = Journey {
+            dialect,
+            model,
+            window,
+            relay,
+            chain,
+            root,
+            found,
+            auto,
+            lock,
+            unkept,
+            states_limit,
+        };
         if compacts {
             self.go_on(&mut journey).await;
         }
@@ -88,6 +157,7 @@ impl Proxy {
     /// Takes a refusal, and compacts the thread if the request was too long. Returns whether to
     /// send again.
     pub(super) async fn refused(&self, journey: &mut Journey, error: &ModelErrorKind) -> bool {
+        journey.states_limit |= Refusal::of(error).is_some_and(|refusal| refusal.limit.is_some());
         journey.relay.refused(error, &mut journey.auto, std_clock().now());
         self.go_on(journey).await;
         *journey.relay.step() == RelayStep::Send
@@ -95,7 +165,9 @@ impl Proxy {
 
     /// Compacts as long as the relay requests it.
     async fn go_on(&self, journey: &mut Journey) {
+        let mut was_tried = false;
         while let RelayStep::Compact { .. } = journey.relay.step() {
+            was_tried = true;
             if self.options.shadow {
                 let tokens = thousands(journey.relay.tokens());
                 self.note(&format!("would compact a thread of about {tokens} tokens"));
@@ -107,7 +179,46 @@ impl Proxy {
                 journey.relay.failed(&mut journey.auto, std_clock().now());
             }
         }
-        self.threads.remember(journey.root, &journey.auto, journey.relay.ratio());
+        // A compaction that failed has its own line.
+        let is_silent = !was_tried || *journey.relay.step() == RelayStep::Refused;
+        let why = journey.relay.why_not_compacted(&journey.auto);
+        if let Some(why) = why.filter(|_| is_silent) {
+            self.note(&format!("not compacted: {why}"));
+        }
+        // What a refusal taught is remembered once the provider accepts the request.
+        if !journey.relay.was_refused() {
+            self.threads.remember(journey.root, &journey.auto, journey.relay.ratio());
+        }
+    }
+
+    /// Keeps what the refusals of a request led to, because the provider has accepted it now.
+    pub(super) async fn accepted(&self, upstream: &str, waiting: Waiting) -> Result<(), Trouble> {
+        let Waiting { root, model, window, auto, ratio, unkept, .. } = waiting;
+        self.threads.remember(root, &auto, ratio);
+        let learnt = auto.window(window).filter(|learnt| Some(*learnt) != window);
+        if let Some(learnt) = learnt.filter(|_| waiting.states_limit) {
+            let now = thousands(learnt.tokens());
+            let before = window.map_or_else(
+                || "no window was known".to_owned(),
+                |before| format!("{} were assumed", thousands(before.tokens())),
+            );
+            self.note(&format!("the provider states a window of {now} tokens; {before}"));
+            if let Err(error) = self.views.learn_window(upstream, &model, learnt.tokens()) {
+                self.note(&format!("the window is in memory only: {error}"));
+            }
+        }
+        let Some(Unkept { row, log, parent }) = unkept else { return Ok(()) };
+        let thread = log.thread_id().clone();
+        let mut journal = Journal::new(log).kept_by(Arc::clone(&self.store));
+        if let Err(error) = journal.flush().await {
+            let error = Trouble::from(CompactionError::from(error));
+            self.note(&format!("thread {thread} is in memory only: {error}"));
+        }
+        if let Err(error) = self.views.insert(row, parent) {
+            self.note(&format!("a view is in memory only: {error}"));
+        }
+        self.limit_folder(&thread).await;
+        Ok(())
     }
 
     async fn compact(&self, journey: &mut Journey) -> Result<(), Trouble> {
@@ -121,7 +232,7 @@ impl Proxy {
             journey.found = Some(row);
             return Ok(());
         }
-        let RelayStep::Compact { reason, target } = journey.relay.step().clone() else {
+        let RelayStep::Compact { reason, target, limit } = journey.relay.step().clone() else {
             return Ok(());
         };
         let work = Work {
@@ -129,12 +240,17 @@ impl Proxy {
             found: journey.found.as_deref(),
             reason,
             target,
+            limit,
             window: journey.window.map(|window| {
                 ContextWindow::new(journey.relay.ratio().scale_down(window.tokens()))
             }),
             strategy: self.options.strategy.as_ref(),
             model: self.options.model.as_deref(),
             store: &self.store,
+            for_refusal: journey
+                .relay
+                .was_refused()
+                .then(|| journey.unkept.as_ref().map(|unkept| &unkept.log)),
         };
         let compacted = tokio::time::timeout(self.options.patience, work.run());
         let compacted = compacted.await.map_err(|_| "the compaction took too long")??;
@@ -146,7 +262,7 @@ impl Proxy {
 
     /// Stores the view, or keeps it in memory if that fails.
     fn keep(&self, journey: &mut Journey, compacted: Compacted) -> Result<(), Trouble> {
-        let Compacted { view, thread, events, at, before, after, unstored } = compacted;
+        let Compacted { view, thread, events, at, before, after, unstored, log } = compacted;
         let link = journey.chain.after(view.covers).ok_or("the view replaces no message")?;
         let (old, new) = (thousands(before), thousands(after));
         self.note(&format!("thread {thread}: about {old} to {new} tokens"));
@@ -156,25 +272,46 @@ impl Proxy {
         let (dialect, model) = (journey.dialect.name().to_owned(), journey.model.clone());
         let about = About { thread, events, at, dialect, model, before, after };
         let parent = journey.found.as_ref().map(|row| row.link);
-        if let Err(error) = self.views.insert(Row { link, view, about }, parent) {
+        let row = Arc::new(Row { link, view, about });
+        if let Some(log) = log {
+            // An earlier view of this request was not kept either.
+            let parent = journey.unkept.take().map_or(parent, |unkept| unkept.parent);
+            journey.unkept = Some(Unkept { row: Arc::clone(&row), log, parent });
+        } else if let Err(error) = self.views.insert(Arc::clone(&row), parent) {
             self.note(&format!("a view is in memory only: {error}"));
         }
-        let row = self.views.find(&journey.chain).ok_or("the view is not found again")?;
         journey.relay.compacted(&row.view, &mut journey.auto, std_clock().now());
         journey.found = Some(row);
         Ok(())
     }
 
-    fn window(&self, model: &str) -> Option<ContextWindow> {
-        self.options.window.map(ContextWindow::new).or_else(|| ContextWindow::for_model(model))
+    /// The window of a model: the one that a refusal of this upstream stated, if it is smaller than
+    /// the one of the options or the table.
+    fn window(&self, upstream: &str, model: &str) -> Option<ContextWindow> {
+        let learnt = self.views.window(upstream, model).map(ContextWindow::new);
+        let assumed = self.options.window.map(ContextWindow::new);
+        let assumed = assumed.or_else(|| ContextWindow::for_model(model));
+        [learnt, assumed].into_iter().flatten().min()
     }
 }
 
 impl Journey {
     /// Returns the function that corrects the thread's estimates by the provider's count.
-    pub(super) fn on_count(&self, proxy: &Arc<Proxy>) -> OnCount {
+    pub(super) fn on_count(&self, proxy: &Arc<Proxy>, upstream: &str) -> OnCount {
         let (proxy, root, estimated) = (Arc::clone(proxy), self.root, self.relay.estimate());
-        Box::new(move |reported| proxy.threads.learn(root, estimated, reported))
+        let (upstream, model) = (upstream.to_owned(), self.model.clone());
+        Box::new(move |reported| {
+            proxy.threads.learn(root, estimated, reported);
+            proxy.views.answered(&upstream, &model, reported);
+        })
+    }
+
+    /// What stays of the journey while the request is sent.
+    pub(super) fn waiting(self) -> Waiting {
+        let ratio = self.relay.ratio();
+        let was_refused = self.relay.was_refused();
+        let Self { root, model, window, auto, found, unkept, states_limit, .. } = self;
+        Waiting { root, model, window, auto, ratio, found, unkept, was_refused, states_limit }
     }
 
     /// The body to send; `None` to send the original one.

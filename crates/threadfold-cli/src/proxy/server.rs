@@ -11,7 +11,7 @@ use hyper::{
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
-use threadfold::message::ModelError;
+use threadfold::{auto::MAX_SENDS, message::ModelError};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -26,7 +26,7 @@ use super::{
     forward::{Body, Outgoing, Upstream, full, passed_on, response},
     guard::{self, MAX_HEAD, Reached},
     keys, page,
-    prepare::Journey,
+    prepare::{Begins, Journey, Waiting},
     state::Proxy,
     trouble::{self, Trouble},
 };
@@ -144,8 +144,11 @@ impl Proxy {
                 return Ok(answer.passed_back(&outgoing.method, None));
             }
         };
+        let name = upstream.name();
         let journey = match Head::read(&body, asked.model.as_deref()) {
-            Ok(head) if !self.is_short(&head, &body) => self.begun(&asked, &body, compacts).await,
+            Ok(head) if !self.is_short(&name, &head, &body) => {
+                self.begun(&asked, &name, &body, Begins::Anew { compacts }).await
+            }
             Ok(_) => None,
             Err(trouble) => {
                 self.note(&format!("passed through: {trouble}"));
@@ -171,8 +174,10 @@ impl Proxy {
         }
     }
 
-    /// Sends a request, and sends a smaller thread after a refusal for the length. If the provider
-    /// refuses the smaller thread for another reason, the agent's own request is sent.
+    /// Sends a request, and sends a smaller thread after a refusal for the length, at most
+    /// [`MAX_SENDS`] times in all. If the provider refuses the smaller thread for another reason,
+    /// the agent's own request is sent. What was compacted for a refusal is kept only if the
+    /// provider accepts it; otherwise the agent gets the first refusal.
     async fn exchange(
         self: &Arc<Self>,
         outgoing: &Outgoing<'_>,
@@ -181,33 +186,43 @@ impl Proxy {
         body: Bytes,
         mut journey: Option<Journey>,
     ) -> Result<Response<Body>, (StatusCode, String)> {
-        let mut is_last = false;
+        let (name, mut first, mut is_last) = (upstream.name(), None, false);
+        let mut sends = 0;
         loop {
+            sends += 1;
             // The thread is dropped while the provider answers; after a refusal it is read again.
-            let (smaller, on_count) = match journey.take() {
-                Some(journey) => (journey.body(), Some(journey.on_count(self))),
-                None => (None, None),
+            let (smaller, on_count, waiting) = match journey.take() {
+                Some(journey) => {
+                    let on_count = journey.on_count(self, &name);
+                    (journey.body(), Some(on_count), Some(journey.waiting()))
+                }
+                None => (None, None, None),
             };
             let is_smaller = smaller.is_some();
             let sent = smaller.unwrap_or_else(|| body.clone());
             let answer = outgoing.send(&self.client, upstream, sent).await.map_err(unreachable)?;
             let mut answer = Answer::new(answer, Some(asked));
             let Some(error) = answer.refusal().await.map_err(unreachable)? else {
+                if let Some(waiting) = waiting.filter(|waiting| waiting.was_refused) {
+                    let (proxy, name) = (Arc::clone(self), name.clone());
+                    self.apart(async move { proxy.accepted(&name, waiting).await }).await;
+                }
                 return Ok(answer.passed_back(&outgoing.method, on_count));
             };
-            if is_smaller && !error.is_overflow() && answer.blames_the_request() {
+            let goes_on = !is_last && sends < MAX_SENDS;
+            if goes_on && is_smaller && !error.is_overflow() && answer.blames_the_request() {
                 let (status, kind) = (answer.status().as_u16(), trouble::kind(&error.kind));
                 self.note(&format!("a smaller thread was refused: status {status}, {kind}"));
                 is_last = true;
                 continue;
             }
-            if is_last || !error.is_overflow() {
-                return Ok(answer.passed_back(&outgoing.method, None));
+            if goes_on && error.is_overflow() {
+                journey = self.asks_again(asked, &name, &body, (waiting, error)).await;
             }
-            journey = self.asks_again(asked, &body, error).await;
             if journey.is_none() {
-                return Ok(answer.passed_back(&outgoing.method, None));
+                return Ok(first.unwrap_or(answer).passed_back(&outgoing.method, None));
             }
+            first = first.or(Some(answer));
         }
     }
 
@@ -217,24 +232,29 @@ impl Proxy {
     async fn begun(
         self: &Arc<Self>,
         asked: &Asked,
+        upstream: &str,
         body: &Bytes,
-        compacts: bool,
+        begins: Begins,
     ) -> Option<Journey> {
         let (proxy, asked, body) = (Arc::clone(self), asked.clone(), body.clone());
-        self.apart(async move { proxy.begin(&asked, &body, compacts).await }).await.flatten()
+        let upstream = upstream.to_owned();
+        let journey = async move { proxy.begin(&asked, &upstream, &body, begins).await };
+        self.apart(journey).await.flatten()
     }
 
     /// Returns the journey with a smaller thread, if the request was refused for its length.
     async fn asks_again(
         self: &Arc<Self>,
         asked: &Asked,
+        upstream: &str,
         body: &Bytes,
-        overflow: ModelError,
+        (waiting, overflow): (Option<Waiting>, ModelError),
     ) -> Option<Journey> {
         if self.options.shadow {
             return None;
         }
-        let mut journey = self.begun(asked, body, true).await?;
+        let begins = Begins::Again(waiting.map(Box::new));
+        let mut journey = self.begun(asked, upstream, body, begins).await?;
         let proxy = Arc::clone(self);
         let again = self.apart(async move {
             let again = proxy.refused(&mut journey, &overflow.kind).await;

@@ -24,7 +24,16 @@ const SCHEMA: &str = "
         at INTEGER NOT NULL,
         about TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
-    CREATE INDEX IF NOT EXISTS proxy_views_by_thread ON proxy_views (thread, at);";
+    CREATE INDEX IF NOT EXISTS proxy_views_by_thread ON proxy_views (thread, at);
+    CREATE TABLE IF NOT EXISTS proxy_windows (
+        upstream TEXT NOT NULL,
+        model TEXT NOT NULL,
+        tokens INTEGER NOT NULL,
+        PRIMARY KEY (upstream, model)
+    ) STRICT, WITHOUT ROWID;";
+
+/// The maximum number of windows. Further ones are not learnt, because a client names the models.
+const MAX_WINDOWS: usize = 10_000;
 
 /// How much a folder holds at most.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +72,8 @@ pub struct Views {
     /// All links. The newest view of each thread is in memory; `None` marks a view that must be
     /// read from the database.
     known: Mutex<HashMap<Link, Option<Arc<Row>>>>,
+    /// The windows that refusals stated, by upstream and model.
+    windows: Mutex<HashMap<(String, String), u64>>,
 }
 
 impl Views {
@@ -92,7 +103,49 @@ impl Views {
         connection.execute_batch(SCHEMA)?;
         let links = column(&connection, "SELECT link FROM proxy_views")?;
         let known = links.iter().filter_map(|link| Some((link.parse().ok()?, None))).collect();
-        Ok(Self { connection: Mutex::new(connection), known: Mutex::new(known) })
+        let windows = windows(&connection)?;
+        Ok(Self {
+            connection: Mutex::new(connection),
+            known: Mutex::new(known),
+            windows: Mutex::new(windows),
+        })
+    }
+
+    /// The window of a model, in tokens, as a refusal of this upstream stated it.
+    pub(super) fn window(&self, upstream: &str, model: &str) -> Option<u64> {
+        locked(&self.windows).get(&(upstream.to_owned(), model.to_owned())).copied()
+    }
+
+    /// Keeps the window that a refusal stated, at least in memory.
+    pub(super) fn learn_window(
+        &self,
+        upstream: &str,
+        model: &str,
+        tokens: u64,
+    ) -> Result<(), String> {
+        let key = (upstream.to_owned(), model.to_owned());
+        let mut windows = locked(&self.windows);
+        if windows.len() >= MAX_WINDOWS && !windows.contains_key(&key) {
+            return Ok(());
+        }
+        windows.insert(key, tokens);
+        let stored = i64::try_from(tokens).unwrap_or(i64::MAX);
+        let insert = "INSERT OR REPLACE INTO proxy_windows VALUES (?, ?, ?)";
+        let written = locked(&self.connection).execute(insert, params![upstream, model, stored]);
+        written.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Forgets the window of a model if the provider counted more tokens in a prompt that it
+    /// answered.
+    pub(super) fn answered(&self, upstream: &str, model: &str, tokens: u64) {
+        let key = (upstream.to_owned(), model.to_owned());
+        let mut windows = locked(&self.windows);
+        if windows.get(&key).is_some_and(|window| tokens > *window) {
+            windows.remove(&key);
+            let delete = "DELETE FROM proxy_windows WHERE upstream = ? AND model = ?";
+            // If this fails, the window is forgotten again by the next longer prompt.
+            let _ = locked(&self.connection).execute(delete, params![upstream, model]);
+        }
     }
 
     /// Whether there are no views.
@@ -110,8 +163,7 @@ impl Views {
     }
 
     /// Keeps a view, at least in memory. `parent` is the view that it replaces.
-    pub(super) fn insert(&self, row: Row, parent: Option<Link>) -> Result<(), String> {
-        let row = Arc::new(row);
+    pub(super) fn insert(&self, row: Arc<Row>, parent: Option<Link>) -> Result<(), String> {
         let written = self.write(&row);
         let mut known = locked(&self.known);
         // A view that could not be stored must stay in memory.
@@ -235,6 +287,14 @@ fn latest(connection: &Connection, limit: i64) -> rusqlite::Result<Vec<About>> {
     Ok(views.iter().filter_map(|about| serde_json::from_str(about).ok()).collect())
 }
 
+fn windows(connection: &Connection) -> rusqlite::Result<HashMap<(String, String), u64>> {
+    let mut select = connection.prepare("SELECT upstream, model, tokens FROM proxy_windows")?;
+    let rows = select.query_map([], |row| {
+        Ok(((row.get(0)?, row.get(1)?), row.get::<_, i64>(2)?.unsigned_abs()))
+    });
+    rows?.collect()
+}
+
 fn column(connection: &Connection, select: &str) -> rusqlite::Result<Vec<String>> {
     connection.prepare(select)?.query_map([], |row| row.get(0))?.collect()
 }
@@ -271,7 +331,7 @@ mod tests {
         let path = folder.join("threads.db");
         let views = Views::open(&path).unwrap();
         for number in [1, 3, 2] {
-            views.insert(row(number), None).unwrap();
+            views.insert(Arc::new(row(number)), None).unwrap();
         }
         drop(views);
         let views = Views::open(&path).unwrap();
@@ -286,6 +346,25 @@ mod tests {
         views.forget(first).unwrap();
         assert_eq!(latest_threads(&path), [third.clone(), second.clone()]);
         assert_eq!(locked(&views.known).len(), 2);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_window_is_known_after_a_restart_until_a_longer_prompt_is_answered() {
+        let folder =
+            std::env::temp_dir().join(format!("threadfold-windows-{}", std::process::id()));
+        let path = folder.join("threads.db");
+        let views = Views::open(&path).unwrap();
+        views.learn_window("http://a", "small", 8_000).unwrap();
+        drop(views);
+        let views = Views::open(&path).unwrap();
+        assert_eq!(views.window("http://a", "small"), Some(8_000));
+        assert_eq!(views.window("http://b", "small"), None);
+        views.answered("http://a", "small", 8_000);
+        assert_eq!(views.window("http://a", "small"), Some(8_000));
+        views.answered("http://a", "small", 8_001);
+        drop(views);
+        assert_eq!(Views::open(&path).unwrap().window("http://a", "small"), None);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -1,8 +1,9 @@
 //! One request on its way from the agent to the provider.
 
 use super::view::View;
+use crate::terminal::thousands;
 use threadfold::{
-    auto::{AutoCompactor, Input, Output, Pressure},
+    auto::{AutoCompactor, Input, Output, Pressure, Refusal},
     message::{CompactionReason, ContextWindow, Message, ModelErrorKind, Request, Timestamp},
     tokens::{Calibrated, TokenCounter},
 };
@@ -22,7 +23,12 @@ pub struct RelayOptions {
 /// |---|---|---|
 /// | `Compact` | [`compacted`](Self::compacted) | `Compact` if it still does not fit, else `Send` |
 /// | `Compact` | [`failed`](Self::failed) | `Send`, as it is; `Refused` after a refusal |
-/// | `Send` | [`refused`](Self::refused) | `Compact`, or `Refused` if no compaction helps |
+/// | `Send` | [`refused`](Self::refused) | `Compact`; `Send` if the refusal is doubted; `Refused` if no compaction helps |
+///
+/// After `Refused`, the request is the one that was sent first: what was compacted for its refusals
+/// is taken back, so the host stores a view only once its request was accepted. The
+/// [trigger](threadfold::auto) bounds the number of requests, and decides how far a refusal is
+/// believed.
 ///
 /// Other inputs change nothing. A request that needs no compaction and has no view is not
 /// rewritten: [`request`](Self::request) is then `None`, and the host sends the original bytes.
@@ -57,7 +63,13 @@ pub struct Relay {
     viewed: Option<Vec<Message>>,
     options: RelayOptions,
     step: RelayStep,
-    was_refused: bool,
+    /// The messages that were sent before the first refusal; `None` before it.
+    refused: Option<Option<Vec<Message>>>,
+    /// The `max_output` to send, if it is not that of the request.
+    max_output: Option<u64>,
+    was_compacted: bool,
+    /// The last output of the trigger that asked for no compaction.
+    output: Option<Output>,
 }
 
 /// The next step of the host.
@@ -71,6 +83,9 @@ pub enum RelayStep {
         /// The maximum tokens of the messages after the compaction, by the counter of the ratio;
         /// `None` if the window is unknown.
         target: Option<u64>,
+        /// The tokens of the messages up to which the compaction helps, by the same counter. Unread
+        /// messages are cut only if they exceed it.
+        limit: Option<u64>,
     },
     /// Send the request, and report a refusal for its length.
     Send,
@@ -89,12 +104,40 @@ impl Relay {
         auto: &mut AutoCompactor,
         now: Timestamp,
     ) -> Self {
-        let viewed = view.and_then(|view| view.of(&request.messages));
-        let options = *options;
-        let step = RelayStep::Send;
-        let mut relay = Self { original: request, viewed, options, step, was_refused: false };
+        let mut relay = Self::sent(request, view, options);
         relay.check(auto, now);
         relay
+    }
+
+    /// Returns the relay of a request that was sent without asking the trigger, such as one that is
+    /// certainly short, or that was dropped while it was sent. It waits for a refusal.
+    ///
+    /// ```
+    /// use threadfold::{Message, Request, message::{ModelErrorKind, Timestamp}};
+    /// use threadfold::auto::{AutoCompactor, AutoPolicy};
+    /// use threadfold_cli::relay::{Relay, RelayOptions, RelayStep};
+    ///
+    /// let mut auto = AutoCompactor::new(AutoPolicy::default())?;
+    /// let old = Message::assistant("A long story. ".repeat(300));
+    /// let request = Request::new(vec![Message::user("Tell me."), old, Message::user("And then?")]);
+    /// let mut relay = Relay::sent(request, None, &RelayOptions::default());
+    /// let refusal = ModelErrorKind::Overflow { limit: Some(1_000), found: None, output: None };
+    /// relay.refused(&refusal, &mut auto, Timestamp(1));
+    /// assert!(matches!(relay.step(), RelayStep::Compact { .. }));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    pub fn sent(request: Request, view: Option<&View>, options: &RelayOptions) -> Self {
+        let viewed = view.and_then(|view| view.of(&request.messages));
+        Self {
+            original: request,
+            viewed,
+            options: *options,
+            step: RelayStep::Send,
+            refused: None,
+            max_output: None,
+            was_compacted: false,
+            output: None,
+        }
     }
 
     /// The next step of the host.
@@ -112,8 +155,72 @@ impl Relay {
     /// The request to send; `None` if it is the original one.
     #[must_use]
     pub fn request(&self) -> Option<Request> {
-        let messages = self.viewed.clone()?;
-        Some(Request { messages: messages.into(), ..self.original.clone() })
+        if self.viewed.is_none() && self.max_output.is_none() {
+            return None;
+        }
+        let mut request = self.original.clone();
+        if let Some(messages) = self.viewed.clone() {
+            request.messages = messages.into();
+        }
+        request.max_output = self.max_output.or(request.max_output);
+        Some(request)
+    }
+
+    /// Whether the provider refused the request for its length.
+    #[must_use]
+    pub fn was_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
+    /// Why the request is not compacted although it is over the trigger or was refused, as one line
+    /// with its sizes in tokens; `None` if it was compacted, or needs no compaction.
+    #[must_use]
+    pub fn why_not_compacted(&self, auto: &AutoCompactor) -> Option<String> {
+        let about = |tokens: u64| format!("about {} tokens", thousands(tokens));
+        Some(match self.output.as_ref() {
+            Some(Output::Suspended { tokens, threshold }) => format!(
+                "{} are over the trigger at {}, and compacting does not bring them below it",
+                about(*tokens),
+                thousands(*threshold)
+            ),
+            Some(Output::Paused { failures, .. }) => format!(
+                "{}, and compaction pauses after {failures} failures in a row",
+                about(self.pressure().tokens())
+            ),
+            Some(Output::ShortAnswer { tokens, output, window }) => format!(
+                "{} of a window of {} are in use, so the answer of up to {} may be cut short",
+                about(*tokens),
+                thousands(*window),
+                thousands(*output)
+            ),
+            Some(Output::CannotFit { floor, tokens, limit }) => format!(
+                "{} do not fit {}, and {} of them cannot be removed",
+                about(*tokens),
+                thousands(*limit),
+                thousands(*floor)
+            ),
+            Some(Output::UnknownWindow) => format!(
+                "{}, and the window of the model is not known: name it with --window",
+                about(self.pressure().tokens())
+            ),
+            Some(Output::SendAgain) => format!(
+                "{} were refused, but as many were answered a short while ago: they are sent again",
+                about(self.pressure().tokens())
+            ),
+            Some(Output::TakeBack) => "the request is refused whatever its size, so what was \
+                compacted for it is taken back"
+                .to_owned(),
+            _ if self.was_compacted => return None,
+            _ => {
+                let tokens = self.pressure().tokens();
+                let threshold = auto.threshold(self.pressure()).filter(|most| tokens >= *most)?;
+                let why = match auto.policy().enabled {
+                    true => "the thread has grown too little since it was compacted in vain",
+                    false => "the policy compacts only what does not fit",
+                };
+                format!("{} are over the trigger at {}: {why}", about(tokens), thousands(threshold))
+            }
+        })
     }
 
     /// The tokens of the request that would be sent now.
@@ -144,6 +251,7 @@ impl Relay {
         };
         let _ = auto.handle(now, Input::Compacted { reason: reason.clone() });
         self.viewed = Some(viewed);
+        self.was_compacted = true;
         self.check(auto, now);
     }
 
@@ -152,7 +260,10 @@ impl Relay {
     pub fn failed(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
         let RelayStep::Compact { reason, .. } = &self.step else { return };
         let _ = auto.handle(now, Input::Failed { reason: reason.clone() });
-        self.step = if self.was_refused { RelayStep::Refused } else { RelayStep::Send };
+        match self.refused.is_some() {
+            true => self.give_up(),
+            false => self.step = RelayStep::Send,
+        }
     }
 
     /// Takes a refusal of the provider. Only a refusal for the length leads to a compaction.
@@ -160,16 +271,24 @@ impl Relay {
         if self.step != RelayStep::Send {
             return;
         }
-        self.was_refused = true;
+        let Some(refusal) = Refusal::of(error) else { return self.give_up() };
+        self.refused.get_or_insert_with(|| self.viewed.clone());
+        let estimate = self.estimate();
+        self.options.ratio.learn(estimate, refusal.found.unwrap_or(0));
+        let pressure = self.pressure();
+        let output = auto.handle(now, Input::Overflowed { pressure, refusal });
+        match (&output, self.compaction(output.clone())) {
+            (_, Some(step)) => self.step = step,
+            (Some(Output::SendAgain), None) => {}
+            (_, None) => self.give_up(),
+        }
+    }
+
+    /// Ends the request with the provider's refusal, and takes back what was compacted for it.
+    fn give_up(&mut self) {
         self.step = RelayStep::Refused;
-        if let ModelErrorKind::Overflow { limit, found, output } = error {
-            let estimate = self.estimate();
-            self.options.ratio.learn(estimate, found.unwrap_or(0));
-            let (limit, output, pressure) = (*limit, *output, self.pressure());
-            let output = auto.handle(now, Input::Overflowed { pressure, limit, output });
-            if let Some(step) = self.compaction(output) {
-                self.step = step;
-            }
+        if let Some(viewed) = self.refused.clone() {
+            self.viewed = viewed;
         }
     }
 
@@ -179,6 +298,7 @@ impl Relay {
         // A request that no compaction makes fit is sent too, because only the provider knows its
         // window exactly.
         self.step = self.compaction(output).unwrap_or(RelayStep::Send);
+        self.max_output = auto.max_output(self.pressure());
     }
 
     fn pressure(&self) -> Pressure {
@@ -190,28 +310,23 @@ impl Relay {
         let counter = ratio.base();
         let Request { system, tools, max_output, .. } = &self.original;
         let messages = self.viewed.as_deref().unwrap_or(&self.original.messages);
-        let typed = messages.iter().rfind(|message| message.is_typed());
         Pressure {
             window,
-            thread: counter.messages(messages),
             overhead: counter.messages(system).saturating_add(counter.tools(tools)),
             output: max_output.unwrap_or_default(),
-            newest: typed.map_or(0, |message| counter.message(message)),
-            ..Pressure::default()
+            ..Pressure::of_messages(messages, &counter)
         }
     }
 
-    fn compaction(&self, output: Option<Output>) -> Option<RelayStep> {
-        match output? {
-            Output::Compact { reason, target, .. } => {
-                let target = target.map(|tokens| self.options.ratio.scale_down(tokens));
-                Some(RelayStep::Compact { reason, target })
-            }
-            Output::Suspended { .. }
-            | Output::Paused { .. }
-            | Output::UnknownWindow
-            | Output::CannotFit { .. }
-            | _ => None,
+    /// The step for an output that asks for a compaction. Any other output is kept for the host.
+    fn compaction(&mut self, output: Option<Output>) -> Option<RelayStep> {
+        let output = output?;
+        if let Output::Compact { reason, target, limit } = output {
+            self.output = None;
+            let own = |tokens: Option<u64>| tokens.map(|it| self.options.ratio.scale_down(it));
+            return Some(RelayStep::Compact { reason, target: own(target), limit: own(limit) });
         }
+        self.output = Some(output);
+        None
     }
 }

@@ -104,6 +104,23 @@ fn strategies_and_chunked_speak_to_machines() {
 }
 
 #[test]
+fn hindsight_compares_strategies_with_the_naive_tail() {
+    let rows = out(0, &["hindsight", "--json", "--strategy", "digest", THREAD]);
+    let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    assert_eq!(rows.len(), 4 * 2, "two lines for each of four targets");
+    let kept = |strategy: &str, share: f64| {
+        let row = rows.iter().find(|row| row["strategy"] == strategy && row["share"] == share);
+        row.unwrap()["kept"].as_f64().unwrap()
+    };
+    for share in [0.1, 0.2, 0.3, 0.5] {
+        assert!(kept("digest", share) >= kept("naive tail", share), "at {share}: {rows:?}");
+    }
+    let table = out(0, &["hindsight", "--share", "0.3", "--cut", "0.5", THREAD]);
+    assert!(table.contains("naive tail") && table.contains("gone most often"), "{table}");
+    assert!(errors(1, &["hindsight", "--strategy", "magic", THREAD]).contains("magic"));
+}
+
+#[test]
 fn help_completions_and_man_page_name_every_command() {
     let help = out(0, &["--help"]);
     let (man, bash) = (out(0, &["man"]), out(0, &["completions", "bash"]));
@@ -112,6 +129,7 @@ fn help_completions_and_man_page_name_every_command() {
         "audit",
         "context",
         "strategies",
+        "hindsight",
         "chunked",
         "edl",
         "report",

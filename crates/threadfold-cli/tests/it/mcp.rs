@@ -87,13 +87,14 @@ fn an_agent_reads_what_the_proxy_took_out_of_its_thread() {
         assert!(line.ends_with("The port of two is 8443."), "{listed}");
         let thread = line.split(':').next().unwrap();
 
-        let (recalled, _) = client.call("recall", json!({"thread": thread, "message": 0})).await;
-        assert!(recalled.contains("The port of two is 8443."), "{recalled}");
-        let (found, _) = client.call("search", json!({"query": "port 8443"})).await;
-        assert!(found.contains("port of one") && found.contains("port of two"), "{found}");
-        let only = json!({"query": "port 8443", "thread": thread});
+        // The task stays in the thread; what was done first was taken out.
+        let (recalled, _) = client.call("recall", json!({"thread": thread, "message": 1})).await;
+        assert!(recalled.contains("Go on with part 0."), "{recalled}");
+        let (found, _) = client.call("search", json!({"query": "part 0"})).await;
+        assert_eq!(found.matches("Go on with part 0.").count(), 2, "{found}");
+        let only = json!({"query": "part 0", "thread": thread});
         let (found, _) = client.call("search", only).await;
-        assert!(!found.contains("port of one") && found.contains("port of two"), "{found}");
+        assert_eq!(found.matches("Go on with part 0.").count(), 1, "{found}");
         let (audit, _) = client.call("audit", json!({"thread": thread})).await;
         assert!(audit.contains("overall") && audit.contains("compaction 0 by"), "{audit}");
 

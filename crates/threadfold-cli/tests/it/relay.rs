@@ -1,9 +1,11 @@
 //! The state machine of a proxy: after any failure, the original request is sent.
 
 use threadfold::{
-    ContextWindow, Message, Request,
-    auto::AutoCompactor,
-    message::{ModelErrorKind, Timestamp},
+    ContextWindow, Message, Request, TokenCounter,
+    auto::{AutoCompactor, AutoPolicy, MAX_SENDS},
+    legality,
+    message::{ModelErrorKind, Role, Summary, Timestamp, ToolResult, ToolUse},
+    tokens::ByteEstimate,
 };
 use threadfold_cli::relay::{Relay, RelayOptions, RelayStep, View};
 
@@ -88,4 +90,126 @@ fn a_refusal_teaches_the_ratio() {
     let error = ModelErrorKind::Overflow { limit: None, found, output: None };
     relay.refused(&error, &mut auto, Timestamp(2));
     assert!(relay.tokens() > before && relay.ratio().bytes_per_token() < 3.0);
+}
+
+/// A number from 0 to `below` - 1 (SplitMix64).
+fn chance(state: &mut u64, below: u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed ^ (mixed >> 31)) % below
+}
+
+/// A view that leaves about this many tokens, but never less than the unread messages.
+fn compacted(thread: &[Message], target: u64) -> View {
+    let unread = legality::unread_from(thread);
+    let floor = ByteEstimate::TRIGGER.messages(&thread[unread..]);
+    let words = "word ".repeat((target.saturating_sub(floor + 20) * 3 / 5) as usize);
+    let story = Summary::new(format!("Story: {words}"));
+    View { covers: unread, messages: vec![Message::summary(Role::User, story)] }
+}
+
+#[test]
+fn no_request_is_sent_more_than_three_times_and_what_did_not_help_is_taken_back() {
+    let (mut given_up, mut accepted_smaller, mut seed) = (0, 0, 7);
+    for run in 0..400 {
+        let window = [4_000, 16_000, 60_000][chance(&mut seed, 3) as usize];
+        let assumed = [None, Some(window / 2), Some(window), Some(window * 4)];
+        let assumed = assumed[chance(&mut seed, 4) as usize].map(ContextWindow::new);
+        let reserve = window * (1 + chance(&mut seed, 150)) / 100;
+        let (sum_rule, states) = (chance(&mut seed, 2) == 0, chance(&mut seed, 3) > 0);
+        let mut auto = AutoCompactor::new(AutoPolicy::default()).unwrap();
+        let mut options = RelayOptions { window: assumed, ..RelayOptions::default() };
+        let mut thread = vec![Message::user("Begin.")];
+        let mut view: Option<View> = None;
+        for turn in 0..12 {
+            thread.push(Message::assistant("a ".repeat(chance(&mut seed, window / 4) as usize)));
+            let unread = chance(&mut seed, if turn % 4 == 3 { window * 3 } else { window / 4 });
+            let call = ToolUse::new(format!("c{turn}"), "read", serde_json::json!({}));
+            thread.push(Message::new(Role::Assistant, vec![call.into()]));
+            let result = ToolResult::text(format!("c{turn}"), "r ".repeat(unread as usize));
+            thread.push(Message::new(Role::User, vec![result.into()]));
+            let mut lies = if chance(&mut seed, 3) == 0 { 1 + chance(&mut seed, 5) } else { 0 };
+            let now = Timestamp(turn * 1_000);
+            let mut request = Request::new(thread.clone());
+            request.max_output = Some(reserve);
+            let mut relay = Relay::new(request, view.as_ref(), &options, &mut auto, now);
+            let (mut sent, mut steps) = (Vec::new(), 0);
+            let mut unkept = None;
+            loop {
+                steps += 1;
+                assert!(steps < 20, "run {run}, turn {turn}: the relay goes round in a circle");
+                match relay.step().clone() {
+                    RelayStep::Compact { target, .. } => {
+                        let made =
+                            compacted(relay.original().messages.as_slice(), target.unwrap_or(100));
+                        relay.compacted(&made, &mut auto, now);
+                        if sent.is_empty() { view = Some(made) } else { unkept = Some(made) }
+                    }
+                    RelayStep::Send => {
+                        let request = relay.request().unwrap_or_else(|| relay.original().clone());
+                        let tokens = ByteEstimate::TRIGGER.request(&request);
+                        let unread = legality::unread_from(&request.messages);
+                        let whole = legality::unread_from(&thread);
+                        assert_eq!(request.messages[unread..], thread[whole..], "run {run}");
+                        let output = request.max_output.unwrap_or(0);
+                        sent.push(request);
+                        let refusal = if lies > 0 {
+                            lies -= 1;
+                            let limit = [None, Some(1 + tokens / 9), Some(tokens * 2)];
+                            let limit = limit[chance(&mut seed, 3) as usize];
+                            Some((limit, None, None))
+                        } else if sum_rule && tokens + output > window {
+                            Some((Some(window), Some(tokens), Some(output)))
+                        } else if tokens > window {
+                            let limit = states.then_some(window);
+                            Some((limit, limit.map(|_| tokens), None))
+                        } else {
+                            None
+                        };
+                        let Some((limit, found, output)) = refusal else { break };
+                        let error = ModelErrorKind::Overflow { limit, found, output };
+                        relay.refused(&error, &mut auto, now);
+                    }
+                    RelayStep::Refused | _ => break,
+                }
+            }
+            assert!(sent.len() <= MAX_SENDS as usize, "run {run}, turn {turn}: {}", sent.len());
+            if *relay.step() == RelayStep::Refused {
+                given_up += 1;
+                let back = relay.request().unwrap_or_else(|| relay.original().clone());
+                assert_eq!(back.messages, sent[0].messages, "run {run}, turn {turn}");
+            } else {
+                accepted_smaller += usize::from(unkept.is_some());
+                view = unkept.or(view);
+                options.ratio = relay.ratio();
+            }
+        }
+    }
+    println!("{given_up} given up, {accepted_smaller} accepted after a compaction");
+    assert!(given_up > 50 && accepted_smaller > 50);
+}
+
+#[test]
+fn a_request_that_fits_is_not_compacted_again_in_vain() {
+    // What no compaction removes is under the trigger, and what it leaves is over it.
+    let mut auto = AutoCompactor::new(AutoPolicy::default()).unwrap();
+    let mut compactions = 0;
+    let mut lines = 0;
+    for turn in 0..100 {
+        let mut request = request(200);
+        request.max_output = Some(8_000);
+        let options = options(1_400);
+        let mut relay = Relay::new(request, None, &options, &mut auto, Timestamp(turn * 10));
+        while let RelayStep::Compact { .. } = relay.step() {
+            compactions += 1;
+            let view = View { covers: 1, messages: vec![Message::user("Tell me!")] };
+            relay.compacted(&view, &mut auto, Timestamp(turn * 10));
+        }
+        assert_eq!(relay.step(), &RelayStep::Send);
+        lines += u64::from(relay.why_not_compacted(&auto).is_some());
+    }
+    assert!((1..=3).contains(&compactions), "{compactions}");
+    assert!(lines >= 96, "{lines} requests have a line");
 }

@@ -1,10 +1,13 @@
 //! Whatever fails inside of the proxy, the agent's own request is sent.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use threadfold::{
     CompactionStrategy, Model,
-    message::{ModelError, ModelErrorKind, Request, Turn},
+    message::{ModelError, ModelErrorKind, Request, StopReason, Turn},
     store::MemoryStore,
     strategy::{Attempt, Brief, ModelRole, Snapshot, StrategyError, Summarize, attempt},
     testing::faulty_store,
@@ -59,6 +62,19 @@ struct Down;
 impl Model for Down {
     async fn complete(&self, _: Request) -> Result<Turn, ModelError> {
         Err(ModelError::new(ModelErrorKind::Authentication, "no key"))
+    }
+}
+
+/// Writes summaries, and keeps what it was asked.
+#[derive(Debug, Default)]
+struct Writes(Mutex<Vec<Request>>);
+
+#[threadfold::async_trait]
+impl Model for Writes {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        self.0.lock().unwrap().push(request);
+        let answer = threadfold::Message::assistant("They wrote some lines.");
+        Ok(Turn::new(answer, StopReason::EndTurn, None))
     }
 }
 
@@ -117,6 +133,39 @@ fn a_summarizer_that_is_down_leaves_the_work_to_a_digest() {
         agent.moved_to(&proxy.url());
         assert_eq!(sent(&agent, &upstream).await, (Ok(()), false));
         assert_eq!(count(&upstream.seen.refused), 0);
+    });
+}
+
+#[test]
+fn a_request_for_a_summary_has_no_tools_of_the_agent() {
+    run(async {
+        for name in ["summarize", "chunked"] {
+            let upstream = Upstream::start(WINDOW * 3).await;
+            let roomy = Upstream::start(WINDOW * 99).await;
+            let mut agent = full(&roomy).await;
+            // Over the threshold, with room for the request for a summary.
+            while agent.body().len() < WINDOW as usize * 3 * 7 / 2 {
+                agent.turn(agent.messages.len()).await.unwrap();
+            }
+            agent.messages.push(threadfold::Message::user("And now?"));
+            let writer = Arc::new(Writes::default());
+            let options = super::ProxyOptions {
+                strategy: threadfold_cli::proxy::strategy(name).unwrap(),
+                model: Some(Arc::clone(&writer) as Arc<dyn Model>),
+                ..options(&upstream, Some(WINDOW * 3))
+            };
+            let folder = Folder::new();
+            let proxy = Served::in_folder(options, &folder).await;
+            agent.moved_to(&proxy.url());
+            assert_eq!(sent(&agent, &upstream).await, (Ok(()), false), "{name}");
+            let asked = writer.0.lock().unwrap().clone();
+            assert!(!asked.is_empty(), "{name}");
+            for request in asked {
+                let calls = request.messages.iter().flat_map(|message| message.tool_uses()).count();
+                let is_agents = request.tools.iter().any(|tool| tool.name == "read");
+                assert_eq!((is_agents, calls), (false, 0), "{name}");
+            }
+        }
     });
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 mod answers;
+mod believed;
 mod failures;
 mod hostile;
 pub(crate) mod upstream;

@@ -57,6 +57,10 @@ pub(crate) struct Seen {
     pub(crate) refuses_in_streams: AtomicBool,
     /// It refuses with this status; 0 is 400.
     pub(crate) refuses_with: AtomicUsize,
+    /// It refuses this many further requests, whatever their size.
+    pub(crate) lies: AtomicUsize,
+    /// The sizes of all bodies with a thread.
+    pub(crate) sizes: Mutex<Vec<usize>>,
     /// Its streams end without their last event.
     pub(crate) never_says_done: AtomicBool,
     /// It refuses every other body.
@@ -135,6 +139,14 @@ impl Seen {
         }
         if let Some(violation) = legality::violations(&request.messages).first() {
             return self.illegal(violation.to_string());
+        }
+        self.sizes.lock().unwrap().push(body.len());
+        if self.lies.load(Ordering::Relaxed) > 0 {
+            self.lies.fetch_sub(1, Ordering::Relaxed);
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            let error = json!({"type": "error", "error": {"type": "invalid_request_error",
+                "message": "prompt is too long"}});
+            return reply(400, "application/json", &error.to_string());
         }
         let window = self.window.load(Ordering::Relaxed);
         let streams = String::from_utf8_lossy(&body).contains("\"stream\":true")
