@@ -80,7 +80,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .tool(Arc::new(Read))
         .strategy(StrategyRegistry::default().build(&config)?)
         .fast_model(Arc::new(ExtractiveModel))
-        .policy(AutoPolicy { estimates_usage: true, cooldown_ms: 0, ..AutoPolicy::default() })
+        .policy(AutoPolicy { estimates_usage: true, ..AutoPolicy::default() })
         .build()?;
 
     println!("{}", style.heading("A long task in a small window"));

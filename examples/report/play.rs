@@ -36,12 +36,7 @@ pub(crate) fn played(turns: usize, window: u64) -> Result<EventLog, Box<dyn Erro
         .strategy(StrategyRegistry::default().build(&config)?)
         .fast_model(Arc::new(Tired::default()))
         .clock(Arc::new(TestClock::ticking(1_767_600_000_000, 7_000)))
-        .policy(AutoPolicy {
-            estimates_usage: true,
-            cooldown_ms: 0,
-            failure_pause_ms: 0,
-            ..AutoPolicy::default()
-        })
+        .policy(AutoPolicy { estimates_usage: true, failure_pause_ms: 0, ..AutoPolicy::default() })
         .build()?;
     let mut undone = false;
     for turn in 0..turns {

@@ -15,6 +15,7 @@ use futures::Stream;
 use threadfold::{
     Message, TokenCounter,
     drive::{CompactionError, CompactionErrorKind},
+    legality,
     message::{CompactionId, CompactionReason},
     session::{CompactionEvent, SessionError, SessionEvent, SessionHandle},
     store::StoreError,
@@ -53,7 +54,9 @@ pub(super) struct Listener {
     pub(super) refusal: String,
     /// The tokens of the message that was sent. Queued texts come before it.
     asked: u64,
-    /// The tokens of the newest typed text.
+    /// The tokens of what was typed before and is not answered.
+    unread: u64,
+    /// The same, with the message of this turn.
     newest: u64,
     /// Requests since the turn began.
     requests: u64,
@@ -87,6 +90,7 @@ impl Listener {
             over: HashSet::new(),
             refusal: String::new(),
             asked: 0,
+            unread: 0,
             newest: 0,
             requests: 0,
             summaries: 0,
@@ -105,7 +109,12 @@ impl Listener {
         let patience = (!calm && self.numbers.once_in(8)).then(|| self.numbers.steep(600));
         let abort_at = (!calm && self.numbers.once_in(15)).then(|| self.numbers.steep(200));
         self.asked = ByteEstimate::TRIGGER.message(typed);
-        self.newest = self.asked;
+        // What was typed before and was not answered stays too.
+        let before = handle.messages();
+        let unread = before.iter().skip(legality::unread_from(&before));
+        let unread = unread.filter(|message| message.is_typed());
+        self.unread = unread.map(|message| ByteEstimate::TRIGGER.message(message)).sum();
+        self.newest = self.asked + self.unread;
         let (mut events, mut heard, mut count) = (pin!(events), Heard::Done, 0);
         (self.requests, self.summaries) = (0, 0);
         self.model.begin();
@@ -188,11 +197,12 @@ impl Listener {
             Ok(SessionEvent::QueuedMessage { text }) => {
                 self.tally.queued += 1;
                 self.requests = 0;
-                self.newest = ByteEstimate::TRIGGER.message(&Message::user(text));
+                self.unread += ByteEstimate::TRIGGER.message(&Message::user(text));
+                self.newest = self.unread;
                 self.model.begin();
             }
             // The next message is the sent one, or is announced as queued.
-            Ok(SessionEvent::TurnEnded { .. }) => self.newest = self.asked,
+            Ok(SessionEvent::TurnEnded { .. }) => (self.unread, self.newest) = (0, self.asked),
             Ok(SessionEvent::Aborted) => {
                 self.tally.aborted += 1;
                 return Ok(Heard::Aborted);

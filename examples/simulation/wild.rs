@@ -13,7 +13,7 @@ use futures::{
 };
 use serde_json::json;
 use threadfold::{
-    ContentBlock, Message, Model, Request, Role, TokenCounter, Turn, Usage, async_trait,
+    ContentBlock, Message, Model, Request, Role, TokenCounter, Turn, Usage, async_trait, legality,
     message::{
         Delta, ModelErrorKind, ServerToolResult, ServerToolUse, StopReason, Thinking, ToolInput,
         ToolResult, ToolUse,
@@ -157,7 +157,8 @@ impl Wild {
         // Without a known window, the first refusal shows the limit. After wrong counts the session
         // knows it less exactly.
         let known = if state.miscounted { 2 } else { 1 };
-        let learnt = state.too_long.map_or(u64::MAX, |refused| (refused - 1) * known);
+        // A refusal may be doubted, and the same request sent again.
+        let learnt = state.too_long.map_or(u64::MAX, |refused| refused * known);
         let fault = match (for_summary, self.world.named) {
             (true, true) => state.checks.summary(request, self.world.window),
             (true, false) => state.checks.summary(request, u64::MAX),
@@ -201,9 +202,17 @@ impl Wild {
         match said {
             Err(error) if error.is_overflow() => state.refused += 1,
             Err(_) => state.refused = 0,
-            Ok((message, _)) => {
-                (state.refused, state.answer) = (0, ByteEstimate::TRIGGER.message(message));
+            Ok((message, stop_reason)) => {
+                state.answer = ByteEstimate::TRIGGER.message(message);
+                // An answer that the window cut off counts as a refusal.
+                let is_cut = *stop_reason == StopReason::ContextWindowExceeded;
+                state.refused = if is_cut { state.refused + 1 } else { 0 };
             }
+        }
+        if state.refused == MAX_SENDS {
+            // The request was given up. The next one may be sent whole again, because refusals may
+            // have been about something else.
+            (state.too_long, state.unheard) = (None, None);
         }
         if state.refused > MAX_SENDS {
             let fault = format!("a request that was refused {} times", state.refused);
@@ -471,10 +480,12 @@ fn too_long(limit: Option<u64>) -> ModelError {
     classify_error(400, json!({ "error": { "message": words } }).to_string().as_bytes())
 }
 
-/// Returns the tokens of a request without everything removable: the overhead and the newest typed
-/// text.
+/// Returns the tokens of a request without everything removable: the overhead, the newest typed text,
+/// and whatever else was typed since the last answer.
 fn least(request: &Request) -> u64 {
-    let typed = request.messages.iter().rev().find(|message| message.is_typed());
-    let messages: Vec<Message> = typed.cloned().into_iter().collect();
+    let typed = request.messages.iter().rposition(Message::is_typed).unwrap_or_default();
+    let from = typed.min(legality::unread_from(&request.messages));
+    let messages = request.messages.iter().skip(from).filter(|message| message.is_typed());
+    let messages: Vec<Message> = messages.cloned().collect();
     ByteEstimate::TRIGGER.request(&Request { messages: messages.into(), ..request.clone() })
 }

@@ -125,7 +125,7 @@ async fn show(store: Option<PathBuf>) -> Result<(), Box<dyn Error>> {
             .window(ContextWindow::new(demo::WINDOW))
             .strategy(Arc::new(Ladder::new(rungs)))
             .fast_model(Arc::new(ExtractiveModel))
-            .policy(AutoPolicy { cooldown_ms: 0, ..AutoPolicy::default() })
+            .policy(AutoPolicy::default())
     };
     let mut session = open(builder(demo::model()), &folder, store.clone()).await?;
     let again = !session.messages().is_empty();

@@ -4,9 +4,9 @@ use restate_sdk::prelude::*;
 use serde_json::json;
 use threadfold::{
     ContextWindow, Message, Request, Role, Turn,
-    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Threshold},
+    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Refusal, Threshold},
     log::LogError,
-    message::{CompactionReason, InvalidValue, ModelError, ModelErrorKind, ToolResult, ToolSpec},
+    message::{CompactionReason, InvalidValue, ToolResult, ToolSpec},
     turn::{TurnMachine, TurnStep},
 };
 
@@ -100,8 +100,13 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
         loop {
             match self.auto.handle(self.steps.now(), input) {
                 None
-                | Some(Output::Suspended { .. } | Output::Paused { .. } | Output::UnknownWindow) => {
-                }
+                | Some(
+                    Output::Suspended { .. }
+                    | Output::Paused { .. }
+                    | Output::UnknownWindow
+                    | Output::ShortAnswer { .. }
+                    | Output::SendAgain,
+                ) => {}
                 Some(Output::Compact { reason, target, .. }) => {
                     let may_wait = reason == CompactionReason::Threshold;
                     let ended = match self.compact(reason.clone(), target).await? {
@@ -123,12 +128,12 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
                     answer.message = self.live.thread().repaired(answer.message);
                     return Ok(answer);
                 }
-                Err(ModelError {
-                    kind: ModelErrorKind::Overflow { limit, output, .. }, ..
-                }) => {
-                    input = Input::Overflowed { pressure: self.pressure(), limit, output };
-                }
-                Err(refused) => return Err(refused).terminal(),
+                Err(refused) => match Refusal::of(&refused.kind) {
+                    Some(refusal) => {
+                        input = Input::Overflowed { pressure: self.pressure(), refusal };
+                    }
+                    None => return Err(refused).terminal(),
+                },
             }
         }
     }

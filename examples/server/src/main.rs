@@ -126,7 +126,7 @@ fn stand_in(pause: Duration) -> SessionBuilder {
     Session::builder(ModelAgent::new(Arc::new(Storyteller { pause })))
         .system("You tell of a lighthouse.")
         .window(ContextWindow::new(WINDOW))
-        .policy(AutoPolicy { cooldown_ms: 0, ..AutoPolicy::default() })
+        .policy(AutoPolicy::default())
         .fast_model(Arc::new(ExtractiveModel))
         .clock(Arc::new(TokioClock))
 }

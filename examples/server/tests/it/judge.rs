@@ -86,7 +86,7 @@ impl Judge {
                 .tool(Arc::new(Look(Arc::clone(&judge))))
                 .fast_model(Arc::new(Summaries(Arc::clone(&judge))))
                 .strategy(Arc::new(ladder))
-                .policy(AutoPolicy { cooldown_ms: 0, ..AutoPolicy::default() })
+                .policy(AutoPolicy::default())
         }
     }
 
