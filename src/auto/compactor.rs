@@ -62,7 +62,7 @@ pub struct AutoCompactor {
 /// | refused, and no compaction can help | nothing tried | cannot fit; take back, if it was refused before |
 /// | refused, vaguely, and one of the last 8 answered requests was as long | refused once | send again |
 /// | refused, states a limit | refused once more | compact to the limit |
-/// | refused, vaguely | refused once more | compact to half; for a third sending to a quarter |
+/// | refused, vaguely | refused once more | compact to half; for a third sending to a quarter, or in an unknown window to what fits any window |
 /// | refused, vaguely, after the thread was halved, in a known window | nothing tried | take back |
 /// | refused the third time | nothing tried | take back |
 /// | the turn ended | not sent, nothing tried | |
@@ -580,15 +580,15 @@ mod tests {
     #[test]
     fn a_vague_refusal_of_half_a_thread_is_disbelieved_in_a_known_window() {
         let outputs = refused(AutoPolicy::default(), Some(WINDOW), Refusal::default());
-        assert_eq!(outputs, [compact(74_999, 149_999), Output::TakeBack]);
+        assert_eq!(outputs, [compact(74_999, 93_748), Output::TakeBack]);
     }
 
     #[test]
     fn a_request_is_sent_three_times_at_most() {
         let policy = AutoPolicy { max_reactive: 9, ..AutoPolicy::default() };
         let outputs = refused(policy, None, Refusal::default());
-        let (half, quarter) = (compact(74_999, 149_999), compact(100 + 74_899 / 4, 74_998));
-        assert_eq!(outputs, [half, quarter, Output::TakeBack]);
+        let (half, small) = (compact(74_999, 93_748), compact(6_000, 7_500));
+        assert_eq!(outputs, [half, small, Output::TakeBack]);
         let counted = Refusal { limit: Some(1_000), found: Some(90_000), output: None };
         let outputs = refused(policy, Some(WINDOW), counted);
         assert_eq!(outputs, [compact(500, 1_000), compact(249, 499), Output::TakeBack]);
@@ -601,7 +601,7 @@ mod tests {
             Some(WINDOW),
             Refusal { limit: Some(150_000), ..Refusal::default() },
         );
-        assert_eq!(outputs, [compact(74_999, 149_999), Output::TakeBack]);
+        assert_eq!(outputs, [compact(74_999, 93_748), Output::TakeBack]);
     }
 
     #[test]
@@ -613,7 +613,7 @@ mod tests {
         let output = auto.handle(Timestamp(2), refusal(pressure(90_000), None));
         assert_eq!(output, Some(Output::SendAgain));
         let output = auto.handle(Timestamp(3), refusal(pressure(90_000), None));
-        assert_eq!(output, Some(compact(44_999, 89_999)));
+        assert_eq!(output, Some(compact(44_999, 56_248)));
         let output = auto.handle(Timestamp(4), refusal(pressure(44_999), None));
         assert_eq!(output, Some(Output::TakeBack));
     }

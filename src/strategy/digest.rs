@@ -19,7 +19,9 @@ pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
     let counter = &ByteEstimate::new(1);
     let (thread, candidate, typed, budget) = (&thread, &candidate, &typed, most as u64);
     let said = typed.room(budget, budget, counter);
-    fill::write(&Past::of(messages), &Fill { thread, candidate, typed, budget, said, counter })
+    let fills = false;
+    let fill = Fill { thread, candidate, typed, budget, fills, said, counter };
+    fill::write(&Past::of(messages), &fill)
 }
 
 /// Whether a text is a digest.
@@ -317,7 +319,9 @@ impl DigestJob<'_> {
         let digest = words
             .filter(|words| !words.is_empty())
             .or_else(|| {
-                fill::write(&self.past, &Fill { thread, candidate, typed, budget, said, counter })
+                let fills = brief.target.is_some();
+                let fill = Fill { thread, candidate, typed, budget, fills, said, counter };
+                fill::write(&self.past, &fill)
             })
             .filter(|_| goes > 0);
         let plan = match &digest {

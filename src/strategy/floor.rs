@@ -106,8 +106,11 @@ impl Snapshot {
         let stays = stays.map(|message| counter.message(&shortest(message)));
         let last = self.messages().iter().rposition(Message::is_typed).filter(|last| *last < held);
         let last = last.and_then(|last| self.messages().get(last));
-        let typed = last.map_or(0, |message| counter.message(message));
-        stays.fold(typed, u64::saturating_add)
+        let typed = last.into_iter().flat_map(|message| {
+            message.typed_blocks().filter_map(|block| message.content.get(block))
+        });
+        let typed = typed.map(|block| counter.block(block));
+        stays.chain(typed).fold(0, u64::saturating_add)
     }
 
     /// Returns how the unread part must be cut, if it does not fit.
@@ -168,6 +171,23 @@ impl Snapshot {
         self.with_messages(Arc::new(messages))
     }
 
+    /// Returns the brief with a target that can be reached. If what stays in every plan leaves no room
+    /// for a summary, a quarter of the rest is to stay beside it, so that a strategy does what it can
+    /// instead of nothing.
+    fn with_reachable_target(&self, brief: &Brief) -> Brief {
+        let Some(target) = brief.target else { return brief.clone() };
+        let unread = self.counter().messages(self.unread());
+        let floor = unread.saturating_add(self.beside_unread(self.held_from()));
+        let least = floor.saturating_add(SUMMARY_TOKENS);
+        if target >= least || self.size() <= target {
+            return brief.clone();
+        }
+        let rest = self.size().saturating_sub(floor);
+        let most = brief.limit.unwrap_or(u64::MAX);
+        let target = floor.saturating_add(SUMMARY_TOKENS.max(rest / 4)).min(most).max(target);
+        Brief { target: Some(target), ..brief.clone() }
+    }
+
     /// Returns the plan with the cut of unread results that do not fit. A plan that changes the
     /// unread part already stays as it is.
     pub(super) fn completed(&self, plan: Plan, brief: &Brief) -> Plan {
@@ -197,7 +217,8 @@ impl Snapshot {
 }
 
 /// Begins an attempt of a strategy. If the user requests a target that the thread already meets,
-/// the attempt ends at once. If the unread part of the thread does not fit, the strategy sees it cut.
+/// the attempt ends at once. If the unread part of the thread does not fit, the strategy sees it cut;
+/// if it alone exceeds the target, the strategy gets one that it can reach.
 pub(crate) fn begin(
     strategy: &dyn CompactionStrategy,
     thread: &Snapshot,
@@ -220,10 +241,11 @@ pub(crate) fn begin_anyway(
     brief: &Brief,
 ) -> Box<dyn Attempt> {
     let seen = thread.with_unread_cut(brief);
+    let reachable = seen.with_reachable_target(brief);
     if Arc::ptr_eq(seen.messages(), thread.messages()) {
-        return strategy.begin(thread, brief);
+        return strategy.begin(thread, &reachable);
     }
-    let first = State::Running(Guarded::begin(strategy, &seen, brief));
+    let first = State::Running(Guarded::begin(strategy, &seen, &reachable));
     let cut = UnreadCut { thread: thread.clone(), brief: brief.clone() };
     Box::new(Outer::new(cut, first))
 }
@@ -506,7 +528,7 @@ mod tests {
     use super::*;
     use crate::{
         message::{ContextWindow, Json, ToolUse},
-        strategy::{KeepRecent, Step, TrimToolResults},
+        strategy::{Digest, KeepRecent, Step, TrimToolResults},
     };
 
     /// A question, a call and its result with this many lines, which nobody has read.
@@ -560,6 +582,23 @@ mod tests {
             assert!(text.contains("repeat the call with a narrower range"), "{text}");
             let again = snapshot.settle_within(settled.clone(), &brief, Some(window)).unwrap();
             assert_eq!(again.plan, settled.plan);
+        }
+    }
+
+    #[test]
+    fn a_target_below_the_unread_part_leaves_it_whole_and_compacts_the_rest() {
+        let thread = with_past(300);
+        let snapshot = Snapshot::new(thread.clone()).with_window(Some(ContextWindow::new(8_000)));
+        let strategies: [Box<dyn CompactionStrategy>; 2] =
+            [Box::new(KeepRecent::default()), Box::new(Digest::default())];
+        for strategy in strategies {
+            let brief = Brief { limit: Some(8_000), ..Brief::from(500) };
+            let attempt = begin(strategy.as_ref(), &snapshot, &brief);
+            let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+            let settled = snapshot.settle_within(proposal.clone(), &brief, Some(8_000)).unwrap();
+            let after = settled.plan.after(&thread).unwrap();
+            assert_eq!(after.last(), thread.last(), "{strategy:?}");
+            assert!(snapshot.counter().messages(&after) < snapshot.size() - 1_000, "{strategy:?}");
         }
     }
 

@@ -8,9 +8,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    chunked::Chunked, clear_results::ClearResults, digest::Digest, kit::*, summarize::Summarize,
-};
+use super::{chunked::Chunked, digest::Digest, kit::*, summarize::Summarize};
 use crate::retention::FactClass;
 
 /// Tries strategies in order until one is accepted.
@@ -115,14 +113,12 @@ impl Ladder {
 }
 
 impl Default for Ladder {
-    /// [`ClearResults`] if that is [enough](Self::with_enough), else [`Summarize`], then [`Digest`],
-    /// which needs no model and fills the target. If the request of a rung exceeds the model's
-    /// window, [`Chunked`] is tried next.
+    /// [`Summarize`], then [`Digest`], which needs no model and fills the target. If the request of a
+    /// rung exceeds the model's window, [`Chunked`] is tried next.
     fn default() -> Self {
         let rungs: [Arc<dyn CompactionStrategy>; 2] =
             [Arc::new(Summarize::default()), Arc::new(Digest::default())];
-        let ladder = Self::new(rungs).with_enough(Arc::new(ClearResults::default()));
-        ladder.with_too_long(Arc::new(Chunked::default()))
+        Self::new(rungs).with_too_long(Arc::new(Chunked::default()))
     }
 }
 

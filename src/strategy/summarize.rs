@@ -272,7 +272,7 @@ mod tests {
             let Step::Call { request, .. } = attempt.step() else { panic!("{attempt:?}") };
             let answer = request.max_output.unwrap();
             let all = small.counter().request(request) + answer;
-            assert!(all <= window - window / 16 && answer >= 512, "{window}: {all}, {answer}");
+            assert!(all <= window - window / 64 && answer >= 512, "{window}: {all}, {answer}");
         }
     }
 

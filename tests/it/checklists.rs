@@ -99,11 +99,7 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
             By("tests/it/auto.rs", "the_trigger_passes_its_boundaries"),
             By(
                 "testdata/auto/requests-of-one-turn.txt",
-                "after a success it is quiet until the context has grown by a twentieth of the window",
-            ),
-            By(
-                "testdata/auto/requests-of-one-turn.txt",
-                "after a success it is quiet until a minute has passed",
+                "after a success it rests until the context has grown by a quarter of the window",
             ),
             By("testdata/auto/refusals.txt", "a provider that refuses is believed"),
         ],

@@ -259,7 +259,8 @@ fn a_ladder_clears_results_without_a_model_if_that_suffices() {
         retention: Some(RetentionPolicy::default()),
         ..Brief::default()
     };
-    let rungs = |brief: Brief| match Ladder::default().begin(&thread, &brief).step() {
+    let ladder = Ladder::default().with_enough(Arc::new(ClearResults::default()));
+    let rungs = |brief: Brief| match ladder.begin(&thread, &brief).step() {
         Step::Proposed(proposal) => proposal.rungs[0].strategy.to_string(),
         Step::Call { .. } => "a model".to_owned(),
         step => panic!("{step:?}"),

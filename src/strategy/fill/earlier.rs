@@ -8,7 +8,7 @@ pub(super) const BEFORE: &str = "## Earlier summary";
 pub(super) const DONE: &str = "## What was done, in order";
 pub(super) const FAILED: &str = "## Failed last";
 pub(super) const DETAILS: &str = "## Lines that may be needed";
-pub(super) const LAST: &str = "## The step before the messages that follow";
+pub(super) const LAST: &str = "## The steps before the messages that follow";
 
 /// Returns the first line of a digest of this many messages, in its full or its short form.
 pub(crate) fn opening(messages: usize, full: bool) -> String {

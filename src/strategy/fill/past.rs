@@ -102,13 +102,19 @@ impl<'a> Past<'a> {
         sources.flat_map(|source| source.names().map(|(_, name)| name)).collect()
     }
 
-    /// The last call before a cut with its result, or the last answer.
-    pub(super) fn last_step(&self, cut: usize) -> Option<String> {
+    /// The steps before a cut, the last one first: calls with their results, and answers.
+    pub(super) fn last_steps(&self, cut: usize) -> impl Iterator<Item = String> {
         let sources = self.before(cut);
-        let last = sources.iter().rfind(|it| !matches!(it.kind, Kind::Typed | Kind::Earlier))?;
-        let call = last.call.and_then(|call| sources.get(call));
-        let text = call.map(|call| format!("{}\n\n", call.text)).unwrap_or_default();
-        Some(text + &plain(&last.text)).filter(|text| !text.trim().is_empty())
+        let answered: HashSet<usize> = sources.iter().filter_map(|source| source.call).collect();
+        let steps = sources.iter().enumerate().rev().filter(move |(index, source)| {
+            !matches!(source.kind, Kind::Typed | Kind::Earlier) && !answered.contains(index)
+        });
+        let texts = steps.map(|(_, last)| {
+            let call = last.call.and_then(|call| sources.get(call));
+            let text = call.map(|call| format!("{}\n\n", call.text)).unwrap_or_default();
+            text + &plain(&last.text)
+        });
+        texts.filter(|text| !text.trim().is_empty())
     }
 
     /// The sources of messages before a cut.

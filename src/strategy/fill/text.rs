@@ -32,6 +32,8 @@ pub(crate) struct Fill<'a> {
     pub(crate) typed: &'a Typed,
     /// The most tokens of the text.
     pub(crate) budget: u64,
+    /// Whether the text is to fill the budget; otherwise it is as long as needed.
+    pub(crate) fills: bool,
     /// The tokens of the list of what the user typed, and more if the other parts leave some.
     pub(crate) said: u64,
     /// Counts them.
@@ -119,13 +121,9 @@ fn compose(past: &Past<'_>, fill: &Fill<'_>, budget: u64) -> String {
     let said = typed.list(counter.text(&said).saturating_add(writer.left), counter);
     let more = counter.text(&said).saturating_sub(first_said);
     writer.left = writer.left.saturating_sub(more);
-    if writer.left > LEAST
-        && let Some(last) = past.last_step(cut).filter(|last| last.len() > SHORT)
-    {
-        // Each line gets a mark of quotation.
-        let marks = last.lines().count() as u64;
-        let room = writer.share(97, LAST).saturating_sub(marks.min(writer.left / 4));
-        writer.section(LAST, &quoted(&clip(&last, room, counter)));
+    if fill.fills {
+        let steps = last_steps(past, cut, writer.share(97, LAST), counter);
+        writer.section(LAST, &steps);
     }
     let mut text = writer.text;
     if !said.is_empty() {
@@ -133,6 +131,34 @@ fn compose(past: &Past<'_>, fill: &Fill<'_>, budget: u64) -> String {
         text.push_str(said.trim_end());
     }
     text
+}
+
+/// The steps before the cut, the newest whole, as many as `room` tokens hold; of the last that does
+/// not fit, head and tail.
+fn last_steps(past: &Past<'_>, cut: usize, room: u64, counter: &dyn TokenCounter) -> String {
+    let (mut steps, mut left) = (Vec::new(), room);
+    for step in past.last_steps(cut) {
+        if left <= LEAST {
+            break;
+        }
+        // The account shows a short last step whole.
+        if steps.is_empty() && step.len() <= SHORT {
+            continue;
+        }
+        let whole = quoted(&step);
+        let tokens = counter.text(&whole).saturating_add(1);
+        if tokens <= left {
+            left -= tokens;
+            steps.push(whole);
+            continue;
+        }
+        // Each line gets a mark of quotation.
+        let marks = step.lines().count() as u64;
+        steps.push(quoted(&clip(&step, left.saturating_sub(marks.min(left / 4)), counter)));
+        break;
+    }
+    steps.reverse();
+    steps.join(">\n")
 }
 
 impl Fill<'_> {

@@ -11,7 +11,7 @@ use threadfold::{
     auto::{AutoPolicy, Threshold},
     message::InvalidValue,
     store::ThreadStore,
-    strategy::{Chunked, ClearResults, Digest, Ladder, Summarize},
+    strategy::{Chunked, Digest, Ladder, Summarize},
 };
 use threadfold_sqlite::SqliteStore;
 use tokio::net::TcpListener;
@@ -63,11 +63,7 @@ pub fn strategy(name: &str) -> Result<Arc<dyn CompactionStrategy>, InvalidValue>
     let rungs: [Arc<dyn CompactionStrategy>; 2] = [summarize.clone(), Arc::new(Digest::default())];
     Ok(match name {
         "summarize" => summarize,
-        "ladder" => Arc::new(
-            Ladder::new(rungs)
-                .with_enough(Arc::new(ClearResults::default()))
-                .with_too_long(Arc::new(Chunked::default())),
-        ),
+        "ladder" => Arc::new(Ladder::new(rungs).with_too_long(Arc::new(Chunked::default()))),
         _ => Arc::clone(StrategyRegistry::default().get(name)?),
     })
 }

@@ -139,7 +139,7 @@ fn a_summarizer_that_is_down_leaves_the_work_to_a_digest() {
 #[test]
 fn a_request_for_a_summary_has_no_tools_of_the_agent() {
     run(async {
-        for name in ["summarize", "chunked"] {
+        for name in ["ladder", "summarize", "chunked"] {
             let upstream = Upstream::start(WINDOW * 3).await;
             let roomy = Upstream::start(WINDOW * 99).await;
             let mut agent = full(&roomy).await;
