@@ -20,7 +20,7 @@ impl Compactor {
     /// use threadfold::{Compactor, Message, testing::ExtractiveModel};
     /// use threadfold::strategy::{Brief, KeepRecent};
     ///
-    /// let mut messages: Vec<Message> = (0..20).map(|n| Message::user(format!("Step {n}."))).collect();
+    /// let mut messages: Vec<Message> = (0..20).map(|n| Message::assistant(format!("Step {n}."))).collect();
     /// let keep = KeepRecent { messages: 4, ..KeepRecent::default() };
     /// let mut compactor = Compactor::default().with_strategy(Arc::new(keep));
     /// block_on(compactor.compact(&mut messages, Brief::default(), &ExtractiveModel))?;
@@ -100,7 +100,7 @@ impl Compactor {
     /// use threadfold::{Compactor, ContextWindow, Message, testing::ExtractiveModel};
     /// use threadfold::strategy::Brief;
     ///
-    /// let said = |n| Message::user(format!("{n} {}", "The parser reads words. ".repeat(200)));
+    /// let said = |n| Message::assistant(format!("{n} {}", "The parser reads words. ".repeat(200)));
     /// let mut messages: Vec<Message> = (0..20).map(said).collect();
     /// let mut compactor = Compactor::default().with_window(ContextWindow::new(30_000));
     /// compactor.observe(&messages);

@@ -46,8 +46,8 @@ pub struct Models<'a> {
 /// use threadfold::{Message, drive::{Models, propose}};
 /// use threadfold::strategy::{Brief, KeepRecent, Snapshot};
 ///
-/// let thread = ["hi", "hello?", "bye"].map(Message::user);
-/// let thread = Snapshot::new(thread.to_vec());
+/// let thread = vec![Message::user("hi"), Message::assistant("hello"), Message::user("bye")];
+/// let thread = Snapshot::new(thread);
 /// let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let brief = Brief::default();
 /// let driven = block_on(propose(&strategy, &thread, &brief, Models::default(), &mut |_, _| {}))?;
@@ -77,8 +77,8 @@ pub async fn propose(
 /// use threadfold::{Message, drive::{Models, drive}};
 /// use threadfold::strategy::{Brief, CompactionStrategy, KeepRecent, Snapshot};
 ///
-/// let thread = ["hi", "hello?", "bye"].map(Message::user);
-/// let thread = Snapshot::new(thread.to_vec());
+/// let thread = vec![Message::user("hi"), Message::assistant("hello"), Message::user("bye")];
+/// let thread = Snapshot::new(thread);
 /// let keep = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let mut attempt = keep.begin(&thread, &Brief::default());
 /// let driven = block_on(drive(attempt.as_mut(), Models::default(), &mut |_, _| {}))?;

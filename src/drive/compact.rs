@@ -140,8 +140,8 @@ impl<'a> Conversation<'a> {
 ///
 /// let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
 /// let mut journal = Journal::new(EventLog::new("thread-1".parse()?));
-/// for text in ["An old question.", "An old answer.", "A new question."] {
-///     let message = Message::user(text);
+/// let (old, answer) = (Message::user("An old question."), Message::assistant("An old answer."));
+/// for message in [old, answer, Message::user("A new question.")] {
 ///     journal.append(Timestamp(1), Event::MessageAppended(message.clone()))?;
 ///     agent.push(message);
 /// }
@@ -315,9 +315,9 @@ impl Conversation<'_> {
     /// # use threadfold::{message::Timestamp, store::Journal, testing::ScriptedModel};
     /// # let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
     /// # let mut journal = Journal::new(EventLog::new("main".parse()?));
-    /// # for text in ["An old question.", "A new question."] {
-    /// #     journal.append(Timestamp(1), Event::MessageAppended(Message::user(text)))?;
-    /// #     agent.push(Message::user(text));
+    /// # for message in [Message::assistant("An old answer."), Message::user("A new question.")] {
+    /// #     journal.append(Timestamp(1), Event::MessageAppended(message.clone()))?;
+    /// #     agent.push(message);
     /// # }
     ///
     /// let mut conversation = Conversation::new(&mut agent, &mut journal);

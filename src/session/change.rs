@@ -412,7 +412,8 @@ impl Session {
     /// use threadfold::ContentBlock;
     ///
     /// # let model = Arc::new(ScriptedModel::new(["Blue."]));
-    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// let builder = Session::builder(ModelAgent::new(model)).checkpoints();
+    /// let mut session = builder.build()?;
     /// block_on(async { session.send("Which colour?").await })?;
     /// let last = session.messages()[0].content.last();
     /// let Some(ContentBlock::Checkpoint(mark)) = last else { panic!("user messages end with one") };

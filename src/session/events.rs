@@ -134,10 +134,11 @@ impl Events<'_> {
     /// ```
     /// use futures::executor::block_on;
     /// use std::sync::Arc;
-    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    /// use threadfold::{ContextWindow, ModelAgent, Session, testing::ScriptedModel};
     ///
     /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
-    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// let agent = ModelAgent::new(model).with_window(ContextWindow::new(8_000));
+    /// let mut session = Session::builder(agent).build()?;
     /// let mut events = session.send("Hi.");
     /// assert!(!events.is_text_in_thread());
     /// assert!(block_on(events.next()).is_some());

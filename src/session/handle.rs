@@ -151,10 +151,11 @@ impl SessionHandle {
     /// ```
     /// use futures::executor::block_on;
     /// use std::sync::Arc;
-    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    /// use threadfold::{ContextWindow, ModelAgent, Session, testing::ScriptedModel};
     ///
     /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
-    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// let agent = ModelAgent::new(model).with_window(ContextWindow::new(8_000));
+    /// let mut session = Session::builder(agent).build()?;
     /// let handle = session.handle();
     /// drop(session.send("Never polled."));
     /// assert!(!handle.is_text_in_thread());

@@ -52,8 +52,8 @@ impl Ladder {
     ///     Arc::new(Summarize::default()),
     ///     Arc::new(KeepRecent { messages: 1, ..KeepRecent::default() }),
     /// ];
-    /// let thread = ["Hi.", "Where is the parser?", "How long is it?"].map(Message::user);
-    /// let thread = Snapshot::new(thread.to_vec());
+    /// let (asked, answer) = (Message::user("Where is the parser?"), Message::assistant("There."));
+    /// let thread = Snapshot::new(vec![asked, answer, Message::user("How long is it?")]);
     /// let attempt = Ladder::new(rungs).begin(&thread, &Brief::default());
     /// let Step::Proposed(proposal) = attempt.step() else { panic!("the last rung needs no model") };
     /// let names: Vec<&str> = proposal.rungs.iter().map(|rung| rung.strategy.as_str()).collect();

@@ -171,7 +171,7 @@ impl Snapshot {
     /// use threadfold::{Message, Plan, compact::Splice};
     /// use threadfold::strategy::{Brief, Proposal, Rejection, Snapshot};
     ///
-    /// let said = |number: usize| Message::user(format!("{number} {}", "words ".repeat(30)));
+    /// let said = |number: usize| Message::assistant(format!("{number} {}", "words ".repeat(30)));
     /// let thread = Snapshot::new((0..4).map(said).collect::<Vec<_>>());
     /// let plan = Plan::from_splices(4, vec![Splice { at: 0..1, insert: Vec::new() }]);
     /// let brief = Brief { target: Some(80), ..Brief::default() };

@@ -28,7 +28,7 @@ options! {
     /// ```
     /// use threadfold::{Message, strategy::*};
     ///
-    /// let message = |round| Message::user(format!("{round}. {}", "A few words. ".repeat(12)));
+    /// let message = |round| Message::assistant(format!("{round}. {}", "A few words. ".repeat(12)));
     /// let thread = Snapshot::new((0..30).map(message).collect::<Vec<_>>());
     /// let strategy = FoldBatches { chunk_messages: 10, ..FoldBatches::default() };
     /// let attempt = strategy.begin(&thread, &Brief::default());
