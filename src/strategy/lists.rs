@@ -250,13 +250,13 @@ fn unstated<'a>(
     rules.filter(|rule| !state(&texts, rule)).collect()
 }
 
-/// Whether one of these texts states a rule, on its own or in a list below its heading.
+/// Whether one of these texts states a rule, on its own or in a list, where it may stand below a
+/// heading.
 fn state(texts: &[String], rule: &str) -> bool {
-    let listed = rule.split_once(": ").map(|(heading, item)| (format!("- {heading}: - "), item));
+    let listed =
+        rule.split_once(": ").map(|(_, item)| ["- ", "* "].map(|mark| mark.to_owned() + item));
     texts.iter().any(|text| {
-        let below =
-            listed.as_ref().and_then(|(heading, item)| Some((text.split_once(heading)?.1, item)));
-        text.contains(rule) || below.is_some_and(|(below, item)| below.contains(*item))
+        text.contains(rule) || listed.iter().flatten().any(|item| text.contains(item.as_str()))
     })
 }
 
