@@ -148,6 +148,29 @@ impl AutoCompactor {
         (self.unrefused, self.answered) = (Learned::default(), VecDeque::new());
     }
 
+    /// Starts the attempts anew: what follows is about another request than before, whatever became
+    /// of that one. A driver that calls [`handle`](Self::handle) with [`Input::TurnEnded`] at the end
+    /// of each turn need not call this.
+    ///
+    /// ```
+    /// use threadfold::auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Refusal};
+    /// use threadfold::{ContextWindow, message::Timestamp};
+    ///
+    /// let mut auto = AutoCompactor::new(AutoPolicy::default())?;
+    /// let window = Some(ContextWindow::new(10_000));
+    /// let pressure = Pressure { window, thread: 5_000, ..Pressure::default() };
+    /// let refused = Input::Overflowed { pressure, refusal: Refusal::default() };
+    /// for _ in 0..9 {
+    ///     auto.next_request();
+    ///     let output = auto.handle(Timestamp(0), refused.clone());
+    ///     assert!(matches!(output, Some(Output::Compact { .. })));
+    /// }
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    pub fn next_request(&mut self) {
+        self.request = NextRequest { sent: self.request.sent, ..NextRequest::default() };
+    }
+
     /// The window of the model: the smaller of the host's window and the one that a
     /// refusal stated. The stated one is forgotten when the provider answers a longer request.
     ///

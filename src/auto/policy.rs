@@ -192,15 +192,17 @@ impl AutoPolicy {
     pub(super) fn room(&self, pressure: &Pressure) -> Option<u64> {
         let window = pressure.window?.tokens();
         let room = window.saturating_sub(self.reserve(pressure));
-        Some(if pressure.floor() > room { window } else { room })
+        Some(if self.waives_reserve(pressure) { window } else { room })
     }
 
     /// Whether the reserve leaves too little for what no compaction can remove, so that nothing is
     /// kept for the answer.
     pub(super) fn waives_reserve(&self, pressure: &Pressure) -> bool {
         let reserve = self.reserve(pressure);
-        let window = pressure.window.map(ContextWindow::tokens);
-        reserve > 0 && window.is_some_and(|all| pressure.floor() > all.saturating_sub(reserve))
+        let Some(window) = pressure.window.map(ContextWindow::tokens) else { return false };
+        // A summary, and the calls that unread results answer, need some room too.
+        let needed = pressure.floor().saturating_add(pressure.said).saturating_add(window / 16);
+        reserve > 0 && needed > window.saturating_sub(reserve)
     }
 
     /// The tokens that are kept for the answer.

@@ -8,7 +8,7 @@ use super::{
     fill::{self, Fill, Past, shape},
     kit::*,
 };
-use crate::{retention::Statements, tokens::ByteEstimate};
+use crate::{message::CompactionReason, retention::Statements, tokens::ByteEstimate};
 
 /// Returns the digest of these messages in at most `most` bytes, or `None` if its first line
 /// exceeds them.
@@ -130,8 +130,10 @@ impl Digest {
         {
             return Ok(plan);
         }
-        let is_compacted = thread.messages().iter().any(Message::is_summary);
-        if let (None, Some(target), true) = (task.missed_target(), brief.target, is_compacted) {
+        // Only who asks for a compaction expects one of a thread that has no need of it.
+        let is_done = brief.reason == CompactionReason::Threshold
+            || thread.messages().iter().any(Message::is_summary);
+        if let (None, Some(target), true) = (task.missed_target(), brief.target, is_done) {
             let size = thread.size();
             return nothing(format!("about {size} tokens are within the target of {target}"));
         }

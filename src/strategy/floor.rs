@@ -77,10 +77,11 @@ impl Snapshot {
         self.split_at(self.unread_from()).1
     }
 
-    /// The tokens that the messages may have at most: the limit of the brief, else the window less
-    /// system prompt, tools and next prompt. `None` if neither is known.
+    /// The tokens that the messages may have at most: the window less system prompt, tools and next
+    /// prompt. If that is not known, or the request does not fit, the limit of the brief. `None` if
+    /// neither is known.
     pub(super) fn fits(&self, brief: &Brief) -> Option<u64> {
-        if brief.limit.is_some() {
+        if brief.limit.is_some() && (brief.is_needed() || self.window().is_none()) {
             return brief.limit;
         }
         let counter = self.counter();
@@ -100,11 +101,13 @@ impl Snapshot {
 
     /// The tokens of what stays beside the unread part in every plan that keeps the messages from
     /// `held` on: these messages, and the user's newest text.
-    fn beside_unread(&self, held: usize) -> u64 {
+    fn beside_unread(&self, brief: &Brief, held: usize) -> u64 {
         let counter = self.counter();
         let stays = self.messages().iter().take(self.unread_from()).skip(held);
         let stays = stays.map(|message| counter.message(&shortest(message)));
-        let last = self.messages().iter().rposition(Message::is_typed).filter(|last| *last < held);
+        let last = self.messages().iter().rposition(Message::is_typed);
+        // With a next prompt, what was typed before it need not stay.
+        let last = last.filter(|last| *last < held && brief.next_prompt.is_none());
         let last = last.and_then(|last| self.messages().get(last));
         let typed = last.into_iter().flat_map(|message| {
             message.typed_blocks().filter_map(|block| message.content.get(block))
@@ -118,7 +121,7 @@ impl Snapshot {
         let fits = self.fits(brief).filter(|fits| self.size() > *fits)?;
         let unread = self.counter().messages(self.unread());
         let held = self.held_from();
-        let beside = self.beside_unread(held);
+        let beside = self.beside_unread(brief, held);
         let floor = unread.saturating_add(beside);
         if floor.saturating_add(SUMMARY_TOKENS) <= fits {
             return None;
@@ -126,7 +129,7 @@ impl Snapshot {
         let is_mixed = |it: &Message| it.is_typed() && it.tool_results().next().is_some();
         let as_text =
             beside > fits / 2 && held < self.round_from() && !self.unread().iter().any(is_mixed);
-        let beside = if as_text { self.beside_unread(self.unread_from()) } else { beside };
+        let beside = if as_text { self.beside_unread(brief, self.unread_from()) } else { beside };
         let room = fits.saturating_sub(fits / FREE_SHARE).saturating_sub(beside);
         Some(Cut { room, as_text })
     }
@@ -177,15 +180,32 @@ impl Snapshot {
     fn with_reachable_target(&self, brief: &Brief) -> Brief {
         let Some(target) = brief.target else { return brief.clone() };
         let unread = self.counter().messages(self.unread());
-        let floor = unread.saturating_add(self.beside_unread(self.held_from()));
+        let floor = unread.saturating_add(self.beside_unread(brief, self.held_from()));
         let least = floor.saturating_add(SUMMARY_TOKENS);
         if target >= least || self.size() <= target {
             return brief.clone();
         }
+        let target = self.reachable(brief, floor).max(target);
+        let limit = brief.limit.map(|limit| limit.max(target));
+        Brief { target: Some(target), limit, ..brief.clone() }
+    }
+
+    /// Returns the limit, or a larger one if what stays in every plan leaves no room for a summary
+    /// below it and the request fits all the same.
+    pub(super) fn reachable_limit(&self, brief: &Brief, limit: u64) -> u64 {
+        let unread = self.counter().messages(self.unread());
+        let floor = unread.saturating_add(self.beside_unread(brief, self.held_from()));
+        if floor.saturating_add(SUMMARY_TOKENS) <= limit {
+            return limit;
+        }
+        self.reachable(brief, floor).max(limit)
+    }
+
+    /// The size that a compaction can reach if at least `floor` tokens stay.
+    fn reachable(&self, brief: &Brief, floor: u64) -> u64 {
         let rest = self.size().saturating_sub(floor);
-        let most = brief.limit.unwrap_or(u64::MAX);
-        let target = floor.saturating_add(SUMMARY_TOKENS.max(rest / 4)).min(most).max(target);
-        Brief { target: Some(target), ..brief.clone() }
+        let most = self.fits(brief).unwrap_or(u64::MAX);
+        floor.saturating_add(SUMMARY_TOKENS.max(rest / 4)).min(most)
     }
 
     /// Returns the plan with the cut of unread results that do not fit. A plan that changes the

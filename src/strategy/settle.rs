@@ -191,6 +191,7 @@ impl Snapshot {
         brief: &Brief,
         limit: Option<u64>,
     ) -> Result<Proposal, Rejection> {
+        let limit = limit.map(|limit| self.reachable_limit(brief, limit));
         let is_wider = limit.is_none_or(|limit| brief.target.is_some_and(|target| target < limit));
         match self.settle(proposal.clone(), brief) {
             Err(Rejection::OverTarget { .. }) if is_wider => {

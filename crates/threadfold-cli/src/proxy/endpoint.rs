@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use hyper::Method;
-use serde::{Deserialize, de::IgnoredAny};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use super::trouble::Trouble;
 use crate::input::Dialect;
@@ -51,11 +51,14 @@ pub(super) struct Asked {
 pub(super) struct Head<'a> {
     #[serde(borrow)]
     pub(super) model: Option<Cow<'a, str>>,
+    #[serde(deserialize_with = "tokens")]
     max_tokens: Option<u64>,
+    #[serde(deserialize_with = "tokens")]
     max_completion_tokens: Option<u64>,
+    #[serde(deserialize_with = "tokens")]
     max_output_tokens: Option<u64>,
     #[serde(rename = "generationConfig", alias = "generation_config")]
-    generation: Generation,
+    generation: Option<Generation>,
     previous_response_id: Option<IgnoredAny>,
     conversation: Option<IgnoredAny>,
 }
@@ -63,8 +66,16 @@ pub(super) struct Head<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Generation {
-    #[serde(rename = "maxOutputTokens", alias = "max_output_tokens")]
+    #[serde(rename = "maxOutputTokens", alias = "max_output_tokens", deserialize_with = "tokens")]
     max_output: Option<u64>,
+}
+
+/// Reads a number of tokens. What is no such number counts as none: the provider judges it, and the
+/// thread is compacted all the same.
+fn tokens<'de, D: Deserializer<'de>>(field: D) -> Result<Option<u64>, D::Error> {
+    let value = serde_json::Value::deserialize(field)?;
+    let text = value.as_str().and_then(|text| text.parse().ok());
+    Ok(value.as_u64().or_else(|| value.as_f64().map(|number| number as u64)).or(text))
 }
 
 impl Vendor {
@@ -247,7 +258,7 @@ impl<'a> Head<'a> {
             self.max_tokens,
             self.max_completion_tokens,
             self.max_output_tokens,
-            self.generation.max_output,
+            self.generation.as_ref().and_then(|generation| generation.max_output),
         ];
         limits.into_iter().flatten().max().unwrap_or(0)
     }

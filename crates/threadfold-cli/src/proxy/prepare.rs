@@ -80,10 +80,14 @@ impl Proxy {
     /// Whether a body is certainly too short to need a compaction: a token has at least two bytes.
     /// Images have a few thousand tokens each, and many more bytes.
     pub(super) fn is_short(&self, upstream: &str, head: &Head<'_>, body: &Bytes) -> bool {
+        // A thread with a view is sent as its view, however short.
+        if !self.views.is_empty() {
+            return false;
+        }
         let model = head.model.as_deref().unwrap_or_default();
         match self.window(upstream, model) {
             // Without a window only a refusal leads to a compaction.
-            None => self.views.is_empty(),
+            None => true,
             Some(window) => {
                 let room = window.tokens().saturating_sub(head.max_output());
                 let tokens = body.len() as u64 / 2;
@@ -125,6 +129,7 @@ impl Proxy {
             }
             Begins::Again(None) => {
                 found = self.views.find(&chain);
+                auto.next_request();
                 Relay::sent(request, None, &options)
             }
             Begins::Again(Some(waiting)) => {

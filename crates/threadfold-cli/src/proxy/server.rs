@@ -210,6 +210,7 @@ impl Proxy {
                 return Ok(answer.passed_back(&outgoing.method, on_count));
             };
             let goes_on = !is_last && sends < MAX_SENDS;
+            let is_refused_again = !goes_on && error.is_overflow() && first.is_some();
             if goes_on && is_smaller && !error.is_overflow() && answer.blames_the_request() {
                 let (status, kind) = (answer.status().as_u16(), trouble::kind(&error.kind));
                 self.note(&format!("a smaller thread was refused: status {status}, {kind}"));
@@ -218,6 +219,12 @@ impl Proxy {
             }
             if goes_on && error.is_overflow() {
                 journey = self.asks_again(asked, &name, &body, (waiting, error)).await;
+            }
+            if is_refused_again {
+                self.note(&format!(
+                    "not compacted: the provider refused the request {sends} times, so what was \
+                     compacted for it is taken back"
+                ));
             }
             if journey.is_none() {
                 return Ok(first.unwrap_or(answer).passed_back(&outgoing.method, None));

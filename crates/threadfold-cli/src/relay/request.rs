@@ -105,6 +105,7 @@ impl Relay {
         now: Timestamp,
     ) -> Self {
         let mut relay = Self::sent(request, view, options);
+        auto.next_request();
         relay.check(auto, now);
         relay
     }

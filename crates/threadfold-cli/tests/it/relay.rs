@@ -111,6 +111,17 @@ fn compacted(thread: &[Message], target: u64) -> View {
 }
 
 #[test]
+fn compactions_that_failed_for_one_request_do_not_take_those_of_the_next() {
+    let (mut auto, options) = (auto(), options(1_000));
+    for turn in 0..6 {
+        let mut relay = Relay::new(request(500), None, &options, &mut auto, Timestamp(turn));
+        assert!(matches!(relay.step(), RelayStep::Compact { .. }), "{turn}: {:?}", relay.step());
+        relay.failed(&mut auto, Timestamp(turn));
+        assert_eq!(*relay.step(), RelayStep::Send, "{turn}");
+    }
+}
+
+#[test]
 fn no_request_is_sent_more_than_three_times_and_what_did_not_help_is_taken_back() {
     let (mut given_up, mut accepted_smaller, mut seed) = (0, 0, 7);
     for run in 0..400 {

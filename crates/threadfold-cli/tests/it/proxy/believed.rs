@@ -50,6 +50,10 @@ fn after_one_passing_refusal_the_thread_is_sent_as_it_is() {
         agent.turn(40).await.unwrap();
         let last = upstream.seen.sizes.lock().unwrap().last().copied().unwrap();
         assert!(last > agent.body().len() / 3, "{last} of {}", agent.body().len());
+        // The view serves the next request too, although the body is short for the window.
+        agent.turn(41).await.unwrap();
+        let last = upstream.seen.sizes.lock().unwrap().last().copied().unwrap();
+        assert!(last < agent.body().len(), "{last} of {}", agent.body().len());
     });
 }
 
