@@ -150,11 +150,12 @@ fn parts(messages: &[Message]) -> Vec<Range<usize>> {
 }
 
 /// Returns half of the tokens without those that always stay, plus these: the user's newest text, and
-/// what comes after the last place within the thread where it can be cut. That is the newest message
-/// with its call, or a tool loop whose reasoning must not be divided.
+/// what comes after the last place within the thread where it can be cut. That is what the model has
+/// not read, with its call, or a tool loop whose reasoning must not be divided.
 fn target(tokens: u64, messages: &[Message]) -> u64 {
     let cuts = legality::cut_points(messages);
-    let cut = cuts.into_iter().rev().find(|cut| *cut < messages.len()).unwrap_or_default();
+    let last = legality::unread_from(messages).min(messages.len().saturating_sub(1));
+    let cut = cuts.into_iter().rev().find(|cut| *cut <= last).unwrap_or_default();
     let typed = messages.iter().rposition(|message| message.is_typed());
     let typed = typed.filter(|typed| *typed < cut).and_then(|typed| messages.get(typed));
     let stays = ByteEstimate::TRIGGER.messages(messages.get(cut..).unwrap_or_default())

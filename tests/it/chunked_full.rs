@@ -24,10 +24,12 @@ use crate::{
 };
 
 /// The tokens that the acceptance check always leaves: the user's newest text, and what cannot be
-/// cut.
+/// cut or was not read.
 fn floor(thread: &Snapshot) -> u64 {
     let messages = thread.messages();
-    let cut = legality::cut_points(messages).last().copied().unwrap_or_default();
+    let unread = legality::unread_from(messages);
+    let cuts = legality::cut_points(messages);
+    let cut = cuts.into_iter().rfind(|cut| *cut <= unread).unwrap_or_default();
     let typed = messages.iter().rposition(|message| message.is_typed());
     let typed = typed.filter(|typed| *typed < cut).and_then(|typed| messages.get(typed));
     thread.counter().messages(&messages[cut..])
