@@ -49,7 +49,13 @@ pub(super) fn write(
         let bytes = (place.end - place.start + HEADING_BYTES) as f64;
         wanted.push((value(&found.features) / bytes, found.name, place));
     }
-    wanted.sort_by(|one, other| other.0.total_cmp(&one.0));
+    // Equal values are in the order of the thread, not in that of a hash table.
+    let place = |(_, name, place): &(f64, &'_ str, Place)| {
+        (place.source, place.start, place.end, name.len())
+    };
+    wanted.sort_by(|one, other| {
+        other.0.total_cmp(&one.0).then_with(|| place(one).cmp(&place(other)))
+    });
     let mut shown = Shown { sources, places: BTreeMap::new(), left: budget, counter };
     let mut covered = HashSet::new();
     for (_, name, place) in wanted {

@@ -232,7 +232,7 @@ fn unwrap(value: &Value, name: &str, lines: &mut Vec<String>) {
         Value::String(text) if text.contains('\n') || name.is_empty() => lines.push(text.clone()),
         Value::Array(items) => items.iter().for_each(|item| unwrap(item, "", lines)),
         Value::Object(fields) => {
-            fields.iter().for_each(|(name, value)| unwrap(value, name, lines));
+            sorted(fields).into_iter().for_each(|(name, value)| unwrap(value, name, lines));
         }
         Value::String(_) | Value::Bool(_) | Value::Number(_) => {
             lines.push(format!("{name}: {}", value_text(value)));
@@ -261,7 +261,7 @@ fn input(call: &ToolUse) -> (String, String) {
         return (raw.to_owned(), format!("{}: {}", call.name, one_line(&plain(raw))));
     };
     let values: Vec<(&String, String)> =
-        fields.iter().map(|(name, value)| (name, value_text(value))).collect();
+        sorted(&fields).into_iter().map(|(name, value)| (name, value_text(value))).collect();
     let text = values.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join("\n");
     let mut short: Vec<&(&String, String)> =
         values.iter().filter(|(_, value)| !value.is_empty()).collect();
@@ -280,6 +280,13 @@ fn input(call: &ToolUse) -> (String, String) {
     (text, format!("{}: {line}", call.name))
 }
 
+/// The fields by name: another crate may switch on that `serde_json` keeps their order.
+fn sorted(fields: &serde_json::Map<String, Value>) -> Vec<(&String, &Value)> {
+    let mut fields: Vec<_> = fields.iter().collect();
+    fields.sort_by_key(|(name, _)| *name);
+    fields
+}
+
 fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -292,7 +299,10 @@ fn value_text(value: &Value) -> String {
             }
             items => items.iter().map(value_text).collect::<Vec<_>>().join(" "),
         },
-        Value::Object(fields) => fields.values().map(value_text).collect::<Vec<_>>().join(" "),
+        Value::Object(fields) => {
+            let texts = sorted(fields).into_iter().map(|(_, value)| value_text(value));
+            texts.collect::<Vec<_>>().join(" ")
+        }
         Value::Null => String::new(),
         Value::Bool(_) | Value::Number(_) => value.to_string(),
     }
