@@ -116,16 +116,20 @@ impl Snapshot {
         stays.chain(typed).fold(0, u64::saturating_add)
     }
 
+    /// The tokens that stay in every plan.
+    fn floor(&self, brief: &Brief) -> u64 {
+        let unread = self.counter().messages(self.unread());
+        unread.saturating_add(self.beside_unread(brief, self.held_from()))
+    }
+
     /// Returns how the unread part must be cut, if it does not fit.
     fn unread_cut(&self, brief: &Brief) -> Option<Cut> {
         let fits = self.fits(brief).filter(|fits| self.size() > *fits)?;
-        let unread = self.counter().messages(self.unread());
-        let held = self.held_from();
-        let beside = self.beside_unread(brief, held);
-        let floor = unread.saturating_add(beside);
-        if floor.saturating_add(SUMMARY_TOKENS) <= fits {
+        if self.floor(brief).saturating_add(SUMMARY_TOKENS) <= fits {
             return None;
         }
+        let held = self.held_from();
+        let beside = self.beside_unread(brief, held);
         let is_mixed = |it: &Message| it.is_typed() && it.tool_results().next().is_some();
         let as_text =
             beside > fits / 2 && held < self.round_from() && !self.unread().iter().any(is_mixed);
@@ -174,27 +178,23 @@ impl Snapshot {
         self.with_messages(Arc::new(messages))
     }
 
-    /// Returns the brief with a target that can be reached. If what stays in every plan leaves no room
-    /// for a summary, a quarter of the rest is to stay beside it, so that a strategy does what it can
-    /// instead of nothing.
+    /// Returns the brief with a target that can be reached, if its limit allows to miss the target. If
+    /// what stays in every plan leaves no room for a summary, a quarter of the rest is to stay beside
+    /// it, so that a strategy does what it can instead of nothing.
     fn with_reachable_target(&self, brief: &Brief) -> Brief {
-        let Some(target) = brief.target else { return brief.clone() };
-        let unread = self.counter().messages(self.unread());
-        let floor = unread.saturating_add(self.beside_unread(brief, self.held_from()));
-        let least = floor.saturating_add(SUMMARY_TOKENS);
-        if target >= least || self.size() <= target {
+        let (Some(target), Some(limit)) = (brief.target, brief.limit) else { return brief.clone() };
+        let floor = self.floor(brief);
+        if floor.saturating_add(SUMMARY_TOKENS) <= target || self.size() <= target {
             return brief.clone();
         }
         let target = self.reachable(brief, floor).max(target);
-        let limit = brief.limit.map(|limit| limit.max(target));
-        Brief { target: Some(target), limit, ..brief.clone() }
+        Brief { target: Some(target), limit: Some(limit.max(target)), ..brief.clone() }
     }
 
     /// Returns the limit, or a larger one if what stays in every plan leaves no room for a summary
     /// below it and the request fits all the same.
     pub(super) fn reachable_limit(&self, brief: &Brief, limit: u64) -> u64 {
-        let unread = self.counter().messages(self.unread());
-        let floor = unread.saturating_add(self.beside_unread(brief, self.held_from()));
+        let floor = self.floor(brief);
         if floor.saturating_add(SUMMARY_TOKENS) <= limit {
             return limit;
         }

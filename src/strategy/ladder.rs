@@ -63,6 +63,20 @@ impl Ladder {
         Self { rungs: rungs.into_iter().collect(), enough: None, too_long: None }
     }
 
+    /// Returns the default ladder with these options of its summary.
+    ///
+    /// ```
+    /// use threadfold::strategy::{CompactionStrategy, Ladder, Summarize};
+    ///
+    /// let ladder = Ladder::of(Summarize { as_text: true, ..Summarize::default() });
+    /// assert_eq!(ladder.name(), "ladder");
+    /// ```
+    pub fn of(summarize: Summarize) -> Self {
+        let rungs: [Arc<dyn CompactionStrategy>; 2] =
+            [Arc::new(summarize), Arc::new(Digest::default())];
+        Self::new(rungs).with_too_long(Arc::new(Chunked::default()))
+    }
+
     /// Returns the ladder with a strategy that is tried once, after the first rung whose request
     /// exceeds the model's window.
     ///
@@ -116,9 +130,7 @@ impl Default for Ladder {
     /// [`Summarize`], then [`Digest`], which needs no model and fills the target. If the request of a
     /// rung exceeds the model's window, [`Chunked`] is tried next.
     fn default() -> Self {
-        let rungs: [Arc<dyn CompactionStrategy>; 2] =
-            [Arc::new(Summarize::default()), Arc::new(Digest::default())];
-        Self::new(rungs).with_too_long(Arc::new(Chunked::default()))
+        Self::of(Summarize::default())
     }
 }
 

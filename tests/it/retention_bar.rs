@@ -36,11 +36,7 @@ fn after_all(threads: &[Recorded], policy: Option<&RetentionPolicy>, writer: &Wr
 /// what is asked.
 const SPARE: u64 = 7;
 
-/// Targets that a writer may miss in threads of others: a thread whose newest results were not read
-/// cannot always be halved.
-const MISSED: usize = 1;
-
-fn check(threads: &[Recorded], spare: u64, missed: usize) {
+fn check(threads: &[Recorded], spare: u64) {
     for writer in &WRITERS {
         let round = after_all(threads, Some(&RetentionPolicy::default()), writer);
         let mut shares = round.percents().into_iter().zip(ASKED);
@@ -48,18 +44,13 @@ fn check(threads: &[Recorded], spare: u64, missed: usize) {
             found.zip(asked).is_none_or(|(found, asked)| found + spare >= asked)
         });
         let (met, all) = round.met;
-        assert!(
-            enough && met + missed >= all,
-            "{}: {:?}, {met} of {all}",
-            writer.name,
-            round.percents()
-        );
+        assert!(enough && met == all, "{}: {:?}, {met} of {all}", writer.name, round.percents());
     }
 }
 
 #[test]
 fn the_ladder_keeps_the_required_shares_of_generated_threads_with_every_writer() {
-    check(&threads::generated(), 0, 0);
+    check(&threads::generated(), 0);
 }
 
 #[test]
@@ -89,7 +80,6 @@ fn a_digest_leaves_room_for_its_addendum_and_fills_the_target() {
 fn the_ladder_keeps_the_required_shares_of_real_transcripts_with_every_writer() {
     for (at, folder) in recorded::folders().iter().enumerate() {
         // The first folder is the project's own.
-        let (spare, missed) = if at == 0 { (SPARE, 0) } else { (0, MISSED) };
-        check(&threads::real(folder).unwrap(), spare, missed);
+        check(&threads::real(folder).unwrap(), if at == 0 { SPARE } else { 0 });
     }
 }

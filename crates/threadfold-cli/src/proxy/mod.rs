@@ -11,7 +11,7 @@ use threadfold::{
     auto::{AutoPolicy, Threshold},
     message::InvalidValue,
     store::ThreadStore,
-    strategy::{Chunked, Digest, Ladder, Summarize},
+    strategy::{Ladder, Summarize},
 };
 use threadfold_sqlite::SqliteStore;
 use tokio::net::TcpListener;
@@ -52,18 +52,17 @@ pub fn policy(threshold: f64) -> AutoPolicy {
     }
 }
 
-/// Returns the strategy of this name for a proxy. Summaries are written by a model of the proxy, which has neither the
-/// agent's tools nor its prompt cache, so it reads the thread as text.
+/// Returns the strategy of this name for a proxy. Summaries are written by a model of the proxy, which
+/// has neither the agent's tools nor its prompt cache, so it reads the thread as text.
 ///
 /// # Errors
 ///
 /// [`InvalidValue`] if there is no such strategy.
 pub fn strategy(name: &str) -> Result<Arc<dyn CompactionStrategy>, InvalidValue> {
-    let summarize = Arc::new(Summarize { as_text: true, ..Summarize::default() });
-    let rungs: [Arc<dyn CompactionStrategy>; 2] = [summarize.clone(), Arc::new(Digest::default())];
+    let summarize = Summarize { as_text: true, ..Summarize::default() };
     Ok(match name {
-        "summarize" => summarize,
-        "ladder" => Arc::new(Ladder::new(rungs).with_too_long(Arc::new(Chunked::default()))),
+        "summarize" => Arc::new(summarize),
+        "ladder" => Arc::new(Ladder::of(summarize)),
         _ => Arc::clone(StrategyRegistry::default().get(name)?),
     })
 }

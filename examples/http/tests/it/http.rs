@@ -817,7 +817,9 @@ fn a_session_continues_after_its_thread_was_refused_as_too_long() {
         assert!(
             accepted.contains("They spoke of bread.") && accepted.contains("What was it about?")
         );
-        assert_eq!(requests[1].max_output, Some(200));
+        // An answer of 200 tokens is asked for, or what fits beside the prompt in the window that a
+        // refusal states.
+        assert!(requests[1].max_output.is_some_and(|most| (25..=200).contains(&most)));
     }
 }
 
