@@ -175,13 +175,13 @@ impl Pressure {
     /// ```
     pub fn calibrated(self, ratio: &Calibrated) -> Self {
         Self {
-            since: ratio.scale_up(self.since),
-            thread: ratio.scale_up(self.thread),
-            overhead: ratio.scale_up(self.overhead),
-            pending: ratio.scale_up(self.pending),
-            newest: ratio.scale_up(self.newest),
-            said: ratio.scale_up(self.said),
-            cuttable: ratio.scale_up(self.cuttable),
+            since: ratio.scale(self.since),
+            thread: ratio.scale(self.thread),
+            overhead: ratio.scale(self.overhead),
+            pending: ratio.scale(self.pending),
+            newest: ratio.scale(self.newest),
+            said: ratio.scale(self.said),
+            cuttable: ratio.scale(self.cuttable),
             ..self
         }
     }
@@ -349,7 +349,7 @@ mod tests {
         let (since, thread, overhead) = (1_000, 2_000, 3_000);
         let estimated =
             Pressure { since, thread, overhead, pending: 4_000, newest: 5_000, ..counted };
-        let up = |tokens| ratio.scale_up(tokens);
+        let up = |tokens| ratio.scale(tokens);
         assert!(up(1_000) > 1_000);
         let expected = Pressure {
             since: up(since),

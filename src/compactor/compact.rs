@@ -124,7 +124,7 @@ impl Compactor {
             .with_window(
                 self.options
                     .window
-                    .map(|window| ContextWindow::new(self.ratio.scale_down(window.tokens()))),
+                    .map(|window| ContextWindow::new(self.ratio.unscale(window.tokens()))),
             );
         conversation.known = Some(Known {
             next_compaction: self.next,
@@ -152,7 +152,7 @@ impl Compactor {
         let target = brief.target.or_else(|| requested.map(|target| target.min(half)));
         Brief {
             compaction: Some(self.next),
-            target: target.map(|target| self.ratio.scale_down(target)),
+            target: target.map(|target| self.ratio.unscale(target)),
             limit: brief.limit.or_else(|| self.fits()),
             retention: brief.retention.or_else(|| self.options.retention.clone()),
             ..brief
@@ -168,7 +168,7 @@ impl Compactor {
 
     /// The tokens of messages that fit the window.
     fn fits(&self) -> Option<u64> {
-        let window = self.ratio.scale_down(self.options.window?.tokens());
+        let window = self.ratio.unscale(self.options.window?.tokens());
         Some(window.saturating_sub(self.overhead()))
     }
 }
@@ -303,7 +303,7 @@ impl Compactor {
         self.observe(thread);
         let before = self.size().tokens;
         let target = self.requested_target(self.pressure());
-        let is_small = target.is_some_and(|target| self.ratio.scale_up(before) <= target);
+        let is_small = target.is_some_and(|target| self.ratio.scale(before) <= target);
         let brief = Brief { reason: CompactionReason::AgentTool, target, ..Brief::default() };
         let brief = self.completed(brief);
         if is_small {

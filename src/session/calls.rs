@@ -231,7 +231,7 @@ impl Session {
         let target = self.requested_target();
         let before = self.agent.thread().size().tokens;
         // A thread within its target needs no compaction.
-        let counted = self.ratio.scale_up(before);
+        let counted = self.ratio.scale(before);
         if target.is_some_and(|target| counted <= target) {
             return Ok(ContextCompacted::nothing(before).into());
         }

@@ -56,7 +56,7 @@ impl Session {
     ) -> BoxFuture<'a, Result<Result<CompactionRecord, CompactionError>>> {
         let work = async move {
             let Order { reason, target, limit, next_prompt, strategy } = order;
-            let limit = limit.map(|tokens| self.ratio.scale_down(tokens));
+            let limit = limit.map(|tokens| self.ratio.unscale(tokens));
             // A host that passes a strategy may have changed its options since the last compaction,
             // so the thread may be compacted again.
             let once = strategy.is_none();
@@ -198,7 +198,7 @@ impl Session {
             compaction: Some(self.next_compaction()),
             reason,
             next_prompt: None,
-            target: target.map(|tokens| self.ratio.scale_down(tokens)),
+            target: target.map(|tokens| self.ratio.unscale(tokens)),
             limit: None,
             retention: self.settings.retention.clone(),
             now: self.now(),
@@ -221,8 +221,7 @@ impl Session {
     fn parts(&mut self) -> (Conversation<'_>, Option<&mut Compaction>) {
         let (system, window) = (self.system_prompt(), self.window());
         // Strategies count with the counter, which the provider's count may exceed.
-        let window =
-            window.map(|window| ContextWindow::new(self.ratio.scale_down(window.tokens())));
+        let window = window.map(|window| ContextWindow::new(self.ratio.unscale(window.tokens())));
         let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal)
             .with_window(window)
             .with_prices(self.auto.policy().prices);

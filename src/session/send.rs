@@ -246,7 +246,7 @@ impl Session {
         self.answer_open_calls()?;
         // A user who requests a compaction expects an effect, so the target of a thread over its
         // target is at most half of the thread.
-        let thread = self.ratio.scale_up(self.agent.thread().size().tokens);
+        let thread = self.ratio.scale(self.agent.thread().size().tokens);
         let target = self.requested_target().filter(|target| thread > *target);
         let target = target.map(|target| target.min(thread / 2));
         let reason = CompactionReason::Manual { focus };

@@ -292,8 +292,8 @@ impl Session {
         tried: Option<Text>,
     ) -> SessionError {
         let counter = self.agent.thread().counter();
-        let system = self.ratio.scale_up(counter.messages(&self.system_prompt()));
-        let tools = self.ratio.scale_up(counter.tools(&self.tools.specs));
+        let system = self.ratio.scale(counter.messages(&self.system_prompt()));
+        let tools = self.ratio.scale(counter.tools(&self.tools.specs));
         let newest = floor.saturating_sub(system.saturating_add(tools));
         SessionError::CannotFit { floor, tokens, limit, system, tools, newest, tried }
     }

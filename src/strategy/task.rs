@@ -57,8 +57,9 @@ impl Snapshot {
     }
 
     /// Returns the request with as many tokens for its answer as the window has room for beside the
-    /// prompt, at most as many as it asks for. A small part of the window stays free, because counts
-    /// are estimates. Without a known window the request stays as it is.
+    /// prompt, at most as many as it asks for. A quarter of the room stays free, because an answer is
+    /// in tokens as the provider counts them, and a small part of the window, because counts are
+    /// estimates. Without a known window the request stays as it is.
     ///
     /// # Errors
     ///
@@ -68,7 +69,7 @@ impl Snapshot {
         let Some(window) = self.window().map(ContextWindow::tokens) else { return Ok(request) };
         let prompt = self.counter().request(&request);
         let room = window.saturating_sub(window / SPARE_SHARE).saturating_sub(prompt);
-        let answer = asked.min(room);
+        let answer = asked.min(room - room / 4);
         if answer < (asked / 8).max(1) {
             let tokens = prompt.saturating_add(asked / 8);
             return Err(StrategyError::TooLong { tokens, window });

@@ -112,7 +112,8 @@ def lines(number):
 
 
 def command(number):
-    return f"seq -f 'step {number}: line %g of a long report about the build' {lines(number)}"
+    # Without the wait, an agent's shell may lose what was written just before the end.
+    return f"seq -f 'step {number}: line %g of a long report about the build' {lines(number)}; sleep 0.2"
 
 
 def next_call(body):
@@ -164,15 +165,15 @@ def next_text(kind, body):
     return None
 
 
-def answer(kind, number, tool, text):
-    """The whole answer, and the events of its stream."""
+def answer(kind, number, tool, text, usage, in_stream):
+    """The whole answer with its usage (for a stream of Chat Completions only if it was asked for), and the
+    events of its stream."""
     name, arguments = tool[0], json.dumps(tool[1])
     call = f"call_{number}"
     if kind == "anthropic":
         block = {"type": "text", "text": text} if text else {
             "type": "tool_use", "id": "toolu_" + call, "name": name, "input": tool[1]}
         reason = "end_turn" if text else "tool_use"
-        usage = {"input_tokens": 9, "output_tokens": 9}
         whole = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "m", "content": [block],
                  "stop_reason": reason, "stop_sequence": None, "usage": usage}
         start = {"type": "text", "text": ""} if text else {**block, "input": {}}
@@ -184,7 +185,7 @@ def answer(kind, number, tool, text):
             {"type": "content_block_delta", "index": 0, "delta": delta},
             {"type": "content_block_stop", "index": 0},
             {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None},
-             "usage": {"output_tokens": 9}},
+             "usage": {"output_tokens": usage["output_tokens"]}},
             {"type": "message_stop"}]
     if kind == "openai":
         message = {"role": "assistant", "content": text}
@@ -198,15 +199,21 @@ def answer(kind, number, tool, text):
             part["index"] = 0
         chunks = [{**base, "object": "chat.completion.chunk", "choices": [
             {"index": 0, "delta": d, "finish_reason": r}]} for d, r in [(delta, None), ({}, choice["finish_reason"])]]
-        return {**base, "object": "chat.completion", "choices": [choice]}, chunks
+        sums = {"prompt_tokens": usage["input_tokens"], "completion_tokens": usage["output_tokens"],
+                "total_tokens": sum(usage.values())}
+        if in_stream:
+            chunks.append({**base, "object": "chat.completion.chunk", "choices": [], "usage": sums})
+        return {**base, "object": "chat.completion", "choices": [choice], "usage": sums}, chunks
     item = {"id": f"msg_{number}", "type": "message", "role": "assistant", "status": "completed",
             "content": [{"type": "output_text", "text": text, "annotations": []}]} if text else {
         "id": f"fc_{number}", "type": "function_call", "status": "completed", "call_id": call,
         "name": name, "arguments": arguments}
     whole = {"id": f"resp_{number}", "object": "response", "created_at": 1, "model": "m", "status": "completed",
-             "output": [item], "parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
+             "output": [item], "parallel_tool_calls": False, "tool_choice": "auto", "tools": [],
+             "usage": {**usage, "total_tokens": sum(usage.values()), "input_tokens_details": {"cached_tokens": 0},
+                       "output_tokens_details": {"reasoning_tokens": 0}}}
     events = [
-        {"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}},
+        {"type": "response.created", "response": {**whole, "status": "in_progress", "output": [], "usage": None}},
         {"type": "response.output_item.added", "output_index": 0, "item": item},
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         {"type": "response.completed", "response": whole}]
@@ -258,7 +265,9 @@ class Provider(BaseHTTPRequestHandler):
         seen["over"] += tokens > window * 0.8
         text = next_text(kind, body)
         tool = ("", {}) if text else next_call(body)
-        whole, events = answer(kind, seen["answered"], tool, text)
+        usage = {"input_tokens": tokens, "output_tokens": rules.tokens(text or tool[1])}
+        in_stream = (body.get("stream_options") or {}).get("include_usage", False)
+        whole, events = answer(kind, seen["answered"], tool, text, usage, in_stream)
         if not body.get("stream"):
             return self.reply(200, "application/json", json.dumps(whole))
         self.stream(kind, events)

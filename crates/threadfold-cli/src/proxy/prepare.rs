@@ -246,9 +246,9 @@ impl Proxy {
             reason,
             target,
             limit,
-            window: journey.window.map(|window| {
-                ContextWindow::new(journey.relay.ratio().scale_down(window.tokens()))
-            }),
+            window: journey
+                .window
+                .map(|window| ContextWindow::new(journey.relay.ratio().unscale(window.tokens()))),
             strategy: self.options.strategy.as_ref(),
             model: self.options.model.as_deref(),
             store: &self.store,

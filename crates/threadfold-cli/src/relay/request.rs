@@ -324,7 +324,7 @@ impl Relay {
         let output = output?;
         if let Output::Compact { reason, target, limit } = output {
             self.output = None;
-            let own = |tokens: Option<u64>| tokens.map(|it| self.options.ratio.scale_down(it));
+            let own = |tokens: Option<u64>| tokens.map(|it| self.options.ratio.unscale(it));
             return Some(RelayStep::Compact { reason, target: own(target), limit: own(limit) });
         }
         self.output = Some(output);

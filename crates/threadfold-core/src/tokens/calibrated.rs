@@ -7,6 +7,10 @@ use super::{counter::TokenCounter, estimate::ByteEstimate};
 /// The minimum and maximum ratio, in thousandths of a byte per token.
 const BOUNDS: (u64, u64) = (1_500, 6_000);
 
+/// A report raises the ratio of the base by at most one part in this many: a provider that counts
+/// only a part of its prompt makes nothing look much smaller than it is.
+const LIGHTER: u64 = 3;
+
 /// The range of reported ratios that are learned from, in thousandths of a byte per token. A ratio
 /// outside it means that the provider counted something else: images, or only a part of the prompt.
 const PLAUSIBLE: (u64, u64) = (1_000, 8_000);
@@ -15,7 +19,8 @@ const PLAUSIBLE: (u64, u64) = (1_000, 8_000);
 const SMOOTHING: u64 = 4;
 
 /// A [`ByteEstimate`] whose ratio follows the counts that providers report. The ratio stays between
-/// 1.5 and 6 bytes per token, and a report moves it by a quarter of the difference, so that one odd
+/// 1.5 bytes per token and a third above the base, so that a provider that counts only a part of its
+/// prompt does little harm, and a report moves it by a quarter of the difference, so that one odd
 /// report has little effect.
 ///
 /// All arithmetic is in integers: the same reports in the same order give the same ratio
@@ -60,7 +65,7 @@ struct Stored {
 }
 
 impl Calibrated {
-    /// Returns a counter that starts with the ratio of an estimate, within the bounds.
+    /// Returns a counter that starts with the ratio of an estimate, between 1.5 and 6 bytes per token.
     ///
     /// ```
     /// use threadfold::tokens::{ByteEstimate, Calibrated};
@@ -70,7 +75,8 @@ impl Calibrated {
     /// ```
     #[must_use]
     pub fn new(base: ByteEstimate) -> Self {
-        Self { base, ratio: bounded(base.bytes_per_token().saturating_mul(1_000)) }
+        let ratio = base.bytes_per_token().saturating_mul(1_000);
+        Self { base, ratio: ratio.clamp(BOUNDS.0, BOUNDS.1) }
     }
 
     /// The estimate that it started with. [`learn`](Self::learn) and [`scale`](Self::scale) expect
@@ -80,7 +86,7 @@ impl Calibrated {
         self.base
     }
 
-    /// The current ratio in bytes per token, 1.5 to 6.
+    /// The current ratio in bytes per token: at least 1.5, at most 6 and a third more than the base.
     #[must_use]
     pub fn bytes_per_token(&self) -> f64 {
         self.ratio as f64 / 1_000.0
@@ -109,8 +115,9 @@ impl Calibrated {
         if !(PLAUSIBLE.0..=PLAUSIBLE.1).contains(&observed) {
             return false;
         }
-        let step = bounded(observed).abs_diff(self.ratio) / SMOOTHING;
-        if bounded(observed) < self.ratio {
+        let observed = self.bounded(observed);
+        let step = observed.abs_diff(self.ratio) / SMOOTHING;
+        if observed < self.ratio {
             self.ratio -= step;
         } else {
             self.ratio += step;
@@ -132,38 +139,26 @@ impl Calibrated {
         u64::try_from(thousandths.div_ceil(u128::from(self.ratio))).unwrap_or(u64::MAX)
     }
 
-    /// Returns the greater of the base estimate and its [scaled](Self::scale) value, for decisions
-    /// that must not underestimate: a provider that counts only a part of its prompt cannot lower
-    /// the result.
-    ///
-    /// ```
-    /// use threadfold::tokens::Calibrated;
-    ///
-    /// let (mut more, mut less) = (Calibrated::default(), Calibrated::default());
-    /// more.learn(1_000, 1_200);
-    /// less.learn(1_000, 800);
-    /// assert_eq!((more.scale_up(1_000), less.scale_up(1_000)), (1_044, 1_000));
-    /// ```
-    #[must_use]
-    pub fn scale_up(&self, estimated: u64) -> u64 {
-        self.scale(estimated).max(estimated)
-    }
-
     /// Returns the greatest base estimate that stays within `reported` tokens of the provider: the
-    /// inverse of [`scale_up`](Self::scale_up).
+    /// inverse of [`scale`](Self::scale).
     ///
     /// ```
     /// use threadfold::tokens::Calibrated;
     ///
     /// let mut ratio = Calibrated::default();
     /// ratio.learn(1_000, 1_200);
-    /// assert_eq!((ratio.scale_down(1_044), ratio.scale_up(1_000)), (1_000, 1_044));
+    /// assert_eq!((ratio.unscale(1_044), ratio.scale(1_000)), (1_000, 1_044));
     /// ```
     #[must_use]
-    pub fn scale_down(&self, reported: u64) -> u64 {
+    pub fn unscale(&self, reported: u64) -> u64 {
         let thousandths = u128::from(reported).saturating_mul(u128::from(self.ratio));
-        let estimated = thousandths / self.base_ratio();
-        u64::try_from(estimated).unwrap_or(u64::MAX).min(reported)
+        u64::try_from(thousandths / self.base_ratio()).unwrap_or(u64::MAX)
+    }
+
+    /// The nearest ratio that this counter may have.
+    fn bounded(&self, ratio: u64) -> u64 {
+        let own = Self::new(self.base).ratio;
+        ratio.clamp(BOUNDS.0, own.saturating_add(own / LIGHTER).clamp(BOUNDS.0, BOUNDS.1))
     }
 
     /// The ratio of the base in thousandths of a byte per token; at least 1,000.
@@ -187,7 +182,8 @@ impl TokenCounter for Calibrated {
 
 impl From<Stored> for Calibrated {
     fn from(stored: Stored) -> Self {
-        Self { base: ByteEstimate::new(stored.base), ratio: bounded(stored.ratio) }
+        let new = Self::new(ByteEstimate::new(stored.base));
+        Self { ratio: new.bounded(stored.ratio), ..new }
     }
 }
 
@@ -195,10 +191,6 @@ impl From<Calibrated> for Stored {
     fn from(calibrated: Calibrated) -> Self {
         Self { base: calibrated.base.bytes_per_token(), ratio: calibrated.ratio }
     }
-}
-
-fn bounded(ratio: u64) -> u64 {
-    ratio.clamp(BOUNDS.0, BOUNDS.1)
 }
 
 #[cfg(test)]
@@ -218,13 +210,13 @@ mod tests {
         // 27,000 bytes and 10,000 tokens: the ratio of coding threads.
         assert_eq!(taught(&[(9_000, 10_000)]), 2_925);
         assert_eq!(taught(&[(9_000, 10_000); 30]), 2_703);
-        assert_eq!(taught(&[(9_000, 6_750); 30]), 3_997);
+        assert_eq!(taught(&[(9_000, 7_500); 30]), 3_597);
     }
 
     #[test]
     fn no_report_moves_the_ratio_out_of_its_bounds() {
         assert_eq!(taught(&[(1_000, 3_000); 100]), 1_503);
-        assert_eq!(taught(&[(8_000, 3_000); 100]), 5_997);
+        assert_eq!(taught(&[(8_000, 3_000); 100]), 3_997);
     }
 
     #[test]
@@ -251,16 +243,16 @@ mod tests {
     }
 
     #[test]
-    fn scaling_down_and_up_again_never_exceeds_the_report() {
+    fn what_a_report_leaves_room_for_never_exceeds_it() {
         for (estimated, reported) in [(1_000, 1_200), (1_000, 3_000), (1_000, 1_000), (1_000, 400)]
         {
             let mut calibrated = Calibrated::default();
             (0..9).for_each(|_| assert!(calibrated.learn(estimated, reported)));
             for tokens in [0, 1, 2, 999, 1_000, 200_000, u64::MAX / 4] {
-                let limit = calibrated.scale_down(tokens);
-                assert!(limit <= tokens);
-                assert!(calibrated.scale_up(limit) <= tokens, "{reported} {tokens}");
-                assert!(calibrated.scale_up(limit + 1) > tokens, "{reported} {tokens}");
+                let limit = calibrated.unscale(tokens);
+                assert!(limit <= tokens + tokens / LIGHTER);
+                assert!(calibrated.scale(limit) <= tokens, "{reported} {tokens}");
+                assert!(calibrated.scale(limit + 1) > tokens, "{reported} {tokens}");
             }
         }
     }
