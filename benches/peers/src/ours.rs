@@ -69,13 +69,13 @@ pub(crate) fn compact(
 /// Compacts the thread and the log of a conversation. The removed messages stay in the log.
 pub(crate) fn compact_logged(messages: &[Message], repetitions: usize) -> Measured {
     let (model, strategy) = (AtOnce::new(), strategy(AS_MESSAGES));
-    let work = |(mut agent, mut journal): (ModelAgent, Journal)| {
-        let mut held = Conversation::new(&mut agent, &mut journal);
+    let work = |(mut thread, mut journal): (Thread, Journal)| {
+        let mut held = Conversation::new(&mut thread, &mut journal);
         let (brief, models) = (Brief::default(), Models::one(&model));
         let done = block_on(drive::compact(&mut held, &strategy, &brief, models, &mut |_, _| {}));
         let left = done.expect("a summary").report.after.messages;
         assert!(left < 2 * TAIL, "it keeps a tail: {left}");
-        (agent, journal)
+        (thread, journal)
     };
     let name = "threadfold: compact, with a log";
     row(name, repetitions, || conversation(messages), work).into()
@@ -116,11 +116,10 @@ fn strategy(as_text: bool) -> Summarize {
     Summarize { messages: TAIL, range, ..Summarize::default() }
 }
 
-fn conversation(messages: &[Message]) -> (ModelAgent, Journal) {
+fn conversation(messages: &[Message]) -> (Thread, Journal) {
     let mut log = EventLog::new("main".parse().expect("an id"));
     for message in messages {
         log.append(Timestamp(0), Event::MessageAppended(message.clone())).expect("it fits");
     }
-    let agent = ModelAgent::new(Arc::new(AtOnce::new()));
-    (agent.with_thread(shared(messages)), Journal::new(log))
+    (shared(messages), Journal::new(log))
 }
