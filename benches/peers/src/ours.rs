@@ -63,7 +63,7 @@ pub(crate) fn compact(
     // time.
     let own = || thread::thread(messages.len()).into_iter().collect();
     let model = AtOnce::new();
-    row(name, repetitions, own, |live: Thread| compacted(live, &model, range)).into()
+    row(name, repetitions, own, |live: Thread| compacted(live, &model, as_text)).into()
 }
 
 /// Compacts the thread and the log of a conversation. The removed messages stay in the log.
@@ -85,9 +85,9 @@ pub(crate) fn compact_logged(messages: &[Message], repetitions: usize) -> Measur
 pub(crate) fn asked(name: &'static str, messages: &[Message], as_text: bool) -> Asked {
     let model = AtOnce::listening();
     let before = Size::of(messages, &ByteEstimate::TRIGGER);
-    let after = compacted(shared(messages), &model, range).size();
+    let after = compacted(shared(messages), &model, as_text).size();
     let mut heard = model.heard();
-    if range == AS_TEXT {
+    if as_text {
         // One text with all messages before the tail and the question.
         heard.messages = 0;
     }
@@ -101,7 +101,7 @@ pub(crate) fn asked(name: &'static str, messages: &[Message], as_text: bool) -> 
 }
 
 fn compacted(mut live: Thread, model: &AtOnce, as_text: bool) -> Thread {
-    let (strategy, brief, thread) = (strategy(range), Brief::default(), Snapshot::of(&live));
+    let (strategy, brief, thread) = (strategy(as_text), Brief::default(), Snapshot::of(&live));
     let models = Models::one(model);
     let driven = block_on(drive::propose(&strategy, &thread, &brief, models, &mut |_, _| {}));
     // While this handle lives, applying copies the handles of the messages.
@@ -113,7 +113,7 @@ fn compacted(mut live: Thread, model: &AtOnce, as_text: bool) -> Thread {
 }
 
 fn strategy(as_text: bool) -> Summarize {
-    Summarize { messages: TAIL, range, ..Summarize::default() }
+    Summarize { messages: TAIL, as_text, ..Summarize::default() }
 }
 
 fn conversation(messages: &[Message]) -> (Thread, Journal) {

@@ -254,12 +254,25 @@ fn value_of(json: &str) -> Value {
 }
 
 /// What of an answer must come back. Providers may give their own ids.
-fn essence(turn: &Turn) -> (String, Vec<(Text, Value)>, StopReason, Option<(u64, u64)>) {
-    let texts = turn.message.texts().map(|text| text.as_str()).collect();
-    let calls = turn.message.tool_uses();
-    let calls = calls.map(|call| (call.name.clone(), value_of(call.input.as_str()))).collect();
-    let usage = turn.usage.map(|usage| (usage.input, usage.output));
-    (texts, calls, turn.stop_reason.clone(), usage)
+#[derive(Debug, PartialEq)]
+struct Essence {
+    text: String,
+    calls: Vec<(Text, Value)>,
+    stop_reason: StopReason,
+    usage: Option<(u64, u64)>,
+}
+
+impl Essence {
+    fn of(turn: &Turn) -> Self {
+        let calls = turn.message.tool_uses();
+        let calls = calls.map(|call| (call.name.clone(), value_of(call.input.as_str())));
+        Self {
+            text: turn.message.texts().map(|text| text.as_str()).collect(),
+            calls: calls.collect(),
+            stop_reason: turn.stop_reason.clone(),
+            usage: turn.usage.map(|usage| (usage.input, usage.output)),
+        }
+    }
 }
 
 fn check_answer(
@@ -268,14 +281,14 @@ fn check_answer(
     stream: bool,
 ) -> Result<()> {
     let input = format!("{served:?}, {}", if stream { "streamed" } else { "whole" });
-    let expected = essence(served);
+    let expected = Essence::of(served);
     let found = found.map_err(|error| Law::AnswerIsWhole.breach(&input, show(&expected), error))?;
     let mut ids: Vec<&str> = found.message.tool_uses().map(|call| call.id.as_str()).collect();
     let count = ids.len();
     ids.sort_unstable();
     ids.dedup();
-    if essence(&found) != expected {
-        return Err(Law::AnswerIsWhole.breach(input, show(&expected), show(&essence(&found))));
+    if Essence::of(&found) != expected {
+        return Err(Law::AnswerIsWhole.breach(input, show(&expected), show(&Essence::of(&found))));
     }
     if ids.len() != count || ids.iter().any(|id| id.is_empty()) {
         return Err(Law::AnswerIsWhole.breach(input, "an id for each call", show(&ids)));
