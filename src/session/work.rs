@@ -265,7 +265,7 @@ impl Session {
         };
         if let (Err(_), Some(found)) = (&answer, refusal.found) {
             let thread = self.thread.size().tokens;
-            self.ratio.learn(thread.saturating_add(self.overhead()), found);
+            self.ratio.learn_refusal(thread.saturating_add(self.overhead()), found);
         }
         let (now, pressure, before) = (self.now(), self.pressure(0), self.window());
         let next = self.auto.handle(now, Input::Overflowed { pressure, refusal });

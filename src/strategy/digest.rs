@@ -8,7 +8,7 @@ use super::{
     fill::{self, Fill, Past, shape},
     kit::*,
 };
-use crate::{message::CompactionReason, retention::Statements, tokens::ByteEstimate};
+use crate::{retention::Statements, tokens::ByteEstimate};
 
 /// Returns the digest of these messages in at most `most` bytes, or `None` if its first line
 /// exceeds them.
@@ -19,9 +19,26 @@ pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
     let counter = &ByteEstimate::new(1);
     let (thread, candidate, typed, budget) = (&thread, &candidate, &typed, most as u64);
     let said = typed.room(budget, budget, counter);
-    let fills = false;
-    let fill = Fill { thread, candidate, typed, budget, fills, said, counter };
+    let (fills, account) = (false, None);
+    let fill = Fill { thread, candidate, typed, budget, fills, said, account, counter };
     fill::write(&Past::of(messages), &fill)
+}
+
+/// Returns the cut before which a model is to summarise, if its summary will have about this many
+/// tokens: what follows fills its share of the target. `None` if the user's words need the target.
+pub(super) fn cut_beside(task: &Task, target: u64, summary_tokens: u64) -> Option<usize> {
+    let task = task.with_thread(shape::marked(&task.thread));
+    let job = DigestJob::new(&task, u64::MAX);
+    let tail = job.tail_room(target, summary_tokens)?;
+    job.cut_within(&job.cuts(), tail).map(|(cut, _)| cut)
+}
+
+/// Returns the plan that fills the target beside a model's summary of everything before the cut.
+/// `None` if the summary leaves too little room.
+pub(super) fn filled_beside(task: &Task, target: u64, summary: &str, cut: usize) -> Option<Plan> {
+    let task = task.with_thread(shape::marked(&task.thread));
+    let account = Some(Account { text: summary, cut });
+    DigestJob { account, ..DigestJob::new(&task, u64::MAX) }.filled(target)
 }
 
 /// Whether a text is a digest.
@@ -119,24 +136,13 @@ impl Digest {
         let task = Task::new(thread, brief);
         // The blocks are the same, so a plan for the marked thread fits the thread itself.
         let task = task.with_thread(shape::marked(thread));
-        let job = DigestJob {
-            most: self.digest_tokens,
-            statements: task.thread.statements(),
-            past: Past::of(thread.messages()),
-            task: &task,
-        };
+        let job = DigestJob::new(&task, self.digest_tokens);
         if let Some(target) = task.missed_target()
             && let Some(plan) = job.filled(target)
         {
             return Ok(plan);
         }
-        // Only who asks for a compaction expects one of a thread that has no need of it.
-        let is_done = brief.reason == CompactionReason::Threshold
-            || thread.messages().iter().any(Message::is_summary);
-        if let (None, Some(target), true) = (task.missed_target(), brief.target, is_done) {
-            let size = thread.size();
-            return nothing(format!("about {size} tokens are within the target of {target}"));
-        }
+        task.check_need()?;
         let candidates = task.candidates(self.tail_request(&task))?;
         let is_over = task.missed_target().is_some();
         let mut failed = None;
@@ -180,28 +186,35 @@ struct DigestJob<'a> {
     statements: Arc<Statements>,
     /// What the thread says.
     past: Past<'a>,
+    /// The summary of a model, which stands in place of an account that is made from the thread.
+    account: Option<Account<'a>>,
 }
 
-impl DigestJob<'_> {
+/// A model's summary of the messages before a cut.
+#[derive(Clone, Copy)]
+struct Account<'a> {
+    text: &'a str,
+    cut: usize,
+}
+
+impl<'a> DigestJob<'a> {
+    fn new(task: &'a Task, most: u64) -> Self {
+        let past = Past::of(task.thread.messages());
+        Self { most, statements: task.thread.statements(), past, account: None, task }
+    }
+
     /// Returns the plan that fills the target: the task and the newest whole rounds stay word for
     /// word, and a digest takes what they leave. `None` if they leave too little.
     fn filled(&self, target: u64) -> Option<Plan> {
         /// How often a longer tail is tried.
         const TRIES: usize = 3;
-        let Task { thread, brief } = self.task;
-        // If the user's words need most of the target, neither the task nor the end gets a share.
-        if thread.typed_need(brief) > target / 2 {
-            return None;
-        }
+        let thread = &self.task.thread;
+        let account = self.account.map_or(0, |it| thread.counter().text(it.text));
+        let mut tail = self.tail_room(target, account)?;
         let cuts = self.cuts();
-        let mut tail = self.tail_room(target);
         let (mut best, mut last) = (None, None);
         for _ in 0..TRIES {
-            let Some((cut, tokens)) =
-                cuts.iter().copied().rfind(|(_, tokens)| *tokens <= tail).or(cuts.first().copied())
-            else {
-                break;
-            };
+            let Some((cut, tokens)) = self.cut_within(&cuts, tail) else { break };
             if last == Some(cut) {
                 break;
             }
@@ -237,15 +250,29 @@ impl DigestJob<'_> {
         cuts
     }
 
-    /// The tokens of the tail: a share of what the task and the user's words leave.
-    fn tail_room(&self, target: u64) -> u64 {
+    /// The longest tail within this many tokens, else the shortest one. What a model did not
+    /// summarise stays.
+    fn cut_within(&self, cuts: &[(usize, u64)], tokens: u64) -> Option<(usize, u64)> {
+        let latest = self.account.map_or(usize::MAX, |account| account.cut);
+        let mut cuts = cuts.iter().copied().filter(|(cut, _)| *cut <= latest);
+        let shortest = cuts.next();
+        cuts.rfind(|(_, tail)| *tail <= tokens).or(shortest)
+    }
+
+    /// The tokens of the tail: a share of what the task, the user's words and a summary leave. `None`
+    /// if the user's words need most of the target: neither the task nor the end then gets a share.
+    fn tail_room(&self, target: u64, summary: u64) -> Option<u64> {
         let Task { thread, brief } = self.task;
+        if thread.typed_need(brief) > target / 2 {
+            return None;
+        }
         let typed = Typed::new(Arc::clone(&self.statements), thread, brief, []);
         let said = thread.counter().text(&typed.list(percent_of(target, SAID), thread.counter()));
         let said = said.max(thread.typed_need(brief).min(target / 2));
         let task = self.first_typed().map_or(0, |index| self.typed_tokens(index));
         let task = task.min(percent_of(target, TASK));
-        percent_of(target.saturating_sub(task).saturating_sub(said), TAIL)
+        let left = target.saturating_sub(task).saturating_sub(said).saturating_sub(summary);
+        Some(percent_of(left, TAIL))
     }
 
     /// The first message that the user typed.
@@ -317,12 +344,14 @@ impl DigestJob<'_> {
         let said = said.min(budget / 10 * 9);
         // If little else fits beside the user's words, list only these: a heading and one more line
         // would cost some of them.
-        let words = (need > whole / 4 * 3).then(|| typed.list(whole.min(goes), counter));
+        let only_words = self.account.is_none() && need > whole / 4 * 3;
+        let words = only_words.then(|| typed.list(whole.min(goes), counter));
         let digest = words
             .filter(|words| !words.is_empty())
             .or_else(|| {
                 let fills = brief.target.is_some();
-                let fill = Fill { thread, candidate, typed, budget, fills, said, counter };
+                let account = self.account.map(|account| account.text);
+                let fill = Fill { thread, candidate, typed, budget, fills, said, account, counter };
                 fill::write(&self.past, &fill)
             })
             .filter(|_| goes > 0);

@@ -14,7 +14,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{full_summary, kit::*, lists};
+use super::{digest, full_summary, kit::*, lists};
 use crate::{
     ledger::Quotes,
     render::{RenderOptions, render},
@@ -85,8 +85,10 @@ impl CompactionStrategy for Summarize {
 impl Summarize {
     fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>> {
         instructions::check(self.prompt.as_ref(), &self.sections)?;
+        task.check_need()?;
         let candidates = self.candidates(&task)?;
         let cut = candidates.first().map_or(0, |candidate| candidate.cut);
+        let target = task.missed_target();
         let request = self.fitting_request(&task, cut)?;
         let model = if self.as_text { ModelRole::Fast } else { ModelRole::Conversation };
         // Do not retry: the next rung of a ladder can run without a wait.
@@ -102,10 +104,17 @@ impl Summarize {
         };
         Ok(attempt::ask_smaller(options, request, smaller, move |turn| {
             let (summary, quotes) = attempt::quoted_summary_of(&turn)?;
-            let summary = message(&task, summary);
-            let plan = task.first_within_target(&candidates, |candidate| {
-                candidate.plan(&task, vec![summary.clone()])
-            })?;
+            let filled =
+                target.and_then(|target| digest::filled_beside(&task, target, &summary, cut));
+            let plan = match filled {
+                Some(plan) => plan,
+                None => {
+                    let summary = message(&task, summary);
+                    task.first_within_target(&candidates, |candidate| {
+                        candidate.plan(&task, vec![summary.clone()])
+                    })?
+                }
+            };
             Ok(Proposal { quotes, ..Proposal::new(plan) })
         }))
     }
@@ -129,6 +138,13 @@ impl Summarize {
     fn candidates(&self, task: &Task) -> Result<Vec<Candidate>> {
         let Task { thread, brief } = task;
         let target = task.missed_target().unwrap_or(u64::MAX);
+        let expected = self.summary_tokens.min(target / 4);
+        if let Some(target) = task.missed_target()
+            && let Some(cut) = digest::cut_beside(task, target, expected)
+            && task.check_worth(&task.candidate(cut, 1, 0), tail::MIN_TOKENS).is_ok()
+        {
+            return Ok(task.shrinking(cut, 1, 0));
+        }
         let user_tokens = self.user_tokens.min(target / 4);
         let reserved = [self.summary_tokens, user_tokens, brief.reserve(), thread.stamp_tokens()];
         let request = TailRequest {
@@ -140,7 +156,6 @@ impl Summarize {
             shrinks_when_asked: true,
         };
         let candidates = task.worthwhile(request)?;
-        let expected = self.summary_tokens.min(target / 4);
         let mut chosen = candidates.len().saturating_sub(1);
         for (index, candidate) in candidates.iter().enumerate() {
             // With a summary of one character, everything else has its final size.

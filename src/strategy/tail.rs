@@ -116,11 +116,7 @@ impl Task {
         });
         let shortest = worthwhile.or(cuts.min()).unwrap_or(end);
         let first = latest.min(shortest);
-        let mut all = vec![
-            self.candidate(first, request.user_messages, user_tokens),
-            self.with_newest(first, None),
-        ];
-        all.extend(STEPS.map(|step| self.with_newest(first, Some(step))));
+        let mut all = self.shrinking(first, request.user_messages, user_tokens);
         for cut in [shortest, end] {
             all.extend([None, Some(HARDEST)].map(|trim| self.with_newest(cut, trim)));
         }
@@ -158,6 +154,15 @@ impl Task {
         kept.reverse();
         let kept = kept.into_iter().flat_map(|(index, message)| typed_ranges(index, message));
         Candidate { cut, kept: kept.collect(), trim: None }
+    }
+
+    /// Returns the candidates with this cut, each of which keeps less than the one before: with the
+    /// last `count` user messages before the cut, with the newest one, and with results trimmed.
+    pub(super) fn shrinking(&self, cut: usize, count: usize, tokens: u64) -> Vec<Candidate> {
+        let mut all = vec![self.candidate(cut, count, tokens), self.with_newest(cut, None)];
+        all.extend(STEPS.map(|step| self.with_newest(cut, Some(step))));
+        all.dedup();
+        all
     }
 
     /// Returns the candidate that keeps only the user's newest message before the cut.

@@ -1,7 +1,9 @@
 //! The input of a strategy as one value, and the size of a thread against its target.
 
 use super::{brief::Brief, contract::StrategyError, rejection::Rejection, snapshot::Snapshot};
-use crate::message::{ContextWindow, Message, ModelError, ModelErrorKind, Request, Summary, Text};
+use crate::message::{
+    CompactionReason, ContextWindow, Message, ModelError, ModelErrorKind, Request, Summary, Text,
+};
 
 /// The share of the window that a request for a summary leaves free.
 const SPARE_SHARE: u64 = 64;
@@ -31,6 +33,25 @@ impl Task {
     /// The target of the brief, if the thread exceeds it.
     pub(super) fn missed_target(&self) -> Option<u64> {
         self.thread.missed_target(&self.brief)
+    }
+
+    /// Refuses a thread within its target, unless somebody asks for its first compaction: only who
+    /// asks for one expects a compaction that nothing needs.
+    ///
+    /// # Errors
+    ///
+    /// [`StrategyError::NothingToCompact`], with size and target.
+    pub(super) fn check_need(&self) -> Result<(), StrategyError> {
+        let is_done = self.brief.reason == CompactionReason::Threshold
+            || self.thread.messages().iter().any(Message::is_summary);
+        match (self.missed_target(), self.brief.target) {
+            (None, Some(target)) if is_done => {
+                let size = self.thread.size();
+                let reason = format!("about {size} tokens are within the target of {target}");
+                Err(StrategyError::NothingToCompact { reason: reason.into() })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -297,7 +297,7 @@ fn the_model_can_request_a_compaction_in_the_middle_of_its_work() {
     };
     let stats: Value = serde_json::from_str(stats).unwrap();
     assert_eq!(stats["batchesCreated"], 1);
-    assert!(stats["messagesCompressed"].as_u64().unwrap() >= 10, "{stats}");
+    assert!(stats["messagesCompressed"].as_u64().unwrap() > 4, "{stats}");
     let tokens = |field: &str| stats[field].as_u64().unwrap();
     assert!(tokens("tokensEstimateAfter") < tokens("tokensEstimateBefore"), "{stats}");
     bench.assert_whole();

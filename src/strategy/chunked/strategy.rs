@@ -9,7 +9,12 @@ use super::{
 use crate::{
     ledger::Quotes,
     render::ChunkBudget,
-    strategy::{digest::Digest, full_summary, kit::*, lists},
+    strategy::{
+        digest::{self, Digest},
+        full_summary,
+        kit::*,
+        lists,
+    },
     tokens,
 };
 
@@ -35,6 +40,7 @@ impl Chunked {
             Some(_) => Candidate { cut, kept: Vec::new(), trim: None },
             None => task.candidate(cut, 1, 0),
         };
+        task.check_need()?;
         task.check_worth(&candidate, 0)?;
         let head: Vec<Message> = full_summary::messages(messages.iter().take(cut)).collect();
         let job = SummaryJob { task, candidate };
@@ -87,10 +93,16 @@ impl SummaryJob {
         room.saturating_sub(brief.reserve().min(room / 2))
     }
 
-    /// Returns the plan that inserts the summary, shortened until the thread passes the acceptance
-    /// check.
+    /// Returns the plan that fills the target beside the summary, or else inserts the summary,
+    /// shortened until the thread passes the acceptance check.
     fn fitting(&self, summary: &str) -> Result<Plan> {
         let mut summary = summary.trim().to_owned();
+        let filled = self.task.missed_target().and_then(|target| {
+            digest::filled_beside(&self.task, target, &summary, self.candidate.cut)
+        });
+        if let Some(plan) = filled {
+            return Ok(plan);
+        }
         loop {
             let plan = self.plan(&summary)?;
             match self.task.thread.accept(&plan, &self.task.brief) {

@@ -46,13 +46,18 @@ impl Earlier {
     /// Reads a summary.
     pub(super) fn read(text: &str) -> Self {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-        let Some(messages) = is_opening(first) else {
-            return Self { summary: text.trim().to_owned(), ..Self::default() };
-        };
-        let mut earlier = Self { messages, ..Self::default() };
+        let digest = is_opening(first);
+        let mut earlier = Self { messages: digest.unwrap_or(0), ..Self::default() };
         let mut section = "";
-        for line in rest.lines() {
-            if line.starts_with("## ") {
+        for line in if digest.is_some() { rest } else { text }.lines() {
+            let begins = line.starts_with("## ");
+            // What a model wrote goes up to the first section that is ours.
+            let is_models = digest.is_none() && section.is_empty();
+            if is_models && !(begins && [TASK, DETAILS, LAST].contains(&line)) {
+                push_line(&mut earlier.summary, line);
+                continue;
+            }
+            if begins {
                 section = line;
                 continue;
             }
@@ -68,6 +73,7 @@ impl Earlier {
                 _ => {}
             }
         }
+        earlier.summary.truncate(earlier.summary.trim_end().len());
         earlier
     }
 }

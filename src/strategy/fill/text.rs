@@ -36,7 +36,9 @@ pub(crate) struct Fill<'a> {
     pub(crate) fills: bool,
     /// The tokens of the list of what the user typed, and more if the other parts leave some.
     pub(crate) said: u64,
-    /// Counts them.
+    /// The summary of a model, in place of an account that is made from the thread.
+    pub(crate) account: Option<&'a str>,
+    /// Counts the tokens.
     pub(crate) counter: &'a dyn TokenCounter,
 }
 
@@ -85,11 +87,7 @@ impl Writer<'_> {
 fn compose(past: &Past<'_>, fill: &Fill<'_>, budget: u64) -> String {
     let Fill { candidate, counter, typed, .. } = *fill;
     let cut = candidate.cut;
-    let messages = fill.removed(past);
-    let mut text = opening(messages, true);
-    if counter.text(&text) > budget / 10 {
-        text = opening(messages, false);
-    }
+    let text = fill.beginning(past, budget);
     let left = budget.saturating_sub(counter.text(&text));
     let task = fill.task(past);
     let said = typed.list(fill.said.min(left), counter);
@@ -100,16 +98,9 @@ fn compose(past: &Past<'_>, fill: &Fill<'_>, budget: u64) -> String {
         let task = clip(&task, writer.share(33, TASK), counter);
         writer.section(TASK, &quoted(&task));
     }
-    let earlier = past.earlier(cut);
-    let summary = earlier.iter().map(|it| it.summary.as_str()).filter(|it| !it.is_empty());
-    let summary = summary.collect::<Vec<_>>().join("\n\n");
-    if !summary.is_empty() {
-        let summary = clip(&summary, writer.share(40, BEFORE), counter);
-        writer.section(BEFORE, &quoted(&summary));
+    if fill.account.is_none() {
+        write_account(past, cut, &mut writer);
     }
-    let done = account::write(past, cut, writer.share(ACCOUNT, DONE), counter);
-    writer.section(DONE, &done);
-    writer.section(FAILED, &account::unmended(past, cut).concat());
     let written = writer.text.clone();
     let stays = |message| message >= cut || candidate.keeps_part_of(message);
     let mut known = past.names_of(stays);
@@ -131,6 +122,21 @@ fn compose(past: &Past<'_>, fill: &Fill<'_>, budget: u64) -> String {
         text.push_str(said.trim_end());
     }
     text
+}
+
+/// Writes what earlier summaries say, what was done, and what failed last.
+fn write_account(past: &Past<'_>, cut: usize, writer: &mut Writer<'_>) {
+    let counter = writer.counter;
+    let earlier = past.earlier(cut);
+    let summary = earlier.iter().map(|it| it.summary.as_str()).filter(|it| !it.is_empty());
+    let summary = summary.collect::<Vec<_>>().join("\n\n");
+    if !summary.is_empty() {
+        let summary = clip(&summary, writer.share(40, BEFORE), counter);
+        writer.section(BEFORE, &quoted(&summary));
+    }
+    let done = account::write(past, cut, writer.share(ACCOUNT, DONE), counter);
+    writer.section(DONE, &done);
+    writer.section(FAILED, &account::unmended(past, cut).concat());
 }
 
 /// The steps before the cut, the newest whole, as many as `room` tokens hold; of the last that does
@@ -162,6 +168,16 @@ fn last_steps(past: &Past<'_>, cut: usize, room: u64, counter: &dyn TokenCounter
 }
 
 impl Fill<'_> {
+    /// The summary of a model, or the first line of a digest.
+    fn beginning(&self, past: &Past<'_>, budget: u64) -> String {
+        if let Some(account) = self.account {
+            return account.trim().to_owned();
+        }
+        let messages = self.removed(past);
+        let full = opening(messages, true);
+        if self.counter.text(&full) > budget / 10 { opening(messages, false) } else { full }
+    }
+
     /// The number of messages that the text replaces, with those of earlier digests.
     fn removed(&self, past: &Past<'_>) -> usize {
         let (head, _) = self.thread.split_at(self.candidate.cut);

@@ -87,7 +87,7 @@ fn s003_08_the_result_has_four_numbers() {
     let result = result(&bench);
     let number =
         |field: &str| result[field].as_u64().unwrap_or_else(|| panic!("{field}: {result}"));
-    assert!(number("messagesCompressed") > 8 && number("batchesCreated") == 1, "{result}");
+    assert!(number("messagesCompressed") > 4 && number("batchesCreated") == 1, "{result}");
     assert!(number("tokensEstimateAfter") < number("tokensEstimateBefore"), "{result}");
 }
 
@@ -116,5 +116,5 @@ fn s003_14_the_result_is_in_the_thread_and_in_the_store() {
 fn s003_17_superfluous_parameters_do_no_harm() {
     let mut bench = asked(r#"{"level": 3, "why": "it is long"}"#);
     say(&mut bench.session, "Work.").unwrap();
-    assert!(result(&bench)["messagesCompressed"].as_u64().unwrap() > 8);
+    assert!(result(&bench)["messagesCompressed"].as_u64().unwrap() > 4);
 }

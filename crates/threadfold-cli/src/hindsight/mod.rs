@@ -1,10 +1,10 @@
 //! `hindsight`: how much of what the agent needed next each strategy would have kept.
 
 mod page;
+mod table;
 
 use std::{collections::BTreeMap, io};
 
-use serde::Serialize;
 use serde_json::json;
 use threadfold::{
     CompactionStrategy, Message, Model, Request, StrategyRegistry,
@@ -16,6 +16,8 @@ use threadfold::{
     tokens::{ByteEstimate, TokenCounter},
 };
 
+use table::{Cell, Row, TAIL, Table, percent};
+
 use crate::{
     args::HindsightOptions,
     error::{Ended, Failure},
@@ -24,34 +26,11 @@ use crate::{
     terminal::{Style, first_line},
 };
 
-/// The name under which dropping everything but the newest messages is listed.
-const TAIL: &str = "naive tail";
-
 /// Who writes summaries if no model is named.
 const EXTRACTS: &str = "a model that picks sentences";
 
 /// How many names that are gone are quoted.
 const QUOTED: usize = 8;
-
-/// What one strategy keeps of one thread at one target.
-#[derive(Serialize)]
-struct Row {
-    file: String,
-    /// The share of the text before the cut.
-    cut: f64,
-    strategy: String,
-    /// Who wrote summaries, if a model was there to write them.
-    model: Option<String>,
-    /// The target, as a share of the tokens before the cut.
-    share: f64,
-    /// The share of the needed names that is kept.
-    kept: f64,
-    /// The size that was used, as a share of the text before the cut.
-    used: f64,
-    /// The number of needed names.
-    needed: usize,
-    gone: Vec<String>,
-}
 
 pub(crate) async fn run(options: &HindsightOptions, model: &dyn Model) -> Result<Ended, Failure> {
     let registry = StrategyRegistry::default();
@@ -189,59 +168,6 @@ impl Case<'_> {
     }
 }
 
-/// The rows with the same writer of summaries.
-struct Table<'a> {
-    title: String,
-    rows: Vec<&'a Row>,
-    names: Vec<&'a str>,
-    shares: Vec<f64>,
-    cuts: usize,
-}
-
-/// The mean over all cuts.
-struct Cell {
-    kept: f64,
-    used: f64,
-}
-
-impl<'a> Table<'a> {
-    /// The table without a model, and one for each model. A table without other rows than the naive
-    /// tail is left out.
-    fn all(rows: &'a [Row], shares: &[f64]) -> Vec<Self> {
-        let mut models: Vec<Option<&str>> = vec![None];
-        for row in rows {
-            if !models.contains(&row.model.as_deref()) {
-                models.push(row.model.as_deref());
-            }
-        }
-        let tables = models.into_iter().map(|model| {
-            let is_own = |row: &&Row| row.strategy == TAIL || row.model.as_deref() == model;
-            let rows: Vec<&Row> = rows.iter().filter(is_own).collect();
-            let mut names: Vec<&str> = Vec::new();
-            for row in &rows {
-                if !names.contains(&row.strategy.as_str()) {
-                    names.push(&row.strategy);
-                }
-            }
-            let title = match model {
-                None => "Without a model".to_owned(),
-                Some(model) => format!("With {model}"),
-            };
-            let tails = rows.iter().filter(|row| row.strategy == TAIL).count();
-            let cuts = tails / shares.len().max(1);
-            Self { title, rows, names, shares: shares.to_vec(), cuts }
-        });
-        tables.filter(|table| table.names.len() > 1).collect()
-    }
-
-    fn cell(&self, name: &str, share: f64) -> Option<Cell> {
-        let rows = self.rows.iter().filter(|row| row.strategy == name && row.share == share);
-        let (kept, used): (Vec<f64>, Vec<f64>) = rows.map(|row| (row.kept, row.used)).unzip();
-        let mean = |of: Vec<f64>| of.iter().sum::<f64>() / of.len() as f64;
-        (!kept.is_empty()).then(|| Cell { kept: mean(kept), used: mean(used) })
-    }
-}
-
 fn print(tables: &[Table<'_>]) {
     let style = Style::of(&io::stdout());
     say!("{}", style.heading("What the agent needed next, and how much of it is kept"));
@@ -286,8 +212,4 @@ fn gone(rows: &[&Row], style: Style) {
         };
         say!("  {} {quoted}", style.dim(format!("{strategy:<18}")));
     }
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
 }

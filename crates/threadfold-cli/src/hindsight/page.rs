@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Row, TAIL, Table, percent};
+use super::table::{Row, TAIL, Table, percent};
 use crate::report::{STYLE, escaped};
 
 const OWN_STYLE: &str = "svg .s0{stroke:#8d979b;stroke-dasharray:4 4}svg .s1{stroke:#0b7285}svg .s2{stroke:#c2410c}\

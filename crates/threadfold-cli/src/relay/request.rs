@@ -275,7 +275,7 @@ impl Relay {
         let Some(refusal) = Refusal::of(error) else { return self.give_up() };
         self.refused.get_or_insert_with(|| self.viewed.clone());
         let estimate = self.estimate();
-        self.options.ratio.learn(estimate, refusal.found.unwrap_or(0));
+        self.options.ratio.learn_refusal(estimate, refusal.found.unwrap_or(0));
         let pressure = self.pressure();
         let output = auto.handle(now, Input::Overflowed { pressure, refusal });
         match (&output, self.compaction(output.clone())) {

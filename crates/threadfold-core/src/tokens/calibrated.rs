@@ -109,13 +109,7 @@ impl Calibrated {
     /// assert_eq!(ratio.bytes_per_token(), 2.925);
     /// ```
     pub fn learn(&mut self, estimated: u64, reported: u64) -> bool {
-        let thousandths = u128::from(estimated).saturating_mul(self.base_ratio());
-        let Some(observed) = thousandths.checked_div(u128::from(reported)) else { return false };
-        let Ok(observed) = u64::try_from(observed) else { return false };
-        if !(PLAUSIBLE.0..=PLAUSIBLE.1).contains(&observed) {
-            return false;
-        }
-        let observed = self.bounded(observed);
+        let Some(observed) = self.observed(estimated, reported) else { return false };
         let step = observed.abs_diff(self.ratio) / SMOOTHING;
         if observed < self.ratio {
             self.ratio -= step;
@@ -123,6 +117,35 @@ impl Calibrated {
             self.ratio += step;
         }
         true
+    }
+
+    /// Learns from a refusal that states the size of the prompt: like [`learn`](Self::learn), but if
+    /// the prompt is larger than it was thought to be, the ratio takes the whole difference, because
+    /// the next request must fit.
+    ///
+    /// ```
+    /// use threadfold::tokens::Calibrated;
+    ///
+    /// let mut ratio = Calibrated::default();
+    /// assert!(ratio.learn_refusal(1_000, 1_500));
+    /// assert_eq!(ratio.scale(1_000), 1_500);
+    /// ```
+    pub fn learn_refusal(&mut self, estimated: u64, found: u64) -> bool {
+        match self.observed(estimated, found) {
+            Some(observed) if observed < self.ratio => {
+                self.ratio = observed;
+                true
+            }
+            _ => self.learn(estimated, found),
+        }
+    }
+
+    /// The ratio of a report, within the bounds; `None` if it is implausible.
+    fn observed(&self, estimated: u64, reported: u64) -> Option<u64> {
+        let thousandths = u128::from(estimated).saturating_mul(self.base_ratio());
+        let observed = thousandths.checked_div(u128::from(reported))?;
+        let observed = u64::try_from(observed).ok()?;
+        (PLAUSIBLE.0..=PLAUSIBLE.1).contains(&observed).then(|| self.bounded(observed))
     }
 
     /// Converts tokens of the base estimate to tokens as providers report them, rounded up.
