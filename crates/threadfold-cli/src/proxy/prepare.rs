@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::body::Bytes;
 use threadfold::{
     ContextWindow, EventLog, WireFormat,
-    auto::{AutoCompactor, Refusal},
+    auto::AutoCompactor,
     drive::CompactionError,
     message::ModelErrorKind,
     model::{Clock, std_clock},
@@ -22,7 +22,7 @@ use super::{
     compaction::{Compacted, Work},
     endpoint::{Asked, Head},
     state::Proxy,
-    threads::Known,
+    threads::{Known, is_likely},
     trouble::Trouble,
     views::{About, Row},
 };
@@ -40,7 +40,6 @@ pub(super) struct Journey {
     auto: AutoCompactor,
     lock: Arc<Mutex<()>>,
     unkept: Option<Unkept>,
-    states_limit: bool,
 }
 
 /// How a request is read.
@@ -65,7 +64,8 @@ pub(super) struct Waiting {
     found: Option<Arc<Row>>,
     unkept: Option<Unkept>,
     pub(super) was_refused: bool,
-    states_limit: bool,
+    /// The tokens of the request that was sent, by the estimate.
+    tokens: u64,
 }
 
 /// A compaction for a refusal, before the provider accepts the request.
@@ -106,7 +106,7 @@ impl Proxy {
     ) -> Result<Option<Journey>, Trouble> {
         let dialect = asked.dialect;
         let head = Head::read(body, asked.model.as_deref())?;
-        if !head.is_whole() {
+        if head.kept_by_provider().is_some() {
             return Ok(None);
         }
         super::body::check(body)?;
@@ -119,7 +119,7 @@ impl Proxy {
         let window = self.window(upstream, &model);
         let mut options = RelayOptions { window, ratio };
         let found;
-        let (mut unkept, mut states_limit) = (None, false);
+        let mut unkept = None;
         let compacts = matches!(begins, Begins::Anew { compacts: true });
         let relay = match begins {
             Begins::Anew { .. } => {
@@ -136,23 +136,11 @@ impl Proxy {
                 let waiting = *waiting;
                 (options.ratio, auto) = (waiting.ratio, waiting.auto);
                 (found, unkept) = (waiting.found, waiting.unkept);
-                states_limit = waiting.states_limit;
                 Relay::sent(request, found.as_ref().map(|row| &row.view), &options)
             }
         };
-        let mut journey = Journey {
-            dialect,
-            model,
-            window,
-            relay,
-            chain,
-            root,
-            found,
-            auto,
-            lock,
-            unkept,
-            states_limit,
-        };
+        let mut journey =
+            Journey { dialect, model, window, relay, chain, root, found, auto, lock, unkept };
         if compacts {
             self.go_on(&mut journey).await;
         }
@@ -162,7 +150,6 @@ impl Proxy {
     /// Takes a refusal, and compacts the thread if the request was too long. Returns whether to
     /// send again.
     pub(super) async fn refused(&self, journey: &mut Journey, error: &ModelErrorKind) -> bool {
-        journey.states_limit |= Refusal::of(error).is_some_and(|refusal| refusal.limit.is_some());
         journey.relay.refused(error, &mut journey.auto, std_clock().now());
         self.go_on(journey).await;
         *journey.relay.step() == RelayStep::Send
@@ -198,10 +185,11 @@ impl Proxy {
 
     /// Keeps what the refusals of a request led to, because the provider has accepted it now.
     pub(super) async fn accepted(&self, upstream: &str, waiting: Waiting) -> Result<(), Trouble> {
-        let Waiting { root, model, window, auto, ratio, unkept, .. } = waiting;
+        let Waiting { root, model, window, auto, ratio, unkept, tokens, .. } = waiting;
         self.threads.remember(root, &auto, ratio);
-        let learnt = auto.window(window).filter(|learnt| Some(*learnt) != window);
-        if let Some(learnt) = learnt.filter(|_| waiting.states_limit) {
+        // Only what a refusal stated, and what this accepted request does not contradict.
+        let stated = auto.stated_window(window);
+        if let Some(learnt) = stated.filter(|learnt| tokens / 4 <= learnt.tokens()) {
             let now = thousands(learnt.tokens());
             let before = window.map_or_else(
                 || "no window was known".to_owned(),
@@ -307,16 +295,18 @@ impl Journey {
         let (upstream, model) = (upstream.to_owned(), self.model.clone());
         Box::new(move |reported| {
             proxy.threads.learn(root, estimated, reported);
-            proxy.views.answered(&upstream, &model, reported);
+            if is_likely(estimated, reported) {
+                proxy.views.answered(&upstream, &model, reported);
+            }
         })
     }
 
     /// What stays of the journey while the request is sent.
     pub(super) fn waiting(self) -> Waiting {
         let ratio = self.relay.ratio();
-        let was_refused = self.relay.was_refused();
-        let Self { root, model, window, auto, found, unkept, states_limit, .. } = self;
-        Waiting { root, model, window, auto, ratio, found, unkept, was_refused, states_limit }
+        let (was_refused, tokens) = (self.relay.was_refused(), self.relay.tokens());
+        let Self { root, model, window, auto, found, unkept, .. } = self;
+        Waiting { root, model, window, auto, ratio, found, unkept, was_refused, tokens }
     }
 
     /// The body to send; `None` to send the original one.

@@ -204,6 +204,12 @@ impl Relay {
                 "{}, and the window of the model is not known: name it with --window",
                 about(self.pressure().tokens())
             ),
+            Some(Output::SendAgain) if self.max_output.is_some() => format!(
+                "{} are sent again with room for {} of answer, because they fit the window and \
+                 exceed it only with the answer that was asked for",
+                about(self.pressure().tokens()),
+                thousands(self.max_output.unwrap_or_default())
+            ),
             Some(Output::SendAgain) => format!(
                 "{} were refused, but as many were answered a short while ago: they are sent again",
                 about(self.pressure().tokens())
@@ -280,7 +286,9 @@ impl Relay {
         let output = auto.handle(now, Input::Overflowed { pressure, refusal });
         match (&output, self.compaction(output.clone())) {
             (_, Some(step)) => self.step = step,
-            (Some(Output::SendAgain), None) => {}
+            (Some(Output::SendAgain), None) => {
+                self.max_output = auto.max_output(self.pressure());
+            }
             (_, None) => self.give_up(),
         }
     }

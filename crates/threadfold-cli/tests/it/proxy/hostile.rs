@@ -413,6 +413,14 @@ fn standard_error_holds_no_text_of_a_thread_or_a_provider() {
         for body in bodies {
             agent.post(&format!("{url}/v1/messages")).body(body).send().await.unwrap();
         }
+        let whole = format!("{{\"messages\":\"{long}\"}}");
+        let path = format!("{url}/v1/messages");
+        for coding in ["gzip", "hunter42, secrets of a thread", "identity"] {
+            let request = agent.post(&path).header("content-encoding", coding);
+            request.body(whole.clone()).send().await.unwrap();
+        }
+        let stored = format!("{{\"previous_response_id\":\"hunter42\",\"input\":\"{long}\"}}");
+        agent.post(&path).body(stored).send().await.unwrap();
         // The provider refuses the smaller thread, and quotes it.
         let mut agent = agent;
         for number in 0..4 {
@@ -426,6 +434,16 @@ fn standard_error_holds_no_text_of_a_thread_or_a_provider() {
         let mut printed = started;
         errors.read_to_string(&mut printed).await.unwrap();
         assert!(printed.matches("passed through").count() >= count - 1, "{printed}");
+        for line in [
+            "a body of 5,217 bytes: its content encoding is gzip, which is not read",
+            "a body of 5,217 bytes: its content encoding is unknown, which is not read",
+            "a body of 5,217 bytes: messages: expected",
+            "a body of 5,252 bytes: the provider stores the beginning of its thread \
+             (previous_response_id)",
+            "bytes: the body is not UTF-8, from byte 5214",
+        ] {
+            assert_eq!(printed.matches(line).count(), 1, "{line}: {printed}");
+        }
         assert!(!printed.contains("hunter42") && !printed.contains("this thread"), "{printed}");
     });
 }

@@ -57,8 +57,9 @@ pub(crate) struct Seen {
     pub(crate) refuses_in_streams: AtomicBool,
     /// It refuses with this status; 0 is 400.
     pub(crate) refuses_with: AtomicUsize,
-    /// It refuses this many further requests, whatever their size.
+    /// It refuses this many further requests, whatever their size, with these words.
     pub(crate) lies: AtomicUsize,
+    pub(crate) lie: Mutex<&'static str>,
     /// The sizes of all bodies with a thread.
     pub(crate) sizes: Mutex<Vec<usize>>,
     /// Its streams end without their last event.
@@ -76,8 +77,12 @@ impl Upstream {
     pub(crate) async fn start(window: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let seen =
-            Arc::new(Seen { window: window.into(), bytes_per_token: 3.into(), ..Seen::default() });
+        let seen = Arc::new(Seen {
+            window: window.into(),
+            bytes_per_token: 3.into(),
+            lie: Mutex::new("prompt is too long"),
+            ..Seen::default()
+        });
         let (state, mut connections) = (Arc::clone(&seen), tokio::task::JoinSet::new());
         let task = tokio::spawn(async move {
             loop {
@@ -145,7 +150,7 @@ impl Seen {
             self.lies.fetch_sub(1, Ordering::Relaxed);
             self.refused.fetch_add(1, Ordering::Relaxed);
             let error = json!({"type": "error", "error": {"type": "invalid_request_error",
-                "message": "prompt is too long"}});
+                "message": *self.lie.lock().unwrap()}});
             return reply(400, "application/json", &error.to_string());
         }
         let window = self.window.load(Ordering::Relaxed);
