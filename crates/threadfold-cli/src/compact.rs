@@ -40,11 +40,10 @@ pub(crate) async fn run(options: &CompactOptions, model: &dyn Model) -> Result<E
     };
     let after = size(&messages);
     report.line("left", format_args!("{after}"));
-    let is_same = messages == *request.messages;
-    let encoded = encode(&body, messages, options);
+    let encoded = encode(&body, &messages, options);
     report.adjustments(&encoded.adjustments);
     let is_other_dialect = options.to.is_some_and(|to| to != body.dialect);
-    let is_same = is_same && !is_other_dialect && encoded.adjustments.is_empty();
+    let is_same = !is_other_dialect && body.equals(encoded.body.as_str(), &messages);
     out::write(options.output.as_deref(), format!("{}\n", encoded.body).as_bytes())?;
     report.print(options.json)?;
     Ok(if is_same { ended } else { changed })
@@ -192,7 +191,7 @@ fn cannot_shrink(error: &StrategyError) -> bool {
     )
 }
 
-fn encode(body: &Body, messages: Vec<Message>, options: &CompactOptions) -> Encoded {
+fn encode(body: &Body, messages: &[Message], options: &CompactOptions) -> Encoded {
     let name = body.model.as_deref();
     let ended_open = body.request.messages.last().is_some_and(|last| last.role == Role::Assistant);
     let mut encoding = name.map(EncodeOptions::for_model).unwrap_or_default();
@@ -200,7 +199,7 @@ fn encode(body: &Body, messages: Vec<Message>, options: &CompactOptions) -> Enco
     // A stored thread usually ends with an answer, which some models refuse in a request. If the
     // body names no model, assume one that accepts it.
     encoding.accepts_prefill |= ended_open && name.is_none();
-    let request = Request { messages: messages.into(), ..body.request.clone() };
+    let request = Request { messages: messages.to_vec().into(), ..body.request.clone() };
     let format = options.to.unwrap_or(body.dialect);
     format.encode(&request, &encoding)
 }

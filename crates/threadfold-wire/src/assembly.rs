@@ -173,9 +173,10 @@ pub(super) fn read_event(
     }
 }
 
-/// The error of an event without a type, which gateways send within the streams of any dialect.
+/// The error of an event without a type, or of the type `error`, which gateways send within the
+/// streams of any dialect.
 fn untyped_error(fields: &Fields<'_>, data: &str) -> Option<ModelError> {
-    let is_error = fields.get("type").is_none()
+    let is_error = fields.text("type").is_none_or(|kind| kind == "error")
         && ["error", "errors"].iter().any(|key| fields.value(key).is_some());
     is_error.then(|| error_within(data.as_bytes())).flatten()
 }

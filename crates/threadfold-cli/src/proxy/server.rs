@@ -309,15 +309,15 @@ impl Proxy {
     }
 }
 
-/// The encoding of a body, if it has one. Only a short word is repeated in a log.
-fn coding(headers: &HeaderMap) -> Option<&str> {
+/// The encoding of a body, if it has one. Only a known name is repeated in a log.
+fn coding(headers: &HeaderMap) -> Option<&'static str> {
+    const KNOWN: [&str; 7] = ["br", "compress", "deflate", "gzip", "x-compress", "x-gzip", "zstd"];
     let codings = headers.get_all(CONTENT_ENCODING).into_iter();
     let codings = codings.flat_map(|coding| coding.to_str().unwrap_or("unknown").split(','));
-    let mut codings = codings.map(str::trim);
-    let coding =
-        codings.find(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case("identity"))?;
-    let is_word = coding.len() <= 16 && coding.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    Some(if is_word { coding } else { "unknown" })
+    let is_plain = |coding: &str| coding.is_empty() || coding.eq_ignore_ascii_case("identity");
+    let coding = codings.map(str::trim).find(|coding| !is_plain(coding))?;
+    let known = KNOWN.into_iter().find(|known| known.eq_ignore_ascii_case(coding));
+    Some(known.unwrap_or("unknown"))
 }
 
 fn unreachable(words: String) -> (StatusCode, String) {

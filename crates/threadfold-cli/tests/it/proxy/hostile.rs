@@ -435,10 +435,10 @@ fn standard_error_holds_no_text_of_a_thread_or_a_provider() {
         errors.read_to_string(&mut printed).await.unwrap();
         assert!(printed.matches("passed through").count() >= count - 1, "{printed}");
         for line in [
-            "a body of 5,217 bytes: its content encoding is gzip, which is not read",
-            "a body of 5,217 bytes: its content encoding is unknown, which is not read",
-            "a body of 5,217 bytes: messages: expected",
-            "a body of 5,252 bytes: the provider stores the beginning of its thread \
+            "a body of 5,215 bytes: its content encoding is gzip, which is not read",
+            "a body of 5,215 bytes: its content encoding is unknown, which is not read",
+            "a body of 5,215 bytes: messages: expected",
+            "a body of 5,246 bytes: the provider stores the beginning of its thread \
              (previous_response_id)",
             "bytes: the body is not UTF-8, from byte 5214",
         ] {
