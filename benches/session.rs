@@ -131,11 +131,10 @@ fn row(
     turns: usize,
 ) -> Row {
     let model: Arc<dyn Model> = Arc::new(model);
-    let thread: Thread = messages.iter().cloned().collect();
-    let agent = ModelAgent::new(Arc::clone(&model))
-        .with_thread(thread)
-        .with_window(ContextWindow::new(1_000_000_000_000));
-    let builder = Session::builder(agent).tool(Arc::new(AtHand)).system("Be brief.");
+    let agent =
+        ModelAgent::new(Arc::clone(&model)).with_window(ContextWindow::new(1_000_000_000_000));
+    let builder = Session::builder(agent).messages(messages.iter().cloned());
+    let builder = builder.tool(Arc::new(AtHand)).system("Be brief.");
     let mut session = build(builder).build().expect("a session");
     let mut turn = || block_on(session.send("And now?").into_future()).expect("a reply");
     // Open calls are answered, and the thread's vector has grown.
@@ -186,9 +185,9 @@ fn look_up(messages: &[Message], times: usize) {
     let thread: Thread = messages.iter().cloned().collect();
     let ids: Vec<CheckpointId> = messages.iter().flat_map(checkpoints).take(1_000).collect();
     let agent = ModelAgent::new(Arc::new(Prompt::new(false)))
-        .with_thread(thread.clone())
         .with_window(ContextWindow::new(1_000_000_000_000));
-    let session = Session::builder(agent).build().expect("a session");
+    let builder = Session::builder(agent).messages(messages.iter().cloned());
+    let session = builder.build().expect("a session");
     let look = |work: &dyn Fn(usize)| {
         time((times / 10).max(1), || (), |()| (0..1_000).for_each(|turn| work(black_box(turn))))
     };

@@ -29,7 +29,7 @@ use futures::executor::block_on;
 use lexopt::{Arg, Parser, ValueExt};
 use serde::Deserialize;
 use threadfold::{
-    CompactionStrategy, Message, ModelAgent, ProviderThread, StrategyRegistry, Thread,
+    CompactionStrategy, Message, Model, StrategyRegistry, Thread,
     drive::{self, Conversation, Models},
     ledger::Ledger,
     log::{Event, EventLog},
@@ -132,40 +132,43 @@ fn rules(messages: &[Message]) -> String {
 }
 
 struct Session {
-    agent: ModelAgent,
+    model: Arc<dyn Model>,
+    thread: Thread,
     journal: Journal,
 }
 
 impl Session {
     fn new(writer: &Writer) -> Result<Self, String> {
-        let agent = ModelAgent::new((writer.make)()).with_thread(Thread::new(Arc::new(Printed)));
-        let thread = "fidelity".parse().map_err(|error: InvalidValue| error.to_string())?;
-        Ok(Self { agent, journal: Journal::new(EventLog::new(thread)) })
+        let id = "fidelity".parse().map_err(|error: InvalidValue| error.to_string())?;
+        Ok(Self {
+            model: (writer.make)(),
+            thread: Thread::new(Arc::new(Printed)),
+            journal: Journal::new(EventLog::new(id)),
+        })
     }
 
     fn append(&mut self, message: Message) -> Result<(), String> {
         let event = Event::MessageAppended(message.clone());
         self.journal.append(Timestamp(0), event).map_err(|error| error.to_string())?;
-        self.agent.push(message);
+        self.thread.push(message);
         Ok(())
     }
 
     /// Compacts to this many characters, and returns the printed rest. A thread that is already
     /// this small stays as it is.
     fn compact(&mut self, strategy: &dyn CompactionStrategy, characters: u64) -> String {
-        if self.agent.thread().size().tokens > characters {
+        if self.thread.size().tokens > characters {
             let retention = Some(RetentionPolicy::default());
             let brief = Brief { target: Some(characters), retention, ..Brief::default() };
-            let model = Arc::clone(self.agent.model());
-            let mut conversation = Conversation::new(&mut self.agent, &mut self.journal);
-            let models = Models::one(model.as_ref());
+            let mut conversation = Conversation::new(&mut self.thread, &mut self.journal);
+            let models = Models::one(self.model.as_ref());
             let watch = &mut |_: Step<'_>, _: Option<&Delta>| {};
             let done = drive::compact(&mut conversation, strategy, &brief, models, watch);
             if let Err(error) = block_on(done) {
                 eprintln!("fidelity: {error}");
             }
         }
-        self.agent.messages().iter().map(printed).collect()
+        self.thread.messages().iter().map(printed).collect()
     }
 }
 

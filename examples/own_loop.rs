@@ -11,22 +11,18 @@
 use std::{
     error::Error,
     io,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use futures::executor::block_on;
 use serde_json::{Value, json};
 use terminal::{Style, outline, speaker};
 use threadfold::{
-    Agent, Compactor, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role, Turn,
-    async_trait,
+    Compactor, ContentBlock, ContextWindow, Message, Model, Request, Role, Turn, async_trait,
     compaction::{COMPACT, compact_tool},
     legality,
     message::{StopReason, ToolResult, ToolSpec, ToolUse},
-    model::{self, ModelError},
+    model::ModelError,
     testing::ExtractiveModel,
 };
 
@@ -55,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 async fn run() -> Result<(), Box<dyn Error>> {
     let style = Style::of(&io::stdout());
-    let agent = ModelAgent::new(Arc::new(Scripted::default())).with_window(WINDOW);
+    let model = Scripted::default();
     let tools = vec![read_tool(), compact_tool()];
     let system = vec![Message::system("You find bugs.")];
 
@@ -75,7 +71,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
         }
         let request = Request::new(messages.clone()).with_system("You find bugs.");
         let request = Request { tools: tools.clone().into(), ..request };
-        let turn = model::turn_of(agent.run_turn(request)).await?;
+        let turn = model.complete(request).await?;
         let calls: Vec<ToolUse> = turn.message.tool_uses().cloned().collect();
         messages.push(turn.message);
         if calls.is_empty() {

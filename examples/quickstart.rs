@@ -19,8 +19,8 @@ use std::{
 use futures::executor::block_on;
 use terminal::{Style, outline, speaker, thousands};
 use threadfold::{
-    ContentBlock, ContextWindow, Message, Model, ModelAgent, Plan, ProviderThread, Request,
-    Session, TokenCounter, Turn, async_trait,
+    ContentBlock, ContextWindow, Message, Model, ModelAgent, Plan, Request, Session, TokenCounter,
+    Turn, async_trait,
     auto::AutoPolicy,
     legality,
     message::{StopReason, ToolSpec, ToolUse},
@@ -69,12 +69,12 @@ fn session(
     before: &[Message],
     model: &Arc<Quoting>,
 ) -> Result<Session, Box<dyn Error>> {
-    let mut agent = ModelAgent::new(Arc::clone(model) as Arc<dyn Model>).with_window(WINDOW);
-    agent.thread_mut().extend(before.iter().cloned());
+    let agent = ModelAgent::new(Arc::clone(model) as Arc<dyn Model>).with_window(WINDOW);
     let system = request.system.iter().flat_map(|message| &message.content);
     let system: String =
         system.filter_map(ContentBlock::as_text).map(|text| text.as_str()).collect();
     let mut builder = Session::builder(agent)
+        .messages(before.iter().cloned())
         .system(system)
         .strategy(Arc::new(Summarize { summary_tokens: 1_500, ..Summarize::default() }))
         // No provider has counted this thread yet, so the trigger uses the estimate.

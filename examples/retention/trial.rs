@@ -8,7 +8,7 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    CompactionStrategy, Message, Model, ModelAgent, ProviderThread, Usage,
+    CompactionStrategy, Message, Model, Thread, Usage,
     drive::{self, Conversation, Models},
     legality,
     log::{Event, EventLog, total_usage},
@@ -81,27 +81,27 @@ impl Course {
 
     /// Returns the state after each compaction.
     pub(crate) fn run(&self, trial: &Trial<'_>) -> Result<Vec<Round>, String> {
-        let mut agent = ModelAgent::new(Arc::clone(&trial.model));
-        let thread = "retention".parse().map_err(|error: InvalidValue| error.to_string())?;
-        let mut journal = Journal::new(EventLog::new(thread));
+        let mut thread = Thread::default();
+        let id = "retention".parse().map_err(|error: InvalidValue| error.to_string())?;
+        let mut journal = Journal::new(EventLog::new(id));
         let (mut rounds, mut round) = (Vec::new(), Round::default());
         for (part, facts) in &self.parts {
             for message in part {
                 let event = Event::MessageAppended(message.clone());
                 journal.append(Timestamp(0), event).map_err(|error| error.to_string())?;
-                agent.push(message.clone());
+                thread.push(message.clone());
             }
             round.said += ByteEstimate::TRIGGER.messages(part);
-            let target = target(agent.thread().size().tokens, agent.messages());
-            match trial.compact(&mut agent, &mut journal, target) {
+            let target = target(thread.size().tokens, thread.messages());
+            match trial.compact(&mut thread, &mut journal, target) {
                 Ok(()) => *round.made_by.entry(maker(journal.log())).or_default() += 1,
                 Err(reason) => round.failures.push(reason),
             }
-            round.left = agent.thread().size().tokens;
+            round.left = thread.size().tokens;
             round.billed = total_usage(journal.log().events()).compaction;
             round.met.0 += usize::from(round.left <= target);
             round.met.1 += 1;
-            round.weights = weights(facts, agent.messages());
+            round.weights = weights(facts, thread.messages());
             rounds.push(round.clone());
         }
         Ok(rounds)
@@ -111,14 +111,14 @@ impl Course {
 impl Trial<'_> {
     fn compact(
         &self,
-        agent: &mut ModelAgent,
+        thread: &mut Thread,
         journal: &mut Journal,
         target: u64,
     ) -> Result<(), String> {
         let retention = self.retention.cloned();
         let brief = Brief { target: Some(target), retention, ..Brief::default() };
         let model = Arc::clone(&self.model);
-        let mut conversation = Conversation::new(agent, journal);
+        let mut conversation = Conversation::new(thread, journal);
         let models = Models::one(model.as_ref());
         let watch = &mut |_: Step<'_>, _: Option<&Delta>| {};
         let done = drive::compact(&mut conversation, self.strategy, &brief, models, watch);

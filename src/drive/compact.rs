@@ -11,7 +11,7 @@ use crate::{
     compaction::{
         Compaction, CompactionError, CompactionErrorKind, CompactionStep, Result, redacted,
     },
-    log::{CompactionRecord, Event, LogError},
+    log::{CompactionRecord, Event, LogError, Thread},
     message::{CompactionId, ContextWindow, Delta, Message, ToolSpec},
     model::{self, ProviderThread, Tools},
     store::{Archive, Journal, StoreError},
@@ -25,8 +25,10 @@ use crate::{
 #[derive(Debug)]
 #[must_use]
 pub struct Conversation<'a> {
-    thread: &'a mut dyn ProviderThread,
+    thread: &'a mut Thread,
     journal: &'a mut Journal,
+    /// Who is told of a change of the thread.
+    provider: Option<&'a mut dyn ProviderThread>,
     pub(crate) archive: Option<&'a dyn Archive>,
     pub(crate) system: Arc<Vec<Message>>,
     pub(crate) tools: Tools,
@@ -42,18 +44,17 @@ impl<'a> Conversation<'a> {
     /// Returns the conversation of a thread and its journal, which must hold the same messages.
     ///
     /// ```
-    /// # use {std::sync::Arc, threadfold::testing::ScriptedModel};
     /// use futures::executor::block_on;
-    /// use threadfold::{EventLog, Message, ModelAgent, ProviderThread, store::Journal};
+    /// use threadfold::{EventLog, Message, Thread, store::Journal};
     /// use threadfold::drive::{self, Conversation, Models};
     /// use threadfold::strategy::{Brief, KeepRecent};
     ///
-    /// let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let mut thread = Thread::default();
     /// let mut journal = Journal::new(EventLog::new("main".parse()?));
-    /// agent.push(Message::user("hi"));
+    /// thread.push(Message::user("hi"));
     ///
     /// // The message was not appended to the journal.
-    /// let mut conversation = Conversation::new(&mut agent, &mut journal);
+    /// let mut conversation = Conversation::new(&mut thread, &mut journal);
     /// let (keep, brief) = (KeepRecent::default(), Brief::default());
     /// let models = Models::default();
     /// let done = block_on(drive::compact(&mut conversation, &keep, &brief, models, &mut |_, _| {}));
@@ -61,10 +62,11 @@ impl<'a> Conversation<'a> {
     /// assert_eq!(error.to_string(), "thread and log differ from message 0 on");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn new(thread: &'a mut dyn ProviderThread, journal: &'a mut Journal) -> Self {
+    pub fn new(thread: &'a mut Thread, journal: &'a mut Journal) -> Self {
         Self {
             thread,
             journal,
+            provider: None,
             archive: None,
             system: Arc::default(),
             tools: Tools::default(),
@@ -73,6 +75,11 @@ impl<'a> Conversation<'a> {
             known: None,
             prices: None,
         }
+    }
+
+    /// Returns the conversation with an adapter that is told of every change of the thread.
+    pub fn with_provider(self, provider: &'a mut dyn ProviderThread) -> Self {
+        Self { provider: Some(provider), ..self }
     }
 
     /// Returns the conversation with an archive. Without one, batches are only in the log.
@@ -100,19 +107,17 @@ impl<'a> Conversation<'a> {
     /// Returns the snapshot for a strategy: the current thread, redacted if there is a redactor.
     ///
     /// ```
-    /// use std::sync::Arc;
-    /// use threadfold::{ContextWindow, ModelAgent, drive::Conversation, log::EventLog, store::Journal};
-    /// use threadfold::testing::ScriptedModel;
+    /// use threadfold::{ContextWindow, Thread, drive::Conversation, log::EventLog, store::Journal};
     ///
-    /// let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let mut thread = Thread::default();
     /// let mut journal = Journal::new(EventLog::new("main".parse()?));
     /// let window = Some(ContextWindow::new(8_000));
-    /// let conversation = Conversation::new(&mut agent, &mut journal).with_window(window);
+    /// let conversation = Conversation::new(&mut thread, &mut journal).with_window(window);
     /// assert_eq!(conversation.snapshot().window(), window);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot(&self) -> Snapshot {
-        let snapshot = Snapshot::logged(self.thread.thread(), self.journal.log())
+        let snapshot = Snapshot::logged(self.thread, self.journal.log())
             .with_subjects(&|call| self.tools.subject(call))
             .with_context(self.system.clone(), self.tools.specs.clone())
             .with_window(self.window);
@@ -132,21 +137,19 @@ impl<'a> Conversation<'a> {
 ///
 /// ```
 /// use futures::executor::block_on;
-/// use std::sync::Arc;
-/// use threadfold::{Message, ModelAgent, ProviderThread, drive::{self, Conversation, Models}};
+/// use threadfold::{Message, Thread, drive::{self, Conversation, Models}};
 /// use threadfold::{log::{Event, EventLog}, message::Timestamp, store::Journal};
 /// use threadfold::strategy::{Brief, KeepRecent};
-/// use threadfold::testing::ScriptedModel;
 ///
-/// let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+/// let mut thread = Thread::default();
 /// let mut journal = Journal::new(EventLog::new("thread-1".parse()?));
 /// let (old, answer) = (Message::user("An old question."), Message::assistant("An old answer."));
 /// for message in [old, answer, Message::user("A new question.")] {
 ///     journal.append(Timestamp(1), Event::MessageAppended(message.clone()))?;
-///     agent.push(message);
+///     thread.push(message);
 /// }
 ///
-/// let mut conversation = Conversation::new(&mut agent, &mut journal);
+/// let mut conversation = Conversation::new(&mut thread, &mut journal);
 /// let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let brief = Brief { now: Timestamp(2), ..Brief::default() };
 /// let models = Models::default();
@@ -154,7 +157,7 @@ impl<'a> Conversation<'a> {
 ///     &mut conversation, &strategy, &brief, models, &mut |_, _| {},
 /// ))?;
 /// assert_eq!(done.report.after.messages, 1);
-/// assert_eq!(journal.log().replay()?, agent.messages()[..]);
+/// assert_eq!(journal.log().replay()?, thread.messages()[..]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -242,7 +245,7 @@ impl Conversation<'_> {
         }
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
         let thread = self.journal.log().thread_id();
-        let span = CompactionSpan::begin(self.thread.thread(), thread, strategy.name(), brief)
+        let span = CompactionSpan::begin(self.thread, thread, strategy.name(), brief)
             .previous(|| self.journal.log().latest_gain(&self.prices?));
         let compaction = Compaction::begin(id, thread.clone(), strategy.name(), &redacted);
         Ok(Begun { snapshot, attempt, compaction, span })
@@ -310,21 +313,20 @@ impl Conversation<'_> {
     /// use futures::executor::block_on;
     /// use threadfold::drive::{self, Conversation, Models};
     /// use threadfold::strategy::{Brief, CompactionStrategy, KeepRecent};
-    /// # use std::sync::Arc;
-    /// # use threadfold::{EventLog, Message, ModelAgent, ProviderThread, log::Event};
-    /// # use threadfold::{message::Timestamp, store::Journal, testing::ScriptedModel};
-    /// # let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// # use threadfold::{EventLog, Message, Thread, log::Event};
+    /// # use threadfold::{message::Timestamp, store::Journal};
+    /// # let mut thread = Thread::default();
     /// # let mut journal = Journal::new(EventLog::new("main".parse()?));
     /// # for message in [Message::assistant("An old answer."), Message::user("A new question.")] {
     /// #     journal.append(Timestamp(1), Event::MessageAppended(message.clone()))?;
-    /// #     agent.push(message);
+    /// #     thread.push(message);
     /// # }
     ///
-    /// let mut conversation = Conversation::new(&mut agent, &mut journal);
+    /// let mut conversation = Conversation::new(&mut thread, &mut journal);
     /// let (keep, brief) = (KeepRecent { messages: 1, ..KeepRecent::default() }, Brief::default());
-    /// let thread = conversation.snapshot();
+    /// let snapshot = conversation.snapshot();
     /// let driven = block_on(drive::propose(
-    ///     &keep, &thread, &brief, Models::default(), &mut |_, _| {},
+    ///     &keep, &snapshot, &brief, Models::default(), &mut |_, _| {},
     /// ));
     /// // A host may ask the user for confirmation here.
     /// let done = block_on(conversation.finish(keep.name(), &brief, driven))?;
@@ -448,7 +450,7 @@ impl Conversation<'_> {
         archived: usize,
     ) -> Result<CompactionRecord> {
         let at = compaction.now;
-        let counter = Arc::clone(self.thread.thread().counter());
+        let counter = Arc::clone(self.thread.counter());
         let before: Vec<Message> =
             self.thread.messages().iter().chain(&self.arriving).cloned().collect();
         let mut report = proposal.report(&before, counter.as_ref())?;
@@ -461,12 +463,18 @@ impl Conversation<'_> {
             self.journal.log().check(&event)?;
             // Change the thread first: it counts tokens, and a counter that panics must leave both
             // unchanged.
-            self.thread.push(message);
+            self.thread.push(message.clone());
             self.journal.append(at, event)?;
+            if let Some(provider) = &mut self.provider {
+                provider.appended(&message);
+            }
         }
-        let rewrite = model::rewrite(self.thread, &proposal.plan)?;
+        let next = self.thread.checked(&proposal.plan)?;
         self.journal.append(at, Event::Compacted(Box::new(record.clone())))?;
-        let _removed = rewrite.apply();
+        let _removed = match &mut self.provider {
+            Some(provider) => model::take_on(self.thread, *provider, &proposal.plan, next),
+            None => self.thread.take_on(next),
+        };
         Ok(record)
     }
 

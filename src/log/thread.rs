@@ -430,11 +430,6 @@ impl Next {
         let tokens = changed.map(|message| counter.message(message)).collect();
         Self { messages: next, removed: plan.removed_from(messages), from, tokens }
     }
-
-    /// Whether the plan changes the thread.
-    pub(crate) fn changes(&self) -> bool {
-        self.from.is_some()
-    }
 }
 
 #[cfg(test)]

@@ -11,136 +11,98 @@ use futures::{
 
 use super::model::{self, Model};
 use crate::{
-    compact::{CompactError, CompactOptions, CompactReport, Plan, Replacement},
+    compact::{CompactError, CompactOptions, CompactReport, Plan, Replaced, Replacement},
     log::{Next, Thread},
     message::{ContextWindow, Delta, Message, ModelError, Request, Turn},
 };
 
-/// The thread of an adapter, which may keep provider state that depends on it.
+/// What an adapter keeps of the thread for its provider: the messages in the provider's form, the id
+/// of the last answer, or both.
 ///
-/// The thread is a [`Thread`], which keeps messages and index consistent, and the provided methods
-/// notify the adapter of every rewrite. Change the thread through them, not through
-/// [`thread_mut`](Self::thread_mut).
+/// The session owns the thread, so the adapter needs no copy of the messages. It is told of every
+/// change right after it, with what changed.
 ///
 /// ```
-/// use threadfold::{Message, ProviderThread, Thread};
+/// use threadfold::{Message, ProviderThread, Replacement, Thread, compact::Replaced};
 ///
-/// /// Its server holds the conversation, under the id of the last answer.
+/// /// Keeps the messages as its provider reads them, and nothing else.
 /// #[derive(Debug, Default)]
-/// struct Stateful {
-///     thread: Thread,
-///     previous_response: Option<String>,
+/// struct Native(Vec<String>);
+///
+/// fn native(message: &Message) -> String {
+///     message.texts().map(|text| text.as_str()).collect()
 /// }
 ///
-/// impl ProviderThread for Stateful {
-///     fn thread(&self) -> &Thread {
-///         &self.thread
+/// impl ProviderThread for Native {
+///     fn appended(&mut self, message: &Message) {
+///         self.0.push(native(message));
 ///     }
 ///
-///     fn thread_mut(&mut self) -> &mut Thread {
-///         &mut self.thread
-///     }
-///
-///     fn rewritten(&mut self) {
-///         self.previous_response = None;
+///     fn rewritten(&mut self, replaced: &[Replaced<'_>], _thread: &[Message]) {
+///         for Replaced { at, messages } in replaced.iter().rev() {
+///             drop(self.0.splice(at.clone(), messages.iter().map(native)));
+///         }
 ///     }
 /// }
 ///
-/// let mut adapter = Stateful::default();
-/// adapter.push(Message::user("Hi."));
-/// adapter.previous_response = Some("resp_1".to_owned());
-/// adapter.push(Message::assistant("Hello!"));
-/// assert!(adapter.previous_response.is_some(), "an append leaves the server's state");
-/// adapter.truncate(1);
-/// assert_eq!(adapter.previous_response, None);
+/// let (mut thread, mut adapter) = (Thread::default(), Native::default());
+/// for message in [Message::user("Hi."), Message::assistant("Hello!")] {
+///     adapter.appended(&message);
+///     thread.push(message);
+/// }
+/// let report = adapter.compact(&mut thread, &[Replacement::new("We said hello.")])?;
+/// assert_eq!((report.before.messages, adapter.0.len()), (2, 1));
+/// # Ok::<(), threadfold::compact::CompactError>(())
 /// ```
 pub trait ProviderThread: fmt::Debug + Send + Sync {
-    /// Returns the thread.
-    fn thread(&self) -> &Thread;
+    /// Called after a message was appended to the thread. An append leaves what the provider holds
+    /// valid, so the default does nothing.
+    fn appended(&mut self, _message: &Message) {}
 
-    /// Returns the thread for the provided methods, which change it.
-    fn thread_mut(&mut self) -> &mut Thread;
+    /// Called after every other change: a compaction, its undo, a truncation, the start of a session
+    /// with the messages of a log. `replaced` are the changed ranges in the order of the thread, and
+    /// `thread` is the whole thread as it is now. The adapter must drop what depends on the old
+    /// messages: a previous-response id, a cached prefix.
+    fn rewritten(&mut self, replaced: &[Replaced<'_>], thread: &[Message]);
 
-    /// Called after every change except an append. The adapter must drop the state that depends on
-    /// the old thread: a previous-response id, a cached prefix, native copies of messages.
-    fn rewritten(&mut self);
-
-    /// Returns the messages.
-    fn messages(&self) -> &Arc<Vec<Message>> {
-        self.thread().messages()
-    }
-
-    /// Appends a message.
-    fn push(&mut self, message: Message) {
-        self.thread_mut().push(message);
-    }
-
-    /// Drops the messages from index `len` on.
-    fn truncate(&mut self, len: usize) {
-        let epoch = self.thread().epoch();
-        self.thread_mut().truncate(len);
-        if self.thread().epoch() != epoch {
-            self.rewritten();
-        }
-    }
-
-    /// Replaces ranges, given by checkpoints, with summaries.
+    /// Replaces ranges of the thread, given by checkpoints, with summaries.
     ///
     /// # Errors
     ///
-    /// As [`Plan::new`]. The thread is then unchanged.
-    fn compact(&mut self, replacements: &[Replacement]) -> Result<CompactReport, CompactError> {
-        let plan = self.thread().plan(replacements, &CompactOptions::default())?;
-        let before = self.thread().size();
-        drop(self.apply(&plan)?);
-        let thread = self.thread();
+    /// As [`Plan::new`]. Nothing has changed then, and nothing is announced.
+    fn compact(
+        &mut self,
+        thread: &mut Thread,
+        replacements: &[Replacement],
+    ) -> Result<CompactReport, CompactError> {
+        let plan = thread.plan(replacements, &CompactOptions::default())?;
+        let before = thread.size();
+        drop(self.apply(thread, &plan)?);
         Ok(CompactReport::new(before, thread.messages(), &plan, thread.counter().as_ref()))
     }
 
-    /// Applies a plan and returns the messages that it removed.
+    /// Applies a plan to the thread, and returns the messages that it removed.
     ///
     /// # Errors
     ///
-    /// [`CompactError`] if the plan was made for another thread. The thread is then unchanged.
-    fn apply(&mut self, plan: &Plan) -> Result<Vec<Message>, CompactError> {
-        let next = self.thread().checked(plan)?;
-        Ok(take_on(self, next))
+    /// [`CompactError`] if the plan was made for another thread. Nothing has changed then, and
+    /// nothing is announced.
+    fn apply(&mut self, thread: &mut Thread, plan: &Plan) -> Result<Vec<Message>, CompactError> {
+        let next = thread.checked(plan)?;
+        Ok(take_on(thread, self, plan, next))
     }
 }
 
-/// A checked plan and the conversation that it will rewrite.
-///
-/// It borrows the conversation, so nothing can change between the check and [`apply`](Self::apply),
-/// which therefore cannot fail. Dropping it changes nothing.
-#[derive(Debug)]
-#[must_use = "the thread is unchanged until the rewrite is applied"]
-pub(crate) struct Rewrite<'t> {
-    thread: &'t mut dyn ProviderThread,
-    next: Next,
-}
-
-/// Checks a plan against a conversation.
-pub(crate) fn rewrite<'t>(
-    thread: &'t mut dyn ProviderThread,
+/// Replaces the messages of the thread with those that the plan leaves, and announces the change.
+pub(crate) fn take_on<T: ProviderThread + ?Sized>(
+    thread: &mut Thread,
+    provider: &mut T,
     plan: &Plan,
-) -> Result<Rewrite<'t>, CompactError> {
-    let next = thread.thread().checked(plan)?;
-    Ok(Rewrite { thread, next })
-}
-
-impl Rewrite<'_> {
-    /// Applies the plan, notifies the adapter ([`ProviderThread::rewritten`]), and returns the
-    /// messages that the plan removed.
-    pub(crate) fn apply(self) -> Vec<Message> {
-        take_on(self.thread, self.next)
-    }
-}
-
-fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Vec<Message> {
-    let is_change = next.changes();
-    let removed = thread.thread_mut().take_on(next);
-    if is_change {
-        thread.rewritten();
+    next: Next,
+) -> Vec<Message> {
+    let removed = thread.take_on(next);
+    if !plan.is_empty() {
+        provider.rewritten(&plan.replaced(thread.messages()), thread.messages());
     }
     removed
 }
@@ -151,37 +113,46 @@ fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Vec<Messag
 /// implement [`Model`]; [`ModelAgent`] turns it into an agent.
 ///
 /// ```
-/// use std::sync::Arc;
 /// use futures::{StreamExt, executor::block_on, stream::{self, BoxStream}};
 /// use threadfold::message::{Delta, ModelError, StopReason};
-/// use threadfold::{Agent, Message, ProviderThread, Request, Thread, Turn, model};
+/// use threadfold::{Agent, Message, ProviderThread, Request, Role, Session, Turn, compact::Replaced};
 ///
 /// /// Answers with the number of messages that it had to send.
 /// #[derive(Clone, Debug, Default)]
 /// struct Stateful {
-///     thread: Thread,
-///     /// The number of messages that its server already has.
+///     /// The messages of the newest request.
+///     asked: usize,
+///     /// The messages that the server has under the id of the last answer.
 ///     held: usize,
 /// }
 ///
-/// # impl ProviderThread for Stateful {
-/// #     fn thread(&self) -> &Thread {
-/// #         &self.thread
-/// #     }
-/// #     fn thread_mut(&mut self) -> &mut Thread {
-/// #         &mut self.thread
-/// #     }
-/// #     fn rewritten(&mut self) {
-/// #         self.held = 0;
-/// #     }
-/// # }
+/// fn answer(sent: usize) -> BoxStream<'static, Result<Delta, ModelError>> {
+///     let answer = Message::assistant(format!("{sent} sent"));
+///     let turn = Turn::new(answer, StopReason::EndTurn, None);
+///     stream::iter([Ok(Delta::Turn { turn })]).boxed()
+/// }
+///
+/// impl ProviderThread for Stateful {
+///     fn appended(&mut self, message: &Message) {
+///         // The answer is in the thread, so the server has what was asked, and the answer.
+///         if message.role == Role::Assistant {
+///             self.held = self.asked + 1;
+///         }
+///     }
+///
+///     fn rewritten(&mut self, _replaced: &[Replaced<'_>], _thread: &[Message]) {
+///         self.held = 0;
+///     }
+/// }
+///
 /// impl Agent for Stateful {
-///     fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
-///         let own = Arc::ptr_eq(&request.messages, self.messages());
-///         let sent = request.messages.len() - if own { self.held } else { 0 };
-///         let answer = Message::assistant(format!("{sent} sent"));
-///         let turn = Turn::new(answer, StopReason::EndTurn, None);
-///         stream::iter([Ok(Delta::Turn { turn })]).boxed()
+///     fn run_turn(&mut self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+///         self.asked = request.messages.len();
+///         answer(self.asked - self.held)
+///     }
+///
+///     fn ask(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+///         answer(request.messages.len())
 ///     }
 ///
 ///     fn fork(&self) -> Box<dyn Agent> {
@@ -189,24 +160,24 @@ fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Vec<Messag
 ///     }
 /// }
 ///
-/// let mut agent = Stateful { held: 1, ..Stateful::default() };
-/// agent.push(Message::assistant("Old."));
-/// agent.push(Message::user("New."));
-/// let ask = |messages| block_on(model::turn_of(agent.run_turn(Request::new(messages))));
-/// assert_eq!(ask(agent.messages().clone())?.text(), "1 sent");
-/// assert_eq!(ask(agent.messages().to_vec().into())?.text(), "2 sent");
-/// # Ok::<(), ModelError>(())
+/// let mut session = Session::builder(Stateful::default()).build()?;
+/// for text in ["Hi.", "And now?"] {
+///     let reply = block_on(async { session.send(text).await })?;
+///     assert_eq!(reply.text, "1 sent");
+/// }
+/// # Ok::<(), threadfold::session::SessionError>(())
 /// ```
 pub trait Agent: ProviderThread {
-    /// Streams the model's answer to a request. The last item is [`Delta::Turn`] or an error. The
-    /// answer is not appended to the thread. Dropping the stream cancels the request.
-    ///
-    /// In a turn of the conversation the request holds the thread's own messages ([`Arc::ptr_eq`]
-    /// with [`messages`](ProviderThread::messages) is true), and the adapter may use the provider's
-    /// state instead of sending them. A request outside the conversation, such as one for a
-    /// summary, holds other messages and must not change that state.
-    ///
-    fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
+    /// Streams the model's answer to the thread as it is now, whose messages the request holds. The
+    /// last item is [`Delta::Turn`] or an error. The adapter may use the provider's state instead of
+    /// sending all messages. An answer that enters the thread is
+    /// [announced](ProviderThread::appended) like any message; one that does not is forgotten.
+    /// Dropping the stream cancels the request.
+    fn run_turn(&mut self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
+
+    /// Streams the answer to a request outside the conversation, such as one for a summary. It must
+    /// not change the adapter's state.
+    fn ask(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
 
     /// Lets the provider compact the messages of a request itself, as [`Model::compact_natively`]
     /// does, without changing its state. The default returns `None`.
@@ -222,48 +193,35 @@ pub trait Agent: ProviderThread {
         None
     }
 
-    /// Returns an independent agent with a copy of the thread.
+    /// Returns an independent agent with the same state, for a thread that begins as this one.
     fn fork(&self) -> Box<dyn Agent>;
 }
 
-/// An [`Agent`] over any [`Model`], which sends the whole conversation with every request.
+/// An [`Agent`] over any [`Model`], which sends the whole conversation with every request and keeps
+/// nothing of it.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use threadfold::{Message, model::{ModelAgent, ProviderThread}, testing::ScriptedModel};
+/// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
 ///
-/// let mut agent = ModelAgent::new(Arc::new(ScriptedModel::new(["hello"])));
-/// agent.push(Message::user("hi"));
-/// assert_eq!(agent.messages().len(), 1);
+/// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["hello"])));
+/// let mut session = Session::builder(agent).build()?;
+/// futures::executor::block_on(async { session.send("hi").await })?;
+/// assert_eq!(session.messages().len(), 2);
+/// # Ok::<(), threadfold::session::SessionError>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ModelAgent {
     model: Arc<dyn Model>,
-    thread: Thread,
     window: Option<ContextWindow>,
 }
 
 impl ModelAgent {
-    /// Returns an agent with an empty thread and the window that the model
-    /// [states](Model::context_window), if it states one.
+    /// Returns an agent with the window that the model [states](Model::context_window), if it states
+    /// one.
     pub fn new(model: Arc<dyn Model>) -> Self {
-        Self { model, thread: Thread::default(), window: None }
-    }
-
-    /// Returns the agent with this thread.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use threadfold::{Message, ModelAgent, ProviderThread, Thread, testing::ScriptedModel};
-    ///
-    /// let mut thread = Thread::default();
-    /// thread.push(Message::user("hi"));
-    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::default())).with_thread(thread);
-    /// assert_eq!(agent.messages().len(), 1);
-    /// ```
-    pub fn with_thread(self, thread: Thread) -> Self {
-        Self { thread, ..self }
+        Self { model, window: None }
     }
 
     /// Returns the agent with this window, which overrides the one that the model states.
@@ -288,46 +246,17 @@ impl ModelAgent {
     }
 }
 
-/// A thread without an adapter, for hosts that have no agent: no state depends on it.
-///
-/// ```
-/// use threadfold::{Message, Thread, drive::Conversation, log::{Event, EventLog}};
-/// use threadfold::{message::Timestamp, store::Journal};
-///
-/// let mut thread: Thread = [Message::user("hi")].into_iter().collect();
-/// let mut journal = Journal::new(EventLog::new("main".parse()?));
-/// journal.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
-/// let conversation = Conversation::new(&mut thread, &mut journal);
-/// assert_eq!(conversation.snapshot().messages()[..], [Message::user("hi")]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-impl ProviderThread for Thread {
-    fn thread(&self) -> &Thread {
-        self
-    }
-
-    fn thread_mut(&mut self) -> &mut Thread {
-        self
-    }
-
-    fn rewritten(&mut self) {}
-}
-
 impl ProviderThread for ModelAgent {
-    fn thread(&self) -> &Thread {
-        &self.thread
-    }
-
-    fn thread_mut(&mut self) -> &mut Thread {
-        &mut self.thread
-    }
-
     // The agent has no state that depends on the thread.
-    fn rewritten(&mut self) {}
+    fn rewritten(&mut self, _replaced: &[Replaced<'_>], _thread: &[Message]) {}
 }
 
 impl Agent for ModelAgent {
-    fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+    fn run_turn(&mut self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        self.model.stream(request)
+    }
+
+    fn ask(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         self.model.stream(request)
     }
 
@@ -374,7 +303,7 @@ impl Model for AgentModel<'_> {
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
-        self.0.run_turn(request)
+        self.0.ask(request)
     }
 
     async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError> {
@@ -392,76 +321,23 @@ mod tests {
     use crate::compact::Splice;
 
     #[derive(Debug, Default)]
-    struct Counting {
-        thread: Thread,
-        rewritten: usize,
-    }
+    struct Counting(Vec<(usize, usize)>);
 
     impl ProviderThread for Counting {
-        fn thread(&self) -> &Thread {
-            &self.thread
-        }
-
-        fn thread_mut(&mut self) -> &mut Thread {
-            &mut self.thread
-        }
-
-        fn rewritten(&mut self) {
-            self.rewritten += 1;
+        fn rewritten(&mut self, replaced: &[Replaced<'_>], thread: &[Message]) {
+            self.0.push((replaced.len(), thread.len()));
         }
     }
 
     #[test]
-    fn an_adapter_is_notified_when_a_rewrite_is_applied_and_not_before() {
+    fn a_change_is_announced_and_what_changes_nothing_is_not() {
         let mut adapter = Counting::default();
-        adapter.push(Message::user("one"));
-        adapter.push(Message::user("two"));
-        let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new() }]);
-        drop(rewrite(&mut adapter, &plan).unwrap());
-        assert_eq!((adapter.messages().len(), adapter.rewritten), (2, 0));
-        assert_eq!(rewrite(&mut adapter, &plan).unwrap().apply().len(), 1);
-        assert_eq!((adapter.messages().len(), adapter.rewritten), (1, 1));
-        let nothing = Plan::from_splices(1, Vec::new());
-        let _ = rewrite(&mut adapter, &nothing).unwrap().apply();
-        assert_eq!(adapter.rewritten, 1);
-    }
-
-    #[derive(Debug)]
-    struct Stating(Option<u64>);
-
-    #[async_trait]
-    impl Model for Stating {
-        async fn complete(&self, _request: Request) -> Result<Turn, ModelError> {
-            Err(ModelError::cut_short())
-        }
-
-        fn context_window(&self) -> Option<ContextWindow> {
-            self.0.map(ContextWindow::new)
-        }
-    }
-
-    #[test]
-    fn the_window_of_the_host_wins_over_that_of_the_model() {
-        let rows =
-            [(None, None), (Some(8_000), None), (None, Some(4_000)), (Some(8_000), Some(4_000))];
-        for (stated, given) in rows {
-            let agent = ModelAgent::new(Arc::new(Stating(stated)));
-            let agent =
-                given.map_or(agent.clone(), |given| agent.with_window(ContextWindow::new(given)));
-            let window = agent.context_window().map(ContextWindow::tokens);
-            assert_eq!(window, given.or(stated));
-        }
-    }
-
-    #[test]
-    fn pointers_and_forks_and_the_model_of_an_agent_keep_the_window() {
-        let window = Some(ContextWindow::new(8_000));
-        let agent = ModelAgent::new(Arc::new(Stating(Some(8_000))));
-        let boxed: Box<dyn Model> = Box::new(Stating(Some(8_000)));
-        assert_eq!(<&dyn Model>::context_window(&boxed.as_ref()), window);
-        assert_eq!(<Box<dyn Model>>::context_window(&boxed), window);
-        assert_eq!(Arc::<dyn Model>::from(boxed).context_window(), window);
-        assert_eq!(agent.fork().context_window(), window);
-        assert_eq!(AgentModel(&agent).context_window(), window);
+        let mut thread: Thread = ["one", "two", "three"].into_iter().map(Message::user).collect();
+        let range = |at: usize| Splice { at: at..at + 1, insert: Vec::new() };
+        adapter.apply(&mut thread, &Plan::from_splices(9, vec![range(0)])).unwrap_err();
+        adapter.apply(&mut thread, &Plan::from_splices(3, Vec::new())).unwrap();
+        assert_eq!((&adapter.0[..], thread.size().messages), (&[][..], 3));
+        adapter.apply(&mut thread, &Plan::from_splices(3, vec![range(0), range(2)])).unwrap();
+        assert_eq!(adapter.0, [(2, 1)]);
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     builder::SessionBuilder,
+    change::take_over,
     error::{Result, SessionError},
     handle::Shared,
     session::{Session, table_window},
@@ -88,16 +89,14 @@ impl SessionBuilder {
         }
         let now = self.settings.clock.now();
         if journal.log().is_empty() {
-            for message in agent.messages().iter() {
+            for message in self.messages {
                 // A message always fits the log, so this cannot fail.
-                let _ = journal.append(now, Event::MessageAppended(message.clone()));
+                let _ = journal.append(now, Event::MessageAppended(message));
             }
-        } else {
-            let log = journal.log();
-            let counter = Arc::clone(agent.thread().counter());
-            *agent.thread_mut() = Thread::restored(log.replay()?, log, counter);
-            agent.rewritten();
         }
+        let (log, counter) = (journal.log(), Arc::clone(&self.settings.counter));
+        let thread = Thread::restored(log.replay()?, log, counter);
+        take_over(agent.as_mut(), thread.messages());
         // The log's length varies the seed: a resumed session must not reuse an id from its log,
         // because an undo can bring that checkpoint back.
         let ids = CheckpointIds::new(self.settings.seed.wrapping_add(journal.log().len()));
@@ -106,8 +105,9 @@ impl SessionBuilder {
             journal.keep_rules();
         }
         let mut session = Session {
-            table_window: agent.messages().iter().rev().find_map(table_window),
+            table_window: thread.messages().iter().rev().find_map(table_window),
             agent,
+            thread,
             journal,
             settings: self.settings,
             tools,

@@ -17,6 +17,7 @@ use crate::{
     retention::RetentionPolicy,
     store::{Archive, Journal, ThreadStore},
     strategy::{CompactionStrategy, StrategyRegistry},
+    tokens::TokenCounter,
 };
 
 /// Builds a [`Session`]. Only the agent is required; everything else has a default.
@@ -60,6 +61,7 @@ pub struct SessionBuilder {
     pub(super) tools: Vec<Arc<dyn Tool>>,
     pub(super) own_tools: Vec<ToolSpec>,
     pub(super) observers: Observers,
+    pub(super) messages: Vec<Message>,
 }
 
 impl Session {
@@ -85,6 +87,7 @@ impl SessionBuilder {
             tools: Vec::new(),
             own_tools: Vec::new(),
             observers: Observers::default(),
+            messages: Vec::new(),
         }
     }
 
@@ -378,6 +381,33 @@ impl SessionBuilder {
         observer: impl Fn(Result<&SessionEvent, &SessionError>) + Send + Sync + 'static,
     ) -> Self {
         self.observers.0.push(Arc::new(observer));
+        self
+    }
+
+    /// Returns the builder with the messages that a new thread begins with. A log that holds a thread
+    /// already goes before them.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{Message, ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let model = ScriptedModel::new(["In src/parse.rs."]);
+    /// let before = [Message::user("Remember: the parser is new."), Message::assistant("I will.")];
+    /// let builder = Session::builder(ModelAgent::new(Arc::new(model.clone()))).messages(before);
+    /// let mut session = builder.build()?;
+    /// futures::executor::block_on(async { session.send("Where is it?").await })?;
+    /// assert_eq!(model.requests()[0].messages.len(), 3);
+    /// # Ok::<(), threadfold::session::SessionError>(())
+    /// ```
+    pub fn messages(mut self, messages: impl IntoIterator<Item = Message>) -> Self {
+        self.messages = messages.into_iter().collect();
+        self
+    }
+
+    /// Returns the builder with the counter for messages that no provider has counted yet. The
+    /// default is [`ByteEstimate::TRIGGER`](crate::tokens::ByteEstimate::TRIGGER).
+    pub fn counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
+        self.settings.counter = counter;
         self
     }
 

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     auto::AutoPolicy,
-    compact::{CompactOptions, Replacement},
-    log::{CompactionRecord, Event, Thread},
+    compact::{CompactOptions, Replaced, Replacement},
+    log::{CompactionRecord, Event},
     message::{CheckpointId, CompactionId, ContextWindow, Message, Text, ThreadId},
     model::{self, Agent, Tool, Tools},
     store::Journal,
@@ -21,6 +21,13 @@ use crate::{
 
 /// The strategy name in the log for compactions whose summaries the host wrote.
 const BY_HOST: &str = "by-host";
+
+/// Tells an agent that holds nothing yet that this is its thread.
+pub(super) fn take_over(agent: &mut dyn Agent, messages: &[Message]) {
+    if !messages.is_empty() {
+        agent.rewritten(&[Replaced { at: 0..0, messages }], messages);
+    }
+}
 
 impl Session {
     /// Replaces the agent from now on, for example to use another model. The new agent gets the
@@ -46,10 +53,7 @@ impl Session {
     /// ```
     pub fn set_agent(&mut self, agent: impl Agent + 'static) {
         let mut agent: Box<dyn Agent> = Box::new(agent);
-        let counter = Arc::clone(agent.thread().counter());
-        let messages = self.messages().to_vec();
-        *agent.thread_mut() = Thread::restored(messages, self.log(), counter);
-        agent.rewritten();
+        take_over(agent.as_mut(), self.messages());
         self.agent = agent;
         self.ratio = Calibrated::default();
         self.table_window = None;
@@ -231,7 +235,7 @@ impl Session {
     /// - [`SessionError::Compaction`] if the resulting thread is not legal, or a range holds the
     ///   message that the user typed last.
     pub async fn replace(&mut self, replacements: &[Replacement]) -> Result<CompactionRecord> {
-        let plan = self.agent.thread().plan(replacements, &CompactOptions::default())?;
+        let plan = self.thread.plan(replacements, &CompactOptions::default())?;
         let messages = self.messages().clone();
         Ok(self.apply_again(BY_HOST.into(), plan, messages).await?)
     }
@@ -277,9 +281,9 @@ impl Session {
         let now = self.now();
         for id in &ids {
             let plan = self.journal.log().undo_plan(*id)?;
-            let rewrite = model::rewrite(self.agent.as_mut(), &plan)?;
+            let next = self.thread.checked(&plan)?;
             let _ = self.journal.undo(now, *id)?;
-            let _removed = rewrite.apply();
+            let _removed = model::take_on(&mut self.thread, self.agent.as_mut(), &plan, next);
         }
         self.show();
         self.journal.flush().await?;
@@ -326,7 +330,7 @@ impl Session {
 
     /// Counts the tokens of system prompt and tools again, and updates the handles.
     pub(super) fn count_overhead(&mut self) {
-        let counter = self.agent.thread().counter();
+        let counter = self.thread.counter();
         let system = counter.messages(&self.settings.system);
         self.overhead = system.saturating_add(counter.tools(&self.tools.specs));
         self.show();
@@ -431,7 +435,7 @@ impl Session {
         thread: ThreadId,
         checkpoint: CheckpointId,
     ) -> Result<SessionBuilder> {
-        let position = self.agent.thread().checkpoint(checkpoint);
+        let position = self.thread.checkpoint(checkpoint);
         let position = position.ok_or(SessionError::NoCheckpoint { id: checkpoint })?;
         self.fork_before(thread, position.message + 1).await
     }

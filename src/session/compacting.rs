@@ -222,7 +222,8 @@ impl Session {
         let (system, window) = (self.system_prompt(), self.window());
         // Strategies count with the counter, which the provider's count may exceed.
         let window = window.map(|window| ContextWindow::new(self.ratio.unscale(window.tokens())));
-        let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal)
+        let mut conversation = Conversation::new(&mut self.thread, &mut self.journal)
+            .with_provider(self.agent.as_mut())
             .with_window(window)
             .with_prices(self.auto.policy().prices);
         conversation.archive = self.settings.archive.as_deref();
@@ -231,7 +232,7 @@ impl Session {
     }
 
     pub(super) fn span(&self, strategy: &str, brief: &Brief) -> CompactionSpan {
-        CompactionSpan::begin(self.agent.thread(), self.thread_id(), strategy, brief)
+        CompactionSpan::begin(&self.thread, self.thread_id(), strategy, brief)
     }
 
     pub(super) fn now(&self) -> Timestamp {

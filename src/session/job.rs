@@ -16,7 +16,7 @@ use crate::{
     compact::{CompactError, CompactReport, Plan},
     compaction::redacted,
     drive::{self, CompactionError, CompactionSpan, nothing_to_do, with_facts},
-    log::CompactionRecord,
+    log::{CompactionRecord, Thread},
     message::{CompactionId, CompactionReason, ContentBlock, Delta, Message, StopReason, Text},
     model::{Agent, AgentModel},
     store::Journal,
@@ -31,6 +31,7 @@ use crate::{
 struct CompactionJob {
     /// The agent that is asked if the strategy calls the conversation's own model.
     agent: Box<dyn Agent>,
+    thread: Thread,
     settings: Settings,
     strategy: Arc<dyn CompactionStrategy>,
     /// The thread without its facts, which may have to be read from the store first.
@@ -77,8 +78,8 @@ impl CompactionJob {
     ) -> PreparedCompaction {
         let mut span = CompactionSpan::none();
         let outcome = self.prepare(&mut span, observe).await;
-        let Self { agent, strategy, snapshot, brief, .. } = self;
-        let (messages, strategy) = (agent.messages().clone(), strategy.name().into());
+        let Self { thread, strategy, snapshot, brief, .. } = self;
+        let (messages, strategy) = (thread.messages().clone(), strategy.name().into());
         PreparedCompaction { messages, snapshot, strategy, brief, span, outcome }
     }
 
@@ -97,7 +98,7 @@ impl CompactionJob {
         let brief = self.journal.redacted(&self.brief);
         let mut attempt = begin_anyway(&strategy, &self.snapshot, &brief);
         if nothing_to_do(attempt.as_ref()).is_none() {
-            let (thread, id) = (self.agent.thread(), self.journal.log().thread_id());
+            let (thread, id) = (&self.thread, self.journal.log().thread_id());
             *span = CompactionSpan::begin(thread, id, strategy.name(), &self.brief);
         }
         let driven = span.run(drive::drive(attempt.as_mut(), models, observe)).await;
@@ -358,6 +359,7 @@ impl Session {
         self.reserved = self.next_compaction().next();
         CompactionJob {
             agent: self.agent.fork(),
+            thread: self.thread.clone(),
             settings: self.settings.clone(),
             strategy,
             snapshot: self.conversation().ruled_snapshot(),

@@ -11,7 +11,7 @@ use crate::{
     compaction::{Compaction, api::TokenUsageSummary},
     drive::Models,
     ledger::{Ledger, TITLE},
-    log::{Event, EventLog, for_appending},
+    log::{Event, EventLog, Thread, for_appending},
     message::{
         CheckpointIds, CompactionId, ContextWindow, Message, Redactor, Text, ThreadId, Timestamp,
         Turn,
@@ -20,7 +20,7 @@ use crate::{
     retention::RetentionPolicy,
     store::{Archive, Journal},
     strategy::{CompactionStrategy, Ladder, StrategyRegistry},
-    tokens::{self, BreakdownPart, Calibrated},
+    tokens::{self, BreakdownPart, ByteEstimate, Calibrated, TokenCounter},
 };
 
 /// An agent thread that stays inside its model's context window. See the [module](super) for the
@@ -46,6 +46,7 @@ use crate::{
 pub struct Session {
     /// The live thread and its model.
     pub(super) agent: Box<dyn Agent>,
+    pub(super) thread: Thread,
     /// The log and its store.
     pub(super) journal: Journal,
     pub(super) settings: Settings,
@@ -100,6 +101,8 @@ options! {
         pub(super) tool_panics_unwind: bool = false,
         pub(super) clock: Arc<dyn Clock> = Arc::new(std_clock()),
         pub(super) seed: u64 = 0,
+        /// Counts the tokens of messages that no provider has counted.
+        pub(super) counter: Arc<dyn TokenCounter> = Arc::new(ByteEstimate::TRIGGER),
         /// Whether user messages get checkpoints although no tool reads them.
         pub(super) checkpoints: bool = false,
     }
@@ -139,7 +142,7 @@ impl Session {
     /// The messages of the next request.
     #[must_use]
     pub fn messages(&self) -> &Arc<Vec<Message>> {
-        self.agent.messages()
+        self.thread.messages()
     }
 
     /// The log: every message, compaction and rule change. With a store, memory holds only the
@@ -250,7 +253,7 @@ impl Session {
     /// ```
     #[must_use]
     pub fn breakdown(&self) -> Vec<BreakdownPart> {
-        let parts = tokens::breakdown(&self.request(), self.agent.thread().counter().as_ref());
+        let parts = tokens::breakdown(&self.request(), self.thread.counter().as_ref());
         tokens::scaled_to(parts, self.context_tokens())
     }
 
@@ -258,7 +261,7 @@ impl Session {
     pub(super) fn learn(&mut self, turn: &Turn) {
         self.table_window = table_window(&turn.message).or(self.table_window);
         let Some(usage) = turn.usage else { return };
-        let estimated = self.agent.thread().size().tokens.saturating_add(self.overhead());
+        let estimated = self.thread.size().tokens.saturating_add(self.overhead());
         // An error means that the count cannot belong to this request; the ratio then stays
         // unchanged.
         let _ = self.ratio.learn(estimated, usage.input);
@@ -272,14 +275,14 @@ impl Session {
             overhead: self.overhead(),
             pending,
             output: self.settings.max_output.unwrap_or(0),
-            ..Pressure::of(self.agent.thread())
+            ..Pressure::of(&self.thread)
         }
         .calibrated(&self.ratio)
     }
 
     /// The pressure of the request with this prompt, which is not appended yet.
     pub(super) fn pressure_before(&self, prompt: &Message) -> Pressure {
-        let pressure = self.pressure(self.agent.thread().counter().message(prompt));
+        let pressure = self.pressure(self.thread.counter().message(prompt));
         // The prompt is then what was typed last.
         let said = if prompt.is_typed() { 0 } else { pressure.said };
         Pressure { said, ..pressure }
@@ -291,7 +294,7 @@ impl Session {
         (floor, tokens, limit): (u64, u64, u64),
         tried: Option<Text>,
     ) -> SessionError {
-        let counter = self.agent.thread().counter();
+        let counter = self.thread.counter();
         let system = self.ratio.scale(counter.messages(&self.system_prompt()));
         let tools = self.ratio.scale(counter.tools(&self.tools.specs));
         let newest = floor.saturating_sub(system.saturating_add(tools));
@@ -391,7 +394,7 @@ impl Session {
 
     /// Estimated tokens of system prompt, rules and tools.
     pub(super) fn overhead(&self) -> u64 {
-        let counter = self.agent.thread().counter();
+        let counter = self.thread.counter();
         let rules = self.rules_to_send().map_or(0, |rules| counter.message(&rules));
         self.overhead.saturating_add(rules)
     }

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     auto::{Input, Output, Refusal},
+    compact::Replaced,
     compaction::COMPACT,
     log::Event,
     message::{
@@ -65,7 +66,7 @@ impl Session {
     /// Runs a turn that begins with this message, or without a new message.
     pub(super) async fn turn(&mut self, message: Option<Message>, emit: &mut Emit) -> Result<()> {
         self.answer_open_calls()?;
-        let message = match message.map(|message| self.agent.thread().repaired(message)) {
+        let message = match message.map(|message| self.thread.repaired(message)) {
             Some(message) if message.content.is_empty() => return Err(SessionError::Blank),
             message => message,
         };
@@ -196,7 +197,7 @@ impl Session {
         if turn.message.role != Role::Assistant {
             turn.message.make_mut().role = Role::Assistant;
         }
-        turn.message = self.agent.thread().repaired(turn.message);
+        turn.message = self.thread.repaired(turn.message);
         self.count_written(&turn);
         let refused = machine.handle_turn(&turn)?;
         // An empty answer is not appended.
@@ -263,7 +264,7 @@ impl Session {
             }
         };
         if let (Err(_), Some(found)) = (&answer, refusal.found) {
-            let thread = self.agent.thread().size().tokens;
+            let thread = self.thread.size().tokens;
             self.ratio.learn(thread.saturating_add(self.overhead()), found);
         }
         let (now, pressure, before) = (self.now(), self.pressure(0), self.window());
@@ -338,7 +339,9 @@ impl Session {
         }
         let event = Event::Truncated { from, len };
         self.journal.log().check(&event)?;
-        self.agent.truncate(len);
+        self.thread.truncate(len);
+        let replaced = Replaced { at: len..from, messages: &[] };
+        self.agent.rewritten(&[replaced], self.thread.messages());
         self.journal.append(self.at, event)?;
         if self.is_own_input {
             self.shared.lock().has_entered = Some(false);
@@ -355,8 +358,9 @@ impl Session {
 
     /// Asks the model once. `streamed` collects the emitted text; at the end it equals the text of
     /// the answer.
-    async fn ask(&self, streamed: &mut String, emit: &mut Emit) -> Result<Turn, ModelError> {
-        let mut deltas = self.agent.run_turn(self.request());
+    async fn ask(&mut self, streamed: &mut String, emit: &mut Emit) -> Result<Turn, ModelError> {
+        let request = self.request();
+        let mut deltas = self.agent.run_turn(request);
         // Tool names by call id, because a delta of a call carries only the id.
         let mut names: HashMap<Text, Text> = HashMap::new();
         while let Some(delta) = deltas.next().await {
@@ -401,17 +405,17 @@ impl Session {
             system: self.system_prompt(),
             tools: self.tools.specs.clone(),
             max_output: self.auto.max_output(self.pressure(0)).or(self.settings.max_output),
-            ..Request::new(self.agent.messages().clone())
+            ..Request::new(self.thread.messages().clone())
         }
     }
 
     /// Answers the calls that a dropped turn left open.
     pub(super) fn answer_open_calls(&mut self) -> Result<()> {
-        if self.agent.thread().open_calls().is_empty() {
+        if self.thread.open_calls().is_empty() {
             return Ok(());
         }
         self.tick();
-        let last = self.agent.messages().last();
+        let last = self.thread.messages().last();
         let calls: Vec<ToolUse> =
             last.into_iter().flat_map(|message| message.tool_uses()).cloned().collect();
         turn::refused(&calls, CANCELLED).map_or(Ok(()), |message| self.append_user(message))
@@ -434,7 +438,7 @@ impl Session {
 
     /// Adds the answer's tokens, as reported or else as estimated.
     fn count_written(&mut self, turn: &Turn) {
-        let counter = self.agent.thread().counter();
+        let counter = self.thread.counter();
         let written = turn.usage.map(|usage| usage.output).filter(|tokens| *tokens > 0);
         let written = written.unwrap_or_else(|| counter.message(&turn.message));
         self.unreminded = self.unreminded.saturating_add(written);
@@ -453,7 +457,7 @@ impl Session {
         if !is_read && !self.settings.checkpoints {
             return message;
         }
-        let thread = self.agent.thread();
+        let thread = &self.thread;
         let id = self.ids.draw(|id| thread.checkpoint(id).is_some());
         message.make_mut().content.push(ContentBlock::checkpoint(id));
         message
@@ -470,8 +474,9 @@ impl Session {
         let event = Event::MessageAppended(message.clone());
         self.journal.log().check(&event)?;
         // Append to the thread first: its counter may panic, and then neither has changed.
-        self.agent.push(message.clone());
+        self.thread.push(message.clone());
         self.journal.append(self.at, event)?;
+        self.agent.appended(&message);
         if self.settings.rules_in_system_prompt {
             self.journal.read_rules();
         }

@@ -241,7 +241,7 @@ impl Journal {
     ///
     /// ```
     /// use std::{borrow::Cow, sync::Arc};
-    /// use threadfold::{EventLog, Message, ModelAgent, ProviderThread, testing::ScriptedModel};
+    /// use threadfold::{EventLog, Message, Thread};
     /// use threadfold::{drive::Conversation, message::Redactor, store::Journal};
     ///
     /// #[derive(Debug)]
@@ -253,10 +253,9 @@ impl Journal {
     ///     }
     /// }
     ///
-    /// let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
-    /// agent.push(Message::user("The key is sk-123."));
+    /// let mut thread: Thread = [Message::user("The key is sk-123.")].into_iter().collect();
     /// let mut journal = Journal::new(EventLog::new("main".parse()?)).with_redactor(Arc::new(Keys));
-    /// let conversation = Conversation::new(&mut agent, &mut journal);
+    /// let conversation = Conversation::new(&mut thread, &mut journal);
     /// assert_eq!(conversation.snapshot().messages()[0], Message::user("The key is [key]."));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::{executor::block_on, future::BoxFuture};
 use threadfold::{
-    ContentBlock, Message, ModelAgent, Plan, Role, Turn, Usage,
+    ContentBlock, Message, Plan, Role, Thread, Turn, Usage,
     auto::{AutoPolicy, Threshold},
     compact::CompactError,
     drive::{CompactionErrorKind, Conversation},
@@ -428,8 +428,7 @@ fn a_resumed_session_draws_no_checkpoint_twice() {
 #[test]
 fn archived_entries_are_not_overwritten_by_another_compaction_of_that_number() {
     let id = CompactionId(0);
-    let (archive, mut agent) =
-        (memory_archive(), ModelAgent::new(Arc::new(ScriptedModel::default())));
+    let (archive, mut live) = (memory_archive(), Thread::default());
     let mut journal = Journal::new(EventLog::new(bench::THREAD.parse().unwrap()));
     let thread = journal.log().thread_id().clone();
     let entry = ArchiveEntry::new(Batch::new(BatchId { compaction: id, index: 0 }, "Kept."));
@@ -439,7 +438,7 @@ fn archived_entries_are_not_overwritten_by_another_compaction_of_that_number() {
     record.archived = 1;
     journal.append(Timestamp(1), Event::Compacted(Box::new(record))).unwrap();
 
-    let mut conversation = Conversation::new(&mut agent, &mut journal).with_archive(&archive);
+    let mut conversation = Conversation::new(&mut live, &mut journal).with_archive(&archive);
     let brief = Brief { compaction: Some(id), ..Brief::default() };
     let outcome = Ok(Proposal::new(plan));
     let failed = block_on(conversation.finish("second", &brief, outcome)).unwrap_err();

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
-    CompactionStrategy, ContentBlock, EventLog, Message, ModelAgent, ProviderThread, Role,
-    TokenCounter,
+    CompactionStrategy, ContentBlock, EventLog, Message, Role, Thread, TokenCounter,
     drive::{self, Conversation, Models},
     log::Event,
     message::{Json, Thinking, Timestamp, ToolResult, ToolUse},
@@ -15,7 +14,6 @@ use threadfold::{
     retention::{FactClass, Facts, RetentionPolicy},
     store::Journal,
     strategy::{Brief, ClearResults, Ladder, Snapshot, Step, Summarize},
-    testing::ScriptedModel,
     tokens::ByteEstimate,
 };
 
@@ -210,19 +208,19 @@ fn the_edits_of_anthropic_are_options() {
 
 /// Compacts a conversation whose model can recall, and returns its log.
 fn compacted(messages: Vec<Message>, tools: bool) -> EventLog {
-    let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    let mut thread = Thread::default();
     let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
     for message in messages {
         journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
-        agent.push(message);
+        thread.push(message);
     }
     let specs = if tools { vec![tool::spec()] } else { Vec::new() };
     let mut conversation =
-        Conversation::new(&mut agent, &mut journal).with_context(vec![].into(), specs.into());
+        Conversation::new(&mut thread, &mut journal).with_context(vec![].into(), specs.into());
     let (strategy, brief) = (keeping(1), Brief::default());
     let models = Models::default();
     block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {})).unwrap();
-    assert_eq!(journal.log().replay().unwrap(), agent.messages()[..]);
+    assert_eq!(journal.log().replay().unwrap(), thread.messages()[..]);
     journal.log().clone()
 }
 

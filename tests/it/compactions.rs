@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use futures::{StreamExt, executor::block_on, stream::BoxStream};
 use threadfold::{
-    CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, ProviderThread,
-    Request, StrategyRegistry, Turn, Usage, async_trait,
+    CompactionStrategy, ContentBlock, ContextWindow, Message, Model, Request, StrategyRegistry,
+    Thread, Turn, Usage, async_trait,
     drive::{self, CompactionError, Conversation, Models},
     legality,
     log::{CompactionFailure, CompactionRecord, Event, Rung},
@@ -27,7 +27,7 @@ const THREAD: &str = "thread-1";
 
 /// A thread with its log, store and archive.
 struct Kept {
-    agent: ModelAgent,
+    thread: Thread,
     journal: Journal,
     store: Arc<MemoryStore>,
     archive: Box<dyn Archive>,
@@ -39,7 +39,7 @@ impl Kept {
         let store = Arc::new(MemoryStore::default());
         let journal = Journal::open(store.clone(), THREAD.parse().unwrap());
         Self {
-            agent: ModelAgent::new(Arc::new(ScriptedModel::default())),
+            thread: Thread::default(),
             journal: block_on(journal).unwrap(),
             store,
             archive: Box::new(memory_archive()),
@@ -78,7 +78,7 @@ impl Kept {
             self.now += 1_000;
             let event = Event::MessageAppended(message.clone());
             self.journal.append(Timestamp(self.now), event).unwrap();
-            self.agent.push(message);
+            self.thread.push(message);
         }
         block_on(self.journal.flush()).unwrap();
     }
@@ -94,7 +94,7 @@ impl Kept {
             reason: CompactionReason::Threshold,
             ..Brief::default()
         };
-        let mut conversation = Conversation::new(&mut self.agent, &mut self.journal)
+        let mut conversation = Conversation::new(&mut self.thread, &mut self.journal)
             .with_archive(&self.archive)
             .with_window(Some(ContextWindow::new(100_000)));
         let clock = TestClock::default();
@@ -103,7 +103,7 @@ impl Kept {
     }
 
     fn messages(&self) -> Vec<Message> {
-        self.agent.messages().to_vec()
+        self.thread.messages().to_vec()
     }
 
     /// The stored events, as lines.
@@ -194,15 +194,14 @@ fn a_failure_adds_one_event_and_changes_nothing_else() {
             // A chunked run may turn the few edits of such a model into a summary, or cut it.
             let model = ScriptedModel::repeating([way.clone()]);
             let mut kept = Kept::begun();
-            let (thread, stored, epoch) =
-                (kept.messages(), kept.stored(), kept.agent.thread().epoch());
+            let (thread, stored, epoch) = (kept.messages(), kept.stored(), kept.thread.epoch());
             let failed = kept.compact(strategy, Models::one(&model));
             let what = format!("{} when the model {way:?}", strategy.name());
             let failed = failed.unwrap_err();
             assert!(failed.strategy().is_some(), "{what}: {failed:?}");
             assert_eq!(kept.messages(), thread, "{what}");
             assert!(kept.messages().iter().zip(&thread).all(|(a, b)| a.ptr_eq(b)), "{what}");
-            assert_eq!(kept.agent.thread().epoch(), epoch, "{what}");
+            assert_eq!(kept.thread.epoch(), epoch, "{what}");
             let after = kept.stored();
             assert!(after.starts_with(&stored), "{what}");
             let lines = after[stored.len()..].iter().filter(|byte| **byte == b'\n').count();
@@ -339,7 +338,7 @@ fn undoing_a_compaction_keeps_the_later_messages() {
         kept.rounds(50..52);
         let since = kept.messages()[done.report.after.messages..].to_vec();
         let plan = kept.journal.undo(Timestamp(kept.now), done.id).unwrap();
-        kept.agent.apply(&plan).unwrap();
+        kept.thread.apply(&plan).unwrap();
         block_on(kept.journal.flush()).unwrap();
         assert_eq!(kept.messages(), [before, since].concat(), "{name}");
         assert_eq!(kept.archived(), 0, "{name}: entries of an undone compaction are not listed");

@@ -11,16 +11,16 @@ use futures::{
     executor::block_on,
     stream::{self, BoxStream},
 };
-use threadfold::wire::Dialect;
+use threadfold::wire::{Dialect, EncodeOptions};
 use threadfold::{
     CompactReport, Message, Model, ModelAgent, ProviderThread, Replacement, Request, Role, Thread,
     Turn, WireFormat, async_trait,
-    compact::{CompactError, Plan},
+    compact::{CompactError, Replaced},
     message::{ContentBlock, Delta, ModelError, ModelErrorKind, StopReason},
     model::model_of,
     testing::{
         Answer, ExtractiveModel, ScriptedModel,
-        conformance::{self, Law},
+        conformance::{self, Law, Served, Stubbed},
     },
 };
 
@@ -43,9 +43,9 @@ fn our_models_conform() {
 }
 
 #[test]
-fn our_conversations_conform() {
-    let make = || Box::new(ModelAgent::new(Arc::new(ExtractiveModel))) as Box<dyn ProviderThread>;
-    conformance::provider_thread(make).unwrap_or_else(|breach| panic!("{breach}"));
+fn a_native_array_conforms() {
+    let make = || Native { law: None, native: Vec::new() };
+    conformance::provider_thread(make, held, anew).unwrap_or_else(|breach| panic!("{breach}"));
 }
 
 /// Every codec with bodies in its normal form. One line each.
@@ -167,76 +167,157 @@ fn a_broken_model_is_caught() {
     assert_eq!(block_on(conformance::model(&cut)).unwrap_err().law, Law::StreamEnds);
 }
 
-fn said() -> Turn {
-    Turn::new(Message::assistant("It is done, I said."), StopReason::EndTurn, None)
+/// What an adapter gets wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Lossy {
+    Nothing,
+    System,
+    Tools,
+    Calls,
+    Results,
+    Order,
+    MostTokens,
+    AnsweredCalls,
+    Usage,
+    Stop,
+    Overflow,
 }
 
-/// A conversation that goes wrong in one way.
+/// A model that changes what it sends on and what it gets.
 #[derive(Debug)]
-struct BrokenThread {
-    law: Law,
-    thread: Thread,
-}
+struct Through(Lossy, ScriptedModel);
 
-impl ProviderThread for BrokenThread {
-    fn thread(&self) -> &Thread {
-        &self.thread
-    }
-
-    fn thread_mut(&mut self) -> &mut Thread {
-        &mut self.thread
-    }
-
-    fn rewritten(&mut self) {}
-
-    fn push(&mut self, message: Message) {
-        if self.law == Law::EpochTellsRewrites {
-            let messages = self.thread.messages().clone();
-            self.thread.truncate(0);
-            self.thread.extend(messages.iter().cloned());
+#[async_trait]
+impl Model for Through {
+    async fn complete(&self, mut request: Request) -> Result<Turn, ModelError> {
+        let mut messages = request.messages.to_vec();
+        match self.0 {
+            Lossy::System => request.system = Arc::default(),
+            Lossy::Tools => request.tools = Arc::default(),
+            Lossy::MostTokens => request.max_output = None,
+            Lossy::Order => messages.reverse(),
+            Lossy::Calls => messages.retain(|message| message.tool_uses().next().is_none()),
+            Lossy::Results => messages.retain(|message| message.tool_results().next().is_none()),
+            _ => {}
         }
-        self.thread.push(message);
-    }
-
-    fn truncate(&mut self, len: usize) {
-        self.thread.truncate(if self.law == Law::FollowsThread { len + 1 } else { len });
-    }
-
-    fn compact(&mut self, replacements: &[Replacement]) -> Result<CompactReport, CompactError> {
-        let plan = self.thread.plan(replacements, &threadfold::compact::CompactOptions::default());
-        if plan.is_err() && self.law == Law::ErrorsChangeNothing {
-            self.thread.truncate(0);
+        request.messages = messages.into();
+        let mut turn = self.1.complete(request).await.map_err(|error| match self.0 {
+            Lossy::Overflow => ModelError::new(ModelErrorKind::Other, "bad request"),
+            _ => error,
+        })?;
+        let is_call = |block: &ContentBlock| matches!(block, ContentBlock::ToolUse(_));
+        match self.0 {
+            Lossy::AnsweredCalls => turn.message.make_mut().content.retain(|it| !is_call(it)),
+            Lossy::Usage => turn.usage = None,
+            Lossy::Stop => turn.stop_reason = StopReason::EndTurn,
+            _ => {}
         }
-        let plan = plan?;
-        let before = self.thread.size();
-        if self.law != Law::Compacts {
-            self.thread.apply(&plan).unwrap();
-        }
-        let counter = self.thread.counter().as_ref();
-        Ok(CompactReport::new(before, self.thread.messages(), &plan, counter))
-    }
-
-    fn apply(&mut self, plan: &Plan) -> Result<Vec<Message>, CompactError> {
-        self.thread.apply(plan)
+        turn.message.make_mut().usage = None;
+        Ok(Turn::new(turn.message, turn.stop_reason, turn.usage))
     }
 }
 
 #[test]
-fn a_broken_conversation_is_caught() {
-    let laws =
-        [Law::Compacts, Law::ErrorsChangeNothing, Law::FollowsThread, Law::EpochTellsRewrites];
-    for law in laws {
-        let make = || -> Box<dyn ProviderThread> {
-            Box::new(BrokenThread { law, thread: Thread::default() })
+fn an_adapter_that_drops_anything_is_caught() {
+    let faults = [
+        (Lossy::Nothing, None),
+        (Lossy::System, Some(Law::RequestIsWhole)),
+        (Lossy::Tools, Some(Law::RequestIsWhole)),
+        (Lossy::Calls, Some(Law::RequestIsWhole)),
+        (Lossy::Results, Some(Law::RequestIsWhole)),
+        (Lossy::Order, Some(Law::RequestIsWhole)),
+        (Lossy::MostTokens, Some(Law::RequestIsWhole)),
+        (Lossy::AnsweredCalls, Some(Law::AnswerIsWhole)),
+        (Lossy::Usage, Some(Law::AnswerIsWhole)),
+        (Lossy::Stop, Some(Law::AnswerIsWhole)),
+        (Lossy::Overflow, Some(Law::OverflowIsTold)),
+    ];
+    for (fault, law) in faults {
+        let stub = |served: &Served| {
+            let answer = match served {
+                Served::Answer(turn) => Answer::from(turn.clone()),
+                Served::TooLong(window) => {
+                    let (limit, found) = (Some(window.tokens()), None);
+                    let kind = ModelErrorKind::Overflow { limit, found, output: None };
+                    ModelError::new(kind, "too long").into()
+                }
+            };
+            let model = ScriptedModel::repeating([answer]);
+            let seen = model.clone();
+            let received = move || {
+                let newest = seen.requests().pop().unwrap();
+                let body = Dialect::Anthropic.encode(&newest, &EncodeOptions::default()).body;
+                body.as_str().to_owned()
+            };
+            Stubbed::new(Through(fault, model), received)
         };
-        let breach = conformance::provider_thread(make).unwrap_err();
+        let found = block_on(conformance::adapter(stub)).err().map(|breach| breach.law);
+        assert_eq!(found, law, "{fault:?}");
+    }
+}
+
+fn said() -> Turn {
+    Turn::new(Message::assistant("It is done, I said."), StopReason::EndTurn, None)
+}
+
+/// The messages as its provider reads them, which go wrong in one way.
+#[derive(Debug)]
+struct Native {
+    law: Option<Law>,
+    native: Vec<String>,
+}
+
+fn native(message: &Message) -> String {
+    serde_json::to_string(message).unwrap()
+}
+
+fn anew(messages: &[Message]) -> Vec<String> {
+    messages.iter().map(native).collect()
+}
+
+fn held(adapter: &Native) -> Vec<String> {
+    adapter.native.clone()
+}
+
+impl ProviderThread for Native {
+    fn appended(&mut self, message: &Message) {
+        self.native.push(native(message));
+    }
+
+    fn rewritten(&mut self, replaced: &[Replaced<'_>], _thread: &[Message]) {
+        for Replaced { at, messages } in replaced.iter().rev() {
+            let at = if self.law == Some(Law::FollowsThread) { 0..at.end } else { at.clone() };
+            drop(self.native.splice(at, messages.iter().map(native)));
+        }
+    }
+
+    fn compact(
+        &mut self,
+        thread: &mut Thread,
+        replacements: &[Replacement],
+    ) -> Result<CompactReport, CompactError> {
+        let plan = thread.plan(replacements, &threadfold::compact::CompactOptions::default());
+        if plan.is_err() && self.law == Some(Law::ErrorsChangeNothing) {
+            self.native.clear();
+        }
+        let (plan, before) = (plan?, thread.size());
+        if self.law != Some(Law::Compacts) {
+            self.apply(thread, &plan).unwrap();
+        }
+        let counter = thread.counter().as_ref();
+        Ok(CompactReport::new(before, thread.messages(), &plan, counter))
+    }
+}
+
+#[test]
+fn a_broken_provider_thread_is_caught() {
+    for law in [Law::Compacts, Law::ErrorsChangeNothing, Law::FollowsThread] {
+        let make = || Native { law: Some(law), native: Vec::new() };
+        let breach = conformance::provider_thread(make, held, anew).unwrap_err();
         assert_eq!(breach.law, law, "{breach}");
     }
-    let full = || -> Box<dyn ProviderThread> {
-        let thread = [Message::user("old")].into_iter().collect();
-        Box::new(BrokenThread { law: Law::NewIsEmpty, thread })
-    };
-    assert_eq!(conformance::provider_thread(full).unwrap_err().law, Law::NewIsEmpty);
+    let full = || Native { law: None, native: vec!["old".into()] };
+    assert_eq!(conformance::provider_thread(full, held, anew).unwrap_err().law, Law::NewIsEmpty);
 }
 
 #[test]

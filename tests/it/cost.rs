@@ -1,17 +1,14 @@
 //! The cost and savings of compactions, measured with a simulated provider that has a prompt cache.
 
-use std::sync::Arc;
-
 use futures::executor::block_on;
 use threadfold::{
-    EventLog, Message, ModelAgent, Plan, ProviderThread, TokenCounter, Usage,
+    EventLog, Message, Plan, Thread, TokenCounter, Usage,
     compact::{CompactReport, Insert, Prices, Size, Splice},
     drive::{self, Conversation, Models},
     log::{CompactionRecord, Event},
     message::{CompactionId, CompactionReason, Role, Summary, Timestamp},
     store::Journal,
     strategy::{Brief, KeepRecent},
-    testing::ScriptedModel,
     tokens::ByteEstimate,
 };
 
@@ -107,17 +104,17 @@ fn the_net_gain_equals_the_bill_of_the_provider_exactly() {
 
 /// The report of dropping the start of a thread, this many minutes after its last answer.
 fn dropped(minutes: u64, prices: Option<Prices>) -> CompactReport {
-    let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    let mut thread = Thread::default();
     let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
     for round in 0..20 {
         let said = format!("{round} {}", "A word or two. ".repeat(30));
         for message in [Message::user(said.clone()), Message::assistant(said)] {
             journal.append(Timestamp(0), Event::MessageAppended(message.clone())).unwrap();
-            agent.push(message);
+            thread.push(message);
         }
     }
     let system = vec![Message::system("Be brief. ".repeat(200))];
-    let mut conversation = Conversation::new(&mut agent, &mut journal)
+    let mut conversation = Conversation::new(&mut thread, &mut journal)
         .with_context(system.into(), vec![].into())
         .with_prices(prices);
     let brief = Brief { now: Timestamp(minutes * MINUTE), ..Brief::default() };

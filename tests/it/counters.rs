@@ -116,9 +116,10 @@ fn thread_and_log_of_a_session_agree_if_its_counter_panics() {
     let panicked = at_every_call(|calls| {
         let counter = Arc::new(Panicking::default());
         let model = ScriptedModel::new(["Hello!", "Yes.", "Fine.", "Good."]);
-        let agent = ModelAgent::new(Arc::new(model)).with_thread(Thread::new(counter.clone()));
+        let agent = ModelAgent::new(Arc::new(model));
         let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
-        let mut session = Session::builder(agent).strategy(Arc::new(strategy)).build().unwrap();
+        let builder = Session::builder(agent).strategy(Arc::new(strategy));
+        let mut session = builder.counter(counter.clone()).build().unwrap();
         say(&mut session, "Hi.");
         counter.after(calls);
         let panicked = panics(|| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, executor::block_on};
 use threadfold::{
-    Agent, ContentBlock, Message, ModelAgent, ProviderThread, Request, Role, Turn, Usage,
+    Agent, ContentBlock, Message, ModelAgent, ProviderThread, Request, Role, Thread, Turn, Usage,
     drive::{CompactionError, Models, propose},
     legality,
     message::{Delta, ModelErrorKind, StopReason, Summary, ToolChoice, ToolSpec, ToolUse},
@@ -32,10 +32,8 @@ fn conversation() -> Vec<Message> {
     notation::parse(&text).unwrap()
 }
 
-fn agent(model: &ScriptedModel) -> ModelAgent {
-    let mut agent = ModelAgent::new(Arc::new(model.clone()));
-    conversation().into_iter().for_each(|message| agent.push(message));
-    agent
+fn agent(model: &ScriptedModel) -> (ModelAgent, Thread) {
+    (ModelAgent::new(Arc::new(model.clone())), conversation().into_iter().collect())
 }
 
 fn run(
@@ -49,12 +47,11 @@ fn run(
 #[test]
 fn the_summary_is_in_the_next_request_and_the_raw_text_is_not() {
     let model = ScriptedModel::new(["Part 3 of src/parser.rs was mended.", "Nothing is left."]);
-    let mut agent = agent(&model);
-    let driven =
-        run(&Summarize::default(), &Snapshot::of(agent.thread()), Models::one(&model_of(&agent)));
-    agent.apply(&driven.unwrap().plan).unwrap();
+    let (mut agent, mut thread) = agent(&model);
+    let driven = run(&Summarize::default(), &Snapshot::of(&thread), Models::one(&model_of(&agent)));
+    agent.apply(&mut thread, &driven.unwrap().plan).unwrap();
 
-    let request = Request::new(agent.messages().clone());
+    let request = Request::new(thread.messages().clone());
     let turn = block_on(turn_of(agent.run_turn(request))).unwrap();
     assert_eq!(turn.text(), "Nothing is left.");
     let sent = &model.requests()[1].messages;
@@ -69,21 +66,21 @@ fn the_summary_is_in_the_next_request_and_the_raw_text_is_not() {
 #[test]
 fn a_second_compaction_sees_the_first_summary_and_not_the_originals() {
     let model = ScriptedModel::new(["First summary, of the early parts.", "Second summary."]);
-    let mut agent = agent(&model);
+    let (mut agent, mut thread) = agent(&model);
     for round in 0..2 {
-        let thread = Snapshot::of(agent.thread());
-        let driven = run(&Summarize::default(), &thread, Models::one(&model)).unwrap();
-        agent.apply(&driven.plan).unwrap();
+        let before = Snapshot::of(&thread);
+        let driven = run(&Summarize::default(), &before, Models::one(&model)).unwrap();
+        agent.apply(&mut thread, &driven.plan).unwrap();
         for number in 0..8 {
-            agent
+            thread
                 .push(Message::user(format!("And {number} after {round}, with a few more words?")));
-            agent.push(Message::assistant(format!("Yes, {number}, and a few more words on it.")));
+            thread.push(Message::assistant(format!("Yes, {number}, and a few more words on it.")));
         }
     }
     let asked = notation::write(&model.requests()[1].messages);
     assert_eq!(asked.matches("First summary").count(), 1, "{asked}");
     assert!(!asked.contains("part_0"), "{asked}");
-    let after = notation::write(agent.messages());
+    let after = notation::write(thread.messages());
     assert!(!after.contains("First summary") && after.contains("Second summary"), "{after}");
 }
 
@@ -180,13 +177,13 @@ fn a_dropped_compaction_can_be_started_again() {
 #[test]
 fn a_stream_that_is_dropped_midway_does_no_harm() {
     let model = ScriptedModel::new(["a first answer that comes in several pieces", "a second"]);
-    let agent = agent(&model);
-    let request = Request::new(agent.messages().clone());
+    let (mut agent, thread) = agent(&model);
+    let request = Request::new(thread.messages().clone());
     let mut first = agent.run_turn(request.clone());
     assert!(matches!(block_on(first.next()), Some(Ok(Delta::Text { .. }))));
     drop(first);
     assert_eq!(block_on(turn_of(agent.run_turn(request))).unwrap().text(), "a second");
-    assert_eq!(agent.messages().len(), conversation().len(), "an agent appends nothing by itself");
+    assert_eq!(thread.messages().len(), conversation().len(), "an agent appends nothing by itself");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    Message, Model, ModelAgent, ProviderThread, Request, Thread, Turn, async_trait,
+    Message, Model, Request, Thread, Turn, async_trait,
     drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
     log::{CompactionRecord, Event, EventLog, LogId, LoggedEvent},
     message::{CompactionId, CompactionReason, Delta, ModelError, StopReason, ThreadId, Timestamp},
@@ -253,7 +253,7 @@ fn an_event_that_a_store_returns_in_another_form_is_recognised() {
 
 /// A thread with its log, store and archive, all of them slow.
 struct Kept {
-    agent: ModelAgent,
+    thread: Thread,
     journal: Journal,
     store: Arc<Slow<MemoryStore>>,
     archive: Slow<Box<dyn Archive>>,
@@ -263,7 +263,7 @@ impl Kept {
     fn new() -> Self {
         let store = Arc::new(Slow::<MemoryStore>::default());
         let mut kept = Self {
-            agent: ModelAgent::new(Arc::new(ScriptedModel::default())),
+            thread: Thread::default(),
             journal: block_on(Journal::open(store.clone(), id())).unwrap(),
             store,
             archive: Slow(Box::new(memory_archive())),
@@ -282,7 +282,7 @@ impl Kept {
                 self.journal
                     .append(Timestamp(number as u64), Event::MessageAppended(message.clone()))
                     .unwrap();
-                self.agent.push(message);
+                self.thread.push(message);
             }
         }
         block_on(self.journal.flush()).unwrap();
@@ -296,7 +296,7 @@ impl Kept {
         let reason = CompactionReason::Threshold;
         let brief = Brief { now: Timestamp(99), reason, ..Brief::default() };
         let mut conversation =
-            Conversation::new(&mut self.agent, &mut self.journal).with_archive(&self.archive);
+            Conversation::new(&mut self.thread, &mut self.journal).with_archive(&self.archive);
         drive::compact(&mut conversation, strategy, &brief, Models::one(model), &mut |_, _| {})
             .await
     }
@@ -310,7 +310,7 @@ impl Kept {
     /// archive shows the entries that the records name.
     fn assert_consistent(&self, what: &str) {
         let log = self.journal.log();
-        assert_eq!(log.replay().unwrap(), self.agent.messages()[..], "{what}");
+        assert_eq!(log.replay().unwrap(), self.thread.messages()[..], "{what}");
         assert!(log.events().starts_with(stored(&*self.store).events()), "{what}");
         let names = |id: &CompactionId| {
             let visible = BTreeSet::from_iter([*id]);
@@ -328,8 +328,7 @@ impl Kept {
         let log = journal.log();
         let counter = Arc::new(ByteEstimate::TRIGGER);
         let thread = Thread::restored(log.replay().unwrap(), log, counter);
-        let agent = ModelAgent::new(Arc::new(ScriptedModel::default())).with_thread(thread);
-        Self { agent, journal, store, archive }
+        Self { thread, journal, store, archive }
     }
 }
 
@@ -383,7 +382,7 @@ fn archive_entries_left_by_a_crash_are_not_shown_for_the_next_compaction() {
     let mut kept = kept.crash();
     // The next process has no archive.
     let brief = Brief::default();
-    let mut conversation = Conversation::new(&mut kept.agent, &mut kept.journal);
+    let mut conversation = Conversation::new(&mut kept.thread, &mut kept.journal);
     let strategy = KeepRecent { messages: 4, ..KeepRecent::default() };
     let (models, mut observe) = (Models::default(), |_: Step<'_>, _: Option<&Delta>| {});
     let compacted = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
@@ -441,7 +440,7 @@ fn a_failing_archive_leaves_one_event_with_the_attempt_and_its_usage() {
     let patient = Arc::new(KeepRecent { messages: 9_999, ..KeepRecent::default() });
     let ladder = Ladder::new([patient as Arc<dyn CompactionStrategy>, Arc::new(fold())]);
     let mut conversation =
-        Conversation::new(&mut kept.agent, &mut kept.journal).with_archive(&archive);
+        Conversation::new(&mut kept.thread, &mut kept.journal).with_archive(&archive);
     let (models, mut observe) =
         (Models::one(&ExtractiveModel), |_: Step<'_>, _: Option<&Delta>| {});
     let brief = Brief::default();
@@ -449,7 +448,7 @@ fn a_failing_archive_leaves_one_event_with_the_attempt_and_its_usage() {
     let error = block_on(compacted).unwrap_err();
     assert!(matches!(error.kind, CompactionErrorKind::Archive(_)), "{error:?}");
 
-    assert_eq!(kept.agent.messages()[..], before.replay().unwrap());
+    assert_eq!(kept.thread.messages()[..], before.replay().unwrap());
     assert_eq!(stored(&*kept.store), *kept.journal.log());
     let [event] = kept.journal.log().since(before.len()) else { panic!() };
     let Event::CompactionFailed(failure) = &event.event else { panic!("{event:?}") };
@@ -470,14 +469,14 @@ fn a_thread_that_differs_from_its_log_is_refused_before_a_model_is_asked() {
     type Change = fn(&mut Kept);
     let changes: [(Change, &str); 4] = [
         (
-            |kept| kept.agent.push(Message::user("beside the log")),
+            |kept| kept.thread.push(Message::user("beside the log")),
             "thread and log differ from message 18 on",
         ),
-        (|kept| kept.agent.truncate(17), "thread and log differ from message 17 on"),
+        (|kept| kept.thread.truncate(17), "thread and log differ from message 17 on"),
         (
             |kept| {
-                kept.agent.truncate(17);
-                kept.agent.push(Message::assistant("another one"));
+                kept.thread.truncate(17);
+                kept.thread.push(Message::assistant("another one"));
             },
             "thread and log differ from message 17 on",
         ),
@@ -494,11 +493,11 @@ fn a_thread_that_differs_from_its_log_is_refused_before_a_model_is_asked() {
     for (change, reason) in changes {
         let mut kept = Kept::new();
         change(&mut kept);
-        let (thread, log) = (kept.agent.messages().clone(), kept.journal.log().clone());
+        let (thread, log) = (kept.thread.messages().clone(), kept.journal.log().clone());
         let model = ScriptedModel::new(["A summary.", "A summary."]);
         let error = block_on(kept.compact(&fold(), &model)).unwrap_err();
         assert_eq!(error.to_string(), reason);
         assert_eq!(model.requests().len(), 0, "{reason}");
-        assert_eq!((kept.agent.messages(), kept.journal.log()), (&thread, &log), "{reason}");
+        assert_eq!((kept.thread.messages(), kept.journal.log()), (&thread, &log), "{reason}");
     }
 }

@@ -19,8 +19,8 @@ use futures::executor::block_on;
 use proptest::{prelude::*, sample::select};
 use serde_json::Value;
 use threadfold::{
-    CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, ProviderThread,
-    Request, StrategyRegistry,
+    CompactionStrategy, ContentBlock, ContextWindow, Message, Model, Request, StrategyRegistry,
+    Thread,
     auto::{AutoCompactor, AutoPolicy, Input, Pressure, Threshold},
     drive::{self, CompactionError, Conversation, Models},
     legality,
@@ -196,26 +196,26 @@ fn assert_untouched_by_failure(
     messages: &[Message],
     way: &Answer,
 ) {
-    let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    let mut thread = Thread::default();
     let mut journal = Journal::new(EventLog::new("t".parse().unwrap()));
     for message in messages {
         journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
-        agent.push(message.clone());
+        thread.push(message.clone());
     }
-    let (log, thread) = (journal.log().clone(), agent.messages().clone());
+    let (log, before) = (journal.log().clone(), thread.messages().clone());
     let (archive, clock, model) =
         (memory_archive(), TestClock::default(), ScriptedModel::repeating([way.clone()]));
     let models = Models { clock: Some(&clock), ..Models::one(&model) };
     let brief = Brief { now: Timestamp(2), ..Brief::default() };
-    let mut conversation = Conversation::new(&mut agent, &mut journal).with_archive(&archive);
+    let mut conversation = Conversation::new(&mut thread, &mut journal).with_archive(&archive);
     let done =
         block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut |_, _| {}));
     let after = journal.log();
-    assert_eq!(after.replay().unwrap(), agent.messages()[..], "{}", strategy.name());
+    assert_eq!(after.replay().unwrap(), thread.messages()[..], "{}", strategy.name());
     assert_eq!(after.events()[..log.events().len()], *log.events());
     if let Err(error) = done {
         assert!(error.strategy().is_some(), "{error}");
-        assert!(Arc::ptr_eq(agent.messages(), &thread), "6: {}", strategy.name());
+        assert!(Arc::ptr_eq(thread.messages(), &before), "6: {}", strategy.name());
         let all = BTreeSet::from_iter((0..9).map(CompactionId));
         let kept = block_on(archive.list(after.thread_id(), &all)).unwrap();
         assert_eq!(kept, [], "6: {}", strategy.name());

@@ -60,6 +60,7 @@ mod media;
 mod mixed;
 mod names;
 mod native;
+mod native_thread;
 mod nesting;
 mod other_languages;
 mod own_strategy;

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use futures::{StreamExt, executor::block_on, stream::BoxStream};
 use serde_json::json;
 use threadfold::{
-    CompactionStrategy, ContentBlock, ContextWindow, EventLog, Message, Model, ModelAgent,
-    ProviderThread, Request, Role, Session, StrategyRegistry, Thread,
+    CompactionStrategy, ContentBlock, ContextWindow, EventLog, Message, Model, ModelAgent, Request,
+    Role, Session, StrategyRegistry, Thread,
     drive::{self, Conversation, Models},
     log::Event,
     message::{
@@ -246,8 +246,9 @@ fn session(
 ) -> (Session, Arc<Listens>, Arc<dyn Archive>) {
     let model = Arc::new(Listens { fails, ..Listens::default() });
     let archive: Arc<dyn Archive> = Arc::new(memory_archive());
-    let agent = ModelAgent::new(model.clone()).with_thread(Thread::from_iter(thread()));
+    let agent = ModelAgent::new(model.clone());
     let session = Session::builder(agent)
+        .messages(thread())
         .window(ContextWindow::new(60_000))
         .strategy(strategy)
         .fast_model(model.clone())
@@ -344,12 +345,12 @@ fn run_job(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
 /// Compacts the thread with a secret in every field, and checks every output.
 fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let name = strategy.name();
-    let mut agent = ModelAgent::new(Arc::new(ExtractiveModel));
+    let mut live = Thread::default();
     let journal = Journal::new(EventLog::new("main".parse().unwrap()));
     let mut journal = journal.with_redactor(Arc::new(Secrets));
     for message in thread() {
         journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
-        agent.push(message);
+        live.push(message);
     }
     let (model, archive) = (Listens { fails, ..Listens::default() }, memory_archive());
     let schema = Json::parse(r#"{"description":"J\u00fcrgen"}"#).unwrap();
@@ -365,7 +366,7 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let mut seen = Vec::new();
     let before = journal.log().len();
     let system = vec![Message::system("You know hunter2.")];
-    let mut conversation = Conversation::new(&mut agent, &mut journal)
+    let mut conversation = Conversation::new(&mut live, &mut journal)
         .with_context(system.into(), tools.to_vec().into())
         .with_window(Some(ContextWindow::new(60_000)))
         .with_archive(&archive);
@@ -432,13 +433,13 @@ fn no_background_compaction_contains_a_secret() {
 #[test]
 fn redacted_calls_and_results_still_match() {
     let messages = thread();
-    let mut agent = ModelAgent::new(Arc::new(ExtractiveModel));
+    let mut live = Thread::default();
     let journal = Journal::new(EventLog::new("main".parse().unwrap()));
     let mut journal = journal.with_redactor(Arc::new(Secrets));
     for message in &messages {
-        agent.push(message.clone());
+        live.push(message.clone());
     }
-    let conversation = Conversation::new(&mut agent, &mut journal);
+    let conversation = Conversation::new(&mut live, &mut journal);
     let snapshot = conversation.snapshot();
     let violations = threadfold::legality::violations(&messages);
     assert_eq!(threadfold::legality::violations(snapshot.messages()), violations);
@@ -548,8 +549,9 @@ fn a_secret_that_only_its_name_makes_known_reaches_no_model_summary_archive_or_r
     for strategy in strategies() {
         let name = strategy.name().to_owned();
         let (model, archive) = (Arc::new(Blabs::default()), Arc::new(memory_archive()));
-        let agent = ModelAgent::new(model.clone()).with_thread(Thread::from_iter(passwords()));
+        let agent = ModelAgent::new(model.clone());
         let mut session = Session::builder(agent)
+            .messages(passwords())
             .window(ContextWindow::new(60_000))
             .strategy(strategy)
             .fast_model(model.clone())

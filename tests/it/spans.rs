@@ -11,8 +11,8 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    CompactionStrategy, ContextWindow, Message, Model, ModelAgent, ProviderThread, Request,
-    Session, Turn, Usage, async_trait,
+    CompactionStrategy, ContextWindow, Message, Model, ModelAgent, Request, Session, Thread, Turn,
+    Usage, async_trait,
     compact::Prices,
     drive::{self, Conversation, Models, telemetry},
     log::{Event, LogId, LoggedEvent},
@@ -201,18 +201,18 @@ fn turn(text: &str, usage: Usage) -> Turn {
 }
 
 /// A thread of ten messages and its journal.
-fn kept(store: impl ThreadStore + 'static) -> (ModelAgent, Journal) {
-    let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+fn kept(store: impl ThreadStore + 'static) -> (Thread, Journal) {
+    let mut thread = Thread::default();
     let id = "thread-1".parse().unwrap();
     let mut journal = block_on(Journal::open(Arc::new(store), id)).unwrap();
     for number in 0..5 {
         let question = Message::user(format!("{SECRET} {number} {}", "word ".repeat(50)));
         for message in [question, Message::assistant(format!("{SECRET} done"))] {
             journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
-            agent.push(message);
+            thread.push(message);
         }
     }
-    (agent, journal)
+    (thread, journal)
 }
 
 fn brief() -> Brief {
@@ -235,9 +235,9 @@ fn subscribed<T>(spans: &Spans, run: impl FnOnce() -> T) -> T {
 fn compacted(answer: impl Into<Answer>, times: usize) -> (Seen, bool) {
     let spans = Spans::default();
     let ended = subscribed(&spans, || {
-        let (mut agent, mut journal) = kept(MemoryStore::default());
+        let (mut thread, mut journal) = kept(MemoryStore::default());
         let model = Inside { model: ScriptedModel::new([answer.into()]), spans: spans.clone() };
-        let mut conversation = Conversation::new(&mut agent, &mut journal);
+        let mut conversation = Conversation::new(&mut thread, &mut journal);
         let (strategy, brief, clock) = (summarize(), brief(), TestClock::default());
         let models = Models { clock: Some(&clock), ..Models::one(&model) };
         let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
@@ -304,26 +304,26 @@ fn a_span_has_the_cost_of_its_compaction_and_the_savings_of_the_previous_one() {
             .unwrap();
     let spans = Spans::default();
     let (first, gain) = subscribed(&spans, || {
-        let (mut agent, mut journal) = kept(MemoryStore::default());
-        let answer = |journal: &mut Journal, agent: &mut ModelAgent, tokens| {
+        let (mut thread, mut journal) = kept(MemoryStore::default());
+        let answer = |journal: &mut Journal, thread: &mut Thread, tokens| {
             let mut answer = Message::assistant("word ".repeat(200));
             answer.make_mut().usage = Some(Usage::new(tokens, 50));
             journal.append(Timestamp(2), Event::MessageAppended(answer.clone())).unwrap();
-            agent.push(answer);
+            thread.push(answer);
         };
-        answer(&mut journal, &mut agent, 900);
-        let compact = |journal: &mut Journal, agent: &mut ModelAgent, messages| {
-            let mut conversation = Conversation::new(agent, journal).with_prices(Some(prices));
+        answer(&mut journal, &mut thread, 900);
+        let compact = |journal: &mut Journal, thread: &mut Thread, messages| {
+            let mut conversation = Conversation::new(thread, journal).with_prices(Some(prices));
             let strategy = KeepRecent { messages, ..KeepRecent::default() };
             let (brief, models, mut observe) =
                 (brief(), Models::default(), |_: Step<'_>, _: Option<&Delta>| {});
             let work = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
             block_on(work).unwrap()
         };
-        let first = compact(&mut journal, &mut agent, 6);
-        answer(&mut journal, &mut agent, 500);
+        let first = compact(&mut journal, &mut thread, 6);
+        answer(&mut journal, &mut thread, 500);
         let gain = journal.log().net_gain(first.id, &prices).unwrap().gain;
-        compact(&mut journal, &mut agent, 2);
+        compact(&mut journal, &mut thread, 2);
         (first, gain)
     });
     let seen = spans.all();
@@ -370,8 +370,8 @@ fn a_compaction_that_was_not_stored_is_completed_with_an_error() {
     let spans = Spans::default();
     subscribed(&spans, || {
         let store = faulty_store(MemoryStore::default(), &[Some(0), Some(0)]);
-        let (mut agent, mut journal) = kept(store);
-        let mut conversation = Conversation::new(&mut agent, &mut journal);
+        let (mut thread, mut journal) = kept(store);
+        let mut conversation = Conversation::new(&mut thread, &mut journal);
         let strategy = KeepRecent { messages: 2, ..KeepRecent::default() };
         let (brief, models) = (brief(), Models::default());
         block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {}))
@@ -390,10 +390,10 @@ fn the_outcome_agrees_with_the_log_wherever_the_future_is_dropped() {
         for times in 1..9 {
             let spans = Spans::default();
             let in_log = subscribed(&spans, || {
-                let (mut agent, mut journal) = kept(Slow::default());
+                let (mut thread, mut journal) = kept(Slow::default());
                 block_on(journal.flush()).unwrap();
                 let model = Inside { model: ScriptedModel::new([answer()]), spans: spans.clone() };
-                let mut conversation = Conversation::new(&mut agent, &mut journal);
+                let mut conversation = Conversation::new(&mut thread, &mut journal);
                 let (strategy, brief, clock) = (summarize(), brief(), TestClock::default());
                 let models = Models { clock: Some(&clock), ..Models::one(&model) };
                 let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
@@ -423,8 +423,8 @@ fn the_outcome_agrees_with_the_log_wherever_the_future_is_dropped() {
 fn without_anything_to_compact_there_is_no_span() {
     let spans = Spans::default();
     subscribed(&spans, || {
-        let (mut agent, mut journal) = kept(MemoryStore::default());
-        let mut conversation = Conversation::new(&mut agent, &mut journal);
+        let (mut thread, mut journal) = kept(MemoryStore::default());
+        let mut conversation = Conversation::new(&mut thread, &mut journal);
         let strategy = KeepRecent { messages: 99, ..KeepRecent::default() };
         let (brief, models) = (brief(), Models::default());
         block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {}))

@@ -7,8 +7,8 @@ use futures::executor::block_on;
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::json;
 use threadfold::{
-    CompactionStrategy, ContentBlock, EventLog, Message, ModelAgent, ProviderThread, Request, Role,
-    StrategyRegistry, WireFormat,
+    CompactionStrategy, ContentBlock, EventLog, Message, Request, Role, StrategyRegistry, Thread,
+    WireFormat,
     drive::{self, Conversation, Models},
     ledger::Ledger,
     log::Event,
@@ -19,7 +19,7 @@ use threadfold::{
     retention::RetentionPolicy,
     store::Journal,
     strategy::{Brief, FoldBatches, Step},
-    testing::{ExtractiveModel, ScriptedModel},
+    testing::ScriptedModel,
     wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 
@@ -226,7 +226,7 @@ fn a_tool_cannot_end_a_summary_and_speak_as_the_user() {
 
 /// The thread after a strategy, with tool results that look like text of hosts and users.
 fn compacted(strategy: &dyn CompactionStrategy, hostile: &str) -> Option<Vec<Message>> {
-    let mut agent = ModelAgent::new(Arc::new(ExtractiveModel));
+    let mut live = Thread::default();
     let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
     let mut thread = vec![Message::user("Fix src/parse.rs. Never touch the lexer.")];
     for round in 0..12 {
@@ -244,7 +244,7 @@ fn compacted(strategy: &dyn CompactionStrategy, hostile: &str) -> Option<Vec<Mes
     thread.push(Message::user("And now?"));
     for message in thread {
         journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
-        agent.push(message);
+        live.push(message);
     }
     // A model that repeats its request, including tags.
     let model = ScriptedModel::new(std::iter::repeat_n(hostile, 40));
@@ -254,11 +254,11 @@ fn compacted(strategy: &dyn CompactionStrategy, hostile: &str) -> Option<Vec<Mes
         retention: Some(RetentionPolicy::default()),
         ..Brief::default()
     };
-    let mut conversation = Conversation::new(&mut agent, &mut journal);
+    let mut conversation = Conversation::new(&mut live, &mut journal);
     let models = Models { conversation: Some(&model), ..Models::default() };
     let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
     let work = drive::compact(&mut conversation, strategy, &brief, models, &mut observe);
-    block_on(work).ok().map(|_| agent.messages().to_vec())
+    block_on(work).ok().map(|_| live.messages().to_vec())
 }
 
 #[test]

@@ -15,7 +15,7 @@ use allocation_counter::measure;
 use futures::{StreamExt, executor::block_on, stream, stream::BoxStream};
 use serde_json::json;
 use threadfold::{
-    ContextWindow, Message, ModelAgent, Request, Role, Session, Thread, TokenCounter, Turn, Usage,
+    ContextWindow, Message, ModelAgent, Request, Role, Session, TokenCounter, Turn, Usage,
     async_trait,
     message::{Delta, Json, Redactor, StopReason, ToolSpec, ToolUse},
     model::{Clock, Model, ModelError, Tool, ToolContext, ToolOutput},
@@ -203,15 +203,13 @@ fn turn(session: &mut Session, (counter, redactor): &(Arc<Counting>, Arc<Reading
 /// A session in the middle of a long thread, in a very large window.
 fn session(count: usize, model: Caller, with: With) -> (Session, (Arc<Counting>, Arc<Reading>)) {
     let (counter, redactor) = (Arc::new(Counting::default()), Arc::new(Reading::default()));
-    let mut thread = Thread::new(Arc::<Counting>::clone(&counter));
-    thread.extend((0..count).map(|number| match number % 2 {
+    let messages = (0..count).map(|number| match number % 2 {
         0 => Message::user(format!("Question {number}?")),
         _ => Message::assistant(format!("Answer {number}.")),
-    }));
-    let agent = ModelAgent::new(Arc::new(model))
-        .with_thread(thread)
-        .with_window(ContextWindow::new(1_000_000_000_000));
-    let mut builder = Session::builder(agent).system("Be brief.");
+    });
+    let agent = ModelAgent::new(Arc::new(model)).with_window(ContextWindow::new(1_000_000_000_000));
+    let mut builder = Session::builder(agent).system("Be brief.").messages(messages);
+    builder = builder.counter(Arc::<Counting>::clone(&counter) as _);
     if with.calls {
         builder = builder.tool(Arc::new(Handing::default()));
     }

@@ -63,19 +63,19 @@ pub(crate) fn compact(
     // time.
     let own = || thread::thread(messages.len()).into_iter().collect();
     let model = AtOnce::new();
-    row(name, repetitions, own, |live: Thread| compacted(live, &model, range)).into()
+    row(name, repetitions, own, |live: Thread| compacted(live, &model, as_text)).into()
 }
 
 /// Compacts the thread and the log of a conversation. The removed messages stay in the log.
 pub(crate) fn compact_logged(messages: &[Message], repetitions: usize) -> Measured {
     let (model, strategy) = (AtOnce::new(), strategy(AS_MESSAGES));
-    let work = |(mut agent, mut journal): (ModelAgent, Journal)| {
-        let mut held = Conversation::new(&mut agent, &mut journal);
+    let work = |(mut thread, mut journal): (Thread, Journal)| {
+        let mut held = Conversation::new(&mut thread, &mut journal);
         let (brief, models) = (Brief::default(), Models::one(&model));
         let done = block_on(drive::compact(&mut held, &strategy, &brief, models, &mut |_, _| {}));
         let left = done.expect("a summary").report.after.messages;
         assert!(left < 2 * TAIL, "it keeps a tail: {left}");
-        (agent, journal)
+        (thread, journal)
     };
     let name = "threadfold: compact, with a log";
     row(name, repetitions, || conversation(messages), work).into()
@@ -85,9 +85,9 @@ pub(crate) fn compact_logged(messages: &[Message], repetitions: usize) -> Measur
 pub(crate) fn asked(name: &'static str, messages: &[Message], as_text: bool) -> Asked {
     let model = AtOnce::listening();
     let before = Size::of(messages, &ByteEstimate::TRIGGER);
-    let after = compacted(shared(messages), &model, range).size();
+    let after = compacted(shared(messages), &model, as_text).size();
     let mut heard = model.heard();
-    if range == AS_TEXT {
+    if as_text {
         // One text with all messages before the tail and the question.
         heard.messages = 0;
     }
@@ -101,7 +101,7 @@ pub(crate) fn asked(name: &'static str, messages: &[Message], as_text: bool) -> 
 }
 
 fn compacted(mut live: Thread, model: &AtOnce, as_text: bool) -> Thread {
-    let (strategy, brief, thread) = (strategy(range), Brief::default(), Snapshot::of(&live));
+    let (strategy, brief, thread) = (strategy(as_text), Brief::default(), Snapshot::of(&live));
     let models = Models::one(model);
     let driven = block_on(drive::propose(&strategy, &thread, &brief, models, &mut |_, _| {}));
     // While this handle lives, applying copies the handles of the messages.
@@ -113,14 +113,13 @@ fn compacted(mut live: Thread, model: &AtOnce, as_text: bool) -> Thread {
 }
 
 fn strategy(as_text: bool) -> Summarize {
-    Summarize { messages: TAIL, range, ..Summarize::default() }
+    Summarize { messages: TAIL, as_text, ..Summarize::default() }
 }
 
-fn conversation(messages: &[Message]) -> (ModelAgent, Journal) {
+fn conversation(messages: &[Message]) -> (Thread, Journal) {
     let mut log = EventLog::new("main".parse().expect("an id"));
     for message in messages {
         log.append(Timestamp(0), Event::MessageAppended(message.clone())).expect("it fits");
     }
-    let agent = ModelAgent::new(Arc::new(AtOnce::new()));
-    (agent.with_thread(shared(messages)), Journal::new(log))
+    (shared(messages), Journal::new(log))
 }

@@ -2,7 +2,7 @@
 //!
 //! | if you implement | run |
 //! |---|---|
-//! | [`Model`](crate::model::Model) | [`model`] |
+//! | [`Model`](crate::model::Model) | [`model`](model()), and [`adapter`](adapter()) with a stub of the provider |
 //! | [`ProviderThread`](crate::model::ProviderThread) | [`provider_thread`] |
 //! | [`WireFormat`](crate::wire::WireFormat) | [`wire_format`] |
 //! | [`ThreadStore`](crate::store::ThreadStore) | [`store`], and [`failing_store`] with faults |
@@ -14,6 +14,7 @@
 //! A suite returns the first [`Breach`]: a [`Law`] and the smallest input that breaks it. If the
 //! implementation panics, the suite panics too, except the suite for strategies.
 
+mod adapter;
 mod archive;
 mod cases;
 mod law;
@@ -27,6 +28,7 @@ mod strategy;
 mod wire_format;
 mod workers;
 
+pub use adapter::{Served, Stubbed, adapter};
 pub use archive::archive;
 pub use law::{Breach, Law};
 pub use leases::{leases, runs};

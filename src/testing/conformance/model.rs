@@ -49,7 +49,7 @@ fn question() -> Request {
 }
 
 /// Reads a stream to its end and checks it.
-async fn streamed(
+pub(super) async fn streamed(
     mut deltas: BoxStream<'_, Result<Delta, ModelError>>,
 ) -> Result<Result<Turn, ModelError>> {
     let (mut text, mut thinking) = (String::new(), String::new());

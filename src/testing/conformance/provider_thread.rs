@@ -1,46 +1,69 @@
 //! The conformance suite for provider threads.
 
+use std::fmt;
+
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::law::{Law, Result, for_all};
 use crate::{
-    compact::{Plan, Replacement, Splice},
+    compact::{Plan, Replaced, Replacement, Splice},
     log::Thread,
     message::{CheckpointId, Message},
     model::ProviderThread,
     testing::{generate, notation},
 };
 
-/// Tests a provider thread: a new one is empty; replacing ranges gives the expected threads; every
-/// sequence of operations has the same results as on a [`Thread`]; a failed operation changes
-/// nothing; the epoch changes with rewrites only.
+/// Tests a provider thread: after every sequence of changes, `held` (what it holds of the thread)
+/// must equal `native` (the same made anew from the messages); replacing ranges gives the expected
+/// threads; a failed operation changes nothing.
 ///
-/// `make` must return an empty thread each time.
+/// `make` must return a provider thread of an empty thread each time.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use threadfold::model::ModelAgent;
-/// use threadfold::testing::{ExtractiveModel, conformance};
+/// use threadfold::{Message, ProviderThread, compact::Replaced, testing::conformance};
 ///
-/// conformance::provider_thread(|| Box::new(ModelAgent::new(Arc::new(ExtractiveModel))))?;
+/// #[derive(Debug, Default)]
+/// struct Native(Vec<String>);
+///
+/// fn native(message: &Message) -> String {
+///     format!("{:?}: {}", message.role, message.texts().map(|text| text.as_str()).collect::<String>())
+/// }
+///
+/// impl ProviderThread for Native {
+///     fn appended(&mut self, message: &Message) {
+///         self.0.push(native(message));
+///     }
+///
+///     fn rewritten(&mut self, replaced: &[Replaced<'_>], _thread: &[Message]) {
+///         for Replaced { at, messages } in replaced.iter().rev() {
+///             drop(self.0.splice(at.clone(), messages.iter().map(native)));
+///         }
+///     }
+/// }
+///
+/// let anew = |messages: &[Message]| messages.iter().map(native).collect::<Vec<_>>();
+/// conformance::provider_thread(Native::default, |adapter| adapter.0.clone(), anew)?;
 /// # Ok::<(), conformance::Breach>(())
 /// ```
 ///
 /// # Errors
 ///
 /// The first [`Breach`](super::Breach).
-pub fn provider_thread(mut make: impl FnMut() -> Box<dyn ProviderThread>) -> Result<()> {
-    let make = &mut make;
-    let new = make();
-    if !new.messages().is_empty() {
-        return Err(Law::NewIsEmpty.breach("a new thread", "", notation::write(new.messages())));
+pub fn provider_thread<T: ProviderThread, V: PartialEq + fmt::Debug>(
+    make: impl Fn() -> T,
+    held: impl Fn(&T) -> V,
+    native: impl Fn(&[Message]) -> V,
+) -> Result<()> {
+    let (new, empty) = (held(&make()), native(&[]));
+    if new != empty {
+        return Err(Law::NewIsEmpty.breach("a new thread", shown(&empty), shown(&new)));
     }
-    CASES.lines().try_for_each(|case| run_case(make(), case))?;
-    let make = std::cell::RefCell::new(make);
+    let suite = Suite { held, native };
+    CASES.lines().try_for_each(|case| suite.run_case(make(), case))?;
     let cases = (generate::legal_thread(0..8), vec(operation(), 1..6));
-    for_all(&cases, 64, |(start, operations)| compare((make.borrow_mut())(), start, operations))
+    for_all(&cases, 64, |(start, operations)| suite.follow(make(), start, operations))
 }
 
 /// The cases, one a line.
@@ -53,34 +76,6 @@ struct Case {
     replace: Value,
     becomes: Option<String>,
     error: Option<String>,
-}
-
-fn run_case(mut thread: Box<dyn ProviderThread>, line: &str) -> Result<()> {
-    let case: Case =
-        serde_json::from_str(line).map_err(|error| Law::Compacts.breach(line, "a case", error))?;
-    let messages = notation::parse(&case.thread);
-    let messages = messages.map_err(|error| Law::Compacts.breach(line, "a thread", error))?;
-    let ranges = Replacement::parse_all(&case.replace);
-    let ranges = ranges.map_err(|error| Law::Compacts.breach(line, "ranges", error))?;
-    messages.into_iter().for_each(|message| thread.push(message));
-    let (before, epoch) = (thread.messages().clone(), thread.thread().epoch());
-    let outcome = thread.compact(&ranges);
-    let is_same = thread.messages() == &before && thread.thread().epoch() == epoch;
-    let (is_error, found) = match outcome {
-        Ok(_) => (false, notation::write(thread.messages())),
-        Err(error) => (true, error.to_string()),
-    };
-    if is_error && !is_same {
-        return Err(Law::ErrorsChangeNothing.breach(line, case.thread, found));
-    }
-    let expected = case.error.or(case.becomes).unwrap_or_default();
-    if found != expected {
-        return Err(Law::Compacts.breach(line, expected, found));
-    }
-    if !is_error && thread.thread().epoch() == epoch {
-        return Err(Law::EpochTellsRewrites.breach(line, "another epoch", epoch));
-    }
-    Ok(())
 }
 
 /// An operation. Indices are resolved when it runs.
@@ -109,59 +104,130 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Runs the operations on the adapter's thread and on a [`Thread`], and compares after each.
-fn compare(
-    mut thread: Box<dyn ProviderThread>,
-    start: &[Message],
-    operations: &[Operation],
-) -> Result<()> {
-    let mut ours: Thread = Thread::default();
-    for operation in std::iter::once(&Operation::Push(start.to_vec())).chain(operations) {
-        let before = thread.messages().clone();
-        let epochs = (thread.thread().epoch(), ours.epoch());
-        let outcomes = (run(thread.as_mut(), operation), run(&mut ours, operation));
-        let changed = (ours.epoch() != epochs.1, thread.thread().epoch() != epochs.0);
-        let threads = [&ours, thread.thread()].map(|thread| notation::write(thread.messages()));
-        let (law, [expected, found]) = if outcomes.0 != outcomes.1 {
-            (Law::FollowsThread, [outcomes.1, outcomes.0])
-        } else if thread.messages() != ours.messages() {
-            let is_error = outcomes.1.starts_with("error");
-            (if is_error { Law::ErrorsChangeNothing } else { Law::FollowsThread }, threads)
-        } else if changed.0 != changed.1 {
-            (Law::EpochTellsRewrites, [changed.0.to_string(), changed.1.to_string()])
-        } else {
-            continue;
-        };
-        let input = format!("{}{operation:?}", notation::write(&before));
-        return Err(law.breach(input, expected, found));
-    }
-    Ok(())
+/// How to see what an adapter holds, and how to make it anew.
+struct Suite<H, N> {
+    held: H,
+    native: N,
 }
 
-/// Runs an operation, and returns its outcome as text.
-fn run(thread: &mut dyn ProviderThread, operation: &Operation) -> String {
-    match operation {
-        Operation::Push(messages) => {
-            messages.iter().cloned().for_each(|message| thread.push(message))
+impl<H, N> Suite<H, N> {
+    fn run_case<T, V>(&self, mut adapter: T, line: &str) -> Result<()>
+    where
+        T: ProviderThread,
+        V: PartialEq + fmt::Debug,
+        H: Fn(&T) -> V,
+        N: Fn(&[Message]) -> V,
+    {
+        let case: Case = serde_json::from_str(line)
+            .map_err(|error| Law::Compacts.breach(line, "a case", error))?;
+        let messages = notation::parse(&case.thread);
+        let messages = messages.map_err(|error| Law::Compacts.breach(line, "a thread", error))?;
+        let ranges = Replacement::parse_all(&case.replace);
+        let ranges = ranges.map_err(|error| Law::Compacts.breach(line, "ranges", error))?;
+        let mut thread = Thread::default();
+        push(&mut adapter, &mut thread, messages);
+        let before = thread.messages().clone();
+        let outcome = adapter.compact(&mut thread, &ranges);
+        let (is_error, found) = match outcome {
+            Ok(_) => (false, notation::write(thread.messages())),
+            Err(error) => (true, error.to_string()),
+        };
+        if is_error && thread.messages() != &before {
+            let found = notation::write(thread.messages());
+            return Err(Law::ErrorsChangeNothing.breach(line, case.thread, found));
         }
-        Operation::Truncate(at) => thread.truncate(at.index(thread.messages().len() + 1)),
+        let expected = case.error.or(case.becomes).unwrap_or_default();
+        if found != expected {
+            return Err(Law::Compacts.breach(line, expected, found));
+        }
+        self.compare(&adapter, &thread, is_error, line)
+    }
+
+    /// Runs the operations, and compares after each.
+    fn follow<T, V>(
+        &self,
+        mut adapter: T,
+        start: &[Message],
+        operations: &[Operation],
+    ) -> Result<()>
+    where
+        T: ProviderThread,
+        V: PartialEq + fmt::Debug,
+        H: Fn(&T) -> V,
+        N: Fn(&[Message]) -> V,
+    {
+        let mut thread = Thread::default();
+        let start = Operation::Push(start.to_vec());
+        for operation in std::iter::once(&start).chain(operations) {
+            let before = thread.clone();
+            let is_error = !run(&mut adapter, &mut thread, operation);
+            let input = || format!("{}{operation:?}", notation::write(before.messages()));
+            if is_error && thread.messages() != before.messages() {
+                let threads = [&before, &thread].map(|it| notation::write(it.messages()));
+                let [expected, found] = threads;
+                return Err(Law::ErrorsChangeNothing.breach(input(), expected, found));
+            }
+            self.compare(&adapter, &thread, is_error, input())?;
+        }
+        Ok(())
+    }
+
+    /// Compares what the adapter holds with the thread.
+    fn compare<T, V>(
+        &self,
+        adapter: &T,
+        thread: &Thread,
+        is_error: bool,
+        input: impl fmt::Display,
+    ) -> Result<()>
+    where
+        V: PartialEq + fmt::Debug,
+        H: Fn(&T) -> V,
+        N: Fn(&[Message]) -> V,
+    {
+        let (found, expected) = ((self.held)(adapter), (self.native)(thread.messages()));
+        if found == expected {
+            return Ok(());
+        }
+        let law = if is_error { Law::ErrorsChangeNothing } else { Law::FollowsThread };
+        Err(law.breach(input, shown(&expected), shown(&found)))
+    }
+}
+
+fn push(adapter: &mut impl ProviderThread, thread: &mut Thread, messages: Vec<Message>) {
+    for message in messages {
+        thread.push(message.clone());
+        adapter.appended(&message);
+    }
+}
+
+/// Runs an operation, and returns whether it succeeded.
+fn run(adapter: &mut impl ProviderThread, thread: &mut Thread, operation: &Operation) -> bool {
+    match operation {
+        Operation::Push(messages) => push(adapter, thread, messages.clone()),
+        Operation::Truncate(at) => {
+            let from = thread.messages().len();
+            let len = at.index(from + 1);
+            if len < from {
+                thread.truncate(len);
+                let replaced = Replaced { at: len..from, messages: &[] };
+                adapter.rewritten(&[replaced], thread.messages());
+            }
+        }
         Operation::Compact(..) | Operation::CompactUnknown => {
-            return outcome_text(thread.compact(&ranges(thread.messages(), operation)));
+            let ranges = ranges(thread.messages(), operation);
+            return adapter.compact(thread, &ranges).is_ok();
         }
         Operation::Apply(_) | Operation::ApplyStale => {
             let plan = plan(thread.messages(), operation);
-            return outcome_text(thread.apply(&plan));
+            return adapter.apply(thread, &plan).is_ok();
         }
     }
-    String::new()
+    true
 }
 
-/// Returns an outcome as the text that is compared.
-fn outcome_text<T: std::fmt::Debug, E: std::fmt::Display>(outcome: Result<T, E>) -> String {
-    match outcome {
-        Ok(value) => format!("{value:?}"),
-        Err(error) => format!("error: {error}"),
-    }
+fn shown(value: &impl fmt::Debug) -> String {
+    format!("{value:#?}")
 }
 
 fn ranges(messages: &[Message], operation: &Operation) -> Vec<Replacement> {

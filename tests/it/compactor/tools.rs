@@ -63,9 +63,9 @@ fn in_a_session(
 ) -> Vec<Message> {
     let (last, before) = thread.split_last().unwrap();
     let model = ScriptedModel::new([answer.clone(), Message::assistant("Done.")]);
-    let mut agent = ModelAgent::new(Arc::new(model)).with_window(ContextWindow::new(6_000));
-    before.iter().for_each(|message| threadfold::ProviderThread::push(&mut agent, message.clone()));
-    let builder = build(Session::builder(agent)).fast_model(Arc::new(ExtractiveModel));
+    let agent = ModelAgent::new(Arc::new(model)).with_window(ContextWindow::new(6_000));
+    let builder = Session::builder(agent).messages(before.iter().cloned());
+    let builder = build(builder).fast_model(Arc::new(ExtractiveModel));
     let mut session = builder.build().unwrap();
     let ContentBlock::Text(text) = &last.content[0] else { panic!("{last:?}") };
     block_on(async { session.send(text.text.clone()).await }).unwrap();

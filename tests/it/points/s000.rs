@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use serde_json::json;
 use threadfold::{
     CheckpointId, ContentBlock, Message, ProviderThread, Replacement, Role, Thread, Usage,
-    compact::{self, CompactError},
+    compact::{self, CompactError, Replaced},
     compaction, legality,
     message::{
         Document, Image, MediaSource, ServerToolUse, StopReason, Thinking, ToolResult, ToolUse,
@@ -260,9 +260,48 @@ fn s000_27_the_text_of_a_provider_becomes_a_checkpoint_again() {
 #[test]
 fn s000_28_a_provider_thread_compacts_ranges() {
     let mut own: Thread = thread().into_iter().collect();
+    let mut adapter = Native(own.messages().iter().map(native).collect());
     let ranges = [range(Some("aaaaaa"), Some("cccccc"), "They were read.")];
-    let report = ProviderThread::compact(&mut own, &ranges).unwrap();
+    let report = adapter.compact(&mut own, &ranges).unwrap();
     assert_eq!((report.before.messages, report.after.messages), (6, 3));
+}
+
+/// An adapter whose only store is its native array.
+#[derive(Debug)]
+struct Native(Vec<String>);
+
+fn native(message: &Message) -> String {
+    serde_json::to_string(message).unwrap()
+}
+
+impl ProviderThread for Native {
+    fn appended(&mut self, message: &Message) {
+        self.0.push(native(message));
+    }
+
+    fn rewritten(&mut self, replaced: &[Replaced<'_>], _thread: &[Message]) {
+        for Replaced { at, messages } in replaced.iter().rev() {
+            drop(self.0.splice(at.clone(), messages.iter().map(native)));
+        }
+    }
+}
+
+#[test]
+fn s000_29_a_native_array_is_updated_by_a_compaction() {
+    let mut own: Thread = thread().into_iter().collect();
+    let mut adapter = Native(own.messages().iter().map(native).collect());
+    let last = Message::assistant("They are read.");
+    own.push(last.clone());
+    adapter.appended(&last);
+    let kept = adapter.0[6].as_ptr();
+    // Two ranges, and a message of which a part stays.
+    let ranges = [
+        range(Some("aaaaaa"), Some("bbbbbb"), "a is alpha."),
+        range(Some("bbbbbb"), Some("cccccc"), "b is beta."),
+    ];
+    adapter.compact(&mut own, &ranges).unwrap();
+    assert_eq!(adapter.0, own.messages().iter().map(native).collect::<Vec<_>>());
+    assert_eq!(adapter.0.last().unwrap().as_ptr(), kept, "what stays is not made again");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::{
 
 use futures::executor::block_on;
 use threadfold::{
-    ContextWindow, EventLog, Message, ModelAgent, Session, Thread,
+    ContextWindow, EventLog, Message, ModelAgent, Session,
     auto::{AutoCompactor, AutoPolicy, Input, Pressure, Refusal},
     message::{CompactionReason, ModelError, ModelErrorKind, Origin, Timestamp},
     session::{SessionError, SessionEvent},
@@ -75,13 +75,13 @@ fn the_window_is_that_of_the_model_that_answered_last() {
     }
     let known = |tokens| Some(ContextWindow::new(tokens));
     assert_eq!(windows, [None, known(128_000), known(128_000), known(100_000)]);
-    // A resumed session knows it from its log, or from the thread of its agent.
+    // A resumed session knows it from its log, or from the messages that it begins with.
     let fork = block_on(session.fork("other".parse().unwrap())).unwrap().build().unwrap();
     assert_eq!(fork.window(), known(100_000));
-    let thread = Thread::from_iter(session.messages()[..4].iter().cloned());
-    let agent = ModelAgent::new(Arc::new(provider)).with_thread(thread);
+    let messages = session.messages()[..4].to_vec();
     let journal = Journal::new(EventLog::new("another".parse().unwrap()));
-    let session = Session::builder(agent).journal(journal).build().unwrap();
+    let builder = Session::builder(ModelAgent::new(Arc::new(provider))).journal(journal);
+    let session = builder.messages(messages).build().unwrap();
     assert_eq!((session.window(), session.log().len()), (known(128_000), 4));
 }
 

@@ -41,7 +41,7 @@ mod violations;
 pub use cost::{CompactionCost, Prices, PromptChange};
 pub use edit::CompactError;
 pub use edits::CompactOptions;
-pub use plan::{Insert, Plan, Splice};
+pub use plan::{Insert, Plan, Replaced, Splice};
 pub use position::Position;
 pub use replacements::Replacement;
 pub use report::{CompactReport, Size};

@@ -41,6 +41,15 @@ pub struct Splice {
     pub insert: Vec<Insert>,
 }
 
+/// A range of a thread that was replaced, and what stands in its place now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced<'a> {
+    /// The messages that were replaced, by their indexes before the change. May be empty.
+    pub at: Range<usize>,
+    /// The messages that stand there now. May be empty.
+    pub messages: &'a [Message],
+}
+
 /// A message that a splice inserts, or a part of one that it keeps.
 ///
 /// In serde it is an object with one key, `message` or `part`. With a `type` field, serde would
@@ -131,6 +140,31 @@ impl Plan {
     #[must_use]
     pub fn splices(&self) -> &[Splice] {
         &self.splices
+    }
+
+    /// Returns the ranges that the plan replaces, in the order of the thread, with what stands there
+    /// in the thread `after` the change. To repeat the change in a list of one item for each message,
+    /// go from the last range to the first.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, Replacement, compact::{CompactOptions, Replaced}};
+    ///
+    /// let thread = [Message::user("hi"), Message::assistant("hello")];
+    /// let plan = Plan::new(&thread, &[Replacement::new("We said hello.")], &CompactOptions::default())?;
+    /// let after = plan.after(&thread)?;
+    /// assert_eq!(plan.replaced(&after), [Replaced { at: 0..2, messages: &after }]);
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
+    #[must_use]
+    pub fn replaced<'a>(&self, after: &'a [Message]) -> Vec<Replaced<'a>> {
+        let (mut read, mut written) = (0, 0);
+        let replaced = self.splices.iter().map(|splice| {
+            let from = written + splice.at.start.saturating_sub(read);
+            (read, written) = (splice.at.end, from + splice.insert.len());
+            let messages = after.get(from..written).unwrap_or_default();
+            Replaced { at: splice.at.clone(), messages }
+        });
+        replaced.collect()
     }
 
     /// The number of reminders and reasoning blocks stripped in addition to those replaced.

@@ -17,7 +17,7 @@ use std::{
 use futures::StreamExt;
 use serde_json::{Value, json};
 use threadfold::{
-    Agent, ContextWindow, Message, Model, ModelAgent, Request, Session, Thread, Turn, WireFormat,
+    Agent, ContextWindow, Message, Model, ModelAgent, Request, Session, Turn, WireFormat,
     async_trait, legality,
     message::{Delta, ModelError, ModelErrorKind, ToolChoice, ToolSpec, ToolUse},
     model::{AnswerLimits, Tool, ToolContext, ToolOutput},
@@ -130,7 +130,7 @@ fn whole(status: &str, headers: &str, body: impl Into<String>) -> Answer {
 }
 
 /// A JSON body of this status.
-fn body(status: &str, body: Value) -> Answer {
+pub(crate) fn body(status: &str, body: Value) -> Answer {
     whole(status, "content-type: application/json\r\n", body.to_string())
 }
 
@@ -781,11 +781,11 @@ fn a_session_continues_after_its_thread_was_refused_as_too_long() {
             ]
         };
         let thread: Vec<Message> = (0..6).flat_map(turn).collect();
-        let agent =
-            ModelAgent::new(Arc::new(server.model(dialect))).with_thread(Thread::from_iter(thread));
+        let agent = ModelAgent::new(Arc::new(server.model(dialect)));
         let summarize =
             Summarize { messages: 2, summary_tokens: 200, user_tokens: 50, ..Summarize::default() };
-        let mut session = Session::builder(agent).strategy(Arc::new(summarize)).build().unwrap();
+        let builder = Session::builder(agent).messages(thread);
+        let mut session = builder.strategy(Arc::new(summarize)).build().unwrap();
         let (mut text, mut ends) = (String::new(), Vec::new());
         run(async {
             let mut events = session.send("What was it about?");

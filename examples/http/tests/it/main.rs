@@ -12,6 +12,7 @@
 #[path = "../../../../crates/threadfold-edl/tests/it/cases.rs"]
 #[allow(dead_code, reason = "the cases of other dialects have more sections")]
 mod cases;
+mod conforms;
 mod dialects;
 mod http;
 mod real_model;
