@@ -42,6 +42,9 @@ pub struct AutoCompactor {
     unrefused: Learned,
     /// The estimated tokens of the last requests that were answered.
     answered: VecDeque<u64>,
+    /// The tokens that the provider counted beyond the estimate when it refused the sum of prompt and
+    /// answer last.
+    uncounted: u64,
     /// Whether the notice about the unknown window was given.
     announced: bool,
     /// Whether the notice about a short answer was given.
@@ -80,8 +83,6 @@ struct NextRequest {
     forced: u32,
     /// Number of times that the provider refused it.
     refused: u32,
-    /// The tokens that the provider counted in it beyond the estimate, when it refused it.
-    uncounted: u64,
     /// Number of compactions that were tried because the provider refused it.
     tries: u32,
     /// The tokens of the request that was refused first.
@@ -115,6 +116,7 @@ impl AutoCompactor {
             learned: Learned::default(),
             unrefused: Learned::default(),
             answered: VecDeque::new(),
+            uncounted: 0,
             announced: false,
             announced_short: false,
             planner: Planner::default(),
@@ -153,6 +155,7 @@ impl AutoCompactor {
     pub fn model_changed(&mut self) {
         (self.learned, self.announced) = (Learned::default(), false);
         (self.unrefused, self.answered) = (Learned::default(), VecDeque::new());
+        self.uncounted = 0;
     }
 
     /// Starts the attempts anew: what follows is about another request than before, whatever became
@@ -272,7 +275,7 @@ impl AutoCompactor {
     pub fn max_output(&self, pressure: Pressure) -> Option<u64> {
         let pressure = self.learned.known(pressure);
         let window = pressure.window?.tokens();
-        let tokens = pressure.tokens().saturating_add(self.request.uncounted);
+        let tokens = pressure.tokens().saturating_add(self.uncounted);
         // The estimate may be a little too small.
         let left = window.saturating_sub(tokens).saturating_sub(window / 50);
         (pressure.sum_rule && left < pressure.output).then_some(left.max(1))
@@ -455,9 +458,10 @@ impl AutoCompactor {
         self.learned.refused(&pressure, stated, output, self.policy.window_of(too_long, &before));
         let (pressure, host_limit) = self.known(pressure);
         if refused == 0 && stated.is_some() && output.is_some() {
-            let uncounted = refusal.found.map_or(0, |found| found.saturating_sub(sent));
-            self.request = NextRequest { uncounted, ..request };
-            let fits = |room| sent.saturating_add(uncounted) <= room;
+            self.request = request;
+            self.uncounted = refusal.found.map_or(0, |found| found.saturating_sub(sent));
+            let prompt = sent.saturating_add(self.uncounted);
+            let fits = |room| prompt <= room;
             // The prompt fits, so only the answer must be shorter.
             if self.policy.room(&pressure).is_some_and(fits) && self.max_output(pressure).is_some()
             {
@@ -469,8 +473,7 @@ impl AutoCompactor {
         let room = self.policy.room(&pressure);
         let room = room.filter(|room| !is_doubtful(&pressure, *room, host_limit));
         let limit = room.map_or(too_long, |room| room.min(too_long));
-        let uncounted = self.request.uncounted;
-        self.request = NextRequest { tries: tries.saturating_add(1), uncounted, ..request };
+        self.request = NextRequest { tries: tries.saturating_add(1), ..request };
         let mut output = self.hard(&pressure, limit, tries, CompactionReason::Overflow);
         if refused > 0 && matches!(output, Output::CannotFit { .. }) {
             return self.take_back(refusal);

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use hyper::body::Bytes;
+use serde_json::{Value, json};
 use threadfold::{
-    ContextWindow, EventLog, WireFormat,
+    ContextWindow, EventLog, Request, WireFormat,
     auto::AutoCompactor,
     drive::CompactionError,
-    message::ModelErrorKind,
+    message::{Extra, Json, ModelErrorKind},
     model::{Clock, std_clock},
     store::Journal,
     tokens::Calibrated,
@@ -311,9 +312,59 @@ impl Journey {
 
     /// The body to send; `None` to send the original one.
     pub(super) fn body(&self) -> Option<Bytes> {
-        let request = self.relay.request()?;
+        let mut request = self.relay.request()?;
+        if request.max_output < self.relay.original().max_output {
+            fit_thinking(&mut request);
+        }
         let options = EncodeOptions { model: None, ..EncodeOptions::for_model(&self.model) };
         let encoded = self.dialect.encode(&request, &options);
         Some(Bytes::from(encoded.body.as_str().to_owned()))
+    }
+}
+
+/// Lowers the budget for reasoning below a lowered `max_tokens`, because Anthropic refuses a larger
+/// one; reasoning ends if not even the smallest budget is left.
+fn fit_thinking(request: &mut Request) {
+    const LEAST: u64 = 1_024;
+    let (codec, key, budget) = (Dialect::Anthropic.name(), "thinking", "budget_tokens");
+    let Some(most) = request.max_output else { return };
+    let thinking = request.extra.get(codec, key).and_then(|thinking| thinking.to_value().ok());
+    let Some(mut thinking) = thinking else { return };
+    if thinking.get(budget).and_then(Value::as_u64).is_none_or(|budget| budget < most) {
+        return;
+    }
+    match thinking.as_object_mut().filter(|_| most > LEAST) {
+        Some(fields) => drop(fields.insert(budget.to_owned(), json!(most - 1))),
+        None => thinking = json!({"type": "disabled"}),
+    }
+    let fields = request.extra.of(codec).filter(|(name, _)| *name != key);
+    let fields = fields.map(|(name, json)| (name.to_owned(), json.clone()));
+    let fitted = (key.to_owned(), Json::from(&thinking));
+    request.extra = Extra::new(codec, fields.chain([fitted]).collect::<Vec<_>>());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadfold::Message;
+
+    #[test]
+    fn the_budget_for_reasoning_is_below_a_lowered_limit() {
+        let codec = Dialect::Anthropic.name();
+        let fitted = |most, thinking: Value| {
+            let extra = Extra::new(codec, vec![("thinking", Json::from(&thinking))]);
+            let mut request = Request {
+                max_output: Some(most),
+                extra,
+                ..Request::new(vec![Message::user("Hi.")])
+            };
+            fit_thinking(&mut request);
+            request.extra.get(codec, "thinking").unwrap().to_value().unwrap()
+        };
+        let enabled = |budget: u64| json!({"type": "enabled", "budget_tokens": budget});
+        assert_eq!(fitted(5_000, enabled(6_000)), enabled(4_999));
+        assert_eq!(fitted(5_000, enabled(4_999)), enabled(4_999));
+        assert_eq!(fitted(1_000, enabled(6_000)), json!({"type": "disabled"}));
+        assert_eq!(fitted(5_000, json!({"type": "adaptive"})), json!({"type": "adaptive"}));
     }
 }

@@ -269,6 +269,44 @@ fn a_refusal_with_any_status_is_sent_again_smaller() {
 }
 
 #[test]
+fn a_provider_cannot_switch_the_protocol() {
+    run(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let anthropic = format!("http://{}", listener.local_addr().unwrap());
+        let switches = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let _ = socket.read(&mut [0; 4_096]).await;
+            let answer = "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\
+                connection: upgrade\r\n\r\nHTTP/1.1 200 OK\r\n\r\n";
+            let _ = socket.write_all(answer.as_bytes()).await;
+        });
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let options = super::ProxyOptions { anthropic, ..options(&upstream, None) };
+        let proxy = Served::in_folder(options, &folder).await;
+        let agent = Agent::new(&proxy.url(), MESSAGES, false);
+        let url = format!("{}/v1/messages", proxy.url());
+        let answer = agent.post(&url).body(agent.body()).send().await.unwrap();
+        assert_eq!(answer.status(), 502);
+        switches.abort();
+    });
+}
+
+#[test]
+fn a_stream_that_is_declared_as_text_is_read() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        upstream.seen.refuses_in_streams.store(true, Ordering::Relaxed);
+        upstream.seen.says_plain.store(true, Ordering::Relaxed);
+        let proxy = Served::in_folder(options(&upstream, None), &folder).await;
+        let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+        for number in 0..25 {
+            agent.turn(number).await.unwrap();
+        }
+        assert!(count(&upstream.seen.refused) > 0);
+    });
+}
+
+#[test]
 fn counts_are_learnt_from_a_stream_that_never_says_done() {
     run(async {
         let refused = async |reports: bool| {

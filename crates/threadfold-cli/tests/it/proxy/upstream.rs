@@ -64,6 +64,8 @@ pub(crate) struct Seen {
     pub(crate) sizes: Mutex<Vec<usize>>,
     /// Its streams end without their last event.
     pub(crate) never_says_done: AtomicBool,
+    /// It declares its streams as plain text.
+    pub(crate) says_plain: AtomicBool,
     /// It refuses every other body.
     pub(crate) only: Mutex<Option<String>>,
     pub(crate) answered: AtomicUsize,
@@ -156,8 +158,10 @@ impl Seen {
         let window = self.window.load(Ordering::Relaxed);
         let streams = String::from_utf8_lossy(&body).contains("\"stream\":true")
             || path.ends_with(":streamGenerateContent");
+        let says_plain = self.says_plain.load(Ordering::Relaxed);
         let kind = match codec.name() == "gemini" && !is_sse {
             true => "application/json",
+            false if says_plain => "text/plain",
             false => "text/event-stream",
         };
         if tokens > window {
@@ -242,7 +246,7 @@ fn refusing_stream(codec: &str, tokens: u64, window: u64) -> String {
 
 /// The events of a stream as the array that Gemini sends without `alt=sse`.
 fn if_array(stream: &str, kind: &str) -> String {
-    if kind == "text/event-stream" {
+    if kind != "application/json" {
         return stream.to_owned();
     }
     let events: Vec<&str> = stream.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
