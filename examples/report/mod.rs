@@ -11,6 +11,6 @@ mod story;
 #[allow(unused_imports, reason = "the pages of the proxy use it")]
 pub(crate) use escape::escaped;
 #[allow(unused_imports, reason = "tests look at it")]
-pub(crate) use page::{MAX_BYTES, page};
+pub(crate) use page::{MAX_BYTES, STYLE, page};
 #[allow(unused_imports, reason = "tests look at it")]
 pub(crate) use story::{Outcome, Story};

@@ -12,7 +12,7 @@ use super::{
     story::{Compaction, Done, Outcome, Story},
 };
 
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// The maximum bytes of a page, whatever the log.
 pub(crate) const MAX_BYTES: usize = 1_000_000;

@@ -183,6 +183,9 @@ pub(crate) struct HindsightOptions {
     /// Write one JSON object for each thread, strategy and target
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write a page with a chart, the table, and what is gone of each thread
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "json")]
+    pub(crate) page: Option<PathBuf>,
     /// Write one JSON object for each name before the cut: whether it was needed, and its features
     #[arg(long, hide = true)]
     pub(crate) facts: bool,

@@ -16,7 +16,7 @@ use crate::{
 mod pages;
 
 use pages::{Outcome, Story};
-pub(crate) use pages::{escaped, page};
+pub(crate) use pages::{STYLE, escaped, page};
 
 pub(crate) fn run(options: ReportOptions) -> Result<Ended, Failure> {
     let log = input::log(&options.log, options.thread.id(), "`threadfold import` makes a log")?;

@@ -117,7 +117,36 @@ fn hindsight_compares_strategies_with_the_naive_tail() {
     }
     let table = out(0, &["hindsight", "--share", "0.3", "--cut", "0.5", THREAD]);
     assert!(table.contains("naive tail") && table.contains("gone most often"), "{table}");
+    assert!(table.contains("With a model that picks sentences"), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
     assert!(errors(1, &["hindsight", "--strategy", "magic", THREAD]).contains("magic"));
+}
+
+#[test]
+fn the_page_of_hindsight_shows_every_strategy_and_quotes_what_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("<b>page.html");
+    let (file, thread) = (file.to_str().unwrap(), folder.path().join("<b>thread.json"));
+    fs::copy(THREAD, &thread).unwrap();
+    out(
+        0,
+        &[
+            "hindsight",
+            "--share",
+            "0.2",
+            "--share",
+            "0.5",
+            "--page",
+            file,
+            thread.to_str().unwrap(),
+        ],
+    );
+    let page = fs::read_to_string(file).unwrap();
+    for part in ["naive tail", "<td>ladder</td>", "<polyline", "<details>", "Without a model"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("<b>thread") && !page.contains("<script"), "texts are escaped");
+    assert!(errors(2, &["hindsight", "--json", "--page", file, THREAD]).contains("--page"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `hindsight`: how much of what the agent needed next each strategy would have kept.
 
+mod page;
+
 use std::{collections::BTreeMap, io};
 
 use serde::Serialize;
@@ -18,12 +20,15 @@ use crate::{
     args::HindsightOptions,
     error::{Ended, Failure},
     input::Body,
-    out::say,
+    out::{self, say},
     terminal::{Style, first_line},
 };
 
 /// The name under which dropping everything but the newest messages is listed.
 const TAIL: &str = "naive tail";
+
+/// Who writes summaries if no model is named.
+const EXTRACTS: &str = "a model that picks sentences";
 
 /// How many names that are gone are quoted.
 const QUOTED: usize = 8;
@@ -35,6 +40,8 @@ struct Row {
     /// The share of the text before the cut.
     cut: f64,
     strategy: String,
+    /// Who wrote summaries, if a model was there to write them.
+    model: Option<String>,
     /// The target, as a share of the tokens before the cut.
     share: f64,
     /// The share of the needed names that is kept.
@@ -52,7 +59,7 @@ pub(crate) async fn run(options: &HindsightOptions, model: &dyn Model) -> Result
         true => registry.names().collect(),
         false => options.strategy.iter().map(String::as_str).collect(),
     };
-    let named = options.model.name.as_ref().map(|_| model);
+    let writer = options.model.name.as_deref().unwrap_or(EXTRACTS);
     let mut rows = Vec::new();
     for file in &options.files {
         let mut request = Body::read(file, options.from, options.thread.id())?.request;
@@ -69,7 +76,10 @@ pub(crate) async fn run(options: &HindsightOptions, model: &dyn Model) -> Result
             for share in &options.share {
                 rows.push(case.tail(*share));
                 for name in &names {
-                    rows.extend(case.row(registry.get(name)?.as_ref(), *share, named).await);
+                    let strategy = registry.get(name)?.as_ref();
+                    for by in [None, Some((writer, model))] {
+                        rows.extend(case.row(strategy, *share, by).await);
+                    }
                 }
             }
         }
@@ -89,7 +99,14 @@ pub(crate) async fn run(options: &HindsightOptions, model: &dyn Model) -> Result
         }
         return Ok(Ended::Done);
     }
-    print(&rows, &options.share);
+    let tables = Table::all(&rows, &options.share);
+    match &options.page {
+        Some(file) => {
+            out::write(Some(file), page::page(&tables).as_bytes())?;
+            say!("{}: {} cuts", file.display(), tables.first().map_or(0, |table| table.cuts));
+        }
+        None => print(&tables),
+    }
     Ok(Ended::Done)
 }
 
@@ -130,7 +147,7 @@ impl Case<'_> {
         &self,
         strategy: &dyn CompactionStrategy,
         share: f64,
-        model: Option<&dyn Model>,
+        writer: Option<(&str, &dyn Model)>,
     ) -> Option<Row> {
         let Hindsight { head, cut, .. } = self.hindsight;
         let counter = ByteEstimate::TRIGGER;
@@ -141,11 +158,16 @@ impl Case<'_> {
         let thread = Snapshot::of_request(&thread);
         let retention = Some(RetentionPolicy::default());
         let brief = Brief { target: Some(target), retention, ..Brief::default() };
-        let models = Models { conversation: model, ..Models::default() };
+        let models = Models { conversation: writer.map(|it| it.1), ..Models::default() };
         let driven = propose(strategy, &thread, &brief, models, &mut |_, _| {}).await.ok()?;
+        if writer.is_some() && driven.calls == 0 {
+            // Without a question to the model it is the row without a model again.
+            return None;
+        }
         let after = driven.plan.after(past).ok()?;
         let first = first.iter().map(hindsight::bytes).sum();
-        Some(self.judged(strategy.name(), share, &after, first))
+        let model = writer.map(|it| it.0.to_owned());
+        Some(Row { model, ..self.judged(strategy.name(), share, &after, first) })
     }
 
     fn judged(&self, strategy: &str, share: f64, kept: &[Message], head: usize) -> Row {
@@ -157,6 +179,7 @@ impl Case<'_> {
             file: self.file.clone(),
             cut: self.part,
             strategy: strategy.to_owned(),
+            model: None,
             share,
             kept: (needed - gone.len()) as f64 / needed as f64,
             used: bytes.saturating_sub(head) as f64 / self.hindsight.bytes.max(1) as f64,
@@ -166,40 +189,85 @@ impl Case<'_> {
     }
 }
 
-fn print(rows: &[Row], shares: &[f64]) {
-    let style = Style::of(&io::stdout());
-    let threads = rows.iter().filter(|row| row.strategy == TAIL).count() / shares.len().max(1);
-    say!("{}", style.heading("What the agent needed next, and how much of it is kept"));
-    say!("{threads} cuts. In brackets the size that was used.\n");
-    let head: String = shares.iter().map(|share| format!("{:>13}", percent(*share))).collect();
-    say!("{}", style.bold(format!("{:<18}{head}", "target")));
-    let mut names: Vec<&str> = Vec::new();
-    for row in rows {
-        if !names.contains(&row.strategy.as_str()) {
-            names.push(&row.strategy);
+/// The rows with the same writer of summaries.
+struct Table<'a> {
+    title: String,
+    rows: Vec<&'a Row>,
+    names: Vec<&'a str>,
+    shares: Vec<f64>,
+    cuts: usize,
+}
+
+/// The mean over all cuts.
+struct Cell {
+    kept: f64,
+    used: f64,
+}
+
+impl<'a> Table<'a> {
+    /// The table without a model, and one for each model. A table without other rows than the naive
+    /// tail is left out.
+    fn all(rows: &'a [Row], shares: &[f64]) -> Vec<Self> {
+        let mut models: Vec<Option<&str>> = vec![None];
+        for row in rows {
+            if !models.contains(&row.model.as_deref()) {
+                models.push(row.model.as_deref());
+            }
         }
-    }
-    for name in names {
-        let cells = shares.iter().map(|share| {
-            let cell = rows.iter().filter(|row| row.strategy == name && row.share == *share);
-            let cell: Vec<(f64, f64)> = cell.map(|row| (row.kept, row.used)).collect();
-            match cell.len() {
-                0 => format!("{:>13}", "-"),
-                count => {
-                    let mean = |of: fn(&(f64, f64)) -> f64| {
-                        percent(cell.iter().map(of).sum::<f64>() / count as f64)
-                    };
-                    format!("{:>13}", format!("{} ({})", mean(|cell| cell.0), mean(|cell| cell.1)))
+        let tables = models.into_iter().map(|model| {
+            let is_own = |row: &&Row| row.strategy == TAIL || row.model.as_deref() == model;
+            let rows: Vec<&Row> = rows.iter().filter(is_own).collect();
+            let mut names: Vec<&str> = Vec::new();
+            for row in &rows {
+                if !names.contains(&row.strategy.as_str()) {
+                    names.push(&row.strategy);
                 }
             }
+            let title = match model {
+                None => "Without a model".to_owned(),
+                Some(model) => format!("With {model}"),
+            };
+            let tails = rows.iter().filter(|row| row.strategy == TAIL).count();
+            let cuts = tails / shares.len().max(1);
+            Self { title, rows, names, shares: shares.to_vec(), cuts }
         });
-        say!("{}{}", style.cyan(format!("{name:<18}")), cells.collect::<String>());
+        tables.filter(|table| table.names.len() > 1).collect()
     }
-    gone(rows, style);
+
+    fn cell(&self, name: &str, share: f64) -> Option<Cell> {
+        let rows = self.rows.iter().filter(|row| row.strategy == name && row.share == share);
+        let (kept, used): (Vec<f64>, Vec<f64>) = rows.map(|row| (row.kept, row.used)).unzip();
+        let mean = |of: Vec<f64>| of.iter().sum::<f64>() / of.len() as f64;
+        (!kept.is_empty()).then(|| Cell { kept: mean(kept), used: mean(used) })
+    }
+}
+
+fn print(tables: &[Table<'_>]) {
+    let style = Style::of(&io::stdout());
+    say!("{}", style.heading("What the agent needed next, and how much of it is kept"));
+    let cuts = tables.first().map_or(0, |table| table.cuts);
+    say!("{cuts} {}. In brackets the size that was used.", if cuts == 1 { "cut" } else { "cuts" });
+    for table in tables {
+        let head = table.shares.iter().map(|share| format!("{:>13}", percent(*share)));
+        let head = head.collect::<String>();
+        say!("\n{}\n{}", table.title, style.bold(format!("{:<18}{head}", "target")));
+        for name in &table.names {
+            let cells = table.shares.iter().map(|share| match table.cell(name, *share) {
+                None => format!("{:>13}", "-"),
+                Some(Cell { kept, used }) => {
+                    format!("{:>13}", format!("{} ({})", percent(kept), percent(used)))
+                }
+            });
+            say!("{}{}", style.cyan(format!("{name:<18}")), cells.collect::<String>());
+        }
+    }
+    if let Some(table) = tables.first() {
+        gone(&table.rows, style);
+    }
 }
 
 /// Quotes what the strategies lose most often.
-fn gone(rows: &[Row], style: Style) {
+fn gone(rows: &[&Row], style: Style) {
     let mut lost: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
     for row in rows {
         let lost = lost.entry(&row.strategy).or_default();
@@ -207,14 +275,14 @@ fn gone(rows: &[Row], style: Style) {
             *lost.entry(name).or_default() += 1;
         }
     }
-    say!("\nNeeded, and gone most often:");
+    say!("\nNeeded, and gone most often without a model:");
     for (strategy, names) in lost {
         let mut names: Vec<(&str, usize)> = names.into_iter().collect();
         names.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
         let quoted: Vec<&str> = names.iter().take(QUOTED).map(|(name, _)| *name).collect();
         let quoted = match quoted.is_empty() {
             true => "nothing".to_owned(),
-            false => first_line(&quoted.join(", "), 100),
+            false => first_line(&quoted.join(", "), 60),
         };
         say!("  {} {quoted}", style.dim(format!("{strategy:<18}")));
     }
