@@ -124,9 +124,9 @@ fn hindsight_compares_strategies_with_the_naive_tail() {
 
 #[test]
 fn the_page_of_hindsight_shows_every_strategy_and_quotes_what_is_gone() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("<b>page.html");
-    let (file, thread) = (file.to_str().unwrap(), folder.path().join("<b>thread.json"));
+    let folder = Folder::new();
+    let file = folder.join("<b>page.html");
+    let (file, thread) = (file.to_str().unwrap(), folder.join("<b>thread.json"));
     fs::copy(THREAD, &thread).unwrap();
     out(
         0,
