@@ -26,6 +26,10 @@ const SUMMARY_TOKENS: u64 = 128;
 /// A refusal is doubted if one of this many requests that were answered last was as long.
 const RECENT: usize = 8;
 
+/// In a known window, a vague refusal is also doubted if a recent request was shorter by less than
+/// this share: a sixteenth. Threads grow, so none is as long as the present one.
+const NEAR_SHARE: u64 = 16;
+
 /// Decides when to compact. See the [module](super) for the two checks.
 #[derive(Clone, Debug)]
 pub struct AutoCompactor {
@@ -38,6 +42,9 @@ pub struct AutoCompactor {
     unrefused: Learned,
     /// The estimated tokens of the last requests that were answered.
     answered: VecDeque<u64>,
+    /// The tokens that the provider counted beyond the estimate when it refused the sum of prompt and
+    /// answer last.
+    uncounted: u64,
     /// Whether the notice about the unknown window was given.
     announced: bool,
     /// Whether the notice about a short answer was given.
@@ -60,7 +67,8 @@ pub struct AutoCompactor {
 /// | before a request that fits | sent | the soft trigger's |
 /// | before a request that does not fit | not sent, forced once more | compact, or cannot fit |
 /// | refused, and no compaction can help | nothing tried | cannot fit; take back, if it was refused before |
-/// | refused, vaguely, and one of the last 8 answered requests was as long | refused once | send again |
+/// | refused, states a limit that prompt and `max_output` exceed only together | refused once | send again |
+/// | refused, vaguely, and one of the last 8 answered requests was as long, or nearly in a known window | refused once | send again |
 /// | refused, states a limit | refused once more | compact to the limit |
 /// | refused, vaguely | refused once more | compact to half; for a third sending to a quarter, or in an unknown window to what fits any window |
 /// | refused, vaguely, after the thread was halved, in a known window | nothing tried | take back |
@@ -68,7 +76,7 @@ pub struct AutoCompactor {
 /// | the turn ended | not sent, nothing tried | |
 ///
 /// Taking back drops what the refusals of this request taught, unless the provider counted the
-/// request.
+/// request. What a vague refusal taught is dropped after several answered requests near its size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct NextRequest {
     /// Number of compactions that were tried because the request did not fit.
@@ -108,6 +116,7 @@ impl AutoCompactor {
             learned: Learned::default(),
             unrefused: Learned::default(),
             answered: VecDeque::new(),
+            uncounted: 0,
             announced: false,
             announced_short: false,
             planner: Planner::default(),
@@ -146,6 +155,7 @@ impl AutoCompactor {
     pub fn model_changed(&mut self) {
         (self.learned, self.announced) = (Learned::default(), false);
         (self.unrefused, self.answered) = (Learned::default(), VecDeque::new());
+        self.uncounted = 0;
     }
 
     /// Starts the attempts anew: what follows is about another request than before, whatever became
@@ -194,6 +204,44 @@ impl AutoCompactor {
         self.learned.window(host)
     }
 
+    /// The window that a refusal stated, if it is smaller than the host's; never one that was only
+    /// concluded from the size of a refused request.
+    ///
+    /// ```
+    /// use threadfold::auto::{AutoCompactor, AutoPolicy, Input, Pressure, Refusal};
+    /// use threadfold::{ContextWindow, message::Timestamp};
+    ///
+    /// let mut auto = AutoCompactor::new(AutoPolicy::default())?;
+    /// let pressure = Pressure { thread: 9_000, ..Pressure::default() };
+    /// let refusal = Refusal::default();
+    /// auto.handle(Timestamp(0), Input::Overflowed { pressure, refusal });
+    /// assert_eq!((auto.window(None), auto.stated_window(None)), (Some(ContextWindow::new(8_999)), None));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    #[must_use]
+    pub fn stated_window(&self, host: Option<ContextWindow>) -> Option<ContextWindow> {
+        self.learned.stated_window(host)
+    }
+
+    /// Takes the provider's count of the prompt of an answered request, which contradicts smaller
+    /// limits. A driver whose [`Pressure`] has the provider's counts need not call this.
+    ///
+    /// ```
+    /// use threadfold::auto::{AutoCompactor, AutoPolicy, Input, Pressure, Refusal};
+    /// use threadfold::message::Timestamp;
+    ///
+    /// let mut auto = AutoCompactor::new(AutoPolicy::default())?;
+    /// let pressure = Pressure { thread: 9_000, ..Pressure::default() };
+    /// let refusal = Refusal { limit: Some(100), ..Refusal::default() };
+    /// auto.handle(Timestamp(0), Input::Overflowed { pressure, refusal });
+    /// auto.counted(1_448);
+    /// assert_eq!(auto.window(None), None);
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    pub fn counted(&mut self, tokens: u64) {
+        self.learned.contradict(tokens);
+    }
+
     /// The tokens of a request from which the soft trigger fires; `None` if the window is unknown.
     ///
     /// ```
@@ -210,8 +258,8 @@ impl AutoCompactor {
     }
 
     /// The `max_output` that the next request can have: what the window leaves, if the provider is
-    /// known to refuse a request whose prompt and `max_output` together exceed the window, and
-    /// compaction cannot make room for both. `None` if it needs no change.
+    /// known to refuse a request whose prompt and `max_output` together exceed the window. `None` if
+    /// it needs no change.
     ///
     /// ```
     /// use threadfold::{ContextWindow, auto::{AutoCompactor, AutoPolicy, Pressure}};
@@ -227,10 +275,10 @@ impl AutoCompactor {
     pub fn max_output(&self, pressure: Pressure) -> Option<u64> {
         let pressure = self.learned.known(pressure);
         let window = pressure.window?.tokens();
-        let waives = pressure.sum_rule && self.policy.waives_reserve(&pressure);
+        let tokens = pressure.tokens().saturating_add(self.uncounted);
         // The estimate may be a little too small.
-        let left = window.saturating_sub(pressure.tokens()).saturating_sub(window / 50);
-        waives.then_some(left.clamp(1, pressure.output.max(1)))
+        let left = window.saturating_sub(tokens).saturating_sub(window / 50);
+        (pressure.sum_rule && left < pressure.output).then_some(left.max(1))
     }
 
     /// Takes an event and returns what the driver does next, if anything. After
@@ -401,7 +449,7 @@ impl AutoCompactor {
         if request.refused >= MAX_SENDS || is_disbelieved {
             return self.take_back(refusal);
         }
-        if refused == 0 && stated.is_none() && self.answered.iter().any(|size| *size >= sent) {
+        if refused == 0 && stated.is_none() && self.was_answered(sent, is_known) {
             self.request = request;
             return Output::SendAgain;
         }
@@ -409,6 +457,17 @@ impl AutoCompactor {
         let output = refusal.output.filter(|_| stated.is_some() || refusal.limit.is_none());
         self.learned.refused(&pressure, stated, output, self.policy.window_of(too_long, &before));
         let (pressure, host_limit) = self.known(pressure);
+        if refused == 0 && stated.is_some() && output.is_some() {
+            self.request = request;
+            self.uncounted = refusal.found.map_or(0, |found| found.saturating_sub(sent));
+            let prompt = sent.saturating_add(self.uncounted);
+            let fits = |room| prompt <= room;
+            // The prompt fits, so only the answer must be shorter.
+            if self.policy.room(&pressure).is_some_and(fits) && self.max_output(pressure).is_some()
+            {
+                return Output::SendAgain;
+            }
+        }
         // A request of this size was just refused, so the limit is below it even if the window is
         // larger.
         let room = self.policy.room(&pressure);
@@ -429,6 +488,13 @@ impl AutoCompactor {
             *limit = target.saturating_add(*target / 4).min(*limit);
         }
         output
+    }
+
+    /// Whether a request of this size was answered a short while ago; in a known window, whether it
+    /// was nearly as long.
+    fn was_answered(&self, tokens: u64, is_known: bool) -> bool {
+        let near = if is_known { tokens / NEAR_SHARE } else { 0 };
+        self.answered.iter().any(|size| size.saturating_add(near) >= tokens)
     }
 
     /// Gives the request up. Nothing is learnt from its refusals unless they counted it.
@@ -651,21 +717,119 @@ mod tests {
     }
 
     #[test]
-    fn a_reserve_is_a_quarter_at_most_unless_the_sum_is_refused() {
-        let before = |thread, sum_rule| {
-            let window = Some(ContextWindow::new(60_000));
-            let output = 32_000;
-            let pressure = Pressure { window, thread, output, sum_rule, ..Pressure::default() };
-            machine(AutoPolicy::default()).handle(Timestamp(0), Input::BeforeSend(pressure))
-        };
-        let target = |output| match output {
-            Some(Output::Compact { target, .. }) => target,
-            _ => None,
-        };
-        assert_eq!(before(35_999, false), None);
-        assert_eq!(target(before(36_000, false)), Some(22_500));
-        assert_eq!(before(22_399, true), None);
-        assert_eq!(target(before(22_400, true)), Some(14_000));
+    fn a_reserve_is_a_quarter_at_most_even_if_the_sum_is_refused() {
+        for sum_rule in [false, true] {
+            let before = |thread| {
+                let window = Some(ContextWindow::new(60_000));
+                let output = 32_000;
+                let pressure = Pressure { window, thread, output, sum_rule, ..Pressure::default() };
+                machine(AutoPolicy::default()).handle(Timestamp(0), Input::BeforeSend(pressure))
+            };
+            assert_eq!(before(35_999), None);
+            let output = before(36_000);
+            assert!(
+                matches!(output, Some(Output::Compact { target: Some(22_500), .. })),
+                "{output:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_refused_sum_makes_the_answer_shorter_and_not_a_thread_that_fits() {
+        let mut auto = machine(AutoPolicy::default());
+        let window = Some(ContextWindow::new(8_000));
+        let pressure = Pressure { window, thread: 5_000, output: 7_000, ..Pressure::default() };
+        // The provider counts 200 tokens more than the estimate.
+        let refusal = Refusal { limit: Some(8_000), found: Some(5_200), output: Some(7_000) };
+        let refused = Input::Overflowed { pressure, refusal };
+        assert_eq!(auto.handle(Timestamp(0), refused.clone()), Some(Output::SendAgain));
+        assert_eq!(auto.max_output(pressure), Some(8_000 - 5_200 - 160));
+        // What it refuses nevertheless is compacted.
+        let output = auto.handle(Timestamp(0), refused);
+        assert!(matches!(output, Some(Output::Compact { .. })), "{output:?}");
+        let full = Pressure { thread: 6_100, ..pressure };
+        let refused = Input::Overflowed { pressure: full, refusal };
+        let output = machine(AutoPolicy::default()).handle(Timestamp(0), refused);
+        assert!(matches!(output, Some(Output::Compact { .. })), "{output:?}");
+    }
+
+    /// Sends requests that grow by 500 tokens each to a provider of this window, which nobody knows
+    /// and no refusal states, and returns the largest request that it answered, and its refusals. The
+    /// first `lies` requests over 20,000 tokens are refused in any case.
+    fn vague_provider(window: u64, requests: u32, mut lies: u32) -> (u64, u32) {
+        let mut auto = machine(AutoPolicy::default());
+        let (mut thread, mut largest, mut refusals) = (10_000, 0, 0);
+        for _ in 0..requests {
+            thread += 500;
+            auto.next_request();
+            let mut sends = 0;
+            let compacted = |auto: &mut AutoCompactor, thread: &mut u64, output| {
+                let Some(Output::Compact { target: Some(target), reason, .. }) = output else {
+                    return false;
+                };
+                *thread = target;
+                auto.handle(Timestamp(0), Input::Compacted { reason });
+                true
+            };
+            loop {
+                let pressure = Pressure { thread, newest: 100, ..Pressure::default() };
+                let output = auto.handle(Timestamp(0), Input::BeforeSend(pressure));
+                if compacted(&mut auto, &mut thread, output) {
+                    continue;
+                }
+                sends += 1;
+                let is_lie = thread > 20_000 && lies > 0;
+                if thread <= window && !is_lie {
+                    break;
+                }
+                (lies, refusals) = (lies - u32::from(is_lie), refusals + 1);
+                let output = auto.handle(Timestamp(0), refusal(pressure, None));
+                compacted(&mut auto, &mut thread, output);
+            }
+            assert!(sends <= MAX_SENDS, "{sends}");
+            largest = largest.max(thread);
+        }
+        (largest, refusals)
+    }
+
+    #[test]
+    fn a_vague_refusal_that_was_an_error_is_forgotten() {
+        let (largest, refusals) = vague_provider(150_000, 280, 1);
+        assert!(largest > 120_000 && refusals == 1, "{largest}, {refusals} refusals");
+    }
+
+    #[test]
+    fn a_window_that_vague_refusals_confirm_is_tried_ever_more_rarely() {
+        let (largest, refusals) = vague_provider(60_000, 20_000, 0);
+        assert!((50_000..=60_000).contains(&largest), "{largest}");
+        assert!((3..16).contains(&refusals), "{refusals} refusals");
+    }
+
+    #[test]
+    fn a_vague_refusal_of_a_length_that_was_nearly_answered_is_doubted_in_a_known_window() {
+        for (size, again) in [(91_000, true), (99_000, false)] {
+            let mut auto = machine(AutoPolicy::default());
+            let pressure = |thread| Pressure { thread, ..reported(0) };
+            for thread in [90_000, 90_500] {
+                auto.handle(Timestamp(0), Input::BeforeSend(pressure(thread)));
+            }
+            let output = auto.handle(Timestamp(1), refusal(pressure(size), None));
+            assert_eq!(output == Some(Output::SendAgain), again, "{size}");
+        }
+    }
+
+    #[test]
+    fn a_stated_limit_far_below_an_answered_request_is_forgotten() {
+        let mut auto = machine(AutoPolicy::default());
+        let pressure = |thread| Pressure { newest: 900, thread, ..reported(0) };
+        auto.handle(Timestamp(0), refusal(pressure(9_000), Some(100)));
+        auto.next_request();
+        auto.handle(Timestamp(1), Input::BeforeSend(pressure(900)));
+        assert_eq!(auto.stated_window(None), None);
+        let host = Some(ContextWindow::new(WINDOW));
+        assert_eq!(auto.stated_window(host), Some(ContextWindow::new(100)));
+        auto.handle(Timestamp(2), Input::TurnEnded(pressure(950)));
+        assert_eq!(auto.stated_window(host), None);
     }
 
     #[test]

@@ -32,9 +32,10 @@ options! {
         pub target: Threshold = Threshold::Fraction(0.5),
         /// The minimum number of tokens of the window that are kept for the answer. If a request
         /// asks for a longer answer (`max_output`), its `max_output` is kept, but at most a quarter
-        /// of the window, unless the provider is known to refuse a request whose prompt and
-        /// `max_output` together exceed the window. The threshold is a share of the rest. If what
-        /// no compaction can remove does not fit the rest, nothing is kept for the answer, and
+        /// of the window: a provider that refuses a request whose prompt and `max_output` together
+        /// exceed the window gets a smaller
+        /// [`max_output`](super::AutoCompactor::max_output). The threshold is a share of the rest. If
+        /// what no compaction can remove does not fit the rest, nothing is kept for the answer, and
         /// [`Output::ShortAnswer`](super::Output::ShortAnswer) says so.
         pub output_reserve: u64 = 0,
         /// The share of the window by which the context must grow after a compaction before the soft
@@ -207,17 +208,13 @@ impl AutoPolicy {
 
     /// The tokens that are kept for the answer.
     fn reserve(&self, pressure: &Pressure) -> u64 {
-        let most = match pressure.window {
-            Some(window) if !pressure.sum_rule => window.tokens() / 4,
-            Some(_) | None => u64::MAX,
-        };
+        let most = pressure.window.map_or(u64::MAX, |window| window.tokens() / 4);
         self.output_reserve.max(pressure.output.min(most))
     }
 
     /// The window of which this many tokens are left beside the output reserve.
     pub(super) fn window_of(&self, room: u64, pressure: &Pressure) -> u64 {
-        let most = if pressure.sum_rule { u64::MAX } else { room / 3 };
-        room.saturating_add(self.output_reserve.max(pressure.output.min(most)))
+        room.saturating_add(self.output_reserve.max(pressure.output.min(room / 3)))
     }
 
     /// The growth in tokens after a compaction from which the soft trigger may fire again.

@@ -16,6 +16,9 @@ use crate::{
 /// so a correct count is never that high.
 const MAX_OFF: u64 = 4;
 
+/// The number of answered requests near a refused size after which the refusal is doubted first.
+const DOUBTED_AFTER: u32 = 8;
+
 /// How full the context is, in tokens: a provider's count, and estimates.
 ///
 /// The caller makes the estimates, [calibrated](Self::calibrated) if possible.
@@ -248,6 +251,11 @@ pub(super) struct Learned {
     stated: Option<u64>,
     /// One token less than each size that was refused while the window was unknown.
     refused: BTreeSet<u64>,
+    /// The number of answered requests of at least half of the smallest of these sizes, since the
+    /// last refusal.
+    near: u32,
+    /// How often such a size was dropped and then confirmed by another refusal.
+    confirmed: u32,
     /// The tokens that the provider reserves for the answer, if it stated them.
     output: Option<u64>,
     /// The window that the host set when these limits were learnt. A different window means a
@@ -263,6 +271,12 @@ impl Learned {
         let limit = self.limit().filter(|_| self.of == host).map(ContextWindow::new);
         let host = host.filter(|window| window.tokens() > 0);
         [host, limit].into_iter().flatten().min()
+    }
+
+    /// The limit that a refusal stated, if it is below the host's window.
+    pub(super) fn stated_window(&self, host: Option<ContextWindow>) -> Option<ContextWindow> {
+        let stated = self.stated.filter(|_| self.of == host).map(ContextWindow::new)?;
+        Some(stated).filter(|stated| host.is_none_or(|host| *stated < host))
     }
 
     /// The pressure with the learnt limits, and without a count that must be wrong.
@@ -283,13 +297,14 @@ impl Learned {
         at_most: u64,
     ) {
         if self.of != pressure.window {
-            (self.stated, self.refused) = (None, BTreeSet::new());
+            *self = Self { output: self.output, ..Self::default() };
         }
         if let Some(limit) = stated.filter(|limit| *limit > 0) {
             let known = [pressure.window.map(ContextWindow::tokens), self.stated];
             self.stated = known.into_iter().flatten().chain([limit]).min();
         } else if self.stated.is_none() && pressure.window.is_none() {
             self.refused.insert(at_most);
+            self.near = 0;
         }
         self.output = output.filter(|output| *output > 0).or(self.output);
         (self.of, self.counted) = (pressure.window, pressure.reported);
@@ -301,13 +316,34 @@ impl Learned {
     pub(super) fn answered(&mut self, pressure: &Pressure) {
         let is_new = pressure.reported != self.counted;
         let answered = self.known(*pressure).reported.filter(|_| is_new);
-        self.stated = self.stated.filter(|limit| answered.is_none_or(|tokens| tokens <= *limit));
+        self.contradict(answered.unwrap_or(0));
     }
 
-    /// Forgets refused sizes that are smaller than this one, because a request of this size was
-    /// answered.
+    /// Forgets a stated limit that this count of an answered request contradicts.
+    pub(super) fn contradict(&mut self, tokens: u64) {
+        self.stated = self.stated.filter(|limit| tokens <= *limit);
+    }
+
+    /// Takes the estimated size of an answered request. It contradicts refused sizes that are
+    /// smaller, and a stated limit that is much smaller.
+    ///
+    /// The refusal of a size may have been an error. So after some answered requests near the
+    /// smallest size it is dropped, and a longer request is tried. Each time that a refusal confirms
+    /// it, twice as many answers are needed, so few requests are refused in all.
     pub(super) fn held(&mut self, tokens: u64) {
+        self.contradict(tokens / MAX_OFF);
+        let sizes = self.refused.len();
         self.refused.retain(|limit| *limit >= tokens);
+        if self.refused.len() < sizes {
+            (self.near, self.confirmed) = (0, 0);
+        }
+        let Some(least) = self.refused.first().copied() else { return };
+        self.near = self.near.saturating_add(u32::from(tokens >= least / 2));
+        let needed = DOUBTED_AFTER.saturating_mul(2_u32.saturating_pow(self.confirmed));
+        if self.near >= needed {
+            self.refused.remove(&least);
+            (self.near, self.confirmed) = (0, self.confirmed.saturating_add(1));
+        }
     }
 
     /// Whether a refusal stated the window.

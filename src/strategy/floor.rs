@@ -44,7 +44,8 @@ struct Cut {
     room: u64,
     /// Whether calls and results become text. In a tool loop with signed reasoning nothing since that
     /// reasoning can be removed, so that the unread part may have hardly any room; as text it needs
-    /// neither its calls nor the reasoning.
+    /// neither its calls nor the reasoning. So that is done only if less than a third of what would
+    /// stay of it as text could stay otherwise.
     as_text: bool,
 }
 
@@ -129,13 +130,18 @@ impl Snapshot {
             return None;
         }
         let held = self.held_from();
-        let beside = self.beside_unread(brief, held);
         let is_mixed = |it: &Message| it.is_typed() && it.tool_results().next().is_some();
-        let as_text =
-            beside > fits / 2 && held < self.round_from() && !self.unread().iter().any(is_mixed);
-        let beside = if as_text { self.beside_unread(brief, self.unread_from()) } else { beside };
-        let room = fits.saturating_sub(fits / FREE_SHARE).saturating_sub(beside);
-        Some(Cut { room, as_text })
+        let can_be_text = held < self.round_from() && !self.unread().iter().any(is_mixed);
+        let room_from = |from: usize| {
+            let beside = self.beside_unread(brief, from);
+            fits.saturating_sub(fits / FREE_SHARE).saturating_sub(beside)
+        };
+        let (with_calls, as_text) = (room_from(held), room_from(self.unread_from()));
+        let would_stay = as_text.min(self.counter().messages(self.unread()));
+        Some(match can_be_text && with_calls < would_stay / 3 {
+            true => Cut { room: as_text, as_text: true },
+            false => Cut { room: with_calls, as_text: false },
+        })
     }
 
     /// The first message of the calls that the unread results answer.
@@ -547,7 +553,7 @@ fn note(bytes: usize, most: u64, number: Option<u64>) -> String {
 mod tests {
     use super::*;
     use crate::{
-        message::{ContextWindow, Json, ToolUse},
+        message::{ContextWindow, Extra, Json, Thinking, ToolUse},
         strategy::{Digest, KeepRecent, Step, TrimToolResults},
     };
 
@@ -602,6 +608,33 @@ mod tests {
             assert!(text.contains("repeat the call with a narrower range"), "{text}");
             let again = snapshot.settle_within(settled.clone(), &brief, Some(window)).unwrap();
             assert_eq!(again.plan, settled.plan);
+        }
+    }
+
+    /// A tool loop whose reasoning holds this many words, and its unread result with this many lines.
+    fn reasons(words: usize, lines: usize) -> Vec<Message> {
+        let mut thread = with_past(lines);
+        let (text, signature) = ("word ".repeat(words).into(), Some("signed".into()));
+        let thought = ContentBlock::Thinking(Thinking { text, signature, extra: Extra::default() });
+        let call = ToolUse::new("t0", "list", Json::default());
+        let begin = Message::new(Role::Assistant, vec![thought, call.into()]);
+        let end = Message::new(Role::User, vec![ToolResult::text("t0", "a.rs").into()]);
+        let at = thread.len() - 2;
+        thread.splice(at..at, [begin, end]);
+        thread
+    }
+
+    #[test]
+    fn a_call_becomes_text_only_if_hardly_any_of_its_unread_result_could_stay_beside_it() {
+        for (words, is_text) in [(750, false), (1_100, true)] {
+            let thread = reasons(words, 130);
+            let snapshot =
+                Snapshot::new(thread.clone()).with_window(Some(ContextWindow::new(2_000)));
+            let brief = Brief { limit: Some(2_000), ..Brief::from(1_000) };
+            let seen = snapshot.with_unread_cut(&brief);
+            let last = seen.messages().last().unwrap();
+            assert_eq!(last.tool_results().next().is_none(), is_text, "{words} words");
+            assert_ne!(Some(last), thread.last(), "{words} words");
         }
     }
 

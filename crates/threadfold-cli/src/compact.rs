@@ -34,17 +34,19 @@ pub(crate) async fn run(options: &CompactOptions, model: &dyn Model) -> Result<E
     );
     let messages = prepare(&mut report, request, options);
     let messages = replace(&mut report, messages, options)?;
-    let (messages, ended) = match options.keep_size {
-        true => (messages, Ended::Done),
+    let (messages, ended, changed) = match options.keep_size {
+        true => (messages, Ended::Done, Ended::Done),
         false => compact(&mut report, request, messages, options, model).await?,
     };
     let after = size(&messages);
     report.line("left", format_args!("{after}"));
-    let encoded = encode(&body, messages, options);
+    let encoded = encode(&body, &messages, options);
     report.adjustments(&encoded.adjustments);
+    let is_other_dialect = options.to.is_some_and(|to| to != body.dialect);
+    let is_same = !is_other_dialect && body.equals(encoded.body.as_str(), &messages);
     out::write(options.output.as_deref(), format!("{}\n", encoded.body).as_bytes())?;
     report.print(options.json)?;
-    Ok(ended)
+    Ok(if is_same { ended } else { changed })
 }
 
 /// Repairs the thread, and inserts checkpoints if requested.
@@ -82,13 +84,15 @@ fn replace(
     Ok(messages)
 }
 
+/// Returns the messages, the outcome if the output equals the input, and the outcome if it differs:
+/// a repair may change a thread that a strategy leaves as it is.
 async fn compact(
     report: &mut Report,
     request: &Request,
     mut messages: Vec<Message>,
     options: &CompactOptions,
     model: &dyn Model,
-) -> Result<(Vec<Message>, Ended), Failure> {
+) -> Result<(Vec<Message>, Ended, Ended), Failure> {
     let name = options.strategy.as_str();
     let registry = StrategyRegistry::default();
     let strategy = registry.get(name)?;
@@ -131,12 +135,14 @@ async fn compact(
                 "spent",
                 format_args!("{calls} calls, {} tokens in, {} out", spent.0, spent.1),
             );
-            Ok((messages, ended))
+            Ok((messages, ended, ended))
         }
         // A thread that cannot get smaller is no error of the caller.
         Err(failed) if failed.strategy().is_some_and(cannot_shrink) => {
             report.line(name, format_args!("{failed}"));
-            Ok((messages, Ended::Unchanged))
+            let tokens = ByteEstimate::TRIGGER.messages(&messages);
+            let misses = brief.target.is_some_and(|target| tokens > target);
+            Ok((messages, Ended::Unchanged, if misses { Ended::Missed } else { Ended::Done }))
         }
         Err(failed) => Err(format!("{name}: {failed}").into()),
     }
@@ -185,7 +191,7 @@ fn cannot_shrink(error: &StrategyError) -> bool {
     )
 }
 
-fn encode(body: &Body, messages: Vec<Message>, options: &CompactOptions) -> Encoded {
+fn encode(body: &Body, messages: &[Message], options: &CompactOptions) -> Encoded {
     let name = body.model.as_deref();
     let ended_open = body.request.messages.last().is_some_and(|last| last.role == Role::Assistant);
     let mut encoding = name.map(EncodeOptions::for_model).unwrap_or_default();
@@ -193,7 +199,7 @@ fn encode(body: &Body, messages: Vec<Message>, options: &CompactOptions) -> Enco
     // A stored thread usually ends with an answer, which some models refuse in a request. If the
     // body names no model, assume one that accepts it.
     encoding.accepts_prefill |= ended_open && name.is_none();
-    let request = Request { messages: messages.into(), ..body.request.clone() };
+    let request = Request { messages: messages.to_vec().into(), ..body.request.clone() };
     let format = options.to.unwrap_or(body.dialect);
     format.encode(&request, &encoding)
 }

@@ -9,7 +9,7 @@ pub(crate) enum Ended {
     Done,
     /// There was nothing to do; its output equals its input.
     Unchanged,
-    /// The output is smaller, but misses the target.
+    /// The output differs from the input, but misses the target.
     Missed,
 }
 

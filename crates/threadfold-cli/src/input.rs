@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use threadfold::{EventLog, Request, WireFormat, wire::DecodeOptions};
+use threadfold::{EventLog, Message, Request, WireFormat, wire::DecodeOptions};
 
 use crate::{
     error::Failure,
@@ -84,6 +84,8 @@ pub(crate) struct Body {
     pub(crate) request: Request,
     pub(crate) dialect: Dialect,
     pub(crate) model: Option<String>,
+    /// The body as it was read; `None` for the thread of a log.
+    source: Option<String>,
 }
 
 impl Body {
@@ -124,12 +126,28 @@ impl Body {
             let read_as = format.name();
             format!("{name}: {error} (read as {read_as}; --from names another dialect)")
         })?;
-        Ok(Self { request, dialect: input.dialect, model: input.model })
+        let source = Some(input.body.to_string());
+        Ok(Self { request, dialect: input.dialect, model: input.model, source })
+    }
+
+    /// Whether a body of the same dialect with these messages says the same as the one that was
+    /// read, whatever its white space and the order of its fields.
+    pub(crate) fn equals(&self, body: &str, messages: &[Message]) -> bool {
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+        match &self.source {
+            Some(source) => value(source).is_some_and(|source| value(body) == Some(source)),
+            None => *self.request.messages == messages,
+        }
     }
 
     fn of_log(log: &EventLog, dialect: Option<Dialect>) -> Result<Self, Failure> {
         let request = Request::new(log.replay()?);
-        Ok(Self { request, dialect: dialect.unwrap_or(Dialect::Anthropic), model: None })
+        Ok(Self {
+            request,
+            dialect: dialect.unwrap_or(Dialect::Anthropic),
+            model: None,
+            source: None,
+        })
     }
 }
 

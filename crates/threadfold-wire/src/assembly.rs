@@ -4,7 +4,12 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{classify::classify_error, contract::WireError, json::*, stream::*};
+use super::{
+    classify::{classify_error, error_within},
+    contract::WireError,
+    json::*,
+    stream::*,
+};
 use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Text, Turn, Usage};
 
 /// The part of a stream builder that depends on the dialect. It assembles the *response body*, and
@@ -149,7 +154,11 @@ pub(super) fn read_event(
     take: impl FnOnce(Fields<'_>, &str) -> Taken,
 ) -> Taken {
     let trimmed = data.trim();
-    let read = |raw: Raw<'_>| Ok(take(Fields::read(raw, Path::Body)?, trimmed));
+    let read = |raw: Raw<'_>| {
+        let fields = Fields::read(raw, Path::Body)?;
+        let error = untyped_error(&fields, trimmed);
+        Ok(error.map_or_else(|| take(fields, trimmed), Err))
+    };
     if let Ok(taken) = read_whole(trimmed.as_bytes(), read) {
         return taken;
     }
@@ -162,6 +171,14 @@ pub(super) fn read_event(
         }
         _ => Ok(()),
     }
+}
+
+/// The error of an event without a type, or of the type `error`, which gateways send within the
+/// streams of any dialect.
+fn untyped_error(fields: &Fields<'_>, data: &str) -> Option<ModelError> {
+    let is_error = fields.text("type").is_none_or(|kind| kind == "error")
+        && ["error", "errors"].iter().any(|key| fields.value(key).is_some());
+    is_error.then(|| error_within(data.as_bytes())).flatten()
 }
 
 /// The input of a call whose text is complete; `None` if there is none. An input that was cut off

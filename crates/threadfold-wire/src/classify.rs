@@ -18,7 +18,9 @@
 //!
 //! An error about another field than the messages as a whole (`tools`, `messages[3].content`) is an
 //! overflow only by a code of step 1 or by status 413, because a shorter thread does not change it.
-//! The field is the one that the body names as `param`, or the one that the message begins with.
+//! The field is the one that the body names as `param`, or the one that the message begins with. If
+//! the message begins with the path of a single message, only the phrases about too many pictures and
+//! messages count.
 //! Texts that a message quotes may be the user's and are not searched, unless they are introduced
 //! as the report of another server.
 //!
@@ -119,7 +121,8 @@ fn kind(status: u16, report: &Report) -> ModelErrorKind {
         return ModelErrorKind::Overflow { limit: None, found: None, output: None };
     }
     let without_body = status == 400 && report.message.is_empty();
-    if status == 413 || without_body || (is_overflow(report) && !report.blames_other_field) {
+    let is_elsewhere = report.blames_other_field || report.blames_one_message;
+    if status == 413 || without_body || (is_overflow(report) && !is_elsewhere) {
         return overflow;
     }
     if report.is_coded("refusal") || (status != 404 && report.message_mentions("refusal")) {

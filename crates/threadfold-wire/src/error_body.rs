@@ -25,6 +25,8 @@ pub(super) struct Report {
     words: String,
     /// Whether the error is about another field than the messages and the length of the answer.
     pub(super) blames_other_field: bool,
+    /// Whether the error is about a single message.
+    pub(super) blames_one_message: bool,
     /// Types and codes in lower case, one a line. A message of one word counts as a code.
     codes: String,
     /// The HTTP status that the body names.
@@ -57,6 +59,7 @@ impl Report {
         let mut texts: Vec<&str> = fields.messages.iter().map(|text| searched(text)).collect();
         let subjects = fields.subjects.iter().map(String::as_str);
         let blames_other_field = error_text::blames_other_field(subjects, &texts);
+        let blames_one_message = texts.iter().any(|text| error_text::blames_one_message(text));
         let own: Vec<String> = texts.iter().map(|text| error_text::without_quotes(text)).collect();
         let words = own.join(": ");
         texts.retain(|text| value.is_none() || !text.contains(char::is_whitespace));
@@ -70,6 +73,7 @@ impl Report {
             found: fields.found.or_else(|| overflow::found(&words)),
             output: overflow::output(&words),
             blames_other_field,
+            blames_one_message,
             words,
         }
     }

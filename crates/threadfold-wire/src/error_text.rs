@@ -43,7 +43,7 @@ const REPORTS: [&str; 8] =
     ["error", "exception", "message", "msg", "detail", "returned", "responded", "response"];
 
 /// The words before a quotation that make it a part of the request.
-const FAULTS: [&str; 14] = [
+const FAULTS: [&str; 19] = [
     "invalid ",
     "unknown ",
     "unexpected ",
@@ -58,6 +58,12 @@ const FAULTS: [&str; 14] = [
     "function",
     "schema",
     "name",
+    // Somebody speaks, and no server.
+    "said",
+    "says",
+    "wrote",
+    "user",
+    "assistant",
 ];
 
 /// The number of bytes before a quotation in which its introduction is looked for.
@@ -142,6 +148,16 @@ fn closing(text: &str, quote: char) -> Option<usize> {
         let follows = text.get(at + quote.len_utf8()..).and_then(|rest| rest.chars().next());
         quote != '\'' || !follows.is_some_and(char::is_alphanumeric)
     })
+}
+
+/// Whether a message begins with the path of one message: `messages.3.content: ...`. A shorter thread
+/// may leave this message as it is, and the rest may repeat its text.
+pub(super) fn blames_one_message(text: &str) -> bool {
+    let path = text.trim_start().split([':', ' ']).next().unwrap_or_default();
+    let path = path.trim_matches(['`', '\'', '"']);
+    let Some((field, rest)) = path.split_once(['.', '[']) else { return false };
+    ["messages", "input", "contents"].contains(&field)
+        && rest.starts_with(|first: char| first.is_ascii_digit())
 }
 
 /// Whether the words before a quotation introduce the report of another server.

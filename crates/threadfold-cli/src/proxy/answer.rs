@@ -201,6 +201,14 @@ impl Content {
     /// Takes a piece, and returns the first decisive event in it, if there is one: content, or an
     /// error before any content. An event that cannot be read counts as content.
     fn first(&mut self, piece: &[u8]) -> Option<First> {
+        // Some servers do not declare their streams.
+        if let Self::Whole(dialect, body) = self
+            && body.is_empty()
+            && ["data:", "event:"].iter().any(|field| piece.starts_with(field.as_bytes()))
+        {
+            let framing = Framing::Sse(SseParser::default());
+            *self = Self::Events(framing, dialect.turn_builder());
+        }
         let Self::Events(framing, builder) = self else { return None };
         framing.push(piece);
         let mut first = None;

@@ -263,10 +263,11 @@ impl<'a> Head<'a> {
         limits.into_iter().flatten().max().unwrap_or(0)
     }
 
-    /// Whether the body holds the whole thread. If the provider stores the beginning, the body has
-    /// only the end, and changing that would break the link.
-    pub(super) fn is_whole(&self) -> bool {
-        self.previous_response_id.is_none() && self.conversation.is_none()
+    /// The field that refers to the beginning of the thread, if the provider stores it. The body has
+    /// only the end then, and changing that would break the link.
+    pub(super) fn kept_by_provider(&self) -> Option<&'static str> {
+        let previous = self.previous_response_id.is_some().then_some("previous_response_id");
+        previous.or(self.conversation.is_some().then_some("conversation"))
     }
 }
 

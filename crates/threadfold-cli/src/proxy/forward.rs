@@ -105,7 +105,12 @@ impl Outgoing<'_> {
     ) -> Result<reqwest::Response, String> {
         let url = upstream.at(self.path, self.query).ok_or("the path leads out of the upstream")?;
         let request = client.request(self.method.clone(), url).headers(self.headers.clone());
-        request.body(body).send().await.map_err(words)
+        let response = request.body(body).send().await.map_err(words)?;
+        // No request asks for another protocol, and the client would read what follows as one.
+        match response.status().is_informational() {
+            true => Err(format!("it answers with status {}", response.status().as_u16())),
+            false => Ok(response),
+        }
     }
 }
 

@@ -17,9 +17,9 @@ pub(super) type Refused = (StatusCode, &'static str);
 /// How a request reached the proxy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reached {
-    /// The proxy listens on loopback only, so it is reached by a name of this machine.
+    /// The proxy listens on loopback only, so it is reached by a name of loopback.
     pub(super) listens_on_loopback: bool,
-    /// The connection is from this machine.
+    /// The connection is from loopback, whatever the proxy listens on.
     pub(super) is_local: bool,
 }
 
@@ -48,11 +48,11 @@ pub(super) fn check(
     {
         return Err((StatusCode::BAD_REQUEST, "expected one Host header"));
     }
-    if reached.listens_on_loopback && !names_loopback(uri, headers) {
+    if (reached.listens_on_loopback || reached.is_local) && !names_loopback(uri, headers) {
         // DNS rebinding: a page of another site reached the port under its own name.
-        return forbidden("this address only serves programs on this machine");
+        return forbidden("this address only serves programs that name this machine as loopback");
     }
-    if (reached.listens_on_loopback || reached.is_local) && is_of_another_site(headers) {
+    if is_of_another_site(headers) {
         return forbidden("a page of another site sent this request; expected a program");
     }
     if leaves_root(uri.path()) {
@@ -131,10 +131,17 @@ mod tests {
     use super::*;
 
     fn status(target: &str, pairs: &[(&'static str, &'static str)]) -> Option<u16> {
+        status_from(Reached { listens_on_loopback: true, is_local: true }, target, pairs)
+    }
+
+    fn status_from(
+        reached: Reached,
+        target: &str,
+        pairs: &[(&'static str, &'static str)],
+    ) -> Option<u16> {
         let headers =
             pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
         let headers: HeaderMap = headers.collect();
-        let reached = Reached { listens_on_loopback: true, is_local: true };
         let uri = target.parse().unwrap();
         let checked = check(&Method::POST, &uri, Version::HTTP_11, &headers, reached);
         checked.err().map(|(status, _)| status.as_u16())
@@ -168,6 +175,22 @@ mod tests {
             assert_eq!(status("/v1/messages", &pairs), expected, "{pairs:?}");
         }
         assert_eq!(status("http://evil.test/v1/messages", &[own]), Some(403));
+    }
+
+    #[test]
+    fn an_address_of_the_network_is_no_gap_for_pages() {
+        let target = "/v1/messages";
+        let named = ("host", "box.test:8787");
+        let rebound = [("host", "evil.test:8787"), ("origin", "http://evil.test:8787")];
+        let foreign = [named, ("origin", "https://evil.test")];
+        for (is_local, own) in [(true, Some(403)), (false, None)] {
+            let reached = Reached { listens_on_loopback: false, is_local };
+            assert_eq!(status_from(reached, target, &rebound[..1]), own);
+            assert_eq!(status_from(reached, target, &rebound), own);
+            assert_eq!(status_from(reached, target, &[named]), own);
+            assert_eq!(status_from(reached, target, &foreign), Some(403));
+            assert_eq!(status_from(reached, target, &[("host", "127.0.0.1:8787")]), None);
+        }
     }
 
     #[test]

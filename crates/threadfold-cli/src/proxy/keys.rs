@@ -103,6 +103,10 @@ pub(super) fn foreign(to: Destination, headers: &HeaderMap, query: Option<&str>)
         let of = match key.form {
             Form::Of(vendor, _) => Some(vendor),
             Form::Common if to.is_own_host => Some(Vendor::OpenAi),
+            // Azure's header. Some gateways take it in any dialect.
+            Form::Unknown if to.is_own_host && key.place == "header api-key" => {
+                Some(Vendor::OpenAi)
+            }
             Form::Common | Form::Unknown => key.place_of,
         };
         let of = of.filter(|vendor| *vendor != to.vendor)?;
@@ -196,6 +200,8 @@ mod tests {
             (&[("authorization", "Bearer eyJhbGciOi")], OpenAi, true, true),
             (&[("authorization", "Bearer eyJhbGciOi")], Anthropic, true, true),
             (&[("x-other", "sk-ant-x")], OpenAi, false, false),
+            (&[("api-key", "0123abcd")], Anthropic, false, true),
+            (&[("api-key", "0123abcd")], OpenAi, true, true),
             (&[("authorization", "Bearer sk-1"), ("x-api-key", "sk-ant-x")], OpenAi, false, false),
             (&[("authorization", "Bearer\tsk-ant-x")], OpenAi, false, false),
             (&[("authorization", "Bearer \"sk-ant-x\"")], OpenAi, false, false),

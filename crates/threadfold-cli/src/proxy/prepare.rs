@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use hyper::body::Bytes;
+use serde_json::{Value, json};
 use threadfold::{
-    ContextWindow, EventLog, WireFormat,
-    auto::{AutoCompactor, Refusal},
+    ContextWindow, EventLog, Request, WireFormat,
+    auto::AutoCompactor,
     drive::CompactionError,
-    message::ModelErrorKind,
+    message::{Extra, Json, ModelErrorKind},
     model::{Clock, std_clock},
     store::Journal,
     tokens::Calibrated,
@@ -22,7 +23,7 @@ use super::{
     compaction::{Compacted, Work},
     endpoint::{Asked, Head},
     state::Proxy,
-    threads::Known,
+    threads::{Known, is_likely},
     trouble::Trouble,
     views::{About, Row},
 };
@@ -40,7 +41,6 @@ pub(super) struct Journey {
     auto: AutoCompactor,
     lock: Arc<Mutex<()>>,
     unkept: Option<Unkept>,
-    states_limit: bool,
 }
 
 /// How a request is read.
@@ -65,7 +65,8 @@ pub(super) struct Waiting {
     found: Option<Arc<Row>>,
     unkept: Option<Unkept>,
     pub(super) was_refused: bool,
-    states_limit: bool,
+    /// The tokens of the request that was sent, by the estimate.
+    tokens: u64,
 }
 
 /// A compaction for a refusal, before the provider accepts the request.
@@ -106,7 +107,7 @@ impl Proxy {
     ) -> Result<Option<Journey>, Trouble> {
         let dialect = asked.dialect;
         let head = Head::read(body, asked.model.as_deref())?;
-        if !head.is_whole() {
+        if head.kept_by_provider().is_some() {
             return Ok(None);
         }
         super::body::check(body)?;
@@ -119,7 +120,7 @@ impl Proxy {
         let window = self.window(upstream, &model);
         let mut options = RelayOptions { window, ratio };
         let found;
-        let (mut unkept, mut states_limit) = (None, false);
+        let mut unkept = None;
         let compacts = matches!(begins, Begins::Anew { compacts: true });
         let relay = match begins {
             Begins::Anew { .. } => {
@@ -136,23 +137,11 @@ impl Proxy {
                 let waiting = *waiting;
                 (options.ratio, auto) = (waiting.ratio, waiting.auto);
                 (found, unkept) = (waiting.found, waiting.unkept);
-                states_limit = waiting.states_limit;
                 Relay::sent(request, found.as_ref().map(|row| &row.view), &options)
             }
         };
-        let mut journey = Journey {
-            dialect,
-            model,
-            window,
-            relay,
-            chain,
-            root,
-            found,
-            auto,
-            lock,
-            unkept,
-            states_limit,
-        };
+        let mut journey =
+            Journey { dialect, model, window, relay, chain, root, found, auto, lock, unkept };
         if compacts {
             self.go_on(&mut journey).await;
         }
@@ -162,7 +151,6 @@ impl Proxy {
     /// Takes a refusal, and compacts the thread if the request was too long. Returns whether to
     /// send again.
     pub(super) async fn refused(&self, journey: &mut Journey, error: &ModelErrorKind) -> bool {
-        journey.states_limit |= Refusal::of(error).is_some_and(|refusal| refusal.limit.is_some());
         journey.relay.refused(error, &mut journey.auto, std_clock().now());
         self.go_on(journey).await;
         *journey.relay.step() == RelayStep::Send
@@ -198,10 +186,11 @@ impl Proxy {
 
     /// Keeps what the refusals of a request led to, because the provider has accepted it now.
     pub(super) async fn accepted(&self, upstream: &str, waiting: Waiting) -> Result<(), Trouble> {
-        let Waiting { root, model, window, auto, ratio, unkept, .. } = waiting;
+        let Waiting { root, model, window, auto, ratio, unkept, tokens, .. } = waiting;
         self.threads.remember(root, &auto, ratio);
-        let learnt = auto.window(window).filter(|learnt| Some(*learnt) != window);
-        if let Some(learnt) = learnt.filter(|_| waiting.states_limit) {
+        // Only what a refusal stated, and what this accepted request does not contradict.
+        let stated = auto.stated_window(window);
+        if let Some(learnt) = stated.filter(|learnt| tokens / 4 <= learnt.tokens()) {
             let now = thousands(learnt.tokens());
             let before = window.map_or_else(
                 || "no window was known".to_owned(),
@@ -307,23 +296,75 @@ impl Journey {
         let (upstream, model) = (upstream.to_owned(), self.model.clone());
         Box::new(move |reported| {
             proxy.threads.learn(root, estimated, reported);
-            proxy.views.answered(&upstream, &model, reported);
+            if is_likely(estimated, reported) {
+                proxy.views.answered(&upstream, &model, reported);
+            }
         })
     }
 
     /// What stays of the journey while the request is sent.
     pub(super) fn waiting(self) -> Waiting {
         let ratio = self.relay.ratio();
-        let was_refused = self.relay.was_refused();
-        let Self { root, model, window, auto, found, unkept, states_limit, .. } = self;
-        Waiting { root, model, window, auto, ratio, found, unkept, was_refused, states_limit }
+        let (was_refused, tokens) = (self.relay.was_refused(), self.relay.tokens());
+        let Self { root, model, window, auto, found, unkept, .. } = self;
+        Waiting { root, model, window, auto, ratio, found, unkept, was_refused, tokens }
     }
 
     /// The body to send; `None` to send the original one.
     pub(super) fn body(&self) -> Option<Bytes> {
-        let request = self.relay.request()?;
+        let mut request = self.relay.request()?;
+        if request.max_output < self.relay.original().max_output {
+            fit_thinking(&mut request);
+        }
         let options = EncodeOptions { model: None, ..EncodeOptions::for_model(&self.model) };
         let encoded = self.dialect.encode(&request, &options);
         Some(Bytes::from(encoded.body.as_str().to_owned()))
+    }
+}
+
+/// Lowers the budget for reasoning below a lowered `max_tokens`, because Anthropic refuses a larger
+/// one; reasoning ends if not even the smallest budget is left.
+fn fit_thinking(request: &mut Request) {
+    const LEAST: u64 = 1_024;
+    let (codec, key, budget) = (Dialect::Anthropic.name(), "thinking", "budget_tokens");
+    let Some(most) = request.max_output else { return };
+    let thinking = request.extra.get(codec, key).and_then(|thinking| thinking.to_value().ok());
+    let Some(mut thinking) = thinking else { return };
+    if thinking.get(budget).and_then(Value::as_u64).is_none_or(|budget| budget < most) {
+        return;
+    }
+    match thinking.as_object_mut().filter(|_| most > LEAST) {
+        Some(fields) => drop(fields.insert(budget.to_owned(), json!(most - 1))),
+        None => thinking = json!({"type": "disabled"}),
+    }
+    let fields = request.extra.of(codec).filter(|(name, _)| *name != key);
+    let fields = fields.map(|(name, json)| (name.to_owned(), json.clone()));
+    let fitted = (key.to_owned(), Json::from(&thinking));
+    request.extra = Extra::new(codec, fields.chain([fitted]).collect::<Vec<_>>());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadfold::Message;
+
+    #[test]
+    fn the_budget_for_reasoning_is_below_a_lowered_limit() {
+        let codec = Dialect::Anthropic.name();
+        let fitted = |most, thinking: Value| {
+            let extra = Extra::new(codec, vec![("thinking", Json::from(&thinking))]);
+            let mut request = Request {
+                max_output: Some(most),
+                extra,
+                ..Request::new(vec![Message::user("Hi.")])
+            };
+            fit_thinking(&mut request);
+            request.extra.get(codec, "thinking").unwrap().to_value().unwrap()
+        };
+        let enabled = |budget: u64| json!({"type": "enabled", "budget_tokens": budget});
+        assert_eq!(fitted(5_000, enabled(6_000)), enabled(4_999));
+        assert_eq!(fitted(5_000, enabled(4_999)), enabled(4_999));
+        assert_eq!(fitted(1_000, enabled(6_000)), json!({"type": "disabled"}));
+        assert_eq!(fitted(5_000, json!({"type": "adaptive"})), json!({"type": "adaptive"}));
     }
 }

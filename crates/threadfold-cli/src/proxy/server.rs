@@ -3,7 +3,7 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use hyper::{
-    Request, Response, StatusCode,
+    HeaderMap, Request, Response, StatusCode,
     body::{Bytes, Incoming},
     header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue},
     server::conn::http1,
@@ -30,6 +30,7 @@ use super::{
     state::Proxy,
     trouble::{self, Trouble},
 };
+use crate::terminal::thousands;
 
 /// The time limit for the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(15);
@@ -132,26 +133,38 @@ impl Proxy {
             let words = "expected the content type application/json";
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, words.to_owned()));
         }
-        let is_plain = !head.headers.contains_key(CONTENT_ENCODING);
+        let coding = coding(&head.headers);
+        let is_plain = coding.is_none();
         let compacts = matches!(endpoint, Endpoint::Answer(_)) && is_plain;
         let headers = passed_on(&head.headers, compacts);
         let outgoing = Outgoing { method: head.method, path, query, headers };
         let asked = match endpoint {
             Endpoint::Answer(asked) | Endpoint::Count(asked) if is_plain => asked,
             Endpoint::Answer(_) | Endpoint::Count(_) | Endpoint::Other => {
+                if let Some(coding) = coding.filter(|_| endpoint != Endpoint::Other) {
+                    let trouble = format!("its content encoding is {coding}, which is not read");
+                    self.note_unread(&body, &Trouble::new(trouble));
+                }
                 let answer = outgoing.send(&self.client, upstream, body).await;
                 let answer = Answer::new(answer.map_err(unreachable)?, None);
                 return Ok(answer.passed_back(&outgoing.method, None));
             }
         };
         let name = upstream.name();
-        let journey = match Head::read(&body, asked.model.as_deref()) {
+        let read = Head::read(&body, asked.model.as_deref());
+        if let Some(field) =
+            read.as_ref().ok().and_then(Head::kept_by_provider).filter(|_| compacts)
+        {
+            let words = format!("the provider stores the beginning of its thread ({field})");
+            self.note_unread(&body, &Trouble::new(words));
+        }
+        let journey = match read {
             Ok(head) if !self.is_short(&name, &head, &body) => {
                 self.begun(&asked, &name, &body, Begins::Anew { compacts }).await
             }
             Ok(_) => None,
             Err(trouble) => {
-                self.note(&format!("passed through: {trouble}"));
+                self.note_unread(&body, &trouble);
                 None
             }
         };
@@ -245,7 +258,10 @@ impl Proxy {
     ) -> Option<Journey> {
         let (proxy, asked, body) = (Arc::clone(self), asked.clone(), body.clone());
         let upstream = upstream.to_owned();
-        let journey = async move { proxy.begin(&asked, &upstream, &body, begins).await };
+        let journey = async move {
+            let begun = proxy.begin(&asked, &upstream, &body, begins).await;
+            Ok(begun.inspect_err(|trouble| proxy.note_unread(&body, trouble)).ok().flatten())
+        };
         self.apart(journey).await.flatten()
     }
 
@@ -285,6 +301,23 @@ impl Proxy {
         let done = done.await.map_err(Trouble::from).flatten();
         done.inspect_err(|trouble| self.note(&format!("passed through: {trouble}"))).ok()
     }
+
+    /// Prints why a body is passed on as it came.
+    fn note_unread(&self, body: &Bytes, trouble: &Trouble) {
+        let bytes = thousands(body.len() as u64);
+        self.note(&format!("passed through: a body of {bytes} bytes: {trouble}"));
+    }
+}
+
+/// The encoding of a body, if it has one. Only a known name is repeated in a log.
+fn coding(headers: &HeaderMap) -> Option<&'static str> {
+    const KNOWN: [&str; 7] = ["br", "compress", "deflate", "gzip", "x-compress", "x-gzip", "zstd"];
+    let codings = headers.get_all(CONTENT_ENCODING).into_iter();
+    let codings = codings.flat_map(|coding| coding.to_str().unwrap_or("unknown").split(','));
+    let is_plain = |coding: &str| coding.is_empty() || coding.eq_ignore_ascii_case("identity");
+    let coding = codings.map(str::trim).find(|coding| !is_plain(coding))?;
+    let known = KNOWN.into_iter().find(|known| known.eq_ignore_ascii_case(coding));
+    Some(known.unwrap_or("unknown"))
 }
 
 fn unreachable(words: String) -> (StatusCode, String) {

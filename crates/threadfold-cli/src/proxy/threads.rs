@@ -13,6 +13,12 @@ use crate::relay::Link;
 /// The maximum number of remembered threads. A forgotten one starts with a new trigger.
 const MAX: usize = 10_000;
 
+/// Whether a count can be right. No text has more than three times the tokens of the estimate, and
+/// some servers report the sum of several calls.
+pub(super) fn is_likely(estimated: u64, reported: u64) -> bool {
+    reported / 4 <= estimated
+}
+
 /// The state of each thread, by its first link.
 #[derive(Debug, Default)]
 pub(super) struct Threads(Mutex<HashMap<Link, Known>>);
@@ -43,10 +49,13 @@ impl Threads {
         }
     }
 
-    /// Updates the ratio with the provider's count of a prompt.
+    /// Updates the ratio and the limits with the provider's count of a prompt that it answered.
     pub(super) fn learn(&self, root: Link, estimated: u64, reported: u64) {
         if let Some(known) = self.lock().get_mut(&root) {
             known.ratio.learn(estimated, reported);
+            if is_likely(estimated, reported) {
+                known.auto.counted(reported);
+            }
         }
     }
 

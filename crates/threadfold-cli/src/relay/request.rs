@@ -22,7 +22,7 @@ pub struct RelayOptions {
 /// | state | input | next state |
 /// |---|---|---|
 /// | `Compact` | [`compacted`](Self::compacted) | `Compact` if it still does not fit, else `Send` |
-/// | `Compact` | [`failed`](Self::failed) | `Send`, as it is; `Refused` after a refusal |
+/// | `Compact` | [`failed`](Self::failed) | `Send`, as it is; `Refused` if that was refused |
 /// | `Send` | [`refused`](Self::refused) | `Compact`; `Send` if the refusal is doubted; `Refused` if no compaction helps |
 ///
 /// After `Refused`, the request is the one that was sent first: what was compacted for its refusals
@@ -68,6 +68,8 @@ pub struct Relay {
     /// The `max_output` to send, if it is not that of the request.
     max_output: Option<u64>,
     was_compacted: bool,
+    /// Whether it was compacted since it was refused last.
+    is_smaller: bool,
     /// The last output of the trigger that asked for no compaction.
     output: Option<Output>,
 }
@@ -137,6 +139,7 @@ impl Relay {
             refused: None,
             max_output: None,
             was_compacted: false,
+            is_smaller: false,
             output: None,
         }
     }
@@ -204,6 +207,12 @@ impl Relay {
                 "{}, and the window of the model is not known: name it with --window",
                 about(self.pressure().tokens())
             ),
+            Some(Output::SendAgain) if self.max_output.is_some() => format!(
+                "{} are sent again with room for {} of answer, because they fit the window and \
+                 exceed it only with the answer that was asked for",
+                about(self.pressure().tokens()),
+                thousands(self.max_output.unwrap_or_default())
+            ),
             Some(Output::SendAgain) => format!(
                 "{} were refused, but as many were answered a short while ago: they are sent again",
                 about(self.pressure().tokens())
@@ -252,18 +261,18 @@ impl Relay {
         };
         let _ = auto.handle(now, Input::Compacted { reason: reason.clone() });
         self.viewed = Some(viewed);
-        self.was_compacted = true;
+        (self.was_compacted, self.is_smaller) = (true, true);
         self.check(auto, now);
     }
 
-    /// Takes the failure of the compaction. Unless the provider refused the request before, it is
-    /// sent without the compaction, so that a failure of the proxy never becomes one of the agent.
+    /// Takes the failure of the compaction. Unless the provider refused the request as it is now, it
+    /// is sent without the compaction, so that a failure of the proxy never becomes one of the agent.
     pub fn failed(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
         let RelayStep::Compact { reason, .. } = &self.step else { return };
         let _ = auto.handle(now, Input::Failed { reason: reason.clone() });
-        match self.refused.is_some() {
-            true => self.give_up(),
-            false => self.step = RelayStep::Send,
+        match self.refused.is_none() || self.is_smaller {
+            true => self.step = RelayStep::Send,
+            false => self.give_up(),
         }
     }
 
@@ -274,13 +283,16 @@ impl Relay {
         }
         let Some(refusal) = Refusal::of(error) else { return self.give_up() };
         self.refused.get_or_insert_with(|| self.viewed.clone());
+        self.is_smaller = false;
         let estimate = self.estimate();
         self.options.ratio.learn_refusal(estimate, refusal.found.unwrap_or(0));
         let pressure = self.pressure();
         let output = auto.handle(now, Input::Overflowed { pressure, refusal });
         match (&output, self.compaction(output.clone())) {
             (_, Some(step)) => self.step = step,
-            (Some(Output::SendAgain), None) => {}
+            (Some(Output::SendAgain), None) => {
+                self.max_output = auto.max_output(self.pressure());
+            }
             (_, None) => self.give_up(),
         }
     }

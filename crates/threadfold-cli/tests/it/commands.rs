@@ -124,9 +124,9 @@ fn hindsight_compares_strategies_with_the_naive_tail() {
 
 #[test]
 fn the_page_of_hindsight_shows_every_strategy_and_quotes_what_is_gone() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("<b>page.html");
-    let (file, thread) = (file.to_str().unwrap(), folder.path().join("<b>thread.json"));
+    let folder = Folder::new();
+    let file = folder.join("<b>page.html");
+    let (file, thread) = (file.to_str().unwrap(), folder.join("<b>thread.json"));
     fs::copy(THREAD, &thread).unwrap();
     out(
         0,
@@ -406,11 +406,28 @@ fn exit_codes_are_those_of_the_help_with_an_output_file_too() {
     for (code, arguments) in rows {
         out(code, arguments);
     }
+    // A repair, or another dialect, changes the body.
+    let broken = folder.join("broken.json");
+    fs::write(
+        &broken,
+        r#"{"messages":[{"role":"user","content":"Hi."},{"role":"assistant","content":""}]}"#,
+    )
+    .unwrap();
+    let repaired = out(0, &["compact", text(&broken)]);
+    assert_eq!(repaired, written_of("Hi."));
+    let missed = errors(1, &["compact", "--target", "1", text(&broken)]);
+    assert!(missed.contains("repaired"), "{missed}");
+    out(0, &["compact", "--to", "gemini", text(&short)]);
     // With code 3 the output equals the input.
     let written = fs::read_to_string(&file).unwrap();
-    assert_eq!(written, "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi.\"}]}\n");
+    assert_eq!(written, written_of("Hi."));
     let help = out(0, &["--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains("0 success; 1 failure") && help.contains("3 nothing to do"), "{help}");
+}
+
+/// The body of a thread of one message, as `compact` writes it.
+fn written_of(text: &str) -> String {
+    format!("{{\"messages\":[{{\"role\":\"user\",\"content\":\"{text}\"}}]}}\n")
 }
 
 /// A log of a session of six messages, with these lines after its third event.

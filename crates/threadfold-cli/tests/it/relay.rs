@@ -203,6 +203,29 @@ fn no_request_is_sent_more_than_three_times_and_what_did_not_help_is_taken_back(
 }
 
 #[test]
+fn a_refused_sum_of_prompt_and_answer_leads_to_a_shorter_answer() {
+    let (mut auto, mut request) = (auto(), request(600));
+    request.max_output = Some(7_000);
+    let prompt = ByteEstimate::TRIGGER.request(&request);
+    let mut relay = Relay::new(request.clone(), None, &options(8_000), &mut auto, Timestamp(1));
+    assert_eq!((relay.step(), relay.request()), (&RelayStep::Send, None));
+    let (limit, output) = (Some(8_000), Some(7_000));
+    let error = ModelErrorKind::Overflow { limit, found: Some(prompt), output };
+    relay.refused(&error, &mut auto, Timestamp(2));
+    assert_eq!(relay.step(), &RelayStep::Send);
+    let sent = relay.request().unwrap();
+    assert_eq!(sent.messages, request.messages);
+    let left = 8_000 - prompt;
+    assert!((left * 9 / 10..=left).contains(&sent.max_output.unwrap()), "{:?}", sent.max_output);
+    let line = relay.why_not_compacted(&auto).unwrap();
+    assert!(line.contains("sent again with room for"), "{line}");
+    // The next request asks for less at once.
+    let relay = Relay::new(request.clone(), None, &options(8_000), &mut auto, Timestamp(3));
+    assert_eq!(relay.step(), &RelayStep::Send);
+    assert!(relay.request().unwrap().max_output.unwrap() <= left);
+}
+
+#[test]
 fn a_request_that_fits_is_not_compacted_again_in_vain() {
     // What no compaction removes is under the trigger, and what it leaves is over it.
     let mut auto = AutoCompactor::new(AutoPolicy::default()).unwrap();

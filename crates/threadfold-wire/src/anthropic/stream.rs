@@ -71,6 +71,8 @@ impl Response {
                 self.blocks.values_mut().for_each(|block| block.stop(out));
             }
             "error" => return Err(provider_error(data)),
+            // Gateways send errors without a type, in any form.
+            "" => return error_within(data.as_bytes()).map_or(Ok(()), Err),
             _ => {}
         }
         Ok(())

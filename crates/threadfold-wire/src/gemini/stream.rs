@@ -26,7 +26,7 @@ pub(super) struct Response {
 
 impl Assembly for Response {
     fn take(&mut self, name: &str, data: &str, out: &mut Output) -> Taken {
-        read_event((name, data), &[], |fields, data| self.read(fields, data, out))
+        read_event((name, data), &[], |fields, _| self.read(fields, out))
     }
 
     fn body(&mut self, is_complete: bool) -> Option<Json> {
@@ -47,10 +47,7 @@ const KNOWN: [&str; 5] =
     ["candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"];
 
 impl Response {
-    fn read(&mut self, mut fields: Fields<'_>, data: &str, out: &mut Output) -> Taken {
-        if fields.value("error").is_some() {
-            return Err(provider_error(data));
-        }
+    fn read(&mut self, mut fields: Fields<'_>, out: &mut Output) -> Taken {
         if !KNOWN.iter().any(|key| fields.get(key).is_some()) {
             return Ok(());
         }

@@ -73,10 +73,6 @@ impl Response {
             }
             "response.failed" => return Err(failed(fields, data, out)),
             "error" => return Err(provider_error(data)),
-            // Proxies send errors without a type.
-            "" if fields.value("error").is_some() => {
-                return Err(provider_error(data));
-            }
             _ => self.piece(kind, fields, out),
         }
         Ok(())

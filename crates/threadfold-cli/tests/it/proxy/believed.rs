@@ -2,58 +2,139 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{MESSAGES, Served, agent::Agent, count, options, run, upstream::Upstream};
+use super::{
+    MESSAGES, Served,
+    agent::Agent,
+    count, options, run,
+    upstream::{Seen, Upstream},
+};
 use crate::folder::Folder;
 
 /// Compactions are due only far beyond the threads of these tests.
 const LARGE: u64 = 100_000;
 
-#[test]
-fn a_provider_that_refuses_everything_is_asked_three_times_and_nothing_is_kept() {
-    run(async {
+/// An agent after 40 turns, its proxy, and its provider with a large window. The proxy knows the
+/// window, or nobody does.
+struct Aged {
+    agent: Agent,
+    upstream: Upstream,
+    folder: Folder,
+    _proxy: Served,
+}
+
+impl Aged {
+    async fn new(window: Option<u64>) -> Self {
         let (folder, upstream) = (Folder::new(), Upstream::start(LARGE).await);
-        let proxy = Served::in_folder(options(&upstream, Some(LARGE)), &folder).await;
+        upstream.seen.reports.store(true, Ordering::Relaxed);
+        let proxy = Served::in_folder(options(&upstream, window), &folder).await;
         let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
         for number in 0..40 {
             agent.turn(number).await.unwrap();
         }
-        let seen = &upstream.seen;
+        Self { agent, upstream, folder, _proxy: proxy }
+    }
+
+    fn seen(&self) -> &Seen {
+        &self.upstream.seen
+    }
+
+    /// The next requests are refused with these words.
+    fn lies(&self, times: usize, words: &'static str) {
+        *self.seen().lie.lock().unwrap() = words;
+        self.seen().lies.store(times, Ordering::Relaxed);
+    }
+
+    /// The size of the last body that the provider got.
+    fn last(&self) -> usize {
+        self.seen().sizes.lock().unwrap().last().copied().unwrap()
+    }
+
+    /// Goes on, and returns the size of the largest body that the provider got.
+    async fn largest_of(&mut self, turns: std::ops::Range<usize>) -> usize {
+        self.seen().sizes.lock().unwrap().clear();
+        for number in turns {
+            self.agent.turn(number).await.unwrap();
+        }
+        self.seen().sizes.lock().unwrap().iter().copied().max().unwrap()
+    }
+
+    fn windows(&self) -> i64 {
+        self.rows("SELECT count(*) FROM proxy_windows")
+    }
+
+    fn rows(&self, select: &str) -> i64 {
+        let rows = rusqlite::Connection::open(self.folder.join("threads.db")).unwrap();
+        rows.query_row(select, [], |row| row.get(0)).unwrap()
+    }
+}
+
+const VAGUE: &str = "prompt is too long";
+
+#[test]
+fn a_provider_that_refuses_everything_is_asked_three_times_and_nothing_is_kept() {
+    run(async {
+        let aged = Aged::new(Some(LARGE)).await;
         for _ in 0..3 {
-            seen.sizes.lock().unwrap().clear();
-            seen.lies.store(usize::MAX, Ordering::Relaxed);
-            let error = agent.ask().await.unwrap_err();
+            aged.seen().sizes.lock().unwrap().clear();
+            aged.lies(usize::MAX, VAGUE);
+            let error = aged.agent.ask().await.unwrap_err();
             assert!(error.contains("prompt is too long"), "{error}");
-            let sizes = seen.sizes.lock().unwrap().clone();
+            let sizes = aged.seen().sizes.lock().unwrap().clone();
             assert!(sizes.len() <= 3, "{sizes:?}");
             assert!(sizes.iter().all(|size| *size > sizes[0] / 5), "{sizes:?}");
         }
-        let whole = agent.body().len();
-        seen.lies.store(0, Ordering::Relaxed);
-        agent.ask().await.unwrap();
-        assert_eq!(seen.sizes.lock().unwrap().last(), Some(&whole));
-        let rows = rusqlite::Connection::open(folder.join("threads.db")).unwrap();
-        let views = "SELECT count(*) FROM proxy_views";
-        assert_eq!(rows.query_row(views, [], |row| row.get::<_, i64>(0)), Ok(0));
+        aged.lies(0, VAGUE);
+        aged.agent.ask().await.unwrap();
+        assert_eq!(aged.last(), aged.agent.body().len());
+        assert_eq!(aged.rows("SELECT count(*) FROM proxy_views"), 0);
     });
 }
 
 #[test]
-fn after_one_passing_refusal_the_thread_is_sent_as_it_is() {
+fn after_one_passing_refusal_half_of_the_thread_is_sent_and_stays() {
     run(async {
-        let (folder, upstream) = (Folder::new(), Upstream::start(LARGE).await);
-        let proxy = Served::in_folder(options(&upstream, Some(LARGE)), &folder).await;
-        let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
-        for number in 0..40 {
-            agent.turn(number).await.unwrap();
-        }
-        upstream.seen.lies.store(1, Ordering::Relaxed);
-        agent.turn(40).await.unwrap();
-        let last = upstream.seen.sizes.lock().unwrap().last().copied().unwrap();
-        assert!(last > agent.body().len() / 3, "{last} of {}", agent.body().len());
+        let mut aged = Aged::new(Some(LARGE)).await;
+        aged.lies(1, VAGUE);
+        aged.agent.turn(40).await.unwrap();
+        let (last, whole) = (aged.last(), aged.agent.body().len());
+        assert!(last > whole / 3 && last < whole, "{last} of {whole}");
         // The view serves the next request too, although the body is short for the window.
-        agent.turn(41).await.unwrap();
-        let last = upstream.seen.sizes.lock().unwrap().last().copied().unwrap();
-        assert!(last < agent.body().len(), "{last} of {}", agent.body().len());
+        aged.agent.turn(41).await.unwrap();
+        let (last, whole) = (aged.last(), aged.agent.body().len());
+        assert!(last < whole, "{last} of {whole}");
+    });
+}
+
+#[test]
+fn a_vague_refusal_in_a_window_that_nobody_knows_is_forgotten_after_some_answers() {
+    run(async {
+        // The last states a limit that the request did not exceed, so it is vague too.
+        for words in [VAGUE, "prompt is too long: the maximum is 200000 tokens"] {
+            let mut aged = Aged::new(None).await;
+            let refused = aged.agent.body().len();
+            aged.lies(1, words);
+            aged.agent.turn(40).await.unwrap();
+            assert!(aged.last() < refused * 3 / 4, "{} of {refused}", aged.last());
+            let largest = aged.largest_of(41..75).await;
+            assert!(largest > refused, "{largest} of {refused}");
+            assert_eq!((count(&aged.seen().refused), aged.windows()), (1, 0));
+        }
+    });
+}
+
+#[test]
+fn a_stated_limit_that_the_next_answer_contradicts_is_not_kept() {
+    run(async {
+        for window in [None, Some(LARGE)] {
+            let mut aged = Aged::new(window).await;
+            let refused = aged.agent.body().len();
+            aged.lies(1, "prompt is too long: 90000 tokens > 100 maximum");
+            aged.agent.turn(40).await.unwrap();
+            assert_eq!(aged.windows(), 0);
+            let largest = aged.largest_of(41..90).await;
+            assert!(largest > refused, "{largest} of {refused}");
+            assert_eq!(count(&aged.seen().refused), 1);
+        }
     });
 }
 

@@ -269,6 +269,44 @@ fn a_refusal_with_any_status_is_sent_again_smaller() {
 }
 
 #[test]
+fn a_provider_cannot_switch_the_protocol() {
+    run(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let anthropic = format!("http://{}", listener.local_addr().unwrap());
+        let switches = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let _ = socket.read(&mut [0; 4_096]).await;
+            let answer = "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\
+                connection: upgrade\r\n\r\nHTTP/1.1 200 OK\r\n\r\n";
+            let _ = socket.write_all(answer.as_bytes()).await;
+        });
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let options = super::ProxyOptions { anthropic, ..options(&upstream, None) };
+        let proxy = Served::in_folder(options, &folder).await;
+        let agent = Agent::new(&proxy.url(), MESSAGES, false);
+        let url = format!("{}/v1/messages", proxy.url());
+        let answer = agent.post(&url).body(agent.body()).send().await.unwrap();
+        assert_eq!(answer.status(), 502);
+        switches.abort();
+    });
+}
+
+#[test]
+fn a_stream_that_is_declared_as_text_is_read() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        upstream.seen.refuses_in_streams.store(true, Ordering::Relaxed);
+        upstream.seen.says_plain.store(true, Ordering::Relaxed);
+        let proxy = Served::in_folder(options(&upstream, None), &folder).await;
+        let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+        for number in 0..25 {
+            agent.turn(number).await.unwrap();
+        }
+        assert!(count(&upstream.seen.refused) > 0);
+    });
+}
+
+#[test]
 fn counts_are_learnt_from_a_stream_that_never_says_done() {
     run(async {
         let refused = async |reports: bool| {
@@ -413,6 +451,14 @@ fn standard_error_holds_no_text_of_a_thread_or_a_provider() {
         for body in bodies {
             agent.post(&format!("{url}/v1/messages")).body(body).send().await.unwrap();
         }
+        let whole = format!("{{\"messages\":\"{long}\"}}");
+        let path = format!("{url}/v1/messages");
+        for coding in ["gzip", "hunter42, secrets of a thread", "identity"] {
+            let request = agent.post(&path).header("content-encoding", coding);
+            request.body(whole.clone()).send().await.unwrap();
+        }
+        let stored = format!("{{\"previous_response_id\":\"hunter42\",\"input\":\"{long}\"}}");
+        agent.post(&path).body(stored).send().await.unwrap();
         // The provider refuses the smaller thread, and quotes it.
         let mut agent = agent;
         for number in 0..4 {
@@ -426,6 +472,16 @@ fn standard_error_holds_no_text_of_a_thread_or_a_provider() {
         let mut printed = started;
         errors.read_to_string(&mut printed).await.unwrap();
         assert!(printed.matches("passed through").count() >= count - 1, "{printed}");
+        for line in [
+            "a body of 5,215 bytes: its content encoding is gzip, which is not read",
+            "a body of 5,215 bytes: its content encoding is unknown, which is not read",
+            "a body of 5,215 bytes: messages: expected",
+            "a body of 5,246 bytes: the provider stores the beginning of its thread \
+             (previous_response_id)",
+            "bytes: the body is not UTF-8, from byte 5214",
+        ] {
+            assert_eq!(printed.matches(line).count(), 1, "{line}: {printed}");
+        }
         assert!(!printed.contains("hunter42") && !printed.contains("this thread"), "{printed}");
     });
 }

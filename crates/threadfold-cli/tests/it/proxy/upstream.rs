@@ -57,12 +57,15 @@ pub(crate) struct Seen {
     pub(crate) refuses_in_streams: AtomicBool,
     /// It refuses with this status; 0 is 400.
     pub(crate) refuses_with: AtomicUsize,
-    /// It refuses this many further requests, whatever their size.
+    /// It refuses this many further requests, whatever their size, with these words.
     pub(crate) lies: AtomicUsize,
+    pub(crate) lie: Mutex<&'static str>,
     /// The sizes of all bodies with a thread.
     pub(crate) sizes: Mutex<Vec<usize>>,
     /// Its streams end without their last event.
     pub(crate) never_says_done: AtomicBool,
+    /// It declares its streams as plain text.
+    pub(crate) says_plain: AtomicBool,
     /// It refuses every other body.
     pub(crate) only: Mutex<Option<String>>,
     pub(crate) answered: AtomicUsize,
@@ -76,8 +79,12 @@ impl Upstream {
     pub(crate) async fn start(window: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let seen =
-            Arc::new(Seen { window: window.into(), bytes_per_token: 3.into(), ..Seen::default() });
+        let seen = Arc::new(Seen {
+            window: window.into(),
+            bytes_per_token: 3.into(),
+            lie: Mutex::new("prompt is too long"),
+            ..Seen::default()
+        });
         let (state, mut connections) = (Arc::clone(&seen), tokio::task::JoinSet::new());
         let task = tokio::spawn(async move {
             loop {
@@ -145,14 +152,16 @@ impl Seen {
             self.lies.fetch_sub(1, Ordering::Relaxed);
             self.refused.fetch_add(1, Ordering::Relaxed);
             let error = json!({"type": "error", "error": {"type": "invalid_request_error",
-                "message": "prompt is too long"}});
+                "message": *self.lie.lock().unwrap()}});
             return reply(400, "application/json", &error.to_string());
         }
         let window = self.window.load(Ordering::Relaxed);
         let streams = String::from_utf8_lossy(&body).contains("\"stream\":true")
             || path.ends_with(":streamGenerateContent");
+        let says_plain = self.says_plain.load(Ordering::Relaxed);
         let kind = match codec.name() == "gemini" && !is_sse {
             true => "application/json",
+            false if says_plain => "text/plain",
             false => "text/event-stream",
         };
         if tokens > window {
@@ -237,7 +246,7 @@ fn refusing_stream(codec: &str, tokens: u64, window: u64) -> String {
 
 /// The events of a stream as the array that Gemini sends without `alt=sse`.
 fn if_array(stream: &str, kind: &str) -> String {
-    if kind == "text/event-stream" {
+    if kind != "application/json" {
         return stream.to_owned();
     }
     let events: Vec<&str> = stream.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
