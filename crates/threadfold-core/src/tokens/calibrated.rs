@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{counter::TokenCounter, estimate::ByteEstimate};
 
 /// The minimum and maximum ratio, in thousandths of a byte per token.
-const BOUNDS: (u64, u64) = (1_500, 6_000);
+const BOUNDS: (u64, u64) = (1_000, 6_000);
 
 /// A report raises the ratio of the base by at most one part in this many: a provider that counts
 /// only a part of its prompt makes nothing look much smaller than it is.
@@ -19,7 +19,7 @@ const PLAUSIBLE: (u64, u64) = (1_000, 8_000);
 const SMOOTHING: u64 = 4;
 
 /// A [`ByteEstimate`] whose ratio follows the counts that providers report. The ratio stays between
-/// 1.5 bytes per token and a third above the base, so that a provider that counts only a part of its
+/// 1 byte per token and a third above the base, so that a provider that counts only a part of its
 /// prompt does little harm, and a report moves it by a quarter of the difference, so that one odd
 /// report has little effect.
 ///
@@ -65,7 +65,7 @@ struct Stored {
 }
 
 impl Calibrated {
-    /// Returns a counter that starts with the ratio of an estimate, between 1.5 and 6 bytes per token.
+    /// Returns a counter that starts with the ratio of an estimate, between 1 and 6 bytes per token.
     ///
     /// ```
     /// use threadfold::tokens::{ByteEstimate, Calibrated};
@@ -86,7 +86,7 @@ impl Calibrated {
         self.base
     }
 
-    /// The current ratio in bytes per token: at least 1.5, at most 6 and a third more than the base.
+    /// The current ratio in bytes per token: at least 1, at most 6 and a third more than the base.
     #[must_use]
     pub fn bytes_per_token(&self) -> f64 {
         self.ratio as f64 / 1_000.0
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn no_report_moves_the_ratio_out_of_its_bounds() {
-        assert_eq!(taught(&[(1_000, 3_000); 100]), 1_503);
+        assert_eq!(taught(&[(1_000, 3_000); 100]), 1_003);
         assert_eq!(taught(&[(8_000, 3_000); 100]), 3_997);
     }
 
@@ -288,6 +288,6 @@ mod tests {
         assert_eq!(stored, r#"{"base":3,"ratio":2875}"#);
         assert_eq!(serde_json::from_str::<Calibrated>(&stored).unwrap(), calibrated);
         let spoilt: Calibrated = serde_json::from_str(r#"{"base":0,"ratio":0}"#).unwrap();
-        assert_eq!((spoilt.base.text("abcd"), spoilt.text("abc"), spoilt.scale(3)), (4, 2, 2));
+        assert_eq!((spoilt.base.text("abcd"), spoilt.text("abc"), spoilt.scale(3)), (4, 3, 3));
     }
 }
