@@ -66,6 +66,9 @@ pub(super) struct Seen {
     pub(super) fault: Option<Fault>,
 }
 
+/// So many answered requests after a refusal that states no limit, a longer one may be tried again.
+const BELIEVED: u32 = 8;
+
 #[derive(Debug, Default)]
 struct State {
     checks: Checks,
@@ -79,6 +82,9 @@ struct State {
     stated: Option<u64>,
     /// The shortest request of the conversation that was truly too long and refused.
     too_long: Option<u64>,
+    /// The requests that were answered since then. After some, a longer one may be tried again,
+    /// because a refusal that states no limit may have been an error.
+    answered: u32,
     /// Such a request whose refusal the session may have missed, because its stream was dropped.
     unheard: Option<u64>,
     /// Whether the model reported a wrong number of tokens.
@@ -153,6 +159,11 @@ impl Wild {
         let mut state = self.state();
         // A new request shows that the session received the refusal.
         let heard = state.unheard.take();
+        if heard.is_some() {
+            state.answered = 0;
+        } else if state.answered >= BELIEVED {
+            state.too_long = None;
+        }
         state.too_long = [state.too_long, heard].into_iter().flatten().min();
         // Without a known window, the first refusal shows the limit. After wrong counts the session
         // knows it less exactly.
@@ -204,6 +215,7 @@ impl Wild {
             Err(_) => state.refused = 0,
             Ok((message, stop_reason)) => {
                 state.answer = ByteEstimate::TRIGGER.message(message);
+                state.answered += 1;
                 // An answer that the window cut off counts as a refusal.
                 let is_cut = *stop_reason == StopReason::ContextWindowExceeded;
                 state.refused = if is_cut { state.refused + 1 } else { 0 };

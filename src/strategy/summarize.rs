@@ -85,7 +85,11 @@ impl CompactionStrategy for Summarize {
 impl Summarize {
     fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>> {
         instructions::check(self.prompt.as_ref(), &self.sections)?;
-        task.check_need()?;
+        // A thread without a summary is compacted on demand of a count alone, which may know of more
+        // than the estimate does.
+        if task.thread.messages().iter().any(Message::is_summary) {
+            task.check_need()?;
+        }
         let candidates = self.candidates(&task)?;
         let cut = candidates.first().map_or(0, |candidate| candidate.cut);
         let target = task.missed_target();
