@@ -37,7 +37,8 @@ pub(super) fn cut_beside(task: &Task, target: u64, summary_tokens: u64) -> Optio
 /// `None` if the summary leaves too little room.
 pub(super) fn filled_beside(task: &Task, target: u64, summary: &str, cut: usize) -> Option<Plan> {
     let task = task.with_thread(shape::marked(&task.thread));
-    let account = Some(Account { text: summary, cut });
+    let text = &clip(summary, percent_of(target, SUMMARY), task.thread.counter());
+    let account = Some(Account { text, cut });
     DigestJob { account, ..DigestJob::new(&task, u64::MAX) }.filled(target)
 }
 
@@ -59,6 +60,10 @@ const SAID: u64 = 80;
 
 /// The percentage of the target up to which the task stays word for word.
 const TASK: u64 = 36;
+
+/// The percentage of the target that a model's summary takes at most. Of a longer one head and tail
+/// stay.
+const SUMMARY: u64 = 55;
 
 options! {
     /// Fills the target without a model: the newest part of the thread stays word for word, and a
