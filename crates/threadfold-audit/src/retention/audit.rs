@@ -41,7 +41,7 @@ pub fn audit(before: &[Message], after: &[Message], policy: &RetentionPolicy) ->
     for (index, message) in removed(before, after) {
         gathered.read(index, message, options);
     }
-    let mut search = Search::new(&gathered, before.len(), options, None);
+    let mut search = Search::new(&gathered, before.len(), options);
     after.iter().for_each(|message| search.read(message));
     search.retention()
 }

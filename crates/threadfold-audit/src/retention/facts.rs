@@ -125,16 +125,6 @@ impl Facts {
         Stored::from(self.clone()).redacted(redactor).into()
     }
 
-    /// Removes the constraints with these words, because the user revoked them.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn without_constraints<'a>(mut self, texts: impl IntoIterator<Item = &'a str>) -> Self {
-        for text in texts {
-            self.gathered.remove(FactClass::Constraint, text);
-        }
-        self
-    }
-
     /// Whether a fact with this key was ever stated.
     pub(super) fn knows(&self, class: FactClass, key: &str) -> bool {
         self.gathered.contains(class, key)
@@ -142,7 +132,7 @@ impl Facts {
 
     /// Returns a search for these facts that has read no message yet.
     pub(super) fn search(&self) -> Search<'_> {
-        Search::new(&self.gathered, self.messages, &self.options, Some(&self.statements))
+        Search::new(&self.gathered, self.messages, &self.options)
     }
 
     /// Returns the number of messages that were read. [`Fact::positions`](super::Fact::positions)

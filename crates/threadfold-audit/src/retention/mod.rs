@@ -25,26 +25,17 @@
 pub(crate) mod addendum;
 mod audit;
 mod automaton;
-mod cut;
 mod facts;
 mod files;
 mod form;
 mod gather;
 mod index;
 mod invented;
-mod names;
 mod options;
 mod pasted;
 mod policy;
 mod positions;
-mod quantities;
 mod search;
-mod sieve;
-mod small_set;
-mod statement_list;
-mod statement_rank;
-mod statement_store;
-mod statement_units;
 mod statements;
 
 pub use addendum::addendum;
@@ -58,8 +49,6 @@ pub use options::RetentionPolicy;
 pub use policy::Beside;
 pub use policy::enrich;
 #[doc(hidden)]
-pub use statement_store::{Statement, key_of as key};
-#[doc(hidden)]
-pub use statements::Statements;
+pub use statements::{Statement, Statements, key_of as key};
 
 pub use threadfold_core::retention::{Fact, FactClass, KeptShare, Retention};
