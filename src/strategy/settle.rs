@@ -498,7 +498,7 @@ mod tests {
     fn facts_are_listed_after_a_plan_that_shortens_messages_and_rules_after_any() {
         let thread = with_result();
         let mut rules = Ledger::default();
-        thread.iter().enumerate().for_each(|(at, message)| rules.read(at, message));
+        rules.quote(0, "Never touch the parser.").unwrap();
         let snapshot = Snapshot::new(thread.clone()).with_rules(Arc::new(rules));
         let policy = RetentionPolicy { tool_mentions: 1, ..RetentionPolicy::default() };
         let brief = Brief { retention: Some(policy.clone()), ..Brief::default() };

@@ -95,7 +95,6 @@ fn texts_without_facts_yield_none() {
 /// A fact of each class that no other text states, made from a number.
 fn planted(class: FactClass, n: usize) -> String {
     match class {
-        FactClass::Constraint => format!("Never open the {n}th drawer."),
         FactClass::Task => format!("- [ ] open drawer number {n}"),
         FactClass::Error => format!("ValueError: drawer {n} is stuck"),
         FactClass::Path => format!("drawers/folder{n}/list{n}.rs"),
@@ -369,20 +368,6 @@ fn names_that_only_tools_state_count_if_they_are_frequent() {
 }
 
 #[test]
-fn the_users_words_survive_a_second_compaction() {
-    let before = [Message::user("Never touch the lexer."), Message::assistant("Fine.")];
-    let policy = RetentionPolicy::default();
-    let facts = Facts::of(&before, &policy);
-    let (text, retention) = enrich("All went well.", &facts, &[], &policy, &COUNTER);
-    let without = facts.audit(&[Message::summary(Role::User, Summary::new("All went well."))]);
-    assert_eq!((without.overall.kept, retention.overall.kept), (0, 1));
-    let second = [Message::summary(Role::User, Summary::new(text))];
-    let again = audit(&second, &[], &RetentionPolicy::default());
-    assert_eq!(again.of(FactClass::Constraint).facts, 1, "{again}");
-    assert!(again.missing[0].is_users());
-}
-
-#[test]
 fn a_policy_accepts_a_summary_or_states_the_reason() {
     let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
     let whole = "Fix src/parse.rs; never touch the lexer.";
@@ -394,11 +379,8 @@ fn a_policy_accepts_a_summary_or_states_the_reason() {
     let policy = RetentionPolicy::default();
     assert_eq!(of(whole, &policy), (None, whole.into()));
     let silent = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
-    let lost = "1 sentences in which the user demanded something are lost";
-    assert_eq!(of("Fine.", &silent), (Some(lost.into()), "Fine.".into()));
-    let lax = RetentionPolicy { constraints_verbatim: false, minimum: 80, ..silent };
-    let few = "the summary keeps 50 % of the facts by weight; 80 % are needed";
-    assert_eq!(of("See src/parse.rs.", &lax).0.as_deref(), Some(few));
+    let few = "the summary keeps 0 % of the facts by weight; 30 % are needed";
+    assert_eq!(of("Fine.", &silent), (Some(few.into()), "Fine.".into()));
 }
 
 #[test]

@@ -295,6 +295,12 @@ impl Typed {
         }
     }
 
+    /// Whether nothing was read that the user typed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.paragraphs.is_empty()
+    }
+
     /// Reads a text that the user typed in a message that is not known any more.
     pub fn read_text(&mut self, text: &str) {
         self.read_at(None, text);

@@ -179,13 +179,4 @@ mod tests {
         assert_eq!(paragraphs(text), expected);
         assert!(row("| a | b").is_none() && row("||").is_some_and(|text| text.is_empty()));
     }
-
-    #[test]
-    fn demands_are_sentences_that_demand_or_forbid() {
-        let text = "Fix the parser. Never touch the lexer! It is not slow. I don't know why. We can not say.\n```\nmust not\n```\n\
-                    - Please don't push.\nif (must) { return; }\nShould I go on?";
-        let mut found = Vec::new();
-        demands(text, &mut |_, sentence| found.push(sentence.to_owned()));
-        assert_eq!(found, ["Never touch the lexer!", "Please don't push."]);
-    }
 }

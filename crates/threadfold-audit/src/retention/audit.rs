@@ -27,12 +27,12 @@ use threadfold_core::retention::Retention;
 /// ```
 /// use threadfold::{Message, retention::{RetentionPolicy, FactClass, audit}};
 ///
-/// let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
+/// let before = [Message::user("Fix src/parse.rs. It takes 250 ms.")];
 /// let after = [Message::assistant("The user wants `./src/parse.rs` fixed.")];
 /// let retention = audit(&before, &after, &RetentionPolicy::default());
 /// assert_eq!(retention.overall.facts, 2);
-/// assert_eq!(retention.missing[0].class, FactClass::Constraint);
-/// assert_eq!(retention.missing[0].text, "Never touch the lexer.");
+/// assert_eq!(retention.missing[0].class, FactClass::Number);
+/// assert_eq!(retention.missing[0].text, "250 ms");
 /// ```
 #[must_use]
 pub fn audit(before: &[Message], after: &[Message], policy: &RetentionPolicy) -> Retention {

@@ -18,12 +18,12 @@ use threadfold_core::retention::{Fact, Retention};
 /// use threadfold::retention::{Facts, RetentionPolicy, enrich};
 /// use threadfold::tokens::ByteEstimate;
 ///
-/// let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
+/// let before = [Message::user("Fix src/parse.rs, but not src/lex.rs.")];
 /// let facts = Facts::of(&before, &RetentionPolicy::default());
 /// let policy = RetentionPolicy::default();
 /// let summary = "src/parse.rs is fixed.";
 /// let (text, kept) = enrich(summary, &facts, &[], &policy, &ByteEstimate::TRIGGER);
-/// assert!(text.ends_with("\n- Never touch the lexer.\n"));
+/// assert!(text.ends_with("\n- src/lex.rs\n"));
 /// assert_eq!(policy.shortfall(&kept), None);
 /// ```
 #[must_use]
