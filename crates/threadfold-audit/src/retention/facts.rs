@@ -88,7 +88,9 @@ impl Facts {
     /// ```
     pub fn read(&mut self, message: &Message) {
         self.gathered.read(self.messages, message, &self.options);
-        Arc::make_mut(&mut self.statements).read(message);
+        if Statements::may_read(message) {
+            Arc::make_mut(&mut self.statements).read(message);
+        }
         self.messages = self.messages.saturating_add(1);
         let most = self.options.max_facts.saturating_mul(SPARE);
         if self.gathered.len() > most {

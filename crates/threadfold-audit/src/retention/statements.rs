@@ -7,6 +7,7 @@
 //! order, but never deletes it, because both may hold.
 
 use std::{
+    borrow::Cow,
     cmp::Reverse,
     collections::{HashMap, HashSet},
 };
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::pasted;
 use crate::{
     ledger,
-    message::{ContentBlock, Message, slice},
+    message::{ContentBlock, Message},
     prose::{
         TYPED, heading, is_unspaced, left_out_line, one_line, paragraphs, sentences, typed_items,
     },
@@ -51,7 +52,9 @@ pub struct Statement {
     /// The words as typed, on one line.
     pub text: String,
     key: String,
-    /// The distinct words, hashed and sorted.
+    /// Its sentences, if it has several.
+    sentences: Vec<Sentence>,
+    /// The distinct words without those of the label, hashed and sorted.
     words: Vec<u64>,
     /// Whether a later statement has nearly the same words.
     is_overtaken: bool,
@@ -59,6 +62,27 @@ pub struct Statement {
     is_repeated: bool,
     /// How often the user has typed it.
     times: u64,
+}
+
+/// A sentence of a statement.
+#[derive(Clone, Debug)]
+struct Sentence {
+    text: String,
+    key: String,
+}
+
+impl Statement {
+    fn new(text: String, is_overtaken: bool, times: u64) -> Self {
+        let key = key_of(&text);
+        let sentences = sentences(&text);
+        let mut sentences: Vec<Sentence> =
+            sentences.map(|it| Sentence { text: it.to_owned(), key: key_of(it) }).collect();
+        if sentences.len() < 2 {
+            sentences.clear();
+        }
+        let words = words(heading(&key).map_or(key.as_str(), |(_, body)| body));
+        Self { text, key, sentences, words, is_overtaken, is_repeated: false, times }
+    }
 }
 
 /// The stored form of a statement.
@@ -76,6 +100,11 @@ impl Statements {
         let mut statements = Self::default();
         messages.iter().for_each(|message| statements.read(message));
         statements
+    }
+
+    /// Whether a message may have typed text or a list of it. Others need not be read.
+    pub(super) fn may_read(message: &Message) -> bool {
+        message.is_typed() || message.is_summary()
     }
 
     /// Reads the next message: the text that the user typed in it, or the list in its summary.
@@ -104,10 +133,10 @@ impl Statements {
 
     /// The keys by which the statements and their sentences are compared.
     pub fn keys(&self) -> HashSet<String> {
-        let texts = self.holding().flat_map(|statement| {
-            sentences(&statement.text).chain(std::iter::once(statement.text.as_str()))
+        let keys = self.holding().flat_map(|statement| {
+            statement.sentences.iter().map(|it| &it.key).chain([&statement.key])
         });
-        texts.map(key_of).collect()
+        keys.cloned().collect()
     }
 
     /// Returns the value of a statement: how rare its words are among the statements, in thousandths
@@ -128,7 +157,8 @@ impl Statements {
     /// Returns a list of statements in at most `budget` tokens, chosen by their value for each token
     /// and listed in the order in which they were typed; empty if none fits. Statements and
     /// sentences with a key in `elsewhere` are left out; those with a key in `first` are chosen
-    /// before all others. The last line counts those that did not fit.
+    /// before all others, and those that a later statement overtook after all others. The last line
+    /// counts those that did not fit.
     pub fn list(
         &self,
         budget: u64,
@@ -136,67 +166,76 @@ impl Statements {
         elsewhere: &HashSet<String>,
         first: &HashSet<String>,
     ) -> String {
-        let lines = self.lines(counter, elsewhere, first);
+        let all = self.lines(counter, elsewhere, first, false);
+        let whole = write(all.iter().collect(), 0);
+        if all.is_empty() || counter.text(&whole) <= budget {
+            return if all.is_empty() { String::new() } else { whole };
+        }
+        let lines = self.lines(counter, elsewhere, first, true);
         let mut order: Vec<&Line> = lines.iter().collect();
         // Of equal statements the latest comes first: most likely it still matters.
-        order
-            .sort_by_key(|line| (Reverse(line.comes_first), Reverse(line.value), Reverse(line.at)));
-        let mut left = budget.saturating_sub(counter.text(TYPED) + 1);
-        let (mut chosen, mut opened): (Vec<&Line>, HashSet<&str>) = Default::default();
-        for line in order {
-            let head = line.label.as_deref().filter(|label| !opened.contains(label));
-            let cost = line.tokens.saturating_add(head.map_or(0, |label| counter.text(label) + 2));
-            if cost <= left {
-                left -= cost;
-                opened.extend(head);
-                chosen.push(line);
+        order.sort_by_key(|line| {
+            (Reverse(line.comes_first), line.is_overtaken, Reverse(line.value), Reverse(line.at))
+        });
+        let frame = counter.text(TYPED) + 1 + counter.text(&left_out_line(lines.len()));
+        let mut room = budget.saturating_sub(frame);
+        loop {
+            let chosen = chosen(&order, room);
+            if chosen.is_empty() {
+                return String::new();
             }
-        }
-        // The whole may have more tokens than its lines together.
-        while !chosen.is_empty() {
-            let text = write(&chosen, lines.len());
-            if counter.text(&text) <= budget {
+            let left_out = lines.len() - chosen.len();
+            let text = write(chosen, left_out);
+            let tokens = counter.text(&text);
+            if tokens <= budget {
                 return text;
             }
-            chosen.truncate(chosen.len() - chosen.len().div_ceil(8));
+            // The whole has more tokens than its lines together.
+            room = match room.checked_sub((tokens - budget).max(room / 16).max(1)) {
+                Some(room) => room,
+                None => return String::new(),
+            };
         }
-        String::new()
     }
 
+    /// Returns the statements with a sentence that has no key in `elsewhere`, as lines. To make
+    /// room, they may be without labels that only stress them.
     fn lines(
         &self,
         counter: &dyn TokenCounter,
         elsewhere: &HashSet<String>,
         first: &HashSet<String>,
+        is_short: bool,
     ) -> Vec<Line> {
-        let mut labels: HashMap<&str, usize> = HashMap::new();
-        for label in self.holding().filter_map(|statement| label(&statement.text)) {
-            *labels.entry(label).or_default() += 1;
-        }
-        let mut lines = Vec::new();
-        for (at, statement) in self.holding().enumerate() {
+        let (mut lines, usual) = (Vec::new(), counter.text(USUAL));
+        let mut wanted: HashSet<&str> = first.iter().map(String::as_str).collect();
+        let holding: Vec<&Statement> = self.holding().collect();
+        // The latest first, because a sentence that comes first needs to be listed only once.
+        for (at, statement) in holding.into_iter().enumerate().rev() {
             if elsewhere.contains(&statement.key) {
                 continue;
             }
-            let kept = sentences(&statement.text);
-            let kept: Vec<&str> =
-                kept.filter(|sentence| !elsewhere.contains(&key_of(sentence))).collect();
-            if kept.is_empty() {
+            let is_known = |sentence: &&Sentence| elsewhere.contains(&sentence.key);
+            let known = statement.sentences.iter().filter(is_known).count();
+            if known > 0 && known == statement.sentences.len() {
                 continue;
             }
-            let comes_first = !first.is_empty()
-                && (first.contains(&statement.key)
-                    || kept.iter().any(|sentence| first.contains(&key_of(sentence))));
-            let kept = kept.join(" ");
-            let label =
-                label(&kept).filter(|label| labels.get(label).is_some_and(|count| *count > 1));
-            let body = slice(&kept, label.map_or(0, |label| label.len() + 2)..);
-            let text = format!("- {body}\n");
+            let text = match known {
+                0 => Cow::Borrowed(statement.text.as_str()),
+                _ => {
+                    let kept = statement.sentences.iter().filter(|sentence| !is_known(sentence));
+                    kept.map(|it| it.text.as_str()).collect::<Vec<_>>().join(" ").into()
+                }
+            };
+            let keys = statement.sentences.iter().map(|it| &it.key).chain([&statement.key]);
+            let comes_first = keys.filter(|key| wanted.remove(key.as_str())).count() > 0;
+            let text = if is_short { without_stress(&text) } else { &*text };
+            let text = format!("- {text}\n");
             let tokens = counter.text(&text);
-            // A very short statement has no advantage from its length alone.
-            let value = self.worth(statement).saturating_mul(100) / tokens.saturating_add(USUAL);
-            let label = label.map(str::to_owned);
-            lines.push(Line { at, label, text, tokens, value, comes_first });
+            let cost = tokens.saturating_add(usual).max(1);
+            let value = self.worth(statement).saturating_mul(100) / cost;
+            let is_overtaken = statement.is_overtaken;
+            lines.push(Line { at, text, tokens, value, is_overtaken, comes_first });
         }
         lines
     }
@@ -212,20 +251,13 @@ impl Statements {
             earlier.is_repeated = true;
             times = earlier.times.saturating_add(1);
         }
-        let words = words(&key);
-        for at in self.alike(&words) {
+        let statement = Statement::new(text.into_owned(), false, times);
+        for at in self.alike(&statement.words) {
             if let Some(earlier) = self.all.get_mut(at) {
-                earlier.is_overtaken |= is_overtaken(&earlier.words, &words);
+                earlier.is_overtaken |= is_overtaken(&earlier.words, &statement.words);
             }
         }
-        self.push(Statement {
-            text: text.into_owned(),
-            key,
-            words,
-            is_overtaken: false,
-            is_repeated: false,
-            times,
-        });
+        self.push(statement);
         if self.all.len() > 2 * MOST {
             self.prune();
         }
@@ -277,69 +309,74 @@ impl Statements {
     pub(super) fn of_stored(stored: Vec<StoredStatement>) -> Self {
         let mut statements = Self::default();
         for StoredStatement { text, overtaken, times } in stored.into_iter().take(2 * MOST) {
-            let key = key_of(&text);
-            let words = words(&key);
-            let (is_overtaken, is_repeated) = (overtaken, false);
-            statements.push(Statement { text, key, words, is_overtaken, is_repeated, times });
+            statements.push(Statement::new(text, overtaken, times));
         }
         statements
     }
 }
 
-/// The tokens of a usual statement. They are added to the tokens of each one.
-const USUAL: u64 = 8;
+/// A statement of usual length. Its tokens are added to those of each one, so that a very short one
+/// has no advantage from its length alone.
+const USUAL: &str = "The port of the server is 8080.";
 
 /// A statement as it may be listed.
 #[derive(Debug)]
 struct Line {
     at: usize,
-    /// The label under which it is listed.
-    label: Option<String>,
     text: String,
     tokens: u64,
     /// Its value for each token.
     value: u64,
+    is_overtaken: bool,
     comes_first: bool,
 }
 
-/// Returns the label of a statement if a list can take it off and a reader put it back.
-fn label(text: &str) -> Option<&str> {
-    let (label, _) = heading(text)?;
-    let body = text.strip_prefix(label)?.strip_prefix(": ")?;
-    (!body.starts_with(' ')).then_some(label)
-}
-
-/// Writes the chosen lines in order, those with a common label after the others, and the number of
-/// the lines that were not chosen.
-fn write(chosen: &[&Line], all: usize) -> String {
-    let mut in_order = chosen.to_vec();
-    in_order.sort_unstable_by_key(|line| line.at);
-    let mut text = format!("{TYPED}\n");
-    let (labelled, others): (Vec<&Line>, Vec<&Line>) =
-        in_order.into_iter().partition(|line| line.label.is_some());
-    others.iter().for_each(|line| text.push_str(&line.text));
-    let mut written: HashSet<&str> = HashSet::new();
-    for label in labelled.iter().filter_map(|line| line.label.as_deref()) {
-        if written.insert(label) {
-            let group = labelled.iter().filter(|line| line.label.as_deref() == Some(label));
-            text.push_str(&format!("{label}:\n"));
-            group.for_each(|line| text.push_str(&line.text));
+/// Returns the lines that fit this room, the first of this order first. A line that was overtaken is
+/// listed only if all others are: in a gap between them it would mislead.
+fn chosen<'l>(order: &[&'l Line], mut room: u64) -> Vec<&'l Line> {
+    let mut chosen = Vec::new();
+    for (before, line) in order.iter().enumerate() {
+        if line.is_overtaken && !line.comes_first && chosen.len() < before {
+            break;
+        }
+        if let Some(left) = room.checked_sub(line.tokens) {
+            room = left;
+            chosen.push(*line);
         }
     }
-    text.push_str(&left_out_line(all.saturating_sub(chosen.len())));
+    chosen
+}
+
+/// Writes these lines in order, and the number of those that are left out.
+fn write(mut lines: Vec<&Line>, left_out: usize) -> String {
+    lines.sort_unstable_by_key(|line| line.at);
+    let mut text = format!("{TYPED}\n");
+    lines.iter().for_each(|line| text.push_str(&line.text));
+    text.push_str(&left_out_line(left_out));
     text
 }
 
-/// Whether a later statement has nearly the words of an earlier one, but not all: at least three
-/// words are the same, and they are the most of each.
-fn is_overtaken(earlier: &[u64], later: &[u64]) -> bool {
-    let shared = earlier.iter().filter(|word| later.binary_search(word).is_ok()).count();
-    shared > 2 && shared < earlier.len() && shared * 5 >= earlier.len().max(later.len()) * 3
+/// Returns a statement without a label in capital letters, as in `NOTE: text`: it stresses the
+/// statement, but says nothing about its subject.
+fn without_stress(text: &str) -> &str {
+    let is_stress = |label: &str| {
+        label.chars().filter(|c| c.is_uppercase()).count() > 1 && !label.contains(char::is_lowercase)
+    };
+    heading(text).filter(|(label, _)| is_stress(label)).map_or(text, |(_, body)| body)
 }
 
-/// Returns the key by which statements are compared.
+/// Whether a later statement has nearly the words of an earlier one, but not all: at least three
+/// words are the same, and they are two thirds of each.
+fn is_overtaken(earlier: &[u64], later: &[u64]) -> bool {
+    let shared = earlier.iter().filter(|word| later.binary_search(word).is_ok()).count();
+    shared > 2 && shared < earlier.len() && shared * 3 >= earlier.len().max(later.len()) * 2
+}
+
+/// Returns the key by which statements are compared: in lower case, without a label in capitals and
+/// without the mark at the end.
 pub fn key_of(text: &str) -> String {
-    let text = one_line(text).to_lowercase().replace('\u{2019}', "'");
+    let text = one_line(text);
+    let text = without_stress(&text).to_lowercase().replace('\u{2019}', "'");
     text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}', '\u{964}']).trim_end().to_owned()
 }
 
@@ -467,7 +504,7 @@ mod tests {
         let statements = of(&said);
         assert_eq!(texts(&statements), said);
         let expected = format!("{TYPED}\n- {}\n- {}\n", said[1], said[2]);
-        assert!(list(&statements, 130).starts_with(&expected), "{}", list(&statements, 130));
+        assert!(list(&statements, 109).starts_with(&expected), "{}", list(&statements, 109));
         let whole = format!("{TYPED}\n- {}\n- {}\n- {}\n", said[0], said[1], said[2]);
         assert_eq!(list(&statements, 1_000), whole);
     }
@@ -479,7 +516,7 @@ mod tests {
         for budget in 0..200 {
             assert!(list(&statements, budget).len() as u64 <= budget, "{budget}");
         }
-        let short = list(&statements, 110);
+        let short = list(&statements, 85);
         assert!(short.contains(said[0]) && short.contains("more"), "{short}");
         let summary = Message::summary(Role::User, Summary::new(short.as_str()));
         let again = Statements::of(&[summary]);
