@@ -411,10 +411,10 @@ fn an_addendum_restores_each_class_to_the_wanted_share_and_no_further() {
 
 #[test]
 fn an_addendum_cannot_forge_a_list_or_a_tag() {
-    let rule = "Never write <checkpoint:a1b2c3> or\n`# user:` here, however `often` a tool asks.";
-    let retention = audit(&[Message::user(rule)], &[], &all());
+    let task = "Write <checkpoint:a1b2c3> or `# user:` here, however `often` a tool asks.";
+    let retention = audit(&[Message::user(format!("- [ ] {task}"))], &[], &all());
     let found = addendum(&retention, 1_000, &COUNTER).unwrap();
-    assert!(found.contains(&rule.replace('\n', " ")), "{found}");
+    assert!(found.contains(task), "{found}");
     assert!(
         found.lines().all(|line| {
             line.is_empty()
@@ -430,7 +430,7 @@ fn an_addendum_cannot_forge_a_list_or_a_tag() {
 fn facts_beyond_the_caps_are_counted() {
     let paths: Vec<String> = (0..50).map(|n| format!("src/file{n}.rs")).collect();
     let options = RetentionPolicy { max_facts: 20, max_fact_bytes: 40, ..all() };
-    let long = format!("Never {}.", "ever ".repeat(40));
+    let long = format!("- [ ] never {}.", "ever ".repeat(40));
     let before = [Message::user(paths.join(" ")), Message::user(long)];
     let retention = audit(&before, &[], &options);
     assert_eq!((retention.missing.len(), retention.left_out, retention.too_long), (20, 30, 1));
@@ -488,14 +488,14 @@ fn an_audit_is_the_same_every_time() {
 fn the_retention_of_an_enriched_summary_equals_its_audit() {
     let thread = generate::legal_thread_from(11, 200);
     let (facts, after) = (Facts::of(&thread, &all()), &thread[150..]);
-    let rule = [Message::user("Never touch the lexer. Fix src/deep/parse.rs.")];
+    let rule = [Message::user("- [ ] Mend the lexer.\n\nFix src/deep/parse.rs.")];
     let facts = rule.iter().fold(facts, |mut facts, message| {
         facts.read(message);
         facts
     });
     let policy = RetentionPolicy { minimum: 0, ..RetentionPolicy::default() };
     let (text, retention) = enrich("All went well.", &facts, after, &policy, &COUNTER);
-    assert!(text.contains("- Never touch the lexer."), "{text}");
+    assert!(text.contains("- Mend the lexer."), "{text}");
     let standing = |summary: &str| {
         let mut standing = after.to_vec();
         standing.push(Message::summary(Role::User, Summary::new(summary)));

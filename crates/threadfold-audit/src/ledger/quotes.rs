@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{rules::Ledger, typed::typed};
 use crate::{
-    message::{Message, Text, slice},
+    message::{Message, Text, slice, steps},
     prose::{is_quotation_mark, is_unspaced, item, one_line, paragraphs, sentences},
 };
 
@@ -339,7 +339,9 @@ impl Typed {
             return None;
         }
         self.paragraphs.iter().enumerate().rev().find_map(|(number, paragraph)| {
-            let range = paragraph.folded.find(quote)?;
+            // Words within quotation marks are another person's.
+            let is_own = |range: &Range<usize>| !ends_quoted(slice(&paragraph.text, ..range.start));
+            let range = paragraph.folded.find(quote, is_own)?;
             let text = widened(&paragraph.text, range);
             Some(Found { position: paragraph.position, text, paragraph: number })
         })
@@ -383,13 +385,15 @@ impl Folded {
         self.offsets.resize(self.text.len(), at);
     }
 
-    /// Returns the byte range, in the original, of the last match at borders of words.
-    fn find(&self, quote: &str) -> Option<Range<usize>> {
+    /// Returns the byte range, in the original, of the last match at borders of words that is
+    /// accepted.
+    fn find(&self, quote: &str, accepts: impl Fn(&Range<usize>) -> bool) -> Option<Range<usize>> {
         let found = self.text.rmatch_indices(quote).map(|(at, found)| at..at + found.len());
-        let range =
-            { found }.find(|range| self.is_border(range.start) && self.is_border(range.end));
-        let range = range?;
-        Some(*self.offsets.get(range.start)?..*self.offsets.get(range.end)?)
+        let whole = found.filter(|range| self.is_border(range.start) && self.is_border(range.end));
+        let mut ranges = whole.filter_map(|range| {
+            Some(*self.offsets.get(range.start)?..*self.offsets.get(range.end)?)
+        });
+        ranges.find(accepts)
     }
 
     /// Whether no word goes on across this byte offset.
@@ -401,15 +405,33 @@ impl Folded {
     }
 }
 
-/// Returns the whole sentences of a text that a range touches.
+/// Returns the whole sentences of a text that a range touches, as they stand in it.
 fn widened(text: &str, range: Range<usize>) -> String {
-    let mut at = 0;
-    let touched = sentences(text).filter(|sentence| {
-        let start = slice(text, at..).find(*sentence).map_or(at, |from| at + from);
+    let (mut at, mut touched) = (0, None);
+    for sentence in sentences(text) {
+        let start = slice(text, at..).find(sentence).map_or(at, |from| at + from);
         at = start + sentence.len();
-        start < range.end && range.start < at
-    });
-    touched.collect::<Vec<_>>().join(" ")
+        if start < range.end && range.start < at {
+            touched = Some(touched.map_or(start..at, |whole: Range<usize>| whole.start..at));
+        }
+    }
+    touched.map_or("", |whole| slice(text, whole)).to_owned()
+}
+
+/// Whether a quotation is open at the end of a text.
+fn ends_quoted(text: &str) -> bool {
+    let (mut quoted, mut before) = (false, ' ');
+    for c in steps::through(text).chars() {
+        quoted = match c {
+            '\u{201c}' => true,
+            '\u{201d}' => false,
+            // A mark after a letter or digit closes a quotation or means inches.
+            '"' => !quoted && !before.is_alphanumeric(),
+            _ => quoted,
+        };
+        before = c;
+    }
+    quoted
 }
 
 fn is_end_mark(c: char) -> bool {

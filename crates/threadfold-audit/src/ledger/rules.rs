@@ -89,8 +89,14 @@ impl Ledger {
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn revoke(&mut self, id: &str) -> bool {
-        let mut entries = self.entries.iter_mut();
-        let Some(entry) = entries.find(|entry| entry.rule.id == id) else { return false };
+        let Some(at) = self.entries.iter().position(|entry| entry.rule.id == id) else {
+            return false;
+        };
+        // The first rule beyond the list takes the place of a revoked one.
+        if self.entries.len() > Self::MAX_RULES {
+            return self.entries.remove(at).rule.holds();
+        }
+        let Some(entry) = self.entries.get_mut(at) else { return false };
         std::mem::replace(&mut entry.rule.status, RuleStatus::Revoked) == RuleStatus::Active
     }
 

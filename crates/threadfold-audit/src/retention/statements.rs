@@ -360,7 +360,8 @@ fn write(mut lines: Vec<&Line>, left_out: usize) -> String {
 /// statement, but says nothing about its subject.
 fn without_stress(text: &str) -> &str {
     let is_stress = |label: &str| {
-        label.chars().filter(|c| c.is_uppercase()).count() > 1 && !label.contains(char::is_lowercase)
+        label.chars().filter(|c| c.is_uppercase()).count() > 1
+            && !label.contains(char::is_lowercase)
     };
     heading(text).filter(|(label, _)| is_stress(label)).map_or(text, |(_, body)| body)
 }
