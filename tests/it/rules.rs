@@ -179,6 +179,7 @@ fn after_ten(strategy: Arc<dyn CompactionStrategy>, way: Way) -> (Session, Stubb
     let mut session = Session::builder(agent).strategy(strategy).build().unwrap();
     say(&mut session, &format!("Mend the parser. {RULE} {GONE}"));
     chat(&mut session, 100);
+    say(&mut session, "/compact");
     say(&mut session, "Indent with spaces from here. You no longer need to indent with tabs.");
     for round in 0..10 {
         chat(&mut session, round);
@@ -216,6 +217,7 @@ fn a_strategy_that_drops_messages_keeps_their_rules() {
     let model = Stubborn::new(Way::Ok);
     let agent = ModelAgent::new(Arc::new(model.clone()));
     let mut session = Session::builder(agent).strategy(Arc::new(keep)).rule(RULE).build().unwrap();
+    say(&mut session, RULE);
     for round in 0..10 {
         chat(&mut session, round);
         say(&mut session, "/compact");

@@ -242,6 +242,8 @@ fn compacted(strategy: &dyn CompactionStrategy, hostile: &str) -> Option<Vec<Mes
     }
     thread.push(Message::assistant("Done."));
     thread.push(Message::user("And now?"));
+    let text = "Never touch the lexer.".into();
+    journal.append(Timestamp(1), Event::RuleAdded { text }).unwrap();
     for message in thread {
         journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
         agent.push(message);

@@ -263,6 +263,8 @@ struct Paragraph {
     /// The words on one line.
     text: String,
     folded: Folded,
+    /// The byte ranges within quotation marks, in order: another person's words.
+    quoted: Vec<Range<usize>>,
 }
 
 /// The user's own sentences that a quote was found in.
@@ -309,8 +311,8 @@ impl Typed {
     fn read_at(&mut self, position: Option<usize>, text: &str) {
         for text in paragraphs(text) {
             let text = one_line(&text).into_owned();
-            let folded = Folded::of(&text);
-            self.paragraphs.push(Paragraph { position, text, folded });
+            let (folded, quoted) = (Folded::of(&text), quotations(&text));
+            self.paragraphs.push(Paragraph { position, text, folded, quoted });
         }
     }
 
@@ -339,8 +341,10 @@ impl Typed {
             return None;
         }
         self.paragraphs.iter().enumerate().rev().find_map(|(number, paragraph)| {
-            // Words within quotation marks are another person's.
-            let is_own = |range: &Range<usize>| !ends_quoted(slice(&paragraph.text, ..range.start));
+            let is_own = |range: &Range<usize>| {
+                let next = paragraph.quoted.partition_point(|it| it.end <= range.start);
+                paragraph.quoted.get(next).is_none_or(|it| range.start < it.start)
+            };
             let range = paragraph.folded.find(quote, is_own)?;
             let text = widened(&paragraph.text, range);
             Some(Found { position: paragraph.position, text, paragraph: number })
@@ -418,20 +422,25 @@ fn widened(text: &str, range: Range<usize>) -> String {
     touched.map_or("", |whole| slice(text, whole)).to_owned()
 }
 
-/// Whether a quotation is open at the end of a text.
-fn ends_quoted(text: &str) -> bool {
-    let (mut quoted, mut before) = (false, ' ');
-    for c in steps::through(text).chars() {
-        quoted = match c {
-            '\u{201c}' => true,
-            '\u{201d}' => false,
-            // A mark after a letter or digit closes a quotation or means inches.
-            '"' => !quoted && !before.is_alphanumeric(),
-            _ => quoted,
-        };
+/// Returns the byte ranges of a text within quotation marks. A quotation without an end extends to
+/// the end of the text.
+fn quotations(text: &str) -> Vec<Range<usize>> {
+    let (mut ranges, mut open, mut before) = (Vec::new(), None, ' ');
+    for (at, c) in steps::through(text).char_indices() {
+        // A mark after a letter or digit closes a quotation or means inches.
+        let opens = c == '\u{201c}' || (c == '"' && !before.is_alphanumeric());
+        match open {
+            None if opens => open = Some(at + c.len_utf8()),
+            Some(start) if matches!(c, '"' | '\u{201d}') => {
+                ranges.push(start..at);
+                open = None;
+            }
+            None | Some(_) => {}
+        }
         before = c;
     }
-    quoted
+    ranges.extend(open.map(|start| start..text.len()));
+    ranges
 }
 
 fn is_end_mark(c: char) -> bool {

@@ -92,12 +92,16 @@ impl Ledger {
         let Some(at) = self.entries.iter().position(|entry| entry.rule.id == id) else {
             return false;
         };
-        // The first rule beyond the list takes the place of a revoked one.
-        if self.entries.len() > Self::MAX_RULES {
-            return self.entries.remove(at).rule.holds();
-        }
+        let is_full = self.entries.len() > Self::MAX_RULES;
         let Some(entry) = self.entries.get_mut(at) else { return false };
-        std::mem::replace(&mut entry.rule.status, RuleStatus::Revoked) == RuleStatus::Active
+        let held = entry.rule.holds();
+        entry.rule.status = RuleStatus::Revoked;
+        if is_full {
+            // The first rule beyond the list takes its place.
+            let entry = self.entries.remove(at);
+            self.entries.push(entry);
+        }
+        held
     }
 
     /// Returns the listed rules, inactive ones included, in the order in which they were given.
