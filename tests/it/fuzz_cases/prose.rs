@@ -57,8 +57,10 @@ fn rules(text: &str) {
     {
         typed.read(position, &Message::user(*text));
     }
-    for list in ["user_rules", "user_facts", "user_lifted"] {
-        let (_, quotes) = Quotes::cut(&format!("{text}\n<{list}>\n{text}\n- {text} => {text}"));
+    // Each quote is looked for in all that was typed, and their number is bounded.
+    let few = text.lines().take(4).collect::<Vec<_>>().join("\n");
+    for list in ["user_rules", "user_lifted"] {
+        let (_, quotes) = Quotes::cut(&format!("{text}\n<{list}>\n{few}\n- {text} => {text}"));
         let changes = ledger.quoted(&quotes, &typed);
         assert!(changes.rules.iter().all(|rule| typed.find(&rule.text).is_some()));
         ledger.apply(&changes);

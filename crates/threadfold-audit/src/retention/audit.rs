@@ -12,7 +12,7 @@ use threadfold_core::retention::Retention;
 /// No model is called, so a rule that a summary states in other words counts as missing. Facts are
 /// compared as follows:
 ///
-/// - White space and quotation marks do not count, nor does the case of constraints, tasks, errors
+/// - White space and quotation marks do not count, nor does the case of tasks, errors
 ///   and hashes, the point at the end of a sentence, or the `v` of a version.
 /// - Two spellings of a path are one file if one ends with the other at a slash, and no other path
 ///   in `before` or `after` ends with it too. A bare file name stands for a longer path only if no
