@@ -16,7 +16,6 @@ use std::sync::Arc;
 use regex::RegexSet;
 use threadfold::{
     ContentBlock, Message, Role, StrategyRegistry,
-    ledger::Ledger,
     message::{StopReason, ToolResult, Turn},
     retention::{Facts, RetentionPolicy, Statements, audit, enrich},
     strategy::{Attempt, Brief, Proposal, Snapshot, Step},
@@ -78,7 +77,6 @@ fn measure(tables: &mut Tables, thread: &[Message]) {
             audit(thread, window, &options)
         }),
         row("read what the user typed", repetitions, nothing, |()| Statements::of(thread)),
-        row("read the rules", repetitions, nothing, |()| rules(thread)),
         compaction("a whole compaction without a model", "digest", thread, true, repetitions),
         compaction(
             "all work beside a model, from nothing",
@@ -90,12 +88,6 @@ fn measure(tables: &mut Tables, thread: &[Message]) {
         compaction("all work beside a model, facts kept", "summarize", thread, true, repetitions),
     ];
     tables.print("messages", thread.len(), bytes, rows);
-}
-
-fn rules(thread: &[Message]) -> Ledger {
-    let mut rules = Ledger::default();
-    thread.iter().enumerate().for_each(|(at, message)| rules.read(at, message));
-    rules
 }
 
 /// All work of a compaction to an eighth of the size, except the calls of its model: the proposal,
@@ -111,9 +103,7 @@ fn compaction(
 ) -> Row {
     let read = || {
         let facts = Facts::of(thread, &RetentionPolicy::default());
-        Snapshot::new(thread.to_vec())
-            .with_rules(Arc::new(rules(thread)))
-            .with_facts(Arc::new(facts))
+        Snapshot::new(thread.to_vec()).with_facts(Arc::new(facts))
     };
     let kept = keeps_facts.then(read);
     let target = Some(ByteEstimate::TRIGGER.messages(thread) / 8);

@@ -110,7 +110,7 @@ fn show(style: Style, title: &str, courses: &[Course]) -> Result<Table, Box<dyn 
         let numbers =
             [fresh, it.billed.cache_write, it.billed.cache_read, it.billed.output].map(thousands);
         let numbers: String = numbers.iter().map(|number| format!("{number:>14}")).collect();
-        let kept = [it.facts, it.constraints, it.paths].map(|kept| {
+        let kept = [it.facts, it.paths].map(|kept| {
             format!("{:>10}.{} %", kept.per_mille() / 10, kept.per_mille() % 10).to_owned()
         });
         let note = if it.is_too_long { "  over the window" } else { "" };

@@ -11,7 +11,6 @@
 //! |---|---|
 //! | `{"role": "user", "text": "..."}` | appends a message of the user, or of the model |
 //! | `{"characters": 900}` | compacts to this many characters and prints the thread |
-//! | `{"rules": true}` | prints the standing rules |
 //! | `{"reset": true}` | begins a new session |
 //!
 //! The thread is printed as one JSON string on one line, with the role of each message in brackets.
@@ -31,7 +30,6 @@ use serde::Deserialize;
 use threadfold::{
     CompactionStrategy, Message, Model, StrategyRegistry, Thread,
     drive::{self, Conversation, Models},
-    ledger::Ledger,
     log::{Event, EventLog},
     message::{ContentBlock, Delta, InvalidValue, Role, Timestamp},
     retention::RetentionPolicy,
@@ -66,10 +64,6 @@ enum Line {
     Compact {
         characters: u64,
     },
-    Rules {
-        #[serde(rename = "rules")]
-        _wanted: bool,
-    },
     Reset {
         #[serde(rename = "reset")]
         _wanted: bool,
@@ -78,23 +72,20 @@ enum Line {
 
 fn run() -> Result<(), String> {
     let (strategy, writer) = options(Parser::from_env())?;
-    let (mut messages, mut session) = (Vec::new(), Session::new(writer)?);
+    let mut session = Session::new(writer)?;
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|error| error.to_string())?;
         let line = serde_json::from_str(&line).map_err(|error| error.to_string())?;
         let answer = match line {
             Line::Say { role, text } => {
-                let message = message(&role, &text);
-                messages.push(message.clone());
-                session.append(message)?;
+                session.append(message(&role, &text))?;
                 continue;
             }
             Line::Reset { .. } => {
-                (messages, session) = (Vec::new(), Session::new(writer)?);
+                session = Session::new(writer)?;
                 continue;
             }
             Line::Compact { characters } => session.compact(strategy.as_ref(), characters),
-            Line::Rules { .. } => rules(&messages),
         };
         let answer = serde_json::to_string(&answer).map_err(|error| error.to_string())?;
         let mut out = io::stdout().lock();
@@ -123,12 +114,6 @@ fn options(mut parser: Parser) -> Result<(Arc<dyn CompactionStrategy>, &'static 
 fn message(role: &str, text: &str) -> Message {
     let role = if role == "user" { Role::User } else { Role::Assistant };
     Message::new(role, vec![ContentBlock::text(text)])
-}
-
-fn rules(messages: &[Message]) -> String {
-    let mut ledger = Ledger::default();
-    messages.iter().enumerate().for_each(|(at, message)| ledger.read(at, message));
-    ledger.to_string()
 }
 
 struct Session {

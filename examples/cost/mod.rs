@@ -100,7 +100,6 @@ impl AddAssign for Outcome {
         self.money += other.money;
         self.compactions += other.compactions;
         self.facts += other.facts;
-        self.constraints += other.constraints;
         self.paths += other.paths;
         self.is_too_long |= other.is_too_long;
     }

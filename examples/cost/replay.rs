@@ -32,7 +32,6 @@ pub(crate) struct Outcome {
     /// The weights of all facts and of the kept ones, summed over the measurements.
     pub(crate) facts: Kept,
     /// The same for the user's demands, and for paths.
-    pub(crate) constraints: Kept,
     pub(crate) paths: Kept,
     /// What the trigger's compactions left of the thread, each with the index of the next request.
     pub(crate) left: Vec<(usize, Left)>,
@@ -202,7 +201,6 @@ impl<'a> Replay<'a> {
 impl Outcome {
     fn measure(&mut self, retention: &Retention) {
         self.facts.add(retention.overall);
-        self.constraints.add(retention.of(FactClass::Constraint));
         self.paths.add(retention.of(FactClass::Path));
     }
 }

@@ -158,7 +158,6 @@ fn smalls(story: &Story<'_>) -> Vec<Small<'static>> {
         bars("Tokens spent", &|one| Some(one.usage.context_tokens())),
         bars("Bytes of summary", &|one| done(one, &|done| done.report.summary_bytes)),
         of("Everything kept", &|retention| Some(retention.overall.weight_percent())),
-        class("Constraints kept", FactClass::Constraint),
         class("Paths kept", FactClass::Path),
         class("Commands kept", FactClass::Command),
         class("Errors kept", FactClass::Error),

@@ -25,18 +25,12 @@ use super::threads::Recorded;
 pub(crate) const ROUNDS: usize = 5;
 
 /// The classes that are shown, and all together.
-pub(crate) const CLASSES: [Option<FactClass>; 5] = [
-    Some(FactClass::Constraint),
-    Some(FactClass::Path),
-    Some(FactClass::Command),
-    Some(FactClass::Error),
-    None,
-];
+pub(crate) const CLASSES: [Option<FactClass>; 4] =
+    [Some(FactClass::Path), Some(FactClass::Command), Some(FactClass::Error), None];
 
 /// The share of each of [`CLASSES`] that the default strategy with its addendum must keep, in
 /// percent.
-pub(crate) const ASKED: [Option<u64>; CLASSES.len()] =
-    [Some(95), Some(80), Some(80), Some(80), None];
+pub(crate) const ASKED: [Option<u64>; CLASSES.len()] = [Some(80), Some(80), Some(80), None];
 
 /// A thread in as many parts as there are compactions, each with the facts of all messages so far.
 pub(crate) struct Course {

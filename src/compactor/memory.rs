@@ -49,7 +49,6 @@ impl Memory {
     pub(super) fn read(&mut self, message: &Message, redactor: Option<&dyn Redactor>) {
         let redacted = redactor.map(|redactor| message.redacted(redactor));
         let message = redacted.as_ref().unwrap_or(message);
-        self.rules.read(self.messages, message);
         if let Some(facts) = &mut self.facts {
             Arc::make_mut(facts).read(message);
         }

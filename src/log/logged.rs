@@ -10,19 +10,15 @@ use crate::{
 };
 
 impl EventLog {
-    /// Returns the standing rules: from what the user typed in every message that was not
-    /// truncated, including those that compactions removed, and from the host's changes. Texts are
-    /// redacted before rules are read from them. Rules from before the log's [`base`](Self::base)
-    /// were read earlier, so the rules themselves are redacted.
+    /// Returns the standing rules: those that models quoted from what the user typed, unless the
+    /// user's message was truncated since, and those of the host. Texts are redacted.
     ///
     /// ```
-    /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
+    /// use threadfold::{log::{Event, EventLog}, message::Timestamp};
     ///
     /// let mut log = EventLog::new("main".parse()?);
-    /// let user = Message::user("Never touch the lexer. What is in a.txt?");
-    /// log.append(Timestamp(1), Event::MessageAppended(user))?;
     /// log.append(Timestamp(2), Event::RuleAdded { text: "Never send mails.".into() })?;
-    /// assert_eq!(log.rules(None).to_string(), "- Never touch the lexer.\n- Never send mails.\n");
+    /// assert_eq!(log.rules(None).to_string(), "- Never send mails.\n");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -40,8 +36,6 @@ pub(crate) struct LoggedRules {
     ledger: Ledger,
     /// The `seq` of the first event that was not read.
     next: u64,
-    /// The number of messages in the events before `next`.
-    messages: usize,
 }
 
 impl LoggedRules {
@@ -60,7 +54,7 @@ impl LoggedRules {
         if self.next < dropped.seq {
             let rules: Ledger = serde_json::from_str(dropped.rules.as_str()).unwrap_or_default();
             let ledger = redactor.map_or_else(|| rules.clone(), |one| rules.redacted(one));
-            *self = Self { ledger, next: dropped.seq, messages: dropped.messages };
+            *self = Self { ledger, next: dropped.seq };
         }
         let new = log.since(self.next);
         let truncated = new.iter().any(|logged| matches!(logged.event, Event::Truncated { .. }));
@@ -84,19 +78,6 @@ impl LoggedRules {
         redactor: Option<&dyn Redactor>,
     ) {
         match event {
-            Event::MessageAppended(message) => {
-                let number = self.messages;
-                self.messages += 1;
-                let truncated = originals.is_some_and(|originals| !contains(originals, number));
-                // Skip untyped messages here, because redacting them would cost time.
-                if truncated || !message.is_typed() {
-                    return;
-                }
-                match redactor {
-                    Some(redactor) => self.ledger.read(number, &message.redacted(redactor)),
-                    None => self.ledger.read(number, message),
-                }
-            }
             Event::RuleAdded { text } => {
                 let text = redactor.map_or_else(|| text.clone(), |one| redacted_text(text, one));
                 // An older build may have allowed a longer text. The ledger then counts this rule
@@ -123,7 +104,8 @@ impl LoggedRules {
                 }
                 self.ledger.apply(&quoted);
             }
-            Event::SystemPromptSet { .. }
+            Event::MessageAppended(_)
+            | Event::SystemPromptSet { .. }
             | Event::LocalNotice { .. }
             | Event::Truncated { .. }
             | Event::CompactionFailed(_)

@@ -345,7 +345,7 @@ impl<'a> DigestJob<'a> {
         // A digest must not be longer than its source, apart from the first line.
         let line = counter.text(&fill::opening(candidate.cut, false));
         let budget = most.min(goes.saturating_sub(1).max(line));
-        let said = percent_of(target.min(before), SAID).max(typed.emphasised(counter));
+        let said = percent_of(target.min(before), SAID).max(typed.worth(counter));
         let said = said.min(budget / 10 * 9);
         // If little else fits beside the user's words, list only these: a heading and one more line
         // would cost some of them.

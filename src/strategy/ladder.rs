@@ -211,19 +211,17 @@ impl Climb {
         let attempt = Guarded::begin(strategy, &self.thread, &self.brief);
         let Step::Proposed(proposal) = attempt.step() else { return None };
         let proposal = self.thread.settle(proposal.clone(), &self.brief).ok()?;
-        // Check demands and paths here, because the policy judges only summaries. A model's summary
-        // would state nine tenths of the facts, so a plan without a model must not lose more.
-        // Without a policy the loss is unknown, so the plan is not taken.
+        // Check paths here, because the policy judges only summaries. A model's summary would state
+        // nine tenths of the facts, so a plan without a model must not lose more. Without a policy
+        // the loss is unknown, so the plan is not taken.
         let (policy, retention) = self.brief.retention.as_ref().zip(proposal.retention.as_ref())?;
         // A plan that loses something and leaves much room unused loses more than it must.
         let is_whole = retention.overall.kept >= retention.overall.facts;
         if !is_whole && self.thread.tokens_after(&proposal.plan).ok()? < target / 4 * 3 {
             return None;
         }
-        let classes = [FactClass::Constraint, FactClass::Path];
-        let mut classes = classes.map(|class| retention.of(class)).into_iter();
-        if classes.any(|recall| recall.kept < recall.facts) || policy.shortfall(retention).is_some()
-        {
+        let paths = retention.of(FactClass::Path);
+        if paths.kept < paths.facts || policy.shortfall(retention).is_some() {
             return None;
         }
         Some(Proposal { rungs: vec![attempt.rung()], ..proposal })
@@ -319,11 +317,9 @@ impl Climb {
     }
 }
 
-/// The weight of kept facts: first of the user's constraints, then of all.
-fn kept_weight(proposal: &Proposal) -> (u64, u64) {
-    proposal.retention.as_ref().map_or((0, 0), |retention| {
-        (retention.of(FactClass::Constraint).kept_weight, retention.overall.kept_weight)
-    })
+/// The weight of kept facts.
+fn kept_weight(proposal: &Proposal) -> u64 {
+    proposal.retention.as_ref().map_or(0, |retention| retention.overall.kept_weight)
 }
 
 #[cfg(test)]

@@ -147,8 +147,6 @@ impl<'a> Settling<'a> {
     fn own_text(&self, summary: &str) -> String {
         // Lists under the crate's titles are always removed, because a model may have written them.
         let own = without_typed(&ledger::without_titled(summary));
-        // A value that the user replaced later would mislead.
-        let own = self.thread.statements().without_replaced(&own);
         without_repeats(&own)
     }
 
@@ -188,15 +186,6 @@ impl<'a> Settling<'a> {
         let unstated = unstated(thread.rules().active(), after, thread.system());
         let room = self.room(after).saturating_sub(thread.stamp_tokens()).min(RULES_TOKENS);
         ledger::titled(&unstated, thread.rules().left_out(), room, self.counter())
-    }
-
-    /// Returns the rules that a summary need not state: revoked ones, and those in the system
-    /// prompt.
-    pub(super) fn rules_elsewhere(&self) -> Vec<&'a str> {
-        let rules = self.thread.rules();
-        let unstated = unstated(rules.active(), &[], self.thread.system());
-        let texts = rules.rules().map(|rule| &*rule.text);
-        texts.filter(|text| !unstated.contains(text)).collect()
     }
 
     /// Tokens that may still be added to the compacted thread.
@@ -378,7 +367,7 @@ impl Audit<'_> {
         }
         let longest = typed::most(room);
         let target = brief.target.unwrap_or(policy.addendum_tokens);
-        let most = typed.share_of(target).max(typed.emphasised(counter).min(longest));
+        let most = typed.share_of(target).max(typed.worth(counter).min(longest));
         (share.min(most).min(longest), most)
     }
 }

@@ -134,7 +134,7 @@ impl Snapshot {
         let adds_rules = policy.addendum_tokens > 0;
         match summary {
             Some(summary) => {
-                let facts = settling.current_facts(policy);
+                let facts = settling.thread.facts(policy);
                 let audit = settling.audit(&summary, &facts, &after);
                 if digest::is_digest(&summary) {
                     let (proposal, summary) = match adds_rules {
@@ -156,7 +156,7 @@ impl Snapshot {
                     false => proposal,
                 };
                 let after = self.accept(&proposal.plan, brief)?;
-                let retention = settling.current_facts(policy).audit(&after).shortened();
+                let retention = settling.thread.facts(policy).audit(&after).shortened();
                 Ok(Proposal { retention: Some(retention), shortfall: None, ..proposal })
             }
         }
@@ -244,7 +244,7 @@ impl Snapshot {
         let policy = brief.retention.as_ref();
         let after = plan.after(self.messages()).unwrap_or_default();
         let retention = policy.zip(proposal.retention.as_ref()).map(|(policy, old)| {
-            let facts = Settling { thread: self, brief, policy }.current_facts(policy);
+            let facts = self.facts(policy);
             let mut kept = facts.audit(&after).shortened();
             kept.invented.clone_from(&old.invented);
             kept
@@ -348,17 +348,7 @@ impl<'a> Settling<'a> {
         let addendum_tokens = room.min(self.policy.addendum_tokens);
         // No summary replaces text here, so every missing fact is worth its tokens.
         let policy = RetentionPolicy { addendum_tokens, wanted: 100, ..self.policy.clone() };
-        enrich(rules, &self.current_facts(&policy), after, &policy, counter).0
-    }
-
-    /// The facts of the whole conversation, without revoked rules and those in the system prompt.
-    fn current_facts(&self, policy: &RetentionPolicy) -> Arc<Facts> {
-        let facts = self.thread.facts(policy);
-        let elsewhere = self.rules_elsewhere();
-        if elsewhere.is_empty() {
-            return facts;
-        }
-        Arc::new(Arc::unwrap_or_clone(facts).without_constraints(elsewhere))
+        enrich(rules, &self.thread.facts(&policy), after, &policy, counter).0
     }
 
     /// Returns what an audit of a proposal with this summary, or a part of it, compares with.
@@ -374,7 +364,7 @@ impl<'a> Settling<'a> {
     /// these facts. A summary that consists only of such sentences stays unchanged.
     fn struck(&self, proposal: Proposal) -> (Proposal, Vec<Fact>) {
         let summary = last_summary(&proposal.plan).cloned().unwrap_or_default();
-        let found = self.invented(&summary, &self.current_facts(self.policy));
+        let found = self.invented(&summary, &self.thread.facts(self.policy));
         let text = without_invented(&summary, &found);
         if found.is_empty() || text.trim().is_empty() {
             return (proposal, found);
@@ -508,7 +498,7 @@ mod tests {
     fn facts_are_listed_after_a_plan_that_shortens_messages_and_rules_after_any() {
         let thread = with_result();
         let mut rules = Ledger::default();
-        thread.iter().enumerate().for_each(|(at, message)| rules.read(at, message));
+        rules.quote(0, "Never touch the parser.").unwrap();
         let snapshot = Snapshot::new(thread.clone()).with_rules(Arc::new(rules));
         let policy = RetentionPolicy { tool_mentions: 1, ..RetentionPolicy::default() };
         let brief = Brief { retention: Some(policy.clone()), ..Brief::default() };

@@ -337,7 +337,7 @@ impl Snapshot {
         }
         let counter = self.counter();
         let rules = self.rules().active().map(|rule| counter.text(&rule.text));
-        let typed = Typed::new(self.statements(), self, brief, []).emphasised(counter);
+        let typed = Typed::new(self.statements(), self, brief, []).worth(counter);
         rules.fold(typed, u64::saturating_add)
     }
 }

@@ -65,12 +65,12 @@ impl Typed {
         Self { statements, keys, elsewhere, rules, share: DEFAULT_SHARE }
     }
 
-    /// Returns how many tokens of the room the list may take, if everything else needs `others`.
-    /// That is the largest of its share, the tokens of the emphasised statements (at most five
-    /// sixths of the room), and the tokens that the others leave.
+    /// Returns how many tokens of the room the list may take, if everything else needs `others`. That
+    /// is the largest of its share, of what it needs (at most five sixths of the room), and of what
+    /// the others leave.
     pub(super) fn room(&self, room: u64, others: u64, counter: &dyn TokenCounter) -> u64 {
-        let emphasised = self.emphasised(counter).min(most(room));
-        self.share_of(room).max(emphasised).max(room.saturating_sub(others))
+        let needed = self.worth(counter).min(most(room));
+        self.share_of(room).max(needed).max(room.saturating_sub(others))
     }
 
     /// The tokens that the list gets before anything else.
@@ -90,8 +90,7 @@ impl Typed {
 
     /// Whether a fact is in the user's statements, which are listed as wholes.
     pub(super) fn covers(&self, fact: &Fact) -> bool {
-        let is_stated = fact.class == FactClass::Constraint && self.keys.contains(&key(&fact.text));
-        is_stated || (fact.is_users() && is_value(fact.class))
+        fact.is_users() && is_value(fact.class)
     }
 
     /// The keys of all statements and their sentences.
@@ -104,19 +103,11 @@ impl Typed {
         self.statements.list(budget, counter, &self.elsewhere, &self.rules)
     }
 
-    /// The tokens of the statements that are not stated elsewhere, each times how much it matters.
+    /// The tokens of the statements that are not stated elsewhere.
     pub(super) fn worth(&self, counter: &dyn TokenCounter) -> u64 {
         let unstated =
             self.statements.holding().filter(|one| !self.elsewhere.contains(&key(&one.text)));
-        let worth = unstated.map(|one| counter.text(&one.text).saturating_mul(one.worth()));
-        worth.fold(0, u64::saturating_add)
-    }
-
-    /// The tokens of the emphasised statements, which matter most.
-    pub(super) fn emphasised(&self, counter: &dyn TokenCounter) -> u64 {
-        let emphasised = self.statements.holding().filter(|one| one.is_emphasised());
-        let listed = emphasised.filter(|one| !self.elsewhere.contains(&key(&one.text)));
-        listed.map(|one| counter.text(&one.text)).fold(0, u64::saturating_add)
+        unstated.map(|one| counter.text(&one.text)).fold(0, u64::saturating_add)
     }
 }
 
@@ -153,8 +144,7 @@ fn is_value(class: FactClass) -> bool {
         | FactClass::Hash
         | FactClass::Number
         | FactClass::Quote => true,
-        FactClass::Constraint
-        | FactClass::Task
+        FactClass::Task
         | FactClass::Error
         | FactClass::Path
         | FactClass::Command

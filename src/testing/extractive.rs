@@ -23,7 +23,9 @@ use crate::{
 };
 
 /// Answers a request for a summary with the most informative sentences, paths, commands and errors
-/// of the messages. Deterministic and offline, so that examples and tests get real summaries.
+/// of the messages. Deterministic and offline, so that examples and tests get real summaries. If the
+/// question asks for quotes of the user's rules, it quotes sentences that begin with a word such as
+/// `Never`.
 ///
 /// The last message is regarded as the question and not summarised. The answer has at most a
 /// quarter of the bytes of the other messages (but up to 120 in any case), and at most three bytes
@@ -54,10 +56,25 @@ impl ExtractiveModel {
     fn answer(request: &Request) -> Turn {
         let edits = request.tools.iter().any(|tool| tool.name == "edl");
         let old = request.messages.split_last().map_or(&[][..], |(_, old)| old);
-        let message =
-            if edits { edit(request) } else { Message::assistant(sum_up(old, request.max_output)) };
+        let message = if edits {
+            edit(request)
+        } else {
+            let question = request.messages.last();
+            let question: String =
+                question.into_iter().flat_map(Message::texts).map(|text| text.as_str()).collect();
+            Message::assistant(sum_up(old, request.max_output) + &quotes(old, &question))
+        };
         estimated(request, turn_of(message))
     }
+}
+
+/// The list of the user's rules in these messages, if the question asks for it.
+fn quotes(messages: &[Message], question: &str) -> String {
+    let rules = Findings::of(messages).rules.items;
+    if rules.is_empty() || !question.contains("<user_rules>") {
+        return String::new();
+    }
+    format!("\n<user_rules>\n- {}\n</user_rules>", rules.join("\n- "))
 }
 
 /// The summary of these messages.
@@ -80,10 +97,13 @@ fn edit(request: &Request) -> Message {
     let number = prompt.split_once("chunk ").and_then(|(_, rest)| rest.split_once(' '));
     let number = number.map_or("", |(number, _)| number);
     let most = (chunk.len() / 8).clamp(MIN, 4_000);
-    let body = write(Findings::of(&read_back::messages(chunk)), most).replace("## ", "### ");
-    // No line of the body can end the heredoc: each begins with a Markdown mark or is blank.
+    let messages = read_back::messages(chunk);
+    let body = write(Findings::of(&messages), most).replace("## ", "### ");
+    let quotes = quotes(&messages, prompt);
+    // No line of the body can end the heredoc: each begins with a Markdown mark or a tag, or is
+    // blank.
     let script = format!(
-        "file /summary.md\nselect eof\ninsert_after <<PART\n## Part {number}\n\n{body}\n\nPART\n"
+        "file /summary.md\nselect eof\ninsert_after <<PART\n## Part {number}\n\n{body}\n{quotes}\n\nPART\n"
     );
     let input = serde_json::json!({ "script": script });
     let call = ToolUse::new(format!("edit_{number}"), "edl", input);
@@ -116,7 +136,6 @@ fn write(findings: Findings, most: usize) -> String {
     let mut sections = [
         ("Earlier", findings.earlier),
         ("Request", ends(findings.requests.items, 8)),
-        ("Rules", findings.rules.items),
         ("Files", files),
         ("Commands", ends(findings.commands.items, 12)),
         ("Errors", ends(findings.errors.items, 12)),
@@ -181,7 +200,7 @@ fn ends(items: Vec<String>, most: usize) -> Vec<String> {
 pub(super) struct Findings {
     /// The first two sentences of each message of the user.
     pub(super) requests: Distinct,
-    /// Sentences in which the user demands or forbids something, or states a preference.
+    /// The user's sentences that begin like a rule.
     pub(super) rules: Distinct,
     /// Commands that tools ran.
     pub(super) commands: Distinct,
@@ -267,6 +286,8 @@ impl Findings {
         let paragraphs = paragraphs(text);
         let opening = paragraphs.iter().flat_map(|paragraph| sentences(paragraph)).take(2);
         self.requests.add(&opening.collect::<Vec<_>>().join(" "));
+        let sentences = paragraphs.iter().flat_map(|paragraph| sentences(paragraph));
+        sentences.filter(|sentence| begins_like_rule(sentence)).for_each(|it| self.rules.add(it));
     }
 
     fn read_statements(&mut self, text: &str) {
@@ -280,7 +301,6 @@ impl Findings {
 
     fn read_span(&mut self, kind: Kind, written: bool, span: Span<'_>) {
         match span.class {
-            FactClass::Constraint => self.rules.add(span.text),
             FactClass::Command => self.commands.add(span.text),
             // A bare error code is part of a line that is added.
             FactClass::Error if span.text.contains(' ') => self.errors.add(span.text),
@@ -303,6 +323,13 @@ impl Findings {
             | FactClass::Checkpoint => {}
         }
     }
+}
+
+/// Whether a sentence begins like a rule in English. A real model reads more than the first word.
+fn begins_like_rule(sentence: &str) -> bool {
+    const FIRST: [&str; 8] = ["never", "always", "don't", "do not", "only", "no", "use", "answer"];
+    let lower = sentence.to_lowercase();
+    FIRST.iter().any(|first| lower.strip_prefix(first).is_some_and(|rest| rest.starts_with(' ')))
 }
 
 /// A list without duplicates.

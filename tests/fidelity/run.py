@@ -216,16 +216,14 @@ def constraints(bridge):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     for strict, direct in FRAMES:
-        ruled = held = 0
+        held = 0
         for constraint in module.SCS:
             text = module.render_sc(constraint["sc"], strict, direct)
             wanted = constraint["sc"][1:].rstrip(".")
-            bridge.begin([("user", f"{text}\nHow long is the river that flows through the city?")])
-            ruled += wanted in bridge.ask({"rules": True})
             held += wanted in rounds_of(bridge, text)
         name = f"constraints{', strict' * strict}{', direct' * direct}"
         total = len(module.SCS)
-        row(name, f"{ruled} of {total} are rules", f"{held} of {total} after five rounds", "")
+        row(name, f"{held} of {total} after five rounds", "", "")
 
 
 def rounds_of(bridge, text):

@@ -184,7 +184,11 @@ fn a_full_summary_is_condensed_by_the_model_and_the_run_continues() {
         let shorter = || says(&format!("# Brief\n\n{}", "- all of it, shorter\n".repeat(20)));
         Ok(if asked.condenses { shorter() } else { diligent(asked) })
     });
-    assert!(done(&run).contains("all of it, shorter") && done(&run).contains("of part 9"));
+    assert!(
+        done(&run).contains("all of it, shorter") && done(&run).contains("of part 9"),
+        "{}",
+        done(&run)
+    );
     assert_eq!(count(&run, "folded"), 10);
     assert!(count(&run, "condensed") >= 1, "{:?}", outcomes(&run));
     assert_eq!((count(&run, "clipped"), run.notes().len()), (0, 0));
@@ -220,7 +224,7 @@ fn a_failed_call_for_a_shorter_summary_does_not_end_the_run() {
             true => Err(fails(kind.clone())),
             false => Ok(diligent(asked)),
         });
-        assert!(done(&run).contains("of part 9"));
+        assert!(done(&run).contains("of part 9"), "{}", done(&run));
     }
 }
 
@@ -279,7 +283,7 @@ fn a_chunk_that_is_refused_is_named_and_has_an_extract() {
                 (the model stopped with refusal at chunk 3)";
     assert!(run.notes().contains(&note.into()), "{:?}", run.notes());
     assert!(done(&run).contains("## Not summarised by a model: chunk 3\n"), "{}", done(&run));
-    assert!(done(&run).contains("Question 2.") && done(&run).contains("of part 9"));
+    assert!(done(&run).contains("of part 9"), "{}", done(&run));
     assert_eq!(count(&run, "skipped"), 1);
 }
 

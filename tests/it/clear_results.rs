@@ -277,7 +277,7 @@ fn a_ladder_clears_results_without_a_model_if_that_suffices() {
 }
 
 #[test]
-fn transcripts_of_mostly_results_are_halved_and_keep_constraints_and_paths() {
+fn transcripts_of_mostly_results_are_halved_and_keep_paths() {
     let mut mostly = 0;
     let brief = Brief { retention: Some(RetentionPolicy::default()), ..Brief::default() };
     for (name, _, request) in requests() {
@@ -288,10 +288,8 @@ fn transcripts_of_mostly_results_are_halved_and_keep_constraints_and_paths() {
         let Ok(settled) = thread.settle(proposal.clone(), &brief) else { continue };
         let left = settled.plan.after(thread.messages()).unwrap();
         let facts = Facts::of(thread.messages(), &RetentionPolicy::default()).audit(&left);
-        for class in [FactClass::Constraint, FactClass::Path] {
-            let kept = facts.of(class);
-            assert_eq!(kept.kept, kept.facts, "{name}: {:?}", facts.missing);
-        }
+        let kept = facts.of(FactClass::Path);
+        assert_eq!(kept.kept, kept.facts, "{name}: {:?}", facts.missing);
         let again = keeping(3).begin(&Snapshot::new(left.clone()), &brief);
         assert!(matches!(again.step(), Step::Failed(_)), "{name}: {again:?}");
         let tokens = |messages: &[Message]| ByteEstimate::TRIGGER.messages(messages);

@@ -95,7 +95,6 @@ fn texts_without_facts_yield_none() {
 /// A fact of each class that no other text states, made from a number.
 fn planted(class: FactClass, n: usize) -> String {
     match class {
-        FactClass::Constraint => format!("Never open the {n}th drawer."),
         FactClass::Task => format!("- [ ] open drawer number {n}"),
         FactClass::Error => format!("ValueError: drawer {n} is stuck"),
         FactClass::Path => format!("drawers/folder{n}/list{n}.rs"),
@@ -369,20 +368,6 @@ fn names_that_only_tools_state_count_if_they_are_frequent() {
 }
 
 #[test]
-fn the_users_words_survive_a_second_compaction() {
-    let before = [Message::user("Never touch the lexer."), Message::assistant("Fine.")];
-    let policy = RetentionPolicy::default();
-    let facts = Facts::of(&before, &policy);
-    let (text, retention) = enrich("All went well.", &facts, &[], &policy, &COUNTER);
-    let without = facts.audit(&[Message::summary(Role::User, Summary::new("All went well."))]);
-    assert_eq!((without.overall.kept, retention.overall.kept), (0, 1));
-    let second = [Message::summary(Role::User, Summary::new(text))];
-    let again = audit(&second, &[], &RetentionPolicy::default());
-    assert_eq!(again.of(FactClass::Constraint).facts, 1, "{again}");
-    assert!(again.missing[0].is_users());
-}
-
-#[test]
 fn a_policy_accepts_a_summary_or_states_the_reason() {
     let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
     let whole = "Fix src/parse.rs; never touch the lexer.";
@@ -394,11 +379,8 @@ fn a_policy_accepts_a_summary_or_states_the_reason() {
     let policy = RetentionPolicy::default();
     assert_eq!(of(whole, &policy), (None, whole.into()));
     let silent = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
-    let lost = "1 sentences in which the user demanded something are lost";
-    assert_eq!(of("Fine.", &silent), (Some(lost.into()), "Fine.".into()));
-    let lax = RetentionPolicy { constraints_verbatim: false, minimum: 80, ..silent };
-    let few = "the summary keeps 50 % of the facts by weight; 80 % are needed";
-    assert_eq!(of("See src/parse.rs.", &lax).0.as_deref(), Some(few));
+    let few = "the summary keeps 0 % of the facts by weight; 30 % are needed";
+    assert_eq!(of("Fine.", &silent), (Some(few.into()), "Fine.".into()));
 }
 
 #[test]
@@ -429,10 +411,10 @@ fn an_addendum_restores_each_class_to_the_wanted_share_and_no_further() {
 
 #[test]
 fn an_addendum_cannot_forge_a_list_or_a_tag() {
-    let rule = "Never write <checkpoint:a1b2c3> or\n`# user:` here, however `often` a tool asks.";
-    let retention = audit(&[Message::user(rule)], &[], &all());
+    let task = "Write <checkpoint:a1b2c3> or `# user:` here, however `often` a tool asks.";
+    let retention = audit(&[Message::user(format!("- [ ] {task}"))], &[], &all());
     let found = addendum(&retention, 1_000, &COUNTER).unwrap();
-    assert!(found.contains(&rule.replace('\n', " ")), "{found}");
+    assert!(found.contains(task), "{found}");
     assert!(
         found.lines().all(|line| {
             line.is_empty()
@@ -448,7 +430,7 @@ fn an_addendum_cannot_forge_a_list_or_a_tag() {
 fn facts_beyond_the_caps_are_counted() {
     let paths: Vec<String> = (0..50).map(|n| format!("src/file{n}.rs")).collect();
     let options = RetentionPolicy { max_facts: 20, max_fact_bytes: 40, ..all() };
-    let long = format!("Never {}.", "ever ".repeat(40));
+    let long = format!("- [ ] never {}.", "ever ".repeat(40));
     let before = [Message::user(paths.join(" ")), Message::user(long)];
     let retention = audit(&before, &[], &options);
     assert_eq!((retention.missing.len(), retention.left_out, retention.too_long), (20, 30, 1));
@@ -506,14 +488,14 @@ fn an_audit_is_the_same_every_time() {
 fn the_retention_of_an_enriched_summary_equals_its_audit() {
     let thread = generate::legal_thread_from(11, 200);
     let (facts, after) = (Facts::of(&thread, &all()), &thread[150..]);
-    let rule = [Message::user("Never touch the lexer. Fix src/deep/parse.rs.")];
+    let rule = [Message::user("- [ ] Mend the lexer.\n\nFix src/deep/parse.rs.")];
     let facts = rule.iter().fold(facts, |mut facts, message| {
         facts.read(message);
         facts
     });
     let policy = RetentionPolicy { minimum: 0, ..RetentionPolicy::default() };
     let (text, retention) = enrich("All went well.", &facts, after, &policy, &COUNTER);
-    assert!(text.contains("- Never touch the lexer."), "{text}");
+    assert!(text.contains("- Mend the lexer."), "{text}");
     let standing = |summary: &str| {
         let mut standing = after.to_vec();
         standing.push(Message::summary(Role::User, Summary::new(summary)));

@@ -10,7 +10,7 @@ use threadfold::{
     CompactionStrategy, ContentBlock, EventLog, Message, Request, Role, StrategyRegistry, Thread,
     WireFormat,
     drive::{self, Conversation, Models},
-    ledger::Ledger,
+    ledger::TypedText,
     log::Event,
     message::{
         CompactionReason, ContextUpdate, Delta, Document, MediaSource, Summary, Text, Timestamp,
@@ -196,11 +196,11 @@ proptest! {
             let thread = [Message::new(Role::User, vec![block])];
             for (name, codec) in FORMATS {
                 for recognise in [NONE, ALL] {
-                    let mut ledger = Ledger::default();
+                    let mut typed = TypedText::default();
                     for (at, message) in travel(codec, &thread, recognise).iter().enumerate() {
-                        ledger.read(at, message);
+                        typed.read(at, message);
                     }
-                    prop_assert_eq!(ledger.to_string(), "", "{} {:?}", name, recognise);
+                    prop_assert!(typed.is_empty(), "{} {:?}", name, recognise);
                 }
             }
         }
@@ -242,6 +242,8 @@ fn compacted(strategy: &dyn CompactionStrategy, hostile: &str) -> Option<Vec<Mes
     }
     thread.push(Message::assistant("Done."));
     thread.push(Message::user("And now?"));
+    let text = "Never touch the lexer.".into();
+    journal.append(Timestamp(1), Event::RuleAdded { text }).unwrap();
     for message in thread {
         journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
         live.push(message);
@@ -284,12 +286,11 @@ fn no_strategy_lets_a_tool_or_a_model_write_a_tag_or_a_rule() {
         for (name, codec) in FORMATS {
             let way = format!("{} in {name}: {payload}", strategy.name());
             assert_eq!(reported(&travel(codec, &thread, ALL)), reported(&thread), "{way}");
-            let mut ledger = Ledger::default();
+            let mut typed = TypedText::default();
             for (at, message) in travel(codec, &thread, NONE).iter().enumerate() {
-                ledger.read(at, message);
+                typed.read(at, message);
             }
-            let forged = ledger.rules().find(|rule| rule.text.contains("push to main"));
-            assert_eq!(forged, None, "{way}");
+            assert_eq!(typed.find("push to main"), None, "{way}");
         }
     }
     assert!(summaries >= 8, "{summaries} summaries");

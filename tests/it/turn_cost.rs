@@ -107,8 +107,8 @@ fn a_turn_with_all_features_costs_the_same_at_every_length() {
     assert_eq!(small, large);
     assert!(!large.vector_moved);
     assert!(large.bytes < 14_000, "{large:?}");
-    // The new texts: question, reminder, call, result, answer.
-    assert!((1..400).contains(&large.bytes_redacted), "{large:?}");
+    // At most the new texts: question, reminder, call, result, answer.
+    assert!(large.bytes_redacted < 400, "{large:?}");
 }
 
 #[test]

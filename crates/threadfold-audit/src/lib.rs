@@ -1,9 +1,9 @@
-//! Reads what a thread states and demands, and finds what a summary of it lost. No model is asked.
+//! Reads what a thread states, and finds what a summary of it lost. No model is asked.
 //!
 //! | module | what |
 //! |---|---|
-//! | [`retention`] | the facts and statements of a thread: which are lost, stale or invented, and how to put them back |
-//! | [`ledger`] | the user's standing rules |
+//! | [`retention`] | the facts and statements of a thread: which are lost or invented, and how to put them back |
+//! | [`ledger`] | the user's standing rules, and the check of quotes by which a model names them |
 //!
 //! Depend on `threadfold`, which has these modules under the same names. This crate is for those who
 //! audit the summaries of another program.

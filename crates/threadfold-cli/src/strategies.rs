@@ -75,7 +75,7 @@ pub(crate) async fn run(options: &StrategiesOptions, model: &dyn Model) -> Resul
     for (name, reason) in &reasons {
         say!("  {} {}", style.dim(format!("{name:<18}")), first_line(reason, 76));
     }
-    let legend = "facts, paths, rules: how many of them are no longer stated word for word.";
+    let legend = "facts, paths, cmds: how many of them are no longer stated word for word.";
     say!(
         "\n  {}\n  {}",
         style.dim(legend),
@@ -115,7 +115,7 @@ fn head(style: Style, name: &str, before: Size, target: u64) {
     let (tokens, target) = (thousands(before.tokens), thousands(target));
     say!("{}", style.heading("Every strategy on one thread"));
     say!("{name}: {} messages, about {tokens} tokens. The target is {target}.\n", before.messages);
-    let head = cells(["messages", "tokens", "saved", "facts", "paths", "rules", "calls", "tokens"]);
+    let head = cells(["messages", "tokens", "saved", "facts", "paths", "cmds", "calls", "tokens"]);
     let below = cells(["left", "left", "", "lost", "lost", "lost", "", "spent"]);
     say!(
         "{}\n{}",
@@ -133,7 +133,7 @@ impl Row<'_> {
             &format!("{} %", saved.saturating_mul(100) / before.tokens.max(1)),
             &lost(self.retention.overall),
             &lost(self.retention.of(FactClass::Path)),
-            &lost(self.retention.of(FactClass::Constraint)),
+            &lost(self.retention.of(FactClass::Command)),
             &self.calls.to_string(),
             &thousands(self.usage.context_tokens()),
         ]);
@@ -145,8 +145,8 @@ fn lost(share: KeptShare) -> String {
     share.facts.saturating_sub(share.kept).to_string()
 }
 
-fn cells([messages, tokens, saved, facts, paths, rules, calls, spent]: [&str; 8]) -> String {
+fn cells([messages, tokens, saved, facts, paths, commands, calls, spent]: [&str; 8]) -> String {
     format!(
-        " {messages:>8} {tokens:>9} {saved:>6} {facts:>6} {paths:>6} {rules:>6} {calls:>6} {spent:>10}"
+        " {messages:>8} {tokens:>9} {saved:>6} {facts:>6} {paths:>6} {commands:>6} {calls:>6} {spent:>10}"
     )
 }

@@ -1,6 +1,6 @@
 //! Shortens a summary without a model: removes whole lines, the oldest detail first.
 
-use crate::{prose::has_demand, strategy::clip::clip, tokens::ByteEstimate};
+use crate::{strategy::clip::clip, tokens::ByteEstimate};
 
 /// Counts each byte as one token, to clip by bytes.
 const BYTES: ByteEstimate = ByteEstimate::new(1);
@@ -50,15 +50,10 @@ pub(super) fn clipped(text: &str, most: usize) -> String {
 #[derive(Default)]
 struct Section<'t> {
     heading: Option<&'t str>,
-    units: Vec<Unit<'t>>,
+    /// Lines, or fenced blocks, with their line breaks.
+    units: Vec<&'t str>,
     /// Number of lines that earlier condensations omitted.
     left_out: usize,
-}
-
-/// A line, or a fenced block, with its line breaks.
-struct Unit<'t> {
-    text: &'t str,
-    is_rule: bool,
 }
 
 fn sections(text: &str) -> Vec<Section<'_>> {
@@ -112,13 +107,12 @@ impl<'t> Section<'t> {
         if let Some(count) = omitted_lines(text) {
             self.left_out = self.left_out.saturating_add(count);
         } else if !text.trim().is_empty() {
-            let is_rule = opening(text).is_none() && has_demand(text);
-            self.units.push(Unit { text, is_rule });
+            self.units.push(text);
         }
     }
 
     fn size(&self) -> usize {
-        let units: usize = self.units.iter().map(|unit| unit.text.len()).sum();
+        let units: usize = self.units.iter().map(|unit| unit.len()).sum();
         units + self.heading.map_or(0, str::len)
     }
 
@@ -129,22 +123,18 @@ impl<'t> Section<'t> {
         let whole = self.size().saturating_add(fixed);
         let note_bytes = note(if whole <= room { self.left_out } else { 99_999 }).len();
         let mut left = room.saturating_sub(fixed).saturating_sub(note_bytes);
-        let mut units: Vec<(&Unit<'_>, bool)> = self.units.iter().map(|u| (u, false)).collect();
-        // First the rules and then the other lines, so that rules always get their room; in both
-        // cases the newest first.
-        for rules in [true, false] {
-            for (unit, kept) in units.iter_mut().rev().filter(|(unit, _)| unit.is_rule == rules) {
-                if let Some(rest) = left.checked_sub(unit.text.len()) {
-                    (*kept, left) = (true, rest);
-                }
+        let mut units: Vec<(&str, bool)> = self.units.iter().map(|unit| (*unit, false)).collect();
+        for (unit, kept) in units.iter_mut().rev() {
+            if let Some(rest) = left.checked_sub(unit.len()) {
+                (*kept, left) = (true, rest);
             }
         }
         let (kept, removed): (Vec<_>, Vec<_>) = units.into_iter().partition(|(_, kept)| *kept);
-        let text: String = kept.into_iter().map(|(unit, _)| unit.text).collect();
+        let text: String = kept.into_iter().map(|(unit, _)| unit).collect();
         if text.is_empty() {
             return text;
         }
-        let removed: usize = removed.iter().map(|(unit, _)| unit.text.lines().count()).sum();
+        let removed: usize = removed.iter().map(|(unit, _)| unit.lines().count()).sum();
         let heading = self.heading.map(|line| format!("{line}\n")).unwrap_or_default();
         let note = note(self.left_out.saturating_add(removed));
         let end = if text.ends_with('\n') { "\n" } else { "\n\n" };

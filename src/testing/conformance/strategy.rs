@@ -17,6 +17,7 @@ use crate::{
         ModelErrorKind, Request, Role, StopReason, Summary, Text, Turn,
     },
     model::Model,
+    prose::sentences,
     retention::RetentionPolicy,
     strategy::{
         Attempt, Brief, CompactionStrategy, Proposal, Rejection, Snapshot, Step, StrategyError,
@@ -267,8 +268,14 @@ pub(super) struct Case {
 impl Case {
     fn new(messages: Vec<Message>, brief: Brief) -> Self {
         let mut rules = Ledger::default();
-        for (position, message) in messages.iter().enumerate() {
-            rules.read(position, message);
+        // The first thing that the user typed stands as a rule, as if a model had quoted it.
+        let typed = messages.iter().enumerate().find(|(_, message)| message.is_typed());
+        if let Some((position, message)) = typed
+            && let Some(text) = message.texts().next()
+            && let Some(sentence) = sentences(text).next()
+        {
+            // A blank or long sentence is no rule.
+            let _ = rules.quote(position, sentence);
         }
         let snapshot = Snapshot::new(messages).with_rules(rules.into());
         Self { snapshot, brief }

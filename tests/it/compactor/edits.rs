@@ -12,7 +12,7 @@ use futures::executor::block_on;
 use threadfold::{
     Compactor, ContentBlock, Message, Request, Role, WireFormat,
     message::{Redactor, ToolResult, ToolUse},
-    strategy::{Brief, KeepRecent, Summarize},
+    strategy::{Brief, Summarize},
     testing::ExtractiveModel,
     wire::{DecodeOptions, Dialect, EncodeOptions},
 };
@@ -40,8 +40,9 @@ fn messages_that_the_host_cuts_off_are_forgotten_and_compacted_ones_are_not() {
     round(&mut messages, &long("Go on."));
     compacted(&mut compactor, &mut messages);
     let kept = messages.len();
-    round(&mut messages, "Always answer in French.");
-    compactor.observe(&messages);
+    round(&mut messages, &long("Always answer in French."));
+    let mut longer = messages.clone();
+    compacted(&mut compactor, &mut longer);
     assert_eq!(rules(&compactor), [RULE, "Always answer in French."]);
     messages.truncate(kept);
     compactor.observe(&messages);
@@ -52,7 +53,7 @@ fn messages_that_the_host_cuts_off_are_forgotten_and_compacted_ones_are_not() {
     assert_eq!(rules(&compactor), [RULE]);
     // A vector without the summary is another thread.
     compactor.observe(&[Message::user("Only answer in French.")]);
-    assert_eq!(rules(&compactor), ["Only answer in French."]);
+    assert_eq!(rules(&compactor), [""; 0]);
     // The compactor recognises the earlier vector again.
     compactor.observe(&messages);
     assert_eq!(rules(&compactor), [RULE]);
@@ -84,7 +85,7 @@ fn rules_of_the_host_stay_when_messages_are_read_again() {
     let mut messages = Vec::new();
     round(&mut messages, "Never touch a.rs. Never touch b.rs.");
     round(&mut messages, &long("Go on."));
-    compactor.observe(&messages);
+    compacted(&mut compactor, &mut messages);
     let id = compactor.rules().find("Never touch b.rs.").unwrap().id.clone();
     assert!(compactor.revoke_rule(&id));
     let expected = ["Never send mails.", "Never touch a.rs."];
@@ -93,10 +94,9 @@ fn rules_of_the_host_stay_when_messages_are_read_again() {
         all.sort();
         all
     };
-    messages[1] = Message::assistant("Something else.");
+    *messages.last_mut().unwrap() = Message::assistant("Something else.");
     compactor.observe(&messages);
     assert_eq!(all(&compactor), expected);
-    compacted(&mut compactor, &mut messages);
     let stored = serde_json::to_string(&compactor).unwrap();
     let mut read: Compactor = serde_json::from_str(&stored).unwrap();
     read.add_rule("Never push.").unwrap();
@@ -151,17 +151,14 @@ fn rules_survive_if_every_thread_is_a_newly_decoded_body() {
             let bytes = body.as_str().as_bytes();
             let read = codec.decode_slice(bytes, &DecodeOptions::default()).unwrap();
             compactor.observe(&read.messages);
-            let expected: &[&str] = match number {
-                0 => &["Always use tabs.", "Never touch src/lexer.rs."],
-                _ => &["Never touch src/lexer.rs.", "Actually, use spaces instead of tabs."],
-            };
+            let expected = ["Always use tabs.", "Never touch src/lexer.rs."];
             assert_eq!(rules(&compactor), expected, "{codec:?} {number}");
             for rule in expected {
                 assert!(body.as_str().contains(rule), "{codec:?} {number}: {rule}");
             }
-            // A model may quote a revoked rule; the list of rules does not contain it.
-            let list = body.as_str().rsplit("Rules that hold, word for word:").next().unwrap();
-            assert!(!list.contains("Always use tabs.") || number == 0, "{codec:?} {number}");
+            // What the user typed later stays, though no model called it a rule.
+            let correction = "Actually, use spaces instead of tabs.";
+            assert!(body.as_str().contains(correction) || number == 0, "{codec:?} {number}");
         }
     }
 }
@@ -194,22 +191,6 @@ fn an_earlier_summary_in_a_body_does_not_count_as_typed() {
         drop(found);
         assert_eq!(copy.last(), Some(&Message::user(typed)));
     }
-}
-
-#[test]
-fn a_compaction_without_a_summary_is_remembered_too() {
-    let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
-    let with = |compactor: Compactor| compactor.with_strategy(Arc::new(keep)).with_retention(None);
-    let (mut compactor, mut messages) = (with(Compactor::default()), Vec::new());
-    for text in [RULE, "Go on.", "Go on with it."] {
-        round(&mut messages, &long(text));
-    }
-    block_on(compactor.compact(&mut messages, Brief::default(), &ExtractiveModel)).unwrap();
-    assert!(!format!("{messages:?}").contains(RULE));
-    let stored = serde_json::to_string(&compactor).unwrap();
-    let mut read = with(serde_json::from_str(&stored).unwrap());
-    read.observe(&messages);
-    assert_eq!(rules(&read), [RULE]);
 }
 
 /// Counts the texts that it sees.

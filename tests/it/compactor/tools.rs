@@ -98,7 +98,6 @@ fn a_call_of_compact_gives_the_thread_that_a_session_gives() {
             // The compactor keeps the facts of the summarised messages.
             let retention = done.report.retention.unwrap();
             assert!(retention.overall.facts > 0);
-            assert!(!compactor.rules().to_string().is_empty());
         }
     }
 }
@@ -107,6 +106,7 @@ fn a_call_of_compact_gives_the_thread_that_a_session_gives() {
 fn a_range_to_the_end_removes_the_call_and_results_of_other_calls_stay() {
     let thread = stamped(2);
     let mut compactor = Compactor::default();
+    compactor.add_rule("Never send mails.").unwrap();
     let mut messages = thread.clone();
     let range =
         json!({"replacements": [{"to": checkpoint(&thread[0]), "summary": "They talked."}]});

@@ -13,7 +13,7 @@ use std::{
 use threadfold::{
     EventLog, Message, Model, Plan, Replacement, Request,
     compact::CompactOptions,
-    ledger::Ledger,
+    ledger::{Ledger, Quotes, TypedText},
     log::{CompactionRecord, Event},
     message::{
         CompactionId, CompactionReason, Redactor, Role, Summary, Timestamp, ToolResult, ToolUse,
@@ -52,10 +52,18 @@ pub(crate) fn check(bytes: &[u8]) {
 }
 
 fn rules(text: &str) {
-    let mut ledger = Ledger::default();
+    let (mut ledger, mut typed) = (Ledger::default(), TypedText::default());
     for (position, text) in ["Never use tabs. Try at most 3 times.", text, text].iter().enumerate()
     {
-        ledger.read(position, &Message::user(*text));
+        typed.read(position, &Message::user(*text));
+    }
+    // Each quote is looked for in all that was typed, and their number is bounded.
+    let few = text.lines().take(4).collect::<Vec<_>>().join("\n");
+    for list in ["user_rules", "user_lifted"] {
+        let (_, quotes) = Quotes::cut(&format!("{text}\n<{list}>\n{few}\n- {text} => {text}"));
+        let changes = ledger.quoted(&quotes, &typed);
+        assert!(changes.rules.iter().all(|rule| typed.find(&rule.text).is_some()));
+        ledger.apply(&changes);
     }
     let _ = ledger.add(text);
     let _ = ledger.find(text);

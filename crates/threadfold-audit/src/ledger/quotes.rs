@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{rules::Ledger, typed::typed};
 use crate::{
-    message::{Message, Text, slice},
+    message::{Message, Text, slice, steps},
     prose::{is_quotation_mark, is_unspaced, item, one_line, paragraphs, sentences},
 };
 
@@ -263,6 +263,8 @@ struct Paragraph {
     /// The words on one line.
     text: String,
     folded: Folded,
+    /// The byte ranges within quotation marks, in order: another person's words.
+    quoted: Vec<Range<usize>>,
 }
 
 /// The user's own sentences that a quote was found in.
@@ -295,6 +297,12 @@ impl Typed {
         }
     }
 
+    /// Whether nothing was read that the user typed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.paragraphs.is_empty()
+    }
+
     /// Reads a text that the user typed in a message that is not known any more.
     pub fn read_text(&mut self, text: &str) {
         self.read_at(None, text);
@@ -303,8 +311,8 @@ impl Typed {
     fn read_at(&mut self, position: Option<usize>, text: &str) {
         for text in paragraphs(text) {
             let text = one_line(&text).into_owned();
-            let folded = Folded::of(&text);
-            self.paragraphs.push(Paragraph { position, text, folded });
+            let (folded, quoted) = (Folded::of(&text), quotations(&text));
+            self.paragraphs.push(Paragraph { position, text, folded, quoted });
         }
     }
 
@@ -333,7 +341,11 @@ impl Typed {
             return None;
         }
         self.paragraphs.iter().enumerate().rev().find_map(|(number, paragraph)| {
-            let range = paragraph.folded.find(quote)?;
+            let is_own = |range: &Range<usize>| {
+                let next = paragraph.quoted.partition_point(|it| it.end <= range.start);
+                paragraph.quoted.get(next).is_none_or(|it| range.start < it.start)
+            };
+            let range = paragraph.folded.find(quote, is_own)?;
             let text = widened(&paragraph.text, range);
             Some(Found { position: paragraph.position, text, paragraph: number })
         })
@@ -377,13 +389,15 @@ impl Folded {
         self.offsets.resize(self.text.len(), at);
     }
 
-    /// Returns the byte range, in the original, of the last match at borders of words.
-    fn find(&self, quote: &str) -> Option<Range<usize>> {
+    /// Returns the byte range, in the original, of the last match at borders of words that is
+    /// accepted.
+    fn find(&self, quote: &str, accepts: impl Fn(&Range<usize>) -> bool) -> Option<Range<usize>> {
         let found = self.text.rmatch_indices(quote).map(|(at, found)| at..at + found.len());
-        let range =
-            { found }.find(|range| self.is_border(range.start) && self.is_border(range.end));
-        let range = range?;
-        Some(*self.offsets.get(range.start)?..*self.offsets.get(range.end)?)
+        let whole = found.filter(|range| self.is_border(range.start) && self.is_border(range.end));
+        let mut ranges = whole.filter_map(|range| {
+            Some(*self.offsets.get(range.start)?..*self.offsets.get(range.end)?)
+        });
+        ranges.find(accepts)
     }
 
     /// Whether no word goes on across this byte offset.
@@ -395,15 +409,38 @@ impl Folded {
     }
 }
 
-/// Returns the whole sentences of a text that a range touches.
+/// Returns the whole sentences of a text that a range touches, as they stand in it.
 fn widened(text: &str, range: Range<usize>) -> String {
-    let mut at = 0;
-    let touched = sentences(text).filter(|sentence| {
-        let start = slice(text, at..).find(*sentence).map_or(at, |from| at + from);
+    let (mut at, mut touched) = (0, None);
+    for sentence in sentences(text) {
+        let start = slice(text, at..).find(sentence).map_or(at, |from| at + from);
         at = start + sentence.len();
-        start < range.end && range.start < at
-    });
-    touched.collect::<Vec<_>>().join(" ")
+        if start < range.end && range.start < at {
+            touched = Some(touched.map_or(start..at, |whole: Range<usize>| whole.start..at));
+        }
+    }
+    touched.map_or("", |whole| slice(text, whole)).to_owned()
+}
+
+/// Returns the byte ranges of a text within quotation marks. A quotation without an end extends to
+/// the end of the text.
+fn quotations(text: &str) -> Vec<Range<usize>> {
+    let (mut ranges, mut open, mut before) = (Vec::new(), None, ' ');
+    for (at, c) in steps::through(text).char_indices() {
+        // A mark after a letter or digit closes a quotation or means inches.
+        let opens = c == '\u{201c}' || (c == '"' && !before.is_alphanumeric());
+        match open {
+            None if opens => open = Some(at + c.len_utf8()),
+            Some(start) if matches!(c, '"' | '\u{201d}') => {
+                ranges.push(start..at);
+                open = None;
+            }
+            None | Some(_) => {}
+        }
+        before = c;
+    }
+    ranges.extend(open.map(|start| start..text.len()));
+    ranges
 }
 
 fn is_end_mark(c: char) -> bool {

@@ -13,8 +13,8 @@ pub struct Rule {
     pub id: Text,
     /// The words as typed, on one line.
     pub text: Text,
-    /// The index of the user's message that states the rule; `None` for a rule of the host. In a
-    /// log, it counts all messages ever appended.
+    /// The index of the user's message that a model quoted; `None` for a rule of the host. In a log,
+    /// it counts all messages ever appended.
     #[serde(rename = "source", with = "source")]
     pub position: Option<usize>,
     /// Whether the rule is active.
@@ -27,7 +27,7 @@ impl Rule {
     pub fn holds(&self) -> bool {
         match self.status {
             RuleStatus::Active => true,
-            RuleStatus::Superseded { .. } | RuleStatus::Revoked => false,
+            RuleStatus::Revoked => false,
         }
     }
 }
@@ -39,11 +39,6 @@ impl Rule {
 pub enum RuleStatus {
     /// The rule applies.
     Active,
-    /// A later rule replaced it.
-    Superseded {
-        /// The later rule.
-        by: Text,
-    },
     /// The user or the host revoked it.
     Revoked,
 }

@@ -1,28 +1,13 @@
-//! The ledger: the rules in the order in which they were given, and how later sentences change
-//! them.
+//! The ledger: the standing rules in the order in which they were given.
 
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    announce::{ends_as_preface, heads_rules, names_rules},
-    asking::asking,
-    correction::{Correction, Fit, corrections, restricts},
-    english::in_english,
-    entry::Entry,
-    forms::is_banned,
-    rule::{Rule, RuleStatus, hash_of, id_of},
-    standing::{is_about_last, is_choice, is_standing, lacks_subject, without_aside},
-    terms::Terms,
-    typed::{ends_quoted, typed, with_plain_headings},
-};
-use crate::{
-    message::{InvalidValue, Message, Redactor, Text, redact::redacted_text},
-    prose::{Paragraph, Subject, marked_paragraphs, sentences},
-};
+use super::rule::{Rule, RuleStatus, hash_of, id_of};
+use crate::message::{InvalidValue, Redactor, Text, redact::redacted_text};
 
-/// The standing rules of a thread. The [module](super) defines which sentences are rules.
+/// The standing rules of a thread. The [module](super) says what becomes a rule.
 ///
 /// It lists at most [`MAX_RULES`](Self::MAX_RULES) rules of at most
 /// [`MAX_RULE_BYTES`](Self::MAX_RULE_BYTES) bytes each. If there are more, inactive rules are
@@ -53,60 +38,6 @@ impl Ledger {
     /// The maximum bytes of a rule.
     pub const MAX_RULE_BYTES: usize = 600;
 
-    /// Reads the typed text of the next message, in time linear in its length. Read messages in
-    /// order, because later sentences revoke earlier rules.
-    ///
-    /// ```
-    /// use threadfold::{Message, ledger::Ledger};
-    ///
-    /// let mut ledger = Ledger::default();
-    /// ledger.read(0, &Message::assistant("Never touch the lexer."));
-    /// ledger.read(1, &Message::user("> Never touch the lexer.\n\nPlease fix the parser."));
-    /// assert_eq!(ledger.rules().count(), 0);
-    /// ```
-    pub fn read(&mut self, position: usize, message: &Message) {
-        for text in typed(message) {
-            let mut list = List::None;
-            for Paragraph { text, is_item } in marked_paragraphs(&with_plain_headings(&text)) {
-                match &list {
-                    List::Rules(heading) if is_item => self.read_item(position, heading, &text),
-                    // `Use the red pan` below `The plan:` is a step, not a rule.
-                    List::Other if is_item && is_choice(&text) => {}
-                    List::Rules(_) | List::Other | List::None => {
-                        self.read_paragraph(position, &text);
-                    }
-                }
-                if !is_item {
-                    list = List::below(&text);
-                }
-            }
-        }
-    }
-
-    /// Reads an item of a list whose heading announces rules or demands.
-    fn read_item(&mut self, position: usize, heading: &str, item: &str) {
-        let Some(clauses) = asking(item) else { return };
-        let whole = format!("{heading}: {item}");
-        // An item that demands something by itself does not need its heading, unless the heading
-        // forbids.
-        let is_brief = is_choice(item) || clauses.iter().any(|clause| is_banned(clause));
-        let alone =
-            is_standing(item, &in_english(item), &clauses) && !is_brief && names_rules(heading);
-        let text = if alone { item } else { &whole };
-        if let Ok(id) = self.enter(Some(position), text, text) {
-            self.supersede(&id);
-        }
-    }
-
-    fn read_paragraph(&mut self, position: usize, paragraph: &str) {
-        let (mut quoted, mut before) = (false, None);
-        for sentence in sentences(paragraph) {
-            let is_preface = !quoted && self.read_sentence(position, before, sentence);
-            quoted = ends_quoted(sentence, quoted);
-            before = Some((sentence, is_preface)).filter(|_| !quoted);
-        }
-    }
-
     /// Adds a rule of the host and returns its id. An active rule with the same words keeps its
     /// position and becomes the host's, so that the user cannot revoke it.
     ///
@@ -115,16 +46,16 @@ impl Ledger {
     /// [`InvalidValue`] if the rule is blank or too long, or if there are too many.
     ///
     /// ```
-    /// use threadfold::{Message, ledger::Ledger};
+    /// use threadfold::ledger::Ledger;
     ///
     /// let mut ledger = Ledger::default();
+    /// ledger.quote(0, "Never send mails.")?;
     /// ledger.add("Never send mails.")?;
-    /// ledger.read(0, &Message::user("You may send mails now."));
     /// assert_eq!(ledger.active().next().map(|rule| rule.position), Some(None));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn add(&mut self, text: &str) -> Result<Text, InvalidValue> {
-        self.enter(None, text, text)
+        self.enter(None, text)
     }
 
     /// Adds a sentence that the user typed in the message at this position as a standing rule, and
@@ -143,7 +74,7 @@ impl Ledger {
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn quote(&mut self, position: usize, text: &str) -> Result<Text, InvalidValue> {
-        self.enter(Some(position), text, text)
+        self.enter(Some(position), text)
     }
 
     /// Revokes a rule of the user or the host, and returns whether it was active.
@@ -158,9 +89,19 @@ impl Ledger {
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn revoke(&mut self, id: &str) -> bool {
-        let mut entries = self.entries.iter_mut();
-        let Some(entry) = entries.find(|entry| entry.rule.id == id) else { return false };
-        std::mem::replace(&mut entry.rule.status, RuleStatus::Revoked) == RuleStatus::Active
+        let Some(at) = self.entries.iter().position(|entry| entry.rule.id == id) else {
+            return false;
+        };
+        let is_full = self.entries.len() > Self::MAX_RULES;
+        let Some(entry) = self.entries.get_mut(at) else { return false };
+        let held = entry.rule.holds();
+        entry.rule.status = RuleStatus::Revoked;
+        if is_full {
+            // The first rule beyond the list takes its place.
+            let entry = self.entries.remove(at);
+            self.entries.push(entry);
+        }
+        held
     }
 
     /// Returns the listed rules, inactive ones included, in the order in which they were given.
@@ -173,13 +114,15 @@ impl Ledger {
     /// given. The first of them joins the list when a listed rule is revoked.
     ///
     /// ```
-    /// use threadfold::{Message, ledger::Ledger};
+    /// use threadfold::ledger::Ledger;
     ///
     /// let mut ledger = Ledger::default();
-    /// let rules: String = (0..=100).map(|n| format!("Never touch file{n}.rs.\n")).collect();
-    /// ledger.read(0, &Message::user(rules));
+    /// for number in 0..=100 {
+    ///     ledger.quote(0, &format!("Never touch file{number}.rs."))?;
+    /// }
     /// assert_eq!((ledger.active().count(), ledger.left_out()), (100, 1));
     /// assert!(ledger.beyond().map(|rule| &*rule.text).eq(["Never touch file100.rs."]));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn beyond(&self) -> impl DoubleEndedIterator<Item = &Rule> {
@@ -240,63 +183,7 @@ impl Ledger {
         stored.into()
     }
 
-    /// Reads a sentence, and returns whether it is a preface. `before` is the previous sentence of
-    /// the paragraph, with a flag for whether that is a preface.
-    fn read_sentence(
-        &mut self,
-        position: usize,
-        before: Option<(&str, bool)>,
-        sentence: &str,
-    ) -> bool {
-        let demand = without_aside(sentence);
-        let Some(clauses) = asking(demand) else { return false };
-        let english = in_english(demand);
-        let corrections = corrections(demand, &english);
-        if !corrections.is_empty() {
-            let fits = corrections.iter().any(|correction| self.correct(correction));
-            if fits && restricts(sentence) {
-                let _id = self.enter(Some(position), sentence, sentence);
-            }
-            return false;
-        }
-        let is_preface = ends_as_preface(sentence, clauses.last().map(Vec::as_slice));
-        let bound = before.filter(|(_, is_preface)| *is_preface || is_about_last(sentence));
-        if is_preface || (bound.is_none() && !is_standing(demand, &english, &clauses)) {
-            self.read_value(sentence);
-            return is_preface;
-        }
-        let before = bound.or(before.filter(|_| lacks_subject(sentence)));
-        let text = before.map_or(sentence.into(), |(before, _)| format!("{before} {sentence}"));
-        if let Ok(id) = self.enter(Some(position), &text, demand) {
-            self.supersede(&id);
-        }
-        false
-    }
-
-    /// Revokes the rules whose value this sentence changes. The sentence is not a rule itself.
-    fn read_value(&mut self, sentence: &str) {
-        // Reading a subject takes long, and most threads have no rule with a value.
-        let valued = self.entries.iter().any(|entry| entry.subject.has_value());
-        let subject = if valued { Subject::of(sentence) } else { Subject::default() };
-        if !subject.has_value() {
-            return;
-        }
-        let terms = Terms::of(&subject);
-        for entry in self.entries.iter_mut().filter(|entry| entry.is_revocable()) {
-            if !entry.is_limit() && entry.is_revalued_by(&subject, &terms) {
-                entry.rule.status = RuleStatus::Revoked;
-            }
-        }
-        self.drop_inactive();
-    }
-
-    /// Enters a rule. `demand` is the sentence of its text that demands something.
-    fn enter(
-        &mut self,
-        position: Option<usize>,
-        text: &str,
-        demand: &str,
-    ) -> Result<Text, InvalidValue> {
+    fn enter(&mut self, position: Option<usize>, text: &str) -> Result<Text, InvalidValue> {
         let text = one_line(text);
         let key = key(&text);
         if key.is_empty() {
@@ -331,7 +218,7 @@ impl Ledger {
         // Rules of the host are always listed.
         let listed = self.entries.len().min(Self::MAX_RULES - 1);
         let at = if position.is_none() { listed } else { self.entries.len() };
-        self.entries.insert(at, Entry::new(rule, key, demand));
+        self.entries.insert(at, Entry { rule, key });
         Ok(id)
     }
 
@@ -354,72 +241,13 @@ impl Ledger {
             }
         }
     }
-
-    /// Marks the rules that the rule `by` replaces.
-    fn supersede(&mut self, by: &Text) {
-        let Some(new) = self.entries.iter().find(|entry| entry.rule.id == *by).cloned() else {
-            return;
-        };
-        let entries = self.entries.iter_mut();
-        let mut others: Vec<&mut Entry> =
-            entries.filter(|entry| entry.rule.id != *by && entry.is_revocable()).collect();
-        let is_only_choice = others.iter().filter(|entry| new.may_replace(entry)).count() == 1;
-        for entry in &mut others {
-            if new.replaces(entry) || (is_only_choice && new.may_replace(entry)) {
-                entry.rule.status = RuleStatus::Superseded { by: by.clone() };
-            }
-        }
-        self.drop_inactive();
-    }
-
-    /// Drops inactive rules while there are more than the list has room for.
-    fn drop_inactive(&mut self) {
-        let mut excess = self.entries.len().saturating_sub(Self::MAX_RULES);
-        self.entries.retain(|entry| {
-            let goes = excess > 0 && !entry.rule.holds();
-            excess -= usize::from(goes);
-            !goes
-        });
-    }
-
-    /// Revokes the rules that a correction fits, and returns whether it fits any.
-    fn correct(&mut self, correction: &Correction) -> bool {
-        let fits: Vec<Fit> = self.entries.iter().map(|entry| entry.fit(correction)).collect();
-        let best = fits.iter().max().copied().unwrap_or(Fit::None);
-        // If a few words fit several rules equally well, it is unclear which one the user means.
-        let meant = fits.iter().filter(|fit| **fit == best).count();
-        if best == Fit::None || (best == Fit::Part && meant != 1) {
-            return false;
-        }
-        for (entry, _) in self.entries.iter_mut().zip(&fits).filter(|(_, fit)| **fit == best) {
-            entry.rule.status = RuleStatus::Revoked;
-        }
-        self.drop_inactive();
-        true
-    }
 }
 
-/// The kind of the list items after a paragraph.
-enum List {
-    /// Rules, below this heading.
-    Rules(String),
-    /// Items below a heading that announces no rules.
-    Other,
-    None,
-}
-
-impl List {
-    fn below(paragraph: &str) -> Self {
-        // Every rule repeats its heading, so long headings would take too much room.
-        const LONGEST: usize = 120;
-        match paragraph.strip_suffix([':', '\u{ff1a}']) {
-            Some(heading) if heading.len() <= LONGEST && heads_rules(heading) => {
-                Self::Rules(heading.to_owned())
-            }
-            Some(_) => Self::Other,
-            None => Self::None,
-        }
-    }
+/// A rule, and the key by which it is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    rule: Rule,
+    key: String,
 }
 
 impl From<Stored> for Ledger {
@@ -428,10 +256,10 @@ impl From<Stored> for Ledger {
         let mut ledger = Self { entries: Vec::new(), left_out };
         let mut known = HashSet::new();
         for rule in rules.into_iter().take(Self::KEPT) {
-            let (key, text) = (key(&rule.text), rule.text.clone());
+            let key = key(&rule.text);
             let is_valid = !key.is_empty() && rule.text.len() <= Self::MAX_RULE_BYTES;
             if is_valid && known.insert(rule.id.clone()) {
-                ledger.entries.push(Entry::new(rule, key, &text));
+                ledger.entries.push(Entry { rule, key });
             }
         }
         ledger
@@ -465,30 +293,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stored_ledger_round_trips_and_reads_further_messages() {
+    fn a_stored_ledger_round_trips() {
         let mut ledger = Ledger::default();
-        ledger.read(0, &Message::user("Never touch the lexer. Always use tabs."));
+        ledger.quote(0, "Never touch the lexer.").unwrap();
+        let id = ledger.quote(0, "Always use tabs.").unwrap();
         ledger.add("Never send mails.").unwrap();
-        ledger.read(1, &Message::user("You may touch the lexer now."));
+        ledger.revoke(&id);
         let stored = serde_json::to_string(&ledger).unwrap();
-        let mut read: Ledger = serde_json::from_str(&stored).unwrap();
+        let read: Ledger = serde_json::from_str(&stored).unwrap();
         assert_eq!(read, ledger);
-        for ledger in [&mut read, &mut ledger] {
-            ledger.read(2, &Message::user("Actually, use spaces instead."));
-        }
-        assert_eq!(read, ledger);
-        assert_eq!(read.active().count(), 2, "{read}");
     }
 
     #[test]
-    fn stored_rules_that_a_ledger_would_refuse_are_omitted() {
-        let rule = |text: &str| {
-            format!(
-                r#"{{"id":"00000000000000aa","text":"{text}","source":"host","status":"active"}}"#
-            )
-        };
-        let rules = [rule("a"), rule("the same id"), rule(" "), rule(&"x".repeat(700))].join(",");
-        let read: Ledger = serde_json::from_str(&format!(r#"{{"rules":[{rules}]}}"#)).unwrap();
-        assert_eq!(read.to_string(), "- a\n");
+    fn a_repeated_rule_stays_and_a_revoked_one_returns_as_the_latest() {
+        let mut ledger = Ledger::default();
+        let first = ledger.quote(0, "Be brief.").unwrap();
+        ledger.quote(1, "No tabs.").unwrap();
+        assert_eq!(ledger.quote(2, "be  brief").unwrap(), first);
+        assert_eq!(ledger.to_string(), "- Be brief.\n- No tabs.\n");
+        ledger.revoke(&first);
+        assert_eq!(ledger.quote(3, "be brief").unwrap(), first);
+        assert_eq!(ledger.to_string(), "- No tabs.\n- be brief\n");
     }
 }

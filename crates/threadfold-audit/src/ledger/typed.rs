@@ -2,8 +2,10 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use super::words::{is_of_speaker, listed, words};
-use crate::message::{ContentBlock, Message, slice, steps};
+use crate::{
+    message::{ContentBlock, Message, slice, steps},
+    prose::spoken_words,
+};
 
 /// Returns the user's own texts in a message.
 pub(crate) fn typed(message: &Message) -> impl Iterator<Item = Cow<'_, str>> {
@@ -50,43 +52,6 @@ fn own_words(text: &str) -> Cow<'_, str> {
         rest = slice(rest, end..);
     }
     kept_text.into()
-}
-
-/// Whether a quotation is open after a sentence, given whether one was open before it.
-pub(super) fn ends_quoted(sentence: &str, mut quoted: bool) -> bool {
-    let mut before = ' ';
-    for c in steps::through(sentence).chars() {
-        quoted = match c {
-            '\u{201c}' => true,
-            '\u{201d}' => false,
-            // A mark after a letter or digit closes a quotation or means inches.
-            '"' => !quoted && !before.is_alphanumeric(),
-            _ => quoted,
-        };
-        before = c;
-    }
-    quoted
-}
-
-/// Returns a text with its Markdown headings as lines with a colon, so that they are read like
-/// other headings: `## Rules`, `**Rules**`.
-pub(super) fn with_plain_headings(text: &str) -> Cow<'_, str> {
-    if !steps::through(text).contains('#') && !text.contains("**") {
-        return text.into();
-    }
-    let lines = text.split_inclusive('\n');
-    lines.map(|line| plain_heading(line).map_or(line.into(), Cow::from)).collect::<String>().into()
-}
-
-/// Returns a Markdown heading as a line with a colon; `None` for any other line.
-fn plain_heading(line: &str) -> Option<String> {
-    let line = line.trim();
-    let text = match line.strip_prefix('#') {
-        Some(rest) => rest.trim_start_matches('#').strip_prefix(' '),
-        None => line.strip_prefix("**")?.trim_end_matches(':').strip_suffix("**"),
-    };
-    let text = text?.trim().trim_end_matches(['#', ':', '*', ' ']);
-    (!text.is_empty() && !text.contains("**")).then(|| format!("{text}:\n"))
 }
 
 /// First words of tool output that agents pass on as a user message.
@@ -212,6 +177,21 @@ fn announces(head: &str) -> bool {
     });
     let shows = words.first().is_some_and(|first| listed(" here here's below this ", first));
     reports || (shows && words.last().is_some_and(|last| listed(PASTED, last)))
+}
+
+/// Returns the words of a text in lower case, with straight apostrophes.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    spoken_words(text).map(|word| word.to_lowercase().replace('\u{2019}', "'"))
+}
+
+/// Whether a list of words between spaces contains a word.
+fn listed(list: &str, word: &str) -> bool {
+    list.split(' ').any(|other| other == word && !word.is_empty())
+}
+
+/// Whether the subject of the verb at `at` is `I`.
+fn is_of_speaker(words: &[String], at: usize) -> bool {
+    at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|subject| subject == "i")
 }
 
 /// Returns the name of the tag whose `<` or `</` was just before this text.

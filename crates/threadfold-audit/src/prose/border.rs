@@ -24,8 +24,7 @@ fn joints(class: FactClass) -> (&'static str, &'static str) {
         FactClass::Command => ("-./\\", "-./\\=:"),
         FactClass::Quote => ("-./\\", "-./\\"),
         FactClass::Identifier => ("", "-"),
-        FactClass::Constraint
-        | FactClass::Task
+        FactClass::Task
         | FactClass::Error
         | FactClass::Path
         | FactClass::Url
@@ -50,8 +49,7 @@ fn runs_on(class: FactClass, before: &str, starts_wordy: bool) -> bool {
         FactClass::Number => is_wordy || before.ends_with('-'),
         FactClass::Hash => is_wordy,
         FactClass::Identifier => is_wordy || (before.ends_with('-') && !starts_wordy),
-        FactClass::Constraint
-        | FactClass::Task
+        FactClass::Task
         | FactClass::Error
         | FactClass::Path
         | FactClass::Url

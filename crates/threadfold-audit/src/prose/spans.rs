@@ -1,6 +1,6 @@
 //! The facts that a text states, each with its class, its speaker and its words.
 //!
-//! Only this module decides what a path, a demand, a command or an error is. The audit looks for
+//! Only this module decides what a path, a command or an error is. The audit looks for
 //! these facts and the digest lists them, so the two cannot disagree.
 
 use std::borrow::Cow;
@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use super::{
     chunk::Trust,
     class::{FactClass, Note, Speaker},
-    command, demand, failure, link, number,
+    command, failure, link, number,
     passage::Kind,
-    path, quote, section,
+    path, quote,
     task::tasks,
     word_facts::{word_facts, words_and_codes},
     word_kinds::one_line,
@@ -21,7 +21,7 @@ use crate::message::steps;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span<'a> {
     pub class: FactClass,
-    /// The words as written. Only demands and codes such as `HTTP 404` are joined to one line.
+    /// The words as written. Only codes such as `HTTP 404` are joined to one line.
     pub text: &'a str,
     pub(crate) speaker: Speaker,
     /// Whether this is a task that is done.
@@ -36,7 +36,7 @@ pub fn spans(speaker: Speaker, kind: Kind, text: &str, visit: &mut dyn FnMut(Spa
         visit(Span { class, text, speaker, is_done: false });
     };
     match kind {
-        Kind::Said => speech(speaker, text, &mut note),
+        Kind::Said | Kind::Summary => speech(text, &mut note),
         Kind::Output => output(text, &mut note),
         Kind::Value => word_facts(text, Trust::Prose, &mut note),
         Kind::Path => path::path_value(text, &mut note),
@@ -44,15 +44,8 @@ pub fn spans(speaker: Speaker, kind: Kind, text: &str, visit: &mut dyn FnMut(Spa
             command::command_argument(text, &mut note);
             word_facts(text, Trust::Little, &mut note);
         }
-        Kind::Summary => speech(Speaker::Assistant, text, &mut note),
         Kind::Task { done } => visit(task(speaker, text, done)),
         Kind::Mark => {}
-    }
-    if kind == Kind::Summary {
-        for text in section::constraints(text) {
-            let (class, speaker) = (FactClass::Constraint, Speaker::User);
-            visit(Span { class, text, speaker, is_done: false });
-        }
     }
     if matches!(kind, Kind::Said | Kind::Output | Kind::Summary) {
         for found in tasks(text) {
@@ -65,16 +58,13 @@ fn task(speaker: Speaker, text: &str, is_done: bool) -> Span<'_> {
     Span { class: FactClass::Task, text, speaker, is_done }
 }
 
-fn speech(speaker: Speaker, text: &str, note: Note<'_>) {
+fn speech(text: &str, note: Note<'_>) {
     words_and_codes(text, Trust::Prose, note);
     number::numbers(text, note);
     command::commands(text, note);
     failure::failures(text, note);
     quote::quotes(text, note);
     checkpoints(text, note);
-    if speaker == Speaker::User {
-        demand::demands(text, note);
-    }
 }
 
 /// Notes the facts of tool output, without quotes, because code and data quote everything.
@@ -117,7 +107,7 @@ pub fn key(class: FactClass, text: &str) -> Cow<'_, str> {
         FactClass::Identifier | FactClass::Quote | FactClass::Checkpoint | FactClass::Command => {
             one_line(text)
         }
-        FactClass::Constraint | FactClass::Task | FactClass::Error | FactClass::Hash => {
+        FactClass::Task | FactClass::Error | FactClass::Hash => {
             one_line(text).to_lowercase().replace('\u{2019}', "'").into()
         }
     }

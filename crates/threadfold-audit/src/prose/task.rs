@@ -1,6 +1,6 @@
 //! Tasks: the boxes of lists, and lines with `TODO` or `FIXME`.
 
-use super::demand;
+use super::sentence;
 use crate::message::steps;
 
 /// A task in a text, open or done.
@@ -24,7 +24,7 @@ fn boxed(line: &str) -> Option<Task<'_>> {
     if !line.starts_with(|c: char| c.is_ascii_digit() || !c.is_ascii() || "-*>+[".contains(c)) {
         return None;
     }
-    let item = demand::item(line).or_else(|| line.strip_prefix("+ ")).unwrap_or(line);
+    let item = sentence::item(line).or_else(|| line.strip_prefix("+ ")).unwrap_or(line);
     let marks = ["[ ] ", "\u{2610} ", "[x] ", "[X] ", "\u{2611} "];
     let (at, text) =
         marks.iter().enumerate().find_map(|(at, mark)| Some((at, item.strip_prefix(mark)?)))?;

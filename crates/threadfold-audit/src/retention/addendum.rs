@@ -110,25 +110,19 @@ impl Candidates {
             return None;
         }
         missing.reverse();
-        // Demands keep their order: sorted by weight per token, a long demand would lose against
-        // short ones.
-        if class != FactClass::Constraint {
-            missing.sort_by_key(|line| u64::from(line.weight) * 1_000 / line.tokens);
-        }
+        missing.sort_by_key(|line| u64::from(line.weight) * 1_000 / line.tokens);
         let title_tokens = counter.text(&format!("{}\n\n", class.title()));
         Some(Self { class, recall: retention.of(class), title_tokens, opened: false, missing })
     }
 
     fn lacks(&self, wanted: u64) -> bool {
-        let enough = self.class != FactClass::Constraint && self.recall.weight_percent() >= wanted;
-        !enough && !self.missing.is_empty()
+        self.recall.weight_percent() < wanted && !self.missing.is_empty()
     }
 
-    /// The class with the lowest rank is next: constraints, then the class with the lowest recall,
-    /// and abundant classes last.
-    fn rank(&self) -> (bool, bool, u64) {
-        let is_abundant = self.class.is(Property::Abundant);
-        (self.class != FactClass::Constraint, is_abundant, self.recall.weight_percent())
+    /// The class with the lowest rank is next: the class with the lowest recall, and abundant classes
+    /// last.
+    fn rank(&self) -> (bool, u64) {
+        (self.class.is(Property::Abundant), self.recall.weight_percent())
     }
 }
 

@@ -12,7 +12,7 @@ use threadfold_core::retention::Retention;
 /// No model is called, so a rule that a summary states in other words counts as missing. Facts are
 /// compared as follows:
 ///
-/// - White space and quotation marks do not count, nor does the case of constraints, tasks, errors
+/// - White space and quotation marks do not count, nor does the case of tasks, errors
 ///   and hashes, the point at the end of a sentence, or the `v` of a version.
 /// - Two spellings of a path are one file if one ends with the other at a slash, and no other path
 ///   in `before` or `after` ends with it too. A bare file name stands for a longer path only if no
@@ -27,12 +27,12 @@ use threadfold_core::retention::Retention;
 /// ```
 /// use threadfold::{Message, retention::{RetentionPolicy, FactClass, audit}};
 ///
-/// let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
+/// let before = [Message::user("Fix src/parse.rs. It takes 250 ms.")];
 /// let after = [Message::assistant("The user wants `./src/parse.rs` fixed.")];
 /// let retention = audit(&before, &after, &RetentionPolicy::default());
 /// assert_eq!(retention.overall.facts, 2);
-/// assert_eq!(retention.missing[0].class, FactClass::Constraint);
-/// assert_eq!(retention.missing[0].text, "Never touch the lexer.");
+/// assert_eq!(retention.missing[0].class, FactClass::Number);
+/// assert_eq!(retention.missing[0].text, "250 ms");
 /// ```
 #[must_use]
 pub fn audit(before: &[Message], after: &[Message], policy: &RetentionPolicy) -> Retention {
@@ -41,7 +41,7 @@ pub fn audit(before: &[Message], after: &[Message], policy: &RetentionPolicy) ->
     for (index, message) in removed(before, after) {
         gathered.read(index, message, options);
     }
-    let mut search = Search::new(&gathered, before.len(), options, None);
+    let mut search = Search::new(&gathered, before.len(), options);
     after.iter().for_each(|message| search.read(message));
     search.retention()
 }

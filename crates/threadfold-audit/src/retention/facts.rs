@@ -29,7 +29,7 @@ const SPARE: usize = 4;
 /// use threadfold::{Message, retention::{RetentionPolicy, Facts}};
 ///
 /// let mut facts = Facts::new(&RetentionPolicy::default());
-/// facts.read(&Message::user("Fix src/parse.rs. Never touch the lexer."));
+/// facts.read(&Message::user("Fix src/parse.rs, but not src/lex.rs."));
 /// let retention = facts.audit(&[Message::assistant("src/parse.rs is to be fixed.")]);
 /// assert_eq!((retention.overall.facts, retention.overall.kept), (2, 1));
 /// ```
@@ -60,7 +60,7 @@ impl Facts {
     /// ```
     /// use threadfold::{Message, retention::{RetentionPolicy, Facts}};
     ///
-    /// let thread = [Message::user("Fix src/parse.rs."), Message::user("Never touch the lexer.")];
+    /// let thread = [Message::user("Fix src/parse.rs."), Message::user("Not src/lex.rs.")];
     /// let facts = Facts::of(&thread, &RetentionPolicy::default());
     /// assert_eq!(facts.audit(&thread).overall.facts, 2);
     /// ```
@@ -88,7 +88,9 @@ impl Facts {
     /// ```
     pub fn read(&mut self, message: &Message) {
         self.gathered.read(self.messages, message, &self.options);
-        Arc::make_mut(&mut self.statements).read(message);
+        if Statements::may_read(message) {
+            Arc::make_mut(&mut self.statements).read(message);
+        }
         self.messages = self.messages.saturating_add(1);
         let most = self.options.max_facts.saturating_mul(SPARE);
         if self.gathered.len() > most {
@@ -125,16 +127,6 @@ impl Facts {
         Stored::from(self.clone()).redacted(redactor).into()
     }
 
-    /// Removes the constraints with these words, because the user revoked them.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn without_constraints<'a>(mut self, texts: impl IntoIterator<Item = &'a str>) -> Self {
-        for text in texts {
-            self.gathered.remove(FactClass::Constraint, text);
-        }
-        self
-    }
-
     /// Whether a fact with this key was ever stated.
     pub(super) fn knows(&self, class: FactClass, key: &str) -> bool {
         self.gathered.contains(class, key)
@@ -142,7 +134,7 @@ impl Facts {
 
     /// Returns a search for these facts that has read no message yet.
     pub(super) fn search(&self) -> Search<'_> {
-        Search::new(&self.gathered, self.messages, &self.options, Some(&self.statements))
+        Search::new(&self.gathered, self.messages, &self.options)
     }
 
     /// Returns the number of messages that were read. [`Fact::positions`](super::Fact::positions)
@@ -216,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn typed_statements_are_stored_with_the_values_that_replaced_them() {
+    fn typed_statements_are_stored() {
         let said = ["The fee is $30. Pay at noon.", "The fee is $40."].map(Message::user);
         let facts = Facts::of(&said, &RetentionPolicy::default());
         let stored = serde_json::to_string(&facts).unwrap();
@@ -226,8 +218,7 @@ mod tests {
             facts.statements().holding().map(|statement| statement.text.clone()).collect()
         };
         assert_eq!(texts(&read), texts(&facts));
-        assert_eq!(texts(&read), ["Pay at noon.", "The fee is $40."]);
-        assert!(read.statements().is_replaced("The fee is $30."));
+        assert_eq!(texts(&read), ["The fee is $30.", "Pay at noon.", "The fee is $40."]);
     }
 
     #[test]

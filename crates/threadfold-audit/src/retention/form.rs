@@ -1,6 +1,6 @@
 //! The serde form of gathered facts, sorted, so that equal facts have equal bytes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -8,8 +8,7 @@ use super::{
     gather::{Gathered, Mention},
     options::AuditOptions,
     positions::Positions,
-    statement_store::StoredStatement,
-    statements::Statements,
+    statements::{Statements, StoredStatement},
 };
 use crate::{
     message::{Redactor, redact::redacted_text},
@@ -32,9 +31,6 @@ pub(super) struct Stored {
     dropped: usize,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     statements: Vec<StoredStatement>,
-    /// The values that later statements replaced.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    replaced: BTreeSet<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -64,9 +60,9 @@ impl Stored {
             }));
         }
         facts.sort_unstable_by(|one, other| (one.class, &one.key).cmp(&(other.class, &other.key)));
-        let (statements, replaced) = statements.to_stored();
+        let statements = statements.to_stored();
         let done = done.into_iter().collect();
-        Self { messages, options, facts, done, too_long, dropped, statements, replaced }
+        Self { messages, options, facts, done, too_long, dropped, statements }
     }
 
     /// Returns the stored form with secrets redacted.
@@ -82,7 +78,6 @@ impl Stored {
         }
         let done = self.done.into_iter().map(|(key, at)| (shown(&key, redactor), at));
         self.done = done.collect();
-        self.replaced = self.replaced.iter().map(|text| shown(text, redactor)).collect();
         self
     }
 
@@ -96,7 +91,7 @@ impl Stored {
                 gathered.insert(class, key, Mention { text, speaker, positions });
             }
         }
-        let statements = Statements::of_stored(self.statements, self.replaced);
+        let statements = Statements::of_stored(self.statements);
         (gathered, statements, self.options, self.messages)
     }
 }

@@ -39,14 +39,6 @@ impl Gathered {
         });
     }
 
-    /// Removes a fact if the collection has it.
-    pub(super) fn remove(&mut self, class: FactClass, text: &str) {
-        let found = self.found.get_mut(&class);
-        if found.is_some_and(|found| found.remove(&*key(class, text)).is_some()) {
-            self.facts = self.facts.saturating_sub(1);
-        }
-    }
-
     /// Adds a fact that was read before.
     pub(super) fn insert(&mut self, class: FactClass, key: String, mention: Mention) {
         let replaced = self.found.entry(class).or_default().insert(key, mention);
@@ -56,11 +48,6 @@ impl Gathered {
     /// Whether there is a fact with this key.
     pub(super) fn contains(&self, class: FactClass, key: &str) -> bool {
         self.found.get(&class).is_some_and(|found| found.contains_key(key))
-    }
-
-    /// Returns the texts of the facts of this class.
-    pub(super) fn texts(&self, class: FactClass) -> impl Iterator<Item = &str> {
-        self.found.get(&class).into_iter().flatten().map(|(_, mention)| mention.text.as_str())
     }
 
     /// Returns the number of facts.

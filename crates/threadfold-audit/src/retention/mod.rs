@@ -1,19 +1,19 @@
 //! Measures what a compaction lost, without a model.
 //!
 //! A summary is shorter than the messages it replaces, so something is lost. Some of the losses can
-//! be recognised by words: paths, commands, errors, names, the user's demands. [`audit`] extracts
+//! be recognised by words: paths, commands, errors, names, numbers. [`audit`] extracts
 //! these facts from the removed messages and searches the new thread for each; [`addendum`] lists
 //! the missing ones, and [`enrich`] does both under a [`RetentionPolicy`].
 //!
 //! ```
 //! use threadfold::{Message, retention::{RetentionPolicy, audit}};
 //!
-//! let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
+//! let before = [Message::user("Fix src/parse.rs. It takes 250 ms.")];
 //! let after = [Message::assistant("src/parse.rs is to be fixed.")];
 //! let retention = audit(&before, &after, &RetentionPolicy::default());
 //! let table = "class       facts   kept      % weight %\n\
-//!              constraint      1      0      0        0\n\
 //!              path            1      1    100      100\n\
+//!              number          1      0      0        0\n\
 //!              overall         2      1     50       50\n";
 //! assert_eq!(retention.to_string(), table);
 //! ```
@@ -25,26 +25,17 @@
 pub(crate) mod addendum;
 mod audit;
 mod automaton;
-mod cut;
 mod facts;
 mod files;
 mod form;
 mod gather;
 mod index;
 mod invented;
-mod names;
 mod options;
 mod pasted;
 mod policy;
 mod positions;
-mod quantities;
 mod search;
-mod sieve;
-mod small_set;
-mod statement_list;
-mod statement_rank;
-mod statement_store;
-mod statement_units;
 mod statements;
 
 pub use addendum::addendum;
@@ -58,8 +49,6 @@ pub use options::RetentionPolicy;
 pub use policy::Beside;
 pub use policy::enrich;
 #[doc(hidden)]
-pub use statement_store::{Statement, key_of as key};
-#[doc(hidden)]
-pub use statements::Statements;
+pub use statements::{Statement, Statements, key_of as key};
 
 pub use threadfold_core::retention::{Fact, FactClass, KeptShare, Retention};

@@ -35,8 +35,6 @@ pub struct RetentionPolicy {
     pub wanted: u64,
     /// The maximum tokens of an addendum. 0 for no addendum.
     pub addendum_tokens: u64,
-    /// Whether every sentence in which the user demanded something must be kept word for word.
-    pub constraints_verbatim: bool,
     /// The percentage of the target that is reserved for the list of the user's typed text, word
     /// for word, before missing facts are listed. If room is left, the list gets more. 0 for no
     /// list.
@@ -59,7 +57,7 @@ pub struct RetentionPolicy {
 
 impl Default for RetentionPolicy {
     /// Requires 30 percent and restores up to 90 percent by an addendum of at most 4,000 tokens.
-    /// Demands are kept verbatim, and a third of the target is for typed text. At most 4,000 facts
+    /// A third of the target is for typed text. At most 4,000 facts
     /// of at most 600 bytes are considered; facts that only tools state must be in three messages.
     fn default() -> Self {
         let options = AuditOptions::default();
@@ -67,7 +65,6 @@ impl Default for RetentionPolicy {
             minimum: 30,
             wanted: 90,
             addendum_tokens: 4_000,
-            constraints_verbatim: true,
             typed_percent: 33,
             max_invented: None,
             strikes_invented: false,

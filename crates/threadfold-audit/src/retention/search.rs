@@ -13,11 +13,10 @@ use super::{
     index::{Phrases, Spelled},
     options::AuditOptions,
     positions::Positions,
-    statements::Statements,
 };
 use crate::{
     message::{Message, Role, Summary},
-    prose::{FactClass, Kind, Speaker, passages, typed_items, without_emphasis},
+    prose::{FactClass, Kind, Speaker, passages, typed_items},
 };
 use threadfold_core::retention::{Fact, KeptShare, Retention};
 
@@ -50,23 +49,14 @@ struct Found<'a> {
     positions: Cow<'a, Positions>,
     weight: u32,
     file: Option<usize>,
-    /// Whether the user replaced the fact by a later text.
-    is_replaced: bool,
 }
 
 impl<'a> Search<'a> {
-    /// Prepares a search for the facts of a thread of this many messages. Values that the user
-    /// replaced count as stale if they are read, and not as missing otherwise.
-    pub(super) fn new(
-        gathered: &'a Gathered,
-        messages: usize,
-        options: &'a AuditOptions,
-        typed: Option<&Statements>,
-    ) -> Self {
-        let all = gathered.relevant(options).map(|(class, key, mention)| {
-            let is_replaced = typed.is_some_and(|typed| typed.is_replaced(&mention.text));
-            Found::of(class, key, mention, messages, is_replaced)
-        });
+    /// Prepares a search for the facts of a thread of this many messages.
+    pub(super) fn new(gathered: &'a Gathered, messages: usize, options: &'a AuditOptions) -> Self {
+        let all = gathered
+            .relevant(options)
+            .map(|(class, key, mention)| Found::of(class, key, mention, messages));
         let (paths, mut facts): (Vec<_>, Vec<_>) =
             all.partition(|found| found.class == FactClass::Path);
         let files = Files::new(paths.iter().map(|path| path.key));
@@ -91,7 +81,7 @@ impl<'a> Search<'a> {
         self.phrases.read(text);
         if kind == Kind::Summary {
             // In the list of the user's words, a label is above its statements.
-            typed_items(text).iter().for_each(|item| self.phrases.read(&item.text));
+            typed_items(text).iter().for_each(|item| self.phrases.read(item));
         }
     }
 
@@ -107,10 +97,6 @@ impl<'a> Search<'a> {
         (retention.left_out, retention.too_long) = (*left_out, *too_long);
         for (number, found) in facts.iter().enumerate() {
             let is_kept = self.was_read(number, found);
-            if found.is_replaced {
-                retention.stale += u64::from(is_kept);
-                continue;
-            }
             let recall = KeptShare::of(found.weight, is_kept);
             retention.overall.add(recall);
             retention.classes.entry(found.class).or_default().add(recall);
@@ -149,30 +135,19 @@ fn merged<'a>(
 }
 
 impl<'a> Found<'a> {
-    fn of(
-        class: FactClass,
-        key: &'a str,
-        mention: &'a Mention,
-        messages: usize,
-        is_replaced: bool,
-    ) -> Self {
+    fn of(class: FactClass, key: &'a str, mention: &'a Mention, messages: usize) -> Self {
         let Mention { text, speaker, positions } = mention;
         let weight = Fact::weigh(*speaker, positions.count(), positions.last(), messages);
         let positions = Cow::Borrowed(positions);
-        Self { class, key, text, speaker: *speaker, positions, weight, file: None, is_replaced }
+        Self { class, key, text, speaker: *speaker, positions, weight, file: None }
     }
 
     /// Returns the class and the words to look for. A path or URL without a space has none, because
     /// [`Spelled`] finds it.
     fn phrase(&self) -> (FactClass, &'a str) {
         let is_word = matches!(self.class, FactClass::Url | FactClass::Path);
-        // A short list omits the label of a demand, so the search ignores it.
-        let text = match self.class == FactClass::Constraint {
-            true => without_emphasis(self.text),
-            false if is_word && !self.text.contains(' ') => "",
-            false => self.text,
-        };
-        (self.class, text)
+        let is_spelled = is_word && !self.text.contains(' ');
+        (self.class, if is_spelled { "" } else { self.text })
     }
 
     /// Merges another spelling of the same file.
@@ -183,7 +158,6 @@ impl<'a> Found<'a> {
         self.weight = Fact::weigh(self.speaker, count, last, messages);
         if (other.key.len(), self.key) > (self.key.len(), other.key) {
             (self.key, self.text) = (other.key, other.text);
-            self.is_replaced = other.is_replaced;
         }
     }
 

@@ -1,36 +1,97 @@
-//! The texts that the user typed, statement by statement, so that a compaction keeps them word for
-//! word.
+//! What the user typed, sentence by sentence and word for word.
 //!
-//! A statement is a sentence, together with the following sentences that make no sense without it.
-//! Its importance only decides the order in which statements are given room. A later statement with
-//! another value for the same subject replaces the earlier one.
+//! A statement is a sentence of the user, with the heading of its list if it is an item of one. All
+//! statements stay in the order in which they were typed. If there is not room for all, those come
+//! first that are short, rare and not repeated: no list of words decides, so all languages are read
+//! alike. A later statement with nearly the same words pushes an earlier one to the end of this
+//! order, but never deletes it, because both may hold.
 
-use std::collections::{BTreeSet, HashSet};
-
-use super::{
-    cut, pasted,
-    statement_store::{MOST, Statement, Store, StoredStatement, key_of},
-    statement_units::units,
+use std::{
+    borrow::Cow,
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
 };
+
+use serde::{Deserialize, Serialize};
+
+use super::pasted;
 use crate::{
     ledger,
     message::{ContentBlock, Message},
-    prose::{Subject, TypedItem, one_line, sentences, typed_items},
+    prose::{
+        TYPED, heading, is_unspaced, left_out_line, one_line, paragraphs, sentences, typed_items,
+    },
+    tokens::TokenCounter,
 };
 
 /// The maximum bytes of a statement.
 const LONGEST: usize = 600;
 
-/// The maximum number of replaced texts.
-const MOST_REPLACED: usize = 4 * MOST;
+/// The maximum number of statements. Above twice this number, the least valuable are dropped.
+const MOST: usize = 1_000;
+
+/// The maximum number of earlier statements with a shared word that a new one is compared with:
+/// users correct what they said last, and the time stays linear.
+const COMPARED: usize = 24;
 
 /// The statements of the user, in order.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct Statements {
-    store: Store,
-    /// The keys of replaced statements, and the replaced values.
-    replaced: HashSet<String>,
+    /// In the order in which they were typed.
+    all: Vec<Statement>,
+    by_key: HashMap<String, usize>,
+    /// The places of the statements with each word, in order.
+    by_word: HashMap<u64, Vec<usize>>,
+}
+
+/// A statement.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// The words as typed, on one line.
+    pub text: String,
+    key: String,
+    /// Its sentences, if it has several.
+    sentences: Vec<Sentence>,
+    /// The distinct words without those of the label, hashed and sorted.
+    words: Vec<u64>,
+    /// Whether a later statement has nearly the same words.
+    is_overtaken: bool,
+    /// Whether the user repeated it later, so that this place no longer counts.
+    is_repeated: bool,
+    /// How often the user has typed it.
+    times: u64,
+}
+
+/// A sentence of a statement.
+#[derive(Clone, Debug)]
+struct Sentence {
+    text: String,
+    key: String,
+}
+
+impl Statement {
+    fn new(text: String, is_overtaken: bool, times: u64) -> Self {
+        let key = key_of(&text);
+        let sentences = sentences(&text);
+        let mut sentences: Vec<Sentence> =
+            sentences.map(|it| Sentence { text: it.to_owned(), key: key_of(it) }).collect();
+        if sentences.len() < 2 {
+            sentences.clear();
+        }
+        let words = words(heading(&key).map_or(key.as_str(), |(_, body)| body));
+        Self { text, key, sentences, words, is_overtaken, is_repeated: false, times }
+    }
+}
+
+/// The stored form of a statement.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredStatement {
+    pub(super) text: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    overtaken: bool,
+    times: u64,
 }
 
 impl Statements {
@@ -41,249 +102,443 @@ impl Statements {
         statements
     }
 
+    /// Whether a message may have typed text or a list of it. Others need not be read.
+    pub(super) fn may_read(message: &Message) -> bool {
+        message.is_typed() || message.is_summary()
+    }
+
     /// Reads the next message: the text that the user typed in it, or the list in its summary.
     pub fn read(&mut self, message: &Message) {
         for block in &message.content {
             if let ContentBlock::Summary(summary) = block {
-                typed_items(&summary.text).iter().for_each(|item| self.add(item));
+                for item in typed_items(&summary.text) {
+                    // A list repeats what was said before it, so it does not make it newer.
+                    if !self.by_key.contains_key(&key_of(&item)) {
+                        self.add(&item);
+                    }
+                }
             }
         }
         for text in ledger::typed(message) {
-            for text in units(&pasted::without(&text)) {
-                self.add(&TypedItem { text, is_change: false, lost_label: false });
+            for paragraph in headed(&pasted::without(&text)) {
+                statements_in(&paragraph).for_each(|text| self.add(text));
             }
         }
     }
 
-    /// The valid statements, in order: those that no later statement replaced or repeated.
+    /// The statements, in the order in which they were typed. A repeated one is at its last place.
     pub fn holding(&self) -> impl Iterator<Item = &Statement> {
-        self.store.valid()
+        self.all.iter().filter(|statement| !statement.is_repeated)
     }
 
-    /// Whether a valid statement says the same as this sentence in other words.
-    pub fn say(&self, sentence: &str) -> bool {
-        let subject = Subject::of(sentence);
-        self.holding().any(|statement| subject.restates(&statement.subject))
-    }
-
-    /// Whether the user's later text replaced a line or a value.
-    pub fn is_replaced(&self, text: &str) -> bool {
-        !self.replaced.is_empty() && self.replaced.contains(&key_of(text))
-    }
-
-    /// Returns a text without the lines and list items that are replaced statements, word for word.
-    pub fn without_replaced(&self, text: &str) -> String {
-        let lines = text
-            .split_inclusive('\n')
-            .filter(|line| !self.is_replaced(line.trim().trim_start_matches(['-', '*', '>', ' '])));
-        lines.collect()
-    }
-
-    /// The keys by which the valid statements and their sentences are compared.
+    /// The keys by which the statements and their sentences are compared.
     pub fn keys(&self) -> HashSet<String> {
-        let texts = self.holding().flat_map(|statement| {
-            sentences(&statement.text).chain(std::iter::once(statement.text.as_str()))
+        let keys = self.holding().flat_map(|statement| {
+            statement.sentences.iter().map(|it| &it.key).chain([&statement.key])
         });
-        texts.map(key_of).collect()
+        keys.cloned().collect()
     }
 
-    fn add(&mut self, item: &TypedItem) {
-        let text = one_line(&item.text);
+    /// Returns the value of a statement: how rare its words are among the statements, in thousandths
+    /// of a bit for each word. A repeated statement has less, and one that a later statement
+    /// overtook much less.
+    pub fn worth(&self, statement: &Statement) -> u64 {
+        let all = self.all.len().max(1) as u64 * 4;
+        let rarity = statement.words.iter().map(|word| {
+            let count = self.by_word.get(word).map_or(1, Vec::len).max(1) as u64;
+            u64::from((all / count).max(1).ilog2())
+        });
+        let rarity: u64 = rarity.fold(0, u64::saturating_add).saturating_mul(1_000);
+        let rarity = rarity / statement.words.len().max(1) as u64;
+        let rarity = rarity / statement.times.saturating_mul(statement.times).max(1);
+        if statement.is_overtaken { rarity / 16 } else { rarity }
+    }
+
+    /// Returns a list of statements in at most `budget` tokens, chosen by their value for each token
+    /// and listed in the order in which they were typed; empty if none fits. Statements and
+    /// sentences with a key in `elsewhere` are left out; those with a key in `first` are chosen
+    /// before all others, and those that a later statement overtook after all others. The last line
+    /// counts those that did not fit.
+    pub fn list(
+        &self,
+        budget: u64,
+        counter: &dyn TokenCounter,
+        elsewhere: &HashSet<String>,
+        first: &HashSet<String>,
+    ) -> String {
+        let all = self.lines(counter, elsewhere, first, false);
+        let whole = write(all.iter().collect(), 0);
+        if all.is_empty() || counter.text(&whole) <= budget {
+            return if all.is_empty() { String::new() } else { whole };
+        }
+        let lines = self.lines(counter, elsewhere, first, true);
+        let mut order: Vec<&Line> = lines.iter().collect();
+        // Of equal statements the latest comes first: most likely it still matters.
+        order.sort_by_key(|line| {
+            (Reverse(line.comes_first), line.is_overtaken, Reverse(line.value), Reverse(line.at))
+        });
+        let frame = counter.text(TYPED) + 1 + counter.text(&left_out_line(lines.len()));
+        let mut room = budget.saturating_sub(frame);
+        loop {
+            let chosen = chosen(&order, room);
+            if chosen.is_empty() {
+                return String::new();
+            }
+            let left_out = lines.len() - chosen.len();
+            let text = write(chosen, left_out);
+            let tokens = counter.text(&text);
+            if tokens <= budget {
+                return text;
+            }
+            // The whole has more tokens than its lines together.
+            room = match room.checked_sub((tokens - budget).max(room / 16).max(1)) {
+                Some(room) => room,
+                None => return String::new(),
+            };
+        }
+    }
+
+    /// Returns the statements with a sentence that has no key in `elsewhere`, as lines. To make
+    /// room, they may be without labels that only stress them.
+    fn lines(
+        &self,
+        counter: &dyn TokenCounter,
+        elsewhere: &HashSet<String>,
+        first: &HashSet<String>,
+        is_short: bool,
+    ) -> Vec<Line> {
+        let (mut lines, usual) = (Vec::new(), counter.text(USUAL));
+        let mut wanted: HashSet<&str> = first.iter().map(String::as_str).collect();
+        let holding: Vec<&Statement> = self.holding().collect();
+        // The latest first, because a sentence that comes first needs to be listed only once.
+        for (at, statement) in holding.into_iter().enumerate().rev() {
+            if elsewhere.contains(&statement.key) {
+                continue;
+            }
+            let is_known = |sentence: &&Sentence| elsewhere.contains(&sentence.key);
+            let known = statement.sentences.iter().filter(is_known).count();
+            if known > 0 && known == statement.sentences.len() {
+                continue;
+            }
+            let text = match known {
+                0 => Cow::Borrowed(statement.text.as_str()),
+                _ => {
+                    let kept = statement.sentences.iter().filter(|sentence| !is_known(sentence));
+                    kept.map(|it| it.text.as_str()).collect::<Vec<_>>().join(" ").into()
+                }
+            };
+            let keys = statement.sentences.iter().map(|it| &it.key).chain([&statement.key]);
+            let comes_first = keys.filter(|key| wanted.remove(key.as_str())).count() > 0;
+            let text = if is_short { without_stress(&text) } else { &*text };
+            let text = format!("- {text}\n");
+            let tokens = counter.text(&text);
+            let cost = tokens.saturating_add(usual).max(1);
+            let value = self.worth(statement).saturating_mul(100) / cost;
+            let is_overtaken = statement.is_overtaken;
+            lines.push(Line { at, text, tokens, value, is_overtaken, comes_first });
+        }
+        lines
+    }
+
+    fn add(&mut self, text: &str) {
+        let text = one_line(text);
         let key = key_of(&text);
         if key.is_empty() || text.len() > LONGEST {
             return;
         }
-        let mut statement = self.store.statement(&key, text.into_owned(), item);
-        // Only statements that share a word can have the same subject, and of these only the latest
-        // are compared: users correct what they said last, and the time stays linear.
-        for at in self.store.alike(&statement.subject) {
-            statement.is_change |= self.replace(at, &statement.subject);
+        let mut times = 1;
+        if let Some(earlier) = self.by_key.get(&key).and_then(|at| self.all.get_mut(*at)) {
+            earlier.is_repeated = true;
+            times = earlier.times.saturating_add(1);
         }
-        // A replaced statement becomes valid again when it is repeated.
-        self.replaced.remove(&key);
-        for value in statement.subject.values() {
-            self.replaced.remove(value);
-        }
-        self.store.push(statement);
-        if self.store.is_full() {
-            self.store.prune();
-            if self.replaced.len() > MOST_REPLACED {
-                self.replaced.clear();
+        let statement = Statement::new(text.into_owned(), false, times);
+        for at in self.alike(&statement.words) {
+            if let Some(earlier) = self.all.get_mut(at) {
+                earlier.is_overtaken |= is_overtaken(&earlier.words, &statement.words);
             }
         }
+        self.push(statement);
+        if self.all.len() > 2 * MOST {
+            self.prune();
+        }
     }
 
-    /// Removes the part of a statement that a later statement on this subject replaces, and returns
-    /// whether there was such a part. Its other sentences stay if they make sense alone.
-    fn replace(&mut self, at: usize, by: &Subject) -> bool {
-        let old = self.store.get(at).filter(|old| by.replaces(&old.subject));
-        let Some(old) = old else { return false };
-        let values = by.replaced_values(&old.subject);
-        let stay = cut::rest(&old.text, &values, by);
-        let is_cut = !values.is_empty()
-            && !stay.is_empty()
-            && stay != old.text
-            && !self.store.contains(&key_of(&stay));
-        let kept: HashSet<String> = sentences(&stay).filter(|_| is_cut).map(key_of).collect();
-        let gone = sentences(&old.text).chain([old.text.as_str()]).map(key_of);
-        let gone = gone.filter(|key| !kept.contains(key));
-        self.replaced.extend(gone.chain(values.iter().map(|value| (*value).to_owned())));
-        self.store.shorten(at, is_cut.then_some(stay));
-        true
+    /// The places of the latest statements that share a word with these.
+    fn alike(&self, words: &[u64]) -> HashSet<usize> {
+        let places = words.iter().filter_map(|word| self.by_word.get(word));
+        places.flat_map(|places| places.iter().rev().take(COMPARED).copied()).collect()
     }
 
-    /// Returns the valid statements and the replaced texts, to be stored.
-    pub(super) fn to_stored(&self) -> (Vec<StoredStatement>, BTreeSet<String>) {
-        let holding = self.holding().map(StoredStatement::from).collect();
-        (holding, self.replaced.iter().cloned().collect())
+    fn push(&mut self, statement: Statement) {
+        let at = self.all.len();
+        for word in &statement.words {
+            self.by_word.entry(*word).or_default().push(at);
+        }
+        self.by_key.insert(statement.key.clone(), at);
+        self.all.push(statement);
+    }
+
+    /// Drops repeated statements, and then the least valuable, the oldest first.
+    fn prune(&mut self) {
+        let mut kept: Vec<(u64, usize)> = self
+            .all
+            .iter()
+            .enumerate()
+            .filter(|(_, statement)| !statement.is_repeated)
+            .map(|(at, statement)| (self.worth(statement) / (statement.text.len() as u64 + 1), at))
+            .collect();
+        kept.sort_unstable_by_key(|(value, at)| (Reverse(*value), Reverse(*at)));
+        let kept: HashSet<usize> = kept.into_iter().take(MOST).map(|(_, at)| at).collect();
+        let all = std::mem::take(self).all;
+        for (_, statement) in all.into_iter().enumerate().filter(|(at, _)| kept.contains(at)) {
+            self.push(statement);
+        }
+    }
+
+    /// Returns the statements to be stored.
+    pub(super) fn to_stored(&self) -> Vec<StoredStatement> {
+        let stored = |statement: &Statement| StoredStatement {
+            text: statement.text.clone(),
+            overtaken: statement.is_overtaken,
+            times: statement.times,
+        };
+        self.holding().map(stored).collect()
     }
 
     /// Returns stored statements. They may come from elsewhere, so their number is limited.
-    pub(super) fn of_stored(stored: Vec<StoredStatement>, replaced: BTreeSet<String>) -> Self {
-        let replaced = replaced.into_iter().take(MOST_REPLACED).collect();
-        let mut statements = Self { replaced, ..Self::default() };
-        for stored in stored.into_iter().take(2 * MOST) {
-            statements.store.push(stored.into());
+    pub(super) fn of_stored(stored: Vec<StoredStatement>) -> Self {
+        let mut statements = Self::default();
+        for StoredStatement { text, overtaken, times } in stored.into_iter().take(2 * MOST) {
+            statements.push(Statement::new(text, overtaken, times));
         }
         statements
     }
 }
 
+/// A statement of usual length. Its tokens are added to those of each one, so that a very short one
+/// has no advantage from its length alone.
+const USUAL: &str = "The port of the server is 8080.";
+
+/// A statement as it may be listed.
+#[derive(Debug)]
+struct Line {
+    at: usize,
+    text: String,
+    tokens: u64,
+    /// Its value for each token.
+    value: u64,
+    is_overtaken: bool,
+    comes_first: bool,
+}
+
+/// Returns the lines that fit this room, the first of this order first. A line that was overtaken is
+/// listed only if all others are: in a gap between them it would mislead.
+fn chosen<'l>(order: &[&'l Line], mut room: u64) -> Vec<&'l Line> {
+    let mut chosen = Vec::new();
+    for (before, line) in order.iter().enumerate() {
+        if line.is_overtaken && !line.comes_first && chosen.len() < before {
+            break;
+        }
+        if let Some(left) = room.checked_sub(line.tokens) {
+            room = left;
+            chosen.push(*line);
+        }
+    }
+    chosen
+}
+
+/// Writes these lines in order, and the number of those that are left out.
+fn write(mut lines: Vec<&Line>, left_out: usize) -> String {
+    lines.sort_unstable_by_key(|line| line.at);
+    let mut text = format!("{TYPED}\n");
+    lines.iter().for_each(|line| text.push_str(&line.text));
+    text.push_str(&left_out_line(left_out));
+    text
+}
+
+/// Returns a statement without a label in capital letters, as in `NOTE: text`: it stresses the
+/// statement, but says nothing about its subject.
+fn without_stress(text: &str) -> &str {
+    let is_stress = |label: &str| {
+        label.chars().filter(|c| c.is_uppercase()).count() > 1
+            && !label.contains(char::is_lowercase)
+    };
+    heading(text).filter(|(label, _)| is_stress(label)).map_or(text, |(_, body)| body)
+}
+
+/// Whether a later statement has nearly the words of an earlier one, but not all: at least three
+/// words are the same, and they are two thirds of each.
+fn is_overtaken(earlier: &[u64], later: &[u64]) -> bool {
+    let shared = earlier.iter().filter(|word| later.binary_search(word).is_ok()).count();
+    shared > 2 && shared < earlier.len() && shared * 3 >= earlier.len().max(later.len()) * 2
+}
+
+/// Returns the key by which statements are compared: in lower case, without a label in capitals and
+/// without the mark at the end.
+pub fn key_of(text: &str) -> String {
+    let text = one_line(text);
+    let text = without_stress(&text).to_lowercase().replace('\u{2019}', "'");
+    text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}', '\u{964}']).trim_end().to_owned()
+}
+
+/// Returns the distinct words of a key, hashed and sorted; in scripts without spaces, each two
+/// neighbouring characters.
+fn words(key: &str) -> Vec<u64> {
+    let mut words = Vec::new();
+    for word in key.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        if word.contains(is_unspaced) {
+            let chars: Vec<char> = word.chars().collect();
+            words.extend(chars.windows(chars.len().min(2)).map(|pair| hash(pair.iter().copied())));
+        } else {
+            words.push(hash(word.chars()));
+        }
+    }
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// Returns the 64-bit FNV-1a hash of these characters.
+fn hash(chars: impl Iterator<Item = char>) -> u64 {
+    chars.fold(0xcbf2_9ce4_8422_2325, |hash, c| {
+        (hash ^ u64::from(u32::from(c))).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// A paragraph of up to this many bytes is one statement if it has a heading of its own.
+const SHORT: usize = 300;
+
+/// Returns the statements of a paragraph: its sentences. After a heading, as in `NOTE: text`, the
+/// paragraph is one statement, because the heading applies to all of it.
+fn statements_in(paragraph: &str) -> impl Iterator<Item = &str> {
+    let is_whole = paragraph.len() <= SHORT && heading(paragraph).is_some();
+    let whole = is_whole.then_some(paragraph).into_iter();
+    whole.chain(sentences(paragraph).filter(move |_| !is_whole))
+}
+
+/// Returns the paragraphs of a text. Each item of a list is prefixed with the short heading above
+/// the list, so that it can be understood alone.
+fn headed(text: &str) -> Vec<String> {
+    const HEADING: usize = 40;
+    let mut lists: HashMap<String, String> = HashMap::new();
+    let mut heading: Option<&str> = None;
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        if line.trim_start().starts_with(['-', '*', '\u{2022}']) {
+            let item = line.trim().trim_start_matches(['-', '*', '\u{2022}']).trim();
+            if let Some(heading) = heading {
+                lists.insert(one_line(item).into_owned(), heading.trim().to_owned());
+            }
+        } else {
+            let fits = line.len() <= HEADING && line.trim_end().ends_with([':', '\u{ff1a}']);
+            heading = fits.then_some(line);
+        }
+    }
+    let paragraphs = paragraphs(text).into_iter();
+    let headings: HashSet<&String> = lists.values().collect();
+    let whole = paragraphs.filter(|text| !headings.contains(text));
+    whole
+        .map(|text| match lists.get(&text) {
+            Some(heading) => format!("{}: {text}", heading.trim_end_matches([':', '\u{ff1a}'])),
+            None => text,
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::retention::statement_rank::EMPHASISED;
+    use crate::{
+        message::{Role, Summary},
+        tokens::ByteEstimate,
+    };
 
-    fn of(texts: &[&str]) -> Vec<String> {
+    fn of(texts: &[&str]) -> Statements {
         let messages: Vec<Message> = texts.iter().map(|text| Message::user(*text)).collect();
-        Statements::of(&messages).holding().map(|statement| statement.text.clone()).collect()
+        Statements::of(&messages)
+    }
+
+    fn texts(statements: &Statements) -> Vec<&str> {
+        statements.holding().map(|statement| statement.text.as_str()).collect()
+    }
+
+    fn list(statements: &Statements, budget: u64) -> String {
+        statements.list(budget, &ByteEstimate::new(1), &HashSet::new(), &HashSet::new())
     }
 
     #[test]
-    fn a_statement_includes_the_sentences_that_depend_on_it() {
-        let found = of(&[
-            "The limit is 40. Do not pass it. Tabs matter.\n\n\u{4e0d}\u{8981}\u{63d0}\u{4ea4}\u{3002}",
-            "The form is special. It goes out in Welsh. Is that a problem?",
-            "For the rest of this week. Answer in Welsh.",
-            "NOTE: The fee is $30. Ask before you change the fee.",
-            "Mr. Kent pays on 3. Mai in Ulm.",
+    fn a_statement_is_a_sentence_of_the_user_in_any_language() {
+        let statements = of(&[
+            "The limit is 40. Tabs matter!\n\n\u{4e0d}\u{8981}\u{63d0}\u{4ea4}\u{3002}\u{8c22}\u{8c22}\u{3002}",
+            "Ports:\n- proxy 8080\n- server 9090",
+            "NOTE: The fee is $30. Ask before you change it.",
         ]);
         let expected = [
-            "The limit is 40. Do not pass it.",
-            "Tabs matter.",
+            "The limit is 40.",
+            "Tabs matter!",
             "\u{4e0d}\u{8981}\u{63d0}\u{4ea4}\u{3002}",
-            "The form is special. It goes out in Welsh.",
-            "Is that a problem?",
-            "For the rest of this week. Answer in Welsh.",
-            "NOTE: The fee is $30. Ask before you change the fee.",
-            "Mr. Kent pays on 3. Mai in Ulm.",
+            "\u{8c22}\u{8c22}\u{3002}",
+            "Ports: proxy 8080",
+            "Ports: server 9090",
+            "NOTE: The fee is $30. Ask before you change it.",
         ];
-        assert_eq!(found, expected);
+        assert_eq!(texts(&statements), expected);
     }
 
     #[test]
-    fn facts_and_demands_rank_above_remarks_and_questions() {
-        let typed = [
-            "Is it worth the trouble?",
-            "I went for a walk and thought about the plan.",
-            "Cite the cases by their numbers.",
-            "The ward has 26 beds.",
-            "Never touch the lexer.",
-        ];
-        let messages: Vec<Message> = typed.iter().map(|text| Message::user(*text)).collect();
-        let ranks: Vec<u64> = Statements::of(&messages).holding().map(|one| one.rank).collect();
-        assert!(ranks.is_sorted_by(|one, two| one < two), "{ranks:?}");
-        let goal = Message::user("Wir wollen bis Freitag fertig sein.");
-        assert!(Statements::of(&[goal]).holding().all(Statement::is_emphasised));
-    }
-
-    #[test]
-    fn statements_that_share_only_a_place_or_a_person_both_hold() {
-        let pairs = [
-            ["In the cellar the code is 2093.", "In the cellar we now have a lamp."],
-            ["My cousin Lea is allergic to figs.", "My cousin Lea moved to Graz."],
-            [
-                "For the picnic the tent costs 120.",
-                "For the picnic the bread was moved to the car.",
-            ],
-            ["By the way, the fee is 45 a day.", "By the way, the bin was moved to the yard."],
-        ];
-        for pair in pairs {
-            assert_eq!(of(&pair), pair);
-        }
-        assert_eq!(of(&["The cellar code is 2093.", "The cellar code is now 4410."]).len(), 1);
-        assert_eq!(of(&["The band is Moss.", "The band is now Fern."]), ["The band is now Fern."]);
-    }
-
-    #[test]
-    fn a_fact_with_a_value_ranks_above_a_step_with_a_value() {
-        let rank = |text: &str| {
-            let all = Statements::of(&[Message::user(text)]);
-            all.holding().map(|one| one.rank).sum::<u64>()
-        };
-        assert!(rank("Mend the lamp in row 12.") < rank("Row 12 has a broken lamp."));
-        assert!(rank("Mend the lamp in row 12.") < rank("The lamp is in row 12."));
-        // A permission ranks above a remark, so that a list does not keep the opposite of the
-        // user's last word.
-        assert!(rank("You may mention the lamp again.") > rank("You may have seen the lamp."));
-    }
-
-    #[test]
-    fn a_line_that_is_certainly_from_a_log_is_no_statement() {
-        let pasted = "It stopped.\n2031-04-18 05:07:46 warn retrying (59)\nWhat now?";
-        assert_eq!(of(&[pasted]), ["It stopped.", "What now?"]);
-        let typed = "2031-04-18 we move.\nWarning signs must be red.";
-        assert_eq!(of(&[typed]), ["2031-04-18 we move.", "Warning signs must be red."]);
-    }
-
-    #[test]
-    fn traces_and_rows_that_were_pasted_are_no_statements() {
-        let pasted = "It fails.\nTraceback (most recent call last):\n  File \"a.py\", line 3, in main\n    run()\n\
-                      ValueError: bad cell 7\nrow 89;32;19\nrow 70;16;35\nWhat now?";
-        assert_eq!(of(&[pasted]), ["It fails.", "What now?"]);
-    }
-
-    #[test]
-    fn a_later_value_replaces_an_earlier_one_and_is_replaced_by_it_again() {
-        let (old, new) = ("The fee is $30.", "The fee is $40.");
-        assert_eq!(of(&[old, new]), [new]);
-        assert_eq!(of(&[old, new, old]), [old]);
-    }
-
-    #[test]
-    fn requests_that_differ_only_in_a_number_rank_low_from_the_fourth_on() {
-        let typed: Vec<String> = (0..5).map(|at| format!("Lies Teil {at} davon vor.")).collect();
-        let rules = ["Never move box 1.", "Never move box 2.", "Never move box 3."];
-        let texts = typed.iter().map(String::as_str).chain(rules).chain(["Never move box 4."]);
-        let messages: Vec<Message> = texts.map(Message::user).collect();
-        let ranks: Vec<u64> = Statements::of(&messages).holding().map(|one| one.rank).collect();
-        assert_eq!(ranks[..5], [6, 6, 6, 1, 1]);
-        assert!(ranks[5..].iter().all(|rank| *rank >= EMPHASISED), "{ranks:?}");
-    }
-
-    #[test]
-    fn sentences_next_to_a_replaced_value_stay() {
-        let old = "Tea is at noon. The fee is $30. Never raise without asking.";
-        assert_eq!(of(&[old, "The fee is $40."]), ["Tea is at noon.", "The fee is $40."]);
-    }
-
-    #[test]
-    fn an_item_of_a_list_carries_its_heading() {
-        let found = of(&["Ports:\n- proxy 8080\n- server 9090"]);
-        assert_eq!(found, ["Ports: proxy 8080", "Ports: server 9090"]);
-    }
-
-    #[test]
-    fn pasted_text_is_no_statement() {
+    fn pasted_output_is_no_statement() {
         let log = "It fails so:\n2026-01-02 10:00:01 ERROR pool: gone\n2026-01-02 10:00:02 ERROR pool: gone\nWhy?";
-        assert_eq!(of(&[log]), ["It fails so:", "Why?"]);
+        assert_eq!(texts(&of(&[log])), ["It fails so:", "Why?"]);
+    }
+
+    #[test]
+    fn a_repeated_statement_stands_at_its_last_place_and_once() {
+        assert_eq!(texts(&of(&["Be brief.", "Go on.", "be brief"])), ["Go on.", "be brief"]);
+    }
+
+    #[test]
+    fn a_later_value_pushes_the_earlier_one_to_the_end_and_deletes_nothing() {
+        let said = [
+            "The fee for the hall is $30.",
+            "Tea is at noon in the hall.",
+            "The fee for the hall is $40.",
+        ];
+        let statements = of(&said);
+        assert_eq!(texts(&statements), said);
+        let expected = format!("{TYPED}\n- {}\n- {}\n", said[1], said[2]);
+        assert!(list(&statements, 109).starts_with(&expected), "{}", list(&statements, 109));
+        let whole = format!("{TYPED}\n- {}\n- {}\n- {}\n", said[0], said[1], said[2]);
+        assert_eq!(list(&statements, 1_000), whole);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted_and_a_list_is_read_back() {
+        let said = ["Die Pumpe steht im Keller links.", "Go on.", "Go on now.", "Go on then."];
+        let statements = of(&said);
+        for budget in 0..200 {
+            assert!(list(&statements, budget).len() as u64 <= budget, "{budget}");
+        }
+        let short = list(&statements, 85);
+        assert!(short.contains(said[0]) && short.contains("more"), "{short}");
+        let summary = Message::summary(Role::User, Summary::new(short.as_str()));
+        let again = Statements::of(&[summary]);
+        assert!(texts(&again).contains(&said[0]), "{again:?}");
+        assert!(!texts(&again).iter().any(|text| text.contains("more")), "{again:?}");
     }
 
     #[test]
     fn the_number_of_statements_is_bounded() {
         let text: String =
             (0..5_000).map(|n| format!("Look at thing number {n} there.\n\n")).collect();
-        let statements = Statements::of(&[Message::user(text)]);
-        assert!(statements.holding().count() <= 2 * MOST, "{}", statements.holding().count());
+        let statements = of(&[&text]);
+        assert!(statements.holding().count() <= 2 * MOST);
+    }
+
+    #[test]
+    fn stored_statements_are_read_back() {
+        let statements = of(&["The fee for the hall is $30.", "The fee for the hall is $40."]);
+        let stored = serde_json::to_string(&statements.to_stored()).unwrap();
+        let again = Statements::of_stored(serde_json::from_str(&stored).unwrap());
+        assert_eq!(list(&again, 70), list(&statements, 70));
+        assert_eq!(serde_json::to_string(&again.to_stored()).unwrap(), stored);
     }
 }

@@ -91,14 +91,9 @@ fn strategies_and_chunked_speak_to_machines() {
     assert_eq!(out(0, &arguments), first);
     let other = [&arguments[..], &[THREAD]].concat();
     assert!(errors(1, &other).contains("the run of another thread"));
-    // A model may end the file with lists of quotes, which are no part of the summary.
-    let stored = fs::read_to_string(&run).unwrap();
-    let end = summary["summary"].to_string();
-    let end = end.trim_matches('"');
-    assert!(stored.contains(end), "{stored}");
-    let list = format!(r"{end}\n<user_rules>\n- Be brief.\n</user_rules>");
-    fs::write(&run, stored.replace(end, &list)).unwrap();
-    assert_eq!(out(0, &arguments), first);
+    // The model writes lists of quotes into the file, which are no part of the summary.
+    assert!(fs::read_to_string(&run).unwrap().contains("<user_rules>"));
+    assert!(!first.contains("user_rules"));
     let plain: Vec<&str> = arguments.into_iter().filter(|it| *it != "--json").collect();
     assert!(!out(0, &plain).contains("user_rules"));
 }

@@ -8,8 +8,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FactClass {
-    /// A sentence of the user that demands, forbids or prefers.
-    Constraint,
     /// An open task: `- [ ]`, `TODO`, an item of a tool's task list that is not done.
     Task,
     /// A line that reports a failure, or an error code: `E0425`, `ENOENT`, `HTTP 404`.
@@ -36,8 +34,7 @@ pub enum FactClass {
 
 impl FactClass {
     /// All classes, in the order in which reports list them.
-    pub const ALL: [Self; 12] = [
-        Self::Constraint,
+    pub const ALL: [Self; 11] = [
         Self::Task,
         Self::Error,
         Self::Path,
@@ -51,7 +48,7 @@ impl FactClass {
         Self::Checkpoint,
     ];
 
-    /// Returns the name, as serde writes it: `constraint`, `task`, ...
+    /// Returns the name, as serde writes it: `task`, `error`, ...
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.row().0
@@ -74,11 +71,6 @@ impl FactClass {
     fn row(self) -> (&'static str, &'static str, &'static [Property]) {
         use Property::{Abundant, Checked, Folded, Sentence, Short};
         match self {
-            Self::Constraint => (
-                "constraint",
-                "What the user demanded, word for word:",
-                &[Checked, Folded, Sentence],
-            ),
             Self::Task => ("task", "Still to be done:", &[Folded, Sentence]),
             Self::Error => ("error", "Errors:", &[Folded, Sentence]),
             Self::Path => ("path", "Paths:", &[Checked]),

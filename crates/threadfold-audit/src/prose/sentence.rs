@@ -1,51 +1,11 @@
-//! Sentences of the user that demand, forbid or prefer.
+//! Paragraphs and sentences, in any language.
 
-use super::{
-    class::{FactClass, Note},
-    demand_words::Words,
-    value::is_german_month,
-    word_kinds::one_line,
-};
+use super::word_kinds::one_line;
 use crate::message::steps;
-
-/// Marks of code and markup. A sentence that contains one does not count as a demand.
-const CODE: [&str; 10] = ["};", ");", "</", "==", "=>", "&&", "();", "::<", "/>", "; }"];
-
-/// Whether a text contains a sentence that demands something.
-pub fn has_demand(text: &str) -> bool {
-    let mut found = false;
-    demands(text, &mut |_, _| found = true);
-    found
-}
-
-/// Notes the sentences of a text that demand something, each on one line.
-pub fn demands(text: &str, note: Note<'_>) {
-    let mut words = Words::default();
-    for paragraph in paragraphs(text) {
-        for sentence in sentences(&paragraph) {
-            if may_demand(sentence) && words.demand(sentence) {
-                note(FactClass::Constraint, sentence);
-            }
-        }
-    }
-}
-
-/// A paragraph, on one line.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Paragraph {
-    pub(crate) text: String,
-    /// Whether it is an item of a list, or a quoted line.
-    pub(crate) is_item: bool,
-}
 
 /// Returns the paragraphs outside of fences, each on one line. A list item is a paragraph.
 pub fn paragraphs(text: &str) -> Vec<String> {
-    marked_paragraphs(text).into_iter().map(|paragraph| paragraph.text).collect()
-}
-
-/// Returns the paragraphs of a text, and which of them are items.
-pub(crate) fn marked_paragraphs(text: &str) -> Vec<Paragraph> {
-    let (mut done, mut open, mut fenced, mut length) = (Vec::new(), Paragraph::default(), false, 0);
+    let (mut done, mut open, mut fenced, mut length) = (Vec::new(), String::new(), false, 0);
     for line in steps::through(text).lines() {
         let line = line.trim();
         let fence = line.starts_with("```");
@@ -68,15 +28,14 @@ pub(crate) fn marked_paragraphs(text: &str) -> Vec<Paragraph> {
             length = 0;
             continue;
         }
-        open.is_item |= item.is_some();
         let line = row.unwrap_or_else(|| one_line(item.unwrap_or(line)).into_owned());
-        if !open.text.is_empty() && !line.is_empty() {
-            open.text.push(' ');
+        if !open.is_empty() && !line.is_empty() {
+            open.push(' ');
         }
-        open.text.push_str(&line);
+        open.push_str(&line);
     }
     done.push(open);
-    done.retain(|paragraph| !paragraph.text.is_empty());
+    done.retain(|paragraph| !paragraph.is_empty());
     done
 }
 
@@ -158,7 +117,7 @@ fn next_end_mark(text: &str) -> Option<usize> {
 
 /// Whether a text ends with an abbreviation, an initial or an ordinal, so that a full stop after it
 /// does not end the sentence: `am 23. um acht`, `ask R. for it`. If a word with a capital follows
-/// an initial or an ordinal, the sentence does end, unless the word is a German month.
+/// an initial or an ordinal, the sentence does end.
 fn abbreviates(text: &str, after: &str) -> bool {
     const SHORT: [&str; 9] = ["e.g", "i.e", "vs", "cf", "approx", "no", "nr", "z.b", "ca"];
     // Titles count only with their capital, because `12 ms.` may end a sentence.
@@ -167,63 +126,27 @@ fn abbreviates(text: &str, after: &str) -> bool {
     let is_number = !last.is_empty() && last.len() < 3 && last.bytes().all(|b| b.is_ascii_digit());
     let is_initial = last.starts_with(char::is_uppercase) && last.chars().nth(1).is_none();
     let next = after.trim_start();
-    let goes_on = next.starts_with(char::is_lowercase)
-        || (is_number && next.split_whitespace().next().is_some_and(is_german_month));
+    let goes_on = next.starts_with(char::is_lowercase);
     SHORT.iter().any(|word| word.eq_ignore_ascii_case(last))
         || TITLES.contains(&last)
         || (goes_on && (is_number || is_initial))
 }
 
-/// Whether a sentence can demand something: it begins with a word, is neither a question nor code,
-/// and introduces no list or code.
-pub fn may_demand(sentence: &str) -> bool {
-    let opens =
-        sentence.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '@' | '`' | '"' | '*'));
-    opens && !sentence.ends_with([':', '{', ';']) && !is_question(sentence) && !is_code(sentence)
+/// Whether a character belongs to a script that puts no spaces between words.
+pub(crate) fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{eff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}')
 }
 
-/// Whether a sentence is a question. A demand with a tag is not: `never show it, ok?`
-pub fn is_question(sentence: &str) -> bool {
-    const TAGS: [&str; 8] = ["ok", "okay", "right", "please", "alright", "ja", "vale", "d'accord"];
-    let asks = sentence.ends_with(['?', '\u{ff1f}']);
-    let words = sentence.trim_end_matches('?').trim_end().rsplit_once([' ', ',']);
-    let is_tagged = words
-        .is_some_and(|(head, tag)| TAGS.contains(&tag) && head.split_whitespace().nth(2).is_some());
-    // `Is that right?` ends like a demand with a tag, but begins like a question.
-    asks && (!is_tagged || begins_question(sentence))
-}
-
-fn begins_question(sentence: &str) -> bool {
-    const BEGINNINGS: &str = " is are was were do does did can could would will should what who how why where when which \
-        may might has have am shall ist sind kann darf was wer wie es está puede qué est-ce ";
-    let first = sentence.split_whitespace().next().unwrap_or_default().to_lowercase();
-    BEGINNINGS.contains(&format!(" {first} "))
-}
-
-/// Whether a sentence contains marks of code or markup.
-fn is_code(sentence: &str) -> bool {
-    // One pass over the bytes rules out most sentences, faster than ten searches.
-    steps::through(sentence).bytes().any(|byte| b"});<=&(:/".contains(&byte))
-        && CODE.iter().any(|mark| sentence.contains(mark))
+/// Returns the words of a text, with their case and apostrophes.
+pub(crate) fn spoken_words(text: &str) -> impl Iterator<Item = &str> {
+    steps::through(text)
+        .split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}')
+        .filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_demand_with_a_tag_is_no_question() {
-        for (text, expected) in [
-            ("never show me spoilers ok?", false),
-            ("Keep the door shut, please?", false),
-            ("Is the door shut, ok?", true),
-            ("Ok?", true),
-            ("You mean the door?", true),
-            ("Never mind.", false),
-        ] {
-            assert_eq!(is_question(text), expected, "{text}");
-        }
-    }
 
     #[test]
     fn a_full_stop_after_an_initial_or_an_ordinal_does_not_end_the_sentence() {
@@ -233,7 +156,8 @@ mod tests {
             ("We need 12. Then we go.", 2),
             ("It is plan B. Then we go.", 2),
             ("It took 12 ms. then it failed.", 2),
-            ("Sie kommt am 3. Mai. Danach nicht.", 2),
+            ("\u{92a}\u{939}\u{932}\u{93e}\u{964} \u{926}\u{942}\u{938}\u{930}\u{93e}\u{964}", 2),
+            ("\u{647}\u{644}\u{61f} \u{644}\u{627}.", 2),
         ];
         for (text, expected) in rows {
             let found: Vec<&str> = sentences(text).collect();
@@ -254,14 +178,5 @@ mod tests {
         ];
         assert_eq!(paragraphs(text), expected);
         assert!(row("| a | b").is_none() && row("||").is_some_and(|text| text.is_empty()));
-    }
-
-    #[test]
-    fn demands_are_sentences_that_demand_or_forbid() {
-        let text = "Fix the parser. Never touch the lexer! It is not slow. I don't know why. We can not say.\n```\nmust not\n```\n\
-                    - Please don't push.\nif (must) { return; }\nShould I go on?";
-        let mut found = Vec::new();
-        demands(text, &mut |_, sentence| found.push(sentence.to_owned()));
-        assert_eq!(found, ["Never touch the lexer!", "Please don't push."]);
     }
 }
