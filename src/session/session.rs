@@ -419,13 +419,19 @@ mod tests {
         let model = Arc::new(ScriptedModel::new(["Well.", "Well.", "Well."]));
         let mut session = Session::builder(ModelAgent::new(model)).build().unwrap();
         let mut said = Vec::new();
-        for text in ["Never touch the lexer.", "Go on.", "You may touch the lexer now."] {
+        let mut id = None;
+        for text in ["Begin.", "Go on.", "You may touch the lexer now."] {
             block_on(async { session.send(text).await }).unwrap();
-            assert!(!session.journal.has_read_rules());
+            assert!(!said.is_empty() || !session.journal.has_read_rules());
+            match id.take() {
+                None => id = Some(session.add_rule("Never touch the lexer.").unwrap()),
+                Some(id) => assert!(session.revoke_rule(&id).unwrap()),
+            }
             said.push(session.rules().to_string());
             assert_eq!(*session.rules(), session.log().rules(None));
         }
-        assert_eq!(said, ["- Never touch the lexer.\n", "- Never touch the lexer.\n", ""]);
+        let rule = "- Never touch the lexer.\n";
+        assert_eq!(said, [rule, "", rule]);
     }
 
     #[test]
@@ -433,8 +439,9 @@ mod tests {
         let model = Arc::new(ScriptedModel::new(["Well."]));
         let builder = Session::builder(ModelAgent::new(model)).rules_in_system_prompt();
         let builder = builder.thread("t".parse().unwrap()).store(Arc::new(MemoryStore::default()));
+        let builder = builder.rule("Never touch the lexer.");
         let mut session = block_on(builder.open()).unwrap();
-        block_on(async { session.send("Never touch the lexer.").await }).unwrap();
+        block_on(async { session.send("Begin.").await }).unwrap();
         assert!(session.journal.has_read_rules());
         assert_eq!(session.system_prompt().len(), 1);
     }

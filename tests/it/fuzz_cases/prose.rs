@@ -58,9 +58,9 @@ fn rules(text: &str) {
         typed.read(position, &Message::user(*text));
     }
     // Each quote is looked for in all that was typed, and their number is bounded.
-    let few = text.lines().take(4).collect::<Vec<_>>().join("\n");
+    let few: String = text.chars().take(160).collect();
     for list in ["user_rules", "user_lifted"] {
-        let (_, quotes) = Quotes::cut(&format!("{text}\n<{list}>\n{few}\n- {text} => {text}"));
+        let (_, quotes) = Quotes::cut(&format!("{text}\n<{list}>\n{few}\n- {few} => {few}"));
         let changes = ledger.quoted(&quotes, &typed);
         assert!(changes.rules.iter().all(|rule| typed.find(&rule.text).is_some()));
         ledger.apply(&changes);

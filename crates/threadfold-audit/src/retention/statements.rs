@@ -113,8 +113,8 @@ impl Statements {
             if let ContentBlock::Summary(summary) = block {
                 for item in typed_items(&summary.text) {
                     // A list repeats what was said before it, so it does not make it newer.
-                    if !self.by_key.contains_key(&key_of(&item)) {
-                        self.add(&item);
+                    if !self.by_key.contains_key(&key_of(item)) {
+                        self.add(item);
                     }
                 }
             }
