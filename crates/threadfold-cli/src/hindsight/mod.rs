@@ -208,7 +208,7 @@ fn gone(rows: &[&Row], style: Style) {
         let quoted: Vec<&str> = names.iter().take(QUOTED).map(|(name, _)| *name).collect();
         let quoted = match quoted.is_empty() {
             true => "nothing".to_owned(),
-            false => first_line(&quoted.join(", "), 60),
+            false => first_line(&quoted.join(", "), 56),
         };
         say!("  {} {quoted}", style.dim(format!("{strategy:<18}")));
     }
