@@ -38,7 +38,7 @@ impl Compactor {
     ///
     /// ```
     /// use std::{borrow::Cow, sync::Arc};
-    /// use threadfold::{Compactor, Message, message::Redactor};
+    /// use threadfold::{Compactor, message::Redactor};
     ///
     /// #[derive(Debug)]
     /// struct Keys;
@@ -50,8 +50,9 @@ impl Compactor {
     /// }
     ///
     /// let mut compactor = Compactor::default().with_redactor(Arc::new(Keys));
-    /// compactor.observe(&[Message::user("Never print sk-123.")]);
+    /// compactor.add_rule("Never print sk-123.")?;
     /// assert_eq!(compactor.rules().to_string(), "- Never print [key].\n");
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn with_redactor(mut self, redactor: Arc<dyn Redactor>) -> Self {
         self.options.redactor = Some(redactor);

@@ -32,8 +32,9 @@ const REMEMBERED: usize = 2;
 /// use threadfold::{Compactor, Message, testing::ExtractiveModel};
 ///
 /// let long = |text: &str| Message::assistant(format!("{text} {}", "I read on. ".repeat(200)));
-/// let mut messages = vec![Message::user("Fix src/parse.rs. Never touch the lexer.")];
+/// let mut messages = vec![Message::user("Fix src/parse.rs.")];
 /// let mut compactor = Compactor::default();
+/// compactor.add_rule("Never touch the lexer.")?;
 /// for round in 0..3 {
 ///     messages.extend([long("It is long."), Message::user(format!("Go on with part {round}."))]);
 ///     let done = block_on(compactor.compact(&mut messages, 500, &ExtractiveModel))?;
@@ -109,17 +110,17 @@ impl Compactor {
     /// ```
     /// use threadfold::{Compactor, Message};
     ///
-    /// let mut messages =
-    ///     vec![Message::user("Never touch the lexer."), Message::assistant("Fine.")];
+    /// let mut messages = vec![Message::user("Fix the parser."), Message::assistant("Fine.")];
     /// let mut compactor = Compactor::default();
     /// compactor.observe(&messages);
-    /// messages.push(Message::user("You may touch the lexer now."));
+    /// let before = compactor.context_tokens();
+    /// messages.push(Message::user("And the lexer."));
     /// compactor.observe(&messages);
-    /// assert_eq!(compactor.rules().active().count(), 0);
+    /// assert!(compactor.context_tokens() > before);
     /// // The host takes the last message back.
     /// messages.pop();
     /// compactor.observe(&messages);
-    /// assert_eq!(compactor.rules().active().count(), 1);
+    /// assert_eq!(compactor.context_tokens(), before);
     /// ```
     pub fn observe(&mut self, messages: &[Message]) {
         let old = self.live.thread.as_ref().map(Thread::messages);
@@ -163,14 +164,13 @@ impl Compactor {
     /// Revokes a rule of user or host, and returns whether it was active.
     ///
     /// ```
-    /// use threadfold::{Compactor, Message};
+    /// use threadfold::Compactor;
     ///
     /// let mut compactor = Compactor::default();
-    /// compactor.observe(&[Message::user("Never touch the lexer.")]);
-    /// let id = compactor.rules().active().next().ok_or("the user gave a rule")?.id.clone();
+    /// let id = compactor.add_rule("Never touch the lexer.")?;
     /// assert!(compactor.revoke_rule(&id));
     /// assert_eq!(compactor.rules().active().count(), 0);
-    /// # Ok::<(), &str>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn revoke_rule(&mut self, id: &str) -> bool {
         let was_active = self.live.known.rules.revoke(id);

@@ -262,10 +262,11 @@ impl Conversation<'_> {
     /// use threadfold::log::{Event, EventLog};
     /// use threadfold::{Message, Thread, message::Timestamp, store::Journal, strategy::Brief};
     ///
-    /// let message = Message::user("Never touch the lexer.");
+    /// let message = Message::user("Fix the parser.");
     /// let mut thread: Thread = [message.clone()].into_iter().collect();
     /// let mut journal = Journal::new(EventLog::new("main".parse()?));
     /// journal.append(Timestamp(1), Event::MessageAppended(message))?;
+    /// journal.append(Timestamp(2), Event::RuleAdded { text: "Never touch the lexer.".into() })?;
     /// let mut conversation = Conversation::new(&mut thread, &mut journal);
     /// let snapshot = block_on(conversation.snapshot_for(&Brief::default()))?;
     /// assert_eq!(snapshot.rules().to_string(), "- Never touch the lexer.\n");

@@ -239,7 +239,7 @@ impl SessionBuilder {
     /// with the agent's own model.
     ///
     /// ```
-    /// # use {futures::executor::block_on, std::{borrow::Cow, sync::Arc}};
+    /// # use std::{borrow::Cow, sync::Arc};
     /// # use threadfold::{ModelAgent, Session, message::Redactor, testing::ScriptedModel};
     /// # #[derive(Debug)]
     /// # struct Keys;
@@ -250,7 +250,7 @@ impl SessionBuilder {
     /// # }
     /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["I keep it."])));
     /// let mut session = Session::builder(agent).redactor(Arc::new(Keys)).build()?;
-    /// block_on(async { session.send("Never tell anybody sk-123.").await })?;
+    /// session.add_rule("Never tell anybody sk-123.")?;
     /// assert_eq!(session.rules().to_string(), "- Never tell anybody [key].\n");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -316,8 +316,9 @@ impl Session {
     /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
     ///
     /// let model = Arc::new(ScriptedModel::new(["Fixed."]));
-    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
-    /// block_on(async { session.send("Fix the parser. Never touch the lexer.").await })?;
+    /// let builder = Session::builder(ModelAgent::new(model)).rule("Never touch the lexer.");
+    /// let mut session = builder.build()?;
+    /// block_on(async { session.send("Fix the parser.").await })?;
     /// assert_eq!(session.rules().to_string(), "- Never touch the lexer.\n");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -366,9 +367,10 @@ impl Session {
     /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
     ///
     /// let model = Arc::new(ScriptedModel::new(["Fixed."]));
-    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
-    /// block_on(async { session.send("Fix the parser. Never touch the lexer.").await })?;
-    /// let id = session.rules().active().next().ok_or("the user gave a rule")?.id.clone();
+    /// let builder = Session::builder(ModelAgent::new(model)).rule("Never touch the lexer.");
+    /// let mut session = builder.build()?;
+    /// block_on(async { session.send("Fix the parser.").await })?;
+    /// let id = session.rules().active().next().ok_or("the host gave a rule")?.id.clone();
     /// assert!(session.revoke_rule(&id)?);
     /// assert!(!session.revoke_rule(&id)?, "it holds no more");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
