@@ -9,8 +9,7 @@ use threadfold_core::retention::{Fact, KeptShare, Retention};
 
 /// Returns the missing facts as a text of at most `budget` tokens, or `None` if no fact fits.
 ///
-/// The user's demands come first, word for word. The remaining tokens are shared so that every
-/// class recovers the same percentage of its weight; within a class, facts with the most weight per
+/// The tokens are shared so that every class recovers the same percentage of its weight; within a class, facts with the most weight per
 /// token come first. Names, numbers and quotes get only the tokens that the other classes leave,
 /// because there are so many of them. Ids of checkpoints are not listed, because the checkpoints
 /// were removed with their messages. Names, versions, hashes and numbers share a line; every other
@@ -19,13 +18,10 @@ use threadfold_core::retention::{Fact, KeptShare, Retention};
 /// ```
 /// use threadfold::{Message, retention::{RetentionPolicy, addendum, audit}, tokens::ByteEstimate};
 ///
-/// let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
+/// let before = [Message::user("Fix src/parse.rs.")];
 /// let retention = audit(&before, &[], &RetentionPolicy::default());
 /// let addendum = addendum(&retention, 100, &ByteEstimate::TRIGGER).unwrap();
-/// assert_eq!(
-///     addendum,
-///     "What the user demanded, word for word:\n- Never touch the lexer.\n\nPaths:\n- src/parse.rs\n"
-/// );
+/// assert_eq!(addendum, "Paths:\n- src/parse.rs\n");
 /// assert!(threadfold::retention::addendum(&retention, 3, &ByteEstimate::TRIGGER).is_none());
 /// ```
 #[must_use]
