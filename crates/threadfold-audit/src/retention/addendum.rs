@@ -9,9 +9,9 @@ use threadfold_core::retention::{Fact, KeptShare, Retention};
 
 /// Returns the missing facts as a text of at most `budget` tokens, or `None` if no fact fits.
 ///
-/// The tokens are shared so that every class recovers the same percentage of its weight; within a class, facts with the most weight per
-/// token come first. Names, numbers and quotes get only the tokens that the other classes leave,
-/// because there are so many of them. Ids of checkpoints are not listed, because the checkpoints
+/// The tokens are shared so that every class recovers the same percentage of its weight; within a
+/// class, facts with the most weight per token come first. Names, numbers and quotes get only the
+/// tokens that the other classes leave, because there are so many of them. Ids of checkpoints are not listed, because the checkpoints
 /// were removed with their messages. Names, versions, hashes and numbers share a line; every other
 /// fact has a line of its own. No fact can begin a list or close the tag around a summary.
 ///

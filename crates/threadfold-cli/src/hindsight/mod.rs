@@ -172,7 +172,11 @@ fn print(tables: &[Table<'_>]) {
     let style = Style::of(&io::stdout());
     say!("{}", style.heading("What the agent needed next, and how much of it is kept"));
     let cuts = tables.first().map_or(0, |table| table.cuts);
-    say!("{cuts} {}. In brackets the size that was used.", if cuts == 1 { "cut" } else { "cuts" });
+    say!(
+        "{cuts} {}. In brackets the size that was used; - if most cuts do not",
+        if cuts == 1 { "cut" } else { "cuts" }
+    );
+    say!("reach the target.");
     for table in tables {
         let head = table.shares.iter().map(|share| format!("{:>13}", percent(*share)));
         let head = head.collect::<String>();

@@ -70,11 +70,13 @@ impl<'a> Table<'a> {
         tables.filter(|table| table.names.len() > 1).collect()
     }
 
+    /// The mean of a strategy at a target; `None` if it does not reach it in half of the cuts.
     pub(super) fn cell(&self, name: &str, share: f64) -> Option<Cell> {
         let rows = self.rows.iter().filter(|row| row.strategy == name && row.share == share);
         let (kept, used): (Vec<f64>, Vec<f64>) = rows.map(|row| (row.kept, row.used)).unzip();
         let mean = |of: Vec<f64>| of.iter().sum::<f64>() / of.len() as f64;
-        (!kept.is_empty()).then(|| Cell { kept: mean(kept), used: mean(used) })
+        (!kept.is_empty() && kept.len() * 2 >= self.cuts)
+            .then(|| Cell { kept: mean(kept), used: mean(used) })
     }
 }
 
