@@ -71,7 +71,7 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
             // length.
             let less = options.messages / 2 * (seed as usize % 8) / 8;
             let thread = threads::planted(seed, options.messages - less);
-            Course::of(thread.name, &thread.messages, options.window, seed)
+            Course::of(&thread.messages, options.window, seed)
         })
         .collect();
     let generated = show(style, "Generated threads", &generated)?;
@@ -81,7 +81,7 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     }
     let recorded: Vec<Course> = threads::real(&options.folder)?
         .into_iter()
-        .map(|thread| Course::overflowing(thread.name, &thread.messages))
+        .map(|thread| Course::overflowing(&thread.messages))
         .collect();
     let recorded = show(style, "Transcripts", &recorded)?;
     println!("{}", style.heading("Both together"));

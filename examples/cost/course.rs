@@ -18,7 +18,6 @@ const SECOND: u64 = 1_000;
 
 /// A thread, request by request.
 pub(crate) struct Course {
-    pub(crate) name: String,
     pub(crate) steps: Vec<Step>,
     /// The window of the model, in tokens.
     pub(crate) window: u64,
@@ -46,7 +45,7 @@ impl Course {
     /// Returns the course of a thread. Threads store no times, so they are drawn at random: 5 to 25
     /// seconds for a round of tools, 20 seconds to 4 minutes for the user, and one time in four 6
     /// minutes to 2 hours.
-    pub(crate) fn of(name: String, messages: &[Message], window: u64, seed: u64) -> Self {
+    pub(crate) fn of(messages: &[Message], window: u64, seed: u64) -> Self {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut below = |end: u64| (random.next_u64() >> 16) % end;
         let answers = messages.iter().filter(|message| message.role == Role::Assistant).count();
@@ -76,13 +75,13 @@ impl Course {
                 facts: is_measured.then(|| facts.clone()),
             });
         }
-        Self { name, steps, window }
+        Self { steps, window }
     }
 
     /// Returns the course of a thread in a window of a third of its size.
-    pub(crate) fn overflowing(name: String, messages: &[Message]) -> Self {
+    pub(crate) fn overflowing(messages: &[Message]) -> Self {
         let tokens = ByteEstimate::TRIGGER.messages(messages);
-        Self::of(name, messages, tokens / 3, tokens)
+        Self::of(messages, tokens / 3, tokens)
     }
 
     /// The tokens of all messages.

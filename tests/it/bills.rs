@@ -8,7 +8,7 @@ use crate::support::examples::{
 #[test]
 fn the_planner_is_near_the_oracle_and_below_a_fixed_threshold() {
     let thread = threads::planted(1, 413);
-    let courses = [Course::of(thread.name, &thread.messages, 48_000, 1)];
+    let courses = [Course::of(&thread.messages, 48_000, 1)];
     // `compare` fails if a policy is cheaper than the oracle.
     let table = cost::compare(&courses, true).unwrap();
     let (ours, fixed) = (table.of(OURS), table.of(FIXED));

@@ -6,12 +6,12 @@ use super::table::{Row, TAIL, Table, percent};
 use crate::report::{STYLE, escaped};
 
 const OWN_STYLE: &str = "svg .s0{stroke:#8d979b;stroke-dasharray:4 4}svg .s1{stroke:#0b7285}svg .s2{stroke:#c2410c}\
-    svg .s3{stroke:#6d28d9}svg .s4{stroke:#15803d}svg .s5{stroke:#b45309}svg .s6{stroke:#be185d}\
-    svg .series{fill:none;stroke-width:2}svg .dot{fill:var(--paper);stroke-width:2}\
+    svg .s3{stroke:#6d28d9}svg .s4{stroke:#15803d}svg .s5{stroke:#475569}svg .s6{stroke:#be185d}\
+    figure{overflow-x:auto}figure svg{min-width:34rem}svg .series{fill:none;stroke-width:2}svg .dot{fill:var(--paper);stroke-width:2}\
     details{margin:.5rem 0}summary{cursor:pointer}code{overflow-wrap:anywhere}td b{font-weight:600}\
     .legend svg{width:1.6rem;height:.6rem;display:inline-block;margin-right:.4rem}\
     @media(prefers-color-scheme:dark){svg .s0{stroke:#98a2a6}svg .s1{stroke:#4cc3d9}svg .s2{stroke:#fb923c}\
-    svg .s3{stroke:#c4b5fd}svg .s4{stroke:#86efac}svg .s5{stroke:#fcd34d}svg .s6{stroke:#f9a8d4}}";
+    svg .s3{stroke:#c4b5fd}svg .s4{stroke:#86efac}svg .s5{stroke:#cbd5e1}svg .s6{stroke:#f9a8d4}}";
 
 /// The number of colours. Further strategies are in the table only.
 const COLOURS: usize = 7;
@@ -62,13 +62,18 @@ fn headline(tables: &[Table<'_>]) -> String {
     match (best, kept(TAIL)) {
         (Some((name, best)), Some(tail)) => format!(
             "At {} of the size, <em>{}</em> keeps {} of what the agent needed next; the newest messages alone keep {}.",
-            percent(*share),
+            unbroken(*share),
             escaped(name),
-            percent(best),
-            percent(tail)
+            unbroken(best),
+            unbroken(tail)
         ),
         _ => "What the agent needed next".into(),
     }
+}
+
+/// A share that no line end divides.
+fn unbroken(share: f64) -> String {
+    percent(share).replace(' ', "\u{a0}")
 }
 
 /// The kept share over the size that was used, a line for each strategy.
