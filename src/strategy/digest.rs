@@ -1,6 +1,6 @@
 //! `digest`: fills the target without a model.
 
-use std::sync::Arc;
+use std::{cell::OnceCell, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -189,8 +189,8 @@ struct DigestJob<'a> {
     most: u64,
     /// What the user typed.
     statements: Arc<Statements>,
-    /// What the thread says.
-    past: Past<'a>,
+    /// What the thread says, once it was read.
+    past: OnceCell<Past<'a>>,
     /// The summary of a model, which stands in place of an account that is made from the thread.
     account: Option<Account<'a>>,
 }
@@ -204,8 +204,8 @@ struct Account<'a> {
 
 impl<'a> DigestJob<'a> {
     fn new(task: &'a Task, most: u64) -> Self {
-        let past = Past::of(task.thread.messages());
-        Self { most, statements: task.thread.statements(), past, account: None, task }
+        let statements = task.thread.statements();
+        Self { most, statements, past: OnceCell::new(), account: None, task }
     }
 
     /// Returns the plan that fills the target: the task and the newest whole rounds stay word for
@@ -357,7 +357,8 @@ impl<'a> DigestJob<'a> {
                 let fills = brief.target.is_some();
                 let account = self.account.map(|account| account.text);
                 let fill = Fill { thread, candidate, typed, budget, fills, said, account, counter };
-                fill::write(&self.past, &fill)
+                let past = self.past.get_or_init(|| Past::of(thread.messages()));
+                fill::write(past, &fill)
             })
             .filter(|_| goes > 0);
         let plan = match &digest {
