@@ -7,10 +7,9 @@
 //! would send the longest part of the thread twice.
 //!
 //! An earlier summary in the old part is sent with all of its batches, and the model is asked to
-//! update it. If the request exceeds the window, it is sent with trimmed tool results. The end of
-//! the thread stays unchanged as far as the target has room, and the user's newest messages in the
-//! summarised part stay word for word. The summary is a tagged user message: no provider drops it,
-//! and the thread still begins with the user.
+//! update it. If the request exceeds the window, it is sent with trimmed tool results. Beside the
+//! summary the target is filled as by `digest`. The summary is a tagged user message: no provider
+//! drops it, and the thread still begins with the user.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +30,12 @@ const READER: &str = include_str!("prompts/summarize_text.md");
 options! {
     /// Replaces the old part of the thread with a model's summary under eight headings, from the
     /// user's goals to the next step.
+    ///
+    /// If the thread is over the target of the brief, the summary takes at most 55 % of the target,
+    /// and the rest is filled as by [`Digest`](super::Digest): the task and the newest whole rounds
+    /// stay word for word, and lines follow the summary that the agent most likely needs again.
+    /// `messages`, `tokens`, `user_messages` and `user_tokens` apply to a thread within its target,
+    /// without one, or whose target the user's words need.
     ///
     /// ```
     /// use threadfold::{Message, strategy::*};
@@ -85,8 +90,8 @@ impl CompactionStrategy for Summarize {
 impl Summarize {
     fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>> {
         instructions::check(self.prompt.as_ref(), &self.sections)?;
-        // A thread without a summary is compacted on demand of a count alone, which may know of more
-        // than the estimate does.
+        // The count that fired the trigger may include more than the estimate, so a first summary is
+        // written although the estimate is within the target.
         if task.thread.messages().iter().any(Message::is_summary) {
             task.check_need()?;
         }

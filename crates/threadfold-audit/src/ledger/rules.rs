@@ -20,8 +20,8 @@ pub struct Ledger {
     left_out: usize,
 }
 
-/// The stored form. It may come from elsewhere, so every rule is checked again; keys and meanings
-/// are computed from the words.
+/// The stored form. It may come from elsewhere, so every rule is checked again, and keys are
+/// computed from the words.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     #[serde(default)]
