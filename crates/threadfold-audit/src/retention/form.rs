@@ -8,7 +8,7 @@ use super::{
     gather::{Gathered, Mention},
     options::AuditOptions,
     positions::Positions,
-    statements::{Statements, StoredStatement},
+    statements::{Statements, StoredStatements},
 };
 use crate::{
     message::{Redactor, redact::redacted_text},
@@ -29,8 +29,8 @@ pub(super) struct Stored {
     too_long: usize,
     #[serde(default)]
     dropped: usize,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    statements: Vec<StoredStatement>,
+    #[serde(default)]
+    statements: StoredStatements,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -73,7 +73,7 @@ impl Stored {
                 (fact.key, fact.text) = (key(fact.class, &text).into_owned(), text);
             }
         }
-        for statement in &mut self.statements {
+        for statement in &mut self.statements.all {
             statement.text = shown(&statement.text, redactor);
         }
         let done = self.done.into_iter().map(|(key, at)| (shown(&key, redactor), at));

@@ -43,6 +43,8 @@ pub struct Statements {
     by_key: HashMap<String, usize>,
     /// The places of the statements with each word, in order.
     by_word: HashMap<u64, Vec<usize>>,
+    /// How many were dropped because there were too many.
+    dropped: usize,
 }
 
 /// A statement.
@@ -83,6 +85,14 @@ impl Statement {
         let words = words(heading(&key).map_or(key.as_str(), |(_, body)| body));
         Self { text, key, sentences, words, is_overtaken, is_repeated: false, times }
     }
+}
+
+/// The stored form.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct StoredStatements {
+    pub(super) all: Vec<StoredStatement>,
+    #[serde(default)]
+    dropped: usize,
 }
 
 /// The stored form of a statement.
@@ -158,7 +168,7 @@ impl Statements {
     /// and listed in the order in which they were typed; empty if none fits. Statements and
     /// sentences with a key in `elsewhere` are left out; those with a key in `first` are chosen
     /// before all others, and those that a later statement overtook after all others. The last line
-    /// counts those that did not fit.
+    /// counts those that did not fit, with those that were dropped because there were too many.
     pub fn list(
         &self,
         budget: u64,
@@ -167,7 +177,7 @@ impl Statements {
         first: &HashSet<String>,
     ) -> String {
         let all = self.lines(counter, elsewhere, first, false);
-        let whole = write(all.iter().collect(), 0);
+        let whole = write(all.iter().collect(), self.dropped);
         if all.is_empty() || counter.text(&whole) <= budget {
             return if all.is_empty() { String::new() } else { whole };
         }
@@ -177,14 +187,15 @@ impl Statements {
         order.sort_by_key(|line| {
             (Reverse(line.comes_first), line.is_overtaken, Reverse(line.value), Reverse(line.at))
         });
-        let frame = counter.text(TYPED) + 1 + counter.text(&left_out_line(lines.len()));
+        let most = self.dropped.saturating_add(lines.len());
+        let frame = counter.text(TYPED) + 1 + counter.text(&left_out_line(most));
         let mut room = budget.saturating_sub(frame);
         loop {
             let chosen = chosen(&order, room);
             if chosen.is_empty() {
                 return String::new();
             }
-            let left_out = lines.len() - chosen.len();
+            let left_out = self.dropped.saturating_add(lines.len() - chosen.len());
             let text = write(chosen, left_out);
             let tokens = counter.text(&text);
             if tokens <= budget {
@@ -289,26 +300,28 @@ impl Statements {
             .collect();
         kept.sort_unstable_by_key(|(value, at)| (Reverse(*value), Reverse(*at)));
         let kept: HashSet<usize> = kept.into_iter().take(MOST).map(|(_, at)| at).collect();
-        let all = std::mem::take(self).all;
+        let Self { all, dropped, .. } = std::mem::take(self);
+        let held = all.iter().filter(|statement| !statement.is_repeated).count();
+        self.dropped = dropped.saturating_add(held - kept.len());
         for (_, statement) in all.into_iter().enumerate().filter(|(at, _)| kept.contains(at)) {
             self.push(statement);
         }
     }
 
     /// Returns the statements to be stored.
-    pub(super) fn to_stored(&self) -> Vec<StoredStatement> {
+    pub(super) fn to_stored(&self) -> StoredStatements {
         let stored = |statement: &Statement| StoredStatement {
             text: statement.text.clone(),
             overtaken: statement.is_overtaken,
             times: statement.times,
         };
-        self.holding().map(stored).collect()
+        StoredStatements { all: self.holding().map(stored).collect(), dropped: self.dropped }
     }
 
     /// Returns stored statements. They may come from elsewhere, so their number is limited.
-    pub(super) fn of_stored(stored: Vec<StoredStatement>) -> Self {
-        let mut statements = Self::default();
-        for StoredStatement { text, overtaken, times } in stored.into_iter().take(2 * MOST) {
+    pub(super) fn of_stored(StoredStatements { all, dropped }: StoredStatements) -> Self {
+        let mut statements = Self { dropped, ..Self::default() };
+        for StoredStatement { text, overtaken, times } in all.into_iter().take(2 * MOST) {
             statements.push(Statement::new(text, overtaken, times));
         }
         statements
@@ -530,7 +543,12 @@ mod tests {
         let text: String =
             (0..5_000).map(|n| format!("Look at thing number {n} there.\n\n")).collect();
         let statements = of(&[&text]);
-        assert!(statements.holding().count() <= 2 * MOST);
+        let held = statements.holding().count();
+        assert!(held <= 2 * MOST);
+        let left_out = left_out_line(5_000 - held);
+        assert!(list(&statements, 1_000_000).ends_with(&left_out), "{left_out}");
+        let again = Statements::of_stored(statements.to_stored());
+        assert!(list(&again, 1_000_000).ends_with(&left_out), "what is stored counts them too");
     }
 
     #[test]
