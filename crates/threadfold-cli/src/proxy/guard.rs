@@ -50,7 +50,9 @@ pub(super) fn check(
     }
     if (reached.listens_on_loopback || reached.is_local) && !names_loopback(uri, headers) {
         // DNS rebinding: a page of another site reached the port under its own name.
-        return forbidden("this address only serves programs that name this machine as loopback");
+        return forbidden(
+            "the Host header names another machine; expected localhost, 127.0.0.1 or [::1]",
+        );
     }
     if is_of_another_site(headers) {
         return forbidden("a page of another site sent this request; expected a program");
