@@ -14,7 +14,7 @@ use crate::{retention::Statements, tokens::ByteEstimate};
 /// exceeds them.
 pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
     let thread = Snapshot::new(messages.to_vec());
-    let candidate = Candidate { cut: messages.len(), kept: Vec::new(), trim: None };
+    let candidate = Candidate { cut: messages.len(), kept: Vec::new(), trim: Vec::new() };
     let typed = Typed::all(Statements::of(messages).into());
     let counter = &ByteEstimate::new(1);
     let (thread, candidate, typed, budget) = (&thread, &candidate, &typed, most as u64);
@@ -154,7 +154,7 @@ impl Digest {
         for candidate in &candidates {
             let worth = if is_over { Ok(()) } else { job.check_worth(candidate) };
             match worth.and_then(|()| job.plan(candidate)) {
-                Ok(plan) => return Ok(plan),
+                Ok(plan) => return Ok(job.with_whole_results(candidate).unwrap_or(plan)),
                 // The smallest candidate explains best why a target is missed, and the requested
                 // one why nothing is removed from a thread within its target.
                 Err(error) if is_over => failed = Some(error),
@@ -376,6 +376,15 @@ impl<'a> DigestJob<'a> {
             return self.no_room(candidate, after);
         }
         Ok(plan)
+    }
+
+    /// Returns the plan for a candidate that trims results, with the newest of them whole as far as
+    /// they fit. `None` if it trims none, or all must be trimmed.
+    fn with_whole_results(&self, candidate: &Candidate) -> Option<Plan> {
+        let tail = self.task.thread.messages().len().saturating_sub(candidate.cut);
+        trim_least(*candidate.trim.last()?, tail, |trim| {
+            self.plan(&Candidate { trim, ..candidate.clone() }).ok()
+        })
     }
 
     fn build(&self, candidate: &Candidate, digest: Option<&str>) -> Result<Plan> {

@@ -29,8 +29,9 @@ pub(super) struct Candidate {
     pub(super) cut: usize,
     /// Blocks before the cut that stay word for word, in order.
     pub(super) kept: Vec<Range<Position>>,
-    /// How tool results after the cut are trimmed.
-    pub(super) trim: Option<TrimToolResults>,
+    /// How tool results after the cut are trimmed: the hardest step first, each of what is older than
+    /// its recent messages.
+    pub(super) trim: Vec<TrimToolResults>,
 }
 
 /// What should stay, if there is room.
@@ -123,7 +124,10 @@ impl Task {
         if brief.next_prompt.is_some() {
             // With a next prompt, the messages typed before it need not stay and may be too long.
             let trims = [None, Some(HARDEST)];
-            all.extend(trims.map(|trim| Candidate { cut: end, kept: Vec::new(), trim }));
+            all.extend(trims.map(|trim| {
+                let trim = trim.into_iter().collect();
+                Candidate { cut: end, kept: Vec::new(), trim }
+            }));
         }
         all.dedup();
         Ok(all)
@@ -153,7 +157,7 @@ impl Task {
         }
         kept.reverse();
         let kept = kept.into_iter().flat_map(|(index, message)| typed_ranges(index, message));
-        Candidate { cut, kept: kept.collect(), trim: None }
+        Candidate { cut, kept: kept.collect(), trim: Vec::new() }
     }
 
     /// Returns the candidates with this cut, each of which keeps less than the one before: with the
@@ -167,7 +171,7 @@ impl Task {
 
     /// Returns the candidate that keeps only the user's newest message before the cut.
     fn with_newest(&self, cut: usize, trim: Option<TrimToolResults>) -> Candidate {
-        Candidate { trim, ..self.candidate(cut, 1, 0) }
+        Candidate { trim: trim.into_iter().collect(), ..self.candidate(cut, 1, 0) }
     }
 
     /// The candidates for a thread within its target.
@@ -342,6 +346,52 @@ impl Snapshot {
     }
 }
 
+/// Trims no more than it must: after a step that fits, as many of the newest messages stay whole as
+/// fit, then as many of the next as fit are trimmed by each gentler step. `try_it` gets the steps,
+/// the hardest first, each with the number of recent messages that it spares, at most `most`. `None`
+/// if everything must be trimmed by this step.
+pub(super) fn trim_least<T>(
+    hardest: TrimToolResults,
+    most: usize,
+    try_it: impl Fn(Vec<TrimToolResults>) -> Option<T>,
+) -> Option<T> {
+    let gentler = STEPS.into_iter().filter(|step| step.bytes > hardest.bytes);
+    let steps: Vec<TrimToolResults> = gentler.chain([hardest]).collect();
+    let mut spared = vec![0; steps.len()];
+    let mut best = None;
+    for index in 0..steps.len() {
+        let from = spared.get(index).copied().unwrap_or(0);
+        let with = |more: usize| {
+            let spared = spared.iter().enumerate();
+            spared.map(|(at, spared)| if at < index { *spared } else { from + more }).collect()
+        };
+        let found = most_recent(most.saturating_sub(from), |more| {
+            let spared: Vec<usize> = with(more);
+            let steps = steps.iter().zip(&spared).rev();
+            let steps = steps.map(|(step, spared)| TrimToolResults { keep_recent: *spared, ..*step });
+            try_it(steps.collect()).map(|found| (found, spared))
+        });
+        if let Some((found, more)) = found {
+            (best, spared) = (Some(found), more);
+        }
+    }
+    best
+}
+
+/// Returns what `try_it` gives for the largest number of up to `most` recent messages for which it
+/// gives anything, in at most log2 `most` + 1 tries. Zero is not tried.
+pub(super) fn most_recent<T>(most: usize, try_it: impl Fn(usize) -> Option<T>) -> Option<T> {
+    let (mut best, mut fits, mut misses) = (None, 0, most.saturating_add(1));
+    while misses - fits > 1 {
+        let middle = fits.midpoint(misses);
+        match try_it(middle) {
+            Some(found) => (best, fits) = (Some(found), middle),
+            None => misses = middle,
+        }
+    }
+    best
+}
+
 /// Steps of trimming tool results, each harder than the one before.
 const STEPS: [TrimToolResults; 4] =
     [step(40, 4_000, true), step(12, 1_000, true), step(3, 300, true), HARDEST];
@@ -432,8 +482,9 @@ impl Candidate {
     fn plan_of(&self, task: &Task, edits: Vec<(Range<Position>, Vec<Message>)>) -> Result<Plan> {
         let messages = task.thread.messages();
         let plan = Plan::from_edits(messages, edits, &CompactOptions::default())?;
-        let trimmed = self.trim.map(|step| task.thread.trimmed_after(&plan, &step));
-        Ok(task.thread.stamped(trimmed.unwrap_or(plan), &task.brief))
+        let trimmed =
+            self.trim.iter().fold(plan, |plan, step| task.thread.trimmed_after(&plan, step));
+        Ok(task.thread.stamped(trimmed, &task.brief))
     }
 
     /// Returns the edits that remove everything before the cut except the kept blocks, and insert

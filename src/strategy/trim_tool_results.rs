@@ -22,23 +22,31 @@ impl CompactionStrategy for TrimToolResults {
 /// 4. no message is untouched, and results keep one line of at most 200 bytes;
 /// 5. results keep one line of at most 100 bytes, including errors and results in the message that
 ///    the user typed last.
+///
+/// Of the messages that this step would trim, the newest stay whole as far as the target allows.
 fn plan(options: &TrimToolResults, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
     let messages = thread.messages();
     let unread = thread.unread_from();
     let last = messages.iter().rposition(Message::is_typed);
     let untouched = Plan::from_splices(messages.len(), Vec::new());
+    let trimmed = |options: &TrimToolResults, untouchable: Option<usize>| {
+        let spared = |index| index >= unread || Some(index) == untouchable;
+        trim_after(&untouched, messages, options, &spared)
+    };
+    let target = brief.target.unwrap_or(u64::MAX);
+    let fits = |plan: &Plan| thread.tokens_after(plan).is_ok_and(|after| after <= target);
     let mut best: Option<Plan> = None;
     for (options, untouchable) in steps(*options, last) {
-        let trimmed = {
-            let spared = |index| index >= unread || Some(index) == untouchable;
-            trim_after(&untouched, messages, &options, &spared)
-        };
-        let after = thread.tokens_after(&trimmed)?;
-        let enough = brief.target.is_none_or(|target| after <= target);
-        best = Some(trimmed);
-        if enough {
+        let plan = trimmed(&options, untouchable);
+        if fits(&plan) {
+            let more = most_recent(messages.len(), |keep_recent| {
+                let more = TrimToolResults { keep_recent, ..options };
+                Some(trimmed(&more, untouchable)).filter(|plan| !plan.is_empty() && fits(plan))
+            });
+            best = more.filter(|_| brief.target.is_some()).or(Some(plan));
             break;
         }
+        best = Some(plan);
     }
     match best {
         Some(trimmed) if !trimmed.is_empty() => Ok(trimmed),

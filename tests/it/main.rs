@@ -47,6 +47,7 @@ mod flows;
 mod fold_batches;
 mod fuzz_bounded;
 mod fuzz_cases;
+mod hindsight;
 mod interface;
 mod interrupted;
 mod invariants;

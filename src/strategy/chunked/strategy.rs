@@ -37,7 +37,7 @@ impl Chunked {
         let cut = task.thread.without_reasoning().past_cuts().last().copied().unwrap_or(0);
         // Unless a next prompt follows, the last typed message stays word for word.
         let candidate = match task.brief.next_prompt {
-            Some(_) => Candidate { cut, kept: Vec::new(), trim: None },
+            Some(_) => Candidate { cut, kept: Vec::new(), trim: Vec::new() },
             None => task.candidate(cut, 1, 0),
         };
         task.check_need()?;

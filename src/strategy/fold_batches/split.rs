@@ -202,7 +202,7 @@ impl Split {
     /// [`CompactError`] if a removal is illegal.
     pub(super) fn plan(&self, task: &Task, view: Summary) -> Result<Plan, CompactError> {
         let messages = task.thread.messages();
-        let kept = Candidate { kept: self.kept(messages), ..self.candidate };
+        let kept = Candidate { kept: self.kept(messages), ..self.candidate.clone() };
         let mut edits = kept.edits(Vec::new());
         let is_last = edits.len() == 1 && kept.cut == messages.len();
         if let Some((_, insert)) = edits.first_mut() {
