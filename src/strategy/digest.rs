@@ -153,7 +153,7 @@ impl Digest {
         let mut failed = None;
         for candidate in &candidates {
             let worth = if is_over { Ok(()) } else { job.check_worth(candidate) };
-            match worth.and_then(|()| job.plan(candidate)) {
+            match worth.and_then(|()| job.plan(candidate, brief.target.is_some())) {
                 Ok(plan) => return Ok(job.with_whole_results(candidate).unwrap_or(plan)),
                 // The smallest candidate explains best why a target is missed, and the requested
                 // one why nothing is removed from a thread within its target.
@@ -217,23 +217,19 @@ impl<'a> DigestJob<'a> {
         let account = self.account.map_or(0, |it| thread.counter().text(it.text));
         let mut tail = self.tail_room(target, account)?;
         let cuts = self.cuts();
-        let (mut best, mut last) = (None, None);
+        let mut best = None;
         for _ in 0..TRIES {
             let Some((cut, tokens)) = self.cut_within(&cuts, tail) else { break };
-            if last == Some(cut) {
+            if best == Some(cut) {
                 break;
             }
-            last = Some(cut);
-            let Ok(plan) = self.plan(&self.candidate(cut, target)) else { break };
+            let Ok(plan) = self.plan(&self.candidate(cut, target), false) else { break };
+            best = Some(cut);
+            // What the text does not need is room for more rounds.
             let left = target.saturating_sub(thread.tokens_after(&plan).ok()?);
-            best = Some(plan);
-            // Lists that the text did not need leave room for more rounds.
-            if left < target / 12 {
-                break;
-            }
             tail = tokens.saturating_add(left);
         }
-        best
+        self.plan(&self.candidate(best?, target), true).ok()
     }
 
     /// The cuts with the tokens of the messages after them, the shortest tail first. No cut is
@@ -311,7 +307,7 @@ impl<'a> DigestJob<'a> {
 
     /// Returns the plan that replaces everything before the cut, except the kept blocks, with a
     /// digest, and trims the messages after the cut.
-    fn plan(&self, candidate: &Candidate) -> Result<Plan> {
+    fn plan(&self, candidate: &Candidate, fills: bool) -> Result<Plan> {
         let Task { thread, brief } = self.task;
         let (counter, before) = (thread.counter(), thread.size());
         // With a digest of one character, everything else has its final size.
@@ -354,7 +350,6 @@ impl<'a> DigestJob<'a> {
         let digest = words
             .filter(|words| !words.is_empty())
             .or_else(|| {
-                let fills = brief.target.is_some();
                 let account = self.account.map(|account| account.text);
                 let fill = Fill { thread, candidate, typed, budget, fills, said, account, counter };
                 let past = self.past.get_or_init(|| Past::of(thread.messages()));
@@ -383,7 +378,7 @@ impl<'a> DigestJob<'a> {
     fn with_whole_results(&self, candidate: &Candidate) -> Option<Plan> {
         let tail = self.task.thread.messages().len().saturating_sub(candidate.cut);
         trim_least(*candidate.trim.last()?, tail, |trim| {
-            self.plan(&Candidate { trim, ..candidate.clone() }).ok()
+            self.plan(&Candidate { trim, ..candidate.clone() }, true).ok()
         })
     }
 
