@@ -1,7 +1,10 @@
 //! Chooses needed facts: names that the rest of the compacted thread lacks, each with the line that
 //! it stands in.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BinaryHeap, HashMap, HashSet},
+};
 
 use super::{
     past::{Kind, Past, Source, clipped},
@@ -42,31 +45,65 @@ pub(super) fn write(
     counter: &dyn TokenCounter,
 ) -> String {
     let sources = past.before(cut);
-    let mut wanted: Vec<(f64, &str, Place)> = Vec::new();
-    for found in found(sources, known).into_iter().filter(|found| found.is_shown) {
-        let Some(place) = found.place(sources) else { continue };
+    let found: Vec<Found<'_>> =
+        found(sources, known).into_iter().filter(|found| found.is_shown).collect();
+    let values: HashMap<&str, f64> =
+        found.iter().map(|found| (found.name, value(&found.features))).collect();
+    // A line is worth what all its names are worth that nothing shows yet.
+    let worth = |place: &Place, covered: &HashSet<&str>| {
+        let new = names(place.text(sources)).filter(|name| !covered.contains(name));
+        let new: HashSet<&str> = new.collect();
+        let sum: f64 = new.iter().filter_map(|name| values.get(name)).sum();
         // The real price is counted for the chosen lines only.
-        let bytes = (place.end - place.start + HEADING_BYTES) as f64;
-        wanted.push((value(&found.features) / bytes, found.name, place));
-    }
-    // Equal values are in the order of the thread, not in that of a hash table.
-    let place = |(_, name, place): &(f64, &'_ str, Place)| {
-        (place.source, place.start, place.end, name.len())
+        sum / (place.end - place.start + HEADING_BYTES) as f64
     };
-    wanted.sort_by(|one, other| {
-        other.0.total_cmp(&one.0).then_with(|| place(one).cmp(&place(other)))
-    });
-    let mut shown = Shown { sources, places: BTreeMap::new(), left: budget, counter };
     let mut covered = HashSet::new();
-    for (_, name, place) in wanted {
-        if !covered.contains(name)
-            && let Some(text) = shown.add(place)
-        {
+    let places = found.iter().filter_map(|found| found.place(sources));
+    let mut wanted: BinaryHeap<Wanted> =
+        places.map(|place| Wanted { worth: worth(&place, &covered), place }).collect();
+    let mut shown = Shown { sources, places: BTreeMap::new(), left: budget, counter };
+    while let Some(Wanted { place, .. }) = wanted.pop() {
+        // Lines that were chosen in the meantime may show some of its names.
+        let now = Wanted { worth: worth(&place, &covered), place };
+        if now.worth <= 0.0 {
+            continue;
+        }
+        if wanted.peek().is_some_and(|next| now < *next) {
+            wanted.push(now);
+        } else if let Some(text) = shown.add(place) {
             covered.extend(names(text));
         }
     }
     shown.written()
 }
+
+/// A line and what it is worth for each byte. The greatest is the best; of equals, the first in the
+/// thread.
+struct Wanted {
+    worth: f64,
+    place: Place,
+}
+
+impl Ord for Wanted {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |place: &Place| (place.source, place.start, place.end);
+        self.worth.total_cmp(&other.worth).then_with(|| key(&other.place).cmp(&key(&self.place)))
+    }
+}
+
+impl PartialOrd for Wanted {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Wanted {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Wanted {}
 
 /// The part of a heading that a line pays, before it is known whether it needs one.
 const HEADING_BYTES: usize = 24;
