@@ -52,7 +52,7 @@ pub(super) fn is_digest(text: &str) -> bool {
 const TAIL: u64 = 55;
 
 /// The percentage of the digest that the list of missing facts takes, which is added later.
-const FACTS: u64 = 10;
+const FACTS: u64 = 0;
 
 /// The percentage of the target that the list of what the user typed takes at most, unless these are
 /// rules, have labels or give values.
