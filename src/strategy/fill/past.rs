@@ -87,6 +87,7 @@ impl<'a> Past<'a> {
             };
             source.places = names(&source.text).map(place).collect();
         }
+        reader.outline_calls();
         let usual = usual_lines(&reader.sources);
         Self { sources: reader.sources, earlier: reader.earlier, usual }
     }
@@ -132,7 +133,12 @@ struct Reader<'a> {
     calls: HashMap<&'a str, usize>,
     /// The source of a command in an answer whose output follows as a user message.
     asked: Option<usize>,
+    /// The calls with named arguments: the source, the tool, the arguments.
+    inputs: Vec<(usize, &'a str, Arguments)>,
 }
+
+/// The arguments of a call with their names, in the order of the names.
+type Arguments = Vec<(String, String)>;
 
 impl<'a> Reader<'a> {
     fn message(&mut self, index: usize, message: &'a Message, is_result: bool, asks: bool) {
@@ -150,10 +156,8 @@ impl<'a> Reader<'a> {
                     self.sources.push(Source::new(index, Kind::Typed, Cow::Borrowed(&block.text)));
                 }
                 ContentBlock::ToolUse(call) => {
-                    let (text, outline) = input(call);
                     self.calls.insert(&call.id, self.sources.len());
-                    let source = Source::new(index, Kind::Call, text.into());
-                    self.sources.push(Source { outline, ..source });
+                    self.call(index, call);
                 }
                 ContentBlock::ToolResult(result) => {
                     let call = self.calls.get(result.tool_use_id.as_str()).copied();
@@ -174,6 +178,47 @@ impl<'a> Reader<'a> {
                 | ContentBlock::ContextUpdate(_)
                 | ContentBlock::Checkpoint(_)
                 | ContentBlock::Opaque(_) => {}
+            }
+        }
+    }
+
+    fn call(&mut self, index: usize, call: &'a ToolUse) {
+        let raw = call.input.as_str();
+        let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(raw) else {
+            let outline = format!("{}: {}", call.name, one_line(&plain(raw)));
+            let source = Source::new(index, Kind::Call, Cow::Borrowed(raw));
+            self.sources.push(Source { outline, ..source });
+            return;
+        };
+        let arguments = sorted(&fields).into_iter();
+        let arguments: Arguments =
+            arguments.map(|(name, value)| (name.clone(), value_text(value))).collect();
+        let values: Vec<&str> = arguments.iter().map(|(_, value)| value.as_str()).collect();
+        let source = Source::new(index, Kind::Call, values.join("\n").into());
+        self.inputs.push((self.sources.len(), &call.name, arguments));
+        self.sources.push(source);
+    }
+
+    /// Writes the outlines of the calls, without arguments that most calls of a tool share: a time
+    /// limit or a folder that never changes says nothing.
+    fn outline_calls(&mut self) {
+        let mut tools: HashMap<&str, usize> = HashMap::new();
+        let mut counts: HashMap<(&str, &str, &str), usize> = HashMap::new();
+        for (_, tool, arguments) in &self.inputs {
+            *tools.entry(tool).or_default() += 1;
+            for (name, value) in arguments {
+                *counts.entry((tool, name, value)).or_default() += 1;
+            }
+        }
+        for (source, tool, arguments) in &self.inputs {
+            let all = tools.get(tool).copied().unwrap_or_default();
+            let is_usual = |(name, value): &(String, String)| {
+                let count = counts.get(&(*tool, name.as_str(), value.as_str())).copied();
+                count.is_some_and(|count| count >= 4 && count * 2 > all)
+            };
+            let own = arguments.iter().filter(|argument| !is_usual(argument));
+            if let Some(source) = self.sources.get_mut(*source) {
+                source.outline = outline(tool, own.collect());
             }
         }
     }
@@ -254,20 +299,12 @@ fn joined_text(result: &ToolResult) -> Cow<'_, str> {
     }
 }
 
-/// The input of a call as text, one value a line, and its outline.
-fn input(call: &ToolUse) -> (String, String) {
-    let raw = call.input.as_str();
-    let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(raw) else {
-        return (raw.to_owned(), format!("{}: {}", call.name, one_line(&plain(raw))));
-    };
-    let values: Vec<(&String, String)> =
-        sorted(&fields).into_iter().map(|(name, value)| (name, value_text(value))).collect();
-    let text = values.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join("\n");
-    let mut short: Vec<&(&String, String)> =
-        values.iter().filter(|(_, value)| !value.is_empty()).collect();
+/// A call on one line: the tool, then the value of its only argument or each argument with its name.
+fn outline(tool: &str, mut arguments: Vec<&(String, String)>) -> String {
+    arguments.retain(|(_, value)| !value.is_empty());
     // A path or a number says what a long text is for, so it comes first.
-    short.sort_by_key(|(_, value)| value.len() > 200);
-    let line = match short.as_slice() {
+    arguments.sort_by_key(|(_, value)| value.len() > 200);
+    let line = match arguments.as_slice() {
         [(_, only)] => one_line(&plain(only)).into_owned(),
         many => {
             let parts = many.iter().map(|(name, value)| {
@@ -277,7 +314,7 @@ fn input(call: &ToolUse) -> (String, String) {
             parts.collect::<Vec<_>>().join(", ")
         }
     };
-    (text, format!("{}: {line}", call.name))
+    format!("{tool}: {line}")
 }
 
 /// The fields by name: another crate may switch on that `serde_json` keeps their order.
