@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::past::{Kind, Past, Source, clipped};
+use super::past::{Kind, Past, Source, clipped, clipped_inside};
 use crate::{
     prose::{one_line, plain},
     tokens::TokenCounter,
@@ -67,7 +67,10 @@ fn wide(at: usize, steps: usize, width: usize) -> usize {
 }
 
 fn line(step: &Step, width: usize) -> String {
-    let text = clipped(&step.text, if step.is_call { width } else { width * 3 / 2 });
+    let text = match step.is_call {
+        true => clipped_inside(&step.text, width),
+        false => clipped(&step.text, width * 3 / 2),
+    };
     let outcome = step.outcome.as_ref();
     let outcome =
         outcome.map(|it| format!(" → {}", clipped(it, width * 2 / 3))).unwrap_or_default();

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    past::{Kind, Past, Source, clipped},
+    past::{Kind, Past, Source, clipped, clipped_inside},
     weights::{Features, value},
 };
 use crate::{
@@ -306,7 +306,7 @@ impl Found<'_> {
 /// The heading over lines of a source: what it is, or of which call it is the result.
 fn heading(sources: &[Source<'_>], source: &Source<'_>) -> String {
     let call = source.call.and_then(|call| sources.get(call));
-    let code = |outline: &str| clipped(outline, HEADING).replace('`', "'");
+    let code = |outline: &str| clipped_inside(outline, HEADING).replace('`', "'");
     match (source.kind, call) {
         (Kind::Result, Some(call)) => format!("- `{}` gave:\n", code(&call.outline)),
         (Kind::Result, None) => "- a tool gave:\n".to_owned(),

@@ -372,6 +372,19 @@ pub(super) fn clipped(line: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
+/// A command of at most this many characters: its beginning, which names the program, and its end,
+/// which mostly names the file.
+pub(super) fn clipped_inside(line: &str, most: usize) -> Cow<'_, str> {
+    let all = line.chars().count();
+    if all <= most {
+        return Cow::Borrowed(line);
+    }
+    let end = most / 2;
+    let head: String = line.chars().take(most - end).collect();
+    let tail: String = line.chars().skip(all - end).collect();
+    Cow::Owned(format!("{}…{}", head.trim_end(), tail.trim_start()))
+}
+
 /// Lines that at least a third of the results begin or end with.
 fn usual_lines(sources: &[Source<'_>]) -> HashSet<String> {
     const LONGEST: usize = 200;
