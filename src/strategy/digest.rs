@@ -51,9 +51,6 @@ pub(super) fn is_digest(text: &str) -> bool {
 /// typed.
 const TAIL: u64 = 55;
 
-/// The percentage of the digest that the list of missing facts takes, which is added later.
-const FACTS: u64 = 0;
-
 /// The percentage of the target that the list of what the user typed takes at most, unless these are
 /// rules, have labels or give values.
 const SAID: u64 = 80;
@@ -334,9 +331,7 @@ impl<'a> DigestJob<'a> {
             false => (typed.with_rules(&active), 0),
         };
         let typed = &typed;
-        // So many tokens are left for the list of facts that is added then.
-        let facts = brief.reserve().min(percent_of(whole.saturating_sub(rules), FACTS));
-        let room = whole.saturating_sub(rules).saturating_sub(facts);
+        let room = whole.saturating_sub(rules);
         let most = if target < u64::MAX { room } else { self.most.min(room) };
         // A digest must not be longer than its source, apart from the first line.
         let line = counter.text(&fill::opening(candidate.cut, false));

@@ -293,23 +293,12 @@ impl Audit<'_> {
         proposal
     }
 
-    /// Audits a digest, which has its list of what the user typed already, and appends the missing
-    /// facts in the room that it left for them.
-    pub(super) fn digested(
-        &self,
-        proposal: &Proposal,
-        summary: &Text,
-        after: &[Message],
-    ) -> Proposal {
-        let settling @ Settling { policy, .. } = self.settling;
-        let typed = &settling.typed(after);
-        let room = settling.room(after);
-        let lists = Lists { audit: self, proposal, summary, typed, room };
-        lists.with("", |fact| lists.is_listed_alone(fact)).unwrap_or_else(|| {
-            let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
-            let enriched = self.beside.enrich(summary, &bare, settling.counter(), |_| true);
-            self.with_enriched(proposal, enriched, policy)
-        })
+    /// Audits a digest, which has its list of what the user typed and of needed facts already.
+    pub(super) fn digested(&self, proposal: &Proposal, summary: &Text) -> Proposal {
+        let Settling { policy, .. } = self.settling;
+        let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
+        let enriched = self.beside.enrich(summary, &bare, self.settling.counter(), |_| true);
+        self.with_enriched(proposal, enriched, policy)
     }
 
     /// Audits the summary and appends the missing facts, as far as there is room.

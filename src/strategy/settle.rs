@@ -141,8 +141,8 @@ impl Snapshot {
                         true => settling.with_rules_only(proposal, summary, &after),
                         false => (proposal, summary),
                     };
-                    let after = self.accept(&proposal.plan, brief)?;
-                    return Ok(audit.digested(&proposal, &summary, &after));
+                    self.accept(&proposal.plan, brief)?;
+                    return Ok(audit.digested(&proposal, &summary));
                 }
                 if !adds_rules {
                     return Ok(audit.enriched(proposal, &summary, &after, &[]));
