@@ -313,7 +313,6 @@ impl<'a> DigestJob<'a> {
         let target = brief.target.unwrap_or(u64::MAX);
         let goes = self.removed_tokens(candidate, |_, _| true);
         let whole = target.min(before.saturating_sub(1)).saturating_sub(fixed);
-        let need = thread.typed_need(brief);
         let messages = thread.messages().iter().enumerate();
         let stay = messages.filter(|(at, _)| *at >= candidate.cut || candidate.keeps_part_of(*at));
         let stay = stay.map(|(_, message)| message);
@@ -338,19 +337,10 @@ impl<'a> DigestJob<'a> {
         let budget = most.min(goes.saturating_sub(1).max(line));
         let said = percent_of(target.min(before), SAID).max(typed.worth(counter));
         let said = said.min(budget / 10 * 9);
-        // If little else fits beside the user's words, list only these: a heading and one more line
-        // would cost some of them.
-        let only_words = self.account.is_none() && need > whole / 4 * 3;
-        let words = only_words.then(|| typed.list(whole.min(goes), counter));
-        let digest = words
-            .filter(|words| !words.is_empty())
-            .or_else(|| {
-                let account = self.account.map(|account| account.text);
-                let fill = Fill { thread, candidate, typed, budget, fills, said, account, counter };
-                let past = self.past.get_or_init(|| Past::of(thread.messages()));
-                fill::write(past, &fill)
-            })
-            .filter(|_| goes > 0);
+        let account = self.account.map(|account| account.text);
+        let fill = Fill { thread, candidate, typed, budget, fills, said, account, counter };
+        let past = self.past.get_or_init(|| Past::of(thread.messages()));
+        let digest = fill::write(past, &fill).filter(|_| goes > 0);
         let plan = match &digest {
             Some(digest) => self.build(candidate, Some(digest))?,
             // Nothing is removed: this candidate only trims.
