@@ -19,8 +19,8 @@ pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
     let counter = &ByteEstimate::new(1);
     let (thread, candidate, typed, budget) = (&thread, &candidate, &typed, most as u64);
     let said = typed.room(budget, budget, counter);
-    let (fills, account) = (false, None);
-    let fill = Fill { thread, candidate, typed, budget, fills, said, account, counter };
+    let (lent, fills, account) = (0, false, None);
+    let fill = Fill { thread, candidate, typed, budget, lent, fills, said, account, counter };
     fill::write(&Past::of(messages), &fill)
 }
 
@@ -150,7 +150,7 @@ impl Digest {
         let mut failed = None;
         for candidate in &candidates {
             let worth = if is_over { Ok(()) } else { job.check_worth(candidate) };
-            match worth.and_then(|()| job.plan(candidate, brief.target.is_some())) {
+            match worth.and_then(|()| job.plan(candidate, 0, brief.target.is_some())) {
                 Ok(plan) => return Ok(job.with_whole_results(candidate).unwrap_or(plan)),
                 // The smallest candidate explains best why a target is missed, and the requested
                 // one why nothing is removed from a thread within its target.
@@ -214,19 +214,21 @@ impl<'a> DigestJob<'a> {
         let account = self.account.map_or(0, |it| thread.counter().text(it.text));
         let mut tail = self.tail_room(target, account)?;
         let cuts = self.cuts();
-        let mut best = None;
+        let (mut best, mut first) = (None, None);
         for _ in 0..TRIES {
             let Some((cut, tokens)) = self.cut_within(&cuts, tail) else { break };
-            if best == Some(cut) {
+            let lent = tokens.saturating_sub(*first.get_or_insert(tokens));
+            if best.is_some_and(|(best, _)| best == cut) {
                 break;
             }
-            let Ok(plan) = self.plan(&self.candidate(cut, target), false) else { break };
-            best = Some(cut);
+            let Ok(plan) = self.plan(&self.candidate(cut, target), lent, false) else { break };
+            best = Some((cut, lent));
             // What the text does not need is room for more rounds.
             let left = target.saturating_sub(thread.tokens_after(&plan).ok()?);
             tail = tokens.saturating_add(left);
         }
-        self.plan(&self.candidate(best?, target), true).ok()
+        let (cut, lent) = best?;
+        self.plan(&self.candidate(cut, target), lent, true).ok()
     }
 
     /// The cuts with the tokens of the messages after them, the shortest tail first. No cut is
@@ -303,8 +305,9 @@ impl<'a> DigestJob<'a> {
     }
 
     /// Returns the plan that replaces everything before the cut, except the kept blocks, with a
-    /// digest, and trims the messages after the cut.
-    fn plan(&self, candidate: &Candidate, fills: bool) -> Result<Plan> {
+    /// digest, and trims the messages after the cut. What is `lent` to more rounds does not make the
+    /// sections of the digest smaller, and `fills` says whether it takes all that is left.
+    fn plan(&self, candidate: &Candidate, lent: u64, fills: bool) -> Result<Plan> {
         let Task { thread, brief } = self.task;
         let (counter, before) = (thread.counter(), thread.size());
         // With a digest of one character, everything else has its final size.
@@ -338,7 +341,7 @@ impl<'a> DigestJob<'a> {
         let said = percent_of(target.min(before), SAID).max(typed.worth(counter));
         let said = said.min(budget / 10 * 9);
         let account = self.account.map(|account| account.text);
-        let fill = Fill { thread, candidate, typed, budget, fills, said, account, counter };
+        let fill = Fill { thread, candidate, typed, budget, lent, fills, said, account, counter };
         let past = self.past.get_or_init(|| Past::of(thread.messages()));
         let digest = fill::write(past, &fill).filter(|_| goes > 0);
         let plan = match &digest {
@@ -363,7 +366,7 @@ impl<'a> DigestJob<'a> {
     fn with_whole_results(&self, candidate: &Candidate) -> Option<Plan> {
         let tail = self.task.thread.messages().len().saturating_sub(candidate.cut);
         trim_least(*candidate.trim.last()?, tail, |trim| {
-            self.plan(&Candidate { trim, ..candidate.clone() }, true).ok()
+            self.plan(&Candidate { trim, ..candidate.clone() }, 0, true).ok()
         })
     }
 

@@ -368,7 +368,8 @@ pub(super) fn trim_least<T>(
         let found = most_recent(most.saturating_sub(from), |more| {
             let spared: Vec<usize> = with(more);
             let steps = steps.iter().zip(&spared).rev();
-            let steps = steps.map(|(step, spared)| TrimToolResults { keep_recent: *spared, ..*step });
+            let steps =
+                steps.map(|(step, spared)| TrimToolResults { keep_recent: *spared, ..*step });
             try_it(steps.collect()).map(|found| (found, spared))
         });
         if let Some((found, more)) = found {

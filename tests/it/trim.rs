@@ -171,10 +171,11 @@ fn the_strategy_trims_no_more_than_the_target_requires() {
     };
     let (four, two) = ([4; 4], [40; 2]);
     assert_eq!(results(None), [four.as_slice(), &two].concat());
-    assert_eq!(results(Some(1_000)), [four.as_slice(), &two].concat());
+    assert_eq!(results(Some(1_000)), [4, 4, 4, 40, 40, 40]);
+    assert_eq!(results(Some(900)), [4, 4, 4, 4, 40, 40]);
     assert_eq!(results(Some(700)), [4, 4, 4, 4, 4, 40]);
     assert_eq!(results(Some(540)), [3, 3, 3, 3, 3, 40]);
-    assert_eq!(results(Some(500)), [2; 6]);
+    assert_eq!(results(Some(500)), [2, 2, 2, 2, 2, 40]);
     assert_eq!(results(Some(1)), [2; 6]);
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Fill<'a> {
     pub(crate) typed: &'a Typed,
     /// The most tokens of the text.
     pub(crate) budget: u64,
+    /// The tokens of the budget that went to more whole rounds, since the text does not need them.
+    pub(crate) lent: u64,
     /// Whether the text is to fill the budget; otherwise it is as long as needed.
     pub(crate) fills: bool,
     /// The tokens of the list of what the user typed, and more if the other parts leave some.
@@ -60,6 +62,7 @@ pub(crate) fn write(past: &Past<'_>, fill: &Fill<'_>) -> Option<String> {
 struct Writer<'a> {
     text: String,
     left: u64,
+    lent: u64,
     counter: &'a dyn TokenCounter,
 }
 
@@ -77,9 +80,10 @@ impl Writer<'_> {
         }
     }
 
-    /// This percentage of what is left, without the title.
+    /// This percentage of what is left and what is lent, as far as it is left, without the title.
     fn share(&self, percent: u64, title: &str) -> u64 {
-        let share = self.left.saturating_mul(percent) / 100;
+        let all = self.left.saturating_add(self.lent);
+        let share = (all.saturating_mul(percent) / 100).min(self.left);
         share.saturating_sub(self.counter.text(title) + 4)
     }
 }
@@ -93,7 +97,7 @@ fn compose(past: &Past<'_>, fill: &Fill<'_>, budget: u64) -> String {
     let said = typed.list(fill.said.min(left), counter);
     let first_said = counter.text(&said);
     let left = left.saturating_sub(first_said);
-    let mut writer = Writer { text, left, counter };
+    let mut writer = Writer { text, left, lent: fill.lent, counter };
     if let Some(task) = task {
         let task = clip(&task, writer.share(33, TASK), counter);
         writer.section(TASK, &quoted(&task));
