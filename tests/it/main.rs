@@ -82,6 +82,7 @@ mod retention;
 mod retention_bar;
 mod rules;
 mod secrets;
+mod segments;
 mod sessions;
 mod simulation;
 mod spans;
