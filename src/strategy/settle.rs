@@ -282,6 +282,7 @@ impl Audit<'_> {
         if !lacks || tokens < SHORT_TOKENS {
             return whole;
         }
+        let size = thread.tokens_after(&whole.plan).unwrap_or_default();
         let (mut best, mut worth) = (whole, kept.worth().saturating_add(GAIN));
         for most in [tokens / 2, tokens / 4, tokens / 8] {
             let part: Text = excerpt(summary, most, thread.counter()).into();
@@ -290,6 +291,10 @@ impl Audit<'_> {
             let after = thread.accept(&proposal.plan, brief);
             let shorter = after.and_then(|after| self.completed(&proposal, part, &after));
             let Ok(shorter) = shorter else { continue };
+            // Room that the lists do not need is lost.
+            if thread.tokens_after(&shorter.plan).is_ok_and(|tokens| tokens < size / 10 * 9) {
+                continue;
+            }
             let kept = settling.kept(&shorter).worth();
             if kept >= worth {
                 (best, worth) = (shorter, kept.saturating_add(GAIN));

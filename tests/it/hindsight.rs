@@ -21,7 +21,7 @@ const SHARES: [f64; 3] = [0.2, 0.3, 0.5];
 
 /// The least share of a target that is used while something is missing, in percent. The messages
 /// stay whole, so the last of them may not fit.
-const USED: u64 = 85;
+const USED: u64 = 90;
 
 /// A thread that is cut where its agent went on.
 struct Case {
