@@ -69,7 +69,7 @@ const TASK: u64 = 36;
 
 /// The percentage of the target that a model's summary takes at most. Of a longer one head and tail
 /// stay.
-const SUMMARY: u64 = 55;
+const SUMMARY: u64 = 33;
 
 options! {
     /// Fills the target without a model: the newest part of the thread stays word for word, and a

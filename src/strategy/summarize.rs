@@ -32,7 +32,7 @@ options! {
     /// Replaces the old part of the thread with a model's summary under eight headings, from the
     /// user's goals to the next step.
     ///
-    /// If the thread is over the target of the brief, the summary takes at most 55 % of the target,
+    /// If the thread is over the target of the brief, the summary takes at most a third of the target,
     /// and the rest is filled as by [`Digest`](super::Digest): the task and the newest whole rounds
     /// stay word for word, and lines follow the summary that the agent most likely needs again.
     /// `messages`, `tokens`, `user_messages` and `user_tokens` apply to a thread within its target,
