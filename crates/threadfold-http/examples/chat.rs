@@ -93,7 +93,7 @@ async fn say(session: &mut Session, text: &str) -> Result<(), Box<dyn Error>> {
                 println!("(compacted: {})", plain(&report.to_string()));
             }
             SessionEvent::Compaction(CompactionEvent::Failed { error, .. }) => {
-                println!("(not compacted: {})", plain(&error.to_string()));
+                println!("(not compacted: {})", plain(&error));
             }
             SessionEvent::Notice { text } => println!("({})", plain(&text)),
             SessionEvent::TurnEnded { .. } => println!(),
