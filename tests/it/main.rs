@@ -83,6 +83,7 @@ mod retention;
 mod retention_bar;
 mod rules;
 mod secrets;
+mod segments;
 mod sessions;
 mod simulation;
 mod spans;
