@@ -75,10 +75,10 @@ fn pieces(sentence: &str) -> impl Iterator<Item = &str> {
         if rest.len() <= LONGEST {
             return (!rest.is_empty()).then(|| std::mem::take(&mut rest));
         }
-        let window = steps::through(rest.get(..rest.floor_char_boundary(LONGEST))?);
-        let half = window.floor_char_boundary(LONGEST / 2);
+        let window = (0..=LONGEST).rev().find_map(|end| rest.get(..end))?;
+        let window = steps::through(window);
         let after = |found: Option<(usize, &str)>| found.map(|(at, mark)| at + mark.len());
-        let pause = after(window.rmatch_indices(is_pause).next()).filter(|end| *end > half);
+        let pause = after(window.rmatch_indices(is_pause).next()).filter(|end| *end > LONGEST / 2);
         let word = || after(window.rmatch_indices(char::is_whitespace).next());
         let end = pause.or_else(word).unwrap_or(window.len());
         let (piece, left) = rest.split_at_checked(end)?;
