@@ -63,6 +63,7 @@ mod native_thread;
 mod nesting;
 mod other_languages;
 mod own_strategy;
+mod own_words;
 mod pins;
 mod points;
 mod promises;
