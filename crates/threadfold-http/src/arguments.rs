@@ -7,7 +7,7 @@ use threadfold::{
     message::{InvalidValue, ModelError, ModelErrorKind},
 };
 
-use crate::{Dialect, HttpModel, HttpOptions, Key};
+use crate::{dialect::Dialect, key::Key, model::HttpModel, options::HttpOptions};
 
 /// The arguments about the model.
 #[derive(Clone, Debug, Default)]

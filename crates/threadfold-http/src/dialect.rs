@@ -10,7 +10,7 @@ use threadfold::{
     wire,
 };
 
-use crate::options::Key;
+use crate::key::Key;
 
 /// The dialect of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,11 +36,13 @@ mod arguments;
 mod clock;
 mod dialect;
 mod event_stream;
+mod key;
 mod model;
 mod options;
 
 pub use arguments::{ModelArguments, NamedModel};
 pub use clock::TokioClock;
 pub use dialect::Dialect;
+pub use key::Key;
 pub use model::HttpModel;
-pub use options::{HttpOptions, Key};
+pub use options::HttpOptions;

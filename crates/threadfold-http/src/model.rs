@@ -26,7 +26,8 @@ use crate::{
     clock::TokioClock,
     dialect::Dialect,
     event_stream::{self, EventStream},
-    options::{HttpOptions, Key},
+    key::Key,
+    options::HttpOptions,
 };
 
 /// The maximum bytes of an error body, and of an answer that is not streamed.

@@ -51,9 +51,11 @@ pub(super) fn write(
         found.iter().map(|found| (found.name, value(&found.features))).collect();
     // A line is worth what all its names are worth that nothing shows yet.
     let worth = |place: &Place, covered: &HashSet<&str>| {
-        let new = names(place.text(sources)).filter(|name| !covered.contains(name));
-        let new: HashSet<&str> = new.collect();
-        let sum: f64 = new.iter().filter_map(|name| values.get(name)).sum();
+        let mut seen = HashSet::new();
+        let new = names(place.text(sources));
+        let new = new.filter(|name| !covered.contains(name) && seen.insert(*name));
+        // In the order of the text: a sum of floats depends on its order.
+        let sum: f64 = new.filter_map(|name| values.get(name)).sum();
         // The real price is counted for the chosen lines only.
         sum / (place.end - place.start + HEADING_BYTES) as f64
     };
