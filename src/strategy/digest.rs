@@ -1,11 +1,11 @@
 //! `digest`: fills the target without a model.
 
-use std::{cell::OnceCell, sync::Arc};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    fill::{self, Fill, Past, shape},
+    fill::{self, Fill, Past},
     kit::*,
 };
 use crate::{retention::Statements, tokens::ByteEstimate};
@@ -27,7 +27,7 @@ pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
 /// Returns the cut before which a model is to summarise, if its summary will have about this many
 /// tokens: what follows fills its share of the target. `None` if the user's words need the target.
 pub(super) fn cut_beside(task: &Task, target: u64, summary_tokens: u64) -> Option<usize> {
-    let task = task.with_thread(shape::marked(&task.thread));
+    let task = task.with_thread(task.thread.marked());
     let job = DigestJob::new(&task, u64::MAX);
     let tail = job.tail_room(target, summary_tokens)?;
     job.cut_within(&job.cuts(), tail).map(|(cut, _)| cut)
@@ -36,7 +36,7 @@ pub(super) fn cut_beside(task: &Task, target: u64, summary_tokens: u64) -> Optio
 /// Returns the plan that fills the target beside a model's summary of everything before the cut.
 /// `None` if the summary leaves too little room.
 pub(super) fn filled_beside(task: &Task, target: u64, summary: &str, cut: usize) -> Option<Plan> {
-    let task = task.with_thread(shape::marked(&task.thread));
+    let task = task.with_thread(task.thread.marked());
     let text = &clip(summary, percent_of(target, SUMMARY), task.thread.counter());
     let account = Some(Account { text, cut });
     DigestJob { account, ..DigestJob::new(&task, u64::MAX) }.filled(target)
@@ -137,7 +137,7 @@ impl Digest {
     fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
         let task = Task::new(thread, brief);
         // The blocks are the same, so a plan for the marked thread fits the thread itself.
-        let task = task.with_thread(shape::marked(thread));
+        let task = task.with_thread(thread.marked());
         let job = DigestJob::new(&task, self.digest_tokens);
         if let Some(target) = task.missed_target()
             && let Some(plan) = job.filled(target)
@@ -186,8 +186,6 @@ struct DigestJob<'a> {
     most: u64,
     /// What the user typed.
     statements: Arc<Statements>,
-    /// What the thread says, once it was read.
-    past: OnceCell<Past<'a>>,
     /// The summary of a model, which stands in place of an account that is made from the thread.
     account: Option<Account<'a>>,
 }
@@ -202,7 +200,7 @@ struct Account<'a> {
 impl<'a> DigestJob<'a> {
     fn new(task: &'a Task, most: u64) -> Self {
         let statements = task.thread.statements();
-        Self { most, statements, past: OnceCell::new(), account: None, task }
+        Self { most, statements, account: None, task }
     }
 
     /// Returns the plan that fills the target: the task and the newest whole rounds stay word for
@@ -342,8 +340,7 @@ impl<'a> DigestJob<'a> {
         let said = said.min(budget / 10 * 9);
         let account = self.account.map(|account| account.text);
         let fill = Fill { thread, candidate, typed, budget, lent, fills, said, account, counter };
-        let past = self.past.get_or_init(|| Past::of(thread.messages()));
-        let digest = fill::write(past, &fill).filter(|_| goes > 0);
+        let digest = fill::write(thread.sources(), &fill).filter(|_| goes > 0);
         let plan = match &digest {
             Some(digest) => self.build(candidate, Some(digest))?,
             // Nothing is removed: this candidate only trims.
