@@ -511,6 +511,23 @@ mod tests {
     use super::*;
     use crate::compact::{CompactOptions, Insert, Position, Splice};
 
+    #[test]
+    fn the_texts_of_a_thread_are_read_once_for_all_strategies() {
+        let mut messages = vec![Message::user("Mend the parser. Answer with one command.")];
+        for step in 0..6 {
+            messages.push(Message::assistant(format!("I look.\n\n```bash\ncat src/{step}.rs\n```")));
+            messages.push(Message::user(format!("<output>\nline {step}\n</output>")));
+        }
+        let thread = Snapshot::new(messages);
+        let marked = thread.marked();
+        assert!(!marked.messages()[2].is_typed() && thread.messages()[2].is_typed());
+        assert!(std::ptr::eq(marked.sources(), thread.clone().sources()));
+        assert!(Arc::ptr_eq(thread.marked().messages(), marked.messages()));
+        assert!(Arc::ptr_eq(&thread.statements(), &thread.clone().statements()));
+        let other = thread.with_messages(Arc::new(vec![Message::user("hi")]));
+        assert!(!std::ptr::eq(other.sources(), marked.sources()), "other messages are read anew");
+    }
+
     fn snapshot() -> Snapshot {
         Snapshot::new(vec![
             Message::user("a long question that takes some room"),
