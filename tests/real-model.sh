@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs `examples/http/tests/it/real_model.rs` against a small model on this machine: node-llama-cpp over the weights
+# Runs `crates/threadfold-http/tests/it/real_model.rs` against a small model on this machine: node-llama-cpp over the weights
 # of SmolLM2-135M, served on a free port of loopback with a window of 2,048 tokens. The first run
 # installs both under `target/real-model`; nothing is downloaded after that.
 #

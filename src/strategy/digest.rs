@@ -33,12 +33,21 @@ pub(super) fn cut_beside(task: &Task, target: u64, summary_tokens: u64) -> Optio
     job.cut_within(&job.cuts(), tail).map(|(cut, _)| cut)
 }
 
+/// The tokens of the target that a model's summary takes at most.
+pub(super) fn summary_room(target: u64) -> u64 {
+    percent_of(target, SUMMARY)
+}
+
 /// Returns the plan that fills the target beside a model's summary of everything before the cut.
 /// `None` if the summary leaves too little room.
-pub(super) fn filled_beside(task: &Task, target: u64, summary: &str, cut: usize) -> Option<Plan> {
+pub(super) fn filled_beside(
+    task: &Task,
+    target: u64,
+    summary: &Summary,
+    cut: usize,
+) -> Option<Plan> {
     let task = task.with_thread(task.thread.marked());
-    let text = &clip(summary, percent_of(target, SUMMARY), task.thread.counter());
-    let account = Some(Account { text, cut });
+    let account = Some(Account { summary, cut });
     DigestJob { account, ..DigestJob::new(&task, u64::MAX) }.filled(target)
 }
 
@@ -60,7 +69,7 @@ const TASK: u64 = 36;
 
 /// The percentage of the target that a model's summary takes at most. Of a longer one head and tail
 /// stay.
-const SUMMARY: u64 = 55;
+const SUMMARY: u64 = 33;
 
 options! {
     /// Fills the target without a model: the newest part of the thread stays word for word, and a
@@ -193,7 +202,7 @@ struct DigestJob<'a> {
 /// A model's summary of the messages before a cut.
 #[derive(Clone, Copy)]
 struct Account<'a> {
-    text: &'a str,
+    summary: &'a Summary,
     cut: usize,
 }
 
@@ -209,7 +218,7 @@ impl<'a> DigestJob<'a> {
         /// How often a longer tail is tried.
         const TRIES: usize = 3;
         let thread = &self.task.thread;
-        let account = self.account.map_or(0, |it| thread.counter().text(it.text));
+        let account = self.account.map_or(0, |it| thread.counter().text(&it.summary.text));
         let mut tail = self.tail_room(target, account)?;
         let cuts = self.cuts();
         let (mut best, mut first) = (None, None);
@@ -338,7 +347,7 @@ impl<'a> DigestJob<'a> {
         let budget = most.min(goes.saturating_sub(1).max(line));
         let said = percent_of(target.min(before), SAID).max(typed.worth(counter));
         let said = said.min(budget / 10 * 9);
-        let account = self.account.map(|account| account.text);
+        let account = self.account.map(|account| account.summary.text.as_str());
         let fill = Fill { thread, candidate, typed, budget, lent, fills, said, account, counter };
         let digest = fill::write(thread.sources(), &fill).filter(|_| goes > 0);
         let plan = match &digest {
@@ -368,9 +377,12 @@ impl<'a> DigestJob<'a> {
     }
 
     fn build(&self, candidate: &Candidate, digest: Option<&str>) -> Result<Plan> {
-        let insert = digest
-            .filter(|_| candidate.cut > 0)
-            .map(|text| Message::summary(Role::User, self.task.summary(text)));
+        let insert = digest.filter(|_| candidate.cut > 0).map(|text| {
+            let batches = self.account.map(|account| account.summary.batches.clone());
+            let batches = batches.unwrap_or_default();
+            let summary = Summary { batches, ..self.task.summary(text) };
+            Message::summary(Role::User, summary)
+        });
         candidate.plan(self.task, insert.into_iter().collect())
     }
 

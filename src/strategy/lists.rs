@@ -312,7 +312,7 @@ impl Audit<'_> {
         let settling @ Settling { policy, .. } = self.settling;
         let counter = settling.counter();
         let mut typed = settling.typed(after);
-        typed.skip(&without_typed(summary));
+        typed.skip_before(&without_typed(summary));
         let typed = typed.with_rules(merged);
         // If the summary is blank, the plan shows only the user's words. The lists replace them, so
         // their tokens are free.

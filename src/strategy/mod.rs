@@ -49,6 +49,7 @@ mod panic_guard;
 mod registry;
 mod rejection;
 mod run_error;
+mod segments;
 mod settle;
 mod snapshot;
 mod stamps;

@@ -282,16 +282,20 @@ impl Audit<'_> {
         if !lacks || tokens < SHORT_TOKENS {
             return whole;
         }
+        let size = thread.tokens_after(&whole.plan).unwrap_or_default();
         let (mut best, mut worth) = (whole, kept.worth().saturating_add(GAIN));
-        for most in [tokens / 2, tokens / 4, tokens / 8] {
+        for most in [tokens / 8 * 7, tokens / 4 * 3, tokens / 2, tokens / 4, tokens / 8] {
             let part: Text = excerpt(summary, most, thread.counter()).into();
             let plan = proposal.plan.clone().with_last_summary(part.clone());
             let proposal = Proposal { plan, ..proposal.clone() };
             let after = thread.accept(&proposal.plan, brief);
             let shorter = after.and_then(|after| self.completed(&proposal, part, &after));
             let Ok(shorter) = shorter else { continue };
+            // Room that the lists do not need is lost, so they must be worth it.
+            let after = thread.tokens_after(&shorter.plan).unwrap_or_default();
+            let lost = size.saturating_sub(after).saturating_mul(100) / size.max(1);
             let kept = settling.kept(&shorter).worth();
-            if kept >= worth {
+            if kept >= worth.saturating_add(lost) {
                 (best, worth) = (shorter, kept.saturating_add(GAIN));
             }
         }

@@ -515,7 +515,8 @@ mod tests {
     fn the_texts_of_a_thread_are_read_once_for_all_strategies() {
         let mut messages = vec![Message::user("Mend the parser. Answer with one command.")];
         for step in 0..6 {
-            messages.push(Message::assistant(format!("I look.\n\n```bash\ncat src/{step}.rs\n```")));
+            messages
+                .push(Message::assistant(format!("I look.\n\n```bash\ncat src/{step}.rs\n```")));
             messages.push(Message::user(format!("<output>\nline {step}\n</output>")));
         }
         let thread = Snapshot::new(messages);

@@ -6,14 +6,15 @@
 //! sent as text to the fast model, without tools. One attempt never tries both forms, because that
 //! would send the longest part of the thread twice.
 //!
-//! An earlier summary in the old part is sent with all of its batches, and the model is asked to
-//! update it. If the request exceeds the window, it is sent with trimmed tool results. Beside the
+//! An earlier summary in the old part is sent with all of its batches. What stands of it is at the
+//! beginning of the next summary as it was (see `segments`), and the model is asked to bring the
+//! rest up to date. If the request exceeds the window, it is sent with trimmed tool results. Beside the
 //! summary the target is filled as by `digest`. The summary is a tagged user message: no provider
 //! drops it, and the thread still begins with the user.
 
 use serde::{Deserialize, Serialize};
 
-use super::{digest, full_summary, kit::*, lists};
+use super::{digest, full_summary, kit::*, lists, segments::Segments};
 use crate::{
     ledger::Quotes,
     render::{RenderOptions, render},
@@ -31,7 +32,7 @@ options! {
     /// Replaces the old part of the thread with a model's summary under eight headings, from the
     /// user's goals to the next step.
     ///
-    /// If the thread is over the target of the brief, the summary takes at most 55 % of the target,
+    /// If the thread is over the target of the brief, the summary takes at most a third of the target,
     /// and the rest is filled as by [`Digest`](super::Digest): the task and the newest whole rounds
     /// stay word for word, and lines follow the summary that the agent most likely needs again.
     /// `messages`, `tokens`, `user_messages` and `user_tokens` apply to a thread within its target,
@@ -98,27 +99,37 @@ impl Summarize {
         let candidates = self.candidates(&task)?;
         let cut = candidates.first().map_or(0, |candidate| candidate.cut);
         let target = task.missed_target();
-        let request = self.fitting_request(&task, cut)?;
+        let room = target.map_or(u64::MAX, digest::summary_room);
+        let counter = task.thread.counter();
+        // What stands leaves at least half of the room to what is new.
+        let (head, _) = task.thread.split_at(cut);
+        let segments = Segments::of(head, room / 2, counter);
+        let room = room.saturating_sub(counter.text(&segments.text()));
+        let request = self.fitting_request(&task, cut, &segments)?;
         let model = if self.as_text { ModelRole::Fast } else { ModelRole::Conversation };
         // Do not retry: the next rung of a ladder can run without a wait.
         let options = AskOptions { max_retries: 0, ..model.into() };
         let (strategy, refused, asked) = (self.clone(), task.clone(), request.clone());
+        let stands = segments.clone();
         let smaller = move |error: &ModelError| {
             let thread = refused.thread.after_refusal(&asked, error)?;
-            let request = strategy.fitting_request(&refused.with_thread(thread), cut).ok()?;
+            let request =
+                strategy.fitting_request(&refused.with_thread(thread), cut, &stands).ok()?;
             // If the prompt stays the same, only a shorter answer can help.
             let most = asked.max_output.filter(|_| request.messages == asked.messages);
             let most = most.map_or(u64::MAX, |most| most / 2);
             Some(Request { max_output: request.max_output.map(|it| it.min(most)), ..request })
         };
         Ok(attempt::ask_smaller(options, request, smaller, move |turn| {
-            let (summary, quotes) = attempt::quoted_summary_of(&turn)?;
+            let (text, quotes) = attempt::quoted_summary_of(&turn)?;
+            let text = clip(&text, room, task.thread.counter());
+            let summary = segments.with(&text, task.brief.compaction);
             let filled =
                 target.and_then(|target| digest::filled_beside(&task, target, &summary, cut));
             let plan = match filled {
                 Some(plan) => plan,
                 None => {
-                    let summary = message(&task, summary);
+                    let summary = Message::summary(Role::User, summary);
                     task.first_within_target(&candidates, |candidate| {
                         candidate.plan(&task, vec![summary.clone()])
                     })?
@@ -131,13 +142,13 @@ impl Summarize {
     /// Returns the request for a summary of everything before the cut, with an answer that fits the
     /// window beside it. If the prompt leaves no room for an answer, tool results are trimmed: they
     /// take most of the room, and their first lines matter most.
-    fn fitting_request(&self, task: &Task, cut: usize) -> Result<Request> {
+    fn fitting_request(&self, task: &Task, cut: usize, stands: &Segments) -> Result<Request> {
         let thread = &task.thread;
         let head = thread.messages().iter().take(cut);
         let head: Vec<Message> = full_summary::messages(head).collect();
-        let whole = thread.with_answer_room(self.request(task, head.clone()));
+        let whole = thread.with_answer_room(self.request(task, head.clone(), stands));
         let Err(too_long) = whole else { return whole };
-        let shorter = tail::trimmed(&head).map(|head| self.request(task, head));
+        let shorter = tail::trimmed(&head).map(|head| self.request(task, head, stands));
         let mut fitting = shorter.filter_map(|request| thread.with_answer_room(request).ok());
         fitting.next().ok_or(too_long)
     }
@@ -179,8 +190,8 @@ impl Summarize {
         Ok(rest.filter(|candidate| candidate.cut == cut).collect())
     }
 
-    fn request(&self, task: &Task, head: Vec<Message>) -> Request {
-        let question = self.question(task, head.iter().any(Message::is_summary));
+    fn request(&self, task: &Task, head: Vec<Message>, stands: &Segments) -> Request {
+        let question = self.question(task, head.iter().any(Message::is_summary), stands);
         let request = match self.as_text {
             // An earlier summary keeps its place: a prompt cache serves a request only up to the
             // first message that differs.
@@ -202,8 +213,12 @@ impl Summarize {
     }
 
     /// The message that asks for the summary, or for an update of an earlier one.
-    fn question(&self, task: &Task, is_update: bool) -> Message {
-        let update = if is_update { format!("\n\n{}", UPDATE.trim_end()) } else { String::new() };
+    fn question(&self, task: &Task, is_update: bool, stands: &Segments) -> Message {
+        let update = match stands.request() {
+            Some(stands) => format!("\n\n{stands}"),
+            None if is_update => format!("\n\n{}", UPDATE.trim_end()),
+            None => String::new(),
+        };
         let values = [
             ("opening", self.prompt.as_deref().unwrap_or(OPENING).trim_end()),
             ("sections", &sections(&self.sections, SECTIONS)),
@@ -223,7 +238,7 @@ fn message(task: &Task, text: Text) -> Message {
 mod tests {
     use super::*;
     use crate::{
-        message::{CompactionReason, StopReason, Summary, Turn},
+        message::{CompactionReason, StopReason, Turn},
         strategy::Step,
     };
 
@@ -263,7 +278,7 @@ mod tests {
         let old = thread();
         let old = old.messages();
         assert_eq!(after[..3], [old[2].clone(), old[4].clone(), old[6].clone()]);
-        assert_eq!(after[3], Message::summary(Role::User, Summary::new("Brief.")));
+        assert_eq!(after[3].summaries().map(|it| it.text.as_str()).collect::<Vec<_>>(), ["Brief."]);
         assert_eq!(after[4..], old[8..]);
     }
 

@@ -90,6 +90,16 @@ impl Typed {
         self.listing.take();
     }
 
+    /// The same for a text that stands before the list. A statement that may correct an
+    /// earlier one stays in the list, or the earlier value would be the last that is read.
+    pub(super) fn skip_before(&mut self, text: &str) {
+        let newer: HashSet<&str> = self.statements.newer_keys().collect();
+        let stated = paragraphs(text);
+        let stated = stated.iter().flat_map(|paragraph| keys(paragraph));
+        self.elsewhere.extend(stated.filter(|key| !newer.contains(key.as_str())));
+        self.listing.take();
+    }
+
     /// Whether a fact is in the user's statements, which are listed as wholes.
     pub(super) fn covers(&self, fact: &Fact) -> bool {
         fact.is_users() && is_value(fact.class)

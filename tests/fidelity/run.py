@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What compactions keep, measured by instruments that others wrote.
+"""What compactions keep: of what agents needed next, then measured by instruments that others wrote.
 
     tests/fidelity/run.py [--short] [--seeds N] [--strategy NAME] [--losses]
 
-Installs two packages into a virtual environment outside of this tree, plays their sessions to
-`examples/fidelity.rs`, and prints a table. Without the packages it says that it was skipped.
+Prints the table of `threadfold hindsight` for `testdata/threads`. Then it installs two packages into
+a virtual environment outside of this tree, plays their sessions to `examples/fidelity.rs`, and prints a
+second table. Without the packages it says that it was skipped.
 """
 
 import argparse
@@ -23,6 +24,7 @@ FRAMES = [(strict, direct) for strict in (False, True) for direct in (False, Tru
 
 def main():
     options = arguments()
+    hindsight()
     if not importable():
         again_in_environment()
     with Bridge(options.strategy) as bridge:
@@ -30,6 +32,17 @@ def main():
         generated(bridge, options)
         distinct(bridge, options)
         constraints(bridge)
+
+
+def hindsight():
+    """Prints what real-looking threads keep of what their agents needed next."""
+    if os.environ.get("THREADFOLD_HINDSIGHT_PRINTED"):
+        return
+    threads = sorted(str(path) for path in (ROOT / "testdata/threads").glob("*/*.json"))
+    run = ["cargo", "run", "--quiet", "-p", "threadfold-cli", "--", "hindsight", *threads]
+    print(subprocess.run(run, check=True, cwd=ROOT, capture_output=True, text=True).stdout, flush=True)
+    # This program runs itself again where the packages are.
+    os.environ["THREADFOLD_HINDSIGHT_PRINTED"] = "1"
 
 
 def arguments():

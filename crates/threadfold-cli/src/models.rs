@@ -1,8 +1,8 @@
 //! The model that writes summaries: a provider's model, or the offline extractive one.
 
-use adapter::ModelArguments;
 use clap::Args;
 use threadfold::{Model, testing::ExtractiveModel};
+use threadfold_http::ModelArguments;
 
 use crate::error::{Ended, Failure};
 
@@ -53,7 +53,7 @@ impl ModelOptions {
         ];
         for (name, value) in named {
             if let Some(value) = value {
-                arguments.set(name, value.into())?;
+                arguments.set(name, value)?;
             }
         }
         let named = arguments.open().await?;

@@ -16,11 +16,10 @@
 
 use std::{error::Error, path::PathBuf, process::ExitCode, sync::Arc};
 
-use adapter::{ModelArguments, NamedModel, TokioClock};
 use chat::{Lines, talk};
 use demo::Project;
 use folder::Folder;
-use lexopt::{Arg, Parser};
+use lexopt::{Arg, Parser, ValueExt};
 use screen::Screen;
 use terminal::{plain, thousands};
 use threadfold::{
@@ -31,6 +30,7 @@ use threadfold::{
     strategy::{Digest, Ladder, Summarize, TrimToolResults},
     testing::ExtractiveModel,
 };
+use threadfold_http::{ModelArguments, NamedModel, TokioClock};
 
 mod chat;
 mod demo;
@@ -202,7 +202,7 @@ impl Options {
                 Arg::Long("store") => options.store = Some(parser.value()?.into()),
                 Arg::Long(name) if ModelArguments::has(name) => {
                     let name = name.to_owned();
-                    options.model.set(&name, parser.value()?)?;
+                    options.model.set(&name, &parser.value()?.string()?)?;
                 }
                 Arg::Value(_) | Arg::Long(_) | Arg::Short(_) => {
                     let unexpected = argument.unexpected();

@@ -16,7 +16,6 @@
 
 use std::{error::Error, process::ExitCode, sync::Arc, time::Duration};
 
-use adapter::{ModelArguments, NamedModel, TokioClock};
 use futures::{
     StreamExt,
     stream::{self, BoxStream},
@@ -31,6 +30,7 @@ use threadfold::{
     session::SessionBuilder,
     testing::ExtractiveModel,
 };
+use threadfold_http::{ModelArguments, NamedModel, TokioClock};
 use threadfold_postgres::PostgresStore;
 use threadfold_sqlite::SqliteStore;
 use tokio::{net::TcpListener, signal};
@@ -65,7 +65,7 @@ async fn serve() -> Result<(), Box<dyn Error>> {
             Arg::Long("pause") => pause = Duration::from_millis(parser.value()?.parse()?),
             Arg::Long(name) if ModelArguments::has(name) => {
                 let name = name.to_owned();
-                model.set(&name, parser.value()?)?;
+                model.set(&name, &parser.value()?.string()?)?;
             }
             Arg::Value(_) | Arg::Long(_) | Arg::Short(_) => {
                 let unexpected = argument.unexpected();

@@ -98,7 +98,8 @@ impl SummaryJob {
     fn fitting(&self, summary: &str) -> Result<Plan> {
         let mut summary = summary.trim().to_owned();
         let filled = self.task.missed_target().and_then(|target| {
-            digest::filled_beside(&self.task, target, &summary, self.candidate.cut)
+            let text = clip(&summary, digest::summary_room(target), self.task.thread.counter());
+            digest::filled_beside(&self.task, target, &self.task.summary(text), self.candidate.cut)
         });
         if let Some(plan) = filled {
             return Ok(plan);

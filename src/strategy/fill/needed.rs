@@ -95,6 +95,7 @@ impl<'p> Needed<'p> {
         let Some((place, names)) = self.places.get(line) else { return 0.0 };
         let names = self.names.get(names.clone()).unwrap_or_default();
         let new = names.iter().filter(|name| !covered.contains(**name));
+        // In the order of the text: a sum of floats depends on its order.
         let sum: f64 = new.filter_map(|name| self.values.get(*name)).sum();
         // The real price is counted for the chosen lines only.
         sum / (place.end - place.start + HEADING_BYTES) as f64

@@ -335,8 +335,8 @@ impl Typed {
     /// ```
     #[must_use]
     pub fn find(&self, quote: &str) -> Option<Found> {
-        let quote = Folded::of(quote.trim_end_matches(is_end_mark)).text;
-        let quote = quote.trim();
+        let quote = Folded::of(quote).text;
+        let quote = quote.trim_end_matches(is_end_mark).trim();
         if quote.chars().filter(|c| c.is_alphanumeric()).count() < 2 {
             return None;
         }
@@ -365,6 +365,11 @@ impl Folded {
     fn of(original: &str) -> Self {
         let mut folded = Self::default();
         for (at, c) in original.char_indices() {
+            // A full-width form is the ASCII character in another width.
+            let c = match c {
+                '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
+                _ => c,
+            };
             match c {
                 _ if c.is_whitespace() => {
                     if !folded.text.ends_with(' ') {
@@ -374,6 +379,8 @@ impl Folded {
                 '\u{2010}'..='\u{2015}' | '\u{2212}' => folded.push('-', at),
                 '\'' | '\u{2018}'..='\u{201b}' | '`' | '\u{b4}' => folded.push('\'', at),
                 _ if is_quotation_mark(c) => folded.push('"', at),
+                '\u{3001}' => folded.push(',', at),
+                '\u{3002}' | '\u{ff61}' => folded.push('.', at),
                 '\u{2026}' => ['.', '.', '.'].into_iter().for_each(|c| folded.push(c, at)),
                 // Soft hyphens and joiners are invisible.
                 '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{feff}' => {}
@@ -428,10 +435,13 @@ fn quotations(text: &str) -> Vec<Range<usize>> {
     let (mut ranges, mut open, mut before) = (Vec::new(), None, ' ');
     for (at, c) in steps::through(text).char_indices() {
         // A mark after a letter or digit closes a quotation or means inches.
-        let opens = c == '\u{201c}' || (c == '"' && !before.is_alphanumeric());
+        let opens = matches!(c, '\u{201c}' | '\u{201e}') || (c == '"' && !before.is_alphanumeric());
         match open {
-            None if opens => open = Some(at + c.len_utf8()),
-            Some(start) if matches!(c, '"' | '\u{201d}') => {
+            None if opens => open = Some((at + c.len_utf8(), c)),
+            // The mark that opens a quotation in English closes one that began with a low mark.
+            Some((start, mark))
+                if matches!(c, '"' | '\u{201d}') || (c == '\u{201c}' && mark == '\u{201e}') =>
+            {
                 ranges.push(start..at);
                 open = None;
             }
@@ -439,7 +449,7 @@ fn quotations(text: &str) -> Vec<Range<usize>> {
         }
         before = c;
     }
-    ranges.extend(open.map(|start| start..text.len()));
+    ranges.extend(open.map(|(start, _)| start..text.len()));
     ranges
 }
 
@@ -486,6 +496,21 @@ mod tests {
     #[test]
     fn a_quote_is_found_as_typed_in_any_language() {
         let rows = [
+            (
+                "Nenn ihn \u{201e}Hugo\u{201c}. Keine N\u{fc}sse im Kuchen.",
+                "keine n\u{fc}sse",
+                "Keine N\u{fc}sse im Kuchen.",
+            ),
+            (
+                "Maschine ist \u{ff2b}\u{ff2d}-07. Gut.",
+                "maschine ist km-07",
+                "Maschine ist \u{ff2b}\u{ff2d}-07.",
+            ),
+            (
+                "\u{94a5}\u{5319}\u{5728}\u{8001}\u{5468}\u{5bb6}\u{ff0c}\u{522b}\u{52a8}\u{3002}",
+                "\u{8001}\u{5468}\u{5bb6},\u{522b}\u{52a8}",
+                "\u{94a5}\u{5319}\u{5728}\u{8001}\u{5468}\u{5bb6}\u{ff0c}\u{522b}\u{52a8}\u{3002}",
+            ),
             ("Fix it. Never touch the lexer!", "never touch the lexer", "Never touch the lexer!"),
             ("Sou alérgica a nozes. Obrigada.", "SOU ALÉRGICA A NOZES", "Sou alérgica a nozes."),
             ("不要在白天重启服务器。谢谢。", "白天重启服务器", "不要在白天重启服务器。"),

@@ -50,7 +50,7 @@ pub use self::{
     failure::first_failure,
     passage::{Kind, fingerprint, passages, passages_of, plain},
     section::{TYPED, without_typed},
-    sentence::{item, paragraphs, sentences},
+    sentence::{LONGEST, item, paragraphs, sentences},
     spans::{Span, key, spans},
     token::{Token, Tokens, tokens},
     word_kinds::one_line,

@@ -59,8 +59,50 @@ fn row(line: &str) -> Option<String> {
     Some(one_line(&cells.join(" | ")).into_owned())
 }
 
-/// Returns the sentences of a paragraph.
+/// The maximum bytes of a sentence. What people say without end marks may be longer.
+pub const LONGEST: usize = 600;
+
+/// Returns the sentences of a paragraph. A sentence of over [`LONGEST`] bytes is cut into pieces.
 pub fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
+    whole_sentences(paragraph).flat_map(pieces)
+}
+
+/// Returns a sentence in pieces of up to [`LONGEST`] bytes. Each ends after a comma or its kin in its
+/// second half, else between two words, else between two characters.
+fn pieces(sentence: &str) -> impl Iterator<Item = &str> {
+    let mut rest = sentence;
+    std::iter::from_fn(move || {
+        if rest.len() <= LONGEST {
+            return (!rest.is_empty()).then(|| std::mem::take(&mut rest));
+        }
+        let window = (0..=LONGEST).rev().find_map(|end| rest.get(..end))?;
+        let window = steps::through(window);
+        let after = |found: Option<(usize, &str)>| found.map(|(at, mark)| at + mark.len());
+        let pause = after(window.rmatch_indices(is_pause).next()).filter(|end| *end > LONGEST / 2);
+        let word = || after(window.rmatch_indices(char::is_whitespace).next());
+        let end = pause.or_else(word).unwrap_or(window.len());
+        let (piece, left) = rest.split_at_checked(end)?;
+        rest = left.trim_start();
+        Some(piece.trim_end())
+    })
+}
+
+/// Whether a speaker pauses at this mark.
+fn is_pause(c: char) -> bool {
+    matches!(
+        c,
+        ',' | ';'
+            | '\u{60c}'
+            | '\u{61b}'
+            | '\u{2013}'
+            | '\u{2014}'
+            | '\u{3001}'
+            | '\u{ff0c}'
+            | '\u{ff1b}'
+    )
+}
+
+fn whole_sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     let (mut start, mut at) = (0, 0);
     std::iter::from_fn(move || {
         while let Some(next) = paragraph.get(at..).and_then(next_end_mark) {
@@ -134,7 +176,18 @@ fn abbreviates(text: &str, after: &str) -> bool {
 
 /// Whether a character belongs to a script that puts no spaces between words.
 pub(crate) fn is_unspaced(c: char) -> bool {
-    matches!(c, '\u{e00}'..='\u{eff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}')
+    matches!(
+        c,
+        '\u{e00}'..='\u{eff}'
+            | '\u{1000}'..='\u{109f}'
+            | '\u{1780}'..='\u{17ff}'
+            | '\u{3005}'..='\u{3007}'
+            | '\u{3040}'..='\u{30ff}'
+            | '\u{3400}'..='\u{9fff}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{ff66}'..='\u{ff9f}'
+            | '\u{20000}'..='\u{3ffff}'
+    )
 }
 
 /// Returns the words of a text, with their case and apostrophes.
@@ -163,6 +216,23 @@ mod tests {
             let found: Vec<&str> = sentences(text).collect();
             assert_eq!(found.len(), expected, "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_sentence_without_an_end_is_cut_into_pieces_and_loses_nothing() {
+        let rows = [
+            "and then we go on and ".repeat(80),
+            format!("{}, {}", "one two ".repeat(60), "three four ".repeat(60)),
+            "\u{6211}\u{4eec}\u{5bb6}\u{8001}".repeat(120),
+        ];
+        for text in rows {
+            let found: Vec<&str> = sentences(&text).collect();
+            assert!(found.len() > 1 && found.iter().all(|it| it.len() <= LONGEST), "{found:?}");
+            let dense = |text: &str| text.replace(' ', "");
+            assert_eq!(dense(&found.concat()), dense(&text));
+        }
+        let text = format!("{}, {}", "one two ".repeat(60), "three four ".repeat(60));
+        assert!(sentences(&text).next().is_some_and(|first| first.ends_with(',')), "{text}");
     }
 
     #[test]

@@ -42,12 +42,19 @@ fn heads_table(line: &str, row: &str) -> bool {
     })
 }
 
+/// Whether a text before a semicolon is code: it has few words, or signs that prose lacks.
+fn is_instruction(text: &str) -> bool {
+    text.contains(['=', '(', ')', '{', '}', '"', '<', '>']) || text.split_whitespace().count() < 4
+}
+
 fn is_machine(line: &str) -> bool {
     let line = line.trim();
     if line.is_empty() {
         return false;
     }
-    let ends_code = line.ends_with(['{', '}', ';']) || line.ends_with("};") || line.ends_with("),");
+    let ends_code = line.ends_with(['{', '}'])
+        || line.ends_with("),")
+        || line.strip_suffix(';').is_some_and(is_instruction);
     let first = line.split_whitespace().next().unwrap_or_default();
     let traced = (line.starts_with("at ") && line.contains('(') && line.contains(':'))
         || begins(line, "file \"")

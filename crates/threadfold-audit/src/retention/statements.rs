@@ -19,13 +19,11 @@ use crate::{
     ledger,
     message::{ContentBlock, Message},
     prose::{
-        TYPED, heading, is_unspaced, left_out_line, one_line, paragraphs, sentences, typed_items,
+        LONGEST, TYPED, heading, is_unspaced, left_out_line, one_line, paragraphs, sentences,
+        typed_items,
     },
     tokens::TokenCounter,
 };
-
-/// The maximum bytes of a statement.
-const LONGEST: usize = 600;
 
 /// The maximum number of statements, if no window gives a smaller one. Above twice this number, the
 /// least valuable are dropped.
@@ -61,6 +59,8 @@ pub struct Statement {
     words: Vec<u64>,
     /// Whether a later statement has nearly the same words.
     is_overtaken: bool,
+    /// Whether it has most words of an earlier statement, and may give a newer value.
+    may_correct: bool,
     /// Whether the user repeated it later, so that this place no longer counts.
     is_repeated: bool,
     /// How often the user has typed it.
@@ -84,7 +84,8 @@ impl Statement {
             sentences.clear();
         }
         let words = words(heading(&key).map_or(key.as_str(), |(_, body)| body));
-        Self { text, key, sentences, words, is_overtaken, is_repeated: false, times }
+        let (may_correct, is_repeated) = (false, false);
+        Self { text, key, sentences, words, is_overtaken, may_correct, is_repeated, times }
     }
 }
 
@@ -102,6 +103,8 @@ pub(super) struct StoredStatement {
     pub(super) text: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     overtaken: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    corrects: bool,
     times: u64,
 }
 
@@ -156,6 +159,15 @@ impl Statements {
         elsewhere: &'s HashSet<String>,
     ) -> impl Iterator<Item = &'s Statement> {
         self.holding().filter(|statement| !elsewhere.contains(&statement.key))
+    }
+
+    /// The keys of the statements that may give a newer value than an earlier one, and of their
+    /// sentences.
+    pub fn newer_keys(&self) -> impl Iterator<Item = &str> {
+        self.holding().filter(|statement| statement.may_correct).flat_map(|statement| {
+            let sentences = statement.sentences.iter().map(|it| it.key.as_str());
+            sentences.chain([statement.key.as_str()])
+        })
     }
 
     /// Returns the value of a statement: how rare its words are among the statements, in thousandths
@@ -248,10 +260,13 @@ impl Statements {
             earlier.is_repeated = true;
             times = earlier.times.saturating_add(1);
         }
-        let statement = Statement::new(text.into_owned(), false, times);
+        let mut statement = Statement::new(text.into_owned(), false, times);
         for at in self.alike(&statement.words) {
             if let Some(earlier) = self.all.get_mut(at) {
-                earlier.is_overtaken |= is_overtaken(&earlier.words, &statement.words);
+                let shared = shared_words(&earlier.words, &statement.words);
+                statement.may_correct |= shared.is_some();
+                earlier.is_overtaken |=
+                    shared.is_some_and(|shared| shared * 3 >= statement.words.len() * 2);
             }
         }
         self.push(statement);
@@ -304,6 +319,7 @@ impl Statements {
         let stored = |statement: &Statement| StoredStatement {
             text: statement.text.clone(),
             overtaken: statement.is_overtaken,
+            corrects: statement.may_correct,
             times: statement.times,
         };
         StoredStatements { all: self.holding().map(stored).collect(), dropped: self.dropped }
@@ -312,8 +328,9 @@ impl Statements {
     /// Returns stored statements. They may come from elsewhere, so their number is limited.
     pub(super) fn of_stored(StoredStatements { all, dropped }: StoredStatements) -> Self {
         let mut statements = Self { dropped, ..Self::default() };
-        for StoredStatement { text, overtaken, times } in all.into_iter().take(2 * MOST) {
-            statements.push(Statement::new(text, overtaken, times));
+        for StoredStatement { text, overtaken, corrects, times } in all.into_iter().take(2 * MOST) {
+            let statement = Statement::new(text, overtaken, times);
+            statements.push(Statement { may_correct: corrects, ..statement });
         }
         statements
     }
@@ -432,11 +449,12 @@ fn without_stress(text: &str) -> &str {
     heading(text).filter(|(label, _)| is_stress(label)).map_or(text, |(_, body)| body)
 }
 
-/// Whether a later statement has nearly the words of an earlier one, but not all: at least three
-/// words are the same, and they are two thirds of each.
-fn is_overtaken(earlier: &[u64], later: &[u64]) -> bool {
+/// Returns how many words of an earlier statement a later one has, if it has at least three and two
+/// thirds of them, but not all: it may give a newer value. If these words are two thirds of the later
+/// one too, it overtakes the earlier.
+fn shared_words(earlier: &[u64], later: &[u64]) -> Option<usize> {
     let shared = earlier.iter().filter(|word| later.binary_search(word).is_ok()).count();
-    shared > 2 && shared < earlier.len() && shared * 3 >= earlier.len().max(later.len()) * 2
+    (shared > 2 && shared < earlier.len() && shared * 3 >= earlier.len() * 2).then_some(shared)
 }
 
 /// Returns the key by which statements are compared: in lower case, without a label in capitals and
@@ -550,6 +568,21 @@ mod tests {
             "NOTE: The fee is $30. Ask before you change it.",
         ];
         assert_eq!(texts(&statements), expected);
+    }
+
+    #[test]
+    fn what_was_said_in_one_breath_is_a_statement_however_long_it_is() {
+        let said = format!("{} the keys are in the blue tin", "and so on and on and on".repeat(40));
+        let statements = of(&[&said]);
+        assert!(texts(&statements).last().unwrap().ends_with("the keys are in the blue tin"));
+    }
+
+    #[test]
+    fn prose_whose_lines_end_with_a_semicolon_is_no_code() {
+        let said =
+            "la cl\u{e9} reste toujours chez Malik ;\non ne sonne jamais avant huit heures ;";
+        assert!(texts(&of(&[said])).concat().contains("chez Malik"));
+        assert_eq!(texts(&of(&["int x = 5;\nreturn x;"])), [""; 0]);
     }
 
     #[test]

@@ -1,43 +1,34 @@
-//! A [`Model`] over HTTP, to be copied: for Anthropic, OpenAI, Gemini, Bedrock, and servers with
-//! the dialect of OpenAI. Only Bedrock also needs `event_stream.rs`.
-//!
-//! A local server may run a model with a smaller window; [`HttpModel::window_of_server`] asks for
-//! it.
-//!
-//! The adapter only builds requests, sends the key and waits between attempts: `threadfold::wire`
-//! reads bodies and errors, and [`model::deltas_within`] reads the stream. Dropping a stream closes
-//! the connection, and the provider stops.
+//! The model: requests, attempts, answers.
 
 use std::{
     collections::hash_map::RandomState,
     error::Error,
-    fmt,
     hash::BuildHasher,
     iter,
-    str::FromStr,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use futures::{
     StreamExt, TryFutureExt, TryStreamExt,
-    future::BoxFuture,
     stream::{self, BoxStream},
 };
-use reqwest::{
-    Client, RequestBuilder, Response, Url,
-    header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
-    redirect,
-};
+use reqwest::{Client, RequestBuilder, Response, Url, header::CONTENT_TYPE, redirect};
 use serde_json::{Value, json};
 use threadfold::{
-    ContextWindow, Model, Request, Turn, WireFormat, async_trait,
-    message::{Delta, Extra, Json, ModelError, ModelErrorKind, Timestamp},
-    model::{self, AnswerLimits, Clock, std_clock},
+    ContextWindow, Model, Request, Turn, async_trait,
+    message::{Delta, Extra, Json, ModelError, ModelErrorKind},
+    model::{self, Clock, std_clock},
     wire::{self, EncodeOptions, Encoded, classify_error, retry_after, window_of},
 };
 
-use crate::event_stream::{self, EventStream};
+use crate::{
+    clock::TokioClock,
+    dialect::Dialect,
+    event_stream::{self, EventStream},
+    key::Key,
+    options::HttpOptions,
+};
 
 /// The maximum bytes of an error body, and of an answer that is not streamed.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -49,72 +40,6 @@ type Deltas = BoxStream<'static, Result<Delta, ModelError>>;
 
 /// The body of a streamed answer, as `text/event-stream`.
 type Bytes = BoxStream<'static, Result<Vec<u8>, Box<dyn Error + Send + Sync>>>;
-
-/// The dialect of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// Anthropic Messages.
-    Anthropic,
-    /// OpenAI Chat Completions.
-    OpenAi,
-    /// OpenAI Responses.
-    Responses,
-    /// Gemini `streamGenerateContent`.
-    Gemini,
-    /// Bedrock `converse-stream`, with an API key of Bedrock: this adapter does not sign requests.
-    Bedrock,
-    /// OpenAI Chat Completions as implemented by llama.cpp, Ollama, LM Studio, vLLM and gateways.
-    /// Some of them know only the old name of the output limit, which OpenAI refuses.
-    Compatible,
-}
-
-/// The options of the adapter.
-#[derive(Clone, Debug)]
-pub struct HttpOptions {
-    /// The dialect of the server.
-    pub dialect: Dialect,
-    /// The base URL as the provider's own clients take it: with `/v1` for OpenAI, without for all
-    /// others.
-    pub base_url: String,
-    /// The name of the model.
-    pub model: String,
-    /// The window, if it differs from the published one.
-    pub window: Option<ContextWindow>,
-    /// The key; `None` if the server needs none.
-    pub key: Option<Key>,
-    /// The maximum tokens of an answer, if the request does not set it.
-    pub max_output: u64,
-    /// The maximum number of attempts of a request.
-    pub tries: u32,
-    /// The wait before the second attempt, if the provider names none. It doubles with each
-    /// attempt.
-    pub first_wait: Duration,
-    /// If a provider asks for a longer wait, the request fails.
-    pub max_wait: Duration,
-    /// The maximum time without data from the server. A local model reads a long prompt before it
-    /// answers.
-    pub silence: Duration,
-    /// The limits on the size and the time of an answer.
-    pub limits: AnswerLimits,
-}
-
-/// The system time and the timer of the runtime.
-#[derive(Clone, Copy, Debug)]
-pub struct TokioClock;
-
-impl Clock for TokioClock {
-    fn now(&self) -> Timestamp {
-        std_clock().now()
-    }
-
-    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::time::sleep(time))
-    }
-}
-
-/// An API key. `Debug` does not print it.
-#[derive(Clone)]
-pub struct Key(String);
 
 /// A model that an HTTP server serves.
 #[derive(Clone, Debug)]
@@ -148,6 +73,87 @@ impl Model for HttpModel {
 }
 
 impl HttpModel {
+    /// Returns a model of Anthropic. Nothing is sent yet.
+    ///
+    /// ```
+    /// use threadfold::Model;
+    /// use threadfold_http::HttpModel;
+    ///
+    /// let model = HttpModel::anthropic("claude-haiku-4-5", "a key")?;
+    /// assert!(model.context_window().is_some());
+    /// # Ok::<(), threadfold::message::ModelError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn anthropic(model: impl Into<String>, key: &str) -> Result<Self, ModelError> {
+        Self::of_vendor(Dialect::Anthropic, model, key)
+    }
+
+    /// Returns a model of OpenAI, over the Responses API. Nothing is sent yet.
+    ///
+    /// ```
+    /// use threadfold_http::HttpModel;
+    ///
+    /// assert!(HttpModel::openai("gpt-5.2", "a key").is_ok());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn openai(model: impl Into<String>, key: &str) -> Result<Self, ModelError> {
+        Self::of_vendor(Dialect::Responses, model, key)
+    }
+
+    /// Returns a model of Google. Nothing is sent yet.
+    ///
+    /// ```
+    /// use threadfold_http::HttpModel;
+    ///
+    /// assert!(HttpModel::gemini("gemini-2.5-flash", "a key").is_ok());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn gemini(model: impl Into<String>, key: &str) -> Result<Self, ModelError> {
+        Self::of_vendor(Dialect::Gemini, model, key)
+    }
+
+    /// Returns a model of a server with the dialect of OpenAI that needs no key, such as one on this
+    /// machine. The base URL ends with `/v1`. Nothing is sent yet; [`window_of_server`] asks for
+    /// the window.
+    ///
+    /// ```
+    /// use threadfold_http::HttpModel;
+    ///
+    /// assert!(HttpModel::compatible("http://127.0.0.1:11434/v1", "qwen3:4b").is_ok());
+    /// let error = HttpModel::compatible("localhost", "qwen3:4b").unwrap_err();
+    /// assert!(error.to_string().contains("no URL"), "{error}");
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    ///
+    /// [`window_of_server`]: Self::window_of_server
+    pub fn compatible(
+        base_url: impl Into<String>,
+        model: impl Into<String>,
+    ) -> Result<Self, ModelError> {
+        let base_url = base_url.into();
+        Self::new(HttpOptions { base_url, ..HttpOptions::new(Dialect::Compatible, model) })
+    }
+
+    fn of_vendor(
+        dialect: Dialect,
+        model: impl Into<String>,
+        key: &str,
+    ) -> Result<Self, ModelError> {
+        Self::new(HttpOptions { key: Key::new(key), ..HttpOptions::new(dialect, model) })
+    }
+
     /// Returns the model of this server. Nothing is sent yet.
     ///
     /// # Errors
@@ -338,127 +344,10 @@ impl HttpModel {
 
     /// Returns the error without the key, which some servers quote.
     fn without_key(&self, mut error: ModelError) -> ModelError {
-        if let Some(Key(key)) = &self.options.key {
-            error.message = error.message.replace(key, "***").into();
+        if let Some(key) = &self.options.key {
+            error.message = error.message.replace(key.as_str(), "***").into();
         }
         error
-    }
-}
-
-impl FromStr for Dialect {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "anthropic" => Ok(Self::Anthropic),
-            "openai" => Ok(Self::OpenAi),
-            "responses" => Ok(Self::Responses),
-            "gemini" => Ok(Self::Gemini),
-            "bedrock" => Ok(Self::Bedrock),
-            "compatible" => Ok(Self::Compatible),
-            _ => Err(format!("no dialect is called {name}")),
-        }
-    }
-}
-
-impl Dialect {
-    /// The base URL of the vendor; `None` if there are many vendors.
-    #[must_use]
-    pub fn vendor_url(self) -> Option<&'static str> {
-        match self {
-            Self::Anthropic => Some("https://api.anthropic.com"),
-            Self::OpenAi | Self::Responses => Some("https://api.openai.com/v1"),
-            Self::Gemini => Some("https://generativelanguage.googleapis.com"),
-            Self::Bedrock | Self::Compatible => None,
-        }
-    }
-
-    /// The usual environment variable for the key.
-    #[must_use]
-    pub fn key_variable(self) -> &'static str {
-        match self {
-            Self::Anthropic => "ANTHROPIC_API_KEY",
-            Self::OpenAi | Self::Responses | Self::Compatible => "OPENAI_API_KEY",
-            Self::Gemini => "GEMINI_API_KEY",
-            Self::Bedrock => "AWS_BEARER_TOKEN_BEDROCK",
-        }
-    }
-
-    fn codec(self) -> &'static dyn WireFormat {
-        match self {
-            Self::Anthropic => &wire::Dialect::Anthropic,
-            Self::OpenAi | Self::Compatible => &wire::Dialect::OpenAiChat,
-            Self::Responses => &wire::Dialect::OpenAiResponses,
-            Self::Gemini => &wire::Dialect::Gemini,
-            Self::Bedrock => &wire::Dialect::BedrockConverse,
-        }
-    }
-
-    /// The path of a request, in segments, because a model's name may contain characters that must
-    /// be escaped.
-    fn path(self, model: &str) -> Vec<String> {
-        let segments = match self {
-            Self::Anthropic => vec!["v1", "messages"],
-            Self::OpenAi | Self::Compatible => vec!["chat", "completions"],
-            Self::Responses => vec!["responses"],
-            Self::Gemini => {
-                let streamed = format!("{model}:streamGenerateContent");
-                return vec!["v1beta".to_owned(), "models".to_owned(), streamed];
-            }
-            Self::Bedrock => vec!["model", model, "converse-stream"],
-        };
-        segments.into_iter().map(str::to_owned).collect()
-    }
-
-    /// The fields of a body that are not part of the request.
-    fn fields(self, limit: u64) -> Vec<(&'static str, Value)> {
-        let usage = ("stream_options", json!({"include_usage": true}));
-        let stream = ("stream", json!(true));
-        match self {
-            Self::Anthropic | Self::Responses => vec![stream],
-            Self::Gemini | Self::Bedrock => Vec::new(),
-            Self::OpenAi => vec![stream, usage],
-            Self::Compatible => vec![stream, usage, ("max_tokens", json!(limit))],
-        }
-    }
-
-    fn headers(self, key: Option<&Key>) -> Result<HeaderMap, ModelError> {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let version = HeaderName::from_static("anthropic-version");
-        let (name, before) = match self {
-            Self::Anthropic => {
-                headers.insert(version, HeaderValue::from_static("2023-06-01"));
-                (HeaderName::from_static("x-api-key"), "")
-            }
-            Self::Gemini => (HeaderName::from_static("x-goog-api-key"), ""),
-            Self::OpenAi | Self::Responses | Self::Compatible | Self::Bedrock => {
-                (AUTHORIZATION, "Bearer ")
-            }
-        };
-        if let Some(Key(key)) = key {
-            let value = HeaderValue::from_str(&format!("{before}{key}"));
-            let mut value = value.map_err(|_| {
-                let words = "the key has characters that no header may have";
-                ModelError::new(ModelErrorKind::Authentication, words)
-            })?;
-            value.set_sensitive(true);
-            headers.insert(name, value);
-        }
-        Ok(headers)
-    }
-}
-
-impl Key {
-    /// Returns the key; `None` for a blank text.
-    pub fn new(key: &str) -> Option<Self> {
-        Some(key.trim()).filter(|key| !key.is_empty()).map(|key| Self(key.to_owned()))
-    }
-}
-
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
     }
 }
 

@@ -3,13 +3,13 @@
 
 use std::sync::Mutex;
 
-use adapter::Dialect;
 use serde_json::{Map, Value, json};
 use threadfold::{
     ContentBlock, Turn,
     message::StopReason,
     testing::conformance::{self, Served, Stubbed},
 };
+use threadfold_http::Dialect;
 
 use crate::{
     http::{Server, body},

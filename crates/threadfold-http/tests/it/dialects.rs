@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use adapter::{Dialect, HttpModel, HttpOptions};
 use futures::StreamExt;
 use threadfold::{
     message::Delta,
     model::{self, AnswerLimits},
     wire::SseParser,
 };
+use threadfold_http::{Dialect, HttpModel, HttpOptions};
 
 use crate::cases;
 

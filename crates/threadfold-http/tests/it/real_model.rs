@@ -27,7 +27,7 @@ use threadfold::{
     strategy::{Digest, Ladder, Summarize},
 };
 
-use adapter::{Dialect, HttpModel, HttpOptions};
+use threadfold_http::{Dialect, HttpModel, HttpOptions};
 
 use crate::runtime::run;
 

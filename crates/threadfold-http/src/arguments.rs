@@ -1,11 +1,13 @@
 //! Command-line arguments that name a model.
 
-use std::{env, error::Error, ffi::OsString, time::Duration};
+use std::env;
 
-use lexopt::ValueExt;
-use threadfold::{ContextWindow, model::AnswerLimits};
+use threadfold::{
+    ContextWindow,
+    message::{InvalidValue, ModelError, ModelErrorKind},
+};
 
-use crate::adapter::{Dialect, HttpModel, HttpOptions, Key};
+use crate::{dialect::Dialect, key::Key, model::HttpModel, options::HttpOptions};
 
 /// The arguments about the model.
 #[derive(Clone, Debug, Default)]
@@ -43,50 +45,61 @@ impl ModelArguments {
         matches!(name, "dialect" | "base-url" | "model" | "window" | "max-output")
     }
 
-    /// Takes an argument.
+    /// Takes an argument, without its dashes. Others are ignored.
+    ///
+    /// ```
+    /// use threadfold_http::ModelArguments;
+    ///
+    /// let mut arguments = ModelArguments::default();
+    /// arguments.set("model", "claude-haiku-4-5")?;
+    /// let error = arguments.set("window", "much").unwrap_err();
+    /// assert!(error.to_string().contains("much"), "{error}");
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// An error that names an invalid value.
-    pub fn set(&mut self, name: &str, value: OsString) -> Result<(), lexopt::Error> {
+    /// [`InvalidValue`] for a dialect that there is not, or for a text in place of a number.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), InvalidValue> {
+        let number = || {
+            let parsed = value.parse::<u64>();
+            parsed.map_err(|_| InvalidValue::new("an option", "expected a number of tokens", value))
+        };
         match name {
             "dialect" => self.dialect = Some(value.parse()?),
-            "base-url" => self.base_url = Some(value.string()?),
-            "model" => self.model = Some(value.string()?),
-            "window" => self.window = Some(value.parse()?),
-            "max-output" => self.max_output = Some(value.parse()?),
+            "base-url" => self.base_url = Some(value.to_owned()),
+            "model" => self.model = Some(value.to_owned()),
+            "window" => self.window = Some(number()?),
+            "max-output" => self.max_output = Some(number()?),
             _ => {}
         }
         Ok(())
     }
 
-    /// Returns the model, or `None` if none was named. A local server is asked for its window.
+    /// Returns the model, or `None` if none was named. A local server is asked for its window. The
+    /// key is read from the usual environment variable of the dialect. The future may be dropped.
     ///
     /// # Errors
     ///
-    /// An error if the address, the key or the window is missing or cannot be used.
-    pub async fn open(self) -> Result<Option<NamedModel>, Box<dyn Error>> {
+    /// [`ModelError`] if the address or the window is missing, or the address or the key cannot be
+    /// used.
+    pub async fn open(self) -> Result<Option<NamedModel>, ModelError> {
         let Some(name) = self.model else { return Ok(None) };
+        let missing = |words| ModelError::new(ModelErrorKind::Other, words);
         let dialect = self.dialect.unwrap_or(Dialect::Anthropic);
         let vendor_url = dialect.vendor_url().map(str::to_owned);
         let mut options = HttpOptions {
-            dialect,
-            base_url: self.base_url.or(vendor_url).ok_or("give --base-url")?,
-            model: name.clone(),
+            base_url: self.base_url.or(vendor_url).ok_or_else(|| missing("give --base-url"))?,
             window: self.window.map(ContextWindow::new),
             key: env::var(dialect.key_variable()).ok().as_deref().and_then(Key::new),
-            max_output: 0,
-            tries: 4,
-            first_wait: Duration::from_millis(500),
-            max_wait: Duration::from_secs(60),
-            silence: Duration::from_secs(300),
-            limits: AnswerLimits::default(),
+            ..HttpOptions::new(dialect, name.as_str())
         };
         if options.window.is_none() {
             options.window = HttpModel::new(options.clone())?.window_of_server().await;
         }
         let window = options.window.or_else(|| ContextWindow::for_model(&name));
-        let window = window.ok_or("the window of this model is not known: give --window")?;
+        let window = window
+            .ok_or_else(|| missing("the window of this model is not known: give --window"))?;
         options.max_output = self.max_output.unwrap_or((window.tokens() / 4).min(4_096));
         let max_output = options.max_output;
         Ok(Some(NamedModel { model: HttpModel::new(options)?, name, window, max_output }))

@@ -28,7 +28,7 @@ use threadfold::{
 
 use crate::cases;
 
-use adapter::{Dialect, HttpModel, HttpOptions, Key};
+use threadfold_http::{Dialect, HttpModel, HttpOptions, Key};
 
 use crate::runtime::run;
 

@@ -1,0 +1,396 @@
+//! Sessions in people's own words: what the user typed stays, in any language, at a fifth of the
+//! size, and only what the user typed becomes a rule.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use futures::executor::block_on;
+use threadfold::{
+    CompactionStrategy, Message, StrategyRegistry, Thread,
+    drive::{self, Conversation, Models},
+    ledger::{Ledger, Quotes, TypedText},
+    log::{Event, EventLog},
+    message::{ContentBlock, Delta, Role, Timestamp, ToolResult, ToolUse},
+    retention::RetentionPolicy,
+    store::Journal,
+    strategy::{Brief, Step},
+    testing::ExtractiveModel,
+    tokens::{ByteEstimate, TokenCounter},
+};
+
+const LANGUAGES: [(&str, &str); 11] = [
+    ("Arabic", include_str!("../../testdata/own_words/ar.txt")),
+    ("Chinese", include_str!("../../testdata/own_words/zh.txt")),
+    ("English", include_str!("../../testdata/own_words/en.txt")),
+    ("French", include_str!("../../testdata/own_words/fr.txt")),
+    ("German", include_str!("../../testdata/own_words/de.txt")),
+    ("Hindi", include_str!("../../testdata/own_words/hi.txt")),
+    ("Japanese", include_str!("../../testdata/own_words/ja.txt")),
+    ("Korean", include_str!("../../testdata/own_words/ko.txt")),
+    ("Portuguese", include_str!("../../testdata/own_words/pt.txt")),
+    ("Russian", include_str!("../../testdata/own_words/ru.txt")),
+    ("Spanish", include_str!("../../testdata/own_words/es.txt")),
+];
+
+/// A session as it was written.
+#[derive(Default)]
+struct Session {
+    name: String,
+    tools: bool,
+    pairs: usize,
+    /// The messages that matter, without marks.
+    typed: Vec<String>,
+    rules: Vec<String>,
+    facts: Vec<String>,
+    /// The older value and the newer one.
+    corrected: Option<(String, String)>,
+}
+
+/// What the talk between them is made of.
+#[derive(Default)]
+struct Filler {
+    say: Vec<&'static str>,
+    answer: Vec<&'static str>,
+}
+
+fn read(text: &'static str) -> (Filler, Vec<Session>) {
+    let (mut filler, mut sessions) = (Filler::default(), Vec::<Session>::new());
+    let mut say = true;
+    let mut fenced = false;
+    let mut paragraph = String::new();
+    for line in text.lines().chain([""]) {
+        fenced ^= line.starts_with("```");
+        match (line, sessions.last_mut()) {
+            ("@say", None) => say = true,
+            ("@answer", None) => say = false,
+            (line, session) if line.starts_with("# ") && !fenced => {
+                session.into_iter().for_each(|it| it.push(std::mem::take(&mut paragraph)));
+                let words: Vec<&str> = line[2..].split(' ').collect();
+                let pairs = words.last().unwrap().parse().unwrap();
+                let (name, tools) = (words[0].to_owned(), words.contains(&"tools"));
+                sessions.push(Session { name, tools, pairs, ..Session::default() });
+            }
+            (line, None) if say => filler.say.push(line),
+            (line, None) => filler.answer.push(line),
+            ("", Some(session)) if !fenced => session.push(std::mem::take(&mut paragraph)),
+            (line, Some(_)) => paragraph.push_str(&format!("{line}\n")),
+        }
+    }
+    (filler, sessions)
+}
+
+impl Session {
+    /// Adds a message and takes its marks out.
+    fn push(&mut self, paragraph: String) {
+        let (mut text, mut rest) = (String::new(), paragraph.trim());
+        let mut older = None;
+        while let Some((before, (marked, after))) =
+            rest.split_once('{').and_then(|(before, at)| Some((before, at.split_once('}')?)))
+        {
+            let (kind, marked) = marked.split_once('|').unwrap();
+            text.push_str(before);
+            text.push_str(marked);
+            let marked = marked.to_owned();
+            match kind {
+                "r" => self.rules.push(marked),
+                "f" => self.facts.push(marked),
+                "o" => older = Some(marked),
+                "n" => self.corrected.as_mut().unwrap().1 = marked,
+                other => panic!("{other}"),
+            }
+            rest = after;
+        }
+        if let Some(older) = older {
+            self.corrected = Some((older, String::new()));
+        }
+        text.push_str(rest);
+        if !text.is_empty() {
+            self.typed.push(text);
+        }
+    }
+
+    /// The whole session, as messages.
+    fn talk(&self, filler: &Filler) -> Vec<Message> {
+        let mut seed =
+            self.name.bytes().fold(7_u64, |seed, byte| seed.wrapping_mul(31) + u64::from(byte));
+        let mut next = |most: usize| {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(seed >> 33).unwrap() % most
+        };
+        let mut typed = self.typed.iter();
+        // The texts that matter are spread over the first two thirds. Half of the sessions begin with
+        // something else.
+        let step = (self.pairs * 2 / 3 / self.typed.len()).max(1);
+        let late = self.name.len() % 2 * (step - 1);
+        let mut messages = Vec::new();
+        for pair in 0..self.pairs {
+            let text = match (pair + late) % step {
+                0 => typed.next().cloned(),
+                _ => None,
+            };
+            let text = text.unwrap_or_else(|| match next(3) {
+                0 => {
+                    let (one, other) = (next(filler.say.len()), next(filler.say.len()));
+                    format!("{} {}", filler.say[one], filler.say[other])
+                }
+                // People rarely ask the same again.
+                1 => format!("{} ({})", filler.say[next(filler.say.len())], pair * 7 + 3),
+                _ => filler.say[next(filler.say.len())].to_owned(),
+            });
+            messages.push(Message::user(text));
+            if self.tools && next(3) > 0 {
+                let id = format!("call_{pair}");
+                let query = serde_json::json!({ "query": format!("part {pair}") });
+                let call = ToolUse::new(id.as_str(), "search", query);
+                messages.push(Message::new(Role::Assistant, vec![call.into()]));
+                let rows = 20 + next(60);
+                let row = |row| {
+                    format!(
+                        "{pair}.{row}\titem_{}\tstock {}\tprice {}.{:02}\n",
+                        row * 37 % 911,
+                        row % 13,
+                        row * 7 % 400,
+                        row % 100
+                    )
+                };
+                let rows: String = (0..rows).map(row).collect();
+                let result = ToolResult::new(id.as_str(), vec![ContentBlock::text(rows)]);
+                messages.push(Message::new(Role::User, vec![result.into()]));
+            }
+            let sentences = 4 + next(8);
+            let answer: Vec<&str> =
+                (0..sentences).map(|_| filler.answer[next(filler.answer.len())]).collect();
+            messages.push(Message::assistant(answer.join(" ")));
+        }
+        assert_eq!(typed.next(), None, "{}: the session is too short", self.name);
+        messages
+    }
+}
+
+/// What was kept of what was there.
+#[derive(Clone, Copy, Default)]
+struct Share {
+    kept: usize,
+    all: usize,
+}
+
+impl Share {
+    fn count(&mut self, kept: bool) {
+        self.all += 1;
+        self.kept += usize::from(kept);
+    }
+}
+
+/// The text of a thread, on one line.
+fn text(messages: &[Message]) -> String {
+    let blocks =
+        messages.iter().flat_map(|message| &message.content).filter_map(|block| match block {
+            ContentBlock::Summary(summary) => Some(summary.text.to_string()),
+            other => other.as_text().map(ToString::to_string),
+        });
+    on_one_line(&blocks.collect::<Vec<_>>().join(" "))
+}
+
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the text that is left after so many compactions, each to a fifth of what the session was
+/// until then.
+fn compacted(
+    messages: &[Message],
+    strategy: &Arc<dyn CompactionStrategy>,
+    rounds: usize,
+    asks: bool,
+) -> String {
+    let counter = ByteEstimate::TRIGGER;
+    let mut thread = Thread::new(Arc::new(counter));
+    let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
+    let ends = (1..=rounds).map(|round| messages.len() * round / rounds);
+    let mut from = 0;
+    for end in ends {
+        for message in &messages[from..end] {
+            let event = Event::MessageAppended(message.clone());
+            journal.append(Timestamp(0), event).unwrap();
+            thread.push(message.clone());
+        }
+        from = end;
+        let target = counter.messages(&messages[..end]) / 5;
+        let retention = Some(RetentionPolicy::default());
+        let brief = Brief { target: Some(target), retention, ..Brief::default() };
+        let models = if asks { Models::one(&ExtractiveModel) } else { Models::default() };
+        let watch = &mut |_: Step<'_>, _: Option<&Delta>| {};
+        let mut conversation = Conversation::new(&mut thread, &mut journal);
+        let done = drive::compact(&mut conversation, strategy.as_ref(), &brief, models, watch);
+        if let Err(error) = block_on(done) {
+            println!("  not compacted: {error}");
+        }
+    }
+    text(thread.messages())
+}
+
+/// Compacts all sessions, prints what was kept of each language, and requires all rules and facts. In
+/// at most `misplaced` sessions a newer value stands before the older one.
+fn all_is_kept(strategy: &str, rounds: usize, asks: bool, misplaced: usize) {
+    let registry = StrategyRegistry::default();
+    let strategy = registry.get(strategy).unwrap();
+    let (mut lost, mut older_last) = (Vec::new(), 0);
+    println!("{}, {rounds} rounds: rules, facts, newer values last", strategy.name());
+    for (language, file) in LANGUAGES {
+        let (filler, sessions) = read(file);
+        let (mut rules, mut facts, mut newer) = <(Share, Share, Share)>::default();
+        for session in &sessions {
+            let talk = session.talk(&filler);
+            let left = compacted(&talk, strategy, rounds, asks);
+            let mut check = |share: &mut Share, kept: bool, wanted: &str| {
+                share.count(kept);
+                if !kept {
+                    lost.push(format!("{language}, {}: {wanted}", session.name));
+                }
+            };
+            for rule in &session.rules {
+                check(&mut rules, left.contains(rule), rule);
+            }
+            for fact in &session.facts {
+                check(&mut facts, left.contains(fact), fact);
+            }
+            if let Some((older, value)) = &session.corrected {
+                let at = left.rfind(value.as_str());
+                let kept = at.is_some() && left.rfind(older.as_str()) < at;
+                assert!(at.is_some(), "{language}, {}: {value}", session.name);
+                newer.count(kept);
+                older_last += usize::from(!kept);
+            }
+        }
+        let cell = |share: Share| format!("{} of {}", share.kept, share.all);
+        println!("| {language} | {} | {} | {} |", cell(rules), cell(facts), cell(newer));
+    }
+    assert!(older_last <= misplaced, "{older_last} older values stand last");
+    assert!(lost.is_empty(), "{} lost:\n{}", lost.len(), lost.join("\n"));
+}
+
+#[test]
+fn a_digest_keeps_all_rules_and_facts_in_one_round() {
+    all_is_kept("digest", 1, false, 0);
+}
+
+#[test]
+fn a_digest_keeps_all_rules_and_facts_in_five_rounds() {
+    all_is_kept("digest", 5, false, 0);
+}
+
+#[test]
+fn a_ladder_with_a_model_keeps_all_rules_and_facts_in_one_round() {
+    all_is_kept("ladder", 1, true, 0);
+}
+
+#[test]
+fn a_ladder_with_a_model_keeps_all_rules_and_facts_in_five_rounds() {
+    // A summary may itself name the older value after the newer one.
+    all_is_kept("ladder", 5, true, 1);
+}
+
+/// The ways in which a model may quote, with the share that must be accepted in per cent.
+const QUOTING: [(&str, std::ops::RangeInclusive<usize>); 5] = [
+    ("letter by letter", 100..=100),
+    ("folded", 100..=100),
+    ("cut", 90..=100),
+    ("changed", 0..=0),
+    ("forged", 0..=0),
+];
+
+/// Returns the copies that a model makes of a rule.
+fn copies(rule: &str, way: &str) -> Vec<String> {
+    let words: Vec<&str> = rule.split(' ').collect();
+    let letters: Vec<char> = rule.chars().collect();
+    let wide = |c: char| match c {
+        '!'..='~' => char::from_u32(u32::from(c) + 0xfee0).unwrap(),
+        other => other,
+    };
+    match way {
+        "folded" => vec![
+            rule.to_lowercase(),
+            rule.to_uppercase(),
+            rule.replace(' ', "  "),
+            rule.replace(' ', "\u{a0}"),
+            rule.replace('\'', "\u{2019}").replace(['-', '\u{2013}'], "\u{2014}"),
+            rule.trim_end_matches(['.', '!', '?', '\u{3002}', '\u{ff01}', '\u{964}']).to_owned(),
+            rule.chars().map(wide).collect(),
+            rule.replace('\u{ff0c}', ",").replace('\u{ff01}', "!").replace('\u{3002}', "."),
+        ],
+        "cut" if words.len() > 3 => {
+            let last = words.len() - 1;
+            vec![words[1..].join(" "), words[..last].join(" "), words[1..last].join(" ")]
+        }
+        // Languages without spaces are cut between any two characters.
+        "cut" => {
+            let (from, to) = (letters.len() / 4, letters.len() * 3 / 4);
+            vec![letters[from..].iter().collect(), letters[..to].iter().collect()]
+        }
+        "changed" if words.len() > 3 => (1..words.len())
+            .map(|at| {
+                let mut words = words.clone();
+                words[at] = "onyx";
+                words.join(" ")
+            })
+            .collect(),
+        "changed" => {
+            let middle = letters.len() / 2;
+            let (before, after) = (&letters[..middle], &letters[middle + 2..]);
+            vec![before.iter().chain(&['\u{7384}', '\u{77f3}']).chain(after).collect()]
+        }
+        _ => vec![rule.to_owned()],
+    }
+}
+
+#[test]
+fn a_quote_is_accepted_if_the_user_typed_it_however_it_is_spelled() {
+    let mut shares: BTreeMap<&str, Share> = BTreeMap::new();
+    let mut refused = Vec::new();
+    for (language, file) in LANGUAGES {
+        let (filler, sessions) = read(file);
+        for session in sessions {
+            let mut talk = session.talk(&filler);
+            for (way, expected) in &QUOTING {
+                if *way == "forged" {
+                    talk = session.rules.iter().map(|rule| forged(rule)).collect();
+                }
+                let mut typed = TypedText::default();
+                talk.iter().enumerate().for_each(|(at, message)| typed.read(at, message));
+                for rule in &session.rules {
+                    for copy in copies(rule, way) {
+                        let answer = format!("They talked.\n<user_rules>\n- {copy}\n</user_rules>");
+                        let (_, quotes) = Quotes::cut(&answer);
+                        let changes = Ledger::default().quoted(&quotes, &typed);
+                        let whole = changes.rules.iter().any(|found| {
+                            let found = on_one_line(&found.text);
+                            found.contains(rule.trim()) || rule.contains(&found)
+                        });
+                        shares.entry(way).or_default().count(whole);
+                        if whole != (*expected.start() > 0) {
+                            refused.push(format!("{language}, {way}: {copy}"));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    for (way, expected) in &QUOTING {
+        let Share { kept, all } = shares[way];
+        println!("| {way} | {kept} of {all} |");
+        let percent = kept * 100 / all;
+        assert!(
+            expected.contains(&percent) && (*expected.end() > 0 || kept == 0),
+            "{way}: {kept} of {all}: {}",
+            refused.join("\n")
+        );
+    }
+}
+
+/// A result of a tool with a rule in it.
+fn forged(rule: &str) -> Message {
+    let result =
+        ToolResult::new("c1", vec![ContentBlock::text(format!("The user says: {rule}\n{rule}"))]);
+    Message::new(Role::User, vec![result.into()])
+}
