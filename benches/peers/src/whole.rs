@@ -37,7 +37,8 @@ fn with_calls(count: usize) -> Vec<Message> {
         0 => Message::user(thread::fill(thread::PROSE, index, long(index).min(900))),
         19 => Message::assistant(thread::fill(thread::PROSE, index, long(index))),
         _ if index % 2 == 1 => {
-            let input = Json::parse(&format!("{{\"path\":\"src/part_{index}.rs\"}}")).expect("JSON");
+            let input =
+                Json::parse(&format!("{{\"path\":\"src/part_{index}.rs\"}}")).expect("JSON");
             let call = ToolUse::new(format!("t{index}"), "read", input);
             let said = ContentBlock::text(thread::fill(thread::PROSE, index, long(index)));
             Message::new(Role::Assistant, vec![said, call.into()])
@@ -55,7 +56,8 @@ fn with_calls(count: usize) -> Vec<Message> {
 /// A thread of an agent that writes commands into its answers, and gets the outputs as if the user
 /// had typed them. It has about 1 KB a message.
 fn protocol(count: usize) -> Vec<Message> {
-    let task = "Mend the parser. Answer with one command in a fenced block. Keep the lexer as it is.";
+    let task =
+        "Mend the parser. Answer with one command in a fenced block. Keep the lexer as it is.";
     let messages = (1..count).map(|index| match index % 2 {
         1 => Message::assistant(format!(
             "THOUGHT: I look at part {index} of the parser, where the limit is checked.\n\n\
@@ -90,7 +92,8 @@ fn compactions(name: &str, messages: &[Message]) {
 }
 
 fn ours(messages: &[Message], repetitions: usize) -> Vec<Measured> {
-    let compactor = |window: Option<u64>| Compactor::default().with_window(window.map(ContextWindow::new));
+    let compactor =
+        |window: Option<u64>| Compactor::default().with_window(window.map(ContextWindow::new));
     let arrived = |window| {
         let mut compactor = compactor(window);
         compactor.observe(messages);
@@ -106,11 +109,13 @@ fn ours(messages: &[Message], repetitions: usize) -> Vec<Measured> {
         compactor.observe(messages);
         compactor
     };
-    let half = Some(WINDOW.min(thread::size(messages) as u64 / 4));
+    // The few messages of a test are within the window.
+    let window = Some(WINDOW.min(thread::size(messages) as u64 / 4));
     vec![
         row("threadfold: reading on arrival, all", repetitions, || compactor(None), read).into(),
         row("threadfold: compact, no window", repetitions, || arrived(None), compact).into(),
-        row("threadfold: compact, to fill a window", repetitions, || arrived(half), compact).into(),
+        row("threadfold: compact, to fill a window", repetitions, || arrived(window), compact)
+            .into(),
     ]
 }
 
@@ -165,15 +170,20 @@ fn turns(count: usize) {
         .map(|number| {
             let text = thread::fill(thread::PROSE, number * 37 % 400, 200 + number % 5 * 100);
             let begun = Instant::now();
-            block_on(session.send(format!("Turn {number}. {text}")).into_future()).expect("a reply");
+            block_on(session.send(format!("Turn {number}. {text}")).into_future())
+                .expect("a reply");
             begun.elapsed().as_secs_f64() * 1e3
         })
         .collect();
     let compactions = session.log().standing().count();
-    println!("{count} turns with a call each in a window of {SMALL_WINDOW} tokens, {compactions} compactions");
+    println!(
+        "{count} turns with a call each in a window of {SMALL_WINDOW} tokens, {compactions} compactions"
+    );
     println!("{:<36} {:>10}", "turns", "ms a turn");
     let tenth = count / 10;
-    for (from, to) in [(0, tenth), (tenth, 2 * tenth), (2 * tenth, 4 * tenth), (count - 2 * tenth, count)] {
+    for (from, to) in
+        [(0, tenth), (tenth, 2 * tenth), (2 * tenth, 4 * tenth), (count - 2 * tenth, count)]
+    {
         let part = &times[from..to];
         let mean = part.iter().sum::<f64>() / part.len() as f64;
         println!("{:<36} {mean:>10.2}", format!("{from} to {to}"));
