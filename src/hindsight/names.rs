@@ -72,7 +72,7 @@ impl Kind {
     }
 
     /// A text without what is before the first character of the kind.
-    fn from_first(self, text: &str) -> &str {
+    fn skip_others(self, text: &str) -> &str {
         text.get(self.up_to(text, true)..).unwrap_or_default()
     }
 }
@@ -81,7 +81,7 @@ impl Kind {
 fn runs(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        rest = Kind::Run.from_first(rest);
+        rest = Kind::Run.skip_others(rest);
         let mut end = segment(rest);
         if end == 0 {
             return None;
@@ -119,7 +119,7 @@ impl<'a> Iterator for Names<'a> {
             return Some(std::mem::take(&mut self.rest));
         }
         loop {
-            self.rest = Kind::Word.from_first(self.rest);
+            self.rest = Kind::Word.skip_others(self.rest);
             let end = Kind::Word.up_to(self.rest, false);
             if end == 0 {
                 return None;

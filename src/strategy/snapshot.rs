@@ -1,15 +1,8 @@
 //! A strategy's view of a thread, and the check that judges every proposal.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, OnceLock},
-};
+use std::{collections::HashMap, sync::Arc};
 
-use super::{
-    brief::Brief,
-    fill::{Past, shape},
-    rejection::Rejection,
-};
+use super::{brief::Brief, rejection::Rejection};
 use crate::{
     compact::{
         Plan,
@@ -49,19 +42,6 @@ pub struct Snapshot {
     pub(super) lists: Option<u64>,
     /// The strategy of the last compaction, if nothing was added to the thread since.
     pub(super) compacted_by: Option<Text>,
-    /// What is read from the messages, once for all clones.
-    reading: Arc<Reading>,
-}
-
-/// What strategies read from the messages of a thread, when the first of them needs it.
-#[derive(Debug, Default)]
-struct Reading {
-    sources: Arc<OnceLock<Past>>,
-    statements: OnceLock<Arc<Statements>>,
-    /// The messages with results in user messages marked as untyped; `None` if there are none.
-    marked: OnceLock<Option<(Arc<Vec<Message>>, Arc<Reading>)>>,
-    /// The messages before they were marked.
-    unmarked: Option<Arc<Vec<Message>>>,
 }
 
 /// The subjects of tool calls, by message and block.
@@ -98,7 +78,6 @@ impl Snapshot {
             subjects: Arc::default(),
             lists: None,
             compacted_by: None,
-            reading: Arc::default(),
         }
     }
 
@@ -263,8 +242,7 @@ impl Snapshot {
         let tools = Arc::new(self.tools.iter().map(|tool| redaction.tool(tool)).collect());
         let subjects = self.subjects_kept_by(redactor);
         let size = self.counter.messages(&messages);
-        let reading = Arc::default();
-        Self { messages, system, tools, subjects, size, reading, ..self }
+        Self { messages, system, tools, subjects, size, ..self }
     }
 
     /// Returns the thread without the reasoning that every compaction strips. Stripping a turn can
@@ -289,31 +267,8 @@ impl Snapshot {
 
     /// Returns the snapshot with other forms of the same messages.
     pub(super) fn with_messages(&self, messages: Arc<Vec<Message>>) -> Self {
-        let (size, reading) = (self.counter.messages(&messages), Arc::default());
-        Self { messages, size, reading, ..self.clone() }
-    }
-
-    /// Returns the snapshot with results in user messages [marked](shape::marked) as untyped. The
-    /// blocks stay the same, so a plan for it fits the thread itself.
-    pub(super) fn marked(&self) -> Self {
-        let marked = self.reading.marked.get_or_init(|| {
-            let messages = shape::marked(&self.messages)?;
-            let reading = Reading {
-                sources: Arc::clone(&self.reading.sources),
-                unmarked: Some(Arc::clone(&self.messages)),
-                ..Reading::default()
-            };
-            Some((Arc::new(messages), Arc::new(reading)))
-        });
-        let Some((messages, reading)) = marked.clone() else { return self.clone() };
-        Self { messages, reading, ..self.clone() }
-    }
-
-    /// The texts of the thread, as the fill needs them. They are read from the unmarked messages,
-    /// because a mark hides which texts are results.
-    pub(super) fn sources(&self) -> &Past {
-        let messages = self.reading.unmarked.as_ref().unwrap_or(&self.messages);
-        self.reading.sources.get_or_init(|| Past::of(messages))
+        let size = self.counter.messages(&messages);
+        Self { messages, size, ..self.clone() }
     }
 
     /// When a message arrived, if known.
@@ -336,10 +291,7 @@ impl Snapshot {
     pub(super) fn statements(&self) -> Arc<Statements> {
         match &self.facts {
             Some(facts) => Arc::clone(facts.statements()),
-            None => {
-                let read = || Arc::new(Statements::of(&self.messages));
-                Arc::clone(self.reading.statements.get_or_init(read))
-            }
+            None => Arc::new(Statements::of(&self.messages)),
         }
     }
 
@@ -510,24 +462,6 @@ fn typed(message: &Message) -> impl Iterator<Item = &ContentBlock> {
 mod tests {
     use super::*;
     use crate::compact::{CompactOptions, Insert, Position, Splice};
-
-    #[test]
-    fn the_texts_of_a_thread_are_read_once_for_all_strategies() {
-        let mut messages = vec![Message::user("Mend the parser. Answer with one command.")];
-        for step in 0..6 {
-            messages
-                .push(Message::assistant(format!("I look.\n\n```bash\ncat src/{step}.rs\n```")));
-            messages.push(Message::user(format!("<output>\nline {step}\n</output>")));
-        }
-        let thread = Snapshot::new(messages);
-        let marked = thread.marked();
-        assert!(!marked.messages()[2].is_typed() && thread.messages()[2].is_typed());
-        assert!(std::ptr::eq(marked.sources(), thread.clone().sources()));
-        assert!(Arc::ptr_eq(thread.marked().messages(), marked.messages()));
-        assert!(Arc::ptr_eq(&thread.statements(), &thread.clone().statements()));
-        let other = thread.with_messages(Arc::new(vec![Message::user("hi")]));
-        assert!(!std::ptr::eq(other.sources(), marked.sources()), "other messages are read anew");
-    }
 
     fn snapshot() -> Snapshot {
         Snapshot::new(vec![

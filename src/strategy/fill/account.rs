@@ -118,7 +118,7 @@ pub(super) fn steps(past: &Past, cut: usize) -> Vec<Step> {
 
 /// The word with a colon that most answers begin with, as the protocol of an agent demands; empty if
 /// there is none.
-fn label<'a>(sources: &'a [Source]) -> &'a str {
+fn label(sources: &[Source]) -> &str {
     let answers = sources.iter().filter(|source| source.kind == Kind::Answer);
     let mut counts: HashMap<&str, usize> = HashMap::new();
     let mut all = 0_usize;
