@@ -1,13 +1,13 @@
 //! What the user typed, as a list in a summary: how much room the list gets, and which statements
 //! it omits.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{borrow::Cow, cell::OnceCell, collections::HashSet, sync::Arc};
 
 use super::{brief::Brief, snapshot::Snapshot};
 use crate::{
     message::{Message, Role},
     prose::{paragraphs, sentences},
-    retention::{Fact, FactClass, Statements, key},
+    retention::{Fact, FactClass, Listing, Statements, key},
     tokens::TokenCounter,
 };
 
@@ -15,8 +15,8 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Typed {
     statements: Arc<Statements>,
-    /// The keys of all statements and their sentences.
-    keys: HashSet<String>,
+    /// What the list may show, once it was asked for.
+    listing: OnceCell<Listing>,
     /// The keys of statements that are stated elsewhere or were revoked.
     elsewhere: HashSet<String>,
     /// The keys of rules that come before everything else.
@@ -56,13 +56,14 @@ impl Typed {
                 self.rules.insert(key);
             }
         }
+        self.listing.take();
         self
     }
 
     /// Returns all statements, to be listed without exceptions.
     pub(super) fn all(statements: Arc<Statements>) -> Self {
-        let (keys, elsewhere, rules) = (statements.keys(), HashSet::new(), HashSet::new());
-        Self { statements, keys, elsewhere, rules, share: DEFAULT_SHARE }
+        let (listing, elsewhere, rules) = Default::default();
+        Self { statements, listing, elsewhere, rules, share: DEFAULT_SHARE }
     }
 
     /// Returns how many tokens of the room the list may take, if everything else needs `others`. That
@@ -80,12 +81,13 @@ impl Typed {
 
     /// The keys of the statements in the list, and of those that are stated elsewhere.
     pub(super) fn known(&self) -> HashSet<String> {
-        self.keys.union(&self.elsewhere).cloned().collect()
+        self.statements.keys().map(str::to_owned).chain(self.elsewhere.iter().cloned()).collect()
     }
 
     /// Marks the statements in a text as stated elsewhere, so that they are not listed.
     pub(super) fn skip(&mut self, text: &str) {
         self.elsewhere.extend(paragraphs(text).iter().flat_map(|paragraph| keys(paragraph)));
+        self.listing.take();
     }
 
     /// The same for a text that stands before the list. A statement that may correct an
@@ -95,6 +97,7 @@ impl Typed {
         let stated = paragraphs(text);
         let stated = stated.iter().flat_map(|paragraph| keys(paragraph));
         self.elsewhere.extend(stated.filter(|key| !newer.contains(key.as_str())));
+        self.listing.take();
     }
 
     /// Whether a fact is in the user's statements, which are listed as wholes.
@@ -103,19 +106,19 @@ impl Typed {
     }
 
     /// The keys of all statements and their sentences.
-    pub(super) fn keys(&self) -> &HashSet<String> {
-        &self.keys
+    pub(super) fn keys(&self) -> HashSet<String> {
+        self.statements.keys().map(str::to_owned).collect()
     }
 
-    /// Returns the list in at most `budget` tokens.
-    pub(super) fn list(&self, budget: u64, counter: &dyn TokenCounter) -> String {
-        self.statements.list(budget, counter, &self.elsewhere, &self.rules)
+    /// Returns the list in at most `budget` tokens. Every call must have the same counter.
+    pub(super) fn list(&self, budget: u64, counter: &dyn TokenCounter) -> Cow<'_, str> {
+        let read = || self.statements.listing(counter, &self.elsewhere, &self.rules);
+        self.listing.get_or_init(read).within(budget, counter)
     }
 
     /// The tokens of the statements that are not stated elsewhere.
     pub(super) fn worth(&self, counter: &dyn TokenCounter) -> u64 {
-        let unstated =
-            self.statements.holding().filter(|one| !self.elsewhere.contains(&key(&one.text)));
+        let unstated = self.statements.unstated(&self.elsewhere);
         unstated.map(|one| counter.text(&one.text)).fold(0, u64::saturating_add)
     }
 }
