@@ -267,6 +267,22 @@ struct Paragraph {
     quoted: Vec<Range<usize>>,
 }
 
+impl Paragraph {
+    /// Whether a part is the user's own: its first word does not follow others within quotation marks,
+    /// and a word of it is outside of them.
+    fn is_own(&self, range: &Range<usize>) -> bool {
+        let around = |at: usize| {
+            let next = self.quoted.partition_point(|it| it.end <= at);
+            self.quoted.get(next).is_some_and(|it| it.start <= at)
+        };
+        let words = slice(&self.text, range.clone()).char_indices();
+        let words = words.filter(|(_, c)| c.is_alphanumeric());
+        let mut is_quoted = words.map(|(at, _)| around(range.start + at)).peekable();
+        let begins_inside = around(range.start) && is_quoted.peek().is_none_or(|first| *first);
+        !begins_inside && is_quoted.any(|quoted| !quoted)
+    }
+}
+
 /// The user's own sentences that a quote was found in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -341,12 +357,14 @@ impl Typed {
             return None;
         }
         self.paragraphs.iter().enumerate().rev().find_map(|(number, paragraph)| {
-            let is_own = |range: &Range<usize>| {
-                let next = paragraph.quoted.partition_point(|it| it.end <= range.start);
-                paragraph.quoted.get(next).is_none_or(|it| range.start < it.start)
-            };
-            let range = paragraph.folded.find(quote, is_own)?;
-            let text = widened(&paragraph.text, range);
+            let range = paragraph.folded.find(quote, |range| paragraph.is_own(range))?;
+            let whole = widened(&paragraph.text, range);
+            // A sentence that begins within a quotation is the user's from its end on.
+            let around = paragraph.quoted.iter().find(|it| it.contains(&whole.start));
+            let start = around.map_or(whole.start, |it| it.end).min(whole.end);
+            let own = slice(&paragraph.text, start..whole.end);
+            let text = own.trim_start_matches(|c: char| around.is_some() && !c.is_alphanumeric());
+            let text = text.to_owned();
             Some(Found { position: paragraph.position, text, paragraph: number })
         })
     }
@@ -416,8 +434,8 @@ impl Folded {
     }
 }
 
-/// Returns the whole sentences of a text that a range touches, as they stand in it.
-fn widened(text: &str, range: Range<usize>) -> String {
+/// Returns the range of the whole sentences of a text that a range touches; empty if it touches none.
+fn widened(text: &str, range: Range<usize>) -> Range<usize> {
     let (mut at, mut touched) = (0, None);
     for sentence in sentences(text) {
         let start = slice(text, at..).find(sentence).map_or(at, |from| at + from);
@@ -426,7 +444,7 @@ fn widened(text: &str, range: Range<usize>) -> String {
             touched = Some(touched.map_or(start..at, |whole: Range<usize>| whole.start..at));
         }
     }
-    touched.map_or("", |whole| slice(text, whole)).to_owned()
+    touched.unwrap_or(0..0)
 }
 
 /// Returns the byte ranges of a text within quotation marks. A quotation without an end extends to
@@ -473,6 +491,15 @@ mod tests {
 
     fn found(texts: &[&str], quote: &str) -> Option<(usize, String)> {
         typed_in(texts).find(quote).and_then(|found| Some((found.position?, found.text)))
+    }
+
+    #[test]
+    fn a_mark_before_a_quotation_makes_it_nobodys_own() {
+        let typed = typed_in(&["`\u{201c}Never use tabs.\u{201d}` is what it says."]);
+        assert_eq!(typed.find("`\u{201c}Never use tabs.\u{201d}`"), None);
+        assert_eq!(typed.find("Never use tabs"), None);
+        let own = typed.find("is what it says").map(|found| found.text);
+        assert_eq!(own.as_deref(), Some("is what it says."));
     }
 
     #[test]
