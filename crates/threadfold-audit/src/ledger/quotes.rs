@@ -499,7 +499,7 @@ mod tests {
         assert_eq!(typed.find("`\u{201c}Never use tabs.\u{201d}`"), None);
         assert_eq!(typed.find("Never use tabs"), None);
         let own = typed.find("is what it says").map(|found| found.text);
-        assert_eq!(own.as_deref(), Some("is what it says."));
+        assert_eq!(own.as_deref(), Some("`\u{201c}Never use tabs.\u{201d}` is what it says."));
     }
 
     #[test]
