@@ -284,7 +284,7 @@ impl Audit<'_> {
         }
         let size = thread.tokens_after(&whole.plan).unwrap_or_default();
         let (mut best, mut worth) = (whole, kept.worth().saturating_add(GAIN));
-        for most in [tokens / 8 * 7, tokens / 4 * 3, tokens / 2, tokens / 4, tokens / 8] {
+        for most in [tokens / 8 * 7, tokens / 2, tokens / 8] {
             let part: Text = excerpt(summary, most, thread.counter()).into();
             let plan = proposal.plan.clone().with_last_summary(part.clone());
             let proposal = Proposal { plan, ..proposal.clone() };
