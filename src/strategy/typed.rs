@@ -5,6 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{brief::Brief, snapshot::Snapshot};
 use crate::{
+    ledger::Rule,
     message::{Message, Role},
     prose::{paragraphs, sentences},
     retention::{Fact, FactClass, Statements, key},
@@ -17,8 +18,10 @@ pub(super) struct Typed {
     statements: Arc<Statements>,
     /// The keys of all statements and their sentences.
     keys: HashSet<String>,
-    /// The keys of statements that are stated elsewhere or were revoked.
+    /// The keys of statements that are stated elsewhere, were revoked or taken back.
     elsewhere: HashSet<String>,
+    /// The keys of what the user took back with a later sentence.
+    taken_back: HashSet<String>,
     /// The keys of rules that come before everything else.
     rules: HashSet<String>,
     /// The percentage of the room that the list gets before anything else.
@@ -37,9 +40,15 @@ impl Typed {
         let share = brief.retention.as_ref().map_or(DEFAULT_SHARE, |policy| policy.typed_percent);
         let mut typed = Self { share, ..Self::all(statements) };
         let stated = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
-        for rule in thread.rules().rules().filter(|rule| stated || !rule.holds()) {
+        let rules = thread.rules();
+        // A rule that the user took back shares sentences with the later one, which stay.
+        let revoked = |rule: &Rule| !rules.taken_back().any(|pair| pair.earlier == rule.text);
+        let is_omitted = |rule: &&Rule| if rule.holds() { stated } else { revoked(rule) };
+        for rule in rules.rules().filter(is_omitted) {
             typed.elsewhere.extend(rule_keys(&rule.text));
         }
+        typed.taken_back = typed.statements.taken_back(rules.taken_back());
+        typed.elsewhere.extend(typed.taken_back.iter().cloned());
         let users = stay.into_iter().filter(|message| message.role == Role::User);
         let stay = users.filter(|message| !message.is_summary()).chain(thread.system().iter());
         for text in stay.flat_map(Message::texts) {
@@ -61,8 +70,9 @@ impl Typed {
 
     /// Returns all statements, to be listed without exceptions.
     pub(super) fn all(statements: Arc<Statements>) -> Self {
-        let (keys, elsewhere, rules) = (statements.keys(), HashSet::new(), HashSet::new());
-        Self { statements, keys, elsewhere, rules, share: DEFAULT_SHARE }
+        let keys = statements.keys();
+        let [elsewhere, taken_back, rules] = [(); 3].map(|()| HashSet::new());
+        Self { statements, keys, elsewhere, taken_back, rules, share: DEFAULT_SHARE }
     }
 
     /// Returns how many tokens of the room the list may take, if everything else needs `others`. That
@@ -100,6 +110,19 @@ impl Typed {
     /// Whether a fact is in the user's statements, which are listed as wholes.
     pub(super) fn covers(&self, fact: &Fact) -> bool {
         fact.is_users() && is_value(fact.class)
+    }
+
+    /// The keys of what the user took back with a later sentence.
+    pub(super) fn taken_back(&self) -> &HashSet<String> {
+        &self.taken_back
+    }
+
+    /// Whether a fact stands only in what the user took back.
+    pub(super) fn was_taken_back(&self, fact: &Fact) -> bool {
+        let states = |key: &String| key.contains(&fact.text.to_lowercase());
+        fact.is_users()
+            && self.taken_back.iter().any(states)
+            && !self.keys.iter().any(|key| !self.taken_back.contains(key) && states(key))
     }
 
     /// The keys of all statements and their sentences.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{rules::Ledger, typed::typed};
 use crate::{
-    message::{Message, Text, slice, steps},
+    message::{Message, Redactor, Text, redact::redacted_text, slice, steps},
     prose::{is_quotation_mark, is_unspaced, item, one_line, paragraphs, sentences},
 };
 
@@ -145,9 +145,9 @@ pub struct QuotedChanges {
     /// The user's sentences that became standing rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<QuotedRule>,
-    /// The rules that a later sentence of the user took back.
+    /// What the user took back with a later sentence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lifted: Vec<LiftedRule>,
+    pub lifted: Vec<TakenBack>,
     /// The number of quotes that the user did not type.
     #[serde(skip_serializing_if = "is_zero")]
     pub refused: usize,
@@ -164,13 +164,15 @@ pub struct QuotedRule {
     pub position: Option<usize>,
 }
 
-/// A rule that the user took back, as a model quoted it.
+/// A statement of the user, and the later one that takes it back, as a model quoted both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LiftedRule {
-    /// The id of the rule.
-    pub id: Text,
-    /// The number of the message with the sentence that took it back, among all messages ever
-    /// appended; `None` if the message is not known any more.
+pub struct TakenBack {
+    /// The earlier sentences, as typed, on one line.
+    pub earlier: Text,
+    /// The later sentences, as typed, on one line.
+    pub later: Text,
+    /// The number of the message with the later sentences, among all messages ever appended; `None`
+    /// if the message is not known any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
 }
@@ -189,8 +191,8 @@ impl QuotedChanges {
 
 impl Ledger {
     /// Returns the changes that a model's quotes make to these rules. A quote that the user did not
-    /// type changes nothing and is counted. A rule is lifted only if the user gave it, and only with
-    /// a sentence that the user typed after it.
+    /// type changes nothing and is counted. A statement is taken back only with a sentence that the
+    /// user typed after it. If it is a rule, the rule is lifted, unless the host gave it.
     ///
     /// ```
     /// use threadfold::{Message, ledger::{Ledger, Quotes, TypedText}};
@@ -211,7 +213,9 @@ impl Ledger {
         for quote in &quotes.rules {
             match typed.find(quote) {
                 None => changes.refused += 1,
-                Some(found) if self.find(&found.text).is_some() => {}
+                Some(found) if self.find(&found.text).is_some_and(|rule| rule.holds()) => {}
+                // A rule that was lifted stands again only if the user typed it again.
+                Some(found) if !self.is_new(&found, typed) => {}
                 Some(Found { position, text, .. }) => {
                     let rule = QuotedRule { text: text.into(), position };
                     if !changes.rules.iter().any(|other| other.text == rule.text) {
@@ -224,16 +228,26 @@ impl Ledger {
             match typed.find(earlier).zip(typed.find(later)) {
                 Some((earlier, later)) if later.is_after(&earlier) => {
                     changes.rules.retain(|rule| *rule.text != *earlier.text);
-                    let rule = self.find(&earlier.text);
-                    let users = rule.filter(|rule| rule.holds() && rule.position.is_some());
-                    let position = later.position;
-                    let lifted = users.map(|rule| LiftedRule { id: rule.id.clone(), position });
-                    changes.lifted.extend(lifted);
+                    let (earlier, position) = (earlier.text.into(), later.position);
+                    let pair = TakenBack { earlier, later: later.text.into(), position };
+                    let is_known = self.taken_back().any(|known| known.is_same(&pair))
+                        || changes.lifted.contains(&pair);
+                    changes.lifted.extend((!is_known).then_some(pair));
                 }
                 Some(_) | None => changes.refused += 1,
             }
         }
         changes
+    }
+
+    /// Whether the user typed a sentence that is no rule, or was one, after it was taken back.
+    fn is_new(&self, found: &Found, typed: &Typed) -> bool {
+        if self.find(&found.text).is_none() {
+            return true;
+        }
+        let pair = self.taken_back().filter(|pair| *pair.earlier == *found.text).last();
+        let later = pair.and_then(|pair| typed.find(&pair.later));
+        later.is_some_and(|later| found.is_after(&later))
     }
 
     /// Applies the changes that quotes made. Changes may come from a stored log, so each rule is
@@ -243,9 +257,25 @@ impl Ledger {
             // A rule that is too long, or one too many, counts as left out.
             let _ = self.quote(rule.position.unwrap_or_default(), &rule.text);
         }
-        for rule in &changes.lifted {
-            self.revoke(&rule.id);
+        for pair in &changes.lifted {
+            self.take_back(pair.clone());
         }
+    }
+}
+
+impl TakenBack {
+    /// Returns it without what a redactor removes.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn redacted(&self, redactor: &dyn Redactor) -> Self {
+        let [earlier, later] =
+            [&self.earlier, &self.later].map(|text| redacted_text(text, redactor));
+        Self { earlier, later, position: self.position }
+    }
+
+    /// Whether both take back the same statement with the same words.
+    fn is_same(&self, other: &Self) -> bool {
+        (&self.earlier, &self.later) == (&other.earlier, &other.later)
     }
 }
 
@@ -274,16 +304,17 @@ pub struct Found {
     pub position: Option<usize>,
     /// The whole sentences, as typed, on one line.
     pub text: String,
-    /// The number of the paragraph among all that were read. Found texts are in the order in which
-    /// they were typed if these numbers are.
+    /// The number of the paragraph among all that were read, and where in it the sentences begin
+    /// and end.
     paragraph: usize,
+    range: Range<usize>,
 }
 
 impl Found {
     /// Whether this was typed after the other.
     #[must_use]
     pub fn is_after(&self, other: &Self) -> bool {
-        self.paragraph > other.paragraph
+        (self.paragraph, self.range.start) >= (other.paragraph, other.range.end)
     }
 }
 
@@ -346,8 +377,9 @@ impl Typed {
                 paragraph.quoted.get(next).is_none_or(|it| range.start < it.start)
             };
             let range = paragraph.folded.find(quote, is_own)?;
-            let text = widened(&paragraph.text, range);
-            Some(Found { position: paragraph.position, text, paragraph: number })
+            let range = widened(&paragraph.text, range);
+            let text = slice(&paragraph.text, range.clone()).to_owned();
+            Some(Found { position: paragraph.position, text, paragraph: number, range })
         })
     }
 }
@@ -416,8 +448,8 @@ impl Folded {
     }
 }
 
-/// Returns the whole sentences of a text that a range touches, as they stand in it.
-fn widened(text: &str, range: Range<usize>) -> String {
+/// Returns the range of the whole sentences of a text that a range touches.
+fn widened(text: &str, range: Range<usize>) -> Range<usize> {
     let (mut at, mut touched) = (0, None);
     for sentence in sentences(text) {
         let start = slice(text, at..).find(sentence).map_or(at, |from| at + from);
@@ -426,7 +458,7 @@ fn widened(text: &str, range: Range<usize>) -> String {
             touched = Some(touched.map_or(start..at, |whole: Range<usize>| whole.start..at));
         }
     }
-    touched.map_or("", |whole| slice(text, whole)).to_owned()
+    touched.unwrap_or_default()
 }
 
 /// Returns the byte ranges of a text within quotation marks. A quotation without an end extends to
@@ -549,6 +581,27 @@ mod tests {
         let mut typed = Typed::default();
         typed.read(0, &Message::assistant("Keep the pool at 8."));
         assert_eq!(typed.find("keep the pool at 8"), None);
+    }
+
+    #[test]
+    fn a_statement_is_taken_back_in_one_breath_and_stands_again_if_it_is_typed_again() {
+        let lift = |earlier: &str, later: &str| Quotes {
+            rules: vec!["Tea at two.".into()],
+            lifted: vec![Lifted { earlier: earlier.into(), later: later.into() }],
+        };
+        let texts = ["Tea at two. No, tea at four."];
+        let mut rules = Ledger::default();
+        let changes = rules.quoted(&lift("tea at two", "no, tea at four"), &typed_in(&texts));
+        assert_eq!((changes.rules.len(), changes.lifted.len(), changes.refused), (0, 1, 0));
+        let wrong = rules.quoted(&lift("no, tea at four", "tea at two"), &typed_in(&texts));
+        assert_eq!((wrong.lifted.len(), wrong.refused), (0, 1));
+        rules.quote(0, "Tea at two.").unwrap();
+        rules.apply(&changes);
+        assert_eq!((rules.active().count(), rules.taken_back().count()), (0, 1));
+        let quotes = Quotes { lifted: Vec::new(), ..lift("", "") };
+        assert_eq!(rules.quoted(&quotes, &typed_in(&texts)).rules, []);
+        let again = typed_in(&[texts[0], "Tea at two."]);
+        assert_eq!(rules.quoted(&quotes, &again).rules.len(), 1);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! statements stay in the order in which they were typed. If there is not room for all, those come
 //! first that are short, rare and not repeated: no list of words decides, so all languages are read
 //! alike. A later statement with nearly the same words pushes an earlier one to the end of this
-//! order, but never deletes it, because both may hold.
+//! order, but never deletes it, because both may hold. Only what a model
+//! [quotes](crate::ledger::Quotes) as taken back, with the later sentence that does so, is omitted.
 
 use std::{
     borrow::Cow,
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pasted;
 use crate::{
-    ledger,
+    ledger::{self, TakenBack},
     message::{ContentBlock, Message},
     prose::{
         LONGEST, TYPED, heading, is_unspaced, left_out_line, one_line, paragraphs, sentences,
@@ -159,6 +160,36 @@ impl Statements {
             let sentences = statement.sentences.iter().map(|it| it.key.as_str());
             sentences.chain([statement.key.as_str()])
         })
+    }
+
+    /// Returns the keys of what the user took back with later statements, and of its sentences. A
+    /// statement that the user typed again after the later one is not among them, nor is a sentence
+    /// that the later one repeats, nor anything if the later one is not known any more.
+    pub fn taken_back<'a>(&self, pairs: impl Iterator<Item = &'a TakenBack>) -> HashSet<String> {
+        let (mut taken_back, mut pairs) = (HashSet::new(), pairs.peekable());
+        if pairs.peek().is_none() {
+            return taken_back;
+        }
+        // The last place of each text, with the key under which a list shows it. Items of a list
+        // are typed without their heading.
+        let mut last: HashMap<&str, (usize, &str)> = HashMap::new();
+        for (at, statement) in self.all.iter().enumerate() {
+            let item = heading(&statement.key).map(|(_, item)| (item, statement.key.as_str()));
+            let keys = statement.sentences.iter().map(|it| &it.key).chain([&statement.key]);
+            last.extend(item.map(|(item, key)| (item, (at, key))));
+            last.extend(keys.map(|key| (key.as_str(), (at, key.as_str()))));
+        }
+        for pair in pairs {
+            let later: HashSet<String> = keys_of(&pair.later).collect();
+            let Some(newest) = later.iter().filter_map(|key| last.get(key.as_str())).max() else {
+                continue;
+            };
+            let earlier = keys_of(&pair.earlier).filter(|key| !later.contains(key));
+            let earlier = earlier.filter_map(|key| last.get(key.as_str()).copied());
+            let is_before = |(at, _): &(usize, &str)| *at < newest.0;
+            taken_back.extend(earlier.filter(is_before).map(|(_, key)| key.to_owned()));
+        }
+        taken_back
     }
 
     /// Returns the value of a statement: how rare its words are among the statements, in thousandths
@@ -412,6 +443,11 @@ pub fn key_of(text: &str) -> String {
     text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}', '\u{964}']).trim_end().to_owned()
 }
 
+/// Returns the keys of a text and of its sentences.
+fn keys_of(text: &str) -> impl Iterator<Item = String> {
+    [key_of(text)].into_iter().chain(sentences(text).map(key_of))
+}
+
 /// Returns the distinct words of a key, hashed and sorted; in scripts without spaces, each two
 /// neighbouring characters.
 fn words(key: &str) -> Vec<u64> {
@@ -554,6 +590,40 @@ mod tests {
         assert!(list(&statements, 109).starts_with(&expected), "{}", list(&statements, 109));
         let whole = format!("{TYPED}\n- {}\n- {}\n- {}\n", said[0], said[1], said[2]);
         assert_eq!(list(&statements, 1_000), whole);
+    }
+
+    #[test]
+    fn what_the_user_took_back_is_known_until_it_is_typed_again() {
+        let said = [
+            "COST: The hall is $30 a day. Ask before you book.",
+            "Ports:\n- proxy 8080\n- mail 25",
+            "COST: The hall is $40 a day. Ask before you book.",
+            "The proxy listens on 8443 now.",
+            "Tea is at noon.",
+            "Tea is at two.",
+        ];
+        let pair = |earlier: &str, later: &str| TakenBack {
+            earlier: earlier.into(),
+            later: later.into(),
+            position: None,
+        };
+        let pairs = [
+            pair(said[0], said[2]),
+            pair("proxy 8080", said[3]),
+            pair(said[4], said[5]),
+            pair("mail 25", "Mail goes elsewhere."),
+        ];
+        let taken_back = |said: &[&str]| {
+            let mut keys: Vec<String> = of(said).taken_back(pairs.iter()).into_iter().collect();
+            keys.sort();
+            keys
+        };
+        let whole = "the hall is $30 a day. ask before you book";
+        let expected = ["ports: proxy 8080", "tea is at noon", "the hall is $30 a day", whole];
+        assert_eq!(taken_back(&said), expected);
+        let again = [&said[..], &["Tea is at noon."]].concat();
+        assert_eq!(taken_back(&again), ["ports: proxy 8080", "the hall is $30 a day", whole]);
+        assert_eq!(taken_back(&said[..2]), [""; 0], "no later statement is known");
     }
 
     #[test]
