@@ -61,8 +61,7 @@ impl<'a> Settling<'a> {
         let Self { thread, brief, .. } = *self;
         let counter = self.counter();
         let left_out = thread.rules().left_out();
-        let own = self.own_text(&summary);
-        let own = without_stated(&own, self.typed(after).taken_back());
+        let own = thread.without_taken_back(&self.own_text(&summary));
         // `own` has no list of rules, so the tokens of an earlier list can be used again.
         let freed = counter.text(&summary).saturating_sub(counter.text(&own));
         let room = self.room(after).saturating_add(freed);
@@ -212,6 +211,11 @@ fn shortened(text: &str, excess: u64, least: u64, counter: &dyn TokenCounter) ->
 }
 
 impl Snapshot {
+    /// Returns a summary without the sentences that the user took back with later ones.
+    pub(super) fn without_taken_back(&self, summary: &str) -> String {
+        without_stated(summary, &self.statements().taken_back(self.rules().taken_back()))
+    }
+
     /// The number of active rules that neither these messages nor the system prompt state, not even
     /// in a summary. Zero if a list in a summary counts those that it lacks.
     pub(super) fn unstated_rules(&self, after: &[Message]) -> usize {

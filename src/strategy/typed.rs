@@ -42,8 +42,8 @@ impl Typed {
         let stated = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
         let rules = thread.rules();
         // A rule that the user took back shares sentences with the later one, which stay.
-        let revoked = |rule: &Rule| !rules.taken_back().any(|pair| pair.earlier == rule.text);
-        let is_omitted = |rule: &&Rule| if rule.holds() { stated } else { revoked(rule) };
+        let is_revoked = |rule: &Rule| !rules.taken_back().any(|pair| pair.lifts(&rule.text));
+        let is_omitted = |rule: &&Rule| if rule.holds() { stated } else { is_revoked(rule) };
         for rule in rules.rules().filter(is_omitted) {
             typed.elsewhere.extend(rule_keys(&rule.text));
         }
@@ -110,11 +110,6 @@ impl Typed {
     /// Whether a fact is in the user's statements, which are listed as wholes.
     pub(super) fn covers(&self, fact: &Fact) -> bool {
         fact.is_users() && is_value(fact.class)
-    }
-
-    /// The keys of what the user took back with a later sentence.
-    pub(super) fn taken_back(&self) -> &HashSet<String> {
-        &self.taken_back
     }
 
     /// Whether a fact stands only in what the user took back.

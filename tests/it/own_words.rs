@@ -295,7 +295,9 @@ fn a_ladder_with_a_model_keeps_all_rules_and_facts_in_one_round() {
 
 #[test]
 fn a_ladder_with_a_model_keeps_all_rules_and_facts_in_five_rounds() {
-    all_is_kept("ladder", 5, true);
+    for rounds in [2, 3, 4, 5, 6, 7, 9] {
+        all_is_kept("ladder", rounds, true);
+    }
 }
 
 /// The window of the sessions below, in tokens. Rules may take a quarter of it.
@@ -315,7 +317,11 @@ struct QuotingOnce {
 impl Model for QuotingOnce {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
         let seen = text(&request.messages);
-        let answer = if seen.contains("<user_rules>") {
+        let edits = request.tools.iter().any(|tool| tool.name == "edl");
+        let edited = request.messages.iter().any(|message| message.tool_results().next().is_some());
+        let answer = if edits && edited {
+            "Done.".to_owned()
+        } else if seen.contains("<user_rules>") {
             let mut quoted = self.quoted.lock().unwrap();
             let rules = self.rules.iter().filter(|rule| seen.contains(rule.as_str()));
             let new: Vec<&String> = rules.filter(|rule| quoted.insert((*rule).clone())).collect();
@@ -325,10 +331,17 @@ impl Model for QuotingOnce {
             *self.last.lock().unwrap() = seen;
             "We look at it from all sides, and then we see. ".repeat(12)
         };
-        let message = Message::assistant(answer);
+        let (message, stop) = if edits && !edited {
+            let script =
+                format!("file /summary.md\nselect eof\ninsert_after <<PART\n{answer}\nPART\n");
+            let call = ToolUse::new("e1", "edl", serde_json::json!({ "script": script }));
+            (Message::new(Role::Assistant, vec![call.into()]), StopReason::ToolUse)
+        } else {
+            (Message::assistant(answer), StopReason::EndTurn)
+        };
         let counter = ByteEstimate::TRIGGER;
         let usage = Usage::new(counter.request(&request), counter.message(&message));
-        Ok(Turn::new(message, StopReason::EndTurn, Some(usage)))
+        Ok(Turn::new(message, stop, Some(usage)))
     }
 }
 
@@ -373,7 +386,9 @@ fn all_rules_of_a_language_stay_through_fifteen_compactions_in_a_small_window() 
         for rule in &rules {
             let mut standing = session.rules().active().map(|it| it.text.as_str());
             let stands = standing.any(|it| it.contains(rule.trim()) || rule.contains(it));
-            assert!(stands, "{language}: {rule}");
+            let records: Vec<_> =
+                session.log().standing().map(|it| (&it.strategy, &it.quoted)).collect();
+            assert!(stands, "{language}: {rule}: {records:?}");
         }
         let tokens = WINDOW / 4 - room;
         println!("| {language} | {} rules, {tokens} tokens | {rounds} rounds |", rules.len());

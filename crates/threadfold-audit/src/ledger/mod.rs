@@ -36,15 +36,17 @@
 //! text cannot be recognised: a host that puts such text into a user message marks the message
 //! [`untyped`](crate::message::Message::untyped).
 
+mod changes;
 mod list;
 mod quotes;
 mod rule;
 mod rules;
 mod typed;
 
+pub use changes::{QuotedChanges, QuotedRule, TakenBack};
 #[doc(hidden)]
 pub use list::{TITLE, counted, counts_more, titled, without_titled};
-pub use quotes::{Found, Lifted, QuotedChanges, QuotedRule, Quotes, TakenBack, Typed as TypedText};
+pub use quotes::{Found, Lifted, Quotes, Typed as TypedText};
 pub use rule::{Rule, RuleStatus};
 pub use rules::Ledger;
 

@@ -8,11 +8,13 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
-use super::{rules::Ledger, typed::typed};
+use super::{
+    changes::{QuotedChanges, QuotedRule, TakenBack},
+    rules::Ledger,
+    typed::typed,
+};
 use crate::{
-    message::{Message, Redactor, Text, redact::redacted_text, slice, steps},
+    message::{Message, slice, steps},
     prose::{is_quotation_mark, is_unspaced, item, one_line, paragraphs, sentences},
 };
 
@@ -137,58 +139,6 @@ fn unquoted(text: &str) -> &str {
     inner.and_then(|inner| inner.strip_suffix(is_quotation_mark)).unwrap_or(text).trim()
 }
 
-/// The changes of the standing rules that the quotes in a summary's answer made, after each was
-/// checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct QuotedChanges {
-    /// The user's sentences that became standing rules.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<QuotedRule>,
-    /// What the user took back with a later sentence.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lifted: Vec<TakenBack>,
-    /// The number of quotes that the user did not type.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub refused: usize,
-}
-
-/// A sentence of the user that a model quoted as a standing rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QuotedRule {
-    /// The words as typed, on one line.
-    pub text: Text,
-    /// The number of the user's message among all messages ever appended; `None` if the message is
-    /// not known any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub position: Option<usize>,
-}
-
-/// A statement of the user, and the later one that takes it back, as a model quoted both.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TakenBack {
-    /// The earlier sentences, as typed, on one line.
-    pub earlier: Text,
-    /// The later sentences, as typed, on one line.
-    pub later: Text,
-    /// The number of the message with the later sentences, among all messages ever appended; `None`
-    /// if the message is not known any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub position: Option<usize>,
-}
-
-fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
-impl QuotedChanges {
-    /// Whether nothing was quoted.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 impl Ledger {
     /// Returns the changes that a model's quotes make to these rules. A quote that the user did not
     /// type changes nothing and is counted. A statement is taken back only with a sentence that the
@@ -227,9 +177,9 @@ impl Ledger {
         for Lifted { earlier, later } in &quotes.lifted {
             match typed.find(earlier).zip(typed.find(later)) {
                 Some((earlier, later)) if later.is_after(&earlier) => {
-                    changes.rules.retain(|rule| *rule.text != *earlier.text);
                     let (earlier, position) = (earlier.text.into(), later.position);
                     let pair = TakenBack { earlier, later: later.text.into(), position };
+                    changes.rules.retain(|rule| !pair.lifts(&rule.text));
                     let is_known = self.taken_back().any(|known| known.is_same(&pair))
                         || changes.lifted.contains(&pair);
                     changes.lifted.extend((!is_known).then_some(pair));
@@ -245,7 +195,7 @@ impl Ledger {
         if self.find(&found.text).is_none() {
             return true;
         }
-        let pair = self.taken_back().filter(|pair| *pair.earlier == *found.text).last();
+        let pair = self.taken_back().filter(|pair| pair.lifts(&found.text)).last();
         let later = pair.and_then(|pair| typed.find(&pair.later));
         later.is_some_and(|later| found.is_after(&later))
     }
@@ -260,22 +210,6 @@ impl Ledger {
         for pair in &changes.lifted {
             self.take_back(pair.clone());
         }
-    }
-}
-
-impl TakenBack {
-    /// Returns it without what a redactor removes.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn redacted(&self, redactor: &dyn Redactor) -> Self {
-        let [earlier, later] =
-            [&self.earlier, &self.later].map(|text| redacted_text(text, redactor));
-        Self { earlier, later, position: self.position }
-    }
-
-    /// Whether both take back the same statement with the same words.
-    fn is_same(&self, other: &Self) -> bool {
-        (&self.earlier, &self.later) == (&other.earlier, &other.later)
     }
 }
 
@@ -602,6 +536,19 @@ mod tests {
         assert_eq!(rules.quoted(&quotes, &typed_in(&texts)).rules, []);
         let again = typed_in(&[texts[0], "Tea at two."]);
         assert_eq!(rules.quoted(&quotes, &again).rules.len(), 1);
+    }
+
+    #[test]
+    fn rules_in_what_was_taken_back_are_lifted_but_not_those_that_are_repeated() {
+        let texts = ["The cap is 300. Ask first. No cash.", "The cap is 400. Ask first."];
+        let quotes = Quotes {
+            rules: vec!["Ask first.".into(), "No cash.".into()],
+            lifted: vec![Lifted { earlier: texts[0].into(), later: texts[1].into() }],
+        };
+        let mut rules = Ledger::default();
+        rules.quote(0, "No cash.").unwrap();
+        rules.apply(&rules.quoted(&quotes, &typed_in(&texts)));
+        assert_eq!(rules.to_string(), "- Ask first.\n");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    quotes::TakenBack,
+    changes::TakenBack,
     rule::{Rule, RuleStatus, hash_of, id_of},
 };
 use crate::message::{InvalidValue, Redactor, Text, redact::redacted_text};
@@ -187,12 +187,12 @@ impl Ledger {
         self.taken_back.iter()
     }
 
-    /// Records that the user took a statement back, and revokes the user's rule with these words. Of
-    /// more than a thousand, the oldest is forgotten.
+    /// Records that the user took a statement back, and revokes the user's rules in it. Of more than
+    /// a thousand, the oldest is forgotten.
     pub(super) fn take_back(&mut self, pair: TakenBack) {
-        let rule = self.find(&pair.earlier);
-        let id = rule.filter(|rule| rule.position.is_some()).map(|rule| rule.id.clone());
-        if let Some(id) = id {
+        let rules = self.entries.iter().map(|entry| &entry.rule);
+        let lifted = rules.filter(|rule| rule.position.is_some() && pair.lifts(&rule.text));
+        for id in lifted.map(|rule| rule.id.clone()).collect::<Vec<_>>() {
             self.revoke(&id);
         }
         self.taken_back.push(pair);
