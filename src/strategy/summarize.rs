@@ -122,10 +122,7 @@ impl Summarize {
         };
         Ok(attempt::ask_smaller(options, request, smaller, move |turn| {
             let (text, quotes) = attempt::quoted_summary_of(&turn)?;
-            let task = match quotes.is_empty() {
-                true => task.clone(),
-                false => task.with_thread(task.thread.quoted(&quotes).0),
-            };
+            let task = task.quoting(&quotes);
             // Whole sentences go before the text is cut at any place.
             let text = task.thread.without_taken_back(&text);
             let text = clip(&text, room, task.thread.counter());

@@ -59,7 +59,7 @@ pub struct Statement {
     words: Vec<u64>,
     /// Whether a later statement has nearly the same words.
     is_overtaken: bool,
-    /// Whether it has most words of an earlier statement, and may give a newer value.
+    /// Whether it has half of the words of an earlier statement, and may give a newer value.
     may_correct: bool,
     /// Whether the user repeated it later, so that this place no longer counts.
     is_repeated: bool,
@@ -309,9 +309,12 @@ impl Statements {
         for at in self.alike(&statement.words) {
             if let Some(earlier) = self.all.get_mut(at) {
                 let shared = shared_words(&earlier.words, &statement.words);
-                statement.may_correct |= shared.is_some();
+                let has = |all: &[u64], least: (usize, usize)| {
+                    shared.is_some_and(|shared| shared * least.1 >= all.len() * least.0)
+                };
+                statement.may_correct |= has(&earlier.words, (1, 2));
                 earlier.is_overtaken |=
-                    shared.is_some_and(|shared| shared * 3 >= statement.words.len() * 2);
+                    has(&earlier.words, (2, 3)) && has(&statement.words, (2, 3));
             }
         }
         self.push(statement);
@@ -427,12 +430,12 @@ fn without_stress(text: &str) -> &str {
     heading(text).filter(|(label, _)| is_stress(label)).map_or(text, |(_, body)| body)
 }
 
-/// Returns how many words of an earlier statement a later one has, if it has at least three and two
-/// thirds of them, but not all: it may give a newer value. If these words are two thirds of the later
-/// one too, it overtakes the earlier.
+/// Returns how many words of an earlier statement a later one has, if it has at least three of them,
+/// but not all. If these are half of the earlier one, the later may give a newer value; if they are
+/// two thirds of both, it overtakes the earlier.
 fn shared_words(earlier: &[u64], later: &[u64]) -> Option<usize> {
     let shared = earlier.iter().filter(|word| later.binary_search(word).is_ok()).count();
-    (shared > 2 && shared < earlier.len() && shared * 3 >= earlier.len() * 2).then_some(shared)
+    (shared > 2 && shared < earlier.len()).then_some(shared)
 }
 
 /// Returns the key by which statements are compared: in lower case, without a label in capitals and
