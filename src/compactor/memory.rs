@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ledger::Ledger,
-    message::{ContentBlock, Message, Redactor, Summary, markup},
+    message::{ContentBlock, ContextWindow, Message, Redactor, Summary, markup},
     prose::{Kind, Speaker, passages_of},
     retention::{Facts, RetentionPolicy},
 };
@@ -40,8 +40,11 @@ pub(super) struct Past {
 }
 
 impl Memory {
-    pub(super) fn new(policy: Option<&RetentionPolicy>) -> Self {
-        let facts = policy.map(|policy| Arc::new(Facts::new(policy)));
+    /// Returns an empty memory for a thread in this window.
+    pub(super) fn new(policy: Option<&RetentionPolicy>, window: Option<ContextWindow>) -> Self {
+        let window = window.map(ContextWindow::tokens);
+        let options = policy.map(|policy| policy.audit_options().within(window));
+        let facts = options.map(|options| Arc::new(Facts::with_options(options)));
         Self { facts, ..Self::default() }
     }
 
@@ -151,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_stored_form_and_its_fingerprints_never_change() {
-        let mut known = Memory::new(None);
+        let mut known = Memory::new(None, None);
         let rule = Message::user("Never touch the lexer.");
         known.read(&rule, None);
         let summary = Message::summary(Role::User, Summary::new("They talked."));

@@ -256,7 +256,10 @@ impl Compactor {
         let policy = self.options.retention.as_ref();
         self.live = Live {
             thread: Some(Thread::new(Arc::clone(&self.options.counter))),
-            known: base.map_or_else(|| Memory::new(policy), |base| base.known.clone()),
+            known: base.map_or_else(
+                || Memory::new(policy, self.options.window),
+                |base| base.known.clone(),
+            ),
             past: past.map_or(0, |past| past + 1),
             ..Live::default()
         };

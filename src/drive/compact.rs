@@ -215,7 +215,8 @@ pub(crate) async fn with_facts(
     brief: &Brief,
 ) -> Result<Snapshot> {
     let Some(policy) = &brief.retention else { return Ok(snapshot) };
-    match journal.facts(&policy.audit_options()).await {
+    let window = snapshot.window().map(ContextWindow::tokens);
+    match journal.facts(&policy.audit_options().within(window)).await {
         Ok(facts) => Ok(snapshot.with_facts(facts)),
         Err(error) => Err(CompactionError::of_store(CompactionErrorKind::Facts, error)),
     }

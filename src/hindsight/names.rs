@@ -24,19 +24,64 @@ pub fn names(text: &str) -> impl Iterator<Item = &str> {
     named.map(|name| name.trim_matches(['.', '/', '-'])).filter(|name| name.len() >= MIN)
 }
 
-fn is_word(c: char) -> bool {
-    c == '_' || c.is_alphanumeric()
+/// A kind of characters.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Letters, digits and the underline.
+    Word,
+    /// These, points and hyphens.
+    Run,
 }
 
-fn is_run(c: char) -> bool {
-    is_word(c) || c == '.' || c == '-'
+impl Kind {
+    fn has(self, c: char) -> bool {
+        let is_word = c == '_' || c.is_alphanumeric();
+        match self {
+            Self::Word => is_word,
+            Self::Run => is_word || c == '.' || c == '-',
+        }
+    }
+
+    fn has_ascii(self, byte: u8) -> bool {
+        let is_word = byte == b'_' || byte.is_ascii_alphanumeric();
+        match self {
+            Self::Word => is_word,
+            Self::Run => is_word || byte == b'.' || byte == b'-',
+        }
+    }
+
+    /// The bytes at the start of a text up to the first character that is of the kind, or that is
+    /// not. Nearly all bytes of a thread are ASCII, and need no decoding.
+    fn up_to(self, text: &str, is_of_kind: bool) -> usize {
+        let mut at = 0;
+        while let Some(byte) = text.as_bytes().get(at) {
+            if byte.is_ascii() {
+                if self.has_ascii(*byte) == is_of_kind {
+                    return at;
+                }
+                at += 1;
+                continue;
+            }
+            let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) else { break };
+            if self.has(c) == is_of_kind {
+                return at;
+            }
+            at += c.len_utf8();
+        }
+        text.len()
+    }
+
+    /// A text without what is before the first character of the kind.
+    fn skip_others(self, text: &str) -> &str {
+        text.get(self.up_to(text, true)..).unwrap_or_default()
+    }
 }
 
 /// The longest parts of a text that are a path, or have no slash.
 fn runs(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        rest = rest.trim_start_matches(|c| !is_run(c));
+        rest = Kind::Run.skip_others(rest);
         let mut end = segment(rest);
         if end == 0 {
             return None;
@@ -56,7 +101,7 @@ fn runs(text: &str) -> impl Iterator<Item = &str> {
 
 /// The bytes of the run at the start of a text.
 fn segment(text: &str) -> usize {
-    text.find(|c| !is_run(c)).unwrap_or(text.len())
+    Kind::Run.up_to(text, false)
 }
 
 /// The names in a run.
@@ -74,8 +119,8 @@ impl<'a> Iterator for Names<'a> {
             return Some(std::mem::take(&mut self.rest));
         }
         loop {
-            self.rest = self.rest.trim_start_matches(|c| !is_word(c));
-            let end = self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len());
+            self.rest = Kind::Word.skip_others(self.rest);
+            let end = Kind::Word.up_to(self.rest, false);
             if end == 0 {
                 return None;
             }
@@ -118,9 +163,9 @@ fn is_name(word: &str) -> bool {
 
 /// The bytes of the name of a file at the start of a text, if it begins with one.
 fn file(text: &str) -> Option<usize> {
-    let stem = text.find(|c| !is_word(c) && c != '-')?;
+    let stem = text.find(|c| !Kind::Word.has(c) && c != '-')?;
     let ending = text.get(stem..)?.strip_prefix('.')?;
-    let ending = ending.get(..ending.find(|c| !is_word(c)).unwrap_or(ending.len()))?;
+    let ending = ending.get(..Kind::Word.up_to(ending, false))?;
     ENDINGS.contains(&ending).then_some(stem + 1 + ending.len())
 }
 

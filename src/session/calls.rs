@@ -22,7 +22,7 @@ use crate::{
         self, COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, ONE_CALL, not_compacted,
     },
     log::Event,
-    message::{CompactionReason, Message, Role, Text, ToolResult, ToolUse},
+    message::{CompactionReason, ContextWindow, Message, Role, Text, ToolResult, ToolUse},
     model::{ToolContext, ToolOutput, yield_now},
     recall::{MAX_BYTES, Recall, RecallRequest, Steps, tool::RECALL},
     strategy::{Brief, Proposal, clip_result},
@@ -260,7 +260,9 @@ impl Session {
             // it.
             let after = proposal.plan.after(&thread)?;
             // Boxed: inlined, this rare path would enlarge every turn's future.
-            let facts = Box::pin(self.journal.facts(&policy.audit_options())).await?;
+            let window = self.window().map(ContextWindow::tokens);
+            let options = policy.audit_options().within(window);
+            let facts = Box::pin(self.journal.facts(&options)).await?;
             proposal.retention = Some(facts.audit(&after).shortened());
         }
         let span = self.span(COMPACT, &brief);

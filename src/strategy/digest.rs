@@ -27,10 +27,20 @@ pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
 /// Returns the cut before which a model is to summarise, if its summary will have about this many
 /// tokens: what follows fills its share of the target. `None` if the user's words need the target.
 pub(super) fn cut_beside(task: &Task, target: u64, summary_tokens: u64) -> Option<usize> {
-    let task = task.with_thread(shape::marked(&task.thread));
-    let job = DigestJob::new(&task, u64::MAX);
+    let (task, unmarked) = (marked(task), task.thread.messages());
+    let job = DigestJob::new(&task, unmarked, u64::MAX);
     let tail = job.tail_room(target, summary_tokens)?;
     job.cut_within(&job.cuts(), tail).map(|(cut, _)| cut)
+}
+
+/// The task with results in user messages marked as untyped. The blocks are the same, so a plan for
+/// the marked thread fits the thread itself.
+fn marked(task: &Task) -> Task {
+    let mut marked = task.clone();
+    if let Some(messages) = shape::marked(task.thread.messages()) {
+        marked.thread.messages = Arc::new(messages);
+    }
+    marked
 }
 
 /// The tokens of the target that a model's summary takes at most.
@@ -46,9 +56,9 @@ pub(super) fn filled_beside(
     summary: &Summary,
     cut: usize,
 ) -> Option<Plan> {
-    let task = task.with_thread(shape::marked(&task.thread));
+    let (task, unmarked) = (marked(task), task.thread.messages());
     let account = Some(Account { summary, cut });
-    DigestJob { account, ..DigestJob::new(&task, u64::MAX) }.filled(target)
+    DigestJob { account, ..DigestJob::new(&task, unmarked, u64::MAX) }.filled(target)
 }
 
 /// Whether a text is a digest.
@@ -145,9 +155,8 @@ impl CompactionStrategy for Digest {
 impl Digest {
     fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
         let task = Task::new(thread, brief);
-        // The blocks are the same, so a plan for the marked thread fits the thread itself.
-        let task = task.with_thread(shape::marked(thread));
-        let job = DigestJob::new(&task, self.digest_tokens);
+        let task = marked(&task);
+        let job = DigestJob::new(&task, thread.messages(), self.digest_tokens);
         if let Some(target) = task.missed_target()
             && let Some(plan) = job.filled(target)
         {
@@ -195,8 +204,10 @@ struct DigestJob<'a> {
     most: u64,
     /// What the user typed.
     statements: Arc<Statements>,
-    /// What the thread says, once it was read.
-    past: OnceCell<Past<'a>>,
+    /// The messages before results in user messages were marked.
+    unmarked: &'a [Message],
+    /// What they say, read once for all texts that are tried. A mark would hide what is a result.
+    past: OnceCell<Past>,
     /// The summary of a model, which stands in place of an account that is made from the thread.
     account: Option<Account<'a>>,
 }
@@ -209,9 +220,9 @@ struct Account<'a> {
 }
 
 impl<'a> DigestJob<'a> {
-    fn new(task: &'a Task, most: u64) -> Self {
+    fn new(task: &'a Task, unmarked: &'a [Message], most: u64) -> Self {
         let statements = task.thread.statements();
-        Self { most, statements, past: OnceCell::new(), account: None, task }
+        Self { most, statements, unmarked, past: OnceCell::new(), account: None, task }
     }
 
     /// Returns the plan that fills the target: the task and the newest whole rounds stay word for
@@ -384,7 +395,7 @@ impl<'a> DigestJob<'a> {
         let said = said.min(budget / 10 * 9);
         let account = self.account.map(|account| account.summary.text.as_str());
         let fill = Fill { thread, candidate, typed, budget, lent, fills, said, account, counter };
-        let past = self.past.get_or_init(|| Past::of(thread.messages()));
+        let past = self.past.get_or_init(|| Past::of(self.unmarked));
         let digest = fill::write(past, &fill).filter(|_| goes > 0);
         let plan = match &digest {
             Some(digest) => self.build(candidate, Some(digest))?,

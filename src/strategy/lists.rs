@@ -101,7 +101,7 @@ impl<'a> Settling<'a> {
             let text = joined(own, list);
             // If the user's statements hold all that the summary says, they replace it.
             let shown = if text.is_blank() {
-                self.typed(after).list(alone, counter).into()
+                self.typed(after).list(alone, counter).into_owned().into()
             } else {
                 text.clone()
             };
@@ -172,7 +172,7 @@ impl<'a> Settling<'a> {
         let typed = self.typed(after);
         let all = self.counter().text(&typed.list(u64::MAX, self.counter()));
         let needed = list_tokens.saturating_add(all).saturating_add(MARGIN);
-        (needed > room).then(|| (typed.keys().clone(), typed.known()))
+        (needed > room).then(|| (typed.keys(), typed.known()))
     }
 
     /// Returns a list of the active rules that a plan removes; empty if it removes none.

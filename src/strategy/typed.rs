@@ -1,14 +1,14 @@
 //! What the user typed, as a list in a summary: how much room the list gets, and which statements
 //! it omits.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{borrow::Cow, cell::OnceCell, collections::HashSet, sync::Arc};
 
 use super::{brief::Brief, snapshot::Snapshot};
 use crate::{
     ledger::Rule,
     message::{Message, Role},
     prose::{paragraphs, sentences},
-    retention::{Fact, FactClass, Statements, key},
+    retention::{Fact, FactClass, Listing, Statements, key},
     tokens::TokenCounter,
 };
 
@@ -16,8 +16,8 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Typed {
     statements: Arc<Statements>,
-    /// The keys of all statements and their sentences.
-    keys: HashSet<String>,
+    /// What the list may show, once it was asked for.
+    listing: OnceCell<Listing>,
     /// The keys of statements that are stated elsewhere, were revoked or taken back.
     elsewhere: HashSet<String>,
     /// The keys of what the user took back with a later sentence.
@@ -65,14 +65,14 @@ impl Typed {
                 self.rules.insert(key);
             }
         }
+        self.listing.take();
         self
     }
 
     /// Returns all statements, to be listed without exceptions.
     pub(super) fn all(statements: Arc<Statements>) -> Self {
-        let keys = statements.keys();
-        let [elsewhere, taken_back, rules] = [(); 3].map(|()| HashSet::new());
-        Self { statements, keys, elsewhere, taken_back, rules, share: DEFAULT_SHARE }
+        let (listing, elsewhere, taken_back, rules) = Default::default();
+        Self { statements, listing, elsewhere, taken_back, rules, share: DEFAULT_SHARE }
     }
 
     /// Returns how many tokens of the room the list may take, if everything else needs `others`. That
@@ -90,12 +90,13 @@ impl Typed {
 
     /// The keys of the statements in the list, and of those that are stated elsewhere.
     pub(super) fn known(&self) -> HashSet<String> {
-        self.keys.union(&self.elsewhere).cloned().collect()
+        self.statements.keys().map(str::to_owned).chain(self.elsewhere.iter().cloned()).collect()
     }
 
     /// Marks the statements in a text as stated elsewhere, so that they are not listed.
     pub(super) fn skip(&mut self, text: &str) {
         self.elsewhere.extend(paragraphs(text).iter().flat_map(|paragraph| keys(paragraph)));
+        self.listing.take();
     }
 
     /// The same for a text that stands before the list. A statement that may correct an
@@ -105,6 +106,7 @@ impl Typed {
         let stated = paragraphs(text);
         let stated = stated.iter().flat_map(|paragraph| keys(paragraph));
         self.elsewhere.extend(stated.filter(|key| !newer.contains(key.as_str())));
+        self.listing.take();
     }
 
     /// Whether a fact is in the user's statements, which are listed as wholes.
@@ -114,26 +116,29 @@ impl Typed {
 
     /// Whether a fact stands only in what the user took back.
     pub(super) fn was_taken_back(&self, fact: &Fact) -> bool {
-        let states = |key: &String| key.contains(&fact.text.to_lowercase());
-        fact.is_users()
-            && self.taken_back.iter().any(states)
-            && !self.keys.iter().any(|key| !self.taken_back.contains(key) && states(key))
+        if self.taken_back.is_empty() || !fact.is_users() {
+            return false;
+        }
+        let text = fact.text.to_lowercase();
+        let states = |key: &str| key.contains(&text);
+        self.taken_back.iter().any(|key| states(key))
+            && !self.statements.keys().any(|key| !self.taken_back.contains(key) && states(key))
     }
 
     /// The keys of all statements and their sentences.
-    pub(super) fn keys(&self) -> &HashSet<String> {
-        &self.keys
+    pub(super) fn keys(&self) -> HashSet<String> {
+        self.statements.keys().map(str::to_owned).collect()
     }
 
-    /// Returns the list in at most `budget` tokens.
-    pub(super) fn list(&self, budget: u64, counter: &dyn TokenCounter) -> String {
-        self.statements.list(budget, counter, &self.elsewhere, &self.rules)
+    /// Returns the list in at most `budget` tokens. Every call must have the same counter.
+    pub(super) fn list(&self, budget: u64, counter: &dyn TokenCounter) -> Cow<'_, str> {
+        let read = || self.statements.listing(counter, &self.elsewhere, &self.rules);
+        self.listing.get_or_init(read).within(budget, counter)
     }
 
     /// The tokens of the statements that are not stated elsewhere.
     pub(super) fn worth(&self, counter: &dyn TokenCounter) -> u64 {
-        let unstated =
-            self.statements.holding().filter(|one| !self.elsewhere.contains(&key(&one.text)));
+        let unstated = self.statements.unstated(&self.elsewhere);
         unstated.map(|one| counter.text(&one.text)).fold(0, u64::saturating_add)
     }
 }

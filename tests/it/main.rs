@@ -14,6 +14,7 @@
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
 
 mod adversarial;
+mod ages;
 mod architecture;
 mod asked_twice;
 mod at_rest;

@@ -1,8 +1,8 @@
-//! Compares threadfold with `agent-sdk` on the same threads: the cost of knowing the context size
-//! in each turn, and of a compaction with a model that answers at once.
+//! Compares threadfold with `agent-sdk` and `rig-memory` on the same threads: the cost of knowing the
+//! context size in each turn, of a compaction with a model that answers at once, and of 500 turns.
 //!
 //! `cargo run --release --manifest-path benches/peers/Cargo.toml` prints a table for each size,
-//! then what each row includes. The two crates do different work, so the tables also show the
+//! then what each row includes. The crates do different work, so the tables also show the
 //! request of each to its model and the remaining thread.
 
 #![allow(
@@ -17,8 +17,10 @@ use yardstick::{is_test, thread};
 mod measured;
 mod model;
 mod ours;
+mod rig;
 mod table;
 mod theirs;
+mod whole;
 #[path = "../../yardstick/mod.rs"]
 mod yardstick;
 
@@ -41,5 +43,6 @@ fn main() {
             theirs::asked("agent-sdk", &history),
         ]);
     }
+    whole::print();
     table::legend();
 }

@@ -1,10 +1,8 @@
 //! threadfold's side.
 
-use std::sync::Arc;
-
 use futures::executor::block_on;
 use threadfold::{
-    Message, ModelAgent, Thread,
+    Message, Thread,
     auto::Pressure,
     compact::Size,
     drive::{self, Conversation, Models},

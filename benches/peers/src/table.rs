@@ -50,10 +50,7 @@ pub(crate) fn measure(
 /// Prints the times of one size. `bytes` is the size of the text, to which the peaks of memory are
 /// compared.
 pub(crate) fn times(bytes: usize, (alone, groups): &(Vec<Measured>, Vec<Group>)) {
-    println!(
-        "{:<36} {:>10} {:>10} {:>10} {:>12} {:>9} {:>9}",
-        "operation", "least", "middle", "most", "theirs/ours", "allocs", "peak/text"
-    );
+    heading();
     alone.iter().for_each(|measured| line(measured, None, bytes));
     for group in groups {
         println!();
@@ -63,7 +60,16 @@ pub(crate) fn times(bytes: usize, (alone, groups): &(Vec<Measured>, Vec<Group>))
     println!();
 }
 
-fn line(measured: &Measured, theirs: Option<&Measured>, bytes: usize) {
+/// Prints the heading of a table of times.
+pub(crate) fn heading() {
+    println!(
+        "{:<36} {:>10} {:>10} {:>10} {:>12} {:>9} {:>9}",
+        "operation", "least", "middle", "most", "theirs/ours", "allocs", "peak/text"
+    );
+}
+
+/// Prints a measurement, and the ratio of the peer's time to it.
+pub(crate) fn line(measured: &Measured, theirs: Option<&Measured>, bytes: usize) {
     let Spread { least, middle, most } = measured.spread;
     let ratio = theirs.map(|theirs| theirs.spread.over(measured.spread));
     println!(

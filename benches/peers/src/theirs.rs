@@ -42,6 +42,14 @@ pub(crate) fn compact(history: &[llm::Message], repetitions: usize) -> Measured 
     row("agent-sdk: compact_history", repetitions, || history.to_vec(), work).into()
 }
 
+/// The same with the peer's default settings.
+pub(crate) fn compact_default(history: &[llm::Message], repetitions: usize) -> Measured {
+    let model = Arc::new(AtOnce::new());
+    let compactor = LlmContextCompactor::new(model, CompactionConfig::default());
+    let work = |history| block_on(compactor.compact_history(history)).expect("a summary");
+    row("agent-sdk: compact_history", repetitions, || history.to_vec(), work).into()
+}
+
 /// The part of that time that is spent on dropping.
 pub(crate) fn dropping(history: &[llm::Message], repetitions: usize) -> Measured {
     let old = || history[..history.len() - TAIL].to_vec();

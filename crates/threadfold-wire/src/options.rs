@@ -73,8 +73,8 @@ impl Default for DecodeOptions {
 pub struct EncodeOptions {
     /// The model to ask; `None` keeps the model that the request names.
     pub model: Option<Text>,
-    /// The model refuses reasoning if a message before it was changed (Claude 5.1 and later,
-    /// `preserved thinking`).
+    /// The model refuses or silently drops reasoning if a message before it was changed (Claude 5.1
+    /// and later, `preserved thinking`; GPT-6.2 and later). Such reasoning is left out, with a note.
     pub binds_reasoning: bool,
     /// The last message may be an assistant message (Claude 4.5 and earlier, Chat Completions).
     pub accepts_prefill: bool,
@@ -96,6 +96,7 @@ impl EncodeOptions {
     /// use threadfold::wire::EncodeOptions;
     ///
     /// assert!(EncodeOptions::for_model("claude-opus-5-5").binds_reasoning);
+    /// assert!(EncodeOptions::for_model("gpt-6.2-sol").binds_reasoning);
     /// assert!(EncodeOptions::for_model("claude-sonnet-4-5").accepts_prefill);
     /// assert!(EncodeOptions::for_model("mistral-large-latest").needs_short_ids);
     /// assert!(!EncodeOptions::for_model("unheard-of").accepts_prefill);
@@ -113,6 +114,11 @@ impl EncodeOptions {
             refuses_reasoning_fields: is_mistral,
             ..Self::default()
         };
+        if let Some((_, rest)) = name.split_once("gpt-") {
+            let version = threadfold_core::message::model_version(rest);
+            let binds_reasoning = version.is_some_and(|version| version >= (6, 2));
+            return Self { binds_reasoning, ..options };
+        }
         let Some((_, rest)) = name.split_once("claude") else { return options };
         let named = rest.contains("fable") || rest.contains("mythos");
         let Some(version) = threadfold_core::message::model_version(rest) else { return options };

@@ -13,7 +13,7 @@ use crate::{
 const WIDTHS: [usize; 7] = [300, 200, 140, 100, 72, 52, 40];
 
 /// What a line of the account says.
-struct Step {
+pub(super) struct Step {
     /// What the model said or called.
     text: String,
     /// Whether it is a call.
@@ -22,19 +22,13 @@ struct Step {
     outcome: Option<String>,
 }
 
-/// Writes the account of what happened before a cut, in at most `budget` tokens: the newest steps
+/// Writes the account of these steps, in at most `budget` tokens: the newest steps
 /// in more detail, and the oldest left out if nothing else helps.
-pub(super) fn write(
-    past: &Past<'_>,
-    cut: usize,
-    budget: u64,
-    counter: &dyn TokenCounter,
-) -> String {
-    let steps = steps(past, cut);
+pub(super) fn write(steps: &[Step], budget: u64, counter: &dyn TokenCounter) -> String {
     let mut narrow = Vec::new();
     for width in WIDTHS {
         let lines: Vec<String> =
-            (0..).zip(&steps).map(|(at, step)| line(step, wide(at, steps.len(), width))).collect();
+            (0..).zip(steps).map(|(at, step)| line(step, wide(at, steps.len(), width))).collect();
         let tokens = lines.iter().map(|line| counter.text(line)).fold(0, u64::saturating_add);
         if tokens <= budget {
             return lines.concat();
@@ -80,13 +74,14 @@ fn line(step: &Step, width: usize) -> String {
     }
 }
 
-fn steps(past: &Past<'_>, cut: usize) -> Vec<Step> {
+/// The steps of what happened before a cut, in order.
+pub(super) fn steps(past: &Past, cut: usize) -> Vec<Step> {
     let sources = past.before(cut);
     let earlier = past.earlier(cut).into_iter().flat_map(|earlier| &earlier.account);
     let earlier = earlier.filter(|line| !line.starts_with('('));
     let earlier = earlier.map(|line| Step { text: line.clone(), is_call: false, outcome: None });
     let mut steps: Vec<Step> = earlier.collect();
-    let mut outcomes: HashMap<usize, &Source<'_>> = HashMap::new();
+    let mut outcomes: HashMap<usize, &Source> = HashMap::new();
     for source in sources {
         if let (Kind::Result, Some(call)) = (source.kind, source.call) {
             outcomes.insert(call, source);
@@ -123,7 +118,7 @@ fn steps(past: &Past<'_>, cut: usize) -> Vec<Step> {
 
 /// The word with a colon that most answers begin with, as the protocol of an agent demands; empty if
 /// there is none.
-fn label<'a>(sources: &'a [Source<'_>]) -> &'a str {
+fn label(sources: &[Source]) -> &str {
     let answers = sources.iter().filter(|source| source.kind == Kind::Answer);
     let mut counts: HashMap<&str, usize> = HashMap::new();
     let mut all = 0_usize;
@@ -153,7 +148,7 @@ fn said(text: &str) -> String {
 }
 
 /// What came of a call: its failure, or its last line and how much there was.
-fn outcome(past: &Past<'_>, result: &Source<'_>) -> Option<String> {
+fn outcome(past: &Past, result: &Source) -> Option<String> {
     if let Some(failure) = &result.failure {
         return Some(format!("failed: {failure}"));
     }
@@ -170,7 +165,7 @@ fn outcome(past: &Past<'_>, result: &Source<'_>) -> Option<String> {
 }
 
 /// The calls whose last try failed and was not followed by one that succeeded, the newest last.
-pub(super) fn unmended(past: &Past<'_>, cut: usize) -> Vec<String> {
+pub(super) fn unmended(past: &Past, cut: usize) -> Vec<String> {
     const LISTED: usize = 4;
     const KEY: usize = 24;
     let sources = past.before(cut);

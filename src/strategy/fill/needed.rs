@@ -3,15 +3,15 @@
 
 use std::{
     cmp::Ordering,
-    collections::{BTreeMap, BinaryHeap, HashMap, HashSet},
+    collections::{BTreeMap, BinaryHeap, HashMap},
+    ops::Range,
 };
 
 use super::{
-    past::{Kind, Past, Source, clipped, clipped_inside},
+    past::{Kind, NameSet, Named, Past, Source, clipped, clipped_inside},
     weights::{Features, value},
 };
 use crate::{
-    hindsight::names,
     prose::{one_line, plain},
     strategy::clip::border_before,
     tokens::TokenCounter,
@@ -24,8 +24,7 @@ const AROUND: usize = 80;
 const HEADING: usize = 90;
 
 /// A name, what is known of it, and where it stands best.
-struct Found<'p> {
-    name: &'p str,
+struct Found {
     features: Features,
     /// The source and the offset of the name in it.
     at: (usize, usize),
@@ -35,48 +34,104 @@ struct Found<'p> {
     is_shown: bool,
 }
 
-/// Writes lines with names that `known` lacks, in at most `budget` tokens, the most valuable for
-/// their tokens first, listed in the order of the thread.
-pub(super) fn write(
-    past: &Past<'_>,
-    cut: usize,
-    known: &HashSet<&str>,
-    budget: u64,
-    counter: &dyn TokenCounter,
-) -> String {
-    let sources = past.before(cut);
-    let found: Vec<Found<'_>> =
-        found(sources, known).into_iter().filter(|found| found.is_shown).collect();
-    let values: HashMap<&str, f64> =
-        found.iter().map(|found| (found.name, value(&found.features))).collect();
-    // A line is worth what all its names are worth that nothing shows yet.
-    let worth = |place: &Place, covered: &HashSet<&str>| {
-        let mut seen = HashSet::new();
-        let new = names(place.text(sources));
-        let new = new.filter(|name| !covered.contains(name) && seen.insert(*name));
+/// The lines before a cut that may be needed. They depend on nothing that a text shows, so they are
+/// found once for all texts with this cut.
+pub(super) struct Needed<'p> {
+    past: &'p Past,
+    sources: &'p [Source],
+    /// For each name, how likely it is needed; 0 if only the user typed it.
+    values: Vec<f64>,
+    /// For each name, its line.
+    lines: Vec<Option<usize>>,
+    /// The places of the lines, and the range of their distinct names in `names`.
+    places: Vec<(Place, Range<usize>)>,
+    names: Vec<usize>,
+}
+
+impl<'p> Needed<'p> {
+    pub(super) fn of(past: &'p Past, cut: usize) -> Self {
+        let sources = past.before(cut);
+        let found = found(past, sources);
+        let mut needed = Self {
+            past,
+            sources,
+            values: vec![0.0; found.len()],
+            lines: vec![None; found.len()],
+            places: Vec::new(),
+            names: Vec::new(),
+        };
+        let mut known: HashMap<Place, usize> = HashMap::new();
+        for (name, found) in found.iter().enumerate().filter(|(_, found)| found.is_shown) {
+            if let Some(value_of) = needed.values.get_mut(name) {
+                *value_of = value(&found.features);
+            }
+            let Some(place) = found.place(past.name(name), sources) else { continue };
+            let line = *known.entry(place).or_insert_with(|| needed.add_line(place));
+            if let Some(line_of) = needed.lines.get_mut(name) {
+                *line_of = Some(line);
+            }
+        }
+        needed
+    }
+
+    fn add_line(&mut self, place: Place) -> usize {
+        let start = self.names.len();
+        let mut add = |name: usize| {
+            if !self.names.iter().skip(start).any(|other| *other == name) {
+                self.names.push(name);
+            }
+        };
+        match place.names(self.sources) {
+            Some(names) => names.iter().for_each(|named| add(named.name)),
+            // A border within a word makes other names.
+            None => self.past.names_in(place.text(self.sources)).for_each(add),
+        }
+        self.places.push((place, start..self.names.len()));
+        self.places.len() - 1
+    }
+
+    /// What all names of a line are worth for each byte that nothing shows yet.
+    fn worth(&self, line: usize, covered: &NameSet) -> f64 {
+        let Some((place, names)) = self.places.get(line) else { return 0.0 };
+        let names = self.names.get(names.clone()).unwrap_or_default();
+        let new = names.iter().filter(|name| !covered.contains(**name));
         // In the order of the text: a sum of floats depends on its order.
-        let sum: f64 = new.filter_map(|name| values.get(name)).sum();
+        let sum: f64 = new.filter_map(|name| self.values.get(*name)).sum();
         // The real price is counted for the chosen lines only.
         sum / (place.end - place.start + HEADING_BYTES) as f64
-    };
-    let mut covered = HashSet::new();
-    let places = found.iter().filter_map(|found| found.place(sources));
-    let mut wanted: BinaryHeap<Wanted> =
-        places.map(|place| Wanted { worth: worth(&place, &covered), place }).collect();
-    let mut shown = Shown { sources, places: BTreeMap::new(), left: budget, counter };
-    while let Some(Wanted { place, .. }) = wanted.pop() {
-        // Lines that were chosen in the meantime may show some of its names.
-        let now = Wanted { worth: worth(&place, &covered), place };
-        if now.worth <= 0.0 {
-            continue;
-        }
-        if wanted.peek().is_some_and(|next| now < *next) {
-            wanted.push(now);
-        } else if let Some(text) = shown.add(place) {
-            covered.extend(names(text));
-        }
     }
-    shown.written()
+
+    /// Writes lines with names that `known` lacks, in at most `budget` tokens, the most valuable for
+    /// their tokens first, listed in the order of the thread.
+    pub(super) fn write(&self, known: NameSet, budget: u64, counter: &dyn TokenCounter) -> String {
+        let Self { sources, places, .. } = self;
+        let unknown = self.lines.iter().enumerate().filter(|(name, _)| !known.contains(*name));
+        let mut lines: Vec<usize> = unknown.filter_map(|(_, line)| *line).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        let mut covered = known;
+        let wanted = lines.into_iter().filter_map(|line| {
+            let (place, _) = places.get(line)?;
+            Some(Wanted { worth: self.worth(line, &covered), place: *place, line })
+        });
+        let mut wanted: BinaryHeap<Wanted> = wanted.collect();
+        let mut shown = Shown { sources, places: BTreeMap::new(), left: budget, counter };
+        while let Some(Wanted { place, line, .. }) = wanted.pop() {
+            // Lines that were chosen in the meantime may show some of its names.
+            let now = Wanted { worth: self.worth(line, &covered), place, line };
+            if now.worth <= 0.0 {
+                continue;
+            }
+            if wanted.peek().is_some_and(|next| now < *next) {
+                wanted.push(now);
+            } else if let Some(text) = shown.add(place) {
+                self.past.names_in(text).for_each(|name| {
+                    covered.insert(name);
+                });
+            }
+        }
+        shown.written()
+    }
 }
 
 /// A line and what it is worth for each byte. The greatest is the best; of equals, the first in the
@@ -84,6 +139,7 @@ pub(super) fn write(
 struct Wanted {
     worth: f64,
     place: Place,
+    line: usize,
 }
 
 impl Ord for Wanted {
@@ -111,7 +167,7 @@ impl Eq for Wanted {}
 const HEADING_BYTES: usize = 24;
 
 /// A part of a line of a source.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     source: usize,
     start: usize,
@@ -126,12 +182,23 @@ impl Place {
         [before, after].into_iter().filter(|part| part.start < part.end)
     }
 
-    fn text<'s>(&self, sources: &'s [Source<'_>]) -> &'s str {
+    /// The names in it; `None` if it may begin or end within a word.
+    fn names<'s>(&self, sources: &'s [Source]) -> Option<&'s [Named]> {
+        let source = sources.get(self.source)?;
+        let (before, after) = (source.text.get(..self.start)?, source.text.get(self.end..)?);
+        let (before, after) = (before.chars().next_back(), after.chars().next());
+        [before, after].into_iter().flatten().all(char::is_whitespace).then_some(())?;
+        let names = source.names();
+        let at = |offset: usize| names.partition_point(|named| named.at < offset);
+        names.get(at(self.start)..at(self.end))
+    }
+
+    fn text<'s>(&self, sources: &'s [Source]) -> &'s str {
         let source = sources.get(self.source);
         source.and_then(|source| source.text.get(self.start..self.end)).unwrap_or_default()
     }
 
-    fn line(&self, sources: &[Source<'_>]) -> String {
+    fn line(&self, sources: &[Source]) -> String {
         let mut line = one_line(&plain(self.text(sources))).into_owned();
         if line.starts_with(['#', '>', '-']) {
             line.insert(0, ' ');
@@ -141,8 +208,8 @@ impl Place {
 }
 
 /// The lines that were chosen.
-struct Shown<'s, 't> {
-    sources: &'s [Source<'t>],
+struct Shown<'s> {
+    sources: &'s [Source],
     /// The chosen places of each source, in order, without overlaps.
     places: BTreeMap<usize, Vec<Place>>,
     /// The tokens that are left.
@@ -150,7 +217,7 @@ struct Shown<'s, 't> {
     counter: &'s dyn TokenCounter,
 }
 
-impl<'s> Shown<'s, '_> {
+impl<'s> Shown<'s> {
     /// Adds a place, joined with those that it touches, and returns its text; `None` if it does not
     /// fit.
     fn add(&mut self, place: Place) -> Option<&'s str> {
@@ -204,28 +271,27 @@ impl<'s> Shown<'s, '_> {
     }
 }
 
-/// The names before the cut that nothing else shows, with their features.
-fn found<'p>(sources: &'p [Source<'_>], known: &HashSet<&str>) -> Vec<Found<'p>> {
+/// For each name of the thread, what these sources show of it.
+fn found(past: &Past, sources: &[Source]) -> Vec<Found> {
     let bytes: usize = sources.iter().map(|source| source.text.len()).sum();
     let mut passed = 0_usize;
-    let (mut found, mut indices): (Vec<Found<'p>>, HashMap<&'p str, usize>) = Default::default();
+    let unseen = |number: usize| {
+        let name = past.name(number);
+        let is_path = name.contains(['/', '.']);
+        let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+        let features = Features { is_path, is_number, ..Features::default() };
+        Found { features, at: (0, 0), counted: usize::MAX, is_shown: false }
+    };
+    let mut found: Vec<Found> = (0..past.name_count()).map(unseen).collect();
     for (index, source) in sources.iter().enumerate() {
         passed += source.text.len();
         let place = passed as f64 / bytes.max(1) as f64;
-        for (start, name) in source.names() {
-            if known.contains(name) {
-                continue;
-            }
-            let at = (index, start);
-            let known = *indices.entry(name).or_insert_with(|| {
-                let is_path = name.contains(['/', '.']);
-                let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
-                let features = Features { is_path, is_number, ..Features::default() };
-                let (counted, is_shown) = (usize::MAX, false);
-                found.push(Found { name, features, at, counted, is_shown });
-                found.len() - 1
-            });
-            if let Some(found) = found.get_mut(known).filter(|found| found.counted != index) {
+        for named in source.names() {
+            if let Some(found) = found.get_mut(named.name).filter(|found| found.counted != index) {
+                let at = (index, named.at);
+                if found.counted == usize::MAX {
+                    found.at = at;
+                }
                 found.count(index, at, source, place, sources);
             }
         }
@@ -233,12 +299,12 @@ fn found<'p>(sources: &'p [Source<'_>], known: &HashSet<&str>) -> Vec<Found<'p>>
     found
 }
 
-impl Found<'_> {
+impl Found {
     /// The line in which the name stands, shortened around the name.
-    fn place(&self, sources: &[Source<'_>]) -> Option<Place> {
+    fn place(&self, name: &str, sources: &[Source]) -> Option<Place> {
         let (source, at) = self.at;
         let text: &str = &sources.get(source)?.text;
-        let name_end = at + self.name.len();
+        let name_end = at + name.len();
         let (before, after) = (text.get(..at)?, text.get(name_end..)?);
         let from = before.rfind('\n').map_or(0, |at| at + 1);
         let start = match at - from > AROUND {
@@ -266,9 +332,9 @@ impl Found<'_> {
         &mut self,
         index: usize,
         at: (usize, usize),
-        source: &Source<'_>,
+        source: &Source,
         place: f64,
-        sources: &[Source<'_>],
+        sources: &[Source],
     ) {
         self.counted = index;
         let features = &mut self.features;
@@ -306,7 +372,7 @@ impl Found<'_> {
 }
 
 /// The heading over lines of a source: what it is, or of which call it is the result.
-fn heading(sources: &[Source<'_>], source: &Source<'_>) -> String {
+fn heading(sources: &[Source], source: &Source) -> String {
     let call = source.call.and_then(|call| sources.get(call));
     let code = |outline: &str| clipped_inside(outline, HEADING).replace('`', "'");
     match (source.kind, call) {
@@ -325,6 +391,7 @@ fn heading(sources: &[Source<'_>], source: &Source<'_>) -> String {
 /// The names of a thread, and what is known of each: the input of the fit of the weights.
 pub(crate) fn facts(messages: &[crate::message::Message]) -> Vec<(String, Vec<f64>)> {
     let past = Past::of(messages);
-    let found = found(past.before(messages.len()), &HashSet::new());
-    found.iter().map(|it| (it.name.to_owned(), it.features.numbers().to_vec())).collect()
+    let found = found(&past, past.before(messages.len()));
+    let numbers = found.iter().map(|found| found.features.numbers().to_vec());
+    (0..).map(|number| past.name(number).to_owned()).zip(numbers).collect()
 }

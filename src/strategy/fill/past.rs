@@ -12,7 +12,7 @@ use super::{earlier::Earlier, shape};
 use crate::{
     hindsight::names,
     ledger,
-    message::{ContentBlock, Message, Role, Summary, ToolResult, ToolUse},
+    message::{ContentBlock, Message, Role, Summary, Text, ToolResult, ToolUse},
     prose::{first_failure, one_line, plain, without_typed},
     strategy::{clip::border_before, full_summary},
 };
@@ -34,62 +34,121 @@ pub(super) enum Kind {
 
 /// A text of the thread.
 #[derive(Debug)]
-pub(super) struct Source<'a> {
+pub(super) struct Source {
     /// The index of its message.
     pub(super) message: usize,
     pub(super) kind: Kind,
-    pub(super) text: Cow<'a, str>,
+    pub(super) text: Text,
     /// For a call: the tool and its input on one line. For a result: the index of its call's
     /// source.
     pub(super) outline: String,
     pub(super) call: Option<usize>,
     /// For a result that reports a failure: the line that does.
     pub(super) failure: Option<String>,
-    /// The places of the names in the text, found once.
-    places: Vec<Range<usize>>,
+    /// The names in the text, in order.
+    names: Vec<Named>,
 }
 
-impl<'a> Source<'a> {
-    fn new(message: usize, kind: Kind, text: Cow<'a, str>) -> Self {
-        let (outline, places) = (String::new(), Vec::new());
-        Self { message, kind, text, outline, call: None, failure: None, places }
+/// A name in a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Named {
+    /// The offset of the name in its text, in bytes.
+    pub(super) at: usize,
+    /// The number of the name in [`Past::name`].
+    pub(super) name: usize,
+}
+
+impl Source {
+    fn new(message: usize, kind: Kind, text: Text) -> Self {
+        let (outline, names) = (String::new(), Vec::new());
+        Self { message, kind, text, outline, call: None, failure: None, names }
     }
 
-    /// The names in the text with their offsets, in order.
-    pub(super) fn names(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.places.iter().filter_map(|it| Some((it.start, self.text.get(it.clone())?)))
+    /// The names in the text, in order.
+    pub(super) fn names(&self) -> &[Named] {
+        &self.names
     }
 }
 
-/// The texts of a thread in order.
+/// The texts of a thread in order, and their names. It is read once for all that compose a text, and
+/// shares the texts with the messages.
 #[derive(Debug)]
-pub(crate) struct Past<'a> {
-    pub(super) sources: Vec<Source<'a>>,
+pub(crate) struct Past {
+    pub(super) sources: Vec<Source>,
     /// Summaries of earlier compactions, with their messages.
     earlier: Vec<(usize, Earlier)>,
     /// Lines that most results contain, which say nothing.
     pub(super) usual: HashSet<String>,
+    /// The distinct names in the order in which they first stand: the source and the place in it.
+    names: Vec<(usize, Range<usize>)>,
+    /// The numbers of the names.
+    numbers: HashMap<Box<str>, usize>,
 }
 
-impl<'a> Past<'a> {
+/// A set of names of a thread, by their numbers.
+#[derive(Clone, Debug)]
+pub(super) struct NameSet(Vec<bool>);
+
+impl NameSet {
+    pub(super) fn contains(&self, name: usize) -> bool {
+        self.0.get(name).is_some_and(|is_in| *is_in)
+    }
+
+    /// Adds a name and returns whether it is new.
+    pub(super) fn insert(&mut self, name: usize) -> bool {
+        self.0.get_mut(name).is_some_and(|is_in| !std::mem::replace(is_in, true))
+    }
+}
+
+impl Past {
     /// Reads these messages.
-    pub(crate) fn of(messages: &'a [Message]) -> Self {
+    pub(crate) fn of(messages: &[Message]) -> Self {
         let results = shape::results(messages);
         let mut reader = Reader::default();
         for (index, message) in messages.iter().enumerate() {
             let is_result = |at: usize| results.get(at).copied().unwrap_or_default();
             reader.message(index, message, is_result(index), is_result(index + 1));
         }
-        for source in &mut reader.sources {
-            let start = source.text.as_ptr().addr();
-            let place = |name: &str| {
-                name.as_ptr().addr() - start..name.as_ptr().addr() - start + name.len()
-            };
-            source.places = names(&source.text).map(place).collect();
-        }
         reader.outline_calls();
-        let usual = usual_lines(&reader.sources);
-        Self { sources: reader.sources, earlier: reader.earlier, usual }
+        let Reader { mut sources, earlier, .. } = reader;
+        let (mut all, mut numbers) = (Vec::new(), HashMap::new());
+        for (index, source) in sources.iter_mut().enumerate() {
+            let start = source.text.as_ptr().addr();
+            for text in names(&source.text) {
+                let at = text.as_ptr().addr() - start;
+                let name = numbers.get(text).copied().unwrap_or_else(|| {
+                    numbers.insert(Box::from(text), all.len());
+                    all.push((index, at..at + text.len()));
+                    all.len() - 1
+                });
+                source.names.push(Named { at, name });
+            }
+        }
+        let usual = usual_lines(&sources);
+        Self { sources, earlier, usual, names: all, numbers }
+    }
+
+    /// The number of distinct names.
+    pub(super) fn name_count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The name with this number.
+    pub(super) fn name(&self, number: usize) -> &str {
+        let found = self.names.get(number).and_then(|(source, place)| {
+            self.sources.get(*source).and_then(|source| source.text.get(place.clone()))
+        });
+        found.unwrap_or_default()
+    }
+
+    /// The numbers of the names in another text, as far as the thread has them.
+    pub(super) fn names_in<'p>(&'p self, text: &'p str) -> impl Iterator<Item = usize> + 'p {
+        names(text).filter_map(|name| self.numbers.get(name).copied())
+    }
+
+    /// The set without names.
+    pub(super) fn no_names(&self) -> NameSet {
+        NameSet(vec![false; self.names.len()])
     }
 
     /// The earlier summaries before a cut.
@@ -98,9 +157,13 @@ impl<'a> Past<'a> {
     }
 
     /// The names in the texts of messages that stay.
-    pub(super) fn names_of(&self, stays: impl Fn(usize) -> bool) -> HashSet<&str> {
+    pub(super) fn names_of(&self, stays: impl Fn(usize) -> bool) -> NameSet {
+        let mut set = self.no_names();
         let sources = self.sources.iter().filter(|source| stays(source.message));
-        sources.flat_map(|source| source.names().map(|(_, name)| name)).collect()
+        sources.flat_map(|source| source.names()).for_each(|named| {
+            set.insert(named.name);
+        });
+        set
     }
 
     /// The steps before a cut, the last one first: calls with their results, and answers.
@@ -119,7 +182,7 @@ impl<'a> Past<'a> {
     }
 
     /// The sources of messages before a cut.
-    pub(super) fn before(&self, cut: usize) -> &[Source<'a>] {
+    pub(super) fn before(&self, cut: usize) -> &[Source] {
         let end = self.sources.partition_point(|source| source.message < cut);
         self.sources.get(..end).unwrap_or_default()
     }
@@ -127,7 +190,7 @@ impl<'a> Past<'a> {
 
 #[derive(Default)]
 struct Reader<'a> {
-    sources: Vec<Source<'a>>,
+    sources: Vec<Source>,
     earlier: Vec<(usize, Earlier)>,
     /// The sources of calls by their ids.
     calls: HashMap<&'a str, usize>,
@@ -146,14 +209,14 @@ impl<'a> Reader<'a> {
             match block {
                 ContentBlock::Text(block) if is_result => {
                     let failure = failure(&block.text);
-                    let source = Source::new(index, Kind::Result, plain(&block.text));
+                    let source = Source::new(index, Kind::Result, plain_text(&block.text));
                     self.sources.push(Source { call: self.asked, failure, ..source });
                 }
                 ContentBlock::Text(block) if message.role == Role::Assistant => {
                     self.answer(index, &block.text, asks);
                 }
                 ContentBlock::Text(block) => {
-                    self.sources.push(Source::new(index, Kind::Typed, Cow::Borrowed(&block.text)));
+                    self.sources.push(Source::new(index, Kind::Typed, block.text.clone()));
                 }
                 ContentBlock::ToolUse(call) => {
                     self.calls.insert(&call.id, self.sources.len());
@@ -186,7 +249,7 @@ impl<'a> Reader<'a> {
         let raw = call.input.as_str();
         let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(raw) else {
             let outline = format!("{}: {}", call.name, one_line(&plain(raw)));
-            let source = Source::new(index, Kind::Call, Cow::Borrowed(raw));
+            let source = Source::new(index, Kind::Call, raw.into());
             self.sources.push(Source { outline, ..source });
             return;
         };
@@ -224,15 +287,15 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads an answer. If it asks for an output in its text, the command is a source of its own.
-    fn answer(&mut self, index: usize, text: &'a str, asks: bool) {
+    fn answer(&mut self, index: usize, text: &Text, asks: bool) {
         let Some((said, command)) = asks.then(|| command(text)).flatten() else {
-            self.sources.push(Source::new(index, Kind::Answer, Cow::Borrowed(text)));
+            self.sources.push(Source::new(index, Kind::Answer, text.clone()));
             return;
         };
         self.sources.push(Source::new(index, Kind::Answer, said.into()));
         self.asked = Some(self.sources.len());
         let outline = one_line(&plain(command)).into_owned();
-        let source = Source::new(index, Kind::Call, Cow::Borrowed(command));
+        let source = Source::new(index, Kind::Call, command.into());
         self.sources.push(Source { outline, ..source });
     }
 
@@ -257,7 +320,15 @@ fn command(text: &str) -> Option<(String, &str)> {
     Some((format!("{}\n{}", before.trim(), after.trim()), command))
 }
 
-fn result_text(result: &ToolResult) -> Cow<'_, str> {
+/// The text as [`plain`] returns it, shared if nothing is to be removed.
+fn plain_text(text: &Text) -> Text {
+    match plain(text) {
+        Cow::Borrowed(_) => text.clone(),
+        Cow::Owned(plain) => plain.into(),
+    }
+}
+
+fn result_text(result: &ToolResult) -> Text {
     let text = joined_text(result);
     // Agents wrap an output of many lines in JSON, which hides the lines.
     if text.starts_with(['{', '['])
@@ -266,7 +337,7 @@ fn result_text(result: &ToolResult) -> Cow<'_, str> {
     {
         let mut lines = Vec::new();
         unwrap(&value, "", &mut lines);
-        return Cow::Owned(lines.join("\n"));
+        return lines.join("\n").into();
     }
     text
 }
@@ -286,15 +357,15 @@ fn unwrap(value: &Value, name: &str, lines: &mut Vec<String>) {
     }
 }
 
-fn joined_text(result: &ToolResult) -> Cow<'_, str> {
+fn joined_text(result: &ToolResult) -> Text {
     let mut texts = result.content.iter().filter_map(ContentBlock::as_text);
     match (texts.next(), texts.next()) {
-        (None, _) => Cow::Borrowed(""),
-        (Some(only), None) => plain(only),
+        (None, _) => Text::default(),
+        (Some(only), None) => plain_text(only),
         (Some(first), Some(second)) => {
             let rest = texts.map(|text| text.as_str());
             let all = [first.as_str(), second.as_str()].into_iter().chain(rest);
-            Cow::Owned(all.collect::<Vec<_>>().join("\n"))
+            all.collect::<Vec<_>>().join("\n").into()
         }
     }
 }
@@ -386,7 +457,7 @@ pub(super) fn clipped_inside(line: &str, most: usize) -> Cow<'_, str> {
 }
 
 /// Lines that at least a third of the results begin or end with.
-fn usual_lines(sources: &[Source<'_>]) -> HashSet<String> {
+fn usual_lines(sources: &[Source]) -> HashSet<String> {
     const LONGEST: usize = 200;
     const ENDS: usize = 4;
     let mut counts: HashMap<&str, usize> = HashMap::new();

@@ -1,12 +1,9 @@
 //! Results in user messages: agents of a text protocol write commands into their answers, and get
 //! the outputs as if the user had typed them.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
-use crate::{
-    message::{Message, Role},
-    strategy::snapshot::Snapshot,
-};
+use crate::message::{Message, Role};
 
 /// How many bytes of a text are its opening.
 const OPENING: usize = 8;
@@ -43,17 +40,8 @@ pub(crate) fn results(messages: &[Message]) -> Vec<bool> {
     found
 }
 
-/// Returns the thread with such results marked as untyped. The blocks stay the same, so a plan for
-/// it fits the thread itself.
-pub(crate) fn marked(thread: &Snapshot) -> Snapshot {
-    let mut marked = thread.clone();
-    if let Some(messages) = marked_messages(thread.messages()) {
-        marked.messages = Arc::new(messages);
-    }
-    marked
-}
-
-fn marked_messages(messages: &[Message]) -> Option<Vec<Message>> {
+/// Returns the messages with such results marked as untyped, or `None` if there are none.
+pub(crate) fn marked(messages: &[Message]) -> Option<Vec<Message>> {
     let results = results(messages);
     results.contains(&true).then(|| {
         let marked = messages.iter().zip(results);
@@ -98,7 +86,7 @@ mod tests {
         let found = results(&thread);
         assert_eq!(found.iter().filter(|is_result| **is_result).count(), 6);
         assert!(!found[0], "the task was typed");
-        assert!(marked_messages(&thread).unwrap()[2].typed_blocks().next().is_none());
+        assert!(marked(&thread).unwrap()[2].typed_blocks().next().is_none());
     }
 
     #[test]
@@ -106,7 +94,7 @@ mod tests {
         let talk = (0..9).flat_map(|turn| {
             [Message::user(format!("Question {turn}?")), Message::assistant("An answer.")]
         });
-        assert!(marked_messages(&talk.collect::<Vec<_>>()).is_none());
-        assert!(marked_messages(&protocol(3)).is_none(), "three are no repetition");
+        assert!(marked(&talk.collect::<Vec<_>>()).is_none());
+        assert!(marked(&protocol(3)).is_none(), "three are no repetition");
     }
 }

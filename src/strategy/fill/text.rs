@@ -1,14 +1,13 @@
 //! Composes the text of a fill from its parts.
 
 use super::{
-    account,
+    account::{self, Step},
     earlier::{BEFORE, DETAILS, DONE, FAILED, LAST, TASK, opening},
-    needed,
+    needed::Needed,
     past::{Kind, Past},
 };
 use crate::{
-    hindsight::names,
-    message::Message,
+    message::{Message, Text},
     strategy::{clip::clip, snapshot::Snapshot, tail::Candidate, typed::Typed},
     tokens::TokenCounter,
 };
@@ -45,11 +44,13 @@ pub(crate) struct Fill<'a> {
 }
 
 /// Returns the text in at most its budget of tokens, or `None` if its first line exceeds it.
-pub(crate) fn write(past: &Past<'_>, fill: &Fill<'_>) -> Option<String> {
+pub(crate) fn write(past: &Past, fill: &Fill<'_>) -> Option<String> {
+    let cut = fill.candidate.cut;
+    let found = Found { needed: Needed::of(past, cut), steps: account::steps(past, cut) };
     let mut room = fill.budget;
     // The token count of the whole can exceed the sum of its parts, so retry with less room.
     for _ in 0..6 {
-        let text = compose(past, fill, room);
+        let text = compose(past, &found, fill, room);
         let size = fill.counter.text(&text);
         if size <= fill.budget {
             return Some(text);
@@ -57,6 +58,12 @@ pub(crate) fn write(past: &Past<'_>, fill: &Fill<'_>) -> Option<String> {
         room = room.saturating_sub((size - fill.budget).max(room / 32 + 1));
     }
     None
+}
+
+/// What is found once for all tries of one text.
+struct Found<'p> {
+    needed: Needed<'p>,
+    steps: Vec<Step>,
 }
 
 struct Writer<'a> {
@@ -88,7 +95,7 @@ impl Writer<'_> {
     }
 }
 
-fn compose(past: &Past<'_>, fill: &Fill<'_>, budget: u64) -> String {
+fn compose(past: &Past, found: &Found<'_>, fill: &Fill<'_>, budget: u64) -> String {
     let Fill { candidate, counter, typed, .. } = *fill;
     let cut = candidate.cut;
     let text = fill.beginning(past, budget);
@@ -103,15 +110,18 @@ fn compose(past: &Past<'_>, fill: &Fill<'_>, budget: u64) -> String {
         writer.section(TASK, &quoted(&task));
     }
     if fill.account.is_none() {
-        write_account(past, cut, &mut writer);
+        write_account(past, cut, &found.steps, &mut writer);
     }
     let written = writer.text.clone();
     let stays = |message| message >= cut || candidate.keeps_part_of(message);
     let mut known = past.names_of(stays);
     let system = fill.thread.system().iter().flat_map(Message::texts);
-    known.extend(system.flat_map(|text| names(text)));
-    known.extend(names(&written).chain(names(&said)));
-    let details = needed::write(past, cut, &known, writer.share(100, DETAILS), counter);
+    for text in system.map(Text::as_str).chain([written.as_str(), &*said]) {
+        past.names_in(text).for_each(|name| {
+            known.insert(name);
+        });
+    }
+    let details = found.needed.write(known, writer.share(100, DETAILS), counter);
     writer.section(DETAILS, &details);
     let said = typed.list(counter.text(&said).saturating_add(writer.left), counter);
     let more = counter.text(&said).saturating_sub(first_said);
@@ -129,7 +139,7 @@ fn compose(past: &Past<'_>, fill: &Fill<'_>, budget: u64) -> String {
 }
 
 /// Writes what earlier summaries say, what was done, and what failed last.
-fn write_account(past: &Past<'_>, cut: usize, writer: &mut Writer<'_>) {
+fn write_account(past: &Past, cut: usize, steps: &[Step], writer: &mut Writer<'_>) {
     let counter = writer.counter;
     let earlier = past.earlier(cut);
     let summary = earlier.iter().map(|it| it.summary.as_str()).filter(|it| !it.is_empty());
@@ -138,14 +148,14 @@ fn write_account(past: &Past<'_>, cut: usize, writer: &mut Writer<'_>) {
         let summary = clip(&summary, writer.share(40, BEFORE), counter);
         writer.section(BEFORE, &quoted(&summary));
     }
-    let done = account::write(past, cut, writer.share(ACCOUNT, DONE), counter);
+    let done = account::write(steps, writer.share(ACCOUNT, DONE), counter);
     writer.section(DONE, &done);
     writer.section(FAILED, &account::unmended(past, cut).concat());
 }
 
 /// The steps before the cut, the newest whole, as many as `room` tokens hold; of the last that does
 /// not fit, head and tail.
-fn last_steps(past: &Past<'_>, cut: usize, room: u64, counter: &dyn TokenCounter) -> String {
+fn last_steps(past: &Past, cut: usize, room: u64, counter: &dyn TokenCounter) -> String {
     let (mut steps, mut left) = (Vec::new(), room);
     for step in past.last_steps(cut) {
         if left <= LEAST {
@@ -173,7 +183,7 @@ fn last_steps(past: &Past<'_>, cut: usize, room: u64, counter: &dyn TokenCounter
 
 impl Fill<'_> {
     /// The summary of a model, or the first line of a digest.
-    fn beginning(&self, past: &Past<'_>, budget: u64) -> String {
+    fn beginning(&self, past: &Past, budget: u64) -> String {
         if let Some(account) = self.account {
             return account.trim().to_owned();
         }
@@ -183,7 +193,7 @@ impl Fill<'_> {
     }
 
     /// The number of messages that the text replaces, with those of earlier digests.
-    fn removed(&self, past: &Past<'_>) -> usize {
+    fn removed(&self, past: &Past) -> usize {
         let (head, _) = self.thread.split_at(self.candidate.cut);
         let own = head.iter().enumerate().filter(|(index, message)| {
             !message.is_summary() && !self.candidate.keeps_part_of(*index)
@@ -193,7 +203,7 @@ impl Fill<'_> {
     }
 
     /// The first text that the user typed, if it does not stay.
-    fn task(&self, past: &Past<'_>) -> Option<String> {
+    fn task(&self, past: &Past) -> Option<String> {
         let cut = self.candidate.cut;
         let earlier = past.earlier(cut);
         if let Some(told) = earlier.iter().find(|it| !it.task.is_empty()) {
@@ -202,7 +212,7 @@ impl Fill<'_> {
         let first = past.before(cut).iter().find(|source| source.kind == Kind::Typed)?;
         let stays = self.candidate.keeps_part_of(first.message)
             || past.earlier(cut).iter().any(|it| it.messages > 0);
-        (!stays).then(|| first.text.clone().into_owned())
+        (!stays).then(|| first.text.to_string())
     }
 }
 

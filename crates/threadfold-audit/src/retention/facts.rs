@@ -89,7 +89,9 @@ impl Facts {
     pub fn read(&mut self, message: &Message) {
         self.gathered.read(self.messages, message, &self.options);
         if Statements::may_read(message) {
-            Arc::make_mut(&mut self.statements).read(message);
+            let statements = Arc::make_mut(&mut self.statements);
+            statements.read(message);
+            statements.keep(self.options.max_statements);
         }
         self.messages = self.messages.saturating_add(1);
         let most = self.options.max_facts.saturating_mul(SPARE);

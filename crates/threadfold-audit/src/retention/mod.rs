@@ -49,6 +49,6 @@ pub use options::RetentionPolicy;
 pub use policy::Beside;
 pub use policy::enrich;
 #[doc(hidden)]
-pub use statements::{Statement, Statements, key_of as key};
+pub use statements::{Listing, Statement, Statements, key_of as key};
 
 pub use threadfold_core::retention::{Fact, FactClass, KeptShare, Retention};

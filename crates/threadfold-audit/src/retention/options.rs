@@ -81,7 +81,7 @@ impl RetentionPolicy {
     #[must_use]
     pub fn audit_options(&self) -> AuditOptions {
         let Self { max_fact_bytes, max_facts, tool_mentions, .. } = *self;
-        AuditOptions { max_fact_bytes, max_facts, tool_mentions }
+        AuditOptions { max_fact_bytes, max_facts, tool_mentions, ..AuditOptions::default() }
     }
 }
 
@@ -98,11 +98,34 @@ pub struct AuditOptions {
     /// The minimum number of messages in which a name, number or quote must occur if only tools
     /// state it, because files and logs contain many facts that do not matter. 1 includes all.
     pub tool_mentions: usize,
+    /// The maximum number of statements of the user. Above twice this number, the least valuable are
+    /// dropped and counted.
+    pub max_statements: usize,
 }
 
 impl Default for AuditOptions {
-    /// 600 bytes for a fact, 4,000 facts, three messages with a fact of tools.
+    /// 600 bytes for a fact, 4,000 facts, three messages with a fact of tools, 1,000 statements.
     fn default() -> Self {
-        Self { max_fact_bytes: 600, max_facts: 4_000, tool_mentions: 3 }
+        Self { max_fact_bytes: 600, max_facts: 4_000, tool_mentions: 3, max_statements: 1_000 }
+    }
+}
+
+impl AuditOptions {
+    /// Returns the options with no more facts and statements than a compacted thread in a window of
+    /// this many tokens could list, so that a compaction costs the same at any age of its thread.
+    #[must_use]
+    pub fn within(self, window: Option<u64>) -> Self {
+        /// A listed fact or statement takes about eight tokens, and lists take at most a quarter of
+        /// the window.
+        const TOKENS: u64 = 32;
+        /// Even a small window knows this many.
+        const LEAST: usize = 100;
+        let Some(window) = window else { return self };
+        let most = usize::try_from(window / TOKENS).unwrap_or(usize::MAX).max(LEAST);
+        Self {
+            max_facts: self.max_facts.min(most),
+            max_statements: self.max_statements.min(most),
+            ..self
+        }
     }
 }

@@ -26,7 +26,8 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// The maximum number of statements. Above twice this number, the least valuable are dropped.
+/// The maximum number of statements, if no window gives a smaller one. Above twice this number, the
+/// least valuable are dropped.
 const MOST: usize = 1_000;
 
 /// The maximum number of earlier statements with a shared word that a new one is compared with:
@@ -146,11 +147,19 @@ impl Statements {
     }
 
     /// The keys by which the statements and their sentences are compared.
-    pub fn keys(&self) -> HashSet<String> {
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
         let keys = self.holding().flat_map(|statement| {
             statement.sentences.iter().map(|it| &it.key).chain([&statement.key])
         });
-        keys.cloned().collect()
+        keys.map(String::as_str)
+    }
+
+    /// The statements whose key is not in `elsewhere`.
+    pub fn unstated<'s>(
+        &'s self,
+        elsewhere: &'s HashSet<String>,
+    ) -> impl Iterator<Item = &'s Statement> {
+        self.holding().filter(|statement| !elsewhere.contains(&statement.key))
     }
 
     /// The keys of the statements that may give a newer value than an earlier one, and of their
@@ -207,59 +216,36 @@ impl Statements {
         if statement.is_overtaken { rarity / 16 } else { rarity }
     }
 
-    /// Returns a list of statements in at most `budget` tokens, chosen by their value for each token
-    /// and listed in the order in which they were typed; empty if none fits. Statements and
-    /// sentences with a key in `elsewhere` are left out; those with a key in `first` are chosen
-    /// before all others, and those that a later statement overtook after all others. The last line
-    /// counts those that did not fit, with those that were dropped because there were too many.
-    pub fn list(
+    /// Returns what a list may show, with the tokens of each line. Statements and sentences with a
+    /// key in `elsewhere` are left out; those with a key in `first` are chosen before all others, and
+    /// those that a later statement overtook after all others.
+    pub fn listing(
         &self,
-        budget: u64,
         counter: &dyn TokenCounter,
         elsewhere: &HashSet<String>,
         first: &HashSet<String>,
-    ) -> String {
-        let all = self.lines(counter, elsewhere, first, false);
-        let whole = write(all.iter().collect(), self.dropped);
-        if all.is_empty() || counter.text(&whole) <= budget {
-            return if all.is_empty() { String::new() } else { whole };
-        }
-        let lines = self.lines(counter, elsewhere, first, true);
-        let mut order: Vec<&Line> = lines.iter().collect();
+    ) -> Listing {
+        let lines = self.lines(counter, elsewhere, first);
+        let whole = match lines.is_empty() {
+            true => String::new(),
+            false => write(lines.iter().collect(), self.dropped, Line::whole),
+        };
+        let (tokens, mut lines) = (counter.text(&whole), lines);
         // Of equal statements the latest comes first: most likely it still matters.
-        order.sort_by_key(|line| {
+        lines.sort_by_key(|line| {
             (Reverse(line.comes_first), line.is_overtaken, Reverse(line.value), Reverse(line.at))
         });
         let most = self.dropped.saturating_add(lines.len());
         let frame = counter.text(TYPED) + 1 + counter.text(&left_out_line(most));
-        let mut room = budget.saturating_sub(frame);
-        loop {
-            let chosen = chosen(&order, room);
-            if chosen.is_empty() {
-                return String::new();
-            }
-            let left_out = self.dropped.saturating_add(lines.len() - chosen.len());
-            let text = write(chosen, left_out);
-            let tokens = counter.text(&text);
-            if tokens <= budget {
-                return text;
-            }
-            // The whole has more tokens than its lines together.
-            room = match room.checked_sub((tokens - budget).max(room / 16).max(1)) {
-                Some(room) => room,
-                None => return String::new(),
-            };
-        }
+        Listing { whole, tokens, lines, frame, dropped: self.dropped }
     }
 
-    /// Returns the statements with a sentence that has no key in `elsewhere`, as lines. To make
-    /// room, they may be without labels that only stress them.
+    /// Returns the statements with a sentence that has no key in `elsewhere`, as lines.
     fn lines(
         &self,
         counter: &dyn TokenCounter,
         elsewhere: &HashSet<String>,
         first: &HashSet<String>,
-        is_short: bool,
     ) -> Vec<Line> {
         let (mut lines, usual) = (Vec::new(), counter.text(USUAL));
         let mut wanted: HashSet<&str> = first.iter().map(String::as_str).collect();
@@ -283,13 +269,13 @@ impl Statements {
             };
             let keys = statement.sentences.iter().map(|it| &it.key).chain([&statement.key]);
             let comes_first = keys.filter(|key| wanted.remove(key.as_str())).count() > 0;
-            let text = if is_short { without_stress(&text) } else { &*text };
-            let text = format!("- {text}\n");
-            let tokens = counter.text(&text);
+            let short = without_stress(&text);
+            let stress = text.len() - short.len();
+            let tokens = counter.text(&format!("- {short}\n"));
             let cost = tokens.saturating_add(usual).max(1);
             let value = self.worth(statement).saturating_mul(100) / cost;
-            let is_overtaken = statement.is_overtaken;
-            lines.push(Line { at, text, tokens, value, is_overtaken, comes_first });
+            let (text, is_overtaken) = (format!("- {text}\n"), statement.is_overtaken);
+            lines.push(Line { at, text, stress, tokens, value, is_overtaken, comes_first });
         }
         lines
     }
@@ -318,8 +304,13 @@ impl Statements {
             }
         }
         self.push(statement);
-        if self.all.len() > 2 * MOST {
-            self.prune();
+        self.keep(MOST);
+    }
+
+    /// Drops the least valuable statements, if there are more than twice this number.
+    pub(super) fn keep(&mut self, most: usize) {
+        if self.all.len() > 2 * most {
+            self.prune(most);
         }
     }
 
@@ -338,8 +329,8 @@ impl Statements {
         self.all.push(statement);
     }
 
-    /// Drops repeated statements, and then the least valuable, the oldest first.
-    fn prune(&mut self) {
+    /// Drops repeated statements, and then the least valuable, the oldest first, down to this number.
+    fn prune(&mut self, most: usize) {
         let mut kept: Vec<(u64, usize)> = self
             .all
             .iter()
@@ -348,7 +339,7 @@ impl Statements {
             .map(|(at, statement)| (self.worth(statement) / (statement.text.len() as u64 + 1), at))
             .collect();
         kept.sort_unstable_by_key(|(value, at)| (Reverse(*value), Reverse(*at)));
-        let kept: HashSet<usize> = kept.into_iter().take(MOST).map(|(_, at)| at).collect();
+        let kept: HashSet<usize> = kept.into_iter().take(most).map(|(_, at)| at).collect();
         let Self { all, dropped, .. } = std::mem::take(self);
         let held = all.iter().filter(|statement| !statement.is_repeated).count();
         self.dropped = dropped.saturating_add(held - kept.len());
@@ -383,11 +374,60 @@ impl Statements {
 /// has no advantage from its length alone.
 const USUAL: &str = "The port of the server is 8080.";
 
+/// What a list of statements may show: every line, with its tokens and its value.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// The list of all statements, and its tokens.
+    whole: String,
+    tokens: u64,
+    /// The lines, the first to be chosen first.
+    lines: Vec<Line>,
+    /// The tokens of a list without lines.
+    frame: u64,
+    dropped: usize,
+}
+
+impl Listing {
+    /// Returns a list in at most `budget` tokens of this counter, the one that the listing was made
+    /// with: statements chosen by their value for each token and listed in the order in which they
+    /// were typed; empty if none fits. To make room, it lacks labels that only stress a statement.
+    /// The last line counts those that did not fit, with those that were dropped because there were
+    /// too many.
+    pub fn within(&self, budget: u64, counter: &dyn TokenCounter) -> Cow<'_, str> {
+        if self.lines.is_empty() || self.tokens <= budget {
+            return Cow::Borrowed(&self.whole);
+        }
+        let mut room = budget.saturating_sub(self.frame);
+        loop {
+            let chosen = chosen(&self.lines, room);
+            if chosen.is_empty() {
+                return Cow::Borrowed("");
+            }
+            let left_out = self.dropped.saturating_add(self.lines.len() - chosen.len());
+            let text = write(chosen, left_out, Line::short);
+            let tokens = counter.text(&text);
+            if tokens <= budget {
+                return Cow::Owned(text);
+            }
+            // The whole has more tokens than its lines together.
+            room = match room.checked_sub((tokens - budget).max(room / 16).max(1)) {
+                Some(room) => room,
+                None => return Cow::Borrowed(""),
+            };
+        }
+    }
+}
+
 /// A statement as it may be listed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Line {
     at: usize,
+    /// The whole line.
     text: String,
+    /// The bytes of the label that only stresses the statement.
+    stress: usize,
+    /// The tokens of the line without this label.
     tokens: u64,
     /// Its value for each token.
     value: u64,
@@ -395,9 +435,22 @@ struct Line {
     comes_first: bool,
 }
 
+impl Line {
+    fn whole(&self) -> [&str; 2] {
+        ["", &self.text]
+    }
+
+    /// The line without the label that only stresses the statement, in two parts.
+    fn short(&self) -> [&str; 2] {
+        const MARK: &str = "- ";
+        let rest = self.text.get(MARK.len() + self.stress..);
+        rest.map_or(self.whole(), |rest| [MARK, rest])
+    }
+}
+
 /// Returns the lines that fit this room, the first of this order first. A line that was overtaken is
 /// listed only if all others are: in a gap between them it would mislead.
-fn chosen<'l>(order: &[&'l Line], mut room: u64) -> Vec<&'l Line> {
+fn chosen(order: &[Line], mut room: u64) -> Vec<&Line> {
     let mut chosen = Vec::new();
     for (before, line) in order.iter().enumerate() {
         if line.is_overtaken && !line.comes_first && chosen.len() < before {
@@ -405,19 +458,19 @@ fn chosen<'l>(order: &[&'l Line], mut room: u64) -> Vec<&'l Line> {
         }
         if let Some(left) = room.checked_sub(line.tokens) {
             room = left;
-            chosen.push(*line);
+            chosen.push(line);
         }
     }
     chosen
 }
 
 /// Writes these lines in order, and the number of those that are left out.
-fn write(mut lines: Vec<&Line>, left_out: usize) -> String {
+fn write(mut lines: Vec<&Line>, left_out: usize, text: fn(&Line) -> [&str; 2]) -> String {
     lines.sort_unstable_by_key(|line| line.at);
-    let mut text = format!("{TYPED}\n");
-    lines.iter().for_each(|line| text.push_str(&line.text));
-    text.push_str(&left_out_line(left_out));
-    text
+    let mut list = format!("{TYPED}\n");
+    lines.into_iter().flat_map(text).for_each(|part| list.push_str(part));
+    list.push_str(&left_out_line(left_out));
+    list
 }
 
 /// Returns a statement without a label in capital letters, as in `NOTE: text`: it stresses the
@@ -532,7 +585,9 @@ mod tests {
     }
 
     fn list(statements: &Statements, budget: u64) -> String {
-        statements.list(budget, &ByteEstimate::new(1), &HashSet::new(), &HashSet::new())
+        let counter = &ByteEstimate::new(1);
+        let listing = statements.listing(counter, &HashSet::new(), &HashSet::new());
+        listing.within(budget, counter).into_owned()
     }
 
     #[test]
