@@ -195,7 +195,7 @@ impl Ledger {
         if self.find(&found.text).is_none() {
             return true;
         }
-        let pair = self.taken_back().filter(|pair| pair.lifts(&found.text)).last();
+        let pair = self.taken_back().rfind(|pair| pair.lifts(&found.text));
         let later = pair.and_then(|pair| typed.find(&pair.later));
         later.is_some_and(|later| found.is_after(&later))
     }
