@@ -2,7 +2,7 @@
 //! request, and prints the remaining text.
 //!
 //! ```text
-//! cargo run -q --example fidelity -- [--strategy NAME] [--writer NUMBER]
+//! cargo run -q --example fidelity -- [--strategy NAME] [--writer NUMBER] [--quotes]
 //! ```
 //!
 //! Each line of the input is one of:
@@ -12,26 +12,30 @@
 //! | `{"role": "user", "text": "..."}` | appends a message of the user, or of the model |
 //! | `{"characters": 900}` | compacts to this many characters and prints the thread |
 //! | `{"reset": true}` | begins a new session |
+//! | `{"earlier": "...", "later": "..."}` | tells the model that the user takes the earlier sentence back with the later one |
 //!
 //! The thread is printed as one JSON string on one line, with the role of each message in brackets.
-//! `tests/fidelity/run.py` drives it. The writers are those of the example `retention`.
+//! `tests/fidelity/run.py` drives it. The writers are those of the example `retention`. With
+//! `--quotes`, the model also answers which earlier sentences the user took back, as far as it reads
+//! both in the question.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "only texts and summaries are printed")]
 
 use std::{
     io::{self, BufRead, Write},
     process::ExitCode,
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 
+use async_trait::async_trait;
 use futures::executor::block_on;
 use lexopt::{Arg, Parser, ValueExt};
 use serde::Deserialize;
 use threadfold::{
-    CompactionStrategy, Message, Model, StrategyRegistry, Thread,
+    CompactionStrategy, Message, Model, Request, StrategyRegistry, Thread,
     drive::{self, Conversation, Models},
     log::{Event, EventLog},
-    message::{ContentBlock, Delta, InvalidValue, Role, Timestamp},
+    message::{ContentBlock, Delta, InvalidValue, ModelError, Role, Timestamp, Turn},
     retention::RetentionPolicy,
     store::Journal,
     strategy::{Brief, Step},
@@ -68,11 +72,15 @@ enum Line {
         #[serde(rename = "reset")]
         _wanted: bool,
     },
+    TakenBack {
+        earlier: String,
+        later: String,
+    },
 }
 
 fn run() -> Result<(), String> {
-    let (strategy, writer) = options(Parser::from_env())?;
-    let mut session = Session::new(writer)?;
+    let Options { strategy, writer, quotes } = options(Parser::from_env())?;
+    let mut session = Session::new(writer, quotes)?;
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|error| error.to_string())?;
         let line = serde_json::from_str(&line).map_err(|error| error.to_string())?;
@@ -82,7 +90,15 @@ fn run() -> Result<(), String> {
                 continue;
             }
             Line::Reset { .. } => {
-                session = Session::new(writer)?;
+                session = Session::new(writer, quotes)?;
+                continue;
+            }
+            Line::TakenBack { earlier, later } => {
+                session
+                    .taken_back
+                    .lock()
+                    .map_err(|error| error.to_string())?
+                    .push((earlier, later));
                 continue;
             }
             Line::Compact { characters } => session.compact(strategy.as_ref(), characters),
@@ -94,12 +110,22 @@ fn run() -> Result<(), String> {
     Ok(())
 }
 
-fn options(mut parser: Parser) -> Result<(Arc<dyn CompactionStrategy>, &'static Writer), String> {
-    const USAGE: &str = "usage: fidelity [--strategy NAME] [--writer NUMBER]";
+struct Options {
+    strategy: Arc<dyn CompactionStrategy>,
+    writer: &'static Writer,
+    quotes: bool,
+}
+
+fn options(mut parser: Parser) -> Result<Options, String> {
+    const USAGE: &str = "usage: fidelity [--strategy NAME] [--writer NUMBER] [--quotes]";
     let registry = StrategyRegistry::default();
-    let (mut strategy, mut writer) = ("ladder".to_owned(), WRITERS.first());
+    let (mut strategy, mut writer, mut quotes) = ("ladder".to_owned(), WRITERS.first(), false);
     while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
         let name = if let Arg::Long(name) = argument { name.to_owned() } else { String::new() };
+        if name == "quotes" {
+            quotes = true;
+            continue;
+        }
         let value = parser.value().and_then(|value| value.string()).map_err(|_| USAGE)?;
         match name.as_str() {
             "strategy" => strategy = value,
@@ -108,7 +134,7 @@ fn options(mut parser: Parser) -> Result<(Arc<dyn CompactionStrategy>, &'static 
         }
     }
     let strategy = registry.get(&strategy).map_err(|error| error.to_string())?;
-    Ok((Arc::clone(strategy), writer.ok_or(USAGE)?))
+    Ok(Options { strategy: Arc::clone(strategy), writer: writer.ok_or(USAGE)?, quotes })
 }
 
 fn message(role: &str, text: &str) -> Message {
@@ -116,17 +142,53 @@ fn message(role: &str, text: &str) -> Message {
     Message::new(role, vec![ContentBlock::text(text)])
 }
 
+/// Pairs of an earlier sentence and the later one that takes it back.
+type Pairs = Arc<Mutex<Vec<(String, String)>>>;
+
+/// A model that writes like another one, and quotes what the user took back.
+#[derive(Debug)]
+struct Quoting {
+    writer: Arc<dyn Model>,
+    taken_back: Pairs,
+}
+
+#[async_trait]
+impl Model for Quoting {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        let read: String = request.messages.iter().map(printed).collect();
+        let turn = self.writer.complete(request).await?;
+        if !read.contains("<user_lifted>") {
+            return Ok(turn);
+        }
+        let pairs = self.taken_back.lock().map(|pairs| pairs.clone()).unwrap_or_default();
+        let lines = pairs.iter().filter(|(earlier, later)| {
+            read.contains(earlier.as_str()) && read.contains(later.as_str())
+        });
+        let lines: String =
+            lines.map(|(earlier, later)| format!("- {earlier} => {later}\n")).collect();
+        let text = format!("{}\n<user_lifted>\n{lines}</user_lifted>", turn.text());
+        Ok(Turn::new(Message::assistant(text), turn.stop_reason.clone(), turn.usage.clone()))
+    }
+}
+
 struct Session {
     model: Arc<dyn Model>,
+    taken_back: Pairs,
     thread: Thread,
     journal: Journal,
 }
 
 impl Session {
-    fn new(writer: &Writer) -> Result<Self, String> {
+    fn new(writer: &Writer, quotes: bool) -> Result<Self, String> {
         let id = "fidelity".parse().map_err(|error: InvalidValue| error.to_string())?;
+        let (writer, taken_back) = ((writer.make)(), Pairs::default());
+        let model: Arc<dyn Model> = match quotes {
+            true => Arc::new(Quoting { writer, taken_back: Arc::clone(&taken_back) }),
+            false => writer,
+        };
         Ok(Self {
-            model: (writer.make)(),
+            model,
+            taken_back,
             thread: Thread::new(Arc::new(Printed)),
             journal: Journal::new(EventLog::new(id)),
         })

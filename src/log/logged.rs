@@ -101,6 +101,9 @@ impl LoggedRules {
                     for rule in &mut quoted.rules {
                         rule.text = redacted_text(&rule.text, redactor);
                     }
+                    for pair in &mut quoted.lifted {
+                        *pair = pair.redacted(redactor);
+                    }
                 }
                 self.ledger.apply(&quoted);
             }

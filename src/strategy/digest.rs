@@ -238,10 +238,14 @@ impl<'a> DigestJob<'a> {
         for _ in 0..TRIES {
             let Some((cut, tokens)) = self.cut_within(&cuts, tail) else { break };
             let lent = tokens.saturating_sub(*first.get_or_insert(tokens));
-            if best.is_some_and(|(best, _)| best == cut) {
+            let candidate = self.candidate(cut, target);
+            let is_longer = best.is_some();
+            if best.is_some_and(|(best, _)| best == cut)
+                || is_longer && !self.holds_said(&candidate, target)
+            {
                 break;
             }
-            let Ok(plan) = self.plan(&self.candidate(cut, target), lent, false) else { break };
+            let Ok(plan) = self.plan(&candidate, lent, false) else { break };
             best = Some((cut, lent));
             // What the text does not need is room for more rounds.
             let left = target.saturating_sub(thread.tokens_after(&plan).ok()?);
@@ -324,32 +328,61 @@ impl<'a> DigestJob<'a> {
         Candidate { kept: task.into_iter().chain(newest.kept.clone()).collect(), ..newest }
     }
 
+    /// Whether all that the user typed, the rules and a model's summary fit beside what stays.
+    fn holds_said(&self, candidate: &Candidate, target: u64) -> bool {
+        let counter = self.task.thread.counter();
+        let account = self.account.map_or(0, |it| counter.text(&it.summary.text));
+        let typed = counter.text(&self.typed_beside(candidate).list(u64::MAX, counter));
+        let needed = account.saturating_add(typed).saturating_add(self.rules_tokens());
+        let fixed = self.fixed(candidate).unwrap_or(u64::MAX);
+        needed <= percent_of(target.saturating_sub(fixed), 90)
+    }
+
+    /// The tokens of the thread without the text of the digest.
+    fn fixed(&self, candidate: &Candidate) -> Result<u64> {
+        // With a digest of one character, everything else has its final size.
+        let frame = self.build(candidate, Some("."))?;
+        let tokens = self.task.thread.tokens_after(&frame)?;
+        Ok(tokens.saturating_sub(self.task.thread.counter().text(".")))
+    }
+
+    /// What the user typed, without what stays and the rules.
+    fn typed_beside(&self, candidate: &Candidate) -> Typed {
+        let Task { thread, brief } = self.task;
+        let messages = thread.messages().iter().enumerate();
+        let stay = messages.filter(|(at, _)| *at >= candidate.cut || candidate.keeps_part_of(*at));
+        let stay = stay.map(|(_, message)| message);
+        Typed::new(Arc::clone(&self.statements), thread, brief, stay)
+    }
+
+    /// The tokens of the list of rules with its title; 0 without rules.
+    fn rules_tokens(&self) -> u64 {
+        const TITLE: u64 = 60;
+        let counter = self.task.thread.counter();
+        let rules = self.task.thread.rules().active();
+        let rules = rules.map(|rule| counter.text(&rule.text).saturating_add(3));
+        let rules = rules.fold(0, u64::saturating_add);
+        if rules > 0 { rules.saturating_add(TITLE) } else { 0 }
+    }
+
     /// Returns the plan that replaces everything before the cut, except the kept blocks, with a
     /// digest, and trims the messages after the cut. What is `lent` to more rounds does not make the
     /// sections of the digest smaller, and `fills` says whether it takes all that is left.
     fn plan(&self, candidate: &Candidate, lent: u64, fills: bool) -> Result<Plan> {
         let Task { thread, brief } = self.task;
         let (counter, before) = (thread.counter(), thread.size());
-        // With a digest of one character, everything else has its final size.
-        let frame = self.build(candidate, Some("."))?;
-        let fixed = thread.tokens_after(&frame)?.saturating_sub(counter.text("."));
+        let fixed = self.fixed(candidate)?;
         let target = brief.target.unwrap_or(u64::MAX);
         let goes = self.removed_tokens(candidate, |_, _| true);
         let whole = target.min(before.saturating_sub(1)).saturating_sub(fixed);
-        let messages = thread.messages().iter().enumerate();
-        let stay = messages.filter(|(at, _)| *at >= candidate.cut || candidate.keeps_part_of(*at));
-        let stay = stay.map(|(_, message)| message);
-        let typed = Typed::new(Arc::clone(&self.statements), thread, brief, stay);
+        let typed = self.typed_beside(candidate);
         // The list of rules is added when the plan is settled. If it does not fit beside the other
         // words of the user, the rules are the first of these.
-        let active: Vec<&str> = thread.rules().active().map(|rule| &*rule.text).collect();
-        let rules = active.iter().map(|rule| counter.text(rule).saturating_add(3));
-        let rules = rules.fold(0, u64::saturating_add);
+        let rules = self.rules_tokens();
         let others = counter.text(&typed.list(u64::MAX, counter));
-        let fit = rules.saturating_add(others).saturating_add(60) <= percent_of(whole, SAID);
-        let (typed, rules) = match fit {
-            true if rules > 0 => (typed, rules.saturating_add(60)),
-            true => (typed, 0),
+        let active: Vec<&str> = thread.rules().active().map(|rule| &*rule.text).collect();
+        let (typed, rules) = match rules.saturating_add(others) <= percent_of(whole, SAID) {
+            true => (typed, rules),
             false => (typed.with_rules(&active), 0),
         };
         let typed = &typed;

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::{chunked::Chunked, digest::Digest, kit::*, summarize::Summarize};
-use crate::retention::FactClass;
+use crate::{ledger::Quotes, retention::FactClass};
 
 /// Tries strategies in order until one is accepted.
 ///
@@ -154,6 +154,7 @@ impl Ladder {
             tried: Vec::new(),
             best: None,
             smallest: None,
+            quotes: Quotes::default(),
         };
         let first = match self.enough.as_deref().and_then(|strategy| climb.enough(strategy)) {
             Some(proposal) => State::Ended(Ended(Ok(proposal))),
@@ -177,6 +178,9 @@ struct Climb {
     best: Option<(Proposal, usize)>,
     /// The smallest proposal that misses only the target, with its tokens.
     smallest: Option<(Proposal, u64)>,
+    /// What the models of all rungs so far quoted. A quote is checked by itself, so it counts even if
+    /// the summary beside it is not taken.
+    quotes: Quotes,
 }
 
 impl Decide for Climb {
@@ -185,6 +189,8 @@ impl Decide for Climb {
             Ok(proposal) => proposal,
             Err(error) => return self.failed(rung, error),
         };
+        self.quotes.extend(proposal.quotes);
+        let proposal = Proposal { quotes: self.quotes.clone(), ..proposal };
         let settled = match self.thread.settle(proposal.clone(), &self.brief) {
             Ok(settled) => settled,
             Err(rejection) => return self.rejected(rung, proposal, rejection),

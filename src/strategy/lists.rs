@@ -61,7 +61,7 @@ impl<'a> Settling<'a> {
         let Self { thread, brief, .. } = *self;
         let counter = self.counter();
         let left_out = thread.rules().left_out();
-        let own = self.own_text(&summary);
+        let own = thread.without_taken_back(&self.own_text(&summary));
         // `own` has no list of rules, so the tokens of an earlier list can be used again.
         let freed = counter.text(&summary).saturating_sub(counter.text(&own));
         let room = self.room(after).saturating_add(freed);
@@ -211,6 +211,11 @@ fn shortened(text: &str, excess: u64, least: u64, counter: &dyn TokenCounter) ->
 }
 
 impl Snapshot {
+    /// Returns a summary without the sentences that the user took back with later ones.
+    pub(super) fn without_taken_back(&self, summary: &str) -> String {
+        without_stated(summary, &self.statements().taken_back(self.rules().taken_back()))
+    }
+
     /// The number of active rules that neither these messages nor the system prompt state, not even
     /// in a summary. Zero if a list in a summary counts those that it lacks.
     pub(super) fn unstated_rules(&self, after: &[Message]) -> usize {
@@ -326,16 +331,17 @@ impl Audit<'_> {
         };
         let first = typed.list(share, counter);
         let lists = Lists { audit: self, proposal: &proposal, summary, typed: &typed, room };
+        let holds = |fact: &Fact| !typed.was_taken_back(fact);
         let grown = lists.room_after(&first).and_then(|left| {
             let tokens = counter.text(&first).saturating_add(left);
             let most = if policy.lists_typed() { most.max(policy.addendum_tokens) } else { 0 };
-            lists.with(&typed.list(tokens.min(most), counter), |_| true)
+            lists.with(&typed.list(tokens.min(most), counter), holds)
         });
         // A counter may count more tokens for the whole text than for its parts, so check the whole
         // again.
         let settled = grown
             .or_else(|| lists.with(&first, |fact| lists.is_listed_alone(fact)))
-            .or_else(|| lists.with("", |_| true));
+            .or_else(|| lists.with("", holds));
         settled.unwrap_or_else(|| {
             let summary = last_summary(&proposal.plan).cloned().unwrap_or_default();
             let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
@@ -411,7 +417,8 @@ impl Lists<'_> {
     /// Whether a fact is listed on its own. Facts that the user typed are listed within their
     /// statements, so that a value has its subject.
     fn is_listed_alone(&self, fact: &Fact) -> bool {
-        !self.audit.settling.policy.lists_typed() || !self.typed.covers(fact)
+        let is_covered = self.audit.settling.policy.lists_typed() && self.typed.covers(fact);
+        !is_covered && !self.typed.was_taken_back(fact)
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     compact::{Plan, legality},
-    ledger::{self, TypedText},
+    ledger::{self, QuotedChanges, Quotes, TypedText},
     message::{Message, Role, Summary, Text},
     retention::{Fact, Facts, RetentionPolicy, enrich, invented, without_invented},
 };
@@ -85,12 +85,17 @@ impl Snapshot {
             let settled = self.audited(proposal, brief)?;
             return Ok(self.with_rules_counted(settled, brief));
         }
-        let quoted = self.rules().quoted(&proposal.quotes, &self.typed_text());
-        let mut rules = self.rules().clone();
-        rules.apply(&quoted);
-        let thread = self.clone().with_rules(Arc::new(rules));
+        let (thread, quoted) = self.quoted(&proposal.quotes);
         let settled = thread.audited(Proposal { quoted, ..proposal }, brief)?;
         Ok(thread.with_rules_counted(settled, brief))
+    }
+
+    /// Returns the thread with the rules that hold after these quotes, and what they change.
+    pub(super) fn quoted(&self, quotes: &Quotes) -> (Self, QuotedChanges) {
+        let quoted = self.rules().quoted(quotes, &self.typed_text());
+        let mut rules = self.rules().clone();
+        rules.apply(&quoted);
+        (self.clone().with_rules(Arc::new(rules)), quoted)
     }
 
     /// What the user typed in the conversation, as far as it is known, to check quotes against.

@@ -1,8 +1,12 @@
 //! The input of a strategy as one value, and the size of a thread against its target.
 
 use super::{brief::Brief, contract::StrategyError, rejection::Rejection, snapshot::Snapshot};
-use crate::message::{
-    CompactionReason, ContextWindow, Message, ModelError, ModelErrorKind, Request, Summary, Text,
+use crate::{
+    ledger::Quotes,
+    message::{
+        CompactionReason, ContextWindow, Message, ModelError, ModelErrorKind, Request, Summary,
+        Text,
+    },
 };
 
 /// The share of the window that a request for a summary leaves free.
@@ -23,6 +27,14 @@ impl Task {
     /// Returns the task with another form of its thread.
     pub(super) fn with_thread(&self, thread: Snapshot) -> Self {
         Self { thread, brief: self.brief.clone() }
+    }
+
+    /// Returns the task with the rules that hold after these quotes.
+    pub(super) fn quoting(&self, quotes: &Quotes) -> Self {
+        match quotes.is_empty() {
+            true => self.clone(),
+            false => self.with_thread(self.thread.quoted(quotes).0),
+        }
     }
 
     /// Returns a summary with this text and the number of the compaction.

@@ -5,6 +5,7 @@ use std::{borrow::Cow, cell::OnceCell, collections::HashSet, sync::Arc};
 
 use super::{brief::Brief, snapshot::Snapshot};
 use crate::{
+    ledger::Rule,
     message::{Message, Role},
     prose::{paragraphs, sentences},
     retention::{Fact, FactClass, Listing, Statements, key},
@@ -17,8 +18,10 @@ pub(super) struct Typed {
     statements: Arc<Statements>,
     /// What the list may show, once it was asked for.
     listing: OnceCell<Listing>,
-    /// The keys of statements that are stated elsewhere or were revoked.
+    /// The keys of statements that are stated elsewhere, were revoked or taken back.
     elsewhere: HashSet<String>,
+    /// The keys of what the user took back with a later sentence.
+    taken_back: HashSet<String>,
     /// The keys of rules that come before everything else.
     rules: HashSet<String>,
     /// The percentage of the room that the list gets before anything else.
@@ -37,9 +40,15 @@ impl Typed {
         let share = brief.retention.as_ref().map_or(DEFAULT_SHARE, |policy| policy.typed_percent);
         let mut typed = Self { share, ..Self::all(statements) };
         let stated = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
-        for rule in thread.rules().rules().filter(|rule| stated || !rule.holds()) {
+        let rules = thread.rules();
+        // A rule that the user took back shares sentences with the later one, which stay.
+        let is_revoked = |rule: &Rule| !rules.taken_back().any(|pair| pair.lifts(&rule.text));
+        let is_omitted = |rule: &&Rule| if rule.holds() { stated } else { is_revoked(rule) };
+        for rule in rules.rules().filter(is_omitted) {
             typed.elsewhere.extend(rule_keys(&rule.text));
         }
+        typed.taken_back = typed.statements.taken_back(rules.taken_back());
+        typed.elsewhere.extend(typed.taken_back.iter().cloned());
         let users = stay.into_iter().filter(|message| message.role == Role::User);
         let stay = users.filter(|message| !message.is_summary()).chain(thread.system().iter());
         for text in stay.flat_map(Message::texts) {
@@ -62,8 +71,8 @@ impl Typed {
 
     /// Returns all statements, to be listed without exceptions.
     pub(super) fn all(statements: Arc<Statements>) -> Self {
-        let (listing, elsewhere, rules) = Default::default();
-        Self { statements, listing, elsewhere, rules, share: DEFAULT_SHARE }
+        let (listing, elsewhere, taken_back, rules) = Default::default();
+        Self { statements, listing, elsewhere, taken_back, rules, share: DEFAULT_SHARE }
     }
 
     /// Returns how many tokens of the room the list may take, if everything else needs `others`. That
@@ -103,6 +112,17 @@ impl Typed {
     /// Whether a fact is in the user's statements, which are listed as wholes.
     pub(super) fn covers(&self, fact: &Fact) -> bool {
         fact.is_users() && is_value(fact.class)
+    }
+
+    /// Whether a fact stands only in what the user took back.
+    pub(super) fn was_taken_back(&self, fact: &Fact) -> bool {
+        if self.taken_back.is_empty() || !fact.is_users() {
+            return false;
+        }
+        let text = fact.text.to_lowercase();
+        let states = |key: &str| key.contains(&text);
+        self.taken_back.iter().any(|key| states(key))
+            && !self.statements.keys().any(|key| !self.taken_back.contains(key) && states(key))
     }
 
     /// The keys of all statements and their sentences.

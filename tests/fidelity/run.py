@@ -27,11 +27,17 @@ def main():
     hindsight()
     if not importable():
         again_in_environment()
+    row("instrument", "10 %", "20 %", "30 %")
+    row("---", "---", "---", "---")
     with Bridge(options.strategy) as bridge:
         survival(bridge, options)
         generated(bridge, options)
         distinct(bridge, options)
         constraints(bridge)
+    with Bridge(options.strategy, quotes=True) as bridge:
+        survival(bridge, options)
+        generated(bridge, options)
+        distinct(bridge, options)
 
 
 def hindsight():
@@ -84,14 +90,18 @@ def again_in_environment():
 
 
 class Bridge:
-    """Drives the example, one JSON value a line."""
+    """Drives the example, one JSON value a line.
 
-    def __init__(self, strategy):
+    With `quotes`, its model answers honestly which statements the user took back, as it is told.
+    """
+
+    def __init__(self, strategy, quotes=False):
         build = ["cargo", "build", "--quiet", "--example", "fidelity"]
         subprocess.run(build, check=True, cwd=ROOT)
         target = os.environ.get("CARGO_TARGET_DIR", ROOT / "target")
         program = pathlib.Path(target) / "debug" / "examples" / "fidelity"
-        self.command = [str(program), "--strategy", strategy]
+        self.command = [str(program), "--strategy", strategy, *["--quotes"] * quotes]
+        self.quotes = quotes
 
     def __enter__(self):
         pipe = subprocess.PIPE
@@ -121,11 +131,28 @@ class Bridge:
         return self.ask({"characters": characters})
 
 
-def played(bridge, session, share, rounds=1):
+def taken_back(turns, canaries, meta=None):
+    """The pairs of an earlier statement and the one that takes it back.
+
+    An update of the kit comes just after the statement with the older value, unless the session says
+    which statement it replaces.
+    """
+    stated = (meta or {}).get("initial_statements", {})
+    said = [text for role, text in turns if role == "user"]
+    for canary in canaries:
+        if canary.superseded_tokens:
+            yield stated.get(canary.id) or said[said.index(canary.content) - 1], canary.content
+
+
+def played(bridge, built, share, rounds=1):
     """The text of a session after compactions to a share of its size, between which it goes on."""
+    session, *known = built
     turns = [(turn.role, turn.text) for turn in session.transcript()]
     size = len("\n".join(f"[{role}] {text}" for role, text in turns))
     bridge.begin(turns)
+    if bridge.quotes:
+        for earlier, later in taken_back(turns, *known):
+            bridge.put({"earlier": earlier, "later": later})
     text = bridge.compact(int(size * share))
     for number in range(rounds - 1):
         for step in range(6):
@@ -164,12 +191,13 @@ def row(name, *cells):
 
 
 def measured(bridge, options, name, build, seeds, rounds):
+    name += ", model that quotes" * bridge.quotes
     cells = []
     for share in SHARES:
         tally = Tally()
         for seed in seeds:
-            session, canaries = build(seed)[:2]
-            text = played(bridge, session, share, rounds)
+            built = build(seed)
+            canaries, text = built[1], played(bridge, built, share, rounds)
             if options.losses:
                 print(f"  {name} {seed} {share}\n{text}")
             tally.count(canaries, text, options.losses)
@@ -180,8 +208,6 @@ def measured(bridge, options, name, build, seeds, rounds):
 def survival(bridge, options):
     from compaction_kit.corpus import build_random_session
 
-    row("instrument", "10 %", "20 %", "30 %")
-    row("---", "---", "---", "---")
     seeds = range(options.first, options.first + 4)
     for rounds in (1, 5):
         measured(bridge, options, f"kit, {rounds} rounds", build_random_session, seeds, rounds)
@@ -210,12 +236,14 @@ def distinct(bridge, options):
         for share in SHARES:
             pairs = held = 0
             for seed in seeds:
-                session, canaries, meta = build(seed)
-                text = played(bridge, session, share)
+                built = build(seed)
+                _, canaries, meta = built
+                text = played(bridge, built, share)
                 kept = {c.id for c in canaries if all(t.lower() in text for t in c.required_tokens)}
                 pairs += len(meta["distinct_pairs"])
                 held += sum(set(pair) <= kept for pair in meta["distinct_pairs"])
             cells.append(f"{held} of {pairs}")
+        name += ", model that quotes" * bridge.quotes
         row(f"{name}: distinct pairs", *cells)
 
 

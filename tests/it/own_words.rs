@@ -1,15 +1,23 @@
 //! Sessions in people's own words: what the user typed stays, in any language, at a fifth of the
 //! size, and only what the user typed becomes a rule.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::{Arc, Mutex},
+};
 
+use async_trait::async_trait;
 use futures::executor::block_on;
 use threadfold::{
-    CompactionStrategy, Message, StrategyRegistry, Thread,
+    CompactionStrategy, ContextWindow, Message, Model, ModelAgent, Request, Session as Live,
+    StrategyRegistry, Thread,
     drive::{self, Conversation, Models},
     ledger::{Ledger, Quotes, TypedText},
     log::{Event, EventLog},
-    message::{ContentBlock, Delta, Role, Timestamp, ToolResult, ToolUse},
+    message::{
+        ContentBlock, Delta, ModelError, Role, StopReason, Timestamp, ToolResult, ToolUse, Turn,
+        Usage,
+    },
     retention::RetentionPolicy,
     store::Journal,
     strategy::{Brief, Step},
@@ -197,7 +205,7 @@ fn on_one_line(text: &str) -> String {
 }
 
 /// Returns the text that is left after so many compactions, each to a fifth of what the session was
-/// until then.
+/// until then. All happen between turns, when the model has read everything.
 fn compacted(
     messages: &[Message],
     strategy: &Arc<dyn CompactionStrategy>,
@@ -207,9 +215,14 @@ fn compacted(
     let counter = ByteEstimate::TRIGGER;
     let mut thread = Thread::new(Arc::new(counter));
     let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
-    let ends = (1..=rounds).map(|round| messages.len() * round / rounds);
     let mut from = 0;
-    for end in ends {
+    for round in 1..=rounds {
+        let least = messages.len() * round / rounds;
+        let is_answered = |end: &usize| {
+            let last = &messages[end - 1];
+            last.role == Role::Assistant && last.tool_uses().next().is_none()
+        };
+        let end = (least..=messages.len()).find(is_answered).unwrap();
         for message in &messages[from..end] {
             let event = Event::MessageAppended(message.clone());
             journal.append(Timestamp(0), event).unwrap();
@@ -223,19 +236,18 @@ fn compacted(
         let watch = &mut |_: Step<'_>, _: Option<&Delta>| {};
         let mut conversation = Conversation::new(&mut thread, &mut journal);
         let done = drive::compact(&mut conversation, strategy.as_ref(), &brief, models, watch);
-        if let Err(error) = block_on(done) {
-            println!("  not compacted: {error}");
-        }
+        block_on(done).unwrap();
+        assert!(thread.size().tokens <= target, "{} of {target} tokens", thread.size().tokens);
     }
     text(thread.messages())
 }
 
-/// Compacts all sessions, prints what was kept of each language, and requires all rules and facts. In
-/// at most `misplaced` sessions a newer value stands before the older one.
-fn all_is_kept(strategy: &str, rounds: usize, asks: bool, misplaced: usize) {
+/// Compacts all sessions, prints what was kept of each language, and requires all rules and facts,
+/// and that a newer value stands after the last mention of the older one.
+fn all_is_kept(strategy: &str, rounds: usize, asks: bool) {
     let registry = StrategyRegistry::default();
     let strategy = registry.get(strategy).unwrap();
-    let (mut lost, mut older_last) = (Vec::new(), 0);
+    let mut lost = Vec::new();
     println!("{}, {rounds} rounds: rules, facts, newer values last", strategy.name());
     for (language, file) in LANGUAGES {
         let (filler, sessions) = read(file);
@@ -246,7 +258,7 @@ fn all_is_kept(strategy: &str, rounds: usize, asks: bool, misplaced: usize) {
             let mut check = |share: &mut Share, kept: bool, wanted: &str| {
                 share.count(kept);
                 if !kept {
-                    lost.push(format!("{language}, {}: {wanted}", session.name));
+                    lost.push(format!("{language}, {}: {wanted}: {left}", session.name));
                 }
             };
             for rule in &session.rules {
@@ -257,38 +269,126 @@ fn all_is_kept(strategy: &str, rounds: usize, asks: bool, misplaced: usize) {
             }
             if let Some((older, value)) = &session.corrected {
                 let at = left.rfind(value.as_str());
-                let kept = at.is_some() && left.rfind(older.as_str()) < at;
-                assert!(at.is_some(), "{language}, {}: {value}", session.name);
-                newer.count(kept);
-                older_last += usize::from(!kept);
+                check(&mut newer, at.is_some() && left.rfind(older.as_str()) < at, value);
             }
         }
         let cell = |share: Share| format!("{} of {}", share.kept, share.all);
         println!("| {language} | {} | {} | {} |", cell(rules), cell(facts), cell(newer));
     }
-    assert!(older_last <= misplaced, "{older_last} older values stand last");
     assert!(lost.is_empty(), "{} lost:\n{}", lost.len(), lost.join("\n"));
 }
 
 #[test]
 fn a_digest_keeps_all_rules_and_facts_in_one_round() {
-    all_is_kept("digest", 1, false, 0);
+    all_is_kept("digest", 1, false);
 }
 
 #[test]
 fn a_digest_keeps_all_rules_and_facts_in_five_rounds() {
-    all_is_kept("digest", 5, false, 0);
+    all_is_kept("digest", 5, false);
 }
 
 #[test]
 fn a_ladder_with_a_model_keeps_all_rules_and_facts_in_one_round() {
-    all_is_kept("ladder", 1, true, 0);
+    all_is_kept("ladder", 1, true);
 }
 
 #[test]
 fn a_ladder_with_a_model_keeps_all_rules_and_facts_in_five_rounds() {
-    // A summary may itself name the older value after the newer one.
-    all_is_kept("ladder", 5, true, 1);
+    all_is_kept("ladder", 5, true);
+}
+
+/// The window of the sessions below, in tokens. Rules may take a quarter of it.
+const WINDOW: u64 = 4_000;
+
+/// Answers at length. In a question for a summary it quotes the rules that it reads there, each only
+/// once.
+#[derive(Debug, Default)]
+struct QuotingOnce {
+    rules: Vec<String>,
+    quoted: Mutex<HashSet<String>>,
+    /// The text of the last request that asked for no summary.
+    last: Mutex<String>,
+}
+
+#[async_trait]
+impl Model for QuotingOnce {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        let seen = text(&request.messages);
+        let edits = request.tools.iter().any(|tool| tool.name == "edl");
+        let edited = request.messages.iter().any(|message| message.tool_results().next().is_some());
+        let answer = if edits && edited {
+            "Done.".to_owned()
+        } else if seen.contains("<user_rules>") {
+            let mut quoted = self.quoted.lock().unwrap();
+            let rules = self.rules.iter().filter(|rule| seen.contains(rule.as_str()));
+            let new: Vec<&String> = rules.filter(|rule| quoted.insert((*rule).clone())).collect();
+            let list: String = new.iter().map(|rule| format!("- {rule}\n")).collect();
+            format!("They talked.\n<user_rules>\n{list}</user_rules>")
+        } else {
+            *self.last.lock().unwrap() = seen;
+            "We look at it from all sides, and then we see. ".repeat(12)
+        };
+        let (message, stop) = if edits && !edited {
+            let script =
+                format!("file /summary.md\nselect eof\ninsert_after <<PART\n{answer}\nPART\n");
+            let call = ToolUse::new("e1", "edl", serde_json::json!({ "script": script }));
+            (Message::new(Role::Assistant, vec![call.into()]), StopReason::ToolUse)
+        } else {
+            (Message::assistant(answer), StopReason::EndTurn)
+        };
+        let counter = ByteEstimate::TRIGGER;
+        let usage = Usage::new(counter.request(&request), counter.message(&message));
+        Ok(Turn::new(message, stop, Some(usage)))
+    }
+}
+
+#[test]
+fn all_rules_of_a_language_stay_through_fifteen_compactions_in_a_small_window() {
+    for (language, file) in LANGUAGES {
+        let (filler, sessions) = read(file);
+        let mut room = WINDOW / 4;
+        let rules = sessions.into_iter().flat_map(|session| session.rules);
+        let rules: Vec<String> = rules
+            .take_while(|rule| {
+                let tokens = ByteEstimate::TRIGGER.text(rule);
+                let fits = tokens <= room;
+                room = room.saturating_sub(tokens);
+                fits
+            })
+            .collect();
+        let model = QuotingOnce { rules: rules.clone(), ..QuotingOnce::default() };
+        let model = Arc::new(model);
+        let window = ContextWindow::new(WINDOW);
+        let agent = ModelAgent::new(Arc::clone(&model) as Arc<dyn Model>).with_window(window);
+        let mut session = Live::builder(agent).build().unwrap();
+        let say = |session: &mut Live, round: usize, text: &str| {
+            block_on(async { session.send(text).await }).unwrap();
+            let last = model.last.lock().unwrap();
+            let typed = rules.iter().take(round + 1);
+            for rule in typed {
+                assert!(last.contains(rule), "{language}, round {round}: {rule}: {last}");
+            }
+        };
+        let mut rounds = 0;
+        for (number, rule) in rules.iter().enumerate() {
+            let around = [filler.say[number % filler.say.len()], filler.say[0]];
+            say(&mut session, number, &format!("{} {rule} {}", around[0], around[1]));
+        }
+        while session.log().standing().count() < 15 {
+            let asked = filler.say[rounds % filler.say.len()];
+            say(&mut session, rules.len(), &format!("{asked} ({rounds})"));
+            rounds += 1;
+            assert!(rounds < 400, "{language}: {}", session.log().standing().count());
+        }
+        assert_ne!(
+            session.rules().active().count(),
+            0,
+            "{language}: nothing that was quoted stands"
+        );
+        let tokens = WINDOW / 4 - room;
+        println!("| {language} | {} rules, {tokens} tokens | {rounds} rounds |", rules.len());
+    }
 }
 
 /// The ways in which a model may quote, with the share that must be accepted in per cent.

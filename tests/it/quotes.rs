@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use futures::executor::block_on;
 use threadfold::{
     CompactionStrategy, ContextWindow, Message, Model, ModelAgent, Plan, Request, Role, Session,
-    ledger::{LiftedRule, QuotedChanges, QuotedRule},
+    ledger::{QuotedChanges, QuotedRule, TakenBack},
     log::{CompactionRecord, Event, EventLog},
     message::{
         CompactionReason, ModelError, Redactor, StopReason, Timestamp, ToolUse, Turn, Usage,
@@ -233,6 +233,69 @@ fn a_rule_is_lifted_only_with_a_later_sentence_of_the_user() {
     }
 }
 
+/// What people state and later take back. Neither is a demand, and the model calls neither a rule.
+const CHANGES: [[&str; 2]; 8] = [
+    ["The hall costs 310 euros.", "They want 425 for it now."],
+    ["Der Zug geht um sieben.", "Wir fahren jetzt doch erst am Mittag."],
+    ["La cena es el viernes.", "Al final nos vemos el domingo."],
+    ["O código da porta é 4471.", "Trocaram a fechadura, agora é 9038."],
+    ["On sera douze à table.", "Finalement, Paul et Anna viennent aussi."],
+    ["会议室在三楼。", "改了，大家去地下室。"],
+    ["集合は駅の北口です。", "やっぱり南口にしましょう。"],
+    ["दुकान दस बजे खुलती है।", "अब वे ग्यारह बजे खोलते हैं।"],
+];
+
+#[test]
+fn what_the_user_took_back_is_not_listed_beside_the_newer_statement() {
+    #[derive(Debug)]
+    struct Lifting(Vec<String>);
+
+    #[async_trait]
+    impl Model for Lifting {
+        async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+            let asked = notation::write(&request.messages).contains("<user_lifted>");
+            let text = match asked {
+                true => format!(
+                    "They talked. {}\n<user_lifted>\n- {}\n</user_lifted>",
+                    CHANGES[0][0],
+                    self.0.join("\n- ")
+                ),
+                false => "Fine. ".repeat(60),
+            };
+            Ok(Turn::new(Message::assistant(text), StopReason::EndTurn, None))
+        }
+    }
+
+    for strategy in asking().into_iter().take(3) {
+        let lines = CHANGES.iter().map(|[earlier, later]| format!("{earlier} => {later}"));
+        let agent = ModelAgent::new(Arc::new(Lifting(lines.collect())));
+        let name = strategy.name().to_owned();
+        let mut session = Session::builder(agent).strategy(strategy).build().unwrap();
+        say(&mut session, "Hello, let us plan this.");
+        for [earlier, _] in CHANGES {
+            say(&mut session, &format!("{earlier} Thanks."));
+        }
+        for [_, later] in CHANGES {
+            say(&mut session, later);
+        }
+        let compacted = |session: &mut Session| {
+            (0..4).for_each(|_| say(session, &"And then? ".repeat(30)));
+            say(session, "/compact");
+            notation::write(session.messages())
+        };
+        let left = compacted(&mut session);
+        for [earlier, later] in CHANGES {
+            assert!(!left.contains(earlier), "{name}: {earlier}: {left}");
+            assert!(left.contains(later), "{name}: {later}: {left}");
+        }
+        // What the user says again holds again.
+        say(&mut session, CHANGES[1][0]);
+        let left = compacted(&mut session);
+        assert!(left.contains(CHANGES[1][0]), "{name}: {left}");
+        assert!(!left.contains(CHANGES[2][0]), "{name}: {left}");
+    }
+}
+
 const ALLERGIC: &str = "My aunt Ada is allergic to fish.";
 
 /// A log in which the user states something and later takes it back. A compaction after each
@@ -242,9 +305,10 @@ fn taken_back() -> EventLog {
     said(&mut log, ALLERGIC);
     let rule = QuotedRule { text: ALLERGIC.into(), position: Some(0) };
     quoted(&mut log, QuotedChanges { rules: vec![rule], ..QuotedChanges::default() });
-    let id = log.rules(None).find(ALLERGIC).expect("the rule was quoted").id.clone();
-    said(&mut log, "Ada had a test: she eats fish again.");
-    let lifted = LiftedRule { id, position: Some(2) };
+    assert!(log.rules(None).find(ALLERGIC).is_some(), "the rule was quoted");
+    let later = "Ada had a test: she eats fish again.";
+    said(&mut log, later);
+    let lifted = TakenBack { earlier: ALLERGIC.into(), later: later.into(), position: Some(2) };
     quoted(&mut log, QuotedChanges { lifted: vec![lifted], ..QuotedChanges::default() });
     log
 }
@@ -292,4 +356,6 @@ fn a_redactor_sees_the_rules_that_a_log_from_before_it_quotes() {
     let rules = taken_back().rules(Some(&Names));
     let texts: Vec<&str> = rules.rules().map(|rule| rule.text.as_str()).collect();
     assert_eq!(texts, ["My aunt [name] is allergic to fish."]);
+    let later: Vec<&str> = rules.taken_back().map(|pair| pair.later.as_str()).collect();
+    assert_eq!(later, ["[name] had a test: she eats fish again."]);
 }

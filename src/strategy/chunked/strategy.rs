@@ -166,7 +166,10 @@ impl SummaryJob {
             }
             RunStep::Done { summary } => {
                 let (summary, quotes) = Quotes::cut(summary);
-                let plan = self.fitting(&summary);
+                let task = self.task.quoting(&quotes);
+                let summary = task.thread.without_taken_back(&summary);
+                let job = Self { task, candidate: self.candidate.clone() };
+                let plan = job.fitting(&summary);
                 plan.map(|plan| Proposal { notes: run.notes(), quotes, ..Proposal::new(plan) })
             }
             RunStep::Failed { error } => self.failed(error.clone()),

@@ -20,7 +20,7 @@
 //! ledger.apply(&ledger.quoted(&quotes, &typed));
 //! assert_eq!(ledger.to_string(), "- Ich esse kein Fleisch.\n");
 //!
-//! // A rule is lifted only with a later sentence of the user.
+//! // A statement is taken back only with a later sentence of the user.
 //! let lifted = "<user_lifted>\n- Ich esse kein Fleisch. => Seit heute esse ich wieder Fisch.\n";
 //! let (_, quotes) = Quotes::cut(lifted);
 //! ledger.apply(&ledger.quoted(&quotes, &typed));
@@ -36,17 +36,17 @@
 //! text cannot be recognised: a host that puts such text into a user message marks the message
 //! [`untyped`](crate::message::Message::untyped).
 
+mod changes;
 mod list;
 mod quotes;
 mod rule;
 mod rules;
 mod typed;
 
+pub use changes::{QuotedChanges, QuotedRule, TakenBack};
 #[doc(hidden)]
 pub use list::{TITLE, counted, counts_more, titled, without_titled};
-pub use quotes::{
-    Found, Lifted, LiftedRule, QuotedChanges, QuotedRule, Quotes, Typed as TypedText,
-};
+pub use quotes::{Found, Lifted, Quotes, Typed as TypedText};
 pub use rule::{Rule, RuleStatus};
 pub use rules::Ledger;
 

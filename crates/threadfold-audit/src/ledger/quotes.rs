@@ -8,11 +8,13 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
-use super::{rules::Ledger, typed::typed};
+use super::{
+    changes::{QuotedChanges, QuotedRule, TakenBack},
+    rules::Ledger,
+    typed::typed,
+};
 use crate::{
-    message::{Message, Text, slice, steps},
+    message::{Message, slice, steps},
     prose::{is_quotation_mark, is_unspaced, item, one_line, paragraphs, sentences},
 };
 
@@ -137,60 +139,10 @@ fn unquoted(text: &str) -> &str {
     inner.and_then(|inner| inner.strip_suffix(is_quotation_mark)).unwrap_or(text).trim()
 }
 
-/// The changes of the standing rules that the quotes in a summary's answer made, after each was
-/// checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct QuotedChanges {
-    /// The user's sentences that became standing rules.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<QuotedRule>,
-    /// The rules that a later sentence of the user took back.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lifted: Vec<LiftedRule>,
-    /// The number of quotes that the user did not type.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub refused: usize,
-}
-
-/// A sentence of the user that a model quoted as a standing rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QuotedRule {
-    /// The words as typed, on one line.
-    pub text: Text,
-    /// The number of the user's message among all messages ever appended; `None` if the message is
-    /// not known any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub position: Option<usize>,
-}
-
-/// A rule that the user took back, as a model quoted it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LiftedRule {
-    /// The id of the rule.
-    pub id: Text,
-    /// The number of the message with the sentence that took it back, among all messages ever
-    /// appended; `None` if the message is not known any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub position: Option<usize>,
-}
-
-fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
-impl QuotedChanges {
-    /// Whether nothing was quoted.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 impl Ledger {
     /// Returns the changes that a model's quotes make to these rules. A quote that the user did not
-    /// type changes nothing and is counted. A rule is lifted only if the user gave it, and only with
-    /// a sentence that the user typed after it.
+    /// type changes nothing and is counted. A statement is taken back only with a sentence that the
+    /// user typed after it. If it is a rule, the rule is lifted, unless the host gave it.
     ///
     /// ```
     /// use threadfold::{Message, ledger::{Ledger, Quotes, TypedText}};
@@ -211,7 +163,9 @@ impl Ledger {
         for quote in &quotes.rules {
             match typed.find(quote) {
                 None => changes.refused += 1,
-                Some(found) if self.find(&found.text).is_some() => {}
+                Some(found) if self.find(&found.text).is_some_and(|rule| rule.holds()) => {}
+                // A rule that was lifted stands again only if the user typed it again.
+                Some(found) if !self.is_new(&found, typed) => {}
                 Some(Found { position, text, .. }) => {
                     let rule = QuotedRule { text: text.into(), position };
                     if !changes.rules.iter().any(|other| other.text == rule.text) {
@@ -223,17 +177,27 @@ impl Ledger {
         for Lifted { earlier, later } in &quotes.lifted {
             match typed.find(earlier).zip(typed.find(later)) {
                 Some((earlier, later)) if later.is_after(&earlier) => {
-                    changes.rules.retain(|rule| *rule.text != *earlier.text);
-                    let rule = self.find(&earlier.text);
-                    let users = rule.filter(|rule| rule.holds() && rule.position.is_some());
-                    let position = later.position;
-                    let lifted = users.map(|rule| LiftedRule { id: rule.id.clone(), position });
-                    changes.lifted.extend(lifted);
+                    let (earlier, position) = (earlier.text.into(), later.position);
+                    let pair = TakenBack { earlier, later: later.text.into(), position };
+                    changes.rules.retain(|rule| !pair.lifts(&rule.text));
+                    let is_known = self.taken_back().any(|known| known.is_same(&pair))
+                        || changes.lifted.contains(&pair);
+                    changes.lifted.extend((!is_known).then_some(pair));
                 }
                 Some(_) | None => changes.refused += 1,
             }
         }
         changes
+    }
+
+    /// Whether the user typed a sentence that is no rule, or was one, after it was taken back.
+    fn is_new(&self, found: &Found, typed: &Typed) -> bool {
+        if self.find(&found.text).is_none() {
+            return true;
+        }
+        let pair = self.taken_back().rfind(|pair| pair.lifts(&found.text));
+        let later = pair.and_then(|pair| typed.find(&pair.later));
+        later.is_some_and(|later| found.is_after(&later))
     }
 
     /// Applies the changes that quotes made. Changes may come from a stored log, so each rule is
@@ -243,8 +207,8 @@ impl Ledger {
             // A rule that is too long, or one too many, counts as left out.
             let _ = self.quote(rule.position.unwrap_or_default(), &rule.text);
         }
-        for rule in &changes.lifted {
-            self.revoke(&rule.id);
+        for pair in &changes.lifted {
+            self.take_back(pair.clone());
         }
     }
 }
@@ -290,16 +254,17 @@ pub struct Found {
     pub position: Option<usize>,
     /// The whole sentences, as typed, on one line.
     pub text: String,
-    /// The number of the paragraph among all that were read. Found texts are in the order in which
-    /// they were typed if these numbers are.
+    /// The number of the paragraph among all that were read, and where in it the sentences begin
+    /// and end.
     paragraph: usize,
+    range: Range<usize>,
 }
 
 impl Found {
     /// Whether this was typed after the other.
     #[must_use]
     pub fn is_after(&self, other: &Self) -> bool {
-        self.paragraph > other.paragraph
+        (self.paragraph, self.range.start) >= (other.paragraph, other.range.end)
     }
 }
 
@@ -358,14 +323,15 @@ impl Typed {
         }
         self.paragraphs.iter().enumerate().rev().find_map(|(number, paragraph)| {
             let range = paragraph.folded.find(quote, |range| paragraph.is_own(range))?;
-            let whole = widened(&paragraph.text, range);
+            let mut range = widened(&paragraph.text, range);
             // A sentence that begins within a quotation is the user's from its end on.
-            let around = paragraph.quoted.iter().find(|it| it.contains(&whole.start));
-            let start = around.map_or(whole.start, |it| it.end).min(whole.end);
-            let own = slice(&paragraph.text, start..whole.end);
-            let text = own.trim_start_matches(|c: char| around.is_some() && !c.is_alphanumeric());
-            let text = text.to_owned();
-            Some(Found { position: paragraph.position, text, paragraph: number })
+            if let Some(around) = paragraph.quoted.iter().find(|it| it.contains(&range.start)) {
+                let from = around.end.min(range.end);
+                let own = slice(&paragraph.text, from..range.end);
+                range.start = from + own.find(char::is_alphanumeric).unwrap_or(own.len());
+            }
+            let text = slice(&paragraph.text, range.clone()).to_owned();
+            Some(Found { position: paragraph.position, text, paragraph: number, range })
         })
     }
 }
@@ -444,7 +410,7 @@ fn widened(text: &str, range: Range<usize>) -> Range<usize> {
             touched = Some(touched.map_or(start..at, |whole: Range<usize>| whole.start..at));
         }
     }
-    touched.unwrap_or(0..0)
+    touched.unwrap_or_default()
 }
 
 /// Returns the byte ranges of a text within quotation marks. A quotation without an end extends to
@@ -576,6 +542,40 @@ mod tests {
         let mut typed = Typed::default();
         typed.read(0, &Message::assistant("Keep the pool at 8."));
         assert_eq!(typed.find("keep the pool at 8"), None);
+    }
+
+    #[test]
+    fn a_statement_is_taken_back_in_one_breath_and_stands_again_if_it_is_typed_again() {
+        let lift = |earlier: &str, later: &str| Quotes {
+            rules: vec!["Tea at two.".into()],
+            lifted: vec![Lifted { earlier: earlier.into(), later: later.into() }],
+        };
+        let texts = ["Tea at two. No, tea at four."];
+        let mut rules = Ledger::default();
+        let changes = rules.quoted(&lift("tea at two", "no, tea at four"), &typed_in(&texts));
+        assert_eq!((changes.rules.len(), changes.lifted.len(), changes.refused), (0, 1, 0));
+        let wrong = rules.quoted(&lift("no, tea at four", "tea at two"), &typed_in(&texts));
+        assert_eq!((wrong.lifted.len(), wrong.refused), (0, 1));
+        rules.quote(0, "Tea at two.").unwrap();
+        rules.apply(&changes);
+        assert_eq!((rules.active().count(), rules.taken_back().count()), (0, 1));
+        let quotes = Quotes { lifted: Vec::new(), ..lift("", "") };
+        assert_eq!(rules.quoted(&quotes, &typed_in(&texts)).rules, []);
+        let again = typed_in(&[texts[0], "Tea at two."]);
+        assert_eq!(rules.quoted(&quotes, &again).rules.len(), 1);
+    }
+
+    #[test]
+    fn rules_in_what_was_taken_back_are_lifted_but_not_those_that_are_repeated() {
+        let texts = ["The cap is 300. Ask first. No cash.", "The cap is 400. Ask first."];
+        let quotes = Quotes {
+            rules: vec!["Ask first.".into(), "No cash.".into()],
+            lifted: vec![Lifted { earlier: texts[0].into(), later: texts[1].into() }],
+        };
+        let mut rules = Ledger::default();
+        rules.quote(0, "No cash.").unwrap();
+        rules.apply(&rules.quoted(&quotes, &typed_in(&texts)));
+        assert_eq!(rules.to_string(), "- Ask first.\n");
     }
 
     #[test]

@@ -4,7 +4,10 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::rule::{Rule, RuleStatus, hash_of, id_of};
+use super::{
+    changes::TakenBack,
+    rule::{Rule, RuleStatus, hash_of, id_of},
+};
 use crate::message::{InvalidValue, Redactor, Text, redact::redacted_text};
 
 /// The standing rules of a thread. The [module](super) says what becomes a rule.
@@ -18,6 +21,8 @@ use crate::message::{InvalidValue, Redactor, Text, redact::redacted_text};
 pub struct Ledger {
     entries: Vec<Entry>,
     left_out: usize,
+    /// What the user took back, in the order in which a model quoted it.
+    taken_back: Vec<TakenBack>,
 }
 
 /// The stored form. It may come from elsewhere, so every rule is checked again, and keys are
@@ -28,6 +33,8 @@ struct Stored {
     rules: Vec<Rule>,
     #[serde(default)]
     left_out: usize,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    taken_back: Vec<TakenBack>,
 }
 
 impl Ledger {
@@ -172,6 +179,28 @@ impl Ledger {
         self.left_out.saturating_add(self.beyond().count())
     }
 
+    /// Returns the statements that the user took back with later ones, rules or not, in the order in
+    /// which a model quoted them. A list omits the earlier one as long as the later one was typed
+    /// after it.
+    #[must_use]
+    pub fn taken_back(&self) -> impl DoubleEndedIterator<Item = &TakenBack> {
+        self.taken_back.iter()
+    }
+
+    /// Records that the user took a statement back, and revokes the user's rules in it. Of more than
+    /// a thousand, the oldest is forgotten.
+    pub(super) fn take_back(&mut self, pair: TakenBack) {
+        let rules = self.entries.iter().map(|entry| &entry.rule);
+        let lifted = rules.filter(|rule| rule.position.is_some() && pair.lifts(&rule.text));
+        for id in lifted.map(|rule| rule.id.clone()).collect::<Vec<_>>() {
+            self.revoke(&id);
+        }
+        self.taken_back.push(pair);
+        if self.taken_back.len() > Self::KEPT {
+            self.taken_back.remove(0);
+        }
+    }
+
     /// Returns the rules without what a redactor removes, under the same ids.
     #[doc(hidden)]
     #[must_use]
@@ -179,6 +208,9 @@ impl Ledger {
         let mut stored = Stored::from(self.clone());
         for rule in &mut stored.rules {
             rule.text = redacted_text(&rule.text, redactor);
+        }
+        for pair in &mut stored.taken_back {
+            *pair = pair.redacted(redactor);
         }
         stored.into()
     }
@@ -252,8 +284,9 @@ struct Entry {
 
 impl From<Stored> for Ledger {
     /// Omits rules that a ledger would not accept.
-    fn from(Stored { rules, left_out }: Stored) -> Self {
-        let mut ledger = Self { entries: Vec::new(), left_out };
+    fn from(Stored { rules, left_out, mut taken_back }: Stored) -> Self {
+        taken_back.truncate(Self::KEPT);
+        let mut ledger = Self { entries: Vec::new(), left_out, taken_back };
         let mut known = HashSet::new();
         for rule in rules.into_iter().take(Self::KEPT) {
             let key = key(&rule.text);
@@ -269,7 +302,7 @@ impl From<Stored> for Ledger {
 impl From<Ledger> for Stored {
     fn from(ledger: Ledger) -> Self {
         let rules = ledger.entries.into_iter().map(|entry| entry.rule).collect();
-        Self { rules, left_out: ledger.left_out }
+        Self { rules, left_out: ledger.left_out, taken_back: ledger.taken_back }
     }
 }
 

@@ -4,7 +4,8 @@
 //! statements stay in the order in which they were typed. If there is not room for all, those come
 //! first that are short, rare and not repeated: no list of words decides, so all languages are read
 //! alike. A later statement with nearly the same words pushes an earlier one to the end of this
-//! order, but never deletes it, because both may hold.
+//! order, but never deletes it, because both may hold. Only what a model
+//! [quotes](crate::ledger::Quotes) as taken back, with the later sentence that does so, is omitted.
 
 use std::{
     borrow::Cow,
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pasted;
 use crate::{
-    ledger,
+    ledger::{self, TakenBack},
     message::{ContentBlock, Message},
     prose::{
         LONGEST, TYPED, heading, is_unspaced, left_out_line, one_line, paragraphs, sentences,
@@ -59,7 +60,7 @@ pub struct Statement {
     words: Vec<u64>,
     /// Whether a later statement has nearly the same words.
     is_overtaken: bool,
-    /// Whether it has most words of an earlier statement, and may give a newer value.
+    /// Whether it has half of the words of an earlier statement, and may give a newer value.
     may_correct: bool,
     /// Whether the user repeated it later, so that this place no longer counts.
     is_repeated: bool,
@@ -170,6 +171,36 @@ impl Statements {
         })
     }
 
+    /// Returns the keys of what the user took back with later statements, and of its sentences. A
+    /// statement that the user typed again after the later one is not among them, nor is a sentence
+    /// that the later one repeats, nor anything if the later one is not known any more.
+    pub fn taken_back<'a>(&self, pairs: impl Iterator<Item = &'a TakenBack>) -> HashSet<String> {
+        let (mut taken_back, mut pairs) = (HashSet::new(), pairs.peekable());
+        if pairs.peek().is_none() {
+            return taken_back;
+        }
+        // The last place of each text, with the key under which a list shows it. Items of a list
+        // are typed without their heading.
+        let mut last: HashMap<&str, (usize, &str)> = HashMap::new();
+        for (at, statement) in self.all.iter().enumerate() {
+            let item = heading(&statement.key).map(|(_, item)| (item, statement.key.as_str()));
+            let keys = statement.sentences.iter().map(|it| &it.key).chain([&statement.key]);
+            last.extend(item.map(|(item, key)| (item, (at, key))));
+            last.extend(keys.map(|key| (key.as_str(), (at, key.as_str()))));
+        }
+        for pair in pairs {
+            let later: HashSet<String> = keys_of(&pair.later).collect();
+            let Some(newest) = later.iter().filter_map(|key| last.get(key.as_str())).max() else {
+                continue;
+            };
+            let earlier = keys_of(&pair.earlier).filter(|key| !later.contains(key));
+            let earlier = earlier.filter_map(|key| last.get(key.as_str()).copied());
+            let is_before = |(at, _): &(usize, &str)| *at < newest.0;
+            taken_back.extend(earlier.filter(is_before).map(|(_, key)| key.to_owned()));
+        }
+        taken_back
+    }
+
     /// Returns the value of a statement: how rare its words are among the statements, in thousandths
     /// of a bit for each word. A repeated statement has less, and one that a later statement
     /// overtook much less.
@@ -264,9 +295,12 @@ impl Statements {
         for at in self.alike(&statement.words) {
             if let Some(earlier) = self.all.get_mut(at) {
                 let shared = shared_words(&earlier.words, &statement.words);
-                statement.may_correct |= shared.is_some();
+                let has = |all: &[u64], least: (usize, usize)| {
+                    shared.is_some_and(|shared| shared * least.1 >= all.len() * least.0)
+                };
+                statement.may_correct |= has(&earlier.words, (1, 2));
                 earlier.is_overtaken |=
-                    shared.is_some_and(|shared| shared * 3 >= statement.words.len() * 2);
+                    has(&earlier.words, (2, 3)) && has(&statement.words, (2, 3));
             }
         }
         self.push(statement);
@@ -449,12 +483,12 @@ fn without_stress(text: &str) -> &str {
     heading(text).filter(|(label, _)| is_stress(label)).map_or(text, |(_, body)| body)
 }
 
-/// Returns how many words of an earlier statement a later one has, if it has at least three and two
-/// thirds of them, but not all: it may give a newer value. If these words are two thirds of the later
-/// one too, it overtakes the earlier.
+/// Returns how many words of an earlier statement a later one has, if it has at least three of them,
+/// but not all. If these are half of the earlier one, the later may give a newer value; if they are
+/// two thirds of both, it overtakes the earlier.
 fn shared_words(earlier: &[u64], later: &[u64]) -> Option<usize> {
     let shared = earlier.iter().filter(|word| later.binary_search(word).is_ok()).count();
-    (shared > 2 && shared < earlier.len() && shared * 3 >= earlier.len() * 2).then_some(shared)
+    (shared > 2 && shared < earlier.len()).then_some(shared)
 }
 
 /// Returns the key by which statements are compared: in lower case, without a label in capitals and
@@ -463,6 +497,11 @@ pub fn key_of(text: &str) -> String {
     let text = one_line(text);
     let text = without_stress(&text).to_lowercase().replace('\u{2019}', "'");
     text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}', '\u{964}']).trim_end().to_owned()
+}
+
+/// Returns the keys of a text and of its sentences.
+fn keys_of(text: &str) -> impl Iterator<Item = String> {
+    [key_of(text)].into_iter().chain(sentences(text).map(key_of))
 }
 
 /// Returns the distinct words of a key, hashed and sorted; in scripts without spaces, each two
@@ -609,6 +648,40 @@ mod tests {
         assert!(list(&statements, 109).starts_with(&expected), "{}", list(&statements, 109));
         let whole = format!("{TYPED}\n- {}\n- {}\n- {}\n", said[0], said[1], said[2]);
         assert_eq!(list(&statements, 1_000), whole);
+    }
+
+    #[test]
+    fn what_the_user_took_back_is_known_until_it_is_typed_again() {
+        let said = [
+            "COST: The hall is $30 a day. Ask before you book.",
+            "Ports:\n- proxy 8080\n- mail 25",
+            "COST: The hall is $40 a day. Ask before you book.",
+            "The proxy listens on 8443 now.",
+            "Tea is at noon.",
+            "Tea is at two.",
+        ];
+        let pair = |earlier: &str, later: &str| TakenBack {
+            earlier: earlier.into(),
+            later: later.into(),
+            position: None,
+        };
+        let pairs = [
+            pair(said[0], said[2]),
+            pair("proxy 8080", said[3]),
+            pair(said[4], said[5]),
+            pair("mail 25", "Mail goes elsewhere."),
+        ];
+        let taken_back = |said: &[&str]| {
+            let mut keys: Vec<String> = of(said).taken_back(pairs.iter()).into_iter().collect();
+            keys.sort();
+            keys
+        };
+        let whole = "the hall is $30 a day. ask before you book";
+        let expected = ["ports: proxy 8080", "tea is at noon", "the hall is $30 a day", whole];
+        assert_eq!(taken_back(&said), expected);
+        let again = [&said[..], &["Tea is at noon."]].concat();
+        assert_eq!(taken_back(&again), ["ports: proxy 8080", "the hall is $30 a day", whole]);
+        assert_eq!(taken_back(&said[..2]), [""; 0], "no later statement is known");
     }
 
     #[test]
