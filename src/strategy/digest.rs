@@ -425,9 +425,9 @@ impl<'a> DigestJob<'a> {
 
     fn build(&self, candidate: &Candidate, digest: Option<&str>) -> Result<Plan> {
         let insert = digest.filter(|_| candidate.cut > 0).map(|text| {
-            let batches = self.account.map(|account| account.summary.batches.clone());
-            let batches = batches.unwrap_or_default();
-            let summary = Summary { batches, ..self.task.summary(text) };
+            let segments = self.account.map(|account| account.summary.segments.clone());
+            let segments = segments.unwrap_or_default();
+            let summary = Summary { segments, ..self.task.summary(text) };
             Message::summary(Role::User, summary)
         });
         candidate.plan(self.task, insert.into_iter().collect())

@@ -12,7 +12,7 @@ use super::kit::*;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Segments {
     /// What stands of the earlier summary.
-    standing: Vec<Batch>,
+    standing: Vec<Segment>,
     /// The depth of the segment to write.
     depth: u32,
 }
@@ -26,7 +26,7 @@ impl Segments {
         let Some((earlier, None)) = summaries.next().map(|first| (first, summaries.next())) else {
             return Self::default();
         };
-        let mut segments = Self { standing: earlier.batches.clone(), depth: 0 };
+        let mut segments = Self { standing: earlier.segments.clone(), depth: 0 };
         while segments.standing.pop_if(|last| last.depth <= segments.depth).is_some() {
             segments.depth += 1;
         }
@@ -54,16 +54,14 @@ impl Segments {
 
     /// Returns the whole summary with a new segment at its end.
     pub(super) fn with(self, text: &str, compaction: Option<CompactionId>) -> Summary {
-        let index = self.standing.len().try_into().unwrap_or(u32::MAX);
-        let id = BatchId { compaction: compaction.unwrap_or_default(), index };
         let whole = [self.text().as_str(), text.trim()]
             .into_iter()
             .filter(|part| !part.is_empty())
             .collect::<Vec<_>>()
             .join("\n\n");
-        let segment = Batch { depth: self.depth, ..Batch::new(id, text.trim()) };
-        let batches = self.standing.into_iter().chain([segment]).collect();
-        Summary { compaction, batches, ..Summary::new(whole) }
+        let segment = Segment { depth: self.depth, text: text.trim().into() };
+        let segments = self.standing.into_iter().chain([segment]).collect();
+        Summary { compaction, segments, ..Summary::new(whole) }
     }
 }
 

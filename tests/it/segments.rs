@@ -85,15 +85,15 @@ fn what_a_model_wrote_is_rewritten_log2_n_times_and_otherwise_stands_byte_for_by
             .collect();
         let most = written.iter().max().unwrap() - 1;
         assert!(most <= part.ilog2() as usize, "{most} times after {part}");
-        assert_eq!(summary.batches.len(), part.count_ones() as usize, "{summary:?}");
+        assert_eq!(summary.segments.len(), part.count_ones() as usize, "{summary:?}");
         // Everything before the newest segment is as it was.
-        let (new, standing) = summary.batches.split_last().unwrap();
+        let (new, standing) = summary.segments.split_last().unwrap();
         let at = summary.text.find(new.text.as_str()).unwrap();
         assert!(
             earlier.text.starts_with(&summary.text[..at].trim_end()),
             "{earlier:?} {summary:?}"
         );
-        assert!(standing.iter().all(|segment| earlier.batches.contains(segment)));
+        assert!(standing.iter().all(|segment| earlier.segments.contains(segment)));
         earlier = summary;
     }
 }
@@ -101,13 +101,13 @@ fn what_a_model_wrote_is_rewritten_log2_n_times_and_otherwise_stands_byte_for_by
 #[test]
 fn a_summary_that_somebody_changed_is_written_anew() {
     let mut summary = Summary::new("Other words.");
-    summary.batches = {
+    summary.segments = {
         let thread = long(Message::user("Now part-1 please."));
-        summary_of(&compacted(&thread)).batches
+        summary_of(&compacted(&thread)).segments
     };
     let mut thread = long(Message::summary(Role::User, summary));
     thread.insert(1, Message::user("Now part-2 please."));
-    assert_eq!(summary_of(&compacted(&thread)).batches.len(), 1);
+    assert_eq!(summary_of(&compacted(&thread)).segments.len(), 1);
 }
 
 fn long(first: Message) -> Vec<Message> {

@@ -148,9 +148,23 @@ pub struct Summary {
     /// provider.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<Batch>,
+    /// The segments with which the text begins, in order, each after a blank line; empty if a model
+    /// wrote all of it at once. Never sent to a provider.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<Segment>,
     /// Unknown wire fields.
     #[serde(default, skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
+}
+
+/// A part of a summary that later compactions leave as it is, until it is merged with the next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Segment {
+    /// 0 for a segment that one compaction wrote; for one that was merged from two, one more than
+    /// theirs.
+    pub depth: u32,
+    /// The text.
+    pub text: Text,
 }
 
 /// A block that only the codec that read it understands.
@@ -340,10 +354,16 @@ impl Checkpoint {
 }
 
 impl Summary {
-    /// Returns a summary without a compaction id, batches or extra fields.
+    /// Returns a summary without a compaction id, batches, segments or extra fields.
     #[must_use]
     pub fn new(text: impl Into<Text>) -> Self {
-        Self { compaction: None, text: text.into(), batches: Vec::new(), extra: Extra::default() }
+        Self {
+            compaction: None,
+            text: text.into(),
+            batches: Vec::new(),
+            segments: Vec::new(),
+            extra: Extra::default(),
+        }
     }
 }
 

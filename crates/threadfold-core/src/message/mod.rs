@@ -13,7 +13,7 @@
 //! | a request to a model and its answer | [`Request`], [`Turn`], [`Delta`], [`ModelError`] |
 //! | a window, tokens spent, a time | [`ContextWindow`], [`Usage`], [`Timestamp`] |
 //! | the id of a compaction and its reason | [`CompactionId`], [`CompactionReason`] |
-//! | the id of a thread, and pieces of its summary | [`ThreadId`], [`Batch`], [`BatchId`] |
+//! | the id of a thread, and pieces of its summary | [`ThreadId`], [`Batch`], [`BatchId`], [`Segment`] |
 //!
 //! The kind of a block is never guessed from text: a checkpoint is a [`ContentBlock::Checkpoint`],
 //! whatever the texts around it look like. Only the codecs of `wire` know the texts that stand for
@@ -67,7 +67,7 @@ pub use batch::{Batch, BatchId};
 pub use checkpoint::{CheckpointId, CheckpointIds};
 pub use compaction::{CompactionId, CompactionReason};
 pub use content::{
-    Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Summary, TextBlock,
+    Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Segment, Summary, TextBlock,
     Thinking, ToolResult, check_nesting,
 };
 pub use extra::Extra;

@@ -291,8 +291,9 @@ impl<'r> Redaction<'r> {
                 self.texts(paths.iter_mut().chain([text]));
                 self.extra(extra);
             }
-            ContentBlock::Summary(Summary { text, batches, extra, .. }) => {
+            ContentBlock::Summary(Summary { text, batches, segments, extra, .. }) => {
                 self.texts(batches.iter_mut().map(|batch| &mut batch.text).chain([text]));
+                self.texts(segments.iter_mut().map(|segment| &mut segment.text));
                 self.extra(extra);
             }
             ContentBlock::Opaque(Opaque { value, .. }) => self.json(value),
