@@ -26,7 +26,7 @@ impl Segments {
         let Some((earlier, None)) = summaries.next().map(|first| (first, summaries.next())) else {
             return Self::default();
         };
-        let mut segments = Self { standing: earlier.segments.clone(), depth: 0 };
+        let mut segments = Self { standing: earlier.segments.to_vec(), depth: 0 };
         while segments.standing.pop_if(|last| last.depth <= segments.depth).is_some() {
             segments.depth += 1;
         }

@@ -201,7 +201,7 @@ fn of_twenty_messages_fifteen_become_two_batches_and_five_stay() {
     };
     let batches = vec![batch(0, [0, 9], 10), batch(1, [10, 14], 5)];
     let mut summary = Summary::new(by_tens().view(&batches));
-    (summary.compaction, summary.batches) = (Some(CompactionId(3)), batches.clone());
+    (summary.compaction, summary.batches) = (Some(CompactionId(3)), batches.clone().into());
     let after = run.after(&thread);
     assert_eq!(after[0], Message::summary(Role::User, summary));
     assert_eq!(after[1..], thread.messages()[15..]);
@@ -433,7 +433,7 @@ fn viewed(depths: &[u32], behind: usize) -> Snapshot {
     let batches: Vec<Batch> = depths.iter().enumerate().map(batch).collect();
     let view = FoldBatches::default().view(&batches);
     let mut summary = Summary::new(view);
-    summary.batches = batches;
+    summary.batches = batches.into();
     let view = Message::summary(Role::User, summary);
     snapshot([view].into_iter().chain(talk(behind)).collect())
 }

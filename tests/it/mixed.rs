@@ -102,7 +102,7 @@ fn summary(block: &ContentBlock) -> Option<&Summary> {
 
 fn view(batches: Vec<Batch>) -> Message {
     let mut summary = Summary::new(FoldBatches::default().view(&batches));
-    summary.batches = batches;
+    summary.batches = batches.into();
     Message::summary(Role::User, summary)
 }
 

@@ -144,7 +144,7 @@ fn said(round: usize) -> Vec<ContentBlock> {
 
 fn thread() -> Vec<Message> {
     let mut summary = Summary::new("They spoke of hunter2.");
-    summary.batches.push(Batch::new(BatchId::default(), "Batch of hunter2."));
+    summary.batches = [Batch::new(BatchId::default(), "Batch of hunter2.")].into();
     summary.extra = extra();
     let mut thread = vec![Message::summary(Role::User, summary)];
     for round in 0..8 {

@@ -255,7 +255,7 @@ impl Folding {
         let batches = std::mem::take(&mut self.batches);
         let archive = std::mem::take(&mut self.archive);
         let text = self.requests.options.view(&batches);
-        let summary = Summary { batches, ..self.task.summary(text) };
+        let summary = Summary { batches: batches.into(), ..self.task.summary(text) };
         let before = self.split.tokens();
         let view = Message::summary(Role::User, summary.clone());
         let after = self.task.thread.counter().message(&view);

@@ -146,12 +146,12 @@ pub struct Summary {
     pub text: Text,
     /// The batches from which the text is composed, in order; empty if it is not. Never sent to a
     /// provider.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub batches: Vec<Batch>,
+    #[serde(default, skip_serializing_if = "<[Batch]>::is_empty")]
+    pub batches: Box<[Batch]>,
     /// The segments with which the text begins, in order, each after a blank line; empty if a model
     /// wrote all of it at once. Never sent to a provider.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub segments: Vec<Segment>,
+    #[serde(default, skip_serializing_if = "<[Segment]>::is_empty")]
+    pub segments: Box<[Segment]>,
     /// Unknown wire fields.
     #[serde(default, skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
@@ -360,8 +360,8 @@ impl Summary {
         Self {
             compaction: None,
             text: text.into(),
-            batches: Vec::new(),
-            segments: Vec::new(),
+            batches: Box::default(),
+            segments: Box::default(),
             extra: Extra::default(),
         }
     }

@@ -363,7 +363,7 @@ mod tests {
             Document::new(MediaSource::Text { media_type: "text/plain".into(), text: word() });
         (document.title, document.context) = (Some(word()), Some(word()));
         let mut summary = Summary::new(word());
-        summary.batches.push(Batch::new(BatchId::default(), word()));
+        summary.batches = [Batch::new(BatchId::default(), word())].into();
         let mut call =
             ToolUse::new("t1", "read", json(r#"{"s3cret":1.0,"path":"\u0073\u0033cret"}"#));
         call.extra = extra();
