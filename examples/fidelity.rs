@@ -167,7 +167,7 @@ impl Model for Quoting {
         let lines: String =
             lines.map(|(earlier, later)| format!("- {earlier} => {later}\n")).collect();
         let text = format!("{}\n<user_lifted>\n{lines}</user_lifted>", turn.text());
-        Ok(Turn::new(Message::assistant(text), turn.stop_reason.clone(), turn.usage.clone()))
+        Ok(Turn::new(Message::assistant(text), turn.stop_reason.clone(), turn.usage))
     }
 }
 
