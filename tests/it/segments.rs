@@ -89,10 +89,7 @@ fn what_a_model_wrote_is_rewritten_log2_n_times_and_otherwise_stands_byte_for_by
         // Everything before the newest segment is as it was.
         let (new, standing) = summary.segments.split_last().unwrap();
         let at = summary.text.find(new.text.as_str()).unwrap();
-        assert!(
-            earlier.text.starts_with(&summary.text[..at].trim_end()),
-            "{earlier:?} {summary:?}"
-        );
+        assert!(earlier.text.starts_with(summary.text[..at].trim_end()), "{earlier:?} {summary:?}");
         assert!(standing.iter().all(|segment| earlier.segments.contains(segment)));
         earlier = summary;
     }
