@@ -1,10 +1,15 @@
 //! A summary is composed of segments: what an earlier compaction wrote stands, and segments merge
 //! like the digits of a binary counter.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use async_trait::async_trait;
 use futures::executor::block_on;
 use threadfold::{
-    Message, Model, Request, Role,
+    Message, Model, ModelAgent, Request, Role, Session,
     drive::{Models, propose},
     message::{ContentBlock, ModelError, StopReason, Summary, Turn},
     strategy::{Brief, Snapshot, Summarize},
@@ -118,4 +123,53 @@ fn compacted(thread: &[Message]) -> Vec<Message> {
     let strategy = Summarize::default();
     let driven = block_on(propose(&strategy, &snapshot, &brief, models, &mut |_, _| {}));
     driven.unwrap().plan.after(thread).unwrap()
+}
+
+#[test]
+fn what_the_user_took_back_does_not_stand() {
+    const EARLIER: &str = "The gate opens at eight fifteen.";
+    const LATER: &str = "The gate opens at nine forty now.";
+
+    /// Writes the earlier value down, and quotes in its third summary that it was taken back.
+    #[derive(Debug, Default)]
+    struct Lifting(AtomicUsize);
+
+    #[async_trait]
+    impl Model for Lifting {
+        async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+            let question = request.messages.last().unwrap().texts().last().unwrap().to_owned();
+            let text = match question.contains("<user_lifted>") {
+                false => "Fine. ".repeat(60),
+                true => match self.0.fetch_add(1, Ordering::Relaxed) {
+                    times @ 0..2 => format!("They talked {times}. {EARLIER}"),
+                    _ => {
+                        assert!(
+                            question.contains("stays as it is"),
+                            "a segment stands: {question}"
+                        );
+                        format!("More.\n<user_lifted>\n- {EARLIER} => {LATER}\n</user_lifted>")
+                    }
+                },
+            };
+            Ok(Turn::new(Message::assistant(text), StopReason::EndTurn, None))
+        }
+    }
+
+    let agent = ModelAgent::new(Arc::new(Lifting::default()));
+    let strategy = Arc::new(Summarize { messages: 1, user_messages: 0, ..Summarize::default() });
+    let mut session = Session::builder(agent).strategy(strategy).build().unwrap();
+    let say = |session: &mut Session, text: &str| {
+        block_on(async { session.send(text).await }).unwrap();
+    };
+    say(&mut session, EARLIER);
+    for round in 0..3 {
+        (0..4).for_each(|_| say(&mut session, &"And then? ".repeat(30)));
+        if round == 2 {
+            say(&mut session, LATER);
+            say(&mut session, "And on.");
+        }
+        say(&mut session, "/compact");
+        let text = summary_of(session.messages()).text;
+        assert_eq!(text.contains(EARLIER), round < 2, "{round}: {text}");
+    }
 }
