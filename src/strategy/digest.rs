@@ -94,7 +94,8 @@ options! {
     ///    are rules, have labels or give values;
     /// 4. the account: what was said and called, in order, one line for each, with what came of it,
     ///    and the calls that failed last. The newest lines tell more;
-    /// 5. the newest whole rounds, word for word: about half of the target;
+    /// 5. the newest whole rounds, word for word: about half of the target, and more if the text
+    ///    does not need the rest;
     /// 6. lines with names that nothing else shows (paths, identifiers, numbers), those first that
     ///    the agent most likely needs again. What is left gets the step before the kept rounds.
     ///
@@ -104,10 +105,10 @@ options! {
     ///
     /// If the target leaves too little room for that, tool results at the end of the thread are
     /// [trimmed](crate::compact::trim()) to 40 lines and 4,000 bytes, then 12 and 1,000, 3 and 300,
-    /// 1 and 100 (the last step includes errors); then only messages that no cut can remove stay,
-    /// trimmed in the same way; and if a next prompt follows, earlier user messages are removed
-    /// too. So every target is met that leaves room for the last user message, for open calls and
-    /// for one line.
+    /// 1 and 100 (the last step includes errors), the newest of them less than the older ones as far
+    /// as they fit; then only messages that no cut can remove stay, trimmed in the same way; and if a
+    /// next prompt follows, earlier user messages are removed too. So every target is met that
+    /// leaves room for the last user message, for open calls and for one line.
     ///
     /// The fields apply to a thread within its target, or without one.
     ///

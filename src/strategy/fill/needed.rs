@@ -2,7 +2,7 @@
 //! it stands in.
 
 use std::{
-    cmp::Ordering,
+    cmp::Reverse,
     collections::{BTreeMap, BinaryHeap, HashMap},
     ops::Range,
 };
@@ -110,18 +110,21 @@ impl<'p> Needed<'p> {
         lines.sort_unstable();
         lines.dedup();
         let mut covered = known;
+        // The best line first; of equals, the first in the thread. Bits of floats that are not
+        // negative have the order of the floats.
         let wanted = lines.into_iter().filter_map(|line| {
             let (place, _) = places.get(line)?;
-            Some(Wanted { worth: self.worth(line, &covered), place: *place, line })
+            Some((self.worth(line, &covered).to_bits(), Reverse(*place), line))
         });
-        let mut wanted: BinaryHeap<Wanted> = wanted.collect();
+        let mut wanted: BinaryHeap<(u64, Reverse<Place>, usize)> = wanted.collect();
         let mut shown = Shown { sources, places: BTreeMap::new(), left: budget, counter };
-        while let Some(Wanted { place, line, .. }) = wanted.pop() {
+        while let Some((_, Reverse(place), line)) = wanted.pop() {
             // Lines that were chosen in the meantime may show some of its names.
-            let now = Wanted { worth: self.worth(line, &covered), place, line };
-            if now.worth <= 0.0 {
+            let worth = self.worth(line, &covered);
+            if worth <= 0.0 {
                 continue;
             }
+            let now = (worth.to_bits(), Reverse(place), line);
             if wanted.peek().is_some_and(|next| now < *next) {
                 wanted.push(now);
             } else if let Some(text) = shown.add(place) {
@@ -134,40 +137,11 @@ impl<'p> Needed<'p> {
     }
 }
 
-/// A line and what it is worth for each byte. The greatest is the best; of equals, the first in the
-/// thread.
-struct Wanted {
-    worth: f64,
-    place: Place,
-    line: usize,
-}
-
-impl Ord for Wanted {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let key = |place: &Place| (place.source, place.start, place.end);
-        self.worth.total_cmp(&other.worth).then_with(|| key(&other.place).cmp(&key(&self.place)))
-    }
-}
-
-impl PartialOrd for Wanted {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Wanted {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Wanted {}
-
 /// The part of a heading that a line pays, before it is known whether it needs one.
 const HEADING_BYTES: usize = 24;
 
 /// A part of a line of a source.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Place {
     source: usize,
     start: usize,
