@@ -27,12 +27,11 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use async_trait::async_trait;
 use futures::executor::block_on;
 use lexopt::{Arg, Parser, ValueExt};
 use serde::Deserialize;
 use threadfold::{
-    CompactionStrategy, Message, Model, Request, StrategyRegistry, Thread,
+    CompactionStrategy, Message, Model, Request, StrategyRegistry, Thread, async_trait,
     drive::{self, Conversation, Models},
     log::{Event, EventLog},
     message::{ContentBlock, Delta, InvalidValue, ModelError, Role, Timestamp, Turn},
