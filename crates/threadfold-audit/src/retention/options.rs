@@ -112,7 +112,8 @@ impl Default for AuditOptions {
 
 impl AuditOptions {
     /// Returns the options with no more facts and statements than a compacted thread in a window of
-    /// this many tokens could list, so that a compaction costs the same at any age of its thread.
+    /// this many tokens could list, so that the cost of a compaction does not grow with the age of its
+    /// thread.
     #[must_use]
     pub fn within(self, window: Option<u64>) -> Self {
         /// A listed fact or statement takes about eight tokens, and lists take at most a quarter of
