@@ -1,4 +1,9 @@
 //! `ProviderThread` and `Agent`: the traits for adapters that keep the conversation themselves.
+//!
+//! A session owns its thread and reports each change, so an adapter keeps nothing, an array in the
+//! provider's form, or the id of the last answer, and never a second copy of the messages.
+//! [`Agent::run_turn`] answers the thread and may use the provider's state; [`Agent::ask`] answers
+//! a question outside the conversation, such as one for a summary, and changes nothing.
 
 use std::{fmt, sync::Arc};
 

@@ -11,6 +11,8 @@
 //! read or written. `O_NOFOLLOW` would do this in one step, but the standard library does not
 //! define it, and its value differs between systems. A missing file is created with `create_new`,
 //! which never follows a link.
+//!
+//! `File::lock` needs Rust 1.89, the minimum version of this crate.
 
 use std::{
     fs::{self, DirBuilder, File, Metadata, OpenOptions},

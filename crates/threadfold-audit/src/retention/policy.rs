@@ -1,4 +1,7 @@
 //! Completing a summary with the facts that it lost, and judging whether it keeps enough.
+//!
+//! Missing facts are listed until the required share of each class, by weight, is stated. The class
+//! with the lowest share comes first.
 
 use super::{addendum::addendum_up_to, facts::Facts, options::RetentionPolicy, search::Search};
 use crate::{
