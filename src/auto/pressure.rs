@@ -176,8 +176,8 @@ impl Pressure {
         }
     }
 
-    /// Scales the estimates up by the ratio of reported to estimated tokens, if the provider counts
-    /// more than was estimated. Reported counts and the window stay.
+    /// Scales the estimates by the ratio of reported to estimated tokens. Reported counts and the
+    /// window stay.
     ///
     /// ```
     /// use threadfold::{auto::Pressure, tokens::Calibrated};

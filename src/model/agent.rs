@@ -24,8 +24,8 @@ use crate::{
 /// What an adapter keeps of the thread for its provider: the messages in the provider's form, the id
 /// of the last answer, or both.
 ///
-/// The session owns the thread, so the adapter needs no copy of the messages. It is told of every
-/// change right after it, with what changed.
+/// The session owns the thread, so the adapter needs no copy of the messages. The session reports every
+/// change to it right after the change, with what changed.
 ///
 /// ```
 /// use threadfold::{Message, ProviderThread, Replacement, Thread, compact::Replaced};

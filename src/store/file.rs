@@ -442,11 +442,11 @@ pub fn create_file(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// Those of the system, and one for a symbolic link, which is not followed. The old file is then
+/// Those of the system, and one for a symbolic link; links are not followed. The old file is then
 /// unchanged, and no other file is left.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, true).map_err(|error| match error {
-        OpenError::Link => io::Error::other("a symbolic link, which is not followed"),
+        OpenError::Link => io::Error::other("a symbolic link; links are not followed"),
         OpenError::Io(error) => error,
     })
 }

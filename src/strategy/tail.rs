@@ -196,7 +196,7 @@ impl Task {
         if all.is_empty() {
             let (messages, count) = (request.messages, snapshot.messages().len());
             return nothing(format!(
-                "the last {messages} messages stay, and {count} are all that can be cut"
+                "the last {messages} messages stay, and the thread has {count}"
             ));
         }
         Ok(all)
@@ -278,7 +278,7 @@ impl Task {
                 return Ok(());
             }
         }
-        nothing(format!("about {goes} tokens could go, too few to be worth it"))
+        nothing(format!("a compaction would remove only about {goes} tokens"))
     }
 
     /// The tokens of the removed blocks of a message that is partly kept; `None` if none of it is

@@ -136,7 +136,7 @@ impl RetentionPolicy {
         }
         let (found, minimum) = (retention.overall.weight_percent(), self.minimum);
         (found < minimum).then(|| {
-            format!("the summary keeps {found} % of the facts by weight; {minimum} % are needed")
+            format!("the summary keeps {found} % of the facts by weight; the minimum is {minimum} %")
                 .into()
         })
     }
