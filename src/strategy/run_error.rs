@@ -101,7 +101,9 @@ pub enum RunError {
         rule: Text,
     },
     /// The window has no room for a chunk beside the prompts and the answer.
-    #[error("a window of {window} tokens has no room for a chunk; the rest of the request needs about {fixed}")]
+    #[error(
+        "a window of {window} tokens has no room for a chunk; the rest of the request needs about {fixed}"
+    )]
     NoRoom {
         /// The window in tokens.
         window: u64,

@@ -741,10 +741,7 @@ fn options_that_make_no_sense_are_refused_before_a_call() {
             FoldBatches { prompt: Some(" ".into()), ..all() },
             "prompt is blank; expected a text, or none for the built-in one",
         ),
-        (
-            FoldBatches { user_weight: -1.0, ..all() },
-            "user_weight is -1; expected a number from 0",
-        ),
+        (FoldBatches { user_weight: -1.0, ..all() }, "user_weight is -1; expected a number from 0"),
         (
             FoldBatches { length_weight: f64::NAN, ..all() },
             "length_weight is NaN; expected a number from 0",

@@ -134,7 +134,8 @@ impl FoldBatches {
             }
         }
         if self.clip_first == 0 && self.clip_last == 0 {
-            let rule = "expected at least 1, because clip_last is 0 too and no batch would be shown";
+            let rule =
+                "expected at least 1, because clip_last is 0 too and no batch would be shown";
             return Err(RunError::option("clip_first", "0", rule));
         }
         if self.keywords.iter().any(Text::is_blank) {

@@ -136,8 +136,10 @@ impl RetentionPolicy {
         }
         let (found, minimum) = (retention.overall.weight_percent(), self.minimum);
         (found < minimum).then(|| {
-            format!("the summary keeps {found} % of the facts by weight; the minimum is {minimum} %")
-                .into()
+            format!(
+                "the summary keeps {found} % of the facts by weight; the minimum is {minimum} %"
+            )
+            .into()
         })
     }
 }
