@@ -501,6 +501,19 @@ fn every_path_of_the_pages_exists() {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
+/// What a newcomer reads first is short, and the rest is where it is looked up.
+#[test]
+fn the_pages_that_are_read_first_are_short() {
+    let page = |name: &str| fs::read_to_string(Path::new(ROOT).join(name)).unwrap();
+    let readme = page("README.md");
+    let (before_tables, _) = readme.split_once("\n## Crates\n").unwrap();
+    assert!(before_tables.len() <= 6 * 1_024, "README.md: {} bytes", before_tables.len());
+    let architecture = page("ARCHITECTURE.md").len();
+    assert!(architecture <= 12 * 1_024, "ARCHITECTURE.md: {architecture} bytes");
+    let chapters = fs::read_dir(Path::new(ROOT).join("docs/guide")).unwrap().count() - 1;
+    assert!(chapters <= 9, "the guide has {chapters} chapters");
+}
+
 /// Readers of another registry, or of a mirror, do not need its address.
 #[test]
 fn no_page_names_the_host_of_a_registry() {
