@@ -275,8 +275,8 @@ fn a_short_thread_is_unchanged() {
     assert_eq!(error.to_string(), expected);
     let talk: Vec<Message> = work().into_iter().skip(14).collect();
     let error = begin(Digest::default(), &talk, &Brief::default()).unwrap_err();
-    let expected = "nothing to compact: about 6 tokens before the end are in no summary, too few \
-                    to be worth it";
+    let expected = "nothing to compact: about 6 tokens before the end are in no summary, which is \
+                    not worth a compaction";
     assert_eq!(error.to_string(), expected);
 }
 
