@@ -5,7 +5,7 @@ use std::{cell::OnceCell, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    fill::{self, Fill, Past, shape},
+    fill::{self, Fill, Reading, shape},
     kit::*,
 };
 use crate::{retention::Statements, tokens::ByteEstimate};
@@ -21,7 +21,7 @@ pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
     let said = typed.room(budget, budget, counter);
     let (lent, fills, account) = (0, false, None);
     let fill = Fill { thread, candidate, typed, budget, lent, fills, said, account, counter };
-    fill::write(&Past::of(messages), &fill)
+    fill::write(&Reading::of(messages), &fill)
 }
 
 /// Returns the cut before which a model is to summarise, if its summary will have about this many
@@ -208,7 +208,7 @@ struct DigestJob<'a> {
     /// The messages before results in user messages were marked.
     unmarked: &'a [Message],
     /// What they say, read once for all texts that are tried. A mark would hide what is a result.
-    past: OnceCell<Past>,
+    reading: OnceCell<Reading>,
     /// The summary of a model, which stands in place of an account that is made from the thread.
     account: Option<Account<'a>>,
 }
@@ -223,7 +223,7 @@ struct Account<'a> {
 impl<'a> DigestJob<'a> {
     fn new(task: &'a Task, unmarked: &'a [Message], most: u64) -> Self {
         let statements = task.thread.statements();
-        Self { most, statements, unmarked, past: OnceCell::new(), account: None, task }
+        Self { most, statements, unmarked, reading: OnceCell::new(), account: None, task }
     }
 
     /// Returns the plan that fills the target: the task and the newest whole rounds stay word for
@@ -308,8 +308,8 @@ impl<'a> DigestJob<'a> {
     fn typed_tokens(&self, index: usize) -> u64 {
         let thread = &self.task.thread;
         thread.messages().get(index).map_or(0, |message| {
-            let blocks = message.typed_blocks().filter_map(|block| message.content.get(block));
-            blocks.map(|block| thread.counter().block(block)).fold(0, u64::saturating_add)
+            let tokens = message.typed_content().map(|block| thread.counter().block(block));
+            tokens.fold(0, u64::saturating_add)
         })
     }
 
@@ -396,8 +396,8 @@ impl<'a> DigestJob<'a> {
         let said = said.min(budget / 10 * 9);
         let account = self.account.map(|account| account.summary.text.as_str());
         let fill = Fill { thread, candidate, typed, budget, lent, fills, said, account, counter };
-        let past = self.past.get_or_init(|| Past::of(self.unmarked));
-        let digest = fill::write(past, &fill).filter(|_| goes > 0);
+        let reading = self.reading.get_or_init(|| Reading::of(self.unmarked));
+        let digest = fill::write(reading, &fill).filter(|_| goes > 0);
         let plan = match &digest {
             Some(digest) => self.build(candidate, Some(digest))?,
             // Nothing is removed: this candidate only trims.

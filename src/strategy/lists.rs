@@ -125,10 +125,12 @@ impl<'a> Settling<'a> {
         let Self { thread, brief, .. } = *self;
         let counter = self.counter();
         let own = ledger::without_titled(&digest);
-        let told: HashSet<String> =
-            paragraphs(&own).iter().flat_map(|text| typed::keys(text)).collect();
         let mut missing = unstated(thread.rules().active(), after, thread.system());
-        missing.retain(|rule| !sentences(rule).all(|sentence| told.contains(&key(sentence))));
+        if !missing.is_empty() {
+            let told: HashSet<String> =
+                paragraphs(&own).iter().flat_map(|text| typed::keys(text)).collect();
+            missing.retain(|rule| !sentences(rule).all(|sentence| told.contains(&key(sentence))));
+        }
         let freed = counter.text(&digest).saturating_sub(counter.text(&own));
         let room = self.room(after).saturating_add(freed).min(RULES_TOKENS);
         let list = ledger::titled(&missing, thread.rules().left_out(), room, counter);
@@ -239,9 +241,12 @@ fn unstated<'a>(
 ) -> Vec<&'a str> {
     let users = after.iter().filter(|message| message.role == Role::User && !message.is_summary());
     let texts = users.chain(system).flat_map(Message::texts);
+    let rules: Vec<&str> = rules.map(|rule| &*rule.text).collect();
+    if rules.is_empty() {
+        return rules;
+    }
     let texts: Vec<String> = texts.map(|text| one_line(text).into_owned()).collect();
-    let rules = rules.map(|rule| &*rule.text);
-    rules.filter(|rule| !state(&texts, rule)).collect()
+    rules.into_iter().filter(|rule| !state(&texts, rule)).collect()
 }
 
 /// Whether one of these texts states a rule, on its own or in a list, where it may stand below a
