@@ -95,19 +95,19 @@ impl SummaryJob {
 
     /// Returns the plan that fills the target beside the summary, or else inserts the summary,
     /// shortened until the thread passes the acceptance check.
-    fn fitting(&self, summary: &str) -> Result<Plan> {
+    fn fitting(&self, summary: &str) -> Result<Proposal> {
         let mut summary = summary.trim().to_owned();
         let filled = self.task.missed_target().and_then(|target| {
             let text = clip(&summary, digest::summary_room(target), self.task.thread.counter());
             digest::filled_beside(&self.task, target, &self.task.summary(text), self.candidate.cut)
         });
         if let Some(plan) = filled {
-            return Ok(plan);
+            return Ok(Proposal::filled(plan));
         }
         loop {
             let plan = self.plan(&summary)?;
             match self.task.thread.accept(&plan, &self.task.brief) {
-                Ok(_) => return Ok(plan),
+                Ok(_) => return Ok(Proposal::new(plan)),
                 Err(Rejection::OverTarget { .. } | Rejection::NotSmaller { .. })
                     if summary.len() > MIN_SUMMARY =>
                 {
@@ -173,8 +173,8 @@ impl SummaryJob {
                 let task = self.task.quoting(&quotes);
                 let summary = task.thread.without_taken_back(&summary);
                 let job = Self { task, candidate: self.candidate.clone() };
-                let plan = job.fitting(&summary);
-                plan.map(|plan| Proposal { notes, quotes, ..Proposal::new(plan) })
+                let fitting = job.fitting(&summary);
+                fitting.map(|proposal| Proposal { notes, quotes, ..proposal })
             }
             RunStep::Failed { error } => {
                 let error = error.clone();
