@@ -154,13 +154,15 @@ impl Snapshot {
             Some(summary) => {
                 let facts = settling.thread.facts(policy);
                 let audit = settling.audit(&summary, &facts, &after);
-                if digest::is_digest(&summary) {
+                if proposal.is_filled {
                     let (proposal, summary) = match adds_rules {
                         true => settling.with_rules_only(proposal, summary, &after),
                         false => (proposal, summary),
                     };
-                    self.accept(&proposal.plan, brief)?;
-                    return Ok(audit.digested(&proposal, &summary));
+                    let after = self.accept(&proposal.plan, brief)?;
+                    let settled = audit.filled(&proposal, &summary, &after);
+                    self.accept(&settled.plan, brief)?;
+                    return Ok(settled);
                 }
                 if !adds_rules {
                     return Ok(audit.enriched(proposal, &summary, &after, &[]));
@@ -225,6 +227,21 @@ impl Snapshot {
 }
 
 impl Snapshot {
+    /// The tokens of the facts that settling would add after the summary of a plan, if there were
+    /// room.
+    pub(super) fn lacking(&self, plan: &Plan, brief: &Brief) -> u64 {
+        let policy = brief.retention.as_ref().filter(|policy| policy.addendum_tokens > 0);
+        let after = plan.after(self.messages()).ok();
+        let (Some(policy), Some(after), Some(summary)) = (policy, after, last_summary(plan)) else {
+            return 0;
+        };
+        let facts = self.facts(policy);
+        let settling = Settling { thread: self, brief, policy };
+        let audit = settling.audit(summary, &facts, &after);
+        let (all, _) = audit.with_facts(summary, policy, &after);
+        self.counter().text(&all).saturating_sub(self.counter().text(summary))
+    }
+
     /// Returns the proposal with a count of the active rules that the compacted thread does not
     /// state, unless a list in it counts them already. If there is no room for this line, the last
     /// lines of the summary give way.

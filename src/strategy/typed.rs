@@ -6,7 +6,7 @@ use std::{borrow::Cow, cell::OnceCell, collections::HashSet, sync::Arc};
 use super::{brief::Brief, snapshot::Snapshot};
 use crate::{
     ledger::Rule,
-    message::{Message, Role},
+    message::{ContentBlock, Message},
     prose::{paragraphs, sentences},
     retention::{Fact, FactClass, Listing, Statements, key},
     tokens::TokenCounter,
@@ -49,9 +49,9 @@ impl Typed {
         }
         typed.taken_back = typed.statements.taken_back(rules.taken_back());
         typed.elsewhere.extend(typed.taken_back.iter().cloned());
-        let users = stay.into_iter().filter(|message| message.role == Role::User);
-        let stay = users.filter(|message| !message.is_summary()).chain(thread.system().iter());
-        for text in stay.flat_map(Message::texts) {
+        let system = thread.system().iter().flat_map(Message::texts);
+        let stay = stay.into_iter().flat_map(Message::typed_content);
+        for text in stay.filter_map(ContentBlock::as_text).chain(system) {
             typed.skip(text);
         }
         typed
