@@ -60,18 +60,11 @@ pub(super) fn filled_beside(
     let account = Some(Account { summary, cut });
     let job = DigestJob { account, ..DigestJob::new(&marked, unmarked, u64::MAX) };
     let whole = job.filled()?;
-    // A model's summary omits facts that an account made from the thread has. If they are few, they
-    // are listed; if they are many, the lines that the fill chose say more.
-    let lacking = task.thread.lacking(&whole, &task.brief);
-    if !(1..=target / FACTS).contains(&lacking) {
-        return Some(whole);
-    }
+    // A model's summary omits facts that an account made from the thread has.
+    let lacking = task.thread.lacking(&whole, target, &task.brief);
     let smaller = DigestJob { target: target.saturating_sub(lacking), ..job };
-    Some(smaller.filled().unwrap_or(whole))
+    Some(if lacking > 0 { smaller.filled().unwrap_or(whole) } else { whole })
 }
-
-/// The part of a target that missing facts may take beside a model's summary.
-const FACTS: u64 = 20;
 
 /// Whether a text is a digest.
 pub(super) fn is_digest(text: &str) -> bool {

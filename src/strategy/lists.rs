@@ -9,7 +9,7 @@ use super::{
     contract::Proposal,
     digest,
     snapshot::Snapshot,
-    typed::{self, Typed, rule_keys},
+    typed::{self, Typed},
 };
 use crate::{
     compact::Plan,
@@ -72,7 +72,7 @@ impl<'a> Settling<'a> {
         // statement.
         let (typed, stated) =
             self.stated_by_lists(after, room, counter.text(&list)).unwrap_or_else(|| {
-                (HashSet::new(), missing.iter().flat_map(|rule| rule_keys(rule)).collect())
+                (HashSet::new(), missing.iter().flat_map(|rule| typed::keys(rule)).collect())
             });
         let (merged, others): (Vec<&str>, Vec<&str>) =
             missing.iter().partition(|rule| typed.contains(&key(rule)));
@@ -249,14 +249,9 @@ fn unstated<'a>(
     rules.into_iter().filter(|rule| !state(&texts, rule)).collect()
 }
 
-/// Whether one of these texts states a rule, on its own or in a list, where it may stand below a
-/// heading.
+/// Whether one of these texts states a rule.
 fn state(texts: &[String], rule: &str) -> bool {
-    let listed =
-        rule.split_once(": ").map(|(_, item)| ["- ", "* "].map(|mark| mark.to_owned() + item));
-    texts.iter().any(|text| {
-        text.contains(rule) || listed.iter().flatten().any(|item| text.contains(item.as_str()))
-    })
+    texts.iter().any(|text| text.contains(rule))
 }
 
 /// The text and summary blocks of messages, each on one line.
@@ -432,7 +427,7 @@ impl Lists<'_> {
         let (summary, policy) = self.listed(list)?;
         let Audit { beside, settling, .. } = self.audit;
         let is_listed = |fact: &Fact| self.is_listed_alone(fact);
-        let text = beside.text(&summary, &policy, settling.counter(), is_listed);
+        let (text, _) = beside.enrich(&summary, &policy, settling.counter(), is_listed);
         let plan = self.proposal.plan.clone().with_last_summary(text);
         let after = settling.thread.accept(&plan, settling.brief).ok()?;
         Some(settling.room(&after))
@@ -474,12 +469,12 @@ mod tests {
     }
 
     #[test]
-    fn rules_listed_under_a_heading_are_found_again() {
+    fn rules_that_an_earlier_list_states_are_listed_again() {
         let mut rules = Ledger::default();
         rules.add("Style: tabs only.").unwrap();
         rules.add("Style: no emoji at all.").unwrap();
         let list = rules.to_string();
-        assert!(list.contains("- Style:\n  - tabs only.\n"));
+        assert!(list.contains("- Style: tabs only.\n"));
         let long = |text: &str| format!("{text} {}", "Words without much in them. ".repeat(30));
         let talk = [
             Message::user(long("Hi.")),
