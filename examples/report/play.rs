@@ -17,8 +17,9 @@ use threadfold::{
     auto::AutoPolicy,
     message::{Delta, ModelError, ModelErrorKind, ToolSpec, ToolUse, Turn},
     model::{self, Tool, ToolContext, ToolOutput},
-    testing::{Answer, ExtractiveModel, ScriptedModel, TestClock},
+    testing::{Answer, ExtractiveModel, ScriptedModel},
 };
+use threadfold_testing::TestClock;
 
 /// Returns the log of a session of this many turns, in a window of this many tokens.
 pub(crate) fn played(turns: usize, window: u64) -> Result<EventLog, Box<dyn Error>> {

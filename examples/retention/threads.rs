@@ -8,9 +8,9 @@ use serde_json::json;
 use threadfold::{
     ContentBlock, Message, WireFormat, legality,
     message::{Redactor, ToolInput},
-    testing::generate,
     wire::DecodeOptions,
 };
+use threadfold_testing::generate;
 
 use super::input;
 

@@ -15,8 +15,9 @@ use threadfold::{
     log::Event,
     message::{CompactionReason, Json, Role, ToolUse},
     session::{CompactionEvent, SessionBuilder, SessionEvent},
-    testing::{Answer, notation},
+    testing::Answer,
 };
+use threadfold_testing::notation;
 
 use crate::support::{
     bench::{self, Bench, Echo, bench},

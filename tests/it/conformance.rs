@@ -10,8 +10,8 @@ use threadfold::{
     Message, Plan, Replacement,
     compact::{CompactError, CompactOptions},
     legality,
-    testing::notation,
 };
+use threadfold_testing::notation;
 
 #[test]
 fn compact_passes_its_cases() {

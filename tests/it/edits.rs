@@ -11,8 +11,8 @@ use threadfold::{
     compact::{CompactError, CompactOptions, Position},
     legality,
     message::{CompactionId, Summary},
-    testing::notation,
 };
+use threadfold_testing::notation;
 
 #[test]
 fn edits_pass_their_cases() {

@@ -25,12 +25,13 @@ use threadfold::{
         Brief, CompactionStrategy, FoldBatches, Proposal, Rejection, RunError, Snapshot, Step,
         StrategyError,
     },
-    testing::{
-        Answer, ExtractiveModel, ScriptedModel, TestClock,
-        generate::{junk_thread, legal_thread},
-        notation,
-    },
+    testing::{Answer, ExtractiveModel, ScriptedModel},
     tokens::{ByteEstimate, TokenCounter},
+};
+use threadfold_testing::{
+    TestClock,
+    generate::{junk_thread, legal_thread},
+    notation,
 };
 
 use crate::support::tries::tries;

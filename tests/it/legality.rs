@@ -6,7 +6,8 @@
 //! or `none`; `--- open calls` with their ids.
 
 use crate::support::cases::{self, Case};
-use threadfold::{Message, legality, testing::notation};
+use threadfold::{Message, legality};
+use threadfold_testing::notation;
 
 #[test]
 fn legality_passes_its_cases() {

@@ -26,8 +26,9 @@ use threadfold::{
     message::{CheckpointId, CompactionReason, Json, Redactor, Timestamp, ToolResult, ToolUse},
     recall::{MAX_BYTES, MIN_BYTES, Recall, RecallError, tool},
     session::SessionBuilder,
-    testing::{Answer, notation},
+    testing::Answer,
 };
+use threadfold_testing::notation;
 
 use crate::support::{
     bench::{self, Bench, Echo, bench, say},

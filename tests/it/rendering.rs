@@ -25,8 +25,8 @@ use threadfold::{
         Chunk, ChunkBudget, RenderOptions, Rendered, chunk, chunk_ranges, render, render_into,
         write_to,
     },
-    testing::notation,
 };
+use threadfold_testing::notation;
 
 use crate::support::tries::tries;
 

@@ -11,8 +11,9 @@ use threadfold::{
     model::{Clock, ModelError, ModelErrorKind},
     session::SessionError,
     store::{Journal, JsonlStore, MemoryStore, StoreError, ThreadStore},
-    testing::{Answer, ScriptedModel, faulty_store},
+    testing::{Answer, ScriptedModel},
 };
+use threadfold_testing::faulty_store;
 
 use crate::support::folder::Folder;
 

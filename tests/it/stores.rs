@@ -20,10 +20,10 @@ use threadfold::{
     message::{Batch, BatchId, CompactionId, CompactionReason, ThreadId, Timestamp},
     store::{Archive, JsonlStore, Loaded, MemoryStore, StoreError, ThreadStore, memory_archive},
     strategy::ArchiveEntry,
-    testing::{
-        conformance::{self, Law},
-        faulty_store,
-    },
+};
+use threadfold_testing::{
+    conformance::{self, Law},
+    faulty_store,
 };
 
 use crate::support::{

@@ -26,9 +26,9 @@ use threadfold::{
     ContentBlock, Turn, WireFormat,
     message::{Delta, ModelError, ModelErrorKind, Text},
     model::{self, Model},
-    testing::conformance,
     wire::Dialect,
 };
+use threadfold_testing::conformance;
 
 use crate::support::{stream_cases, tries::tries};
 

@@ -14,10 +14,10 @@ use threadfold::{
         Usage,
     },
     strategy::{Brief, Rejection, Snapshot, Step, StrategyError, TrimToolResults},
-    testing::{
-        generate,
-        notation::{parse, write},
-    },
+};
+use threadfold_testing::{
+    generate,
+    notation::{parse, write},
 };
 
 use crate::support::tries::tries;

@@ -158,11 +158,8 @@ mod streams {
 }
 
 mod rules {
-    use threadfold::{
-        Plan, Replacement,
-        compact::CompactOptions,
-        testing::generate::{junk_thread, legal_thread},
-    };
+    use threadfold::{Plan, Replacement, compact::CompactOptions};
+    use threadfold_testing::generate::{junk_thread, legal_thread};
 
     use super::*;
 

@@ -11,8 +11,8 @@ use threadfold::{
     legality,
     log::{CompactionFailure, CompactionRecord, Event, EventLog, LoggedEvent},
     message::{CompactionId, CompactionReason, Timestamp},
-    testing::notation,
 };
+use threadfold_testing::notation;
 
 use crate::support::cases::{Case, read};
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::support::polls::pending_once;
-use threadfold::testing::TestClock;
+use threadfold_testing::TestClock;
 
 pub(crate) type Plays = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
 

@@ -10,8 +10,8 @@ use threadfold::{
     message::{ModelError, ModelErrorKind, Request, StopReason, Turn},
     store::MemoryStore,
     strategy::{Attempt, Brief, ModelRole, Snapshot, StrategyError, Summarize, attempt},
-    testing::faulty_store,
 };
+use threadfold_testing::faulty_store;
 
 use super::{MESSAGES, Served, WINDOW, agent::Agent, count, options, run, upstream::Upstream};
 use crate::folder::Folder;

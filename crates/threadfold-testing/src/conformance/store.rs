@@ -5,15 +5,15 @@ use std::ops::Range;
 use futures::future::join_all;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use threadfold::{
+    log::{Event, LogId, LoggedEvent},
+    message::{Json, Message, ThreadId, Timestamp},
+    store::{Loaded, StoreError, ThreadStore},
+};
 
 use super::{
     cases::{Step, cases, outcome},
     law::{Law, Result, named, same},
-};
-use crate::{
-    log::{Event, LogId, LoggedEvent},
-    message::{Json, Message, ThreadId, Timestamp},
-    store::{Loaded, StoreError, ThreadStore},
 };
 
 /// Tests a store: appended events are loaded unchanged; appends that expect another length or do
@@ -25,7 +25,8 @@ use crate::{
 ///
 /// ```
 /// use futures::executor::block_on;
-/// use threadfold::{store::MemoryStore, testing::conformance};
+/// use threadfold::store::MemoryStore;
+/// use threadfold_testing::conformance;
 ///
 /// block_on(conformance::store(|| Box::new(MemoryStore::default())))?;
 /// # Ok::<(), conformance::Breach>(())
@@ -56,7 +57,7 @@ pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<()>
 /// ```
 /// use futures::executor::block_on;
 /// use threadfold::store::MemoryStore;
-/// use threadfold::testing::{faulty_store, conformance};
+/// use threadfold_testing::{faulty_store, conformance};
 ///
 /// block_on(conformance::failing_store(|place| {
 ///     let faults = [None, Some(place)];
@@ -78,7 +79,7 @@ pub async fn failing_store(
     Ok(())
 }
 
-const CASES: &str = include_str!("../../../testdata/conformance/store.jsonl");
+const CASES: &str = include_str!("../../testdata/conformance/store.jsonl");
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -7,8 +7,7 @@ use proptest::{
     test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner},
 };
 use serde::{Deserialize, Serialize};
-
-use crate::message::ThreadId;
+use threadfold::message::ThreadId;
 
 pub(super) type Result<T, E = Breach> = std::result::Result<T, E>;
 

@@ -4,17 +4,17 @@ use std::fmt;
 
 use futures::StreamExt;
 use serde_json::{Value, json};
-
-use super::{
-    law::{Law, Result},
-    model::streamed,
-};
-use crate::{
+use threadfold::{
     message::{
         ContentBlock, ContextWindow, Delta, Message, ModelErrorKind, Request, Role, StopReason,
         Summary, Text, ToolResult, ToolSpec, ToolUse, Turn, Usage,
     },
     model::Model,
+};
+
+use super::{
+    law::{Law, Result},
+    model::streamed,
 };
 
 /// What the stub of a provider answers to every request, in the provider's own form.
@@ -62,7 +62,8 @@ impl fmt::Debug for Stubbed {
 /// ```
 /// use futures::executor::block_on;
 /// use threadfold::message::{ModelError, ModelErrorKind};
-/// use threadfold::testing::{Answer, ScriptedModel, conformance::{self, Served, Stubbed}};
+/// use threadfold::testing::{Answer, ScriptedModel};
+/// use threadfold_testing::conformance::{self, Served, Stubbed};
 /// use threadfold::wire::{Dialect, EncodeOptions, WireFormat};
 ///
 /// let stub = |served: &Served| {
@@ -126,7 +127,7 @@ async fn asked(
     stubbed: &Stubbed,
     request: Request,
     stream: bool,
-) -> Result<std::result::Result<Turn, crate::message::ModelError>> {
+) -> Result<std::result::Result<Turn, threadfold::message::ModelError>> {
     match stream {
         true => streamed(stubbed.model.stream(request)).await,
         false => Ok(stubbed.model.complete(request).await),

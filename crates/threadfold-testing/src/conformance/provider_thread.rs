@@ -5,15 +5,15 @@ use std::fmt;
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde::Deserialize;
 use serde_json::Value;
-
-use super::law::{Law, Result, for_all};
-use crate::{
+use threadfold::{
     compact::{Plan, Replaced, Replacement, Splice},
     log::Thread,
     message::{CheckpointId, Message},
     model::ProviderThread,
-    testing::{generate, notation},
 };
+
+use super::law::{Law, Result, for_all};
+use crate::{generate, notation};
 
 /// Tests a provider thread: after every sequence of changes, `held` (what it holds of the thread)
 /// must equal `native` (the same made anew from the messages); replacing ranges gives the expected
@@ -22,7 +22,8 @@ use crate::{
 /// `make` must return a provider thread of an empty thread each time.
 ///
 /// ```
-/// use threadfold::{Message, ProviderThread, compact::Replaced, testing::conformance};
+/// use threadfold::{Message, ProviderThread, compact::Replaced};
+/// use threadfold_testing::conformance;
 ///
 /// #[derive(Debug, Default)]
 /// struct Native(Vec<String>);
@@ -67,7 +68,7 @@ pub fn provider_thread<T: ProviderThread, V: PartialEq + fmt::Debug>(
 }
 
 /// The cases, one a line.
-const CASES: &str = include_str!("../../../testdata/provider_thread/replace.jsonl");
+const CASES: &str = include_str!("../../testdata/provider_thread/replace.jsonl");
 
 /// A thread, the input of the tool `compact`, and the resulting thread or error.
 #[derive(Deserialize)]

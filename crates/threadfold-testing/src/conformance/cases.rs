@@ -14,9 +14,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
+use threadfold::message::ThreadId;
 
 use super::law::{Law, Result};
-use crate::message::ThreadId;
 
 /// An operation on a thread, the JSON of its expected outcome (`null` for none), and the law that
 /// any other outcome breaks.

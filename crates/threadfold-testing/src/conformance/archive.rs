@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::Value;
+use threadfold::{
+    message::{Batch, BatchId, CompactionId, Timestamp},
+    store::{Archive, StoreError},
+    strategy::ArchiveEntry,
+};
 
 use super::{
     cases::{Step, cases, outcome},
     law::Result,
-};
-use crate::{
-    message::{Batch, BatchId, CompactionId, Timestamp},
-    store::{Archive, StoreError},
-    strategy::ArchiveEntry,
 };
 
 /// Tests an archive: a write replaces the earlier entries of its compaction; only entries of
@@ -23,7 +23,8 @@ use crate::{
 ///
 /// ```
 /// use futures::executor::block_on;
-/// use threadfold::{store::memory_archive, testing::conformance};
+/// use threadfold::store::memory_archive;
+/// use threadfold_testing::conformance;
 ///
 /// block_on(conformance::archive(|| Box::new(memory_archive())))?;
 /// # Ok::<(), conformance::Breach>(())
@@ -43,7 +44,7 @@ pub async fn archive(mut make: impl FnMut() -> Box<dyn Archive>) -> Result<()> {
     Ok(())
 }
 
-const CASES: &str = include_str!("../../../testdata/conformance/archive.jsonl");
+const CASES: &str = include_str!("../../testdata/conformance/archive.jsonl");
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]

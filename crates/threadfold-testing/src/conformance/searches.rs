@@ -1,16 +1,16 @@
 //! The conformance suite for searches: with the word index of a store they find the same messages
 //! as a search of the whole log.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
-use super::law::{Breach, Law, Result, named};
-use crate::{
+use threadfold::{
     compact::{Insert, Plan, Splice},
-    log::{CompactionRecord, Event, EventLog, LogError, Taken},
+    log::{CompactionRecord, Event, LogError},
     message::{CompactionReason, Message, Role, Timestamp, ToolResult, ToolUse},
-    recall::{Recall, RecallError, RecallRequest},
     store::{Journal, ThreadStore},
 };
+
+use super::law::{Breach, Law, Result, named};
 
 const QUERIES: &[&str] = &["lamp", "the Keeper 1874", "parse_error", "fs", "a b", "KEEPER's"];
 
@@ -62,12 +62,10 @@ fn failed(error: impl fmt::Display) -> Breach {
 
 /// Compares the two searches, if the log has a base.
 async fn agrees(journal: &Journal, query: &str) -> Result<bool> {
-    let Some(taken) = journal.candidates(query).await.map_err(failed)? else {
+    let Some(found) = journal.found_by_index(query).await.map_err(failed)? else {
         return Ok(false);
     };
-    let whole = journal.whole().await.map_err(failed)?;
-    let expected = found(&whole, &whole.taken().map_err(failed)?, query).map_err(failed)?;
-    let found = found(&whole, &taken, query).map_err(failed)?;
+    let expected = journal.found_in_log(query).await.map_err(failed)?;
     if expected == found && !found.is_empty() {
         return Ok(true);
     }
@@ -103,18 +101,4 @@ fn extend(journal: &mut Journal, round: u64) -> Result<(), LogError> {
     let record = CompactionRecord::new(id, reason, "by-hand", plan);
     journal.append(now, Event::Compacted(Box::new(record)))?;
     Ok(())
-}
-
-/// The numbers of all messages that a search finds, page after page.
-fn found(log: &EventLog, taken: &[Taken], query: &str) -> Result<BTreeSet<u64>, RecallError> {
-    let (mut numbers, mut next) = (BTreeSet::new(), Some(0));
-    while let Some(offset) = next {
-        let request = RecallRequest::Search { query: query.into(), offset };
-        let mut step = Recall::of(log).begin_from(taken.to_vec(), &request)?;
-        if let Some(page) = std::iter::repeat_with(&mut step).flatten().next() {
-            numbers.extend(page.passages.iter().map(|passage| passage.number));
-            next = page.next;
-        }
-    }
-    Ok(numbers)
 }

@@ -1,16 +1,16 @@
 //! The conformance suite for codecs.
 
 use serde_json::Value;
+use threadfold::{
+    compact::legality,
+    message::{Message, Request},
+    wire::{DecodeOptions, EncodeOptions, Encoded, WireFormat},
+};
 
 use super::law::{Law, Result, for_all};
 use crate::{
-    compact::legality,
-    message::{Message, Request},
-    testing::{
-        generate::{junk_thread, legal_thread},
-        notation,
-    },
-    wire::{DecodeOptions, EncodeOptions, Encoded, WireFormat},
+    generate::{junk_thread, legal_thread},
+    notation,
 };
 
 /// Tests a codec. `bodies` are requests of its dialect in the codec's normal form: decoding and
@@ -19,7 +19,8 @@ use crate::{
 /// legal threads and encode to the same body again. Damaged bodies must not cause a panic.
 ///
 /// ```no_run
-/// use threadfold::{WireFormat, testing::conformance};
+/// use threadfold::WireFormat;
+/// use threadfold_testing::conformance;
 ///
 /// fn my_codec_conforms(codec: &dyn WireFormat) -> Result<(), conformance::Breach> {
 ///     conformance::wire_format(codec, &[r#"{"messages":[{"role":"user","content":"hi"}]}"#])

@@ -10,9 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use futures::future::join_all;
-
-use super::law::{Breach, Law, Result, named};
-use crate::{
+use threadfold::{
     compact::legality::violations,
     log::{Event, LogId, LoggedEvent},
     message::{Message, ModelError, Request, StopReason, ThreadId, Timestamp, Turn},
@@ -20,6 +18,8 @@ use crate::{
     session::{Session, SessionError},
     store::{self, Lease, LeaseStore, Loaded, StoreError, ThreadStore},
 };
+
+use super::law::{Breach, Law, Result, named};
 
 const WORKERS: u64 = 8;
 const THREADS: u64 = 200;
@@ -40,7 +40,8 @@ const LIFETIME: Duration = Duration::from_secs(10);
 /// ```
 /// use futures::executor::block_on;
 /// use std::sync::Arc;
-/// use threadfold::{store::MemoryStore, testing::conformance};
+/// use threadfold::store::MemoryStore;
+/// use threadfold_testing::conformance;
 ///
 /// block_on(conformance::workers(Arc::new(MemoryStore::default())))?;
 /// # Ok::<(), conformance::Breach>(())

@@ -6,8 +6,7 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-
-use crate::{message::Timestamp, model::Clock};
+use threadfold::{message::Timestamp, model::Clock};
 
 /// A clock that advances with every reading, by one second unless [`ticking`](Self::ticking) sets
 /// another step. So equal runs give equal logs. Waits end at once and are recorded. Clones share
@@ -16,7 +15,8 @@ use crate::{message::Timestamp, model::Clock};
 /// ```
 /// use std::time::Duration;
 /// use futures::executor::block_on;
-/// use threadfold::{message::Timestamp, model::Clock, testing::TestClock};
+/// use threadfold::{message::Timestamp, model::Clock};
+/// use threadfold_testing::TestClock;
 ///
 /// let clock = TestClock::default();
 /// block_on(clock.sleep(Duration::from_secs(3_600)));

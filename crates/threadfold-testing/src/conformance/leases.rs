@@ -5,17 +5,17 @@ use std::{collections::BTreeMap, time::Duration};
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use threadfold::{
+    log::LogId,
+    message::{Message, ThreadId, Timestamp},
+    store::{Lease, LeaseStore, StoreError},
+    strategy::{Chunked, CompactionRun},
+};
 
 use super::{
     cases::{Step, cases, outcome},
     law::{Law, Result, named, same},
     store::{events, stored},
-};
-use crate::{
-    log::LogId,
-    message::{Message, ThreadId, Timestamp},
-    store::{Lease, LeaseStore, StoreError},
-    strategy::{Chunked, CompactionRun},
 };
 
 /// The lifetime of the leases in the suite.
@@ -30,7 +30,8 @@ const TEN: Duration = Duration::from_secs(10);
 ///
 /// ```
 /// use futures::executor::block_on;
-/// use threadfold::{store::MemoryStore, testing::conformance};
+/// use threadfold::store::MemoryStore;
+/// use threadfold_testing::conformance;
 ///
 /// block_on(conformance::leases(|| Box::new(MemoryStore::default())))?;
 /// # Ok::<(), conformance::Breach>(())
@@ -50,7 +51,7 @@ pub async fn leases(mut make: impl FnMut() -> Box<dyn LeaseStore>) -> Result<()>
     one_of_many_acquires(&*make()).await
 }
 
-const CASES: &str = include_str!("../../../testdata/conformance/leases.jsonl");
+const CASES: &str = include_str!("../../testdata/conformance/leases.jsonl");
 
 /// An operation. A lease has a name, by which later steps of its case refer to it.
 #[derive(Deserialize)]
@@ -191,7 +192,8 @@ async fn one_of_many_acquires(store: &dyn LeaseStore) -> Result<()> {
 ///
 /// ```
 /// use futures::executor::block_on;
-/// use threadfold::{store::MemoryStore, testing::conformance};
+/// use threadfold::store::MemoryStore;
+/// use threadfold_testing::conformance;
 ///
 /// block_on(conformance::runs(|| Box::new(MemoryStore::default())))?;
 /// # Ok::<(), conformance::Breach>(())

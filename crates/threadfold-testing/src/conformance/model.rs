@@ -1,12 +1,12 @@
 //! The conformance suite for models.
 
 use futures::{StreamExt, stream::BoxStream};
-
-use super::law::{Law, Result};
-use crate::{
+use threadfold::{
     message::{ContentBlock, Delta, Message, ModelError, Request, Role, Turn},
     model::Model,
 };
+
+use super::law::{Law, Result};
 
 /// A stream that answers the suite's short question with more deltas than this counts as endless.
 const MAX_DELTAS: usize = 1_000_000;
@@ -19,7 +19,8 @@ const MAX_DELTAS: usize = 1_000_000;
 ///
 /// ```
 /// use futures::executor::block_on;
-/// use threadfold::testing::{ScriptedModel, conformance};
+/// use threadfold::testing::ScriptedModel;
+/// use threadfold_testing::conformance;
 ///
 /// let model = ScriptedModel::new(["hello"; 5]);
 /// block_on(conformance::model(&model))?;

@@ -7,8 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-
-use crate::{
+use threadfold::{
     log::{LogId, LoggedEvent},
     message::ThreadId,
     store::{Loaded, StoreError, ThreadStore},
@@ -25,7 +24,7 @@ use crate::{
 /// use futures::executor::block_on;
 /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
 /// use threadfold::store::{MemoryStore, ThreadStore};
-/// use threadfold::testing::faulty_store;
+/// use threadfold_testing::faulty_store;
 ///
 /// let mut log = EventLog::new("t1".parse()?);
 /// log.append(Timestamp(1), Event::MessageAppended(Message::user("one")))?;

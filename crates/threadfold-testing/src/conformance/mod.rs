@@ -2,14 +2,14 @@
 //!
 //! | if you implement | run |
 //! |---|---|
-//! | [`Model`](crate::model::Model) | [`model`](model()), and [`adapter`](adapter()) with a stub of the provider |
-//! | [`ProviderThread`](crate::model::ProviderThread) | [`provider_thread`] |
-//! | [`WireFormat`](crate::wire::WireFormat) | [`wire_format`] |
-//! | [`ThreadStore`](crate::store::ThreadStore) | [`store`], and [`failing_store`] with faults |
-//! | [`LeaseStore`](crate::store::LeaseStore) | [`leases`], [`runs`], [`workers`](workers()) and [`store`] |
-//! | [`Archive`](crate::store::Archive) | [`archive`] |
-//! | [`CompactionStrategy`](crate::strategy::CompactionStrategy) | [`strategy`](strategy()) |
-//! | [`WordIndex`](crate::store::WordIndex) | [`store`], and `searches` with the feature `recall` |
+//! | [`Model`](threadfold::model::Model) | [`model`](model()), and [`adapter`](adapter()) with a stub of the provider |
+//! | [`ProviderThread`](threadfold::model::ProviderThread) | [`provider_thread`] |
+//! | [`WireFormat`](threadfold::wire::WireFormat) | [`wire_format`] |
+//! | [`ThreadStore`](threadfold::store::ThreadStore) | [`store`], and [`failing_store`] with faults |
+//! | [`LeaseStore`](threadfold::store::LeaseStore) | [`leases`], [`runs`], [`workers`](workers()) and [`store`] |
+//! | [`Archive`](threadfold::store::Archive) | [`archive`] |
+//! | [`CompactionStrategy`](threadfold::strategy::CompactionStrategy) | [`strategy`](strategy()) |
+//! | [`WordIndex`](threadfold::store::WordIndex) | [`store`], and [`searches`](searches()) |
 //!
 //! A suite returns the first [`Breach`]: a [`Law`] and the smallest input that breaks it. If the
 //! implementation panics, the suite panics too, except the suite for strategies.
@@ -21,7 +21,6 @@ mod law;
 mod leases;
 mod model;
 mod provider_thread;
-#[cfg(feature = "recall")]
 mod searches;
 mod store;
 mod strategy;
@@ -34,7 +33,6 @@ pub use law::{Breach, Law};
 pub use leases::{leases, runs};
 pub use model::model;
 pub use provider_thread::provider_thread;
-#[cfg(feature = "recall")]
 pub use searches::searches;
 pub use store::{failing_store, store};
 pub use strategy::strategy;

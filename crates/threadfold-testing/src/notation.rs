@@ -25,7 +25,7 @@
 
 use std::fmt::Write as _;
 
-use crate::message::{
+use threadfold::message::{
     ContentBlock, ContextUpdate, Document, Image, InvalidValue, Json, MediaSource, Message, Opaque,
     RedactedThinking, Role, ServerToolResult, ServerToolUse, Summary, Text, Thinking, ToolInput,
     ToolResult, ToolUse, markup,
@@ -34,7 +34,8 @@ use crate::message::{
 /// Reads a thread.
 ///
 /// ```
-/// use threadfold::{Message, testing::notation};
+/// use threadfold::Message;
+/// use threadfold_testing::notation;
 ///
 /// let thread = notation::parse("# user\nhi\n# assistant\nhello")?;
 /// assert_eq!(thread, [Message::user("hi"), Message::assistant("hello")]);
@@ -75,7 +76,8 @@ pub fn parse(text: &str) -> Result<Vec<Message>, InvalidValue> {
 /// Writes a thread.
 ///
 /// ```
-/// use threadfold::{Message, testing::notation};
+/// use threadfold::Message;
+/// use threadfold_testing::notation;
 ///
 /// assert_eq!(notation::write(&[Message::user("hi")]), "# user\nhi\n");
 /// ```

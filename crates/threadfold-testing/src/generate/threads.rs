@@ -10,15 +10,15 @@ use proptest::{
     prelude::*,
     sample::select,
 };
-
-use super::blocks;
-use crate::message::{
+use threadfold::message::{
     CheckpointId, CheckpointIds, CompactionId, ContentBlock, Message, MessageParts, Origin, Role,
     ServerToolResult, ServerToolUse, StopReason, Summary, Text, TextBlock, ToolResult, ToolUse,
     Usage,
 };
 
-/// Threads without [`violations`](crate::legality::violations). `size` is the number of steps: a
+use super::blocks;
+
+/// Threads without [`violations`](threadfold::legality::violations). `size` is the number of steps: a
 /// step is a message, or an answer that calls tools together with all its results.
 ///
 /// They have the features of real threads: parallel calls, with results in one message or in
@@ -31,7 +31,8 @@ use crate::message::{
 ///
 /// ```
 /// use proptest::{prelude::*, test_runner::TestRunner};
-/// use threadfold::{legality, testing::generate};
+/// use threadfold::legality;
+/// use threadfold_testing::generate;
 ///
 /// TestRunner::default().run(&generate::legal_thread(0..8), |thread| {
 ///     prop_assert_eq!(legality::violations(&thread), []);
@@ -215,7 +216,8 @@ fn rename(message: &mut Message, step: usize) {
 ///
 /// ```
 /// use proptest::{prelude::*, test_runner::TestRunner};
-/// use threadfold::{legality, testing::generate};
+/// use threadfold::legality;
+/// use threadfold_testing::generate;
 ///
 /// TestRunner::default().run(&generate::junk_thread(0..8), |thread| {
 ///     let (repaired, _) = legality::repair(thread);

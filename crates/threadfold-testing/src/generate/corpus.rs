@@ -7,15 +7,12 @@
 use std::collections::HashSet;
 
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
+use threadfold::message::{
+    CheckpointId, CheckpointIds, ContentBlock, Message, Role, Text, Thinking, ToolResult, ToolUse,
+    Usage,
+};
 
 use super::blocks::json;
-use crate::{
-    message::{
-        CheckpointId, CheckpointIds, ContentBlock, Message, Role, Text, Thinking, ToolResult,
-        ToolUse, Usage,
-    },
-    strategy::border_before,
-};
 
 /// Returns a legal thread of this many messages; the same seed gives the same thread. A message has
 /// about 1,000 bytes; by bytes, about 62 % are tool results, 15 % reasoning, 13 % plain text and 10
@@ -23,7 +20,8 @@ use crate::{
 /// checkpoint, and one word in a hundred is not ASCII. The last call may be open.
 ///
 /// ```
-/// use threadfold::{legality, testing::generate};
+/// use threadfold::legality;
+/// use threadfold_testing::generate;
 ///
 /// let thread = generate::legal_thread_from(7, 1_000);
 /// assert_eq!(thread.len(), 1_000);
@@ -143,10 +141,16 @@ impl Writer {
         let length = (unit << power) + (unit << power) * below(&mut self.random, 64) / 64;
         let last = self.words.len().saturating_sub(length);
         let start = below(&mut self.random, last);
-        let start = border_before(&self.words, start);
-        let end = border_before(&self.words, start.saturating_add(length));
+        let start = self.border_before(start);
+        let end = self.border_before(start.saturating_add(length));
         // A slice may be white space only, and a blank text is illegal.
         self.words.get(start..end).filter(|text| !text.trim().is_empty()).unwrap_or("x").into()
+    }
+
+    /// The last character border of the words at or before an offset.
+    fn border_before(&self, offset: usize) -> usize {
+        let mut borders = (0..=offset.min(self.words.len())).rev();
+        borders.find(|border| self.words.is_char_boundary(*border)).unwrap_or_default()
     }
 
     fn below(&mut self, end: usize) -> usize {
@@ -163,7 +167,7 @@ fn below(random: &mut Xoshiro256PlusPlus, end: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{legality, tokens};
+    use threadfold::{legality, tokens};
 
     #[test]
     fn the_sizes_are_those_of_coding_threads() {

@@ -1,8 +1,7 @@
 //! Blocks of generated messages.
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
-
-use crate::message::{
+use threadfold::message::{
     ContentBlock, ContextUpdate, Document, Extra, Image, Json, MediaSource, Opaque,
     RedactedThinking, ServerToolResult, ServerToolUse, Text, TextBlock, Thinking, ToolInput,
     ToolResult,
