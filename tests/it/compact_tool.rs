@@ -7,7 +7,6 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use crate::support::cases::{self, Case};
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
@@ -17,7 +16,10 @@ use threadfold::{
     session::{CompactionEvent, SessionBuilder, SessionEvent},
     testing::Answer,
 };
-use threadfold_testing::notation;
+use threadfold_testing::{
+    notation,
+    shared::cases::{self, Case},
+};
 
 use crate::support::{
     bench::{self, Bench, Echo, bench},

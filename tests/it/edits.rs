@@ -4,7 +4,6 @@
 //! its end, the body is the inserted messages), then `--- expect` with the thread after, or `---
 //! expect error` with the text of the error.
 
-use crate::support::cases::{self, Case};
 use std::ops::Range;
 use threadfold::{
     Message, Plan, Replacement, Role,
@@ -12,7 +11,10 @@ use threadfold::{
     legality,
     message::{CompactionId, Summary},
 };
-use threadfold_testing::notation;
+use threadfold_testing::{
+    notation,
+    shared::cases::{self, Case},
+};
 
 #[test]
 fn edits_pass_their_cases() {

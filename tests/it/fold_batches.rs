@@ -10,7 +10,6 @@
 
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
-use crate::support::cases;
 use futures::executor::block_on;
 use proptest::{option, prelude::*};
 use threadfold::{
@@ -32,6 +31,7 @@ use threadfold_testing::{
     TestClock,
     generate::{junk_thread, legal_thread},
     notation,
+    shared::cases,
 };
 
 use crate::support::tries::tries;

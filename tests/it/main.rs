@@ -47,7 +47,6 @@ mod failure_classes;
 mod flows;
 mod fold_batches;
 mod fuzz_bounded;
-mod fuzz_cases;
 mod hindsight;
 mod interface;
 mod interrupted;

@@ -15,7 +15,7 @@ use std::{
     task::{Context, Waker},
 };
 
-use crate::support::{cases, recalled::recalled};
+use crate::support::recalled::recalled;
 use futures::{StreamExt, executor::block_on};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ use threadfold::{
     session::SessionBuilder,
     testing::Answer,
 };
-use threadfold_testing::notation;
+use threadfold_testing::{notation, shared::cases};
 
 use crate::support::{
     bench::{self, Bench, Echo, bench, say},

@@ -13,7 +13,6 @@
 
 use std::ops::Range;
 
-use crate::support::cases;
 use proptest::prelude::*;
 use threadfold::{
     ContentBlock, Message, Role,
@@ -26,7 +25,7 @@ use threadfold::{
         write_to,
     },
 };
-use threadfold_testing::notation;
+use threadfold_testing::{notation, shared::cases};
 
 use crate::support::tries::tries;
 

@@ -13,9 +13,7 @@ use threadfold::{
     store::{Journal, JsonlStore, MemoryStore, StoreError, ThreadStore},
     testing::{Answer, ScriptedModel},
 };
-use threadfold_testing::faulty_store;
-
-use crate::support::folder::Folder;
+use threadfold_testing::{faulty_store, shared::Folder};
 
 fn id() -> ThreadId {
     "t".parse().unwrap()

@@ -24,12 +24,10 @@ use threadfold::{
 use threadfold_testing::{
     conformance::{self, Law},
     faulty_store,
+    shared::Folder,
 };
 
-use crate::support::{
-    broken_store::{BrokenArchive, BrokenStore},
-    folder::Folder,
-};
+use crate::support::broken_store::{BrokenArchive, BrokenStore};
 
 #[test]
 fn our_stores_conform() {

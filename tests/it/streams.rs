@@ -14,7 +14,6 @@ use std::{
     },
 };
 
-use crate::support::cases::Case;
 use futures::{FutureExt, StreamExt, executor::block_on, stream};
 use proptest::{
     collection::vec,
@@ -28,7 +27,7 @@ use threadfold::{
     model::{self, Model},
     wire::Dialect,
 };
-use threadfold_testing::conformance;
+use threadfold_testing::{conformance, shared::cases::Case};
 
 use crate::support::{stream_cases, tries::tries};
 

@@ -3,7 +3,6 @@
 //! A case is `--- options` in JSON, `--- thread`, and `--- expect N` with the thread after and the
 //! number of results that became shorter.
 
-use crate::support::cases;
 use proptest::{option, prelude::*};
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, Plan, Role,
@@ -18,6 +17,7 @@ use threadfold::{
 use threadfold_testing::{
     generate,
     notation::{parse, write},
+    shared::cases,
 };
 
 use crate::support::tries::tries;

@@ -18,6 +18,8 @@ pub mod conformance;
 mod faulty_store;
 pub mod generate;
 pub mod notation;
+#[doc(hidden)]
+pub mod shared;
 mod test_clock;
 
 pub use faulty_store::faulty_store;

@@ -5,8 +5,6 @@
 mod commands;
 mod docs;
 mod edl;
-#[path = "../../../../tests/it/support/folder.rs"]
-mod folder;
 mod imports;
 mod mcp;
 mod proxy;

@@ -11,10 +11,9 @@ use threadfold::{
     store::MemoryStore,
     strategy::{Attempt, Brief, ModelRole, Snapshot, StrategyError, Summarize, attempt},
 };
-use threadfold_testing::faulty_store;
+use threadfold_testing::{faulty_store, shared::Folder};
 
 use super::{MESSAGES, Served, WINDOW, agent::Agent, count, options, run, upstream::Upstream};
-use crate::folder::Folder;
 
 #[derive(Debug)]
 struct Panics;

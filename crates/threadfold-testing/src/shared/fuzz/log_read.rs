@@ -13,7 +13,7 @@ use threadfold::{
 /// # Panics
 ///
 /// If an invariant does not hold.
-pub(crate) fn check(bytes: &[u8]) {
+pub fn check(bytes: &[u8]) {
     let _ = EventLog::read(bytes).map(|read| check_read(bytes, read));
     let header = b"{\"log\":\"threadfold\",\"major\":1,\"thread\":\"main\"}\n";
     let headed = [header.as_slice(), bytes].concat();

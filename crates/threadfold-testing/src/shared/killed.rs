@@ -29,10 +29,7 @@ const ACKNOWLEDGED: &str = "acknowledged ";
 /// # Errors
 ///
 /// Errors of the store and of the standard output.
-pub(crate) async fn write_until_killed(
-    store: &dyn ThreadStore,
-    round: u64,
-) -> Result<(), Box<dyn Error>> {
+pub async fn write_until_killed(store: &dyn ThreadStore, round: u64) -> Result<(), Box<dyn Error>> {
     let thread = THREAD.parse()?;
     let loaded = store.load(&thread).await?;
     let (begin, mut out, mut written) = (loaded.log.len(), io::stdout().lock(), 0);
@@ -53,7 +50,7 @@ pub(crate) async fn write_until_killed(
 
 /// The rounds of killed writers, and the texts that must be stored after them.
 #[derive(Debug, Default)]
-pub(crate) struct Kills {
+pub struct Kills {
     stored: Vec<String>,
     rounds: u64,
     /// The number of appends that were stored although their writer was killed before it
@@ -63,12 +60,12 @@ pub(crate) struct Kills {
 
 impl Kills {
     /// The number of writers killed so far, which is the round of the next one.
-    pub(crate) fn rounds(&self) -> u64 {
+    pub fn rounds(&self) -> u64 {
         self.rounds
     }
 
     /// The number of events that are stored.
-    pub(crate) fn events(&self) -> usize {
+    pub fn events(&self) -> usize {
         self.stored.len()
     }
 
@@ -80,7 +77,7 @@ impl Kills {
     /// # Errors
     ///
     /// Errors of the writer's process, and the first event that differs.
-    pub(crate) async fn round<S: ThreadStore>(
+    pub async fn round<S: ThreadStore>(
         &mut self,
         mut writer: Child,
         kill: impl FnOnce(&mut Child) -> io::Result<()>,

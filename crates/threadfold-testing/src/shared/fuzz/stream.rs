@@ -6,17 +6,8 @@
 use threadfold::{
     Message, Request, Turn, WireFormat,
     message::{Delta, ModelError},
-    wire::{Dialect, EncodeOptions, SseParser},
+    wire::{EncodeOptions, SseParser},
 };
-
-/// The codecs. One line each.
-pub(crate) const CODECS: &[&dyn WireFormat] = &[
-    &Dialect::Anthropic,
-    &Dialect::BedrockConverse,
-    &Dialect::Gemini,
-    &Dialect::OpenAiChat,
-    &Dialect::OpenAiResponses,
-];
 
 /// Reads bytes as a `text/event-stream`, in pieces of the size that the first byte gives, builds an
 /// answer from its events with every codec, and checks the invariants.
@@ -24,7 +15,7 @@ pub(crate) const CODECS: &[&dyn WireFormat] = &[
 /// # Panics
 ///
 /// If an invariant does not hold.
-pub(crate) fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
+pub fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
     let Some((size, bytes)) = bytes.split_first() else { return };
     let events = events(bytes, bytes.len().max(1));
     assert_eq!(events, self::events(bytes, usize::from(*size).max(1)), "divided otherwise");

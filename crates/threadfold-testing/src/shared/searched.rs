@@ -1,5 +1,5 @@
 //! Measures searches of a thread with a long history, with the store's word index and without it.
-//! The benches of both databases share this module.
+//! The benches of both databases share it.
 
 use std::{
     collections::BTreeSet,
@@ -27,7 +27,7 @@ const QUERIES: [(&str, &str); 2] =
     [("words of 3 messages", "part4242 part777 part31337"), ("a word of every message", "next")];
 
 /// Prints the time of turns that search the history of a thread with `count` messages.
-pub(crate) async fn recalled(store: &Arc<dyn ThreadStore>, count: u64) {
+pub async fn recalled(store: &Arc<dyn ThreadStore>, count: u64) {
     let thread = thread();
     println!("a turn that recalls once, of {count} messages; middle of 5, in milliseconds");
     let mut plain = open(Arc::new(Whole(store.clone())), &thread).await;
@@ -46,7 +46,7 @@ pub(crate) async fn recalled(store: &Arc<dyn ThreadStore>, count: u64) {
 }
 
 /// Prints the time of searches in `count` archived entries.
-pub(crate) async fn archived(archive: &dyn Archive, count: u64) {
+pub async fn archived(archive: &dyn Archive, count: u64) {
     let (thread, compactions) = (&thread(), count / 1_000);
     for compaction in 0..compactions {
         let id = CompactionId(compaction);
@@ -83,7 +83,7 @@ fn text(number: u64) -> String {
 }
 
 /// Prints the size of a database in bytes per message.
-pub(crate) fn print_size(what: &str, bytes: u64, count: u64) {
+pub fn print_size(what: &str, bytes: u64, count: u64) {
     println!(
         "{:>6} bytes a message of {} bytes on the disk: {what}",
         bytes / count,
@@ -96,7 +96,7 @@ fn thread() -> ThreadId {
 }
 
 /// Writes a thread that is compacted every 200 messages.
-pub(crate) async fn write(store: &Arc<dyn ThreadStore>, count: u64) {
+pub async fn write(store: &Arc<dyn ThreadStore>, count: u64) {
     let mut journal = Journal::open(store.clone(), thread()).await.unwrap();
     for number in 0..count {
         let text = text(number);

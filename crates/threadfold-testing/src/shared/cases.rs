@@ -10,16 +10,16 @@ use std::{
 
 /// One case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Case {
+pub struct Case {
     /// Name of the file, without its extension.
-    pub(crate) name: String,
+    pub name: String,
     /// The sections in order: name and body.
-    pub(crate) sections: Vec<(String, String)>,
+    pub sections: Vec<(String, String)>,
 }
 
 impl Case {
     /// Parses a case. Lines before the first section are ignored.
-    pub(crate) fn parse(name: impl Into<String>, text: &str) -> Self {
+    pub fn parse(name: impl Into<String>, text: &str) -> Self {
         let mut sections: Vec<(String, String)> = Vec::new();
         for line in text.split_inclusive('\n') {
             if let Some(section) = line.strip_prefix("--- ") {
@@ -32,15 +32,12 @@ impl Case {
     }
 
     /// The body of the first section of this name.
-    pub(crate) fn section(&self, name: &str) -> Option<&str> {
+    pub fn section(&self, name: &str) -> Option<&str> {
         self.sections.iter().find(|(found, _)| found == name).map(|(_, body)| body.as_str())
     }
 
     /// Returns the sections whose name begins with this word: the rest of the name, and the body.
-    pub(crate) fn sections_of<'a>(
-        &'a self,
-        word: &'a str,
-    ) -> impl Iterator<Item = (&'a str, &'a str)> {
+    pub fn sections_of<'a>(&'a self, word: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.sections.iter().filter_map(move |(name, body)| {
             let rest = name.strip_prefix(word)?;
             (rest.is_empty() || rest.starts_with(' ')).then_some((rest.trim(), body.as_str()))
@@ -51,7 +48,7 @@ impl Case {
 /// Reads all cases of a folder (`*.txt`), sorted by name.
 /// A folder without a case is an error, because a test
 /// would pass without running anything.
-pub(crate) fn read(folder: impl AsRef<Path>) -> io::Result<Vec<Case>> {
+pub fn read(folder: impl AsRef<Path>) -> io::Result<Vec<Case>> {
     let folder = folder.as_ref();
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;

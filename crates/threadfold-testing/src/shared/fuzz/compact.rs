@@ -20,7 +20,7 @@ use threadfold::{
 /// # Panics
 ///
 /// If an invariant does not hold.
-pub(crate) fn check(bytes: &[u8]) {
+pub fn check(bytes: &[u8]) {
     let (numbers, json) = match bytes.iter().position(|byte| *byte == 0) {
         Some(at) => (bytes.get(..at), bytes.get(at + 1..)),
         None => (Some(bytes), None),

@@ -1,7 +1,7 @@
 //! A temporary folder for one test.
 
 use std::{
-    fs,
+    env, fs,
     ops::Deref,
     path::{Path, PathBuf},
     process,
@@ -10,13 +10,21 @@ use std::{
 
 /// An empty folder, removed on drop.
 #[derive(Debug)]
-pub(crate) struct Folder(PathBuf);
+pub struct Folder(PathBuf);
 
 impl Folder {
-    pub(crate) fn new() -> Self {
+    /// Creates one for this process.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be created.
+    #[allow(clippy::new_without_default, reason = "a value with a side effect is no default")]
+    #[must_use]
+    pub fn new() -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let name =
+            format!("threadfold-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = env::temp_dir().join(name);
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
         Self(path)

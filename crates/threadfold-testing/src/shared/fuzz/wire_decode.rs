@@ -5,17 +5,8 @@
 use std::sync::Arc;
 use threadfold::{
     Plan, Request, WireFormat, legality,
-    wire::{DecodeOptions, Dialect, EncodeOptions},
+    wire::{DecodeOptions, EncodeOptions},
 };
-
-/// The codecs. One line each.
-pub(crate) const CODECS: &[&dyn WireFormat] = &[
-    &Dialect::Anthropic,
-    &Dialect::BedrockConverse,
-    &Dialect::Gemini,
-    &Dialect::OpenAiChat,
-    &Dialect::OpenAiResponses,
-];
 
 /// With every codec, reads bytes as a request body, as a response body and, after the first zero
 /// byte, as a stored plan for the thread of the request; checks the invariants of each.
@@ -23,7 +14,7 @@ pub(crate) const CODECS: &[&dyn WireFormat] = &[
 /// # Panics
 ///
 /// If an invariant does not hold.
-pub(crate) fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
+pub fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
     let (body, plan) = match bytes.iter().position(|byte| *byte == 0) {
         Some(at) => (bytes.get(..at).unwrap_or_default(), bytes.get(at + 1..)),
         None => (bytes, None),

@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
 
-use threadfold_edl::{Limits, Script, Workspace, tool};
+use threadfold::edl::{Limits, Script, Workspace, tool};
 
 /// Reads bytes as a script and the files `/a`, `/b`, ... after it, each after a zero byte, runs the
 /// script and checks the invariants of a run.
@@ -10,7 +10,7 @@ use threadfold_edl::{Limits, Script, Workspace, tool};
 /// # Panics
 ///
 /// If an invariant does not hold.
-pub(crate) fn check(bytes: &[u8]) {
+pub fn check(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut parts = text.split('\0');
     let script = parts.next().unwrap_or_default();

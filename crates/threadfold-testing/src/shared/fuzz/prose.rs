@@ -29,7 +29,7 @@ use threadfold::{
 type Reader = fn(&str);
 
 /// All of them, by name.
-pub(crate) const READERS: [(&str, Reader); 7] = [
+pub const READERS: [(&str, Reader); 7] = [
     ("rules", rules),
     ("facts", facts),
     ("digest", digest),
@@ -46,7 +46,7 @@ const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
 /// # Panics
 ///
 /// If a reader fails or exceeds its bounds.
-pub(crate) fn check(bytes: &[u8]) {
+pub fn check(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     READERS.iter().for_each(|(_, read)| read(&text));
 }
