@@ -1,7 +1,6 @@
 //! Shared by all benches: the clock, the thread, the cost of copying its bytes, and the counter of
 //! allocations. `benches/README.md` explains the output.
 
-#![allow(dead_code, unused_imports, reason = "each bench uses a part of it")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "it looks for the blocks with text")]
 
 use std::hint::black_box;
@@ -11,15 +10,15 @@ use threadfold::{ContentBlock, Message};
 
 mod clock;
 mod table;
-pub(crate) mod thread;
-pub(crate) mod wire;
+pub mod thread;
+pub mod wire;
 
-pub(crate) use clock::{Cost, Spread, exponent, is_test, milliseconds, time};
-pub(crate) use table::{ROUNDS, Row, Tables, merged, rounds, row};
-pub(crate) use thread::texts;
+pub use clock::{Cost, Spread, exponent, is_test, milliseconds, time};
+pub use table::{ROUNDS, Row, Tables, merged, rounds, row};
+pub use thread::texts;
 
 /// Prints the measurements of threads of 1,000, 10,000 and 100,000 messages; in a test, of 200.
-pub(crate) fn threads(measure: impl Fn(&[Message]) -> Vec<Row>) {
+pub fn threads(measure: impl Fn(&[Message]) -> Vec<Row>) {
     let sizes: &[usize] = if is_test() { &[200] } else { &[1_000, 10_000, 100_000] };
     let mut tables = Tables::default();
     for count in sizes {
@@ -29,14 +28,14 @@ pub(crate) fn threads(measure: impl Fn(&[Message]) -> Vec<Row>) {
 }
 
 /// Copies the text of a thread into an allocated buffer: the cost of moving the bytes.
-pub(crate) fn memcpy(messages: &[Message], repetitions: usize) -> Row {
+pub fn memcpy(messages: &[Message], repetitions: usize) -> Row {
     let all: String =
         messages.iter().flat_map(|message| &message.content).flat_map(texts).collect();
     memcpy_of(all.as_bytes(), repetitions)
 }
 
 /// Copies these bytes into an allocated buffer.
-pub(crate) fn memcpy_of(bytes: &[u8], repetitions: usize) -> Row {
+pub fn memcpy_of(bytes: &[u8], repetitions: usize) -> Row {
     let mut buffer = vec![0_u8; bytes.len()];
     let copy = |()| {
         buffer.copy_from_slice(black_box(bytes));
@@ -47,7 +46,7 @@ pub(crate) fn memcpy_of(bytes: &[u8], repetitions: usize) -> Row {
 
 /// Copies the texts of some blocks from their own allocations into one buffer. No work that reads
 /// every text can be faster.
-pub(crate) fn gather(
+pub fn gather(
     messages: &[Message],
     keeps: impl Fn(&ContentBlock) -> bool,
     repetitions: usize,
@@ -64,7 +63,7 @@ pub(crate) fn gather(
 }
 
 /// Parses each line of JSON to a `Value`.
-pub(crate) fn values(lines: &[u8], repetitions: usize) -> Row {
+pub fn values(lines: &[u8], repetitions: usize) -> Row {
     let parse = |()| {
         let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let value = |line| serde_json::from_slice::<Value>(line).unwrap_or_default();

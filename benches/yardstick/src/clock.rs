@@ -11,26 +11,26 @@ const MAX: Duration = Duration::from_secs(1);
 
 /// The shortest, the median and the longest time of some repetitions.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spread {
-    pub(crate) least: Duration,
-    pub(crate) middle: Duration,
-    pub(crate) most: Duration,
+pub struct Spread {
+    pub least: Duration,
+    pub middle: Duration,
+    pub most: Duration,
 }
 
 /// The allocations of one run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Cost {
+pub struct Cost {
     /// The number of allocations.
-    pub(crate) allocations: u64,
+    pub allocations: u64,
     /// Their bytes together.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// The maximum of bytes allocated at one time, without those allocated before the run.
-    pub(crate) peak: u64,
+    pub peak: u64,
 }
 
 impl Cost {
     /// Counts what the work allocates, its output included.
-    pub(crate) fn of<I, O>(input: I, work: impl FnOnce(I) -> O) -> Self {
+    pub fn of<I, O>(input: I, work: impl FnOnce(I) -> O) -> Self {
         let mut output = None;
         let counted = allocation_counter::measure(|| output = Some(work(input)));
         drop(black_box(output));
@@ -43,13 +43,13 @@ impl Cost {
 }
 
 /// `true` if the bench only has to prove that it runs: `cargo test` runs benches too.
-pub(crate) fn is_test() -> bool {
+pub fn is_test() -> bool {
     std::env::args().any(|argument| argument == "--test")
 }
 
 /// Times the work. Making its input, dropping its output, and waiting for a processor do not count.
 /// Slow work is repeated less often.
-pub(crate) fn time<I, O>(
+pub fn time<I, O>(
     repetitions: usize,
     mut make: impl FnMut() -> I,
     mut work: impl FnMut(I) -> O,
@@ -79,13 +79,13 @@ fn waited() -> Duration {
 
 impl Spread {
     /// Returns the ratio of the two medians.
-    pub(crate) fn over(self, other: Self) -> f64 {
+    pub fn over(self, other: Self) -> f64 {
         self.middle.as_secs_f64() / other.middle.as_secs_f64().max(1e-12)
     }
 }
 
 /// Returns milliseconds with three significant digits.
-pub(crate) fn milliseconds(duration: Duration) -> String {
+pub fn milliseconds(duration: Duration) -> String {
     let milliseconds = duration.as_secs_f64() * 1e3;
     match milliseconds {
         100.0.. => format!("{milliseconds:.0}"),
@@ -96,7 +96,7 @@ pub(crate) fn milliseconds(duration: Duration) -> String {
 }
 
 /// Returns the exponent of growth between two sizes: 1 is linear, 2 quadratic.
-pub(crate) fn exponent(small: (usize, Spread), large: (usize, Spread)) -> f64 {
+pub fn exponent(small: (usize, Spread), large: (usize, Spread)) -> f64 {
     let time = large.1.middle.as_secs_f64() / small.1.middle.as_secs_f64().max(1e-12);
     let size = large.0 as f64 / small.0 as f64;
     time.log10() / size.log10()

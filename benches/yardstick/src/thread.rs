@@ -26,7 +26,7 @@ const LENGTHS: [(usize, usize); 8] = [
 ];
 
 /// The text of messages without tool calls. `@` stands for a number.
-pub(crate) const PROSE: &str =
+pub const PROSE: &str =
     "The parser reads a line at a time and keeps what it could not place, so the \
 tree is whole only at the end. I looked at the places where nodes are folded: the limit is checked \
 before the children are counted, which explains why the deepest ones are lost.
@@ -39,7 +39,7 @@ dropped is another question, and \"later\" is a good answer to it.
 ";
 
 /// Code, as tools return it and models write it.
-pub(crate) const CODE: &str = "    let kept: Vec<_> = lines.map(|line| line.trim()).collect();
+pub const CODE: &str = "    let kept: Vec<_> = lines.map(|line| line.trim()).collect();
     for (index, line) in kept.iter().enumerate() {
         match parser.place(index, line) {
             Placed::Here(node) => tree.insert(node, index),
@@ -57,8 +57,7 @@ pub(crate) const CODE: &str = "    let kept: Vec<_> = lines.map(|line| line.trim
 ";
 
 /// Output of programs.
-pub(crate) const OUTPUT: &str =
-    "src/parser/file_@.rs:12:    pub fn place(&mut self, index: usize) {
+pub const OUTPUT: &str = "src/parser/file_@.rs:12:    pub fn place(&mut self, index: usize) {
 src/parser/fold.rs:48:        self.waiting.push(index)
 drwxr-xr-x  4 user user  4096 Jan 12 10:@ target
 -rw-r--r--  1 user user 18234 Jan 12 10:31 Cargo.lock
@@ -75,7 +74,7 @@ The command completed. The working directory is the root of the project.
 
 /// Returns a legal thread: a user asks, the model calls tools for nine rounds and answers. Every
 /// user message ends with a checkpoint.
-pub(crate) fn thread(messages: usize) -> Vec<Message> {
+pub fn thread(messages: usize) -> Vec<Message> {
     let messages = (0..messages).map(|index| match index % 20 {
         0 => asked(index),
         19 => Message::assistant(fill(PROSE, index, length(index))),
@@ -86,13 +85,13 @@ pub(crate) fn thread(messages: usize) -> Vec<Message> {
 }
 
 /// Returns the bytes of text in the messages.
-pub(crate) fn size(messages: &[Message]) -> usize {
+pub fn size(messages: &[Message]) -> usize {
     let blocks = messages.iter().flat_map(|message| &message.content);
     blocks.flat_map(texts).map(str::len).sum()
 }
 
 /// The texts in a block, where most bytes of a thread are.
-pub(crate) fn texts(block: &ContentBlock) -> Vec<&str> {
+pub fn texts(block: &ContentBlock) -> Vec<&str> {
     match block {
         ContentBlock::Text(block) => vec![&block.text],
         ContentBlock::Thinking(block) => vec![&block.text],
@@ -104,7 +103,7 @@ pub(crate) fn texts(block: &ContentBlock) -> Vec<&str> {
 }
 
 /// The length of a message, from the lengths of real ones, in scattered order.
-pub(crate) fn length(index: usize) -> usize {
+pub fn length(index: usize) -> usize {
     let part = (index.wrapping_mul(2_654_435_761) >> 7) % 1_000;
     let above = LENGTHS.partition_point(|(parts, _)| *parts <= part).min(LENGTHS.len() - 1);
     let ((from, low), (to, high)) = (LENGTHS[above - 1], LENGTHS[above]);
@@ -113,7 +112,7 @@ pub(crate) fn length(index: usize) -> usize {
 
 /// Returns this many bytes of a text. Its numbers differ between messages and repeat, as in real
 /// threads.
-pub(crate) fn fill(text: &str, index: usize, bytes: usize) -> String {
+pub fn fill(text: &str, index: usize, bytes: usize) -> String {
     let text = text.replace('@', &(100 + index % 400).to_string());
     let mut filled = text.repeat(bytes / text.len() + 1);
     let border = (0..=bytes).rev().find(|at| filled.is_char_boundary(*at)).unwrap_or_default();

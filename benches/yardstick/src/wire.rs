@@ -11,7 +11,7 @@ use threadfold::{
 use super::thread::{PROSE, fill};
 
 /// The codecs. One line each.
-pub(crate) const CODECS: [&dyn WireFormat; 5] = [
+pub const CODECS: [&dyn WireFormat; 5] = [
     &wire::Dialect::Anthropic,
     &wire::Dialect::BedrockConverse,
     &wire::Dialect::Gemini,
@@ -23,7 +23,7 @@ pub(crate) const CODECS: [&dyn WireFormat; 5] = [
 const PIECE: usize = 20;
 
 /// The body of a request with these messages.
-pub(crate) fn body(codec: &dyn WireFormat, messages: &[Message]) -> Json {
+pub fn body(codec: &dyn WireFormat, messages: &[Message]) -> Json {
     let request = Request::new(messages.to_vec()).with_system("Be brief.");
     codec
         .encode(&request, &EncodeOptions { model: Some("m".into()), ..EncodeOptions::default() })
@@ -31,7 +31,7 @@ pub(crate) fn body(codec: &dyn WireFormat, messages: &[Message]) -> Json {
 }
 
 /// Returns an answer of this many events, as the bytes of `text/event-stream`.
-pub(crate) fn stream(codec: &dyn WireFormat, events: usize) -> String {
+pub fn stream(codec: &dyn WireFormat, events: usize) -> String {
     let text: Vec<char> = fill(PROSE, 0, events * PIECE).chars().collect();
     let pieces: Vec<String> = text.chunks(PIECE).map(|piece| piece.iter().collect()).collect();
     let Some(dialect) = DIALECTS.iter().find(|dialect| dialect.name == codec.name()) else {
@@ -52,7 +52,7 @@ pub(crate) fn stream(codec: &dyn WireFormat, events: usize) -> String {
 }
 
 /// Returns the data of the events, one per line.
-pub(crate) fn data(stream: &str) -> String {
+pub fn data(stream: &str) -> String {
     let data = stream.lines().filter_map(|line| line.strip_prefix("data: "));
     data.filter(|data| *data != "[DONE]").flat_map(|data| [data, "\n"]).collect()
 }

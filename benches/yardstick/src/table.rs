@@ -4,16 +4,16 @@ use super::clock::{Cost, Spread, exponent, is_test, milliseconds, time};
 
 /// The measurements of one operation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
-    pub(crate) name: &'static str,
-    pub(crate) spread: Spread,
-    pub(crate) cost: Cost,
+pub struct Row {
+    pub name: &'static str,
+    pub spread: Spread,
+    pub cost: Cost,
     /// If the row is a yardstick: the name of the column with the ratios of the other rows to it.
-    pub(crate) yardstick: Option<&'static str>,
+    pub yardstick: Option<&'static str>,
 }
 
 /// Times the work, and counts its allocations in one more run.
-pub(crate) fn row<I, O>(
+pub fn row<I, O>(
     name: &'static str,
     repetitions: usize,
     mut make: impl FnMut() -> I,
@@ -25,23 +25,23 @@ pub(crate) fn row<I, O>(
 
 impl Row {
     /// Returns the row as a yardstick, whose ratios are in a column of this name.
-    pub(crate) fn yardstick(self, column: &'static str) -> Self {
+    pub fn yardstick(self, column: &'static str) -> Self {
         Self { yardstick: Some(column), ..self }
     }
 }
 
 /// The number of rounds over all rows. If the machine becomes slower, this slows a row and its
 /// yardstick alike.
-pub(crate) const ROUNDS: usize = 3;
+pub const ROUNDS: usize = 3;
 
 /// Measures all rows in rounds, with this many repetitions in total.
-pub(crate) fn rounds(repetitions: usize, mut rows: impl FnMut(usize) -> Vec<Row>) -> Vec<Row> {
+pub fn rounds(repetitions: usize, mut rows: impl FnMut(usize) -> Vec<Row>) -> Vec<Row> {
     let count = if is_test() { 1 } else { ROUNDS };
     merged((0..count).map(|_| rows(repetitions.div_ceil(count))).collect())
 }
 
 /// Merges the rows of several rounds: the shortest time, the median of the medians, the longest.
-pub(crate) fn merged(rounds: Vec<Vec<Row>>) -> Vec<Row> {
+pub fn merged(rounds: Vec<Vec<Row>>) -> Vec<Row> {
     let first = rounds.first().cloned().unwrap_or_default();
     let spreads = |index: usize| rounds.iter().map(move |rows| rows[index].spread);
     let merged = first.into_iter().enumerate().map(|(index, row)| {
@@ -59,14 +59,14 @@ pub(crate) fn merged(rounds: Vec<Vec<Row>>) -> Vec<Row> {
 
 /// The tables of growing sizes. Each one compares with the one before it.
 #[derive(Debug, Default)]
-pub(crate) struct Tables {
+pub struct Tables {
     before: Vec<(usize, Spread)>,
 }
 
 impl Tables {
     /// Prints the rows of one size: `count` units with `bytes` bytes of text, to which the peaks of
     /// memory are compared.
-    pub(crate) fn print(&mut self, unit: &str, count: usize, bytes: usize, rows: Vec<Row>) {
+    pub fn print(&mut self, unit: &str, count: usize, bytes: usize, rows: Vec<Row>) {
         println!("{count} {unit}, {bytes} bytes");
         let yardsticks: Vec<(&str, Spread)> =
             rows.iter().filter_map(|row| Some((row.yardstick?, row.spread))).collect();
