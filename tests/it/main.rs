@@ -78,7 +78,6 @@ mod recall;
 mod recall_bar;
 mod rendering;
 mod replies;
-mod report;
 mod retention;
 mod retention_bar;
 mod rules;

@@ -14,7 +14,8 @@ mod audit;
 mod chunked;
 mod compact;
 mod context;
-mod edl;
+#[doc(hidden)]
+pub mod edl;
 mod error;
 mod hindsight;
 mod import;
@@ -25,7 +26,8 @@ mod models;
 mod out;
 pub mod proxy;
 pub mod relay;
-mod report;
+#[doc(hidden)]
+pub mod report;
 mod stored;
 mod strategies;
 #[path = "../../../examples/terminal/mod.rs"]

@@ -5,10 +5,6 @@
 pub(crate) mod cost;
 #[path = "../../../examples/transcript/input.rs"]
 pub(crate) mod input;
-#[path = "../../../examples/report/play.rs"]
-pub(crate) mod play;
-#[path = "../../../examples/report/mod.rs"]
-pub(crate) mod report;
 #[path = "../../../examples/simulation/mod.rs"]
 pub(crate) mod simulation;
 #[path = "../../../examples/terminal/mod.rs"]

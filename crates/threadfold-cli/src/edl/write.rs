@@ -34,7 +34,11 @@ struct Begun<'a> {
 }
 
 /// Writes every changed file under this folder, or none.
-pub(crate) fn write_all(
+///
+/// # Errors
+///
+/// The path that cannot be written, and why.
+pub fn write_all(
     folder: &Path,
     report: &Report,
     workspace: &Workspace,

@@ -9,5 +9,4 @@ mod imports;
 mod mcp;
 mod proxy;
 mod relay;
-#[path = "../../src/edl/write.rs"]
-mod write;
+mod report;

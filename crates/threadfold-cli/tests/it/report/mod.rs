@@ -13,12 +13,14 @@ use threadfold::{
     tokens::ByteEstimate,
 };
 
-use crate::support::examples::{
-    play,
-    report::{self, MAX_BYTES, Outcome, Story, page},
+use threadfold_cli::report::{
+    MAX_BYTES, page,
+    story::{Outcome, Story},
 };
 
-static PLAYED: LazyLock<EventLog> = LazyLock::new(|| play::played(500, 16_000).unwrap());
+mod played;
+
+static PLAYED: LazyLock<EventLog> = LazyLock::new(|| played::played(500, 16_000).unwrap());
 
 /// Texts that would break the page if they were not escaped.
 const HOSTILE: [&str; 10] = [
@@ -215,10 +217,10 @@ fn all_content_of_a_log_is_literal_text_in_its_page() {
 
 #[test]
 fn a_session_of_500_turns_makes_a_page_that_is_whole_and_below_a_megabyte() {
-    let page = page(&PLAYED, Some(16_000));
-    assert!(page.len() < MAX_BYTES, "{} bytes", page.len());
-    assert_whole(&page);
-    let without_a_window = report::page(&PLAYED, None);
+    let with_a_window = page(&PLAYED, Some(16_000));
+    assert!(with_a_window.len() < MAX_BYTES, "{} bytes", with_a_window.len());
+    assert_whole(&with_a_window);
+    let without_a_window = page(&PLAYED, None);
     assert_whole(&without_a_window);
 }
 

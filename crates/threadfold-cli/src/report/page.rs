@@ -15,7 +15,7 @@ use super::{
 pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// The maximum bytes of a page, whatever the log.
-pub(crate) const MAX_BYTES: usize = 1_000_000;
+pub const MAX_BYTES: usize = 1_000_000;
 
 /// The maximum bytes of its cards and of its rows.
 const MAX_CARDS: usize = MAX_BYTES * 7 / 10;
@@ -25,7 +25,7 @@ const MAX_ROWS: usize = MAX_BYTES / 8;
 const MAX_DRAWN: usize = 150;
 
 /// Returns the page about a log, for a model with a window of this many tokens.
-pub(crate) fn page(log: &EventLog, window: Option<u64>) -> String {
+pub fn page(log: &EventLog, window: Option<u64>) -> String {
     let mut story = Story::of(log, window);
     let all = story.compactions.len();
     let head = head(&story);

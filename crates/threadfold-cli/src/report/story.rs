@@ -27,47 +27,47 @@ const IN_TOKENS: Prices = Prices {
 
 /// The history of a thread, prepared for the page.
 #[derive(Debug, Default)]
-pub(crate) struct Story<'a> {
-    pub(crate) thread: &'a str,
+pub struct Story<'a> {
+    pub thread: &'a str,
     /// The window of the model in tokens, if it is known.
-    pub(crate) window: Option<u64>,
-    pub(crate) times: Option<(Timestamp, Timestamp)>,
+    pub window: Option<u64>,
+    pub times: Option<(Timestamp, Timestamp)>,
     /// The number of messages, and how many of these the user typed.
-    pub(crate) said: usize,
-    pub(crate) turns: usize,
+    pub said: usize,
+    pub turns: usize,
     /// The number of messages in the thread now, and their tokens.
-    pub(crate) left: (usize, u64),
-    pub(crate) sizes: Vec<Point>,
-    pub(crate) compactions: Vec<Compaction<'a>>,
-    pub(crate) spent: TotalUsage,
+    pub left: (usize, u64),
+    pub sizes: Vec<Point>,
+    pub compactions: Vec<Compaction<'a>>,
+    pub spent: TotalUsage,
 }
 
 /// The size of the context after a number of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Point {
-    pub(crate) said: usize,
-    pub(crate) tokens: u64,
+pub struct Point {
+    pub said: usize,
+    pub tokens: u64,
 }
 
 /// A compaction, however it ended.
 #[derive(Debug)]
-pub(crate) struct Compaction<'a> {
-    pub(crate) id: CompactionId,
-    pub(crate) at: Timestamp,
+pub struct Compaction<'a> {
+    pub id: CompactionId,
+    pub at: Timestamp,
     /// The number of messages and turns before it, and the size of the context.
-    pub(crate) said: usize,
-    pub(crate) turn: usize,
-    pub(crate) tokens: u64,
-    pub(crate) reason: &'a CompactionReason,
-    pub(crate) strategy: &'a Text,
-    pub(crate) usage: Usage,
-    pub(crate) rungs: &'a [Rung],
-    pub(crate) outcome: Outcome<'a>,
+    pub said: usize,
+    pub turn: usize,
+    pub tokens: u64,
+    pub reason: &'a CompactionReason,
+    pub strategy: &'a Text,
+    pub usage: Usage,
+    pub rungs: &'a [Rung],
+    pub outcome: Outcome<'a>,
 }
 
 /// How a compaction ended.
 #[derive(Debug)]
-pub(crate) enum Outcome<'a> {
+pub enum Outcome<'a> {
     /// The thread was compacted.
     Done(Box<Done<'a>>),
     /// It failed.
@@ -78,36 +78,36 @@ pub(crate) enum Outcome<'a> {
 
 /// The result of a compaction.
 #[derive(Debug)]
-pub(crate) struct Done<'a> {
-    pub(crate) report: &'a CompactReport,
+pub struct Done<'a> {
+    pub report: &'a CompactReport,
     /// The composition of the thread before and after.
-    pub(crate) before: Mix,
-    pub(crate) after: Mix,
+    pub before: Mix,
+    pub after: Mix,
     /// The removed messages, including those of which a part stayed.
-    pub(crate) gone: Vec<Message>,
-    pub(crate) summaries: Vec<Text>,
+    pub gone: Vec<Message>,
+    pub summaries: Vec<Text>,
     /// The kept facts; `None` for early compactions of a log without them.
-    pub(crate) retention: Option<Retention>,
+    pub retention: Option<Retention>,
     /// Whether the log does not state the kept facts, so that they were computed for this page.
-    pub(crate) worked_out: bool,
+    pub worked_out: bool,
     /// The number of turns before it was undone, if it was.
-    pub(crate) undone: Option<usize>,
+    pub undone: Option<usize>,
     /// The usage that the provider reported until the next compaction.
-    pub(crate) since: Option<NetGain>,
+    pub since: Option<NetGain>,
 }
 
 /// The tokens of a thread, by author.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mix {
-    pub(crate) user: u64,
-    pub(crate) assistant: u64,
-    pub(crate) tools: u64,
-    pub(crate) summaries: u64,
+pub struct Mix {
+    pub user: u64,
+    pub assistant: u64,
+    pub tools: u64,
+    pub summaries: u64,
 }
 
 impl Done<'_> {
     /// The kept share of the weight of all facts, in percent.
-    pub(crate) fn kept(&self) -> Option<u64> {
+    pub fn kept(&self) -> Option<u64> {
         Some(self.retention.as_ref()?.overall.weight_percent())
     }
 }
@@ -128,14 +128,14 @@ impl Mix {
         mix
     }
 
-    pub(crate) fn total(self) -> u64 {
+    pub fn total(self) -> u64 {
         self.user + self.assistant + self.tools + self.summaries
     }
 }
 
 impl<'a> Story<'a> {
     /// Returns the history in this log, for a model with this window.
-    pub(crate) fn of(log: &'a EventLog, window: Option<u64>) -> Self {
+    pub fn of(log: &'a EventLog, window: Option<u64>) -> Self {
         let mut teller = Teller {
             story: Self { thread: log.thread_id().as_str(), window, ..Self::default() },
             so_far: EventLog::new(log.thread_id().clone()),
@@ -155,7 +155,7 @@ impl<'a> Story<'a> {
     }
 
     /// The compactions that changed the thread.
-    pub(crate) fn done(&self) -> impl Iterator<Item = (&Compaction<'a>, &Done<'a>)> {
+    pub fn done(&self) -> impl Iterator<Item = (&Compaction<'a>, &Done<'a>)> {
         self.compactions.iter().filter_map(|compaction| match &compaction.outcome {
             Outcome::Done(done) => Some((compaction, done.as_ref())),
             Outcome::Failed { .. } | Outcome::LeftOut => None,
@@ -163,7 +163,7 @@ impl<'a> Story<'a> {
     }
 
     /// The tokens that compactions removed, less those that an undo restored.
-    pub(crate) fn freed(&self) -> i64 {
+    pub fn freed(&self) -> i64 {
         let stands = self.done().filter(|(_, done)| done.undone.is_none());
         stands.map(|(_, done)| done.report.tokens_saved()).fold(0, i64::saturating_add)
     }

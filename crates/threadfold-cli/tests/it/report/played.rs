@@ -1,4 +1,4 @@
-//! A session to report on if no log is given: an agent that works for many turns, with a
+//! A session to report on: an agent that works for many turns, with a
 //! summarising model that sometimes fails.
 
 use std::{
