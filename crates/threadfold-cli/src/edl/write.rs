@@ -38,11 +38,7 @@ struct Begun<'a> {
 /// # Errors
 ///
 /// The path that cannot be written, and why.
-pub fn write_all(
-    folder: &Path,
-    report: &Report,
-    workspace: &Workspace,
-) -> Result<(), String> {
+pub fn write_all(folder: &Path, report: &Report, workspace: &Workspace) -> Result<(), String> {
     let root = fs::canonicalize(folder);
     let root = root.map_err(|error| nothing_written(&folder.display().to_string(), error))?;
     let mut changes = Vec::new();

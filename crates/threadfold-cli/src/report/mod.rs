@@ -6,13 +6,13 @@
 use std::{io, path::Path};
 
 use threadfold::{EventLog, retention::Retention};
+use threadfold_terminal::{Style, thousands};
 
 use crate::{
     args::ReportOptions,
     error::{Ended, Failure},
     input,
     out::{self, say},
-    terminal::{Style, thousands},
 };
 
 mod card;

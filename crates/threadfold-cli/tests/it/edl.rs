@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use threadfold_edl::{Script, Workspace};
 use threadfold_testing::shared::Folder;
 
-use crate::write;
+use threadfold_cli::edl::write;
 
 /// Everything in a folder, each with its text if it is a file.
 fn all_in(folder: &Path) -> Vec<(String, Option<String>)> {

@@ -5,26 +5,76 @@ use std::borrow::Cow;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use threadfold::{WireFormat, wire::Dialect};
+use crate::{
+    contract::{WireError, WireFormat},
+    dialect::Dialect,
+};
 
-/// The mark that some editors and shells write before a text in UTF-8.
-pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// A request body as text, with its dialect and its model.
-pub(crate) struct Input<'a> {
-    pub(crate) body: Cow<'a, str>,
-    pub(crate) dialect: Dialect,
-    #[allow(dead_code, reason = "not every example asks for the model")]
-    pub(crate) model: Option<String>,
+/// A request body that was found in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FoundBody<'a> {
+    /// The body, borrowed from the file unless only its messages are in there.
+    pub body: Cow<'a, str>,
+    /// Its dialect.
+    pub dialect: Dialect,
+    /// The model that it names.
+    pub model: Option<String>,
 }
 
-/// Returns the dialect with this codec name; `anthropic` is short for `anthropic-messages`.
-pub(crate) fn named(name: &str) -> Result<Dialect, String> {
-    let name = if name == "anthropic" { "anthropic-messages" } else { name };
-    let found = Dialect::ALL.iter().copied().find(|dialect| dialect.name() == name);
-    let names = || Dialect::ALL.iter().map(|dialect| dialect.name()).collect::<Vec<_>>().join(", ");
-    found.ok_or_else(|| format!("there is no format {name:?}; there are {}", names()))
+/// Finds the request body in a file: the whole file, a bare array of messages, contents or items, or
+/// the field `request` of a record, whose `format` names the dialect. A byte order mark is skipped.
+///
+/// Without `dialect` and `format` the dialect is guessed by the shape of the body, never by the name
+/// of the model, because gateways serve every model in every dialect. A body that is valid in several
+/// dialects is read as Chat Completions.
+///
+/// ```
+/// use threadfold::wire::{Dialect, find_body};
+///
+/// let file = br#"{"model": "m", "system": "Be brief.", "messages": []}"#;
+/// let found = find_body(file, None)?;
+/// assert_eq!((found.dialect, found.model.as_deref()), (Dialect::Anthropic, Some("m")));
+/// let found = find_body(br#"[{"role": "user", "content": "hi"}]"#, None)?;
+/// assert_eq!(found.dialect, Dialect::OpenAiChat);
+/// assert_eq!(found.body, r#"{"messages":[{"role": "user", "content": "hi"}]}"#);
+/// # Ok::<(), threadfold::wire::WireError>(())
+/// ```
+///
+/// # Errors
+///
+/// [`WireError::NotJson`], also for bytes that are not UTF-8, and [`WireError::UnknownDialect`] for a
+/// dialect whose feature is not enabled or that `format` misspells.
+pub fn find_body(file: &[u8], dialect: Option<Dialect>) -> Result<FoundBody<'_>, WireError> {
+    let text = file.strip_prefix("\u{feff}".as_bytes()).unwrap_or(file);
+    let text = std::str::from_utf8(text).map_err(|error| not_json(&error))?;
+    let raw: &RawValue = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+    let record: Option<Record<'_>> =
+        if raw.get().starts_with('{') { serde_json::from_str(raw.get()).ok() } else { None };
+    let named = || record.as_ref()?.format.as_deref().map(str::parse);
+    let stated = dialect.map(Ok).or_else(named).transpose()?;
+    let inner = record.as_ref().and_then(|record| record.request).unwrap_or(raw).get();
+    let body = if inner.starts_with('[') {
+        Cow::Owned(format!("{{\"{}\":{inner}}}", field_of(inner, stated)))
+    } else {
+        Cow::Borrowed(inner)
+    };
+    let head: Body<'_> = serde_json::from_str(&body).unwrap_or_default();
+    let model = head.model.and_then(|model| serde_json::from_str::<String>(model.get()).ok());
+    let dialect = stated.map_or_else(|| guess(&head).parse(), Ok)?;
+    Ok(FoundBody { body, dialect, model })
 }
+
+fn not_json(error: &dyn std::fmt::Display) -> WireError {
+    WireError::NotJson { reason: error.to_string() }
+}
+
+// The names of the codecs, some of which may not be compiled.
+const ANTHROPIC: &str = "anthropic-messages";
+const CHAT: &str = "openai-chat";
+const CONVERSE: &str = "bedrock-converse";
+const GEMINI: &str = "gemini";
+const RESPONSES: &str = "openai-responses";
 
 /// A record around a body.
 #[derive(Deserialize)]
@@ -93,38 +143,14 @@ struct Part {
     function: Option<IgnoredAny>,
 }
 
-/// Finds the body: the whole file, a bare array of messages, contents or items, or the `request` of
-/// a record.
-pub(crate) fn read(bytes: &[u8], format: Option<Dialect>) -> Result<Input<'_>, String> {
-    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-    let text = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8: {error}"))?;
-    let raw: &RawValue =
-        serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
-    let record: Option<Record<'_>> =
-        if raw.get().starts_with('{') { serde_json::from_str(raw.get()).ok() } else { None };
-    let stated = record.as_ref().and_then(|record| record.format.as_deref());
-    let named = stated.map(named).transpose();
-    let inner = record.as_ref().and_then(|record| record.request).unwrap_or(raw).get();
-    let stated = format.map_or(named, |format| Ok(Some(format)))?;
-    let body = if inner.starts_with('[') {
-        Cow::Owned(format!("{{\"{}\":{inner}}}", field_of(inner, stated)))
-    } else {
-        Cow::Borrowed(inner)
-    };
-    let head: Body<'_> = serde_json::from_str(&body).unwrap_or_default();
-    let model = head.model.and_then(|model| serde_json::from_str::<String>(model.get()).ok());
-    let dialect = stated.unwrap_or_else(|| guess(&head));
-    Ok(Input { body, dialect, model })
-}
-
 /// Returns the field of a body to which a bare array belongs: contents of Gemini have parts, and
 /// items of Responses need no role.
 fn field_of(array: &str, stated: Option<Dialect>) -> &'static str {
     let heads: Vec<Head<'_>> = serde_json::from_str(array).unwrap_or_default();
-    let is = |dialect, guessed| stated.map_or(guessed, |stated| stated == dialect);
-    if is(Dialect::Gemini, heads.iter().any(|head| head.parts.is_some())) {
+    let is = |name, guessed| stated.map_or(guessed, |stated: Dialect| stated.name() == name);
+    if is(GEMINI, heads.iter().any(|head| head.parts.is_some())) {
         "contents"
-    } else if is(Dialect::OpenAiResponses, heads.iter().any(|head| head.role.is_none())) {
+    } else if is(RESPONSES, heads.iter().any(|head| head.role.is_none())) {
         "input"
     } else {
         "messages"
@@ -139,16 +165,14 @@ enum Shape {
     Anthropic,
 }
 
-/// Guesses the dialect by the shape of the body, never by the name of the model, because gateways
-/// serve every model in every dialect. `contents` is Gemini, and `input` Responses; the first field,
-/// message, block or tool that only one of the other dialects has decides between them. A body that
-/// is valid in all of them is read as Chat Completions.
-fn guess(body: &Body<'_>) -> Dialect {
+/// Guesses the name of the dialect. `contents` is Gemini, and `input` Responses; the first field,
+/// message, block or tool that only one of the other dialects has decides between them.
+fn guess(body: &Body<'_>) -> &'static str {
     if body.input.is_some() {
-        return Dialect::OpenAiResponses;
+        return RESPONSES;
     }
     if body.contents.is_some() {
-        return Dialect::Gemini;
+        return GEMINI;
     }
     let shape = of_fields(body).or_else(|| body.messages.iter().find_map(|raw| of_message(raw)));
     // A system prompt beside the messages: a string or blocks with types are Anthropic's.
@@ -158,9 +182,9 @@ fn guess(body: &Body<'_>) -> Dialect {
         None => None,
     };
     match shape.or_else(of_system) {
-        Some(Shape::Converse) => Dialect::BedrockConverse,
-        Some(Shape::Anthropic) => Dialect::Anthropic,
-        Some(Shape::Chat) | None => Dialect::OpenAiChat,
+        Some(Shape::Converse) => CONVERSE,
+        Some(Shape::Anthropic) => ANTHROPIC,
+        Some(Shape::Chat) | None => CHAT,
     }
 }
 
