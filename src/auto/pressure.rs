@@ -237,8 +237,7 @@ fn cuttable(
     let unread = messages.iter().enumerate().skip(unread);
     let results = unread.filter(|(_, it)| it.untyped || it.tool_results().next().is_some());
     let typed = |message: &Message| {
-        let blocks = message.typed_blocks().filter_map(|block| message.content.get(block));
-        blocks.map(|block| counter.block(block)).fold(0, u64::saturating_add)
+        message.typed_content().map(|block| counter.block(block)).fold(0, u64::saturating_add)
     };
     let cuttable = results.map(|(index, it)| tokens_of(index).saturating_sub(typed(it)));
     cuttable.fold(0, u64::saturating_add)

@@ -20,153 +20,167 @@ const MIN: usize = 4;
 /// assert_eq!(found, ["src/a.rs", "parseLine", "max_width", "4096", "lexer.py", "3f9a2c"]);
 /// ```
 pub fn names(text: &str) -> impl Iterator<Item = &str> {
-    let named = runs(text).flat_map(|run| Names { rest: run, is_whole: run.contains('/') });
-    named.map(|name| name.trim_matches(['.', '/', '-'])).filter(|name| name.len() >= MIN)
+    Names { text, at: 0, end: 0, has_point: false }
 }
 
-/// A kind of characters.
-#[derive(Clone, Copy)]
-enum Kind {
-    /// Letters, digits and the underline.
-    Word,
-    /// These, points and hyphens.
-    Run,
-}
+/// Letters, digits and the underline.
+const WORD: u8 = 1;
+/// Points and hyphens, which join words to a run.
+const JOIN: u8 = 2;
+/// What a name has beside small letters: without it, no word of a run is a name.
+const MARK: u8 = 4;
+/// A byte of a character that is not ASCII, which must be decoded.
+const WIDE: u8 = 8;
 
-impl Kind {
-    fn has(self, c: char) -> bool {
-        let is_word = c == '_' || c.is_alphanumeric();
-        match self {
-            Self::Word => is_word,
-            Self::Run => is_word || c == '.' || c == '-',
-        }
-    }
-
-    fn has_ascii(self, byte: u8) -> bool {
-        let is_word = byte == b'_' || byte.is_ascii_alphanumeric();
-        match self {
-            Self::Word => is_word,
-            Self::Run => is_word || byte == b'.' || byte == b'-',
-        }
-    }
-
-    /// The bytes at the start of a text up to the first character that is of the kind, or that is
-    /// not. Nearly all bytes of a thread are ASCII, and need no decoding.
-    fn up_to(self, text: &str, is_of_kind: bool) -> usize {
-        let mut at = 0;
-        while let Some(byte) = text.as_bytes().get(at) {
-            if byte.is_ascii() {
-                if self.has_ascii(*byte) == is_of_kind {
-                    return at;
-                }
-                at += 1;
-                continue;
-            }
-            let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) else { break };
-            if self.has(c) == is_of_kind {
-                return at;
-            }
-            at += c.len_utf8();
-        }
-        text.len()
-    }
-
-    /// A text without what is before the first character of the kind.
-    fn skip_others(self, text: &str) -> &str {
-        text.get(self.up_to(text, true)..).unwrap_or_default()
+/// What a byte may be part of. Nearly all bytes of a thread are ASCII, and need no decoding.
+const fn class(byte: u8) -> u8 {
+    match byte {
+        b'a'..=b'z' => WORD,
+        b'A'..=b'Z' | b'0'..=b'9' | b'_' => WORD | MARK,
+        b'.' => JOIN | MARK,
+        b'-' => JOIN,
+        128.. => WIDE,
+        _ => 0,
     }
 }
 
-/// The longest parts of a text that are a path, or have no slash.
-fn runs(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        rest = Kind::Run.skip_others(rest);
-        let mut end = segment(rest);
-        if end == 0 {
-            return None;
-        }
-        loop {
-            let next = rest.get(end..).and_then(|rest| rest.strip_prefix('/')).map_or(0, segment);
-            if next == 0 {
-                break;
-            }
-            end += 1 + next;
-        }
-        let (run, after) = rest.split_at(end);
-        rest = after;
-        Some(run)
-    })
-}
-
-/// The bytes of the run at the start of a text.
-fn segment(text: &str) -> usize {
-    Kind::Run.up_to(text, false)
-}
-
-/// The names in a run.
+/// The names of a text that is read up to a place. A run is the longest part that is a path, or has
+/// no slash.
 struct Names<'a> {
-    rest: &'a str,
-    /// Whether the whole run is one name.
-    is_whole: bool,
+    text: &'a str,
+    /// The place up to which the text is read.
+    at: usize,
+    /// The end of the run whose words are read now, if it is after that place.
+    end: usize,
+    /// Whether that run has a point.
+    has_point: bool,
 }
 
 impl<'a> Iterator for Names<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        if std::mem::take(&mut self.is_whole) {
-            return Some(std::mem::take(&mut self.rest));
-        }
         loop {
-            self.rest = Kind::Word.skip_others(self.rest);
-            let end = Kind::Word.up_to(self.rest, false);
-            if end == 0 {
+            if self.at < self.end {
+                if let Some(name) = self.word() {
+                    return Some(name);
+                }
+                continue;
+            }
+            let start = self.next_of(self.at, WORD | JOIN);
+            let (mut end, mut seen) = self.span(start, WORD | JOIN);
+            if start == end {
                 return None;
             }
-            let (word, after) = self.rest.split_at(end);
-            if is_name(word) {
-                self.rest = after;
-                return Some(word);
+            let first = end;
+            while self.text.as_bytes().get(end) == Some(&b'/') {
+                let (next, more) = self.span(end + 1, WORD | JOIN);
+                if next == end + 1 {
+                    break;
+                }
+                (end, seen) = (next, seen | more);
             }
-            if let Some(end) = file(self.rest) {
-                let (file, after) = self.rest.split_at(end);
-                self.rest = after;
-                return Some(file);
+            if end > first {
+                self.at = end;
+                let path = self.text.get(start..end)?.trim_matches(['.', '/', '-']);
+                if path.len() >= MIN {
+                    return Some(path);
+                }
+            } else if seen & MARK == 0 {
+                self.at = end;
+            } else {
+                (self.at, self.end) = (start, end);
+                self.has_point = self.text.get(start..end)?.contains('.');
             }
-            self.rest = after;
         }
+    }
+}
+
+impl<'a> Names<'a> {
+    /// Reads the next word of a run, and returns it if it is a name, or the file that it begins.
+    fn word(&mut self) -> Option<&'a str> {
+        let start = self.next_of(self.at, WORD).min(self.end);
+        let (end, seen) = self.span(start, WORD);
+        self.at = end;
+        let word = self.text.get(start..end)?;
+        if seen & (MARK | WIDE) != 0 && is_name(word) {
+            return (word.len() >= MIN).then_some(word);
+        }
+        let file = self.has_point.then(|| self.text.get(start..self.end).and_then(file))??;
+        self.at = start + file.len();
+        (file.len() >= MIN).then_some(file)
+    }
+
+    /// The first place from this one on with a character of these classes, or the end.
+    fn next_of(&self, mut at: usize, classes: u8) -> usize {
+        while let Some(byte) = self.text.as_bytes().get(at) {
+            match class(*byte) {
+                WIDE => match self.wide(at) {
+                    (_, true) => break,
+                    (len, false) => at += len,
+                },
+                own if own & classes != 0 => break,
+                _ => at += 1,
+            }
+        }
+        at
+    }
+
+    /// The end of the characters of these classes that begin here, and all classes that they have.
+    fn span(&self, mut at: usize, classes: u8) -> (usize, u8) {
+        let mut seen = 0;
+        while let Some(byte) = self.text.as_bytes().get(at) {
+            let own = class(*byte);
+            if own & classes != 0 {
+                at += 1;
+            } else if let (WIDE, (len, true)) = (own, self.wide(at)) {
+                at += len;
+            } else {
+                break;
+            }
+            seen |= own;
+        }
+        (at, seen)
+    }
+
+    /// The bytes of the character at this place, and whether it is a letter or a digit.
+    fn wide(&self, at: usize) -> (usize, bool) {
+        let found = self.text.get(at..).and_then(|rest| rest.chars().next());
+        found.map_or((1, false), |c| (c.len_utf8(), c.is_alphanumeric()))
     }
 }
 
 /// Whether a word is a name by its form.
 fn is_name(word: &str) -> bool {
     let bytes = word.as_bytes();
-    let is_ascii = word.is_ascii();
-    let has_digit = bytes.iter().any(u8::is_ascii_digit);
-    let has_letter = bytes.iter().any(u8::is_ascii_alphabetic);
-    let is_long = word.len() >= 5 && word.chars().nth(4).is_some();
-    if has_digit && has_letter && is_long {
+    let (mut digits, mut letters) = (0, 0);
+    for byte in bytes {
+        digits += usize::from(byte.is_ascii_digit());
+        letters += usize::from(byte.is_ascii_alphabetic());
+    }
+    if digits > 0 && letters > 0 && bytes.len() >= 5 && word.chars().nth(4).is_some() {
         return true;
     }
-    if !has_letter && bytes.len() >= MIN && bytes.iter().all(u8::is_ascii_digit) {
-        return true;
+    if digits == bytes.len() {
+        return digits >= MIN;
     }
-    let begins = bytes.first().is_some_and(|first| !first.is_ascii_digit());
-    let inner = bytes.iter().skip(1).take(bytes.len().saturating_sub(2));
-    if is_ascii && begins && inner.clone().any(|byte| *byte == b'_') {
+    if let [first, inner @ .., _] = bytes
+        && !first.is_ascii_digit()
+        && inner.contains(&b'_')
+        && word.is_ascii()
+    {
         return true;
     }
     let lower = bytes.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
     lower > 0 && lower + 1 < bytes.len() && bytes.get(lower).is_some_and(u8::is_ascii_uppercase)
 }
 
-/// The bytes of the name of a file at the start of a text, if it begins with one.
-fn file(text: &str) -> Option<usize> {
-    let stem = text.find(|c| !Kind::Word.has(c) && c != '-')?;
-    let ending = text.get(stem..)?.strip_prefix('.')?;
-    let ending = ending.get(..Kind::Word.up_to(ending, false))?;
-    ENDINGS.contains(&ending).then_some(stem + 1 + ending.len())
+/// The file at the start of a run, if it begins with one.
+fn file(run: &str) -> Option<&str> {
+    let stem = run.find('.')?;
+    let ending = run.get(stem + 1..)?;
+    let end = ending.find(['.', '-']).unwrap_or(ending.len());
+    ENDINGS.contains(&ending.get(..end)?).then(|| run.get(..stem + 1 + end))?
 }
 
 #[cfg(test)]

@@ -20,7 +20,15 @@ use crate::{
 /// ```
 #[must_use]
 pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt> {
-    Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
+    propose_as(plan, Proposal::new)
+}
+
+/// Returns an attempt that ended with this plan, as the proposal that `of` makes of it.
+pub(super) fn propose_as<E: Into<StrategyError>>(
+    plan: Result<Plan, E>,
+    of: fn(Plan) -> Proposal,
+) -> Box<dyn Attempt> {
+    Box::new(Ended(plan.map(of).map_err(Into::into)))
 }
 
 /// Returns the attempt, or one that ends at once with the error.

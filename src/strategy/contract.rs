@@ -137,6 +137,8 @@ pub struct Proposal {
     pub usage: Usage,
     /// Number of these calls.
     pub calls: usize,
+    /// Whether the fill wrote the last summary, so that it has its lists already.
+    pub(crate) is_filled: bool,
 }
 
 /// A batch to archive.
@@ -258,7 +260,13 @@ impl Proposal {
             shortfall: None,
             usage: Usage::default(),
             calls: 0,
+            is_filled: false,
         }
+    }
+
+    /// Returns the proposal of a plan whose last summary the fill wrote.
+    pub(super) fn filled(plan: Plan) -> Self {
+        Self { is_filled: true, ..Self::new(plan) }
     }
 }
 

@@ -5,7 +5,7 @@ use std::{cell::OnceCell, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    fill::{self, Fill, Past, shape},
+    fill::{self, Fill, Reading, shape},
     kit::*,
 };
 use crate::{retention::Statements, tokens::ByteEstimate};
@@ -21,15 +21,15 @@ pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
     let said = typed.room(budget, budget, counter);
     let (lent, fills, account) = (0, false, None);
     let fill = Fill { thread, candidate, typed, budget, lent, fills, said, account, counter };
-    fill::write(&Past::of(messages), &fill)
+    fill::write(&Reading::of(messages), &fill)
 }
 
 /// Returns the cut before which a model is to summarise, if its summary will have about this many
 /// tokens: what follows fills its share of the target. `None` if the user's words need the target.
-pub(super) fn cut_beside(task: &Task, target: u64, summary_tokens: u64) -> Option<usize> {
+pub(super) fn cut_beside(task: &Task, summary_tokens: u64) -> Option<usize> {
     let (task, unmarked) = (marked(task), task.thread.messages());
     let job = DigestJob::new(&task, unmarked, u64::MAX);
-    let tail = job.tail_room(target, summary_tokens)?;
+    let tail = job.tail_room(summary_tokens)?;
     job.cut_within(&job.cuts(), tail).map(|(cut, _)| cut)
 }
 
@@ -56,9 +56,14 @@ pub(super) fn filled_beside(
     summary: &Summary,
     cut: usize,
 ) -> Option<Plan> {
-    let (task, unmarked) = (marked(task), task.thread.messages());
+    let (marked, unmarked) = (marked(task), task.thread.messages());
     let account = Some(Account { summary, cut });
-    DigestJob { account, ..DigestJob::new(&task, unmarked, u64::MAX) }.filled(target)
+    let job = DigestJob { account, ..DigestJob::new(&marked, unmarked, u64::MAX) };
+    let whole = job.filled()?;
+    // A model's summary omits facts that an account made from the thread has.
+    let lacking = task.thread.lacking(&whole, target, &task.brief);
+    let smaller = DigestJob { target: target.saturating_sub(lacking), ..job };
+    Some(if lacking > 0 { smaller.filled().unwrap_or(whole) } else { whole })
 }
 
 /// Whether a text is a digest.
@@ -149,7 +154,7 @@ impl CompactionStrategy for Digest {
     }
 
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        attempt::propose(self.plan(thread, brief))
+        attempt::propose_as(self.plan(thread, brief), Proposal::filled)
     }
 }
 
@@ -158,8 +163,8 @@ impl Digest {
         let task = Task::new(thread, brief);
         let task = marked(&task);
         let job = DigestJob::new(&task, thread.messages(), self.digest_tokens);
-        if let Some(target) = task.missed_target()
-            && let Some(plan) = job.filled(target)
+        if task.missed_target().is_some()
+            && let Some(plan) = job.filled()
         {
             return Ok(plan);
         }
@@ -201,6 +206,8 @@ impl Digest {
 
 struct DigestJob<'a> {
     task: &'a Task,
+    /// The tokens of the compacted thread at most.
+    target: u64,
     /// Upper limit for the tokens of the digest of a thread within its target.
     most: u64,
     /// What the user typed.
@@ -208,7 +215,7 @@ struct DigestJob<'a> {
     /// The messages before results in user messages were marked.
     unmarked: &'a [Message],
     /// What they say, read once for all texts that are tried. A mark would hide what is a result.
-    past: OnceCell<Past>,
+    reading: OnceCell<Reading>,
     /// The summary of a model, which stands in place of an account that is made from the thread.
     account: Option<Account<'a>>,
 }
@@ -222,38 +229,39 @@ struct Account<'a> {
 
 impl<'a> DigestJob<'a> {
     fn new(task: &'a Task, unmarked: &'a [Message], most: u64) -> Self {
-        let statements = task.thread.statements();
-        Self { most, statements, unmarked, past: OnceCell::new(), account: None, task }
+        let (statements, target) =
+            (task.thread.statements(), task.brief.target.unwrap_or(u64::MAX));
+        Self { most, statements, unmarked, reading: OnceCell::new(), account: None, target, task }
     }
 
     /// Returns the plan that fills the target: the task and the newest whole rounds stay word for
     /// word, and a digest takes what they leave. `None` if they leave too little.
-    fn filled(&self, target: u64) -> Option<Plan> {
+    fn filled(&self) -> Option<Plan> {
         /// How often a longer tail is tried.
         const TRIES: usize = 3;
         let thread = &self.task.thread;
         let account = self.account.map_or(0, |it| thread.counter().text(&it.summary.text));
-        let mut tail = self.tail_room(target, account)?;
+        let mut tail = self.tail_room(account)?;
         let cuts = self.cuts();
         let (mut best, mut first) = (None, None);
         for _ in 0..TRIES {
             let Some((cut, tokens)) = self.cut_within(&cuts, tail) else { break };
             let lent = tokens.saturating_sub(*first.get_or_insert(tokens));
-            let candidate = self.candidate(cut, target);
+            let candidate = self.candidate(cut);
             let is_longer = best.is_some();
             if best.is_some_and(|(best, _)| best == cut)
-                || is_longer && !self.holds_said(&candidate, target)
+                || is_longer && !self.holds_said(&candidate)
             {
                 break;
             }
             let Ok(plan) = self.plan(&candidate, lent, false) else { break };
             best = Some((cut, lent));
             // What the text does not need is room for more rounds.
-            let left = target.saturating_sub(thread.tokens_after(&plan).ok()?);
+            let left = self.target.saturating_sub(thread.tokens_after(&plan).ok()?);
             tail = tokens.saturating_add(left);
         }
         let (cut, lent) = best?;
-        self.plan(&self.candidate(cut, target), lent, true).ok()
+        self.plan(&self.candidate(cut), lent, true).ok()
     }
 
     /// The cuts with the tokens of the messages after them, the shortest tail first. No cut is
@@ -286,8 +294,8 @@ impl<'a> DigestJob<'a> {
 
     /// The tokens of the tail: a share of what the task, the user's words and a summary leave. `None`
     /// if the user's words need most of the target: neither the task nor the end then gets a share.
-    fn tail_room(&self, target: u64, summary: u64) -> Option<u64> {
-        let Task { thread, brief } = self.task;
+    fn tail_room(&self, summary: u64) -> Option<u64> {
+        let Self { task: Task { thread, brief }, target, .. } = *self;
         if thread.typed_need(brief) > target / 2 {
             return None;
         }
@@ -308,19 +316,19 @@ impl<'a> DigestJob<'a> {
     fn typed_tokens(&self, index: usize) -> u64 {
         let thread = &self.task.thread;
         thread.messages().get(index).map_or(0, |message| {
-            let blocks = message.typed_blocks().filter_map(|block| message.content.get(block));
-            blocks.map(|block| thread.counter().block(block)).fold(0, u64::saturating_add)
+            let tokens = message.typed_content().map(|block| thread.counter().block(block));
+            tokens.fold(0, u64::saturating_add)
         })
     }
 
     /// What stays with this cut: the task, if it takes little enough of the target, and the
     /// newest text that the user typed.
-    fn candidate(&self, cut: usize, target: u64) -> Candidate {
+    fn candidate(&self, cut: usize) -> Candidate {
         let newest = self.task.candidate(cut, 1, 0);
         let first =
             self.first_typed().filter(|index| *index < cut && !newest.keeps_part_of(*index));
         let Some(first) =
-            first.filter(|index| self.typed_tokens(*index) <= percent_of(target, TASK))
+            first.filter(|index| self.typed_tokens(*index) <= percent_of(self.target, TASK))
         else {
             return newest;
         };
@@ -330,13 +338,13 @@ impl<'a> DigestJob<'a> {
     }
 
     /// Whether all that the user typed, the rules and a model's summary fit beside what stays.
-    fn holds_said(&self, candidate: &Candidate, target: u64) -> bool {
+    fn holds_said(&self, candidate: &Candidate) -> bool {
         let counter = self.task.thread.counter();
         let account = self.account.map_or(0, |it| counter.text(&it.summary.text));
         let typed = counter.text(&self.typed_beside(candidate).list(u64::MAX, counter));
         let needed = account.saturating_add(typed).saturating_add(self.rules_tokens());
         let fixed = self.fixed(candidate).unwrap_or(u64::MAX);
-        needed <= percent_of(target.saturating_sub(fixed), 90)
+        needed <= percent_of(self.target.saturating_sub(fixed), 90)
     }
 
     /// The tokens of the thread without the text of the digest.
@@ -370,10 +378,9 @@ impl<'a> DigestJob<'a> {
     /// digest, and trims the messages after the cut. What is `lent` to more rounds does not make the
     /// sections of the digest smaller, and `fills` says whether it takes all that is left.
     fn plan(&self, candidate: &Candidate, lent: u64, fills: bool) -> Result<Plan> {
-        let Task { thread, brief } = self.task;
+        let Self { task: Task { thread, brief }, target, .. } = *self;
         let (counter, before) = (thread.counter(), thread.size());
         let fixed = self.fixed(candidate)?;
-        let target = brief.target.unwrap_or(u64::MAX);
         let goes = self.removed_tokens(candidate, |_, _| true);
         let whole = target.min(before.saturating_sub(1)).saturating_sub(fixed);
         let typed = self.typed_beside(candidate);
@@ -396,8 +403,8 @@ impl<'a> DigestJob<'a> {
         let said = said.min(budget / 10 * 9);
         let account = self.account.map(|account| account.summary.text.as_str());
         let fill = Fill { thread, candidate, typed, budget, lent, fills, said, account, counter };
-        let past = self.past.get_or_init(|| Past::of(self.unmarked));
-        let digest = fill::write(past, &fill).filter(|_| goes > 0);
+        let reading = self.reading.get_or_init(|| Reading::of(self.unmarked));
+        let digest = fill::write(reading, &fill).filter(|_| goes > 0);
         let plan = match &digest {
             Some(digest) => self.build(candidate, Some(digest))?,
             // Nothing is removed: this candidate only trims.

@@ -110,9 +110,7 @@ impl Snapshot {
         // With a next prompt, what was typed before it need not stay.
         let last = last.filter(|last| *last < held && brief.next_prompt.is_none());
         let last = last.and_then(|last| self.messages().get(last));
-        let typed = last.into_iter().flat_map(|message| {
-            message.typed_blocks().filter_map(|block| message.content.get(block))
-        });
+        let typed = last.into_iter().flat_map(Message::typed_content);
         let typed = typed.map(|block| counter.block(block));
         stays.chain(typed).fold(0, u64::saturating_add)
     }

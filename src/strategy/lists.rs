@@ -7,8 +7,9 @@ use super::{
     brief::Brief,
     clip::{ASIDE_TOKENS, excerpt, without_repeats, without_stated},
     contract::Proposal,
+    digest,
     snapshot::Snapshot,
-    typed::{self, Typed, rule_keys},
+    typed::{self, Typed},
 };
 use crate::{
     compact::Plan,
@@ -71,7 +72,7 @@ impl<'a> Settling<'a> {
         // statement.
         let (typed, stated) =
             self.stated_by_lists(after, room, counter.text(&list)).unwrap_or_else(|| {
-                (HashSet::new(), missing.iter().flat_map(|rule| rule_keys(rule)).collect())
+                (HashSet::new(), missing.iter().flat_map(|rule| typed::keys(rule)).collect())
             });
         let (merged, others): (Vec<&str>, Vec<&str>) =
             missing.iter().partition(|rule| typed.contains(&key(rule)));
@@ -113,8 +114,8 @@ impl<'a> Settling<'a> {
         (proposal, summary, Vec::new())
     }
 
-    /// Adds the active rules to a digest, except those that a kept message or the system prompt
-    /// states. A digest has all other lists already. Returns the proposal and the text of the
+    /// Adds the active rules to a summary that the fill wrote, except those that a kept message or
+    /// the system prompt states. It has all other lists already. Returns the proposal and the text of the
     /// digest, both unchanged if no list is acceptable.
     pub(super) fn with_rules_only(
         &self,
@@ -125,10 +126,12 @@ impl<'a> Settling<'a> {
         let Self { thread, brief, .. } = *self;
         let counter = self.counter();
         let own = ledger::without_titled(&digest);
-        let told: HashSet<String> =
-            paragraphs(&own).iter().flat_map(|text| typed::keys(text)).collect();
         let mut missing = unstated(thread.rules().active(), after, thread.system());
-        missing.retain(|rule| !sentences(rule).all(|sentence| told.contains(&key(sentence))));
+        if !missing.is_empty() {
+            let told: HashSet<String> =
+                paragraphs(&own).iter().flat_map(|text| typed::keys(text)).collect();
+            missing.retain(|rule| !sentences(rule).all(|sentence| told.contains(&key(sentence))));
+        }
         let freed = counter.text(&digest).saturating_sub(counter.text(&own));
         let room = self.room(after).saturating_add(freed).min(RULES_TOKENS);
         let list = ledger::titled(&missing, thread.rules().left_out(), room, counter);
@@ -239,19 +242,17 @@ fn unstated<'a>(
 ) -> Vec<&'a str> {
     let users = after.iter().filter(|message| message.role == Role::User && !message.is_summary());
     let texts = users.chain(system).flat_map(Message::texts);
+    let rules: Vec<&str> = rules.map(|rule| &*rule.text).collect();
+    if rules.is_empty() {
+        return rules;
+    }
     let texts: Vec<String> = texts.map(|text| one_line(text).into_owned()).collect();
-    let rules = rules.map(|rule| &*rule.text);
-    rules.filter(|rule| !state(&texts, rule)).collect()
+    rules.into_iter().filter(|rule| !state(&texts, rule)).collect()
 }
 
-/// Whether one of these texts states a rule, on its own or in a list, where it may stand below a
-/// heading.
+/// Whether one of these texts states a rule.
 fn state(texts: &[String], rule: &str) -> bool {
-    let listed =
-        rule.split_once(": ").map(|(_, item)| ["- ", "* "].map(|mark| mark.to_owned() + item));
-    texts.iter().any(|text| {
-        text.contains(rule) || listed.iter().flatten().any(|item| text.contains(item.as_str()))
-    })
+    texts.iter().any(|text| text.contains(rule))
 }
 
 /// The text and summary blocks of messages, each on one line.
@@ -298,12 +299,31 @@ impl Audit<'_> {
         proposal
     }
 
-    /// Audits a digest, which has its list of what the user typed and of needed facts already.
-    pub(super) fn digested(&self, proposal: &Proposal, summary: &Text) -> Proposal {
-        let Settling { policy, .. } = self.settling;
-        let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
-        let enriched = self.beside.enrich(summary, &bare, self.settling.counter(), |_| true);
-        self.with_enriched(proposal, enriched, policy)
+    /// Audits a summary that the fill wrote, with its list of what the user typed. After a model's
+    /// account, missing facts follow as far as the fill left room; a digest has none to add.
+    pub(super) fn filled(
+        &self,
+        proposal: &Proposal,
+        summary: &Text,
+        after: &[Message],
+    ) -> Proposal {
+        let settling @ Settling { policy, .. } = self.settling;
+        let room = if digest::is_digest(summary) { 0 } else { settling.room(after) };
+        let policy =
+            RetentionPolicy { addendum_tokens: room.min(policy.addendum_tokens), ..policy.clone() };
+        self.with_enriched(proposal, self.with_facts(summary, &policy, after), &policy)
+    }
+
+    /// The summary with the facts that it lacks and the user did not take back.
+    pub(super) fn with_facts(
+        &self,
+        summary: &Text,
+        policy: &RetentionPolicy,
+        after: &[Message],
+    ) -> (Text, Retention) {
+        let typed = self.settling.typed(after);
+        let holds = |fact: &Fact| !typed.was_taken_back(fact);
+        self.beside.enrich(summary, policy, self.settling.counter(), holds)
     }
 
     /// Audits the summary and appends the missing facts, as far as there is room.
@@ -408,7 +428,7 @@ impl Lists<'_> {
         let (summary, policy) = self.listed(list)?;
         let Audit { beside, settling, .. } = self.audit;
         let is_listed = |fact: &Fact| self.is_listed_alone(fact);
-        let text = beside.text(&summary, &policy, settling.counter(), is_listed);
+        let (text, _) = beside.enrich(&summary, &policy, settling.counter(), is_listed);
         let plan = self.proposal.plan.clone().with_last_summary(text);
         let after = settling.thread.accept(&plan, settling.brief).ok()?;
         Some(settling.room(&after))
@@ -450,12 +470,12 @@ mod tests {
     }
 
     #[test]
-    fn rules_listed_under_a_heading_are_found_again() {
+    fn rules_that_an_earlier_list_states_are_listed_again() {
         let mut rules = Ledger::default();
         rules.add("Style: tabs only.").unwrap();
         rules.add("Style: no emoji at all.").unwrap();
         let list = rules.to_string();
-        assert!(list.contains("- Style:\n  - tabs only.\n"));
+        assert!(list.contains("- Style: tabs only.\n"));
         let long = |text: &str| format!("{text} {}", "Words without much in them. ".repeat(30));
         let talk = [
             Message::user(long("Hi.")),

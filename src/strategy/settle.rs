@@ -16,7 +16,7 @@ use crate::{
     compact::{Plan, legality},
     ledger::{self, QuotedChanges, Quotes, TypedText},
     message::{Message, Role, Summary, Text},
-    retention::{Fact, Facts, RetentionPolicy, enrich, invented, without_invented},
+    retention::{Fact, Facts, RetentionPolicy, enrich, invented},
 };
 
 /// The share of a missed target that lists may add: an eighth.
@@ -44,9 +44,6 @@ impl Snapshot {
     ///
     /// The [quotes](Proposal::quotes) of the proposal are checked against what the user typed. Those
     /// that hold become standing rules at once; [`quoted`](Proposal::quoted) says which.
-    ///
-    /// With [`strikes_invented`](RetentionPolicy::strikes_invented), sentences that state a fact
-    /// which is nowhere in the conversation are first removed from the summary.
     ///
     /// For every plan, reasoning after the first change is [marked](Plan::with_reasoning_marked),
     /// and new summaries get the number of the compaction. If the thread has checkpoints, each
@@ -119,17 +116,6 @@ impl Snapshot {
             return Ok(Proposal { shortfall: None, ..proposal });
         };
         let settling = Settling { thread: self, brief, policy };
-        if policy.strikes_invented && proposal.retention.is_none() {
-            let (proposal, struck) = settling.struck(proposal);
-            let policy =
-                RetentionPolicy { strikes_invented: false, max_invented: None, ..policy.clone() };
-            let brief = Brief { retention: Some(policy), ..brief.clone() };
-            let mut settled = self.audited(proposal, &brief)?;
-            if let Some(retention) = &mut settled.retention {
-                retention.invented = struck;
-            }
-            return Ok(settled);
-        }
         let after = self.accept(&proposal.plan, brief)?;
         let summary = last_summary(&proposal.plan).cloned();
         if let Some(retention) = &proposal.retention {
@@ -141,13 +127,15 @@ impl Snapshot {
             Some(summary) => {
                 let facts = settling.thread.facts(policy);
                 let audit = settling.audit(&summary, &facts, &after);
-                if digest::is_digest(&summary) {
+                if proposal.is_filled {
                     let (proposal, summary) = match adds_rules {
                         true => settling.with_rules_only(proposal, summary, &after),
                         false => (proposal, summary),
                     };
-                    self.accept(&proposal.plan, brief)?;
-                    return Ok(audit.digested(&proposal, &summary));
+                    let after = self.accept(&proposal.plan, brief)?;
+                    let settled = audit.filled(&proposal, &summary, &after);
+                    self.accept(&settled.plan, brief)?;
+                    return Ok(settled);
                 }
                 if !adds_rules {
                     return Ok(audit.enriched(proposal, &summary, &after, &[]));
@@ -212,6 +200,28 @@ impl Snapshot {
 }
 
 impl Snapshot {
+    /// The tokens that a plan should leave free for facts that its summary lacks: what settling would
+    /// add after it, up to a twentieth of the target, or an eighth if much is lacking.
+    pub(super) fn lacking(&self, plan: &Plan, target: u64, brief: &Brief) -> u64 {
+        const MUCH: u64 = 10;
+        let policy = brief.retention.as_ref().filter(|policy| policy.addendum_tokens > 0);
+        let after = plan.after(self.messages()).ok();
+        let (Some(policy), Some(after), Some(summary)) = (policy, after, last_summary(plan)) else {
+            return 0;
+        };
+        let facts = self.facts(policy);
+        let audit = Settling { thread: self, brief, policy }.audit(summary, &facts, &after);
+        let (all, _) = audit.with_facts(summary, policy, &after);
+        let lacking = self.counter().text(&all).saturating_sub(self.counter().text(summary));
+        if lacking <= target / 20 {
+            return lacking;
+        }
+        let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
+        let (_, kept) = audit.with_facts(summary, &bare, &after);
+        let lacks_much = kept.overall.weight_percent().saturating_add(MUCH) <= policy.wanted;
+        lacking.min(if lacks_much { target / 8 } else { target / 20 })
+    }
+
     /// Returns the proposal with a count of the active rules that the compacted thread does not
     /// state, unless a list in it counts them already. If there is no room for this line, the last
     /// lines of the summary give way.
@@ -367,19 +377,6 @@ impl<'a> Settling<'a> {
             .filter(|message| !message.summaries().any(|other| *other.text == *summary));
         let (beside, invented) = (facts.beside(beside), self.invented(summary, facts));
         Audit { settling: self, beside, invented }
-    }
-
-    /// Returns the proposal without the sentences of its summary that state invented facts, and
-    /// these facts. A summary that consists only of such sentences stays unchanged.
-    fn struck(&self, proposal: Proposal) -> (Proposal, Vec<Fact>) {
-        let summary = last_summary(&proposal.plan).cloned().unwrap_or_default();
-        let found = self.invented(&summary, &self.thread.facts(self.policy));
-        let text = without_invented(&summary, &found);
-        if found.is_empty() || text.trim().is_empty() {
-            return (proposal, found);
-        }
-        let plan = proposal.plan.with_last_summary(text.into());
-        (Proposal { plan, ..proposal }, found)
     }
 
     /// Returns the facts that a summary states but neither the conversation nor the system prompt

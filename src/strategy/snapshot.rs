@@ -447,15 +447,10 @@ impl Snapshot {
         };
         // A marker between two typed blocks may have split the message, so the blocks are searched
         // in sequence and not in one message.
-        let wanted: Vec<&ContentBlock> = typed(last).collect();
-        let kept: Vec<&ContentBlock> = after.iter().flat_map(typed).collect();
+        let wanted: Vec<&ContentBlock> = last.typed_content().collect();
+        let kept: Vec<&ContentBlock> = after.iter().flat_map(Message::typed_content).collect();
         kept.windows(wanted.len().max(1)).rev().any(|run| run == wanted)
     }
-}
-
-/// The blocks of a message that the user typed.
-fn typed(message: &Message) -> impl Iterator<Item = &ContentBlock> {
-    message.typed_blocks().filter_map(|block| message.content.get(block))
 }
 
 #[cfg(test)]

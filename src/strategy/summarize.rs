@@ -129,16 +129,17 @@ impl Summarize {
             let summary = segments.with(&text, task.brief.compaction);
             let filled =
                 target.and_then(|target| digest::filled_beside(&task, target, &summary, cut));
-            let plan = match filled {
-                Some(plan) => plan,
+            let proposal = match filled {
+                Some(plan) => Proposal::filled(plan),
                 None => {
                     let summary = Message::summary(Role::User, summary);
-                    task.first_within_target(&candidates, |candidate| {
+                    let plan = task.first_within_target(&candidates, |candidate| {
                         candidate.plan(&task, vec![summary.clone()])
-                    })?
+                    })?;
+                    Proposal::new(plan)
                 }
             };
-            Ok(Proposal { quotes, ..Proposal::new(plan) })
+            Ok(Proposal { quotes, ..proposal })
         }))
     }
 
@@ -162,8 +163,8 @@ impl Summarize {
         let Task { thread, brief } = task;
         let target = task.missed_target().unwrap_or(u64::MAX);
         let expected = self.summary_tokens.min(target / 4);
-        if let Some(target) = task.missed_target()
-            && let Some(cut) = digest::cut_beside(task, target, expected)
+        if task.missed_target().is_some()
+            && let Some(cut) = digest::cut_beside(task, expected)
             && task.check_worth(&task.candidate(cut, 1, 0), tail::MIN_TOKENS).is_ok()
         {
             return Ok(task.shrinking(cut, 1, 0));

@@ -146,8 +146,8 @@ impl Task {
         let typed = head.rev().filter(|(_, message)| message.is_typed()).take(count);
         let mut kept: Vec<(usize, &Message)> = Vec::new();
         for (index, message) in typed {
-            let blocks = message.typed_blocks().filter_map(|block| message.content.get(block));
-            let size: u64 = blocks.map(|block| snapshot.counter().block(block)).sum();
+            let size: u64 =
+                message.typed_content().map(|block| snapshot.counter().block(block)).sum();
             if size > left && !must_stay {
                 break;
             }

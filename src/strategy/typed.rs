@@ -6,7 +6,7 @@ use std::{borrow::Cow, cell::OnceCell, collections::HashSet, sync::Arc};
 use super::{brief::Brief, snapshot::Snapshot};
 use crate::{
     ledger::Rule,
-    message::{Message, Role},
+    message::{ContentBlock, Message},
     prose::{paragraphs, sentences},
     retention::{Fact, FactClass, Listing, Statements, key},
     tokens::TokenCounter,
@@ -45,13 +45,13 @@ impl Typed {
         let is_revoked = |rule: &Rule| !rules.taken_back().any(|pair| pair.lifts(&rule.text));
         let is_omitted = |rule: &&Rule| if rule.holds() { stated } else { is_revoked(rule) };
         for rule in rules.rules().filter(is_omitted) {
-            typed.elsewhere.extend(rule_keys(&rule.text));
+            typed.elsewhere.extend(keys(&rule.text));
         }
         typed.taken_back = typed.statements.taken_back(rules.taken_back());
         typed.elsewhere.extend(typed.taken_back.iter().cloned());
-        let users = stay.into_iter().filter(|message| message.role == Role::User);
-        let stay = users.filter(|message| !message.is_summary()).chain(thread.system().iter());
-        for text in stay.flat_map(Message::texts) {
+        let system = thread.system().iter().flat_map(Message::texts);
+        let stay = stay.into_iter().flat_map(Message::typed_content);
+        for text in stay.filter_map(ContentBlock::as_text).chain(system) {
             typed.skip(text);
         }
         typed
@@ -159,12 +159,6 @@ pub(super) fn most(room: u64) -> u64 {
 /// The keys of a paragraph and its sentences.
 pub(super) fn keys(paragraph: &str) -> Vec<String> {
     sentences(paragraph).map(key).chain([key(paragraph)]).collect()
-}
-
-/// The keys of a rule: of its sentences, of the heading that it begins with, and of the rest.
-pub(super) fn rule_keys(rule: &str) -> Vec<String> {
-    let listed = rule.split_once(": ").into_iter();
-    listed.flat_map(|(heading, item)| [key(heading), key(item)]).chain(keys(rule)).collect()
 }
 
 /// Whether a fact is a value that says little without the sentence around it.

@@ -122,7 +122,6 @@ fn stating() -> impl Strategy<Value = String> {
         "Always use `tabs`, don`t ask!",
         "You must say \u{201c}please\u{201d}.",
         "- [ ] write docs/guide.md",
-        "TODO: call a::b()",
         "error[E0502]: cannot borrow `x`",
         "HTTP 404",
         "https://example.com/a?b=1",

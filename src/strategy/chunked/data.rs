@@ -25,7 +25,7 @@ pub(super) struct Data {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rules: Option<Text>,
     pub(super) next_prompt: Option<Message>,
-    pub(super) rendered: Text,
+    pub(super) rendered: String,
     /// The bytes of each chunk in the rendering.
     pub(super) chunks: Vec<Range<usize>>,
     /// Number of finished chunks, which is the index of the current one.

@@ -85,8 +85,7 @@ impl CompactionRun {
         if found > limit {
             return Err(RunError::TooManyChunks { found, limit });
         }
-        let rendered = rendered.into_text().into();
-        Ok(Self { data: Data::new(rendered, chunks, next_prompt, options) })
+        Ok(Self { data: Data::new(rendered.into_text(), chunks, next_prompt, options) })
     }
 
     /// Returns the run with a focus: what the summary should concentrate on.

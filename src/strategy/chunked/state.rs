@@ -46,7 +46,7 @@ const BYTES_PER_TOKEN: u64 = 3;
 
 impl Data {
     pub(super) fn new(
-        rendered: Text,
+        rendered: String,
         chunks: Vec<Range<usize>>,
         next_prompt: Option<Message>,
         options: Chunked,

@@ -44,8 +44,8 @@ impl Chunked {
         task.check_worth(&candidate, 0)?;
         let head: Vec<Message> = full_summary::messages(messages.iter().take(cut)).collect();
         let job = SummaryJob { task, candidate };
-        let mut run = self.run_for(&job, &head)?;
-        let current = job.advance(&mut run);
+        let run = self.run_for(&job, &head)?;
+        let (run, current) = job.advance(run);
         Ok(Box::new(ChunkedAttempt { job, run, current }))
     }
 
@@ -95,19 +95,19 @@ impl SummaryJob {
 
     /// Returns the plan that fills the target beside the summary, or else inserts the summary,
     /// shortened until the thread passes the acceptance check.
-    fn fitting(&self, summary: &str) -> Result<Plan> {
+    fn fitting(&self, summary: &str) -> Result<Proposal> {
         let mut summary = summary.trim().to_owned();
         let filled = self.task.missed_target().and_then(|target| {
             let text = clip(&summary, digest::summary_room(target), self.task.thread.counter());
             digest::filled_beside(&self.task, target, &self.task.summary(text), self.candidate.cut)
         });
         if let Some(plan) = filled {
-            return Ok(plan);
+            return Ok(Proposal::filled(plan));
         }
         loop {
             let plan = self.plan(&summary)?;
             match self.task.thread.accept(&plan, &self.task.brief) {
-                Ok(_) => return Ok(plan),
+                Ok(_) => return Ok(Proposal::new(plan)),
                 Err(Rejection::OverTarget { .. } | Rejection::NotSmaller { .. })
                     if summary.len() > MIN_SUMMARY =>
                 {
@@ -134,7 +134,8 @@ impl SummaryJob {
 #[derive(Debug)]
 struct ChunkedAttempt {
     job: SummaryJob,
-    run: CompactionRun,
+    /// The run, until it ends: it holds the rendered thread.
+    run: Option<CompactionRun>,
     current: Current,
 }
 
@@ -144,37 +145,44 @@ impl Attempt for ChunkedAttempt {
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
+        let Some(mut run) = self.run.take() else { return };
         let handled = match answer {
-            Ok(turn) => self.run.handle_turn(turn),
-            Err(error) => self.run.handle_error(error),
+            Ok(turn) => run.handle_turn(turn),
+            Err(error) => run.handle_error(error),
         };
         // An error means that the run has ended; its step stays.
         if handled.is_ok() {
-            self.current = self.job.advance(&mut self.run);
+            (self.run, self.current) = self.job.advance(run);
         }
     }
 }
 
 impl SummaryJob {
     /// Continues the run until its next request fits the window, or until it ends.
-    fn advance(&self, run: &mut CompactionRun) -> Current {
+    fn advance(&self, mut run: CompactionRun) -> (Option<CompactionRun>, Current) {
         run.skip_requests_unless(|request| self.task.thread.check_window(request).is_ok());
         let outcome = match run.step() {
             RunStep::Call { request, chunk, total, after } => {
                 let (model, request) = (ModelRole::Fast, request.clone());
-                return Current::Call { model, request, done: chunk, total, after };
+                let call = Current::Call { model, request, done: chunk, total, after };
+                return (Some(run), call);
             }
             RunStep::Done { summary } => {
-                let (summary, quotes) = Quotes::cut(summary);
+                let ((summary, quotes), notes) = (Quotes::cut(summary), run.notes());
+                drop(run);
                 let task = self.task.quoting(&quotes);
                 let summary = task.thread.without_taken_back(&summary);
                 let job = Self { task, candidate: self.candidate.clone() };
-                let plan = job.fitting(&summary);
-                plan.map(|plan| Proposal { notes: run.notes(), quotes, ..Proposal::new(plan) })
+                let fitting = job.fitting(&summary);
+                fitting.map(|proposal| Proposal { notes, quotes, ..proposal })
             }
-            RunStep::Failed { error } => self.failed(error.clone()),
+            RunStep::Failed { error } => {
+                let error = error.clone();
+                drop(run);
+                self.failed(error)
+            }
         };
-        Current::Ended(Ended(outcome))
+        (None, Current::Ended(Ended(outcome)))
     }
 
     /// Handles a run without a summary. If the model answered and the thread is over its target, a

@@ -1,6 +1,9 @@
 //! The account without a model: what was done, in order, one line for each step.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 use super::past::{Kind, Past, Source, clipped, clipped_inside};
 use crate::{
@@ -12,8 +15,14 @@ use crate::{
 /// lines have four times as many.
 const WIDTHS: [usize; 7] = [300, 200, 140, 100, 72, 52, 40];
 
+/// The characters of an answer that the widest line shows, and one more.
+const SAID: usize = 1_801;
+
 /// What a line of the account says.
+#[derive(Debug)]
 pub(super) struct Step {
+    /// The index of the message that says it, or of the earlier summary.
+    message: usize,
     /// What the model said or called.
     text: String,
     /// Whether it is a call.
@@ -25,16 +34,18 @@ pub(super) struct Step {
 /// Writes the account of these steps, in at most `budget` tokens: the newest steps
 /// in more detail, and the oldest left out if nothing else helps.
 pub(super) fn write(steps: &[Step], budget: u64, counter: &dyn TokenCounter) -> String {
-    let mut narrow = Vec::new();
-    for width in WIDTHS {
-        let lines: Vec<String> =
-            (0..).zip(steps).map(|(at, step)| line(step, wide(at, steps.len(), width))).collect();
-        let tokens = lines.iter().map(|line| counter.text(line)).fold(0, u64::saturating_add);
-        if tokens <= budget {
-            return lines.concat();
-        }
-        narrow = lines;
+    let lines = |width: usize| -> Vec<String> {
+        (0..).zip(steps).map(|(at, step)| line(step, wide(at, steps.len(), width))).collect()
+    };
+    let exceeds = |width: &usize| {
+        let lines = lines(*width);
+        lines.iter().map(|line| counter.text(line)).fold(0, u64::saturating_add) > budget
+    };
+    // A narrower form is never longer.
+    if let Some(width) = WIDTHS.get(WIDTHS.partition_point(exceeds)) {
+        return lines(*width).concat();
     }
+    let mut narrow = WIDTHS.last().map(|width| lines(*width)).unwrap_or_default();
     let mut left = budget.saturating_sub(12);
     let kept = narrow.iter().rev().take_while(|line| {
         let rest = left.checked_sub(counter.text(line));
@@ -74,13 +85,9 @@ fn line(step: &Step, width: usize) -> String {
     }
 }
 
-/// The steps of what happened before a cut, in order.
-pub(super) fn steps(past: &Past, cut: usize) -> Vec<Step> {
-    let sources = past.before(cut);
-    let earlier = past.earlier(cut).into_iter().flat_map(|earlier| &earlier.account);
-    let earlier = earlier.filter(|line| !line.starts_with('('));
-    let earlier = earlier.map(|line| Step { text: line.clone(), is_call: false, outcome: None });
-    let mut steps: Vec<Step> = earlier.collect();
+/// The steps of a thread, in order.
+pub(super) fn steps(past: &Past) -> Vec<Step> {
+    let sources = &past.sources;
     let mut outcomes: HashMap<usize, &Source> = HashMap::new();
     for source in sources {
         if let (Kind::Result, Some(call)) = (source.kind, source.call) {
@@ -88,32 +95,59 @@ pub(super) fn steps(past: &Past, cut: usize) -> Vec<Step> {
         }
     }
     let label = label(sources);
-    let mut told: HashSet<String> = HashSet::new();
+    let mut steps: Vec<Step> = Vec::new();
+    let mut earlier = past.earlier.iter().peekable();
     for (index, source) in sources.iter().enumerate() {
+        let message = source.message;
+        while let Some((at, earlier)) = earlier.next_if(|(at, _)| *at <= message) {
+            let lines = earlier.account.iter().filter(|line| !line.starts_with('('));
+            let lines = lines.map(|line| Step {
+                message: *at,
+                text: line.clone(),
+                is_call: false,
+                outcome: None,
+            });
+            steps.extend(lines);
+        }
         let step = match source.kind {
             Kind::Answer => {
                 let text = source.text.trim_start();
                 let text = said(text.strip_prefix(label).unwrap_or(text));
-                Step { text, is_call: false, outcome: None }
+                Step { message, text, is_call: false, outcome: None }
             }
             Kind::Call => {
                 let outcome = outcomes.get(&index).and_then(|result| outcome(past, result));
-                Step { text: source.outline.clone(), is_call: true, outcome }
+                Step { message, text: source.outline.clone(), is_call: true, outcome }
             }
             Kind::Typed | Kind::Result | Kind::Earlier => continue,
         };
-        // A text that the model repeats says nothing about the work.
-        if !step.is_call && !told.insert(step.text.clone()) {
-            continue;
-        }
-        let repeats = steps.last().is_some_and(|last| {
-            last.text == step.text && last.outcome == step.outcome && last.is_call == step.is_call
-        });
-        if !step.text.is_empty() && !repeats {
+        if !step.text.is_empty() {
             steps.push(step);
         }
     }
+    // A text that the model repeats says nothing about the work, nor does the same call again.
+    let mut told: HashSet<&str> = HashSet::new();
+    let mut last: Option<&Step> = None;
+    let news = steps.iter().map(|step| {
+        let is_new = step.is_call || told.insert(&step.text);
+        is_new && !last.replace(step).is_some_and(|last| step.repeats(last))
+    });
+    let news: Vec<bool> = news.collect();
+    let mut news = news.into_iter();
+    steps.retain(|_| news.next().unwrap_or_default());
     steps
+}
+
+impl Step {
+    fn repeats(&self, other: &Self) -> bool {
+        (&self.text, &self.outcome, self.is_call) == (&other.text, &other.outcome, other.is_call)
+    }
+}
+
+/// The steps before a cut.
+pub(super) fn before(steps: &[Step], cut: usize) -> &[Step] {
+    let end = steps.partition_point(|step| step.message < cut);
+    steps.get(..end).unwrap_or_default()
 }
 
 /// The word with a colon that most answers begin with, as the protocol of an agent demands; empty if
@@ -133,16 +167,26 @@ fn label(sources: &[Source]) -> &str {
     most.filter(|(_, count)| *count > 2 && count * 3 > all * 2).map_or("", |(word, _)| word)
 }
 
-/// What an answer says, on one line, without fenced blocks.
+/// What an answer says first, on one line, without fenced blocks.
 fn said(text: &str) -> String {
-    let mut fenced = false;
-    let lines = text.lines().filter(|line| {
+    let (mut fenced, mut left) = (false, SAID);
+    let mut said = String::new();
+    for line in text.lines() {
         let is_fence = line.trim_start().starts_with("```");
         fenced ^= is_fence;
-        !fenced && !is_fence
-    });
-    let text = lines.collect::<Vec<_>>().join("\n");
-    let line = one_line(&plain(&text)).into_owned();
+        if fenced || is_fence {
+            continue;
+        }
+        let line = line.trim();
+        let end = line.char_indices().nth(left).map_or(line.len(), |(end, _)| end);
+        said.push_str(line.get(..end).unwrap_or_default());
+        said.push('\n');
+        left = left.saturating_sub(end);
+        if left == 0 {
+            break;
+        }
+    }
+    let line = one_line(&plain(&said)).into_owned();
     // A line of the account must not look like a heading, a list or a title.
     line.trim_start_matches(['#', '-', '*', '>', ' ']).to_owned()
 }
@@ -169,19 +213,19 @@ pub(super) fn unmended(past: &Past, cut: usize) -> Vec<String> {
     const LISTED: usize = 4;
     const KEY: usize = 24;
     let sources = past.before(cut);
-    let mut last: HashMap<String, (usize, Option<String>)> = HashMap::new();
+    let mut last: HashMap<Cow<'_, str>, (usize, Option<[&str; 2]>)> = HashMap::new();
     for (at, source) in sources.iter().enumerate() {
         let Some(call) = source.call.and_then(|call| sources.get(call)) else { continue };
-        let key = clipped(&call.outline, KEY).into_owned();
-        let failed = source.failure.as_ref().map(|failure| {
-            let (call, failure) = (clipped(&call.outline, 100), clipped(failure, 160));
-            format!("- `{}` → {failure}\n", call.replace('`', "'"))
-        });
-        last.insert(key, (at, failed));
+        let failed = source.failure.as_deref().map(|failure| [call.outline.as_str(), failure]);
+        last.insert(clipped(&call.outline, KEY), (at, failed));
     }
-    let mut failed: Vec<(usize, String)> =
+    let mut failed: Vec<(usize, [&str; 2])> =
         last.into_values().filter_map(|(at, failed)| Some((at, failed?))).collect();
-    failed.sort();
+    failed.sort_unstable();
     let skipped = failed.len().saturating_sub(LISTED);
-    failed.into_iter().skip(skipped).map(|(_, line)| line).collect()
+    let failed = failed.into_iter().skip(skipped).map(|(_, [call, failure])| {
+        let (call, failure) = (clipped(call, 100), clipped(failure, 160));
+        format!("- `{}` → {failure}\n", call.replace('`', "'"))
+    });
+    failed.collect()
 }

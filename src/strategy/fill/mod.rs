@@ -22,5 +22,4 @@ mod weights;
 
 pub(super) use earlier::{is_opening, opening};
 pub(super) use needed::facts;
-pub(super) use past::Past;
-pub(super) use text::{Fill, write};
+pub(super) use text::{Fill, Reading, write};

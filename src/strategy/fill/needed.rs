@@ -156,6 +156,12 @@ impl Place {
         [before, after].into_iter().filter(|part| part.start < part.end)
     }
 
+    /// Whether a line break is between it and another place of its source.
+    fn is_cut_off(self, other: Self, sources: &[Source]) -> bool {
+        let gap = Self { start: self.end.min(other.end), end: self.start.max(other.start), ..self };
+        gap.start < gap.end && gap.text(sources).contains('\n')
+    }
+
     /// The names in it; `None` if it may begin or end within a word.
     fn names<'s>(&self, sources: &'s [Source]) -> Option<&'s [Named]> {
         let source = sources.get(self.source)?;
@@ -184,8 +190,8 @@ impl Place {
 /// The lines that were chosen.
 struct Shown<'s> {
     sources: &'s [Source],
-    /// The chosen places of each source, in order, without overlaps.
-    places: BTreeMap<usize, Vec<Place>>,
+    /// The chosen places by source and start, without overlaps.
+    places: BTreeMap<(usize, usize), Place>,
     /// The tokens that are left.
     left: u64,
     counter: &'s dyn TokenCounter,
@@ -198,48 +204,41 @@ impl<'s> Shown<'s> {
         /// Places this close are one.
         const NEAR: usize = 12;
         let Self { sources, counter, .. } = *self;
-        let own = self.places.get(&place.source);
-        let mut joined = place;
+        let own = |from, to| self.places.range((place.source, from)..=(place.source, to));
+        let near = own(0, place.end.saturating_add(NEAR)).map(|(_, other)| *other).rev();
+        let near = near.take_while(|other| other.end.saturating_add(NEAR) >= place.start);
+        let near: Vec<Place> = near.filter(|other| !other.is_cut_off(place, sources)).collect();
         // Only what is new is counted, so that a long line costs no more than its bytes.
-        let mut new = vec![place];
-        let mut rest: Vec<Place> = Vec::new();
-        for other in own.into_iter().flatten() {
-            let (first, second) = match other.start < joined.start {
-                true => (*other, joined),
-                false => (joined, *other),
-            };
-            let gap = Place { start: first.end.min(second.start), end: second.start, ..joined };
-            let is_near = second.start <= first.end.saturating_add(NEAR);
-            if is_near && !gap.text(sources).contains('\n') {
-                joined = Place { start: first.start, end: first.end.max(second.end), ..joined };
-                new = new.into_iter().flat_map(|part| part.without(*other)).collect();
-            } else {
-                rest.push(*other);
-            }
+        let (mut joined, mut new) = (place, vec![place]);
+        for other in &near {
+            let (start, end) = (joined.start.min(other.start), joined.end.max(other.end));
+            joined = Place { start, end, ..joined };
+            new = new.into_iter().flat_map(|part| part.without(*other)).collect();
         }
-        let heading = match own {
+        let heading = match own(0, usize::MAX).next() {
             Some(_) => 0,
             None => counter.text(&heading(sources, sources.get(place.source)?)),
         };
         let lines = new.iter().map(|part| counter.text(&part.line(sources)).saturating_add(1));
         let cost = lines.fold(heading, u64::saturating_add);
         self.left = self.left.checked_sub(cost)?;
-        rest.push(joined);
-        rest.sort_by_key(|place| place.start);
-        self.places.insert(place.source, rest);
+        for other in near {
+            self.places.remove(&(other.source, other.start));
+        }
+        self.places.insert((joined.source, joined.start), joined);
         Some(joined.text(sources))
     }
 
     fn written(&self) -> String {
-        let mut text = String::new();
-        for (source, places) in &self.places {
-            let Some(source) = self.sources.get(*source) else { continue };
-            text.push_str(&heading(self.sources, source));
-            for place in places {
-                text.push_str("  ");
-                text.push_str(&place.line(self.sources));
-                text.push('\n');
+        let (mut text, mut last) = (String::new(), None);
+        for ((index, _), place) in &self.places {
+            let Some(source) = self.sources.get(*index) else { continue };
+            if last.replace(index) != Some(index) {
+                text.push_str(&heading(self.sources, source));
             }
+            text.push_str("  ");
+            text.push_str(&place.line(self.sources));
+            text.push('\n');
         }
         text
     }

@@ -76,7 +76,7 @@ impl Source {
 pub(crate) struct Past {
     pub(super) sources: Vec<Source>,
     /// Summaries of earlier compactions, with their messages.
-    earlier: Vec<(usize, Earlier)>,
+    pub(super) earlier: Vec<(usize, Earlier)>,
     /// Lines that most results contain, which say nothing.
     pub(super) usual: HashSet<String>,
     /// The distinct names in the order in which they first stand: the source and the place in it.
@@ -248,7 +248,8 @@ impl<'a> Reader<'a> {
     fn call(&mut self, index: usize, call: &'a ToolUse) {
         let raw = call.input.as_str();
         let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(raw) else {
-            let outline = format!("{}: {}", call.name, one_line(&plain(raw)));
+            let line = one_line(&plain(raw)).into_owned();
+            let outline = format!("{}: {}", call.name, clipped_inside(&line, OUTLINE));
             let source = Source::new(index, Kind::Call, raw.into());
             self.sources.push(Source { outline, ..source });
             return;
@@ -294,7 +295,7 @@ impl<'a> Reader<'a> {
         };
         self.sources.push(Source::new(index, Kind::Answer, said.into()));
         self.asked = Some(self.sources.len());
-        let outline = one_line(&plain(command)).into_owned();
+        let outline = clipped_inside(&one_line(&plain(command)), OUTLINE).into_owned();
         let source = Source::new(index, Kind::Call, command.into());
         self.sources.push(Source { outline, ..source });
     }
@@ -370,13 +371,16 @@ fn joined_text(result: &ToolResult) -> Text {
     }
 }
 
+/// The characters of the widest line that shows a call.
+const OUTLINE: usize = 1_200;
+
 /// A call on one line: the tool, then the value of its only argument or each argument with its name.
 fn outline(tool: &str, mut arguments: Vec<&(String, String)>) -> String {
     arguments.retain(|(_, value)| !value.is_empty());
     // A path or a number says what a long text is for, so it comes first.
     arguments.sort_by_key(|(_, value)| value.len() > 200);
     let line = match arguments.as_slice() {
-        [(_, only)] => one_line(&plain(only)).into_owned(),
+        [(_, only)] => clipped_inside(&one_line(&plain(only)), OUTLINE).into_owned(),
         many => {
             let parts = many.iter().map(|(name, value)| {
                 let value = one_line(&plain(value)).into_owned();
@@ -420,8 +424,8 @@ fn value_text(value: &Value) -> String {
 /// in between is mostly the text of a file.
 fn failure(text: &str) -> Option<String> {
     const NEAR: usize = 1_500;
-    let tail = text.get(border_before(text, text.len().saturating_sub(NEAR))..)?;
-    let head = text.get(..border_before(text, NEAR / 3))?;
+    let from = border_before(text, text.len().saturating_sub(NEAR));
+    let (tail, head) = (text.get(from..)?, text.get(..border_before(text, NEAR / 3).min(from))?);
     let found =
         [tail, head].into_iter().find_map(|part| first_failure(&plain(part)).map(first_line));
     found.filter(|line| !line.is_empty())
@@ -434,7 +438,9 @@ fn first_line(text: &str) -> String {
 
 /// A text of at most this many characters; what is left out is marked.
 pub(super) fn clipped(line: &str, most: usize) -> Cow<'_, str> {
-    match line.char_indices().nth(most) {
+    // No text has more characters than bytes.
+    let end = if line.len() > most { line.char_indices().nth(most) } else { None };
+    match end {
         None => Cow::Borrowed(line),
         Some((end, _)) => {
             let head = line.get(..end).unwrap_or_default();
@@ -446,13 +452,14 @@ pub(super) fn clipped(line: &str, most: usize) -> Cow<'_, str> {
 /// A command of at most this many characters: its beginning, which names the program, and its end,
 /// which mostly names the file.
 pub(super) fn clipped_inside(line: &str, most: usize) -> Cow<'_, str> {
-    let all = line.chars().count();
-    if all <= most {
+    let at = |count: usize| line.char_indices().nth(count).map(|(at, _)| at);
+    if line.len() <= most || at(most).is_none() {
         return Cow::Borrowed(line);
     }
-    let end = most / 2;
-    let head: String = line.chars().take(most - end).collect();
-    let tail: String = line.chars().skip(all - end).collect();
+    let ending = most / 2;
+    let from = line.char_indices().rev().take(ending).last().map_or(line.len(), |(at, _)| at);
+    let head = line.get(..at(most - ending).unwrap_or_default()).unwrap_or_default();
+    let tail = line.get(from..).unwrap_or_default();
     Cow::Owned(format!("{}…{}", head.trim_end(), tail.trim_start()))
 }
 

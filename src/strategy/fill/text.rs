@@ -43,14 +43,30 @@ pub(crate) struct Fill<'a> {
     pub(crate) counter: &'a dyn TokenCounter,
 }
 
+/// A thread that was read once for all texts that are tried.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    past: Past,
+    /// The steps of the account.
+    steps: Vec<Step>,
+}
+
+impl Reading {
+    /// Reads these messages.
+    pub(crate) fn of(messages: &[Message]) -> Self {
+        let past = Past::of(messages);
+        Self { steps: account::steps(&past), past }
+    }
+}
+
 /// Returns the text in at most its budget of tokens, or `None` if its first line exceeds it.
-pub(crate) fn write(past: &Past, fill: &Fill<'_>) -> Option<String> {
+pub(crate) fn write(reading: &Reading, fill: &Fill<'_>) -> Option<String> {
     let cut = fill.candidate.cut;
-    let found = Found { needed: Needed::of(past, cut), steps: account::steps(past, cut) };
+    let needed = Needed::of(&reading.past, cut);
     let mut room = fill.budget;
     // The token count of the whole can exceed the sum of its parts, so retry with less room.
     for _ in 0..6 {
-        let text = compose(past, &found, fill, room);
+        let text = compose(reading, &needed, fill, room);
         let size = fill.counter.text(&text);
         if size <= fill.budget {
             return Some(text);
@@ -58,12 +74,6 @@ pub(crate) fn write(past: &Past, fill: &Fill<'_>) -> Option<String> {
         room = room.saturating_sub((size - fill.budget).max(room / 32 + 1));
     }
     None
-}
-
-/// What is found once for all tries of one text.
-struct Found<'p> {
-    needed: Needed<'p>,
-    steps: Vec<Step>,
 }
 
 struct Writer<'a> {
@@ -95,7 +105,8 @@ impl Writer<'_> {
     }
 }
 
-fn compose(past: &Past, found: &Found<'_>, fill: &Fill<'_>, budget: u64) -> String {
+fn compose(reading: &Reading, needed: &Needed<'_>, fill: &Fill<'_>, budget: u64) -> String {
+    let past = &reading.past;
     let Fill { candidate, counter, typed, .. } = *fill;
     let cut = candidate.cut;
     let text = fill.beginning(past, budget);
@@ -110,7 +121,7 @@ fn compose(past: &Past, found: &Found<'_>, fill: &Fill<'_>, budget: u64) -> Stri
         writer.section(TASK, &quoted(&task));
     }
     if fill.account.is_none() {
-        write_account(past, cut, &found.steps, &mut writer);
+        write_account(reading, cut, &mut writer);
     }
     let written = writer.text.clone();
     let stays = |message| message >= cut || candidate.keeps_part_of(message);
@@ -121,7 +132,7 @@ fn compose(past: &Past, found: &Found<'_>, fill: &Fill<'_>, budget: u64) -> Stri
             known.insert(name);
         });
     }
-    let details = found.needed.write(known, writer.share(100, DETAILS), counter);
+    let details = needed.write(known, writer.share(100, DETAILS), counter);
     writer.section(DETAILS, &details);
     let said = typed.list(counter.text(&said).saturating_add(writer.left), counter);
     let more = counter.text(&said).saturating_sub(first_said);
@@ -139,7 +150,8 @@ fn compose(past: &Past, found: &Found<'_>, fill: &Fill<'_>, budget: u64) -> Stri
 }
 
 /// Writes what earlier summaries say, what was done, and what failed last.
-fn write_account(past: &Past, cut: usize, steps: &[Step], writer: &mut Writer<'_>) {
+fn write_account(reading: &Reading, cut: usize, writer: &mut Writer<'_>) {
+    let Reading { past, steps } = reading;
     let counter = writer.counter;
     let earlier = past.earlier(cut);
     let summary = earlier.iter().map(|it| it.summary.as_str()).filter(|it| !it.is_empty());
@@ -148,7 +160,7 @@ fn write_account(past: &Past, cut: usize, steps: &[Step], writer: &mut Writer<'_
         let summary = clip(&summary, writer.share(40, BEFORE), counter);
         writer.section(BEFORE, &quoted(&summary));
     }
-    let done = account::write(steps, writer.share(ACCOUNT, DONE), counter);
+    let done = account::write(account::before(steps, cut), writer.share(ACCOUNT, DONE), counter);
     writer.section(DONE, &done);
     writer.section(FAILED, &account::unmended(past, cut).concat());
 }

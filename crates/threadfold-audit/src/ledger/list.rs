@@ -4,7 +4,10 @@
 use std::fmt;
 
 use super::rules::Ledger;
-use crate::tokens::TokenCounter;
+use crate::{
+    prose::without_list,
+    tokens::{ByteEstimate, TokenCounter},
+};
 
 /// The line before the list in a request or a summary.
 pub const TITLE: &str = "Rules that hold, word for word:";
@@ -38,12 +41,7 @@ impl fmt::Display for Ledger {
     /// Writes the active rules as a Markdown list, and the number of rules that the ledger left
     /// out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines = lines(self.active().map(|rule| &*rule.text));
-        lines.try_for_each(|line| write!(f, "{line}"))?;
-        match self.left_out() {
-            0 => Ok(()),
-            count => writeln!(f, "({count}{MORE}"),
-        }
+        f.write_str(&self.to_text(u64::MAX, &ByteEstimate::TRIGGER))
     }
 }
 
@@ -60,7 +58,7 @@ pub fn titled(rules: &[&str], left_out: usize, budget: u64, counter: &dyn TokenC
 }
 
 fn list(rules: &[&str], beyond: usize, budget: u64, counter: &dyn TokenCounter) -> String {
-    let lines: Vec<String> = lines(rules.iter().copied()).map(|line| line.to_string()).collect();
+    let lines: Vec<String> = rules.iter().map(|rule| format!("- {rule}\n")).collect();
     let mut room = budget;
     let fits = lines.iter().take_while(|line| {
         let cost = counter.text(line);
@@ -83,43 +81,6 @@ fn list(rules: &[&str], beyond: usize, budget: u64, counter: &dyn TokenCounter) 
     }
 }
 
-/// A rule in a list.
-struct Line<'r> {
-    /// The heading to write before the rule, if it is the first below it.
-    opens: Option<&'r str>,
-    mark: &'static str,
-    text: &'r str,
-}
-
-impl fmt::Display for Line<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.opens.map_or(Ok(()), |heading| writeln!(f, "- {heading}:"))?;
-        writeln!(f, "{}{}", self.mark, self.text)
-    }
-}
-
-/// Returns the rules as lines. Successive rules under one heading are listed below it.
-fn lines<'r>(rules: impl Iterator<Item = &'r str>) -> impl Iterator<Item = Line<'r>> {
-    let (mut rules, mut before) = (rules.peekable(), None);
-    std::iter::from_fn(move || {
-        let rule = rules.next()?;
-        let next = rules.peek().and_then(|rule| heading(rule));
-        let own = heading(rule);
-        let listed = own.filter(|_| own == before || own == next);
-        let opens = listed.filter(|_| own != before);
-        before = own;
-        Some(match listed.and_then(|own| rule.get(own.len() + 2..)) {
-            None => Line { opens: None, mark: "- ", text: rule },
-            Some(text) => Line { opens, mark: "  - ", text },
-        })
-    })
-}
-
-/// Returns the heading before a rule.
-fn heading(rule: &str) -> Option<&str> {
-    rule.split_once(": ").map(|(heading, _)| heading).filter(|heading| !heading.is_empty())
-}
-
 const MORE: &str = " more did not fit.)";
 
 /// Returns the title and a line that counts rules of which none is listed.
@@ -140,32 +101,23 @@ pub fn counts_more(text: &str) -> bool {
 /// Returns a text without the titled lists in it. The current list is appended later, and lines
 /// that a model writes under the title are not rules.
 pub fn without_titled(text: &str) -> String {
-    let mut inside = false;
-    let lines = text.split_inclusive('\n').filter(|line| {
-        let line = line.trim();
-        inside = line == TITLE || (inside && (line.starts_with("- ") || line.ends_with(MORE)));
-        !inside
-    });
-    lines.collect()
+    without_list(text, TITLE, MORE)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokens::ByteEstimate;
 
     #[test]
-    fn rules_under_one_heading_are_listed_below_it() {
+    fn what_does_not_fit_is_counted_and_a_list_is_cut_out_again() {
         let rules = ["Be brief.", "Style: tabs only.", "Style: no emoji.", "Tests: keep them."];
         let list = |budget| list(&rules, 0, budget, &ByteEstimate::new(1));
-        let whole = "- Be brief.\n- Style:\n  - tabs only.\n  - no emoji.\n- Tests: keep them.\n";
+        let whole = "- Be brief.\n- Style: tabs only.\n- Style: no emoji.\n- Tests: keep them.\n";
         assert_eq!(list(1_000), whole);
-        assert_eq!(list(60), "- Be brief.\n- Style:\n  - tabs only.\n(2 more did not fit.)\n");
+        assert_eq!(list(60), "- Be brief.\n- Style: tabs only.\n(2 more did not fit.)\n");
         let text = format!("Fine.\n{TITLE}\n{whole}And more.\n");
         assert_eq!(without_titled(&text), "Fine.\nAnd more.\n");
         assert!(counts_more(&counted(3)) && !counts_more("(3 more did not fit.)"));
         assert_eq!(without_titled(&format!("Fine.\n{}", counted(3))), "Fine.\n");
-        let bare = super::list(&[": a", ": b"], 0, 1_000, &ByteEstimate::new(1));
-        assert_eq!(bare, "- : a\n- : b\n", "no heading is before the colon");
     }
 }

@@ -9,8 +9,7 @@ use crate::{
 
 /// Returns the user's own texts in a message.
 pub(crate) fn typed(message: &Message) -> impl Iterator<Item = Cow<'_, str>> {
-    let blocks = message.typed_blocks().filter_map(|block| message.content.get(block));
-    blocks.filter_map(ContentBlock::as_text).map(|text| own_words(text))
+    message.typed_content().filter_map(ContentBlock::as_text).map(|text| own_words(text))
 }
 
 /// Returns a text without fences, quoted lines, indented code, the content of tags, and reports of

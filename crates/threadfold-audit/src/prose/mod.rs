@@ -40,7 +40,7 @@ pub(crate) use self::{
     label::heading,
     passage::rough_passages,
     path::path_value,
-    section::{left_out_line, typed_items},
+    section::{left_out_line, typed_items, without_list},
     sentence::{is_unspaced, spoken_words},
     token::{canonical, is_quotation_mark},
     word_facts::word_facts,

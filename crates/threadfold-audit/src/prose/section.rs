@@ -27,11 +27,16 @@ pub(crate) fn left_out_line(count: usize) -> String {
 
 /// Returns a text without its lists of the user's statements.
 pub fn without_typed(text: &str) -> String {
+    without_list(text, TYPED, LEFT_OUT)
+}
+
+/// Returns a text without the lists that have this title. A list may end with a line that counts
+/// what is left out, and ends so.
+pub(crate) fn without_list(text: &str, title: &str, end: &str) -> String {
     let mut inside = false;
     let lines = text.split_inclusive('\n').filter(|line| {
-        let line = line.trim_end();
-        let is_of_list = line.starts_with("- ") || line.ends_with(LEFT_OUT);
-        inside = line == TYPED || (inside && is_of_list);
+        let line = line.trim();
+        inside = line == title || (inside && (line.starts_with("- ") || line.ends_with(end)));
         !inside
     });
     lines.collect()

@@ -5,14 +5,56 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::{
     message::steps,
-    prose::{Token, canonical, tokens},
+    prose::{canonical, tokens},
 };
+
+/// The words of phrases, with their numbers. A search has one for all its automata.
+#[derive(Debug)]
+pub(super) struct Words {
+    numbers: HashMap<String, u32>,
+    /// A bit for each hash of 16 bits: most tokens of a text are no word of a phrase, and are not
+    /// looked up.
+    marks: Vec<u64>,
+}
+
+impl Words {
+    pub(super) fn new() -> Self {
+        Self { numbers: HashMap::new(), marks: vec![0; 1 << 10] }
+    }
+
+    /// The number of a word, if a phrase has it.
+    pub(super) fn number(&self, word: &str) -> Option<u32> {
+        let (at, bit) = Self::mark(word);
+        let is_marked = self.marks.get(at).is_some_and(|marks| marks & bit != 0);
+        if is_marked { self.numbers.get(word).copied() } else { None }
+    }
+
+    fn add(&mut self, word: &str) -> u32 {
+        if let Some(number) = self.number(word) {
+            return number;
+        }
+        let new = self.numbers.len() as u32;
+        self.numbers.insert(word.to_owned(), new);
+        let (at, bit) = Self::mark(word);
+        if let Some(marks) = self.marks.get_mut(at) {
+            *marks |= bit;
+        }
+        new
+    }
+
+    /// The place of a word in the marks, by its hash.
+    fn mark(word: &str) -> (usize, u64) {
+        let hash = word
+            .bytes()
+            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        ((hash >> 22) as usize, 1 << (hash >> 16 & 63))
+    }
+}
 
 /// Finds phrases in texts.
 #[derive(Debug)]
 pub(super) struct Automaton {
     folds_case: bool,
-    words: HashMap<String, u32>,
     next: HashMap<(u32, Step), u32>,
     /// The children of the root, by word: most steps start at the root, and skip the hash map.
     first: Vec<u32>,
@@ -40,7 +82,6 @@ impl Automaton {
     pub(super) fn new(folds_case: bool) -> Self {
         Self {
             folds_case,
-            words: HashMap::new(),
             next: HashMap::new(),
             first: Vec::new(),
             nodes: vec![Node::default()],
@@ -49,19 +90,11 @@ impl Automaton {
     }
 
     /// Adds a phrase and returns its number. A phrase without tokens is never found.
-    pub(super) fn add(&mut self, phrase: &str) -> usize {
+    pub(super) fn add(&mut self, words: &mut Words, phrase: &str) -> usize {
         let (number, mut node, mut count) = (self.lengths.len(), ROOT, 0);
         let mut buffer = String::new();
         for token in tokens(phrase) {
-            let text = canonical(token.text, self.folds_case, &mut buffer);
-            let word = match self.words.get(text) {
-                Some(word) => *word,
-                None => {
-                    let new = self.words.len() as u32;
-                    self.words.insert(text.to_owned(), new);
-                    new
-                }
-            };
+            let word = words.add(canonical(token.text, self.folds_case, &mut buffer));
             // Whether the first token is glued depends on the text before the phrase, so it is
             // ignored.
             let step = (word, token.glued && node != ROOT);
@@ -80,9 +113,9 @@ impl Automaton {
     }
 
     /// Sets the links between nodes. Call it once, after all phrases are added.
-    pub(super) fn link(&mut self) {
+    pub(super) fn link(&mut self, words: &Words) {
         let mut children: HashMap<u32, Vec<(Step, u32)>> = HashMap::new();
-        self.first = vec![ROOT; self.words.len()];
+        self.first = vec![ROOT; words.numbers.len()];
         for ((node, step), child) in &self.next {
             if let Some(first) = self.first.get_mut(step.0 as usize).filter(|_| *node == ROOT) {
                 *first = *child;
@@ -106,12 +139,9 @@ impl Automaton {
         }
     }
 
-    /// Returns the node after a token. The buffer holds the token in lower case; it is passed in to
-    /// avoid an allocation.
-    pub(super) fn step(&self, node: u32, token: &Token<'_>, buffer: &mut String) -> u32 {
-        let word = canonical(token.text, self.folds_case, buffer);
-        let word = self.words.get(word);
-        word.map_or(ROOT, |word| self.follow(node, (*word, token.glued)))
+    /// Returns the node after a token with this word, glued to the one before or not.
+    pub(super) fn step(&self, node: u32, word: Option<u32>, glued: bool) -> u32 {
+        word.map_or(ROOT, |word| self.follow(node, (word, glued)))
     }
 
     /// Calls `found` with the number and the token count of every phrase that ends at this node.
@@ -156,14 +186,15 @@ mod tests {
 
     #[test]
     fn phrases_within_other_phrases_are_found() {
-        let mut automaton = Automaton::new(true);
+        let (mut words, mut automaton) = (Words::new(), Automaton::new(true));
         for phrase in ["a b c", "b", "b c d", "x.y", ""] {
-            automaton.add(phrase);
+            automaton.add(&mut words, phrase);
         }
-        automaton.link();
+        automaton.link(&words);
         let (mut found, mut node) = (Vec::new(), ROOT);
         for token in tokens("A b C d x.y x. y") {
-            node = automaton.step(node, &token, &mut String::new());
+            let word = words.number(&token.text.to_lowercase());
+            node = automaton.step(node, word, token.glued);
             automaton.ending(node, |phrase, length| found.push((phrase, length, token.start)));
         }
         assert_eq!(found, [(1, 1, 2), (0, 3, 4), (2, 3, 6), (3, 3, 10)]);

@@ -3,11 +3,11 @@
 use std::{collections::HashSet, sync::Arc};
 
 use super::{
-    automaton::{Automaton, ROOT},
+    automaton::{Automaton, ROOT, Words},
     files::Files,
 };
 use crate::prose::{
-    FactClass, Kind, Property, Trust, is_whole, key, path_value, tokens, word_facts,
+    FactClass, Kind, Property, Trust, canonical, is_whole, key, path_value, tokens, word_facts,
 };
 
 /// The files and URLs that the texts read so far mention.
@@ -54,6 +54,7 @@ impl Spelled {
 /// Searches for phrases, each under the rules of its class. A clone shares the phrases.
 #[derive(Clone, Debug)]
 pub(super) struct Phrases {
+    words: Arc<Words>,
     /// The phrases that are compared with case, and those without.
     halves: Arc<[Half; 2]>,
     /// For each phrase, whether a text contained it.
@@ -72,26 +73,31 @@ impl Phrases {
     pub(super) fn new<'a>(phrases: impl IntoIterator<Item = (FactClass, &'a str)>) -> Self {
         let [mut exact, mut folded] = [false, true]
             .map(|folds| Half { automaton: Automaton::new(folds), owners: Vec::new() });
-        let mut count = 0;
+        let (mut words, mut count) = (Words::new(), 0);
         for (number, (class, text)) in phrases.into_iter().enumerate() {
             count += 1;
             let half = if class.is(Property::Folded) { &mut folded } else { &mut exact };
-            half.automaton.add(phrase(class, text));
+            half.automaton.add(&mut words, phrase(class, text));
             half.owners.push((class, number));
         }
-        exact.automaton.link();
-        folded.automaton.link();
-        Self { halves: Arc::new([exact, folded]), read: vec![false; count] }
+        exact.automaton.link(&words);
+        folded.automaton.link(&words);
+        let (words, halves) = (Arc::new(words), Arc::new([exact, folded]));
+        Self { words, halves, read: vec![false; count] }
     }
 
     pub(super) fn read(&mut self, text: &str) {
-        let Self { halves, read } = self;
+        let Self { words, halves, read } = self;
         let (mut starts, mut nodes, mut buffer) = (Vec::new(), [ROOT; 2], String::new());
         for token in tokens(text) {
             starts.push(token.start);
             let end = token.start + token.text.len();
-            for (Half { automaton, owners }, node) in halves.iter().zip(&mut nodes) {
-                *node = automaton.step(*node, &token, &mut buffer);
+            let exact = words.number(token.text);
+            let folded = canonical(token.text, true, &mut buffer);
+            let folded = if folded == token.text { exact } else { words.number(folded) };
+            for ((half, node), word) in halves.iter().zip(&mut nodes).zip([exact, folded]) {
+                let Half { automaton, owners } = half;
+                *node = automaton.step(*node, word, token.glued);
                 automaton.ending(*node, |phrase, length| {
                     let Some((class, number)) = owners.get(phrase) else { return };
                     let start = starts.iter().rev().nth(length.saturating_sub(1));

@@ -3,8 +3,8 @@
 use super::{facts::Facts, gather::Gathered, options::AuditOptions};
 use crate::{
     ledger,
-    message::{Message, slice, steps},
-    prose::{FactClass, Property, one_line, rough_passages, sentences, without_typed},
+    message::{Message, steps},
+    prose::{FactClass, Property, rough_passages, without_typed},
 };
 use threadfold_core::retention::Fact;
 
@@ -87,46 +87,6 @@ fn common_part(class: FactClass, key: &str) -> &str {
 fn folded(text: &str) -> String {
     let ignored = |c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'');
     text.chars().filter(|c| !ignored(*c)).flat_map(char::to_lowercase).collect()
-}
-
-/// Returns a summary without the sentences that state one of these facts. Lines that lose all of
-/// their sentences are removed too.
-///
-/// ```
-/// use threadfold::{Message, retention::{RetentionPolicy, Facts, invented, without_invented}};
-///
-/// let thread = [Message::user("Fix src/parse.rs.")];
-/// let facts = Facts::of(&thread, &RetentionPolicy::default());
-/// let summary = "They fixed src/parse.rs. The tests took 15 ms.\n- See src/lex.rs.\n";
-/// let found = invented(summary, &facts, &thread);
-/// assert_eq!(without_invented(summary, &found), "They fixed src/parse.rs.\n");
-/// ```
-#[must_use]
-pub fn without_invented(summary: &str, invented: &[Fact]) -> String {
-    let mut kept = String::new();
-    for line in summary.split_inclusive('\n') {
-        let (gone, stay): (Vec<&str>, Vec<&str>) =
-            sentences(line.trim_end()).partition(|sentence| {
-                let sentence = one_line(sentence);
-                invented.iter().any(|fact| states(&sentence, &fact.text))
-            });
-        if gone.is_empty() {
-            kept.push_str(line);
-        } else if !stay.is_empty() {
-            let end = if line.ends_with('\n') { "\n" } else { "" };
-            kept.push_str(&format!("{}{end}", stay.join(" ")));
-        }
-    }
-    kept
-}
-
-/// Whether a text contains a shorter one as whole words.
-fn states(text: &str, wanted: &str) -> bool {
-    steps::through(text).match_indices(wanted).any(|(start, found)| {
-        let before = slice(text, ..start);
-        let after = slice(text, start + found.len()..);
-        !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
-    })
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ mod statements;
 pub use addendum::addendum;
 pub use audit::audit;
 pub use facts::Facts;
-pub use invented::{invented, without_invented};
+pub use invented::invented;
 #[doc(hidden)]
 pub use options::AuditOptions;
 pub use options::RetentionPolicy;

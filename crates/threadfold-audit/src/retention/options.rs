@@ -42,9 +42,6 @@ pub struct RetentionPolicy {
     /// The maximum number of facts that a summary may invent. A summary with more is treated like
     /// one that keeps too little. With `None`, invented facts are only reported.
     pub max_invented: Option<u64>,
-    /// Whether sentences that state invented facts are removed from a summary. The removed facts
-    /// are reported, and `max_invented` does not apply to them.
-    pub strikes_invented: bool,
     /// The maximum bytes of a fact. Longer ones are left out and counted.
     pub max_fact_bytes: usize,
     /// The maximum number of facts. If there are more, those with the least weight are left out and
@@ -67,7 +64,6 @@ impl Default for RetentionPolicy {
             addendum_tokens: 4_000,
             typed_percent: 33,
             max_invented: None,
-            strikes_invented: false,
             max_fact_bytes: options.max_fact_bytes,
             max_facts: options.max_facts,
             tool_mentions: options.tool_mentions,

@@ -64,46 +64,21 @@ impl<'f> Beside<'f> {
         counter: &dyn TokenCounter,
         lists: impl Fn(&Fact) -> bool,
     ) -> (Text, Retention) {
-        let (mut search, without, addendum) = self.completed(summary, policy, counter, lists);
-        let Some(addendum) = addendum else { return (summary.into(), without) };
-        search.read_summary(&addendum);
-        (joined(summary, &addendum), search.retention())
-    }
-
-    /// Returns the text that [`enrich`](Self::enrich) returns, without an audit of it.
-    #[doc(hidden)]
-    pub fn text(
-        &self,
-        summary: &str,
-        policy: &RetentionPolicy,
-        counter: &dyn TokenCounter,
-        lists: impl Fn(&Fact) -> bool,
-    ) -> Text {
-        let (_, _, addendum) = self.completed(summary, policy, counter, lists);
-        addendum.map_or_else(|| summary.into(), |addendum| joined(summary, &addendum))
-    }
-
-    /// Reads a summary, and returns the search, what the summary lost, and an addendum to it.
-    fn completed(
-        &self,
-        summary: &str,
-        policy: &RetentionPolicy,
-        counter: &dyn TokenCounter,
-        lists: impl Fn(&Fact) -> bool,
-    ) -> (Search<'f>, Retention, Option<Text>) {
         let mut search = self.0.clone();
         search.read_summary(summary);
         let without = search.retention();
         let mut listed = without.clone();
         listed.missing.retain(lists);
         let budget = policy.addendum_tokens;
-        let addendum = addendum_up_to(policy.wanted, &listed, budget, counter);
-        (search, without, addendum)
+        match addendum_up_to(policy.wanted, &listed, budget, counter) {
+            None => (summary.into(), without),
+            Some(addendum) => {
+                search.read_summary(&addendum);
+                let text = format!("{}\n\n{addendum}", summary.trim_end());
+                (text.into(), search.retention())
+            }
+        }
     }
-}
-
-fn joined(summary: &str, addendum: &str) -> Text {
-    format!("{}\n\n{addendum}", summary.trim_end()).into()
 }
 
 impl RetentionPolicy {
@@ -124,7 +99,7 @@ impl RetentionPolicy {
     #[must_use]
     pub fn shortfall(&self, retention: &Retention) -> Option<Text> {
         let found = retention.invented.len() as u64;
-        let most = self.max_invented.filter(|most| found > *most && !self.strikes_invented);
+        let most = self.max_invented.filter(|most| found > *most);
         if let Some(most) = most {
             let text = format!(
                 "it states {found} facts that the conversation does not; {most} are allowed"

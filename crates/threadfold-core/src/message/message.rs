@@ -275,6 +275,12 @@ impl Message {
         self.parts.typed_blocks()
     }
 
+    /// The blocks that a person provided, in order.
+    #[doc(hidden)]
+    pub fn typed_content(&self) -> impl Iterator<Item = &ContentBlock> {
+        self.typed_blocks().filter_map(|block| self.content.get(block))
+    }
+
     /// `true` if the message contains a summary of a compacted part of the thread.
     #[must_use]
     pub fn is_summary(&self) -> bool {

@@ -88,7 +88,9 @@ use markdown::Markdown;
 /// ```
 #[must_use]
 pub fn render(messages: &[Message], options: &RenderOptions) -> Rendered {
-    let mut rendered = Rendered::default();
+    // Beside its text, a message has a heading and line breaks.
+    let bytes = messages.iter().map(|message| message.text_bytes() as usize + 24).sum();
+    let mut rendered = Rendered::with_capacity(bytes, messages.len());
     render_into(messages, options, &mut rendered);
     rendered
 }

@@ -92,6 +92,10 @@ impl Rendered {
         &self.starts
     }
 
+    pub(super) fn with_capacity(bytes: usize, messages: usize) -> Self {
+        Self { text: String::with_capacity(bytes), starts: Vec::with_capacity(messages) }
+    }
+
     pub(super) fn clear(&mut self) {
         self.text.clear();
         self.starts.clear();
