@@ -26,8 +26,6 @@ use yardstick::{
     thread::{self, CODE, OUTPUT, PROSE, fill, size},
 };
 
-mod yardstick;
-
 fn main() {
     let sizes: &[usize] = if is_test() { &[60] } else { &[1_000, 10_000, 100_000] };
     let mut tables = Tables::default();

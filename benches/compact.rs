@@ -19,8 +19,6 @@ use threadfold::{
 };
 use yardstick::{Row, memcpy, rounds, row, thread};
 
-mod yardstick;
-
 fn main() {
     yardstick::threads(measure);
 }

@@ -13,8 +13,6 @@
 use threadfold_edl::{Script, Workspace};
 use yardstick::{Row, Tables, is_test, memcpy_of, row};
 
-mod yardstick;
-
 const EDITS: usize = 100;
 
 /// How a script selects the text to edit.

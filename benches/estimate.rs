@@ -21,8 +21,6 @@ use threadfold::{
 };
 use yardstick::{Row, memcpy, rounds, row};
 
-mod yardstick;
-
 fn main() {
     yardstick::threads(measure);
 }

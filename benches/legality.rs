@@ -13,8 +13,6 @@
 use threadfold::{Message, Thread, legality};
 use yardstick::{Row, memcpy, rounds, row};
 
-mod yardstick;
-
 fn main() {
     yardstick::threads(measure);
 }

@@ -23,8 +23,6 @@ use threadfold::{
 };
 use yardstick::{Tables, is_test, memcpy_of, row, thread, values};
 
-mod yardstick;
-
 fn main() {
     let sizes: &[usize] = if is_test() { &[200] } else { &[1_000, 10_000, 100_000] };
     let mut tables = Tables::default();

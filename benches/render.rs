@@ -20,8 +20,6 @@ use yardstick::{
     thread::{self, CODE, PROSE, fill, length},
 };
 
-mod yardstick;
-
 fn main() {
     let sizes: &[usize] = if is_test() { &[100] } else { &[1_000, 10_000, 100_000] };
     let mut tables = Tables::default();

@@ -41,8 +41,6 @@ use yardstick::{
     wire::{CODECS, body, stream},
 };
 
-mod yardstick;
-
 /// An exponent above this is not linear growth on any machine.
 const QUADRATIC: f64 = 1.5;
 

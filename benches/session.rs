@@ -29,8 +29,6 @@ use threadfold::{
 };
 use yardstick::{Cost, Spread, is_test, thread, time};
 
-mod yardstick;
-
 /// A model that answers at once: with a tool call to a user's text if `calls` is set, otherwise
 /// with text.
 #[derive(Debug)]

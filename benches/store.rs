@@ -27,8 +27,6 @@ use threadfold::{
 };
 use yardstick::{Row, Tables, is_test, memcpy_of, row, thread, values};
 
-mod yardstick;
-
 fn main() {
     let sizes: &[usize] = if is_test() { &[200] } else { &[1_000, 10_000, 100_000] };
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}", std::process::id()));

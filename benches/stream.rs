@@ -18,8 +18,6 @@ use yardstick::{
     wire::{CODECS, data, stream},
 };
 
-mod yardstick;
-
 /// About the size of a network packet.
 const PACKET: usize = 1_400;
 

@@ -16,8 +16,6 @@ use threadfold::{
 };
 use yardstick::{Row, memcpy, rounds, row};
 
-mod yardstick;
-
 fn main() {
     yardstick::threads(measure);
 }

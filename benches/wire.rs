@@ -20,8 +20,6 @@ use yardstick::{
     wire::{CODECS, body},
 };
 
-mod yardstick;
-
 fn main() {
     let sizes: &[usize] = if is_test() { &[100] } else { &[1_000, 10_000, 100_000] };
     let threads: Vec<Vec<Message>> = sizes.iter().map(|count| thread::thread(*count)).collect();

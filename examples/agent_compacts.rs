@@ -18,15 +18,13 @@ use std::{
 
 use futures::executor::block_on;
 use serde_json::{Value, json};
-use terminal::{Style, first_line, outline, plain, speaker};
 use threadfold::{
     ContentBlock, Message, Model, ModelAgent, Request, Role, Session, Turn, async_trait, legality,
     message::{StopReason, ToolSpec, ToolUse},
     model::{ModelError, Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, SessionEvent},
 };
-
-mod terminal;
+use threadfold_terminal::{Style, first_line, outline, plain, speaker};
 
 /// The files, each with the line that matters.
 const FILES: [(&str, &str); 3] = [

@@ -8,15 +8,13 @@
 use std::{error::Error, io, sync::Arc, thread, time::Duration};
 
 use futures::executor::block_on;
-use terminal::{Style, outline, plain, speaker};
 use threadfold::{
     ContextWindow, Model, ModelAgent, Request, Session, StrategyRegistry, Turn, async_trait,
     auto::AutoPolicy,
     model::{Clock, ModelError, std_clock},
     testing::{ExtractiveModel, ScriptedModel},
 };
-
-mod terminal;
+use threadfold_terminal::{Style, outline, plain, speaker};
 
 const WINDOW: ContextWindow = ContextWindow::new(1_400);
 

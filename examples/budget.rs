@@ -13,7 +13,6 @@
 use std::{error::Error, io, sync::Arc};
 
 use futures::executor::block_on;
-use terminal::{Style, thousands};
 use threadfold::{
     ContextWindow, ModelAgent, Session, TokenCounter, Usage,
     log::TokenBudget,
@@ -24,8 +23,7 @@ use threadfold::{
     testing::{ExtractiveModel, ScriptedModel},
     tokens::ByteEstimate,
 };
-
-mod terminal;
+use threadfold_terminal::{Style, thousands};
 
 /// The tokens that the conversation may spend before it is compacted.
 const MAX_TOKENS: u64 = 5_000;

@@ -16,13 +16,10 @@ use std::{error::Error, io, path::PathBuf, process::ExitCode};
 
 use cost::{Course, FIXED, OURS, Table};
 use lexopt::{Arg, Parser, ValueExt};
-use terminal::{Style, thousands};
+use threadfold_terminal::{Style, thousands};
 
 #[path = "cost/mod.rs"]
 mod cost;
-#[path = "transcript/input.rs"]
-mod input;
-mod terminal;
 #[path = "retention/threads.rs"]
 #[expect(dead_code, reason = "the example `retention` takes all of it")]
 mod threads;

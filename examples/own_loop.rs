@@ -16,7 +16,6 @@ use std::{
 
 use futures::executor::block_on;
 use serde_json::{Value, json};
-use terminal::{Style, outline, speaker};
 use threadfold::{
     Compactor, ContentBlock, ContextWindow, Message, Model, Request, Role, Turn, async_trait,
     compaction::{COMPACT, compact_tool},
@@ -25,8 +24,7 @@ use threadfold::{
     model::ModelError,
     testing::ExtractiveModel,
 };
-
-mod terminal;
+use threadfold_terminal::{Style, outline, speaker};
 
 const WINDOW: ContextWindow = ContextWindow::new(4_000);
 

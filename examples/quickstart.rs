@@ -17,7 +17,6 @@ use std::{
 };
 
 use futures::executor::block_on;
-use terminal::{Style, outline, speaker, thousands};
 use threadfold::{
     ContentBlock, ContextWindow, Message, Model, ModelAgent, Plan, Request, Session, TokenCounter,
     Turn, async_trait,
@@ -31,8 +30,7 @@ use threadfold::{
     tokens::ByteEstimate,
     wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
-
-mod terminal;
+use threadfold_terminal::{Style, outline, speaker, thousands};
 
 const THREAD: &[u8] = include_bytes!("data/coding-thread.json");
 const WINDOW: ContextWindow = ContextWindow::new(40_000);
@@ -125,7 +123,7 @@ fn show_event(style: Style, event: SessionEvent) {
             println!(
                 "{} {}",
                 style.bold("assistant"),
-                terminal::plain(&text).replace('\n', "\n          ")
+                threadfold_terminal::plain(&text).replace('\n', "\n          ")
             );
         }
         _ => {}
@@ -164,7 +162,7 @@ fn show_summary(style: Style, plan: &Plan) {
         let ContentBlock::Summary(summary) = block else { continue };
         for line in summary.text.lines() {
             let indent = line.len() - line.trim_start().len();
-            let text = terminal::first_line(line, 96);
+            let text = threadfold_terminal::first_line(line, 96);
             println!("  {} {:indent$}{text}", style.dim("│"), "");
         }
     }

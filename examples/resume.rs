@@ -19,7 +19,6 @@ use std::{
 
 use futures::executor::block_on;
 use serde_json::{Value, json};
-use terminal::{Style, first_line, outline, plain, speaker, thousands};
 use threadfold::{
     ContentBlock, Message, ModelAgent, Role, Session, ThreadStore, async_trait,
     message::{CompactionId, ThreadId, ToolSpec, ToolUse},
@@ -29,8 +28,7 @@ use threadfold::{
     strategy::KeepRecent,
     testing::{Answer, ScriptedModel},
 };
-
-mod terminal;
+use threadfold_terminal::{Style, first_line, outline, plain, speaker, thousands};
 
 /// Checks a statement before the example prints it.
 fn check(holds: bool, what: &str) -> Result<(), Box<dyn Error>> {

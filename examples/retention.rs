@@ -27,16 +27,13 @@ use std::{
 
 use lexopt::{Arg, Parser, ValueExt};
 use table::{Row, Table};
-use terminal::Style;
 use threadfold::{CompactionStrategy, StrategyRegistry, retention::RetentionPolicy};
+use threadfold_terminal::Style;
 use trial::{Course, Round, Trial};
 use writers::{ALONE, WRITERS, Writer};
 
-#[path = "transcript/input.rs"]
-mod input;
 #[path = "retention/table.rs"]
 mod table;
-mod terminal;
 #[path = "retention/threads.rs"]
 mod threads;
 #[path = "retention/trial.rs"]

@@ -12,7 +12,6 @@ use std::{error::Error, io, sync::Arc};
 
 use futures::executor::block_on;
 use serde_json::{Value, json};
-use terminal::{Style, first_line, plain, thousands};
 use threadfold::{
     ContextWindow, Message, ModelAgent, Role, Session, StrategyRegistry, async_trait,
     auto::AutoPolicy,
@@ -23,8 +22,7 @@ use threadfold::{
     session::{CompactionEvent, SessionEvent},
     testing::{Answer, ExtractiveModel, ScriptedModel},
 };
-
-mod terminal;
+use threadfold_terminal::{Style, first_line, plain, thousands};
 
 const WINDOW: ContextWindow = ContextWindow::new(5_000);
 

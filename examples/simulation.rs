@@ -25,11 +25,10 @@ use std::{
 
 use lexopt::{Arg, Parser, ValueExt};
 use simulation::{Kind, Tally, Violation, run_all};
-use terminal::{Style, thousands};
+use threadfold_terminal::{Style, thousands};
 
 #[path = "simulation/mod.rs"]
 mod simulation;
-mod terminal;
 
 fn main() -> ExitCode {
     match Options::from_arguments().map(|options| simulate(&options)) {

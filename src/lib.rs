@@ -77,7 +77,7 @@
 //! |---|---|
 //! | `anthropic`, `openai-chat` | the codecs of these dialects; on by default |
 //! | `openai-responses`, `gemini`, `bedrock-converse` | the codecs of these dialects |
-//! | `testing` | scripted, hostile and extractive models, thread generators, conformance suites |
+//! | `testing` | scripted, hostile and extractive models; `threadfold-testing` has suites for adapters |
 //! | `recall` | search by words for recall, ranked with BM25 |
 //! | `tracing` | one span for each compaction; [`drive::telemetry`] has the names |
 //! | `tiktoken` | `tokens::o200k`: exact counts for OpenAI's models |

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use threadfold::retention::RetentionPolicy;
+use threadfold_terminal::{Style, first_line, thousands};
 
 use crate::{
-    terminal::{Style, first_line, thousands},
     threads::Recorded,
     trial::{ASKED, CLASSES, Round},
 };

@@ -8,11 +8,9 @@ use serde_json::json;
 use threadfold::{
     ContentBlock, Message, WireFormat, legality,
     message::{Redactor, ToolInput},
-    testing::generate,
-    wire::DecodeOptions,
+    wire::{DecodeOptions, find_body},
 };
-
-use super::input;
+use threadfold_testing::generate;
 
 /// A thread with fewer messages cannot be compacted five times.
 const MIN_MESSAGES: usize = 20;
@@ -58,11 +56,10 @@ pub(crate) fn real(folder: &Path) -> Result<Vec<Recorded>, String> {
 fn read(path: &Path) -> Result<Option<Recorded>, String> {
     let named = |error: String| format!("{}: {error}", path.display());
     let bytes = fs::read(path).map_err(|error| named(error.to_string()))?;
-    let input = input::read(&bytes, None).map_err(named)?;
-    let request = input
-        .dialect
-        .decode_slice(input.body.as_bytes(), &DecodeOptions::default())
-        .map_err(|error| named(error.to_string()))?;
+    let request = find_body(&bytes, None).and_then(|found| {
+        found.dialect.decode_slice(found.body.as_bytes(), &DecodeOptions::default())
+    });
+    let request = request.map_err(|error| named(error.to_string()))?;
     let (messages, _) = legality::repair(request.messages.to_vec());
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     Ok((messages.len() >= MIN_MESSAGES).then_some(Recorded { name, messages }))

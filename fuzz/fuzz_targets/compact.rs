@@ -2,7 +2,6 @@
 
 #![no_main]
 
-#[path = "../../tests/it/fuzz_cases/compact.rs"]
-mod compact;
+use threadfold_testing::shared::fuzz::compact;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| compact::check(bytes));

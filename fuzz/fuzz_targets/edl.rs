@@ -2,7 +2,6 @@
 
 #![no_main]
 
-#[path = "../../tests/it/fuzz_cases/edl.rs"]
-mod edl;
+use threadfold_testing::shared::fuzz::edl;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| edl::check(bytes));

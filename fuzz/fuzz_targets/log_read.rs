@@ -2,7 +2,6 @@
 
 #![no_main]
 
-#[path = "../../tests/it/fuzz_cases/log_read.rs"]
-mod log_read;
+use threadfold_testing::shared::fuzz::log_read;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| log_read::check(bytes));

@@ -2,7 +2,6 @@
 
 #![no_main]
 
-#[path = "../../tests/it/fuzz_cases/prose.rs"]
-mod prose;
+use threadfold_testing::shared::fuzz::prose;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| prose::check(bytes));

@@ -2,7 +2,6 @@
 
 #![no_main]
 
-#[path = "../../tests/it/fuzz_cases/stream.rs"]
-mod stream;
+use threadfold_testing::shared::fuzz::{codecs, stream};
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stream::check(stream::CODECS, bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stream::check(&codecs(), bytes));

@@ -2,7 +2,6 @@
 
 #![no_main]
 
-#[path = "../../tests/it/fuzz_cases/wire_decode.rs"]
-mod wire_decode;
+use threadfold_testing::shared::fuzz::{codecs, wire_decode};
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| wire_decode::check(wire_decode::CODECS, bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| wire_decode::check(&codecs(), bytes));

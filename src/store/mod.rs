@@ -42,7 +42,7 @@
 //! compaction that did not happen. A batch that a later batch replaces is no longer listed, but
 //! still [searched](Archive::search), so no detail is lost.
 //!
-//! Test your own implementation with `testing::conformance`.
+//! Test your own implementation with `threadfold_testing::conformance`.
 
 mod archive;
 mod file;

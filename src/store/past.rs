@@ -1,18 +1,20 @@
 //! Searching the past of a thread by the word index of its store.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, error::Error, iter};
 
 use super::{
     journal::Journal, store_error::Result, thread_store::ThreadStore, word_index::WordIndex,
 };
 use crate::{
-    log::{Event, Taken},
-    recall,
+    log::{Event, EventLog, Taken},
+    recall::{self, Recall, RecallError, RecallRequest},
 };
 
 /// The number of messages that are indexed in one transaction, during which other writers of the
 /// database wait.
 const BATCH: usize = 256;
+
+type Found<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 impl Journal {
     /// Returns the removed messages that may contain words of a query, and their neighbours, whose
@@ -34,6 +36,29 @@ impl Journal {
         let beside = found.flat_map(|number| number.saturating_sub(1)..=number.saturating_add(1));
         let numbers: Vec<u64> = beside.collect::<BTreeSet<_>>().into_iter().collect();
         Ok(Some(self.log.taken_among(index.read(thread, &numbers).await?)))
+    }
+
+    /// The numbers of the messages that a search by the index finds; `None` if it reads the whole log.
+    /// For the conformance suite.
+    ///
+    /// # Errors
+    ///
+    /// An error of the store or of the search.
+    #[doc(hidden)]
+    pub async fn found_by_index(&self, query: &str) -> Found<Option<BTreeSet<u64>>> {
+        let Some(taken) = self.candidates(query).await? else { return Ok(None) };
+        Ok(Some(found(&*self.whole().await?, &taken, query)?))
+    }
+
+    /// The numbers of the messages that a search of the whole log finds. For the conformance suite.
+    ///
+    /// # Errors
+    ///
+    /// An error of the store or of the search.
+    #[doc(hidden)]
+    pub async fn found_in_log(&self, query: &str) -> Found<BTreeSet<u64>> {
+        let log = self.whole().await?;
+        Ok(found(&log, &log.taken()?, query)?)
     }
 
     /// Indexes the events that are not in memory. Returns whether the index then has all of them.
@@ -65,6 +90,24 @@ impl Journal {
         }
         Ok(from == base)
     }
+}
+
+/// The numbers of all messages that a search finds, page after page.
+fn found(
+    log: &EventLog,
+    taken: &[Taken],
+    query: &str,
+) -> std::result::Result<BTreeSet<u64>, RecallError> {
+    let (mut numbers, mut next) = (BTreeSet::new(), Some(0));
+    while let Some(offset) = next {
+        let request = RecallRequest::Search { query: query.into(), offset };
+        let mut step = Recall::of(log).begin_from(taken.to_vec(), &request)?;
+        if let Some(page) = iter::repeat_with(&mut step).flatten().next() {
+            numbers.extend(page.passages.iter().map(|passage| passage.number));
+            next = page.next;
+        }
+    }
+    Ok(numbers)
 }
 
 #[cfg(test)]

@@ -71,8 +71,9 @@ impl From<ModelRole> for AskOptions {
 /// use futures::executor::block_on;
 /// use threadfold::drive::{Models, propose};
 /// use threadfold::strategy::{Attempt, Brief, CompactionStrategy, ModelRole, Snapshot, attempt};
-/// use threadfold::testing::{Answer, ScriptedModel, TestClock};
+/// use threadfold::testing::{Answer, ScriptedModel};
 /// use threadfold::{Message, Plan, Request};
+/// use threadfold_testing::TestClock;
 ///
 /// /// Sums up everything before the user's newest text.
 /// #[derive(Debug)]

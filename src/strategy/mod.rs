@@ -20,7 +20,7 @@
 //!
 //! [`attempt::propose`] and [`attempt::ask`] build the two common kinds of attempt, and
 //! [`Plan::summarise`](crate::Plan::summarise) the most common plan, so a custom strategy takes
-//! about thirty lines; `testing::conformance::strategy` tests it. [`StrategyRegistry`] finds
+//! about thirty lines; `threadfold_testing::conformance::strategy` tests it. [`StrategyRegistry`] finds
 //! strategies by name and builds them from settings ([`StrategyRegistry::build`]).
 
 pub mod attempt;

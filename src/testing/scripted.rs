@@ -214,7 +214,7 @@ impl From<ModelError> for Answer {
 const PIECE: usize = 24;
 
 /// Returns the deltas of a turn, in order, without the final [`Delta::Turn`].
-pub(super) fn pieces(turn: &Turn) -> impl Iterator<Item = Delta> {
+fn pieces(turn: &Turn) -> impl Iterator<Item = Delta> {
     turn.message.content.iter().flat_map(|block| {
         if let ContentBlock::Text(block) = block {
             split(&block.text).map(|text| Delta::Text { text }).collect()
@@ -245,7 +245,7 @@ fn split(text: &str) -> impl Iterator<Item = Text> {
 }
 
 /// The text of an answer that stops at the output limit.
-pub(super) const HALF: &str = "This is only the first half of an";
+const HALF: &str = "This is only the first half of an";
 
 impl Answer {
     /// Returns all ways in which a model or its network misbehaves.
@@ -280,7 +280,7 @@ impl Answer {
     }
 
     /// Returns the turn or the error of the answer, without the faults of its stream.
-    pub(super) fn outcome(self) -> Result<Turn, ModelError> {
+    fn outcome(self) -> Result<Turn, ModelError> {
         let (text, stop_reason) = match self {
             Self::Turn(turn) | Self::Slow(turn) | Self::Cut(turn) => return Ok(turn),
             Self::Error(error) => return Err(error),

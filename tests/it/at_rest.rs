@@ -12,8 +12,7 @@ use threadfold::{
     model::{Model, Tool, ToolContext, ToolOutput},
     store::JsonlStore,
 };
-
-use crate::support::folder::Folder;
+use threadfold_testing::shared::Folder;
 
 /// The maximum bytes that a session may hold in addition to its messages.
 const SPARE: i64 = 96 * 1024;

@@ -10,13 +10,13 @@
 
 use std::collections::HashMap;
 
-use crate::support::cases;
 use proptest::{option, prelude::*, sample::select};
 use threadfold::{
     ContextWindow,
     auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Refusal, Threshold},
     message::{CompactionReason, Timestamp},
 };
+use threadfold_testing::shared::cases;
 
 use crate::support::tries::tries;
 

@@ -15,8 +15,9 @@ use threadfold::{
     strategy::KeepRecent,
     testing::{Answer, ScriptedModel},
 };
+use threadfold_testing::shared::Folder;
 
-use crate::support::{bench::calls, folder::Folder, tries::tries};
+use crate::support::{bench::calls, tries::tries};
 
 fn id() -> ThreadId {
     "t".parse().unwrap()

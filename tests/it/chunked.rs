@@ -19,8 +19,9 @@ use threadfold::{
     model::ModelError,
     render::ChunkBudget,
     strategy::{Brief, Chunked, CompactionRun, RunError, RunStep, Snapshot, Step, StrategyError},
-    testing::{Answer, ExtractiveModel, ScriptedModel, TestClock},
+    testing::{Answer, ExtractiveModel, ScriptedModel},
 };
+use threadfold_testing::TestClock;
 
 use crate::support::tries::tries;
 

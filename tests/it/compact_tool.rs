@@ -7,7 +7,6 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use crate::support::cases::{self, Case};
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
@@ -15,7 +14,11 @@ use threadfold::{
     log::Event,
     message::{CompactionReason, Json, Role, ToolUse},
     session::{CompactionEvent, SessionBuilder, SessionEvent},
-    testing::{Answer, notation},
+    testing::Answer,
+};
+use threadfold_testing::{
+    notation,
+    shared::cases::{self, Case},
 };
 
 use crate::support::{

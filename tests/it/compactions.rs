@@ -17,8 +17,9 @@ use threadfold::{
     strategy::{
         Brief, Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults,
     },
-    testing::{Answer, ExtractiveModel, ScriptedModel, TestClock, notation},
+    testing::{Answer, ExtractiveModel, ScriptedModel},
 };
+use threadfold_testing::{TestClock, notation};
 
 const RAW: &str = "zebra stripes matter here";
 /// The text in a request. No summary repeats one of its lines.

@@ -5,12 +5,14 @@
 //! that are switched off, then `--- expect` with the thread after, or `--- expect error` with the
 //! text of the error. A successful case is also applied from its stored plan.
 
-use crate::support::cases::{self, Case};
 use threadfold::{
     Message, Plan, Replacement,
     compact::{CompactError, CompactOptions},
     legality,
-    testing::notation,
+};
+use threadfold_testing::{
+    notation,
+    shared::cases::{self, Case},
 };
 
 #[test]

@@ -18,11 +18,9 @@ use threadfold::{
     compact::{CompactError, Replaced},
     message::{ContentBlock, Delta, ModelError, ModelErrorKind, StopReason},
     model::model_of,
-    testing::{
-        Answer, ExtractiveModel, ScriptedModel,
-        conformance::{self, Law, Served, Stubbed},
-    },
+    testing::{Answer, ExtractiveModel, ScriptedModel},
 };
+use threadfold_testing::conformance::{self, Law, Served, Stubbed};
 
 use crate::support::identity::{Fault, Identity};
 
@@ -354,7 +352,7 @@ fn a_broken_codec_is_caught() {
 fn a_breach_shows_the_smallest_case() {
     let breach = conformance::wire_format(&Identity(Fault::LosesTexts), &[]).unwrap_err();
     let blocks = |block: &ContentBlock| block.as_text().is_some();
-    let thread = threadfold::testing::notation::parse(&breach.input).unwrap();
+    let thread = threadfold_testing::notation::parse(&breach.input).unwrap();
     assert_eq!(thread.iter().flat_map(|m| &m.content).filter(|block| blocks(block)).count(), 1);
     assert!(
         breach.to_string().starts_with("an adjustment must name every message that loses text")

@@ -7,9 +7,9 @@ use serde_json::json;
 use threadfold::{
     Message, Request, WireFormat, legality,
     message::ToolSpec,
-    testing::generate::{junk_thread, legal_thread},
     wire::{Adjustment, Change, DecodeOptions, EncodeOptions, Encoded},
 };
+use threadfold_testing::generate::{junk_thread, legal_thread};
 
 use crate::support::{
     pieces::{Held, Kind, Piece, marked, pieces as pieces_of},

@@ -7,9 +7,9 @@ use threadfold::{
     legality, log,
     message::{CompactionId, CompactionReason, Json, Summary, Thinking, ToolResult, ToolUse},
     strategy::{Brief, Digest, Proposal, Rejection, Snapshot, Step, StrategyError},
-    testing::generate,
     tokens::{ByteEstimate, TokenCounter},
 };
+use threadfold_testing::generate;
 
 use crate::support::{recorded, tries::tries};
 

@@ -14,8 +14,9 @@ use threadfold::{
         COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, SessionEvent, acp, api, console,
     },
     strategy::Summarize,
-    testing::{Answer, ScriptedModel, TestClock},
+    testing::{Answer, ScriptedModel},
 };
+use threadfold_testing::TestClock;
 
 /// A session after eight rounds, which compacts automatically from this many tokens on, or has the
 /// tool.

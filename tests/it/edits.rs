@@ -4,14 +4,16 @@
 //! its end, the body is the inserted messages), then `--- expect` with the thread after, or `---
 //! expect error` with the text of the error.
 
-use crate::support::cases::{self, Case};
 use std::ops::Range;
 use threadfold::{
     Message, Plan, Replacement, Role,
     compact::{CompactError, CompactOptions, Position},
     legality,
     message::{CompactionId, Summary},
-    testing::notation,
+};
+use threadfold_testing::{
+    notation,
+    shared::cases::{self, Case},
 };
 
 #[test]

@@ -5,8 +5,9 @@ use std::ops::Range;
 use proptest::{collection::vec, prelude::*, sample::select};
 use regex_automata::{Input, meta::Regex, util::syntax::Config};
 use threadfold_edl::{Script, Workspace};
+use threadfold_testing::shared::fuzz::edl as fuzz_case;
 
-use crate::{fuzz_cases::edl as fuzz_case, support::tries::tries};
+use crate::support::tries::tries;
 
 fn run(script: &str, text: &str) -> (Result<String, String>, Workspace) {
     let mut workspace = Workspace::new();

@@ -14,8 +14,9 @@ use threadfold::{
     strategy::{
         Brief, CompactionStrategy, KeepRecent, Proposal, Snapshot, Step, StrategyError, Summarize,
     },
-    testing::{Answer, ExtractiveModel, ScriptedModel, notation},
+    testing::{Answer, ExtractiveModel, ScriptedModel},
 };
+use threadfold_testing::notation;
 
 const RULE: &str = "Never touch the lexer.";
 

@@ -10,7 +10,6 @@
 
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
-use crate::support::cases;
 use futures::executor::block_on;
 use proptest::{option, prelude::*};
 use threadfold::{
@@ -25,12 +24,14 @@ use threadfold::{
         Brief, CompactionStrategy, FoldBatches, Proposal, Rejection, RunError, Snapshot, Step,
         StrategyError,
     },
-    testing::{
-        Answer, ExtractiveModel, ScriptedModel, TestClock,
-        generate::{junk_thread, legal_thread},
-        notation,
-    },
+    testing::{Answer, ExtractiveModel, ScriptedModel},
     tokens::{ByteEstimate, TokenCounter},
+};
+use threadfold_testing::{
+    TestClock,
+    generate::{junk_thread, legal_thread},
+    notation,
+    shared::cases,
 };
 
 use crate::support::tries::tries;

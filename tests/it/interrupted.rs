@@ -17,9 +17,10 @@ use threadfold::{
     message::{CompactionId, CompactionReason, Delta, ModelError, StopReason, ThreadId, Timestamp},
     store::{Archive, Journal, Loaded, MemoryStore, StoreError, ThreadStore, memory_archive},
     strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder, Step},
-    testing::{ExtractiveModel, ScriptedModel, faulty_store, notation},
+    testing::{ExtractiveModel, ScriptedModel},
     tokens::ByteEstimate,
 };
+use threadfold_testing::{faulty_store, notation};
 
 use crate::support::polls::pending_once;
 

@@ -28,9 +28,10 @@ use threadfold::{
     message::{CompactionId, Timestamp},
     store::{Archive, Journal, memory_archive},
     strategy::{Brief, FoldBatches, KeepRecent, Proposal, Snapshot, Summarize},
-    testing::{Answer, ExtractiveModel, ScriptedModel, TestClock, generate::legal_thread},
+    testing::{Answer, ExtractiveModel, ScriptedModel},
     wire::{DecodeOptions, EncodeOptions},
 };
+use threadfold_testing::{TestClock, generate::legal_thread};
 
 use crate::support::{brief::brief, recorded, tries::tries};
 

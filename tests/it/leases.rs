@@ -10,11 +10,9 @@ use threadfold::{
     model::{Tool, ToolContext, ToolOutput},
     session::SessionError,
     store::{self, LeaseStore, MemoryStore, StoreError, ThreadStore, leased},
-    testing::{
-        Answer, ScriptedModel,
-        conformance::{self, Law},
-    },
+    testing::{Answer, ScriptedModel},
 };
+use threadfold_testing::conformance::{self, Law};
 
 use crate::support::{bench::calls, broken_leases::BrokenLeases};
 

@@ -5,8 +5,11 @@
 //! positions where it may be cut; `--- loop` with the message at which the open tool loop begins,
 //! or `none`; `--- open calls` with their ids.
 
-use crate::support::cases::{self, Case};
-use threadfold::{Message, legality, testing::notation};
+use threadfold::{Message, legality};
+use threadfold_testing::{
+    notation,
+    shared::cases::{self, Case},
+};
 
 #[test]
 fn legality_passes_its_cases() {

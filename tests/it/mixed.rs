@@ -16,8 +16,8 @@ use threadfold::{
         Batch, BatchId, Json, ModelError, StopReason, Summary, ToolInput, ToolResult, ToolUse, Turn,
     },
     strategy::{Brief, Chunked, Digest, FoldBatches, Ladder, Snapshot, Step, Summarize},
-    testing::TestClock,
 };
+use threadfold_testing::TestClock;
 
 use crate::support::tries::tries;
 

@@ -12,8 +12,9 @@ use threadfold::{
         CompactionId, ModelError, ModelErrorKind, StopReason, Thinking, ToolResult, ToolUse,
     },
     strategy::{Attempt, Brief, ModelRole, Proposal, Snapshot, StrategyError, attempt},
-    testing::{Answer, ScriptedModel, TestClock},
+    testing::{Answer, ScriptedModel},
 };
+use threadfold_testing::TestClock;
 
 /// Summarises all but the last messages.
 #[derive(Debug)]

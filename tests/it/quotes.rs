@@ -16,9 +16,9 @@ use threadfold::{
     },
     store::MemoryStore,
     strategy::{Chunked, FoldBatches, Ladder, Summarize},
-    testing::notation,
     tokens::{ByteEstimate, TokenCounter},
 };
+use threadfold_testing::notation;
 
 /// Everyday rules in eight languages. None of them has the form of a demand that a grammar would
 /// know.

@@ -6,11 +6,9 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use threadfold::message::steps::{round, steps};
+use threadfold_testing::shared::fuzz::prose::READERS;
 
-use crate::{
-    fuzz_cases::prose::READERS,
-    support::{language, odd, recorded, tries::tries},
-};
+use crate::support::{language, odd, recorded, tries::tries};
 
 /// Upper limit for the steps: per byte of the text, and a constant. The audit needs most: it
 /// repeats the text four times and searches it four times for every fact.

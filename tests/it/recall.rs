@@ -15,7 +15,7 @@ use std::{
     task::{Context, Waker},
 };
 
-use crate::support::{cases, recalled::recalled};
+use crate::support::recalled::recalled;
 use futures::{StreamExt, executor::block_on};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -26,8 +26,9 @@ use threadfold::{
     message::{CheckpointId, CompactionReason, Json, Redactor, Timestamp, ToolResult, ToolUse},
     recall::{MAX_BYTES, MIN_BYTES, Recall, RecallError, tool},
     session::SessionBuilder,
-    testing::{Answer, notation},
+    testing::Answer,
 };
+use threadfold_testing::{notation, shared::cases};
 
 use crate::support::{
     bench::{self, Bench, Echo, bench, say},

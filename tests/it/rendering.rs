@@ -13,7 +13,6 @@
 
 use std::ops::Range;
 
-use crate::support::cases;
 use proptest::prelude::*;
 use threadfold::{
     ContentBlock, Message, Role,
@@ -25,8 +24,8 @@ use threadfold::{
         Chunk, ChunkBudget, RenderOptions, Rendered, chunk, chunk_ranges, render, render_into,
         write_to,
     },
-    testing::notation,
 };
+use threadfold_testing::{notation, shared::cases};
 
 use crate::support::tries::tries;
 

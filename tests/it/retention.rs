@@ -10,9 +10,9 @@ use threadfold::{
     ContentBlock, Message, Role,
     message::{Summary, ToolResult, ToolUse},
     retention::{Fact, FactClass, Facts, Retention, RetentionPolicy, addendum, audit, enrich},
-    testing::generate,
     tokens::{ByteEstimate, TokenCounter},
 };
+use threadfold_testing::generate;
 
 use crate::support::{recorded, tries::tries};
 

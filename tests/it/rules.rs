@@ -24,9 +24,9 @@ use threadfold::{
     retention::RetentionPolicy,
     store::MemoryStore,
     strategy::{Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize},
-    testing::notation,
     tokens::{ByteEstimate, TokenCounter},
 };
+use threadfold_testing::notation;
 
 use crate::support::tries::tries;
 

@@ -26,8 +26,9 @@ use threadfold::{
     session::SessionEvent,
     store::{Archive, Journal, memory_archive},
     strategy::{Brief, Digest, FoldBatches, KeepRecent, Step, Summarize},
-    testing::{ExtractiveModel, TestClock},
+    testing::ExtractiveModel,
 };
+use threadfold_testing::TestClock;
 
 use crate::support::traces::{self, Traces};
 

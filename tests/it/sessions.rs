@@ -14,9 +14,10 @@ use threadfold::{
     session::{CompactionEvent, Session, SessionBuilder, SessionError, SessionEvent},
     store::{Journal, MemoryStore, ThreadStore},
     strategy::{KeepRecent, Summarize, TrimToolResults},
-    testing::{Answer, ScriptedModel, faulty_store},
+    testing::{Answer, ScriptedModel},
     tokens::ByteEstimate,
 };
+use threadfold_testing::faulty_store;
 
 use crate::support::{
     bench::{Bench, THREAD, bench, calls, compactions, events, policy, say, within},

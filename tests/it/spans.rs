@@ -20,8 +20,9 @@ use threadfold::{
     model::ModelError,
     store::{Journal, Loaded, MemoryStore, StoreError, ThreadStore},
     strategy::{Brief, Digest, KeepRecent, Step, Summarize},
-    testing::{Answer, ScriptedModel, TestClock, faulty_store},
+    testing::{Answer, ScriptedModel},
 };
+use threadfold_testing::{TestClock, faulty_store};
 use tracing::{
     Dispatch, Metadata, Subscriber,
     field::{Field, Visit},

@@ -11,10 +11,9 @@ use threadfold::{
     model::{Clock, ModelError, ModelErrorKind},
     session::SessionError,
     store::{Journal, JsonlStore, MemoryStore, StoreError, ThreadStore},
-    testing::{Answer, ScriptedModel, faulty_store},
+    testing::{Answer, ScriptedModel},
 };
-
-use crate::support::folder::Folder;
+use threadfold_testing::{faulty_store, shared::Folder};
 
 fn id() -> ThreadId {
     "t".parse().unwrap()

@@ -20,16 +20,14 @@ use threadfold::{
     message::{Batch, BatchId, CompactionId, CompactionReason, ThreadId, Timestamp},
     store::{Archive, JsonlStore, Loaded, MemoryStore, StoreError, ThreadStore, memory_archive},
     strategy::ArchiveEntry,
-    testing::{
-        conformance::{self, Law},
-        faulty_store,
-    },
+};
+use threadfold_testing::{
+    conformance::{self, Law},
+    faulty_store,
+    shared::Folder,
 };
 
-use crate::support::{
-    broken_store::{BrokenArchive, BrokenStore},
-    folder::Folder,
-};
+use crate::support::broken_store::{BrokenArchive, BrokenStore};
 
 #[test]
 fn our_stores_conform() {

@@ -14,8 +14,8 @@ use threadfold::{
     strategy::{
         Attempt, Brief, ModelRole, Proposal, Snapshot, Step, StrategyError, Summarize, attempt,
     },
-    testing::conformance::{self, Law},
 };
+use threadfold_testing::conformance::{self, Law};
 
 #[test]
 fn every_registered_strategy_conforms() {

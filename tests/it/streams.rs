@@ -14,7 +14,6 @@ use std::{
     },
 };
 
-use crate::support::cases::Case;
 use futures::{FutureExt, StreamExt, executor::block_on, stream};
 use proptest::{
     collection::vec,
@@ -26,9 +25,9 @@ use threadfold::{
     ContentBlock, Turn, WireFormat,
     message::{Delta, ModelError, ModelErrorKind, Text},
     model::{self, Model},
-    testing::conformance,
     wire::Dialect,
 };
+use threadfold_testing::{conformance, shared::cases::Case};
 
 use crate::support::{stream_cases, tries::tries};
 

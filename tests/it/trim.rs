@@ -3,7 +3,6 @@
 //! A case is `--- options` in JSON, `--- thread`, and `--- expect N` with the thread after and the
 //! number of results that became shorter.
 
-use crate::support::cases;
 use proptest::{option, prelude::*};
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, Plan, Role,
@@ -14,10 +13,11 @@ use threadfold::{
         Usage,
     },
     strategy::{Brief, Rejection, Snapshot, Step, StrategyError, TrimToolResults},
-    testing::{
-        generate,
-        notation::{parse, write},
-    },
+};
+use threadfold_testing::{
+    generate,
+    notation::{parse, write},
+    shared::cases,
 };
 
 use crate::support::tries::tries;

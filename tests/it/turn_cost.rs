@@ -21,8 +21,8 @@ use threadfold::{
     model::{Clock, Model, ModelError, Tool, ToolContext, ToolOutput},
     retention::RetentionPolicy,
     store::{Journal, MemoryStore, memory_archive},
-    testing::TestClock,
 };
+use threadfold_testing::TestClock;
 
 const SIZES: [usize; 2] = [1_000, 100_000];
 

@@ -7,7 +7,6 @@
 //! `--- expect turn` or `--- expect error`. `--- options` may name a model, `prefill` and what to
 //! recognise. A body that is expected to stay as it is needs no `--- expect body`.
 
-use crate::support::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
@@ -15,6 +14,7 @@ use threadfold::{
     message::{Delta, ModelError, ToolResult},
     wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
+use threadfold_testing::shared::cases;
 
 use crate::support::{
     gemini_bodies as generate,
@@ -158,11 +158,8 @@ mod streams {
 }
 
 mod rules {
-    use threadfold::{
-        Plan, Replacement,
-        compact::CompactOptions,
-        testing::generate::{junk_thread, legal_thread},
-    };
+    use threadfold::{Plan, Replacement, compact::CompactOptions};
+    use threadfold_testing::generate::{junk_thread, legal_thread};
 
     use super::*;
 

@@ -7,10 +7,10 @@
 //! `--- expect turn` or `--- expect error`. `--- options` may name a model and what to recognise.
 //! A body that is expected to stay as it is needs no `--- expect body`.
 
-use crate::support::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat};
+use threadfold_testing::shared::cases;
 
 use crate::support::{
     chat_bodies as generate,

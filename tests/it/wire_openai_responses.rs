@@ -3,7 +3,6 @@
 //!
 //! A case has the form that `wire_openai_chat.rs` describes.
 
-use crate::support::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
@@ -11,6 +10,7 @@ use threadfold::{
     message::{Delta, ModelError},
     wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
+use threadfold_testing::shared::cases;
 
 use crate::support::{
     responses_bodies as generate, stream_cases,

@@ -21,8 +21,6 @@ mod rig;
 mod table;
 mod theirs;
 mod whole;
-#[path = "../../yardstick/mod.rs"]
-mod yardstick;
 
 /// The smallest size, at which the peer's prompt has room for all messages: both send equal
 /// requests.

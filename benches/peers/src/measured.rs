@@ -2,10 +2,9 @@
 
 use threadfold::Message;
 
-use crate::{
-    model::Heard,
-    yardstick::{Cost, Row, Spread},
-};
+use yardstick::{Cost, Row, Spread};
+
+use crate::model::Heard;
 
 /// The number of messages that both keep at the end.
 pub(crate) const TAIL: usize = 10;

@@ -7,7 +7,7 @@ use threadfold::{
     Message, Model, Request, Turn, Usage, async_trait, message::StopReason, model::ModelError,
 };
 
-use crate::yardstick::thread;
+use yardstick::thread;
 
 const SUMMARY: &str = "They parse lines, and the tests pass.";
 

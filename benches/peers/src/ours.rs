@@ -13,10 +13,11 @@ use threadfold::{
     tokens::ByteEstimate,
 };
 
+use yardstick::{row, thread};
+
 use crate::{
     measured::{Asked, Measured, TAIL, shared},
     model::AtOnce,
-    yardstick::{row, thread},
 };
 
 /// The model gets the old part as messages.

@@ -11,10 +11,9 @@ use rig_memory::{
 };
 use threadfold::{ContentBlock, Message, Role};
 
-use crate::{
-    measured::Measured,
-    yardstick::{row, thread},
-};
+use yardstick::{row, thread};
+
+use crate::measured::Measured;
 
 /// Loads a history that exceeds this many tokens: what does not fit is compacted into a summary
 /// without a model, at most 64 KB of it.

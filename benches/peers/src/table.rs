@@ -6,10 +6,11 @@ use std::time::Duration;
 use agent_sdk::llm;
 use threadfold::Message;
 
+use yardstick::{Spread, memcpy};
+
 use crate::{
     measured::{Asked, Measured},
     ours, theirs,
-    yardstick::{Spread, memcpy},
 };
 
 /// The peer's measurement, and those of our ways to the same result.

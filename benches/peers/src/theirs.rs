@@ -11,10 +11,11 @@ use agent_sdk::{
 use futures::executor::block_on;
 use threadfold::{ContentBlock, Message, Role};
 
+use yardstick::{row, thread};
+
 use crate::{
     measured::{Asked, Measured, TAIL},
     model::AtOnce,
-    yardstick::{row, thread},
 };
 
 /// Converts the thread to the peer's messages. A checkpoint has no counterpart there.

@@ -11,12 +11,9 @@ use threadfold::{
     strategy::Brief,
 };
 
-use crate::{
-    measured::Measured,
-    model::AtOnce,
-    rig, table, theirs,
-    yardstick::{is_test, row, thread},
-};
+use yardstick::{is_test, row, thread};
+
+use crate::{measured::Measured, model::AtOnce, rig, table, theirs};
 
 /// The window of the long threads, and of the session with many turns, in tokens.
 const WINDOW: u64 = 200_000;

@@ -70,10 +70,10 @@ pub(crate) struct CompactOptions {
     #[arg(long)]
     pub(crate) keep_size: bool,
     /// Dialect of the file, if it is not recognised
-    #[arg(long, value_name = "DIALECT", value_parser = crate::input::named)]
+    #[arg(long, value_name = "DIALECT")]
     pub(crate) from: Option<Dialect>,
     /// Dialect of the output: anthropic, bedrock-converse, gemini, openai-chat or openai-responses
-    #[arg(long, value_name = "DIALECT", value_parser = crate::input::named)]
+    #[arg(long, value_name = "DIALECT")]
     pub(crate) to: Option<Dialect>,
     /// Replace the range between two checkpoints by this text; an empty FROM or TO means the start
     /// or the end
@@ -178,7 +178,7 @@ pub(crate) struct HindsightOptions {
     #[arg(long, value_name = "NAME")]
     pub(crate) strategy: Vec<String>,
     /// Dialect of the files, if it is not recognised
-    #[arg(long, value_name = "DIALECT", value_parser = crate::input::named)]
+    #[arg(long, value_name = "DIALECT")]
     pub(crate) from: Option<Dialect>,
     /// Write one JSON object for each thread, strategy and target
     #[arg(long)]
@@ -263,7 +263,7 @@ pub(crate) struct ImportOptions {
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<StoredBy>,
     /// Write a request body of this dialect instead of a log
-    #[arg(long, value_name = "DIALECT", value_parser = crate::input::named)]
+    #[arg(long, value_name = "DIALECT")]
     pub(crate) to: Option<Dialect>,
     /// File with the system prompt, because agents do not log it completely
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -13,6 +13,7 @@ use threadfold::{
     retention::{Facts, Retention, RetentionPolicy, audit, invented},
     tokens::ByteEstimate,
 };
+use threadfold_terminal::{Style, first_line};
 
 use crate::relay::View;
 
@@ -22,7 +23,6 @@ use crate::{
     input::{self, Body},
     out::say,
     report,
-    terminal::{Style, first_line},
 };
 
 /// The maximum number of missing facts in a list.

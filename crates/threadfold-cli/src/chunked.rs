@@ -14,13 +14,13 @@ use threadfold::{
     render::{BYTES_PER_TOKEN, ChunkBudget},
     strategy::{Chunked, CompactionRun, RunStep},
 };
+use threadfold_terminal::{Style, thousands};
 
 use crate::{
     args::ChunkedOptions,
     error::{Ended, Failure},
     input::{self, Body},
     out::{self, say},
-    terminal::{self, Style, thousands},
 };
 
 pub(crate) async fn run(options: &ChunkedOptions, model: &dyn Model) -> Result<Ended, Failure> {
@@ -123,7 +123,7 @@ fn show_chunk(style: Style, run: &CompactionRun, index: usize, summary_before: u
     let added = run.summary().get(summary_before..).unwrap_or_default();
     let mut lines = added.lines().filter(|line| !line.trim().is_empty());
     for line in lines.by_ref().take(12) {
-        say!("  {} {}", style.green("+"), terminal::first_line(line, 94));
+        say!("  {} {}", style.green("+"), threadfold_terminal::first_line(line, 94));
     }
     match lines.count() {
         0 => {}
@@ -145,9 +145,9 @@ fn finish(options: &ChunkedOptions, style: Style, run: &CompactionRun) -> Result
         }
         RunStep::Done { summary } => {
             say!("{}", style.heading("The summary, /summary.md"));
-            say!("{}", terminal::plain(&Quotes::cut(summary).0));
+            say!("{}", threadfold_terminal::plain(&Quotes::cut(summary).0));
             for note in run.notes() {
-                say!("{}", style.yellow(terminal::plain(&note)));
+                say!("{}", style.yellow(threadfold_terminal::plain(&note)));
             }
             let usage = run.usage();
             say!(

@@ -14,13 +14,13 @@ use threadfold::{
     tokens::{ByteEstimate, TokenCounter},
     wire::{Adjustment, EncodeOptions, Encoded},
 };
+use threadfold_terminal::{Style, first_line, outline, thousands};
 
 use crate::{
     args::CompactOptions,
     error::{Ended, Failure},
     input::Body,
     out,
-    terminal::{Style, first_line, outline, thousands},
 };
 
 pub(crate) async fn run(options: &CompactOptions, model: &dyn Model) -> Result<Ended, Failure> {

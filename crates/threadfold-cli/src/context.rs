@@ -7,13 +7,13 @@ use threadfold::{
     ContextWindow, Message, Request, TokenCounter,
     tokens::{BreakdownPart, ByteEstimate, breakdown},
 };
+use threadfold_terminal::{Style, first_line, outline, speaker, thousands};
 
 use crate::{
     args::ContextOptions,
     error::{Ended, Failure},
     input::Body,
     out::say,
-    terminal::{Style, first_line, outline, speaker, thousands},
 };
 
 const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;

@@ -18,7 +18,7 @@ use crate::{
     out::say,
 };
 
-mod write;
+pub mod write;
 
 pub(crate) fn run(options: &EdlOptions) -> Result<Ended, Failure> {
     let script = match options.script.as_str() {

@@ -6,19 +6,17 @@ use std::{
     path::Path,
 };
 
-use threadfold::{EventLog, Message, Request, WireFormat, wire::DecodeOptions};
+use threadfold::{
+    EventLog, Message, Request, WireFormat,
+    wire::{DecodeOptions, find_body},
+};
 
 use crate::{
     error::Failure,
-    log_file::{self, is_json},
+    log_file::{self, BYTE_ORDER_MARK, is_json},
     stored::stored_thread,
 };
 
-#[path = "../../../examples/transcript/input.rs"]
-mod found;
-
-pub(crate) use found::BYTE_ORDER_MARK;
-pub(crate) use found::named;
 pub(crate) use threadfold::wire::Dialect;
 
 /// Reads a file. The error names it.
@@ -112,7 +110,7 @@ impl Body {
             let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
             return Self::of_log(&log_file::log_of(bytes, &name.to_string())?, dialect);
         }
-        let input = found::read(&bytes, dialect).map_err(|error| {
+        let input = find_body(&bytes, dialect).map_err(|error| {
             let hint = if has_lines(&bytes) {
                 " (lines of JSON; `threadfold import` reads the logs of agents)"
             } else {

@@ -14,7 +14,8 @@ mod audit;
 mod chunked;
 mod compact;
 mod context;
-mod edl;
+#[doc(hidden)]
+pub mod edl;
 mod error;
 mod hindsight;
 mod import;
@@ -25,11 +26,10 @@ mod models;
 mod out;
 pub mod proxy;
 pub mod relay;
-mod report;
+#[doc(hidden)]
+pub mod report;
 mod stored;
 mod strategies;
-#[path = "../../../examples/terminal/mod.rs"]
-mod terminal;
 
 /// Runs the command with these arguments, and returns its exit code: 0 for success, 1 for failure,
 /// 2 for an invalid command line, 3 if there was nothing to do.
@@ -45,7 +45,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match carry_out(arguments.command) {
         Ok(ended) => ended.code(),
         Err(failure) => {
-            eprintln!("threadfold: {}", terminal::plain(failure.line()));
+            eprintln!("threadfold: {}", threadfold_terminal::plain(failure.line()));
             ExitCode::FAILURE
         }
     }

@@ -14,8 +14,8 @@ use threadfold::{
 
 use crate::error::Failure;
 
-/// The bytes of a byte order mark.
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+/// The mark that some editors and shells write before a text in UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Reads a file with one log. The error for other files ends with this hint. Lines that cannot be
 /// read are named on standard error.

@@ -13,8 +13,9 @@ use threadfold::{
     store::{JsonlStore, ThreadStore},
 };
 use threadfold_sqlite::SqliteStore;
+use threadfold_terminal::first_line;
 
-use crate::{error::Failure, log_file, proxy::views::latest_threads, terminal::first_line};
+use crate::{error::Failure, log_file, proxy::views::latest_threads};
 
 /// The maximum number of ids in a message about a missing thread.
 const NAMED: usize = 5;

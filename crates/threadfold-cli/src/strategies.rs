@@ -14,13 +14,13 @@ use threadfold::{
     strategy::{Brief, Snapshot, StrategyError},
     tokens::ByteEstimate,
 };
+use threadfold_terminal::{Style, first_line, thousands};
 
 use crate::{
     args::StrategiesOptions,
     error::{Ended, Failure},
     input::Body,
     out::say,
-    terminal::{Style, first_line, thousands},
 };
 
 /// The result of a strategy.

@@ -8,10 +8,8 @@ use std::sync::Arc;
 
 use threadfold::ThreadStore;
 use threadfold_postgres::PostgresStore;
+use threadfold_testing::shared::searched;
 use tokio_postgres::NoTls;
-
-#[path = "../../threadfold-sqlite/benches/searched/mod.rs"]
-mod searched;
 
 #[tokio::main]
 async fn main() {

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use threadfold::ThreadStore;
 use threadfold_sqlite::SqliteStore;
-
-mod searched;
+use threadfold_testing::shared::searched;
 
 fn main() {
     let is_test = std::env::args().any(|argument| argument == "--test");

@@ -209,6 +209,14 @@ pub enum WireError {
         /// The parser's message, with line and column.
         reason: String,
     },
+    /// No dialect has this name, or its feature is not enabled.
+    #[error("there is no dialect {found:?}; there are {known}")]
+    UnknownDialect {
+        /// The name.
+        found: String,
+        /// The names of the dialects that there are.
+        known: String,
+    },
     /// It is JSON, but of another shape.
     #[error("{path}: expected {expected}, found {found}")]
     Shape {

@@ -1,5 +1,7 @@
 //! The dialects for which this crate has a codec.
 
+use std::str::FromStr;
+
 use threadfold_core::message::*;
 
 use crate::{assembly::*, codec::Codec, contract::*, json::*, options::*, stream::TurnBuilder};
@@ -9,8 +11,8 @@ use crate::{assembly::*, codec::Codec, contract::*, json::*, options::*, stream:
 /// ```
 /// use threadfold::wire::{Dialect, WireFormat};
 ///
-/// let named = |name: &str| Dialect::ALL.iter().find(|dialect| dialect.name() == name);
-/// assert_eq!(named("openai-chat"), Some(&Dialect::OpenAiChat));
+/// assert_eq!(Dialect::OpenAiChat.name(), "openai-chat");
+/// assert_eq!("openai-chat".parse(), Ok(Dialect::OpenAiChat));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -64,6 +66,28 @@ impl Dialect {
             #[cfg(feature = "openai-responses")]
             Self::OpenAiResponses => &crate::openai_responses::CODEC,
         }
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = WireError;
+
+    /// Reads the name of a codec, or `anthropic` for `anthropic-messages`.
+    ///
+    /// ```
+    /// use threadfold::wire::Dialect;
+    ///
+    /// assert_eq!("openai-chat".parse(), Ok(Dialect::OpenAiChat));
+    /// let error = "openai".parse::<Dialect>().unwrap_err();
+    /// assert!(error.to_string().starts_with("there is no dialect \"openai\"; there are "));
+    /// ```
+    fn from_str(name: &str) -> Result<Self, WireError> {
+        let full = if name == "anthropic" { "anthropic-messages" } else { name };
+        let found = Self::ALL.iter().copied().find(|dialect| dialect.name() == full);
+        found.ok_or_else(|| {
+            let known: Vec<&str> = Self::ALL.iter().map(|dialect| dialect.name()).collect();
+            WireError::UnknownDialect { found: name.to_owned(), known: known.join(", ") }
+        })
     }
 }
 

@@ -7,6 +7,7 @@
 //!
 //! | to read | use |
 //! |---|---|
+//! | a request body in a file, of any dialect | [`find_body`] |
 //! | a whole answer | [`WireFormat::decode_response`] |
 //! | the bytes of a streamed answer | `model::deltas_of`, which uses the next two |
 //! | the events in `text/event-stream` | [`SseParser`] |
@@ -59,6 +60,7 @@ mod dialect;
 mod error_body;
 mod error_text;
 mod extras;
+mod find_body;
 #[cfg(feature = "gemini")]
 pub mod gemini;
 mod growing;
@@ -90,6 +92,7 @@ mod usage;
 pub use classify::{classify_error, error_within};
 pub use contract::{Adjustment, Change, Encoded, WireError, WireFormat, as_declared};
 pub use dialect::Dialect;
+pub use find_body::{FoundBody, find_body};
 #[doc(hidden)]
 pub use json::without_halves;
 #[doc(hidden)]

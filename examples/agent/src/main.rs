@@ -21,7 +21,6 @@ use demo::Project;
 use folder::Folder;
 use lexopt::{Arg, Parser, ValueExt};
 use screen::Screen;
-use terminal::{plain, thousands};
 use threadfold::{
     CompactionStrategy, ContextWindow, ModelAgent, Session,
     auto::AutoPolicy,
@@ -31,14 +30,13 @@ use threadfold::{
     testing::ExtractiveModel,
 };
 use threadfold_http::{ModelArguments, NamedModel, TokioClock};
+use threadfold_terminal::{plain, thousands};
 
 mod chat;
 mod demo;
 mod folder;
 mod paper;
 mod screen;
-#[path = "../../terminal/mod.rs"]
-mod terminal;
 mod tools;
 
 const SYSTEM: &str = "You are a careful software engineer. You work in one folder, with the tools that \

@@ -5,7 +5,7 @@ use std::{
     io::{self, Write},
 };
 
-use crate::terminal::Style;
+use threadfold_terminal::Style;
 
 /// The standard output. A reader that closed the pipe, such as `head`, is not an error.
 #[derive(Debug)]

@@ -14,12 +14,9 @@ use threadfold::{
     session::{CompactionEvent, SessionEvent},
     tokens::BreakdownPart,
 };
+use threadfold_terminal::{Style, first_line, plain, thousands};
 
-use crate::{
-    demo::Change,
-    paper::Paper,
-    terminal::{Style, first_line, plain, thousands},
-};
+use crate::{demo::Change, paper::Paper};
 
 /// The width of a line in columns.
 const WIDTH: usize = 96;

@@ -1,5 +1,5 @@
 //! Checks the structure of the crates by their source: floors, import cycles, purity, module docs,
-//! size limits, and that every test file is compiled.
+//! that packages share code by crates only, and that every test file is compiled.
 //!
 //! Every rule is a function from sources to complaints. For each rule a test on made-up sources
 //! shows that it finds violations.
@@ -39,6 +39,13 @@ fn every_package_is_read() {
         assert!(read.iter().any(|folder| folder.starts_with(member)), "{member}: {read:?}");
     }
     assert!(read.iter().any(|folder| folder == "src"), "{read:?}");
+}
+
+#[test]
+fn packages_share_code_by_crates_only() {
+    let complaints: Vec<String> =
+        every_package().iter().flat_map(|folder| foreign_files(folder, &sources(folder))).collect();
+    assert_none(complaints);
 }
 
 #[test]
@@ -95,6 +102,17 @@ fn packages() -> Vec<String> {
     let mut packages: Vec<String> = parts.chain(tools).collect();
     packages.sort();
     packages
+}
+
+/// The folders of all packages, with their tests and benches. Sources are below the nearest of them.
+fn every_package() -> Vec<String> {
+    let of_crates = packages().into_iter().filter_map(|folder| {
+        let package = folder.strip_suffix("/src")?;
+        root().join(package).join("Cargo.toml").exists().then(|| package.to_owned())
+    });
+    // The root has more folders than those of its package.
+    let of_root = ["src", "tests", "benches", "examples", "fuzz"].map(str::to_owned);
+    of_crates.chain(of_root).collect()
 }
 
 fn in_folder(folder: &str, complaints: Vec<String>) -> impl Iterator<Item = String> {
@@ -291,6 +309,27 @@ fn impurities(sources: &[Source]) -> Vec<String> {
     complaints
 }
 
+/// Complains about each `#[path]` that leads out of the package with this folder.
+fn foreign_files(folder: &str, sources: &[Source]) -> Vec<String> {
+    let package = |path: &Path| {
+        path.ancestors().find(|above| above.join("Cargo.toml").exists()).map(Path::to_owned)
+    };
+    let mut complaints = Vec::new();
+    for source in sources {
+        let file = root().join(folder).join(&source.path);
+        let attributes = source.text.split("#[path = \"").skip(1);
+        for name in attributes.filter_map(|rest| rest.split('"').next()) {
+            let beside = file.parent().unwrap().join(name);
+            // Its folder must exist, or else it does not compile.
+            let Ok(there) = beside.parent().unwrap().canonicalize() else { continue };
+            if package(&there) != package(&file) {
+                complaints.push(format!("{folder}/{}: takes {name}", source.path));
+            }
+        }
+    }
+    complaints
+}
+
 fn missing_heads(sources: &[Source]) -> Vec<String> {
     let headless = sources.iter().filter(|source| !source.text.starts_with("//! "));
     headless.map(|source| format!("{}: begins without `//!`", source.path)).collect()
@@ -385,6 +424,15 @@ fn side_effects_are_found_only_below_the_edge() {
     let pure = "static A: LazyLock<u8> = LazyLock::new(|| 1); /// Unlike `async`.\nfn error() {}\n\
         use std::time::Duration; mod thread; const B: &str = \"SystemTime\";";
     assert_none(impurities(&made_up(&[("log/mod.rs", pure)])));
+}
+
+#[test]
+fn a_file_of_another_package_is_found() {
+    let own = "#[path = \"../../../examples/cost/mod.rs\"]\nmod cost;";
+    let foreign = "#[path = \"../../../crates/threadfold-edl/src/lib.rs\"]\nmod edl;";
+    let files = [("it/support/one.rs", own), ("it/support/two.rs", foreign)];
+    let expected = "tests/it/support/two.rs: takes ../../../crates/threadfold-edl/src/lib.rs";
+    assert_eq!(foreign_files("tests", &made_up(&files)), [expected]);
 }
 
 #[test]

@@ -11,8 +11,9 @@ use threadfold::{
     legality,
     message::{ToolResult, ToolUse},
     session::SessionBuilder,
-    testing::{ExtractiveModel, ScriptedModel, notation},
+    testing::{ExtractiveModel, ScriptedModel},
 };
+use threadfold_testing::notation;
 
 use super::support::{RULE, long};
 

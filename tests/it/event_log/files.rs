@@ -11,10 +11,11 @@ use threadfold::{
     legality,
     log::{CompactionFailure, CompactionRecord, Event, EventLog, LoggedEvent},
     message::{CompactionId, CompactionReason, Timestamp},
-    testing::notation,
 };
-
-use crate::support::cases::{Case, read};
+use threadfold_testing::{
+    notation,
+    shared::cases::{Case, read},
+};
 
 #[test]
 fn every_case_replays_to_its_expected_thread() {

@@ -5,8 +5,8 @@ use threadfold::{
     Message,
     log::{Event, EventLog, LoggedEvent},
     message::{CompactionId, Timestamp},
-    testing::generate::junk_thread,
 };
+use threadfold_testing::generate::junk_thread;
 
 use super::{compact, log_of, say, splice};
 use crate::support::tries::tries;

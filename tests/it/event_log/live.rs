@@ -11,8 +11,8 @@ use threadfold::{
     legality,
     log::{CompactionFailure, CompactionRecord, Event, EventLog, LogError},
     message::{CheckpointId, CompactionId, CompactionReason, ContentBlock, Summary, Timestamp},
-    testing::generate::{junk_thread, legal_thread},
 };
+use threadfold_testing::generate::{junk_thread, legal_thread};
 
 use crate::support::tries::tries;
 

@@ -31,10 +31,11 @@ use threadfold::{
     },
     store::{Journal, MemoryStore},
     strategy::{Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults},
-    testing::{Answer, ExtractiveModel, ScriptedModel, TestClock},
+    testing::{Answer, ExtractiveModel, ScriptedModel},
     tokens::ByteEstimate,
     wire::{Dialect, EncodeOptions},
 };
+use threadfold_testing::TestClock;
 
 mod counts;
 mod ends;

@@ -1,8 +1,9 @@
 //! Scripted models, and sessions over them.
 
+use threadfold_testing::TestClock;
+
 use super::*;
 use crate::support::polls::pending_once;
-use threadfold::testing::TestClock;
 
 pub(crate) type Plays = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
 

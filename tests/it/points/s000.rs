@@ -11,9 +11,10 @@ use threadfold::{
         Document, Image, MediaSource, ServerToolUse, StopReason, Thinking, ToolResult, ToolUse,
     },
     session::SessionBuilder,
-    testing::{Answer, notation},
+    testing::Answer,
     wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
+use threadfold_testing::notation;
 
 use crate::support::bench::{Bench, bench, calls, say};
 

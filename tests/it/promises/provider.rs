@@ -12,9 +12,10 @@ use threadfold::{
     message::{CompactionReason, ModelError, ModelErrorKind, StopReason, ToolSpec, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, SessionBuilder, SessionError, SessionEvent},
-    testing::{ExtractiveModel, TestClock},
+    testing::ExtractiveModel,
     tokens::ByteEstimate,
 };
+use threadfold_testing::TestClock;
 
 use crate::support::bench::{compactions, wants_summary};
 

@@ -6,8 +6,8 @@ use threadfold::{
     Message,
     message::CompactionReason,
     session::{SessionError, SessionEvent},
-    testing::TestClock,
 };
+use threadfold_testing::TestClock;
 
 use super::provider::{Provider, Read, lines, reading_rounds, reasons, tokens, unreported};
 use crate::support::bench::events;

@@ -15,8 +15,8 @@ use threadfold::{
     legality, log,
     message::Summary,
     strategy::{Brief, Proposal, Snapshot},
-    testing::generate::{junk_thread, legal_thread},
 };
+use threadfold_testing::generate::{junk_thread, legal_thread};
 
 use crate::support::{brief::brief, recorded::requests, tries::tries};
 

@@ -6,9 +6,9 @@ use threadfold::{
     ContentBlock, Message, Plan, Thread, compact,
     compact::{CompactOptions, Insert, Size},
     legality,
-    testing::generate::{junk_thread, legal_thread},
     tokens::ByteEstimate,
 };
+use threadfold_testing::generate::{junk_thread, legal_thread};
 
 use super::{Picks, edits, model, options, picks, ranges, replacements};
 use crate::support::tries::tries;

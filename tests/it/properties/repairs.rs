@@ -1,10 +1,8 @@
 //! Legality: the results of repairs, and the positions where a thread may be cut.
 
 use proptest::prelude::*;
-use threadfold::{
-    ContentBlock, Role, legality,
-    testing::generate::{junk_thread, legal_thread},
-};
+use threadfold::{ContentBlock, Role, legality};
+use threadfold_testing::generate::{junk_thread, legal_thread};
 
 use super::plans::same_handles;
 use crate::support::tries::tries;

@@ -7,10 +7,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use threadfold::{
     Message, Request, Turn, compact, legality,
     message::{Extra, Json, StopReason, ToolChoice, ToolSpec},
-    testing::{
-        generate::{junk_thread, legal_thread},
-        notation,
-    },
+};
+use threadfold_testing::{
+    generate::{junk_thread, legal_thread},
+    notation,
 };
 
 use super::{picks, replacements};

@@ -10,10 +10,11 @@ use threadfold::{
     legality,
     message::ContentBlock,
     strategy::{Brief, KeepRecent, Proposal, Rejection, Snapshot, StrategyError, Summarize},
-    testing::{
-        Answer, ExtractiveModel, ScriptedModel, TestClock,
-        generate::{junk_thread, legal_thread},
-    },
+    testing::{Answer, ExtractiveModel, ScriptedModel},
+};
+use threadfold_testing::{
+    TestClock,
+    generate::{junk_thread, legal_thread},
 };
 
 use crate::support::{brief::brief, tries::tries};

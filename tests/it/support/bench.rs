@@ -13,8 +13,9 @@ use threadfold::{
     model::{Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, Reply, Session, SessionBuilder, SessionError, SessionEvent},
     store::{Journal, MemoryStore, ThreadStore},
-    testing::{Answer, ScriptedModel, TestClock},
+    testing::{Answer, ScriptedModel},
 };
+use threadfold_testing::TestClock;
 
 use super::polls::pending_once;
 

@@ -8,8 +8,8 @@ use threadfold::{
     message::{ThreadId, Timestamp},
     store::{Lease, LeaseStore, Loaded, MemoryStore, StoreError, ThreadStore},
     strategy::CompactionRun,
-    testing::conformance::Law,
 };
+use threadfold_testing::conformance::Law;
 
 /// A store that breaks this law, if it knows how.
 #[derive(Debug)]

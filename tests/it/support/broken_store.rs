@@ -16,8 +16,8 @@ use threadfold::{
         memory_archive,
     },
     strategy::ArchiveEntry,
-    testing::conformance::Law,
 };
+use threadfold_testing::conformance::Law;
 
 /// A store that breaks this law, if it knows how.
 #[derive(Debug)]

@@ -3,16 +3,8 @@
 #[path = "../../../examples/cost/mod.rs"]
 #[expect(dead_code, reason = "the example shows more than tests ask")]
 pub(crate) mod cost;
-#[path = "../../../examples/transcript/input.rs"]
-pub(crate) mod input;
-#[path = "../../../examples/report/play.rs"]
-pub(crate) mod play;
-#[path = "../../../examples/report/mod.rs"]
-pub(crate) mod report;
 #[path = "../../../examples/simulation/mod.rs"]
 pub(crate) mod simulation;
-#[path = "../../../examples/terminal/mod.rs"]
-pub(crate) mod terminal;
 #[path = "../../../examples/retention/threads.rs"]
 pub(crate) mod threads;
 #[path = "../../../examples/retention/trial.rs"]

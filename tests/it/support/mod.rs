@@ -5,11 +5,8 @@ pub(crate) mod bodies;
 pub(crate) mod brief;
 pub(crate) mod broken_leases;
 pub(crate) mod broken_store;
-#[path = "../../../crates/threadfold-edl/tests/it/cases.rs"]
-pub(crate) mod cases;
 pub(crate) mod chat_bodies;
 pub(crate) mod examples;
-pub(crate) mod folder;
 pub(crate) mod gemini_bodies;
 pub(crate) mod identity;
 pub(crate) mod language;

@@ -1,7 +1,7 @@
 //! The cases of streamed answers, event by event. `streams.rs` describes their form.
 
-use crate::support::cases::{self, Case};
 use threadfold::wire::SseParser;
+use threadfold_testing::shared::cases::{self, Case};
 
 /// The cases of one dialect.
 pub(crate) fn read(dialect: &str) -> Vec<Case> {

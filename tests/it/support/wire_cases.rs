@@ -2,13 +2,14 @@
 
 use std::{env, fs, path::PathBuf};
 
-use crate::support::{cases::Case, recorded::records};
+use crate::support::recorded::records;
 use proptest::sample::Index;
 use serde_json::Value;
 use threadfold::{
     Request, WireFormat,
     wire::{DecodeOptions, EncodeOptions, Encoded},
 };
+use threadfold_testing::shared::cases::Case;
 
 /// Checks that every real body of a dialect comes back unchanged.
 pub(crate) fn run_recorded(codec: &dyn WireFormat) {

@@ -69,7 +69,7 @@ mod transcripts {
 
 mod conformance {
     use super::*;
-    use crate::support::cases::{self, Case};
+    use threadfold_testing::shared::cases::{self, Case};
 
     #[test]
     fn every_case_gives_its_body_and_its_adjustments() {

@@ -9,7 +9,6 @@
 
 mod bodies;
 
-use crate::support::cases::{self, Case};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
@@ -17,6 +16,7 @@ use threadfold::{
     message::{Delta, ModelError, Turn},
     wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
+use threadfold_testing::shared::cases::{self, Case};
 
 use crate::support::{recorded, stream_cases, tries::tries, wire_cases::save};
 

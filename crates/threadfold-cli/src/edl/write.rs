@@ -34,11 +34,11 @@ struct Begun<'a> {
 }
 
 /// Writes every changed file under this folder, or none.
-pub(crate) fn write_all(
-    folder: &Path,
-    report: &Report,
-    workspace: &Workspace,
-) -> Result<(), String> {
+///
+/// # Errors
+///
+/// The path that cannot be written, and why.
+pub fn write_all(folder: &Path, report: &Report, workspace: &Workspace) -> Result<(), String> {
     let root = fs::canonicalize(folder);
     let root = root.map_err(|error| nothing_written(&folder.display().to_string(), error))?;
     let mut changes = Vec::new();

@@ -15,6 +15,7 @@ use threadfold::{
     strategy::{Brief, Snapshot},
     tokens::{ByteEstimate, TokenCounter},
 };
+use threadfold_terminal::{Style, first_line};
 
 use table::{Cell, Row, TAIL, Table, percent};
 
@@ -23,7 +24,6 @@ use crate::{
     error::{Ended, Failure},
     input::Body,
     out::{self, say},
-    terminal::{Style, first_line},
 };
 
 /// Who writes summaries if no model is named.

@@ -15,13 +15,14 @@ use threadfold::{
     model::{Clock, std_clock},
     wire::{DecodeLimits, DecodeOptions, EncodeOptions, WireError, without_halves},
 };
+use threadfold_terminal::thousands;
 
 use crate::{
     args::{ImportOptions, StoredBy},
     error::{Ended, Failure},
     input::{self, Dialect},
+    log_file::BYTE_ORDER_MARK,
     out,
-    terminal::thousands,
 };
 
 mod calls;
@@ -55,7 +56,7 @@ pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
     let name = options.log.display();
     let is_store = input::is_store(&options.log);
     let bytes = if is_store { Vec::new() } else { input::bytes(&options.log)? };
-    let bytes = bytes.strip_prefix(input::BYTE_ORDER_MARK).unwrap_or(&bytes);
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
     if is_store || input::is_log(bytes) {
         return Err(format!(
             "{name}: a log or a store of threadfold; `compact`, `context`, `strategies`, `chunked`, `audit` and \

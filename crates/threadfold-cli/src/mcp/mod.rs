@@ -12,13 +12,13 @@ use std::{
 use futures::executor::block_on;
 use serde_json::{Map, Value, json};
 use threadfold::message::ThreadId;
+use threadfold_terminal::first_line;
 
 use self::rpc::{Call, Error, INVALID_PARAMS, METHOD_NOT_FOUND, Message};
 use crate::{
     args::McpArguments,
     error::{Ended, Failure},
     stored::Stored,
-    terminal::first_line,
 };
 
 mod rpc;

@@ -7,8 +7,9 @@ use threadfold::{
     message::ThreadId,
     recall::{self, NO_MATCH, Recall},
 };
+use threadfold_terminal::outline;
 
-use crate::{audit, error::Failure, report, stored::Stored, terminal::outline};
+use crate::{audit, error::Failure, report, stored::Stored};
 
 pub(super) const THREADS: &str = "threads";
 pub(super) const RECALL: &str = "recall";

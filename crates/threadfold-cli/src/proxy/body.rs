@@ -7,9 +7,9 @@ use hyper::{
     StatusCode,
     body::{Bytes, Incoming},
 };
+use threadfold_terminal::thousands;
 
 use super::trouble::Trouble;
-use crate::terminal::thousands;
 
 /// The time limit for the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(60);

@@ -9,16 +9,14 @@ use hyper::{
     },
 };
 use threadfold::message::ThreadId;
+use threadfold_terminal::thousands;
 
 use super::{
     forward::{Body, full, response},
     state::Proxy,
     views::About,
 };
-use crate::{
-    report::{self, escaped},
-    terminal::thousands,
-};
+use crate::report::{self, escaped};
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;\
     padding:0 1rem;color:#1c1c1c;background:#fff}table{border-collapse:collapse;width:100%}\

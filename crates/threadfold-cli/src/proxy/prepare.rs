@@ -14,6 +14,7 @@ use threadfold::{
     tokens::Calibrated,
     wire::{DecodeOptions, EncodeOptions},
 };
+use threadfold_terminal::thousands;
 
 use crate::relay::{Chain, Link, Relay, RelayOptions, RelayStep};
 use tokio::sync::Mutex;
@@ -27,7 +28,7 @@ use super::{
     trouble::Trouble,
     views::{About, Row},
 };
-use crate::{input::Dialect, terminal::thousands};
+use crate::input::Dialect;
 
 /// A request in progress, whose thread is known.
 pub(super) struct Journey {

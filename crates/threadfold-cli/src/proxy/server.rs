@@ -12,6 +12,7 @@ use hyper::{
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
 use threadfold::{auto::MAX_SENDS, message::ModelError};
+use threadfold_terminal::thousands;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -30,7 +31,6 @@ use super::{
     state::Proxy,
     trouble::{self, Trouble},
 };
-use crate::terminal::thousands;
 
 /// The time limit for the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(15);

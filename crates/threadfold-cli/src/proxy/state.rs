@@ -127,7 +127,7 @@ impl Proxy {
     /// Prints a line to standard error. It must hold no header and no text of a thread or a
     /// provider: see [`Trouble`](super::trouble::Trouble).
     pub(super) fn note(&self, line: &str) {
-        eprintln!("threadfold: {}", crate::terminal::first_line(line, 300));
+        eprintln!("threadfold: {}", threadfold_terminal::first_line(line, 300));
     }
 
     /// The size in tokens from which threads are examined, if `room` tokens are available.

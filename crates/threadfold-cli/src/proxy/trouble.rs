@@ -73,7 +73,9 @@ impl From<WireError> for Trouble {
             WireError::TooLarge { .. }
             | WireError::TooManyMessages { .. }
             | WireError::TooDeep { .. } => error.to_string(),
-            other => format!("the body is not read ({})", variant(&other)),
+            other @ (WireError::UnknownDialect { .. } | _) => {
+                format!("the body is not read ({})", variant(&other))
+            }
         })
     }
 }

@@ -1,12 +1,12 @@
 //! One request on its way from the agent to the provider.
 
 use super::view::View;
-use crate::terminal::thousands;
 use threadfold::{
     auto::{AutoCompactor, Input, Output, Pressure, Refusal},
     message::{CompactionReason, ContextWindow, Message, ModelErrorKind, Request, Timestamp},
     tokens::{Calibrated, TokenCounter},
 };
+use threadfold_terminal::thousands;
 
 /// The settings of a relay.
 #[derive(Clone, Copy, Debug, Default)]

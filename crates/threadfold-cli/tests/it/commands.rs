@@ -7,8 +7,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-
-use crate::folder::Folder;
+use threadfold_testing::shared::Folder;
 
 const THREAD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/data/coding-thread.json");
 

@@ -14,8 +14,7 @@ use std::{
 
 use serde_json::Value;
 use threadfold::{StrategyRegistry, auto::AutoPolicy};
-
-use crate::folder::Folder;
+use threadfold_testing::shared::Folder;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 

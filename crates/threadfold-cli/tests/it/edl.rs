@@ -3,8 +3,9 @@
 use std::{fs, path::Path};
 
 use threadfold_edl::{Script, Workspace};
+use threadfold_testing::shared::Folder;
 
-use crate::{folder::Folder, write};
+use threadfold_cli::edl::write;
 
 /// Everything in a folder, each with its text if it is a file.
 fn all_in(folder: &Path) -> Vec<(String, Option<String>)> {

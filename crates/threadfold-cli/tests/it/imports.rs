@@ -10,8 +10,7 @@ use std::{
 };
 
 use serde_json::Value;
-
-use crate::folder::Folder;
+use threadfold_testing::shared::Folder;
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(folder);

@@ -5,11 +5,8 @@
 mod commands;
 mod docs;
 mod edl;
-#[path = "../../../../tests/it/support/folder.rs"]
-mod folder;
 mod imports;
 mod mcp;
 mod proxy;
 mod relay;
-#[path = "../../src/edl/write.rs"]
-mod write;
+mod report;

@@ -14,12 +14,10 @@ use threadfold::{
     log::{CompactionRecord, Event},
     message::{CompactionReason, Timestamp},
 };
+use threadfold_testing::shared::Folder;
 use tokio::process::{Child, Command};
 
-use crate::{
-    folder::Folder,
-    proxy::{MESSAGES, Served, agent::Agent, options, run, upstream::Upstream},
-};
+use crate::proxy::{MESSAGES, Served, agent::Agent, options, run, upstream::Upstream};
 
 const WINDOW: u64 = 4_000;
 

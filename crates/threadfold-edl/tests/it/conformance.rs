@@ -26,8 +26,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::cases;
 use threadfold_edl::{ParseError, Report, Script, Workspace};
+use threadfold_testing::shared::cases;
 
 #[test]
 fn every_case_gives_the_expected_result() {

@@ -8,6 +8,4 @@
     reason = "tests and their helpers may panic"
 )]
 
-#[allow(dead_code, reason = "the tests of other crates read the same form")]
-mod cases;
 mod conformance;

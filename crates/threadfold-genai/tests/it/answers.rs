@@ -9,9 +9,9 @@ use threadfold::{
         Delta, Extra, Json, Origin, RedactedThinking, StopReason, Thinking, ToolInput, ToolResult,
         ToolSpec, ToolUse,
     },
-    testing::conformance,
     wire::{DecodeOptions, Dialect},
 };
+use threadfold_testing::conformance;
 
 use crate::support::{
     server::{Reply, Server},

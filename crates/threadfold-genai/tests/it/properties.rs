@@ -6,10 +6,10 @@ use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::Value;
 use threadfold::{
     ContentBlock, Message, Model, Request, WireFormat, legality,
-    testing::generate::{junk_thread, legal_thread},
     wire::{Adjustment, DecodeOptions, Dialect},
 };
 use threadfold_genai::{Target, to_genai};
+use threadfold_testing::generate::{junk_thread, legal_thread};
 
 use crate::support::{
     server::{Reply, Server},

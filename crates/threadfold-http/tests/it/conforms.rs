@@ -4,12 +4,9 @@
 use std::sync::Mutex;
 
 use serde_json::{Map, Value, json};
-use threadfold::{
-    ContentBlock, Turn,
-    message::StopReason,
-    testing::conformance::{self, Served, Stubbed},
-};
+use threadfold::{ContentBlock, Turn, message::StopReason};
 use threadfold_http::Dialect;
+use threadfold_testing::conformance::{self, Served, Stubbed};
 
 use crate::{
     http::{Server, body},

@@ -9,8 +9,7 @@ use threadfold::{
     wire::SseParser,
 };
 use threadfold_http::{Dialect, HttpModel, HttpOptions};
-
-use crate::cases;
+use threadfold_testing::shared::cases;
 
 use crate::{
     http::{Answer, KEY, Server, ask, codec, deltas_and_turn, streamed},

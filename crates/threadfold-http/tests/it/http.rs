@@ -25,8 +25,7 @@ use threadfold::{
     strategy::Summarize,
     wire::{self, DecodeOptions},
 };
-
-use crate::cases;
+use threadfold_testing::shared::cases;
 
 use threadfold_http::{Dialect, HttpModel, HttpOptions, Key};
 

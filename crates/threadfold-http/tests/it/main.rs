@@ -9,9 +9,6 @@
 )]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
 
-#[path = "../../../../crates/threadfold-edl/tests/it/cases.rs"]
-#[allow(dead_code, reason = "the cases of other dialects have more sections")]
-mod cases;
 mod conforms;
 mod dialects;
 mod http;

@@ -6,7 +6,8 @@
 
 use std::{env, process::Child, thread, time::Duration};
 
-use crate::killed::{Kills, write_until_killed};
+use threadfold_testing::shared::killed::{Kills, write_until_killed};
+
 use crate::support::{CHILD, Server, child, open, rows, run, suite};
 
 const TEST: &str = "kills::killed_writers_and_servers_lose_nothing_and_store_nothing_twice";

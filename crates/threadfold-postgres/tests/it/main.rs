@@ -15,8 +15,6 @@
 mod databases;
 #[cfg(feature = "tls")]
 mod encryption;
-#[path = "../../../threadfold-sqlite/tests/it/killed.rs"]
-mod killed;
 mod kills;
 mod suites;
 mod support;

@@ -9,9 +9,9 @@ use threadfold::{
     message::{Batch, BatchId, CompactionId, Timestamp},
     store::{Archive, LeaseStore, StoreError, ThreadStore, event_lines},
     strategy::{ArchiveEntry, Chunked, CompactionRun},
-    testing::{conformance, faulty_store},
 };
 use threadfold_postgres::PostgresArchive;
+use threadfold_testing::{conformance, faulty_store};
 
 use crate::support::{append, execute, id, open, rows, run, said, server, suite, texts};
 

@@ -5,8 +5,8 @@
 use std::{env, path::Path, process::Child};
 
 use futures::executor::block_on;
+use threadfold_testing::shared::killed::{Kills, write_until_killed};
 
-use crate::killed::{Kills, write_until_killed};
 use crate::support::{CHILD, Folder, child, open};
 
 #[test]

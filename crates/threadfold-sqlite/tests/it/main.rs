@@ -9,7 +9,6 @@
 )]
 
 mod files;
-mod killed;
 mod kills;
 mod processes;
 mod suites;

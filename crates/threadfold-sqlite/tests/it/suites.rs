@@ -10,8 +10,8 @@ use threadfold::{
     message::{Batch, BatchId, CompactionId, Timestamp},
     store::{Archive, Journal, JsonlStore, LeaseStore, StoreError, ThreadStore, WordIndex},
     strategy::{ArchiveEntry, Chunked, CompactionRun},
-    testing::{conformance, faulty_store},
 };
+use threadfold_testing::{conformance, faulty_store};
 
 use crate::support::{Folder, append, id, open, said, texts};
 

@@ -17,6 +17,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;
+use threadfold_testing::shared::Folder;
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
@@ -29,7 +30,6 @@ use super::{
     count, options, run,
     upstream::{DIALECTS, GEMINI, Upstream},
 };
-use crate::folder::Folder;
 
 #[test]
 fn a_refusal_within_a_stream_is_a_refusal() {

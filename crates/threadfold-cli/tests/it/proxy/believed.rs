@@ -2,13 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
+use threadfold_testing::shared::Folder;
+
 use super::{
     MESSAGES, Served,
     agent::Agent,
     count, options, run,
     upstream::{Seen, Upstream},
 };
-use crate::folder::Folder;
 
 /// Compactions are due only far beyond the threads of these tests.
 const LARGE: u64 = 100_000;

@@ -10,11 +10,10 @@ use threadfold::{
     message::{ModelError, ModelErrorKind, Request, StopReason, Turn},
     store::MemoryStore,
     strategy::{Attempt, Brief, ModelRole, Snapshot, StrategyError, Summarize, attempt},
-    testing::faulty_store,
 };
+use threadfold_testing::{faulty_store, shared::Folder};
 
 use super::{MESSAGES, Served, WINDOW, agent::Agent, count, options, run, upstream::Upstream};
-use crate::folder::Folder;
 
 #[derive(Debug)]
 struct Panics;

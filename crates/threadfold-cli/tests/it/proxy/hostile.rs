@@ -4,6 +4,7 @@ use std::{process::Stdio, sync::atomic::Ordering};
 
 use threadfold::store::ThreadStore;
 use threadfold_sqlite::SqliteStore;
+use threadfold_testing::shared::Folder;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
@@ -15,7 +16,6 @@ use super::{
     client, count, options, run,
     upstream::{DIALECTS, Upstream},
 };
-use crate::folder::Folder;
 
 /// Sends bytes and reads until the server closes the connection.
 async fn raw(address: std::net::SocketAddr, request: &str) -> String {

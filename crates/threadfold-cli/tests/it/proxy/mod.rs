@@ -19,13 +19,13 @@ use threadfold::{
 };
 use threadfold_cli::proxy::{Proxy, ProxyOptions, Views, policy};
 use threadfold_sqlite::SqliteStore;
+use threadfold_testing::shared::Folder;
 use tokio::{net::TcpListener, task::JoinHandle};
 
 use self::{
     agent::Agent,
     upstream::{DIALECTS, GEMINI, Upstream},
 };
-use crate::folder::Folder;
 
 const WINDOW: u64 = 4_000;
 pub(crate) const MESSAGES: (&str, &dyn WireFormat) = ("/v1/messages", &Dialect::Anthropic);

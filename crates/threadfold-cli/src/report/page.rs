@@ -1,0 +1,240 @@
+//! The page: a sentence about the thread, figures, a table, and a card for each compaction.
+
+use threadfold::{
+    EventLog,
+    retention::{FactClass, Retention},
+};
+
+use super::{
+    card::{self, outcome, percent},
+    chart::{self, Small},
+    escape::{escaped, line, number, short},
+    story::{Compaction, Done, Outcome, Story},
+};
+
+pub(crate) const STYLE: &str = include_str!("style.css");
+
+/// The maximum bytes of a page, whatever the log.
+pub const MAX_BYTES: usize = 1_000_000;
+
+/// The maximum bytes of its cards and of its rows.
+const MAX_CARDS: usize = MAX_BYTES * 7 / 10;
+const MAX_ROWS: usize = MAX_BYTES / 8;
+
+/// The maximum number of compactions that are drawn. If there are more, the latest.
+const MAX_DRAWN: usize = 150;
+
+/// Returns the page about a log, for a model with a window of this many tokens.
+pub fn page(log: &EventLog, window: Option<u64>) -> String {
+    let mut story = Story::of(log, window);
+    let all = story.compactions.len();
+    let head = head(&story);
+    let (rows, cards) = (rows(&story), cards(&story));
+    let early = all.saturating_sub(MAX_DRAWN);
+    story.compactions.drain(..early);
+    let figures = figures(&story, early);
+    let title = line(story.thread, 80);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n\
+         <title>Compactions of {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         {head}{figures}{rows}{cards}{}</main>\n</body>\n</html>\n",
+        foot()
+    )
+}
+
+/// Returns a sentence and five numbers about the thread.
+fn head(story: &Story<'_>) -> String {
+    let (done, undone, failed) = counts(story);
+    let spent = story.spent.compaction.context_tokens();
+    let share = percent(spent, story.spent.total().context_tokens());
+    let times = match done {
+        0 => "was never compacted".to_owned(),
+        1 => "was compacted <em>once</em>".to_owned(),
+        done => format!("was compacted <em>{} times</em>", number(done)),
+    };
+    let cost = match spent {
+        0 => "no token was spent on it".to_owned(),
+        spent => format!("{} were spent on it, {share} % of all", short(spent)),
+    };
+    let freed = story.freed();
+    let freed = format!("{}{}", if freed < 0 { "−" } else { "" }, short(freed.unsigned_abs()));
+    let standing = story.done().filter(|(_, done)| done.undone.is_none()).last();
+    let kept = standing.and_then(|(_, done)| done.kept());
+    let kept = kept.map_or("–".into(), |percent| format!("{percent}\u{202f}%"));
+    let numbers = [
+        ("compactions", number(done), format!("{failed} came to nothing, {undone} taken back")),
+        ("tokens freed", freed.clone(), "summed over all that stand".to_owned()),
+        (
+            "tokens spent",
+            short(spent),
+            format!("{share} % of {} in all", short(story.spent.total().context_tokens())),
+        ),
+        ("kept", kept, "of the weight of all facts, at the last".to_owned()),
+        (
+            "in the context now",
+            short(story.left.1),
+            format!(
+                "{} messages of {} said",
+                number(story.left.0 as u64),
+                number(story.said as u64)
+            ),
+        ),
+    ];
+    let tiles: String = numbers
+        .into_iter()
+        .map(|(name, value, note)| {
+            format!("<div><dt>{name}</dt><dd><b>{value}</b><span>{note}</span></dd></div>")
+        })
+        .collect();
+    let time = story.times.map_or(String::new(), |(from, to)| format!(" · {from} to {to}"));
+    format!(
+        "<header>\n<p class=\"over\">Thread <bdi>{}</bdi>{time}</p>\n\
+         <h1>In {} turns this thread {times}. It freed {freed} tokens; {cost}.</h1>\n\
+         <dl class=\"tiles\">{tiles}</dl>\n</header>\n",
+        line(story.thread, 80),
+        number(story.turns as u64),
+    )
+}
+
+/// Returns how many compactions were carried out, how many of these were undone, and how many
+/// failed.
+fn counts(story: &Story<'_>) -> (u64, u64, u64) {
+    let done = story.done().count() as u64;
+    let undone = story.done().filter(|(_, done)| done.undone.is_some()).count() as u64;
+    (done, undone, story.compactions.len() as u64 - done)
+}
+
+fn figures(story: &Story<'_>, early: usize) -> String {
+    let note = match early {
+        0 => String::new(),
+        early => format!(
+            "<p class=\"note\">The figures leave out the first {} compactions.</p>",
+            number(early as u64)
+        ),
+    };
+    let legend = "<ul class=\"legend\"><li><i class=\"key line\"></i>context, as estimated</li>\
+         <li><i class=\"key window\"></i>window of the model</li>\
+         <li><i class=\"key mark\"></i>compacted</li><li><i class=\"key undone\"></i>taken back</li>\
+         <li><i class=\"key failed\"></i>came to nothing</li></ul>";
+    let smalls: String = smalls(story).iter().map(Small::figure).collect();
+    format!(
+        "<section>\n<h2>How full the context was</h2>\n{legend}\n<figure>{}</figure>\n{note}</section>\n\
+         <section>\n<h2>What each compaction did</h2>\n\
+         <p class=\"lead\">One value for each compaction, the first on the left. What is kept is measured by its \
+         words: of everything that was ever said, how much of the weight the thread still says.</p>\n\
+         <div class=\"smalls\">{smalls}</div>\n</section>\n",
+        chart::context(story)
+    )
+}
+
+fn smalls(story: &Story<'_>) -> Vec<Small<'static>> {
+    let bars = |title, value: &dyn Fn(&Compaction<'_>) -> Option<u64>| {
+        let values = story.compactions.iter().map(|one| (one.id.0, value(one)));
+        let values: Vec<_> = values.collect();
+        let sum = values.iter().filter_map(|(_, value)| *value).fold(0, u64::saturating_add);
+        Small { title, total: format!("{} in all", short(sum)), values, percent: false }
+    };
+    let of = |title, recall: &dyn Fn(&Retention) -> Option<u64>| {
+        let values =
+            story.done().map(|(one, done)| (one.id.0, done.retention.as_ref().and_then(recall)));
+        let values: Vec<_> = values.collect();
+        let last = values.iter().rev().find_map(|(_, value)| *value);
+        let total = last.map_or("no figure".into(), |last| format!("{last}\u{202f}% at the last"));
+        Small { title, total, values, percent: true }
+    };
+    let class = |title, class| {
+        of(title, &|retention| retention.classes.get(&class).map(|recall| recall.weight_percent()))
+    };
+    let done = |one: &Compaction<'_>, value: &dyn Fn(&Done<'_>) -> u64| match &one.outcome {
+        Outcome::Done(done) => Some(value(done)),
+        Outcome::Failed { .. } | Outcome::LeftOut => None,
+    };
+    vec![
+        bars("Tokens freed", &|one| {
+            done(one, &|done| u64::try_from(done.report.tokens_saved()).unwrap_or(0))
+        }),
+        bars("Tokens spent", &|one| Some(one.usage.context_tokens())),
+        bars("Bytes of summary", &|one| done(one, &|done| done.report.summary_bytes)),
+        of("Everything kept", &|retention| Some(retention.overall.weight_percent())),
+        class("Paths kept", FactClass::Path),
+        class("Commands kept", FactClass::Command),
+        class("Errors kept", FactClass::Error),
+    ]
+}
+
+fn rows(story: &Story<'_>) -> String {
+    if story.compactions.is_empty() {
+        return String::new();
+    }
+    let mut body = String::new();
+    let mut left = 0;
+    // If not all rows fit, the latest are shown.
+    for compaction in story.compactions.iter().rev() {
+        if body.len() < MAX_ROWS { body.push_str(&row(compaction)) } else { left += 1 }
+    }
+    let note = match left {
+        0 => String::new(),
+        left => format!("<p class=\"note\">{} earlier ones are left out.</p>", number(left)),
+    };
+    format!(
+        "<section>\n<h2>All of them, the latest first</h2>\n<div class=\"wide\"><table>\n<thead><tr><th>№</th><th>turn</th>\
+         <th>why</th><th>strategy</th><th class=\"n\">before</th><th class=\"n\">after</th>\
+         <th class=\"n\">kept</th><th class=\"n\">spent</th><th>outcome</th></tr></thead>\n\
+         <tbody>\n{body}</tbody></table></div>\n{note}</section>\n"
+    )
+}
+
+fn row(compaction: &Compaction<'_>) -> String {
+    let Compaction { id, turn, reason, strategy, usage, .. } = compaction;
+    let (before, after, kept) = match &compaction.outcome {
+        Outcome::Done(done) => (
+            number(done.report.before.tokens),
+            number(done.report.after.tokens),
+            done.kept().map_or("–".into(), |kept| format!("{kept}\u{202f}%")),
+        ),
+        Outcome::Failed { .. } | Outcome::LeftOut => {
+            (number(compaction.tokens), "–".into(), "–".into())
+        }
+    };
+    let spent = usage.context_tokens();
+    format!(
+        "<tr><td><a href=\"#c{id}\">{id}</a></td><td>{turn}</td><td>{}</td><td>{}</td><td class=\"n\">{before}</td>\
+         <td class=\"n\">{after}</td><td class=\"n\">{kept}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
+        reason.as_str().replace('_', " "),
+        line(strategy, 40),
+        number(spent),
+        outcome(compaction)
+    )
+}
+
+fn cards(story: &Story<'_>) -> String {
+    if story.compactions.is_empty() {
+        return String::new();
+    }
+    let (mut body, mut left) = (String::new(), 0);
+    for compaction in story.compactions.iter().rev() {
+        let card = card::card(compaction);
+        if left == 0 && body.len() + card.len() < MAX_CARDS {
+            body.push_str(&card)
+        } else {
+            left += 1
+        }
+    }
+    let note = match left {
+        0 => String::new(),
+        left => format!(
+            "<p class=\"note\">The {} earliest are only in the table: a page with all of them would be too large.</p>",
+            number(left)
+        ),
+    };
+    format!("<section>\n<h2>One by one</h2>\n{body}{note}</section>\n")
+}
+
+fn foot() -> String {
+    let text = "Tokens are estimates of four bytes or less each, but for those spent, which providers reported. \
+        Facts are looked for by their words, so what a summary says in other words counts as lost. \
+        Texts are shown as they are; signs that are not seen are named.";
+    format!("<footer><p>{}</p></footer>\n", escaped(text))
+}

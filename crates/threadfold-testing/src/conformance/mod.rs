@@ -1,0 +1,40 @@
+//! Conformance suites for adapters, to run in the adapter's own tests.
+//!
+//! | if you implement | run |
+//! |---|---|
+//! | [`Model`](threadfold::model::Model) | [`model`](model()), and [`adapter`](adapter()) with a stub of the provider |
+//! | [`ProviderThread`](threadfold::model::ProviderThread) | [`provider_thread`] |
+//! | [`WireFormat`](threadfold::wire::WireFormat) | [`wire_format`] |
+//! | [`ThreadStore`](threadfold::store::ThreadStore) | [`store`], and [`failing_store`] with faults |
+//! | [`LeaseStore`](threadfold::store::LeaseStore) | [`leases`], [`runs`], [`workers`](workers()) and [`store`] |
+//! | [`Archive`](threadfold::store::Archive) | [`archive`] |
+//! | [`CompactionStrategy`](threadfold::strategy::CompactionStrategy) | [`strategy`](strategy()) |
+//! | [`WordIndex`](threadfold::store::WordIndex) | [`store`], and [`searches`](searches()) |
+//!
+//! A suite returns the first [`Breach`]: a [`Law`] and the smallest input that breaks it. If the
+//! implementation panics, the suite panics too, except the suite for strategies.
+
+mod adapter;
+mod archive;
+mod cases;
+mod law;
+mod leases;
+mod model;
+mod provider_thread;
+mod searches;
+mod store;
+mod strategy;
+mod wire_format;
+mod workers;
+
+pub use adapter::{Served, Stubbed, adapter};
+pub use archive::archive;
+pub use law::{Breach, Law};
+pub use leases::{leases, runs};
+pub use model::model;
+pub use provider_thread::provider_thread;
+pub use searches::searches;
+pub use store::{failing_store, store};
+pub use strategy::strategy;
+pub use wire_format::wire_format;
+pub use workers::workers;

@@ -1,0 +1,201 @@
+//! Measures searches of a thread with a long history, with the store's word index and without it.
+//! The benches of both databases share it.
+
+use std::{
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use threadfold::{
+    ContextWindow, Message, ModelAgent, Plan, Request, Role, Session, ThreadStore, Turn,
+    async_trait,
+    compact::{Insert, Splice},
+    log::{CompactionRecord, Event, LogId, LoggedEvent},
+    message::{
+        Batch, BatchId, CompactionId, CompactionReason, ModelError, StopReason, ThreadId,
+        Timestamp, ToolUse,
+    },
+    model::Model,
+    store::{Archive, Journal, Loaded, StoreError, search_entries},
+    strategy::ArchiveEntry,
+};
+
+/// A query whose words are in few messages, and one whose word is in all.
+const QUERIES: [(&str, &str); 2] =
+    [("words of 3 messages", "part4242 part777 part31337"), ("a word of every message", "next")];
+
+/// Prints the time of turns that search the history of a thread with `count` messages.
+pub async fn recalled(store: &Arc<dyn ThreadStore>, count: u64) {
+    let thread = thread();
+    println!("a turn that recalls once, of {count} messages; middle of 5, in milliseconds");
+    let mut plain = open(Arc::new(Whole(store.clone())), &thread).await;
+    let mut indexed = open(store.clone(), &thread).await;
+    let first = turn(&mut indexed, QUERIES[0].1).await;
+    println!("  {:<26}{:>10.1}", "the first, which indexes", ms(first));
+    for (name, query) in QUERIES {
+        let (mut whole, mut found) = (Vec::new(), Vec::new());
+        for _ in 0..5 {
+            whole.push(turn(&mut plain, query).await);
+            found.push(turn(&mut indexed, query).await);
+        }
+        let (whole, found) = (middle(whole), middle(found));
+        println!("  {name:<26}{:>10.1}   whole log {:>10.1}", ms(found), ms(whole));
+    }
+}
+
+/// Prints the time of searches in `count` archived entries.
+pub async fn archived(archive: &dyn Archive, count: u64) {
+    let (thread, compactions) = (&thread(), count / 1_000);
+    for compaction in 0..compactions {
+        let id = CompactionId(compaction);
+        let entry = |index: u32| {
+            let number = compaction * 1_000 + u64::from(index);
+            let batch = Batch::new(BatchId { compaction: id, index }, text(number));
+            ArchiveEntry::new(batch)
+        };
+        let entries: Vec<_> = (0..1_000).map(entry).collect();
+        archive.write(thread, id, &entries).await.unwrap();
+    }
+    let visible: BTreeSet<CompactionId> = (0..compactions).map(CompactionId).collect();
+    println!("a search of {count} archived entries; middle of 5, in milliseconds");
+    for (name, query) in QUERIES {
+        let (mut all, mut found) = (Vec::new(), Vec::new());
+        for _ in 0..5 {
+            let since = Instant::now();
+            let entries = archive.list(thread, &visible).await.unwrap();
+            let expected = search_entries(&entries, query, 10, &visible);
+            all.push(since.elapsed());
+            let since = Instant::now();
+            let hits = archive.search(thread, query, 10, &visible).await.unwrap();
+            found.push(since.elapsed());
+            assert_eq!(hits, expected);
+        }
+        let (all, found) = (middle(all), middle(found));
+        println!("  {name:<26}{:>10.1}   all entries {:>8.1}", ms(found), ms(all));
+    }
+}
+
+fn text(number: u64) -> String {
+    let text = format!("Look at src/part{number}.rs and run `cargo test part{number}`. ");
+    text + &"Then go on to the next part. ".repeat(10)
+}
+
+/// Prints the size of a database in bytes per message.
+pub fn print_size(what: &str, bytes: u64, count: u64) {
+    println!(
+        "{:>6} bytes a message of {} bytes on the disk: {what}",
+        bytes / count,
+        text(count).len()
+    );
+}
+
+fn thread() -> ThreadId {
+    "long".parse().unwrap()
+}
+
+/// Writes a thread that is compacted every 200 messages.
+pub async fn write(store: &Arc<dyn ThreadStore>, count: u64) {
+    let mut journal = Journal::open(store.clone(), thread()).await.unwrap();
+    for number in 0..count {
+        let text = text(number);
+        let message = if number % 2 == 0 { Message::user(text) } else { Message::assistant(text) };
+        let now = Timestamp(number);
+        journal.append(now, Event::MessageAppended(message)).unwrap();
+        if number % 200 == 199 {
+            let len = journal.log().replay().unwrap().len();
+            let insert = vec![Insert::from(Message::user("In short: it goes on."))];
+            let plan = Plan::from_splices(len, vec![Splice { at: 0..len - 10, insert }]);
+            let (id, reason) = (journal.log().next_compaction(), CompactionReason::Threshold);
+            let record = CompactionRecord::new(id, reason, "by-hand", plan);
+            journal.append(now, Event::Compacted(Box::new(record))).unwrap();
+            journal.flush().await.unwrap();
+        }
+    }
+}
+
+async fn open(store: Arc<dyn ThreadStore>, thread: &ThreadId) -> Session {
+    let agent = ModelAgent::new(Arc::new(Asks)).with_window(ContextWindow::new(200_000));
+    Session::builder(agent).recall_tool().thread(thread.clone()).store(store).open().await.unwrap()
+}
+
+async fn turn(session: &mut Session, query: &str) -> Duration {
+    let since = Instant::now();
+    session.send(query).await.unwrap();
+    since.elapsed()
+}
+
+fn middle(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap()
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
+}
+
+/// A model that recalls the text that the user typed, and then ends the turn.
+#[derive(Debug)]
+struct Asks;
+
+#[async_trait]
+impl Model for Asks {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        let last = request.messages.last().unwrap();
+        if last.tool_results().next().is_some() {
+            return Ok(Turn::new(Message::assistant("Done."), StopReason::EndTurn, None));
+        }
+        let query = last.content.iter().find_map(|block| block.as_text()).unwrap().as_str();
+        let call = ToolUse::new("call", "recall", json!({ "query": query }));
+        let answer = Message::new(Role::Assistant, vec![call.into()]);
+        Ok(Turn::new(answer, StopReason::ToolUse, None))
+    }
+}
+
+/// The same store without its word index. It ignores writes, so that both sessions begin with the
+/// same log.
+#[derive(Debug)]
+struct Whole(Arc<dyn ThreadStore>);
+
+#[async_trait]
+impl ThreadStore for Whole {
+    async fn append(
+        &self,
+        _: &ThreadId,
+        _: Option<LogId>,
+        _: u64,
+        _: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        self.0.load(thread).await
+    }
+
+    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
+        self.0.load_from(thread, seq).await
+    }
+
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError> {
+        self.0.load_base(thread).await
+    }
+
+    async fn load_facts(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+    ) -> Result<Option<String>, StoreError> {
+        self.0.load_facts(thread, log, seq).await
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.0.list().await
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.0.delete(thread).await
+    }
+}
