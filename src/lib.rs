@@ -56,7 +56,7 @@
 //! | removed messages | [`recall`] |
 //! | a thread as text | [`render`](mod@render) |
 //! | edit scripts for models | [`edl`] |
-//! | tests of what you built | `testing`, with the feature of that name |
+//! | tests of what you built | the crate `threadfold-testing`; models for them in `testing`, with the feature of that name |
 //!
 //! # For those who build their own
 //!
@@ -136,17 +136,13 @@ pub use wire::WireFormat;
 ///
 /// | chapter | you want to |
 /// |---|---|
-/// | [Getting started](guide::getting_started) | run a session that never overflows |
+/// | [Getting started](guide::getting_started) | run a session that never overflows, and give it tools |
 /// | [A provider adapter](guide::provider_adapter) | connect your provider |
-/// | [Strategy and policy](guide::strategy_and_policy) | decide how and when to compact |
-/// | [Tools and checkpoints](guide::tools_and_checkpoints) | give the agent tools, and let it compact itself |
-/// | [Persistence](guide::persistence) | store, resume, and run on many machines |
-/// | [In a server](guide::in_a_server) | serve many users, and survive clients that leave |
-/// | [On a durable engine](guide::durable) | repeat no answered call after a crash |
-/// | [Observing](guide::observing) | show and trace what happens |
-/// | [What was lost](guide::what_was_lost) | see what a compaction lost, and restore it |
-/// | [A loop of your own](guide::your_own_loop) | keep your loop and your messages |
-/// | [Migrating](guide::migrating) | replace a compaction that you wrote by hand |
+/// | [Strategy and policy](guide::strategy_and_policy) | decide how and when to compact, or let the agent decide |
+/// | [What a compaction did, and what it lost](guide::what_was_lost) | show and trace compactions, restore what they lost, undo them |
+/// | [Persistence and resume](guide::persistence) | store threads, resume them, and let one worker at a time write |
+/// | [In a server, and on a durable engine](guide::in_a_server) | serve many users, survive clients that leave, and repeat no answered call |
+/// | [A loop of your own](guide::your_own_loop) | use your own loop and your own messages, or replace a compaction that you wrote |
 /// | [Why not ...?](guide::design) | know why it is built like this |
 /// | [Comparison](guide::comparison) | know what others do, and do better |
 ///
@@ -156,7 +152,8 @@ pub mod guide {
     #[doc = include_str!("../docs/guide/getting-started.md")]
     ///
     /// In this chapter: [`Session`](crate::Session), [`ModelAgent`](crate::ModelAgent),
-    /// [`ContextWindow`](crate::ContextWindow), [`SessionEvent`](crate::session::SessionEvent).
+    /// [`ContextWindow`](crate::ContextWindow), [`SessionEvent`](crate::session::SessionEvent),
+    /// [`Tool`](crate::model::Tool).
     pub mod getting_started {}
 
     #[doc = include_str!("../docs/guide/provider-adapter.md")]
@@ -170,61 +167,40 @@ pub mod guide {
     ///
     /// In this chapter: [`strategy`](crate::strategy),
     /// [`StrategyRegistry`](crate::StrategyRegistry), [`AutoPolicy`](crate::auto::AutoPolicy),
+    /// [`Replacement`](crate::Replacement), [`compact`](crate::compact()),
     /// [`CompactionStrategy`](crate::CompactionStrategy), [`Plan`](crate::Plan),
     /// [`attempt::ask`](crate::strategy::attempt::ask).
     pub mod strategy_and_policy {}
 
-    #[doc = include_str!("../docs/guide/tools-and-checkpoints.md")]
+    #[doc = include_str!("../docs/guide/what-was-lost.md")]
     ///
-    /// In this chapter: [`Tool`](crate::model::Tool), [`Replacement`](crate::Replacement),
-    /// [`compact`](crate::compact()), [`SessionBuilder`](crate::session::SessionBuilder).
-    pub mod tools_and_checkpoints {}
+    /// In this chapter: [`SessionEvent`](crate::session::SessionEvent),
+    /// [`CompactionDisplay`](crate::session::CompactionDisplay), [`api`](crate::session::api),
+    /// [`acp`](crate::session::acp), [`telemetry`](crate::drive::telemetry),
+    /// [`retention`](crate::retention), [`ledger`](crate::ledger), [`recall`](mod@crate::recall).
+    pub mod what_was_lost {}
 
     #[doc = include_str!("../docs/guide/persistence.md")]
     ///
     /// In this chapter: [`ThreadStore`](crate::ThreadStore),
     /// [`JsonlStore`](crate::store::JsonlStore), [`EventLog`](crate::EventLog),
-    /// [`Attempt`](crate::strategy::Attempt), [`CompactionRun`](crate::strategy::CompactionRun).
+    /// [`LeaseStore`](crate::store::LeaseStore).
     pub mod persistence {}
 
     #[doc = include_str!("../docs/guide/in-a-server.md")]
     ///
     /// In this chapter: [`Events`](crate::session::Events),
-    /// [`SessionHandle`](crate::session::SessionHandle),
-    /// [`ThreadStore`](crate::ThreadStore), [`Clock`](crate::model::Clock).
-    pub mod in_a_server {}
-
-    #[doc = include_str!("../docs/guide/durable.md")]
-    ///
-    /// In this chapter: [`TurnMachine`](crate::turn::TurnMachine),
-    /// [`AutoCompactor`](crate::auto::AutoCompactor), [`Attempt`](crate::strategy::Attempt),
+    /// [`SessionHandle`](crate::session::SessionHandle), [`Clock`](crate::model::Clock),
+    /// [`TurnMachine`](crate::turn::TurnMachine), [`AutoCompactor`](crate::auto::AutoCompactor),
     /// [`Conversation`](crate::drive::Conversation), [`Request::key`](crate::Request::key).
-    pub mod durable {}
-
-    #[doc = include_str!("../docs/guide/observing.md")]
-    ///
-    /// In this chapter: [`SessionEvent`](crate::session::SessionEvent),
-    /// [`CompactionDisplay`](crate::session::CompactionDisplay), [`api`](crate::session::api),
-    /// [`acp`](crate::session::acp), [`telemetry`](crate::drive::telemetry).
-    pub mod observing {}
-
-    #[doc = include_str!("../docs/guide/what-was-lost.md")]
-    ///
-    /// In this chapter: [`retention`](crate::retention), [`ledger`](crate::ledger),
-    /// [`recall`](mod@crate::recall).
-    pub mod what_was_lost {}
+    pub mod in_a_server {}
 
     #[doc = include_str!("../docs/guide/your-own-loop.md")]
     ///
     /// In this chapter: [`Compactor`](crate::Compactor), [`Brief`](crate::strategy::Brief),
-    /// [`drive::compact`](crate::drive::compact()), [`ModelError`](crate::model::ModelError).
+    /// [`drive::compact`](crate::drive::compact()), [`ModelError`](crate::model::ModelError),
+    /// [`legality`](crate::legality), [`WireFormat`](crate::WireFormat).
     pub mod your_own_loop {}
-
-    #[doc = include_str!("../docs/guide/migrating.md")]
-    ///
-    /// In this chapter: [`legality`](crate::legality), [`Compactor`](crate::Compactor),
-    /// [`WireFormat`](crate::WireFormat), [`Session`](crate::Session).
-    pub mod migrating {}
 
     #[doc = include_str!("../docs/design.md")]
     pub mod design {}
@@ -232,8 +208,3 @@ pub mod guide {
     #[doc = include_str!("../docs/comparison.md")]
     pub mod comparison {}
 }
-
-/// Compiles and runs the examples of the README.
-#[cfg(all(doctest, feature = "testing"))]
-#[doc = include_str!("../README.md")]
-struct Readme;

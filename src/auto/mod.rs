@@ -6,9 +6,15 @@
 //!
 //! There are two checks. The **soft trigger** follows an [`AutoPolicy`]: it fires at the threshold,
 //! before a prompt and inside a tool loop alike. After a success it pauses until the context has
-//! grown by a share of the window, or a time has passed. The **hard check** runs before every
-//! request, whatever the policy is: a thread that exceeds the window is compacted at once, or the
-//! request is refused with its sizes.
+//! grown by a share of the window, and a compaction that did not help is not repeated for the same
+//! thread. The **hard check** runs before every request, whatever the policy is, repeated ones
+//! included: a thread that exceeds the window is compacted at once, or the request is refused with
+//! its sizes.
+//!
+//! A target can be reached by construction: it is above the size that no compaction can remove,
+//! below the trigger, and within the window. A configured target below that size is replaced by the
+//! middle of this range. Compactions are counted for each request, so a long turn does not run out
+//! of them and a broken one ends.
 //!
 //! After a provider's **refusal**, the machine decides how far to believe it. A request is sent at
 //! most [`MAX_SENDS`] times; if the last refusal stands, everything is taken back.

@@ -1,6 +1,17 @@
 //! Measures how full a context is.
 //!
 //! The window may be smaller than the host knows. Its limits are learnt from a provider's refusals.
+//!
+//! Clients reserve 32,000 or 64,000 tokens for the answer by default, which is more than many
+//! windows have, and most providers count only the prompt. So at most a quarter of the window is
+//! reserved. If a refusal states that prompt and reserve count together, requests get a smaller
+//! `max_output`, because a shorter answer costs less than a shorter thread. A reserve alone never
+//! makes a request impossible: if the unread messages leave less than the reserve, nothing is
+//! reserved.
+//!
+//! No request is refused for a provider's count alone, because the count may be the sum of all
+//! calls, or wrong. An implausible count is ignored, and if only the count exceeds the window, the
+//! request is sent and the provider decides.
 
 use std::collections::BTreeSet;
 
@@ -165,8 +176,8 @@ impl Pressure {
         }
     }
 
-    /// Scales the estimates up by the ratio of reported to estimated tokens, if the provider counts
-    /// more than was estimated. Reported counts and the window stay.
+    /// Scales the estimates by the ratio of reported to estimated tokens. Reported counts and the
+    /// window stay.
     ///
     /// ```
     /// use threadfold::{auto::Pressure, tokens::Calibrated};

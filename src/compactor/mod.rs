@@ -13,6 +13,16 @@
 //!
 //! The value has a serde form: store it beside the thread. The form holds the rules and facts of
 //! removed messages, and stays small however long the conversation is. The options are not stored.
+//!
+//! Each compaction runs on a conversation that lives as long as its future, with a log of the
+//! present messages alone; the host's vector is replaced after the commit. So a dropped future
+//! changes nothing, and a compaction has the same states as in a session.
+//!
+//! A host may change its vector, and codecs change messages. So a compactor remembers a fingerprint
+//! of each text that a compaction inserted or left. If the vector does not continue the observed
+//! one, the compactor continues from the latest compaction whose summary is in the vector, and
+//! reads only texts that this compaction did not leave. A summary in a decoded body is recognised
+//! only by its fingerprint, because a user may type our tags.
 
 mod compact;
 mod configure;

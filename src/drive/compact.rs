@@ -27,7 +27,7 @@ use crate::{
 pub struct Conversation<'a> {
     thread: &'a mut Thread,
     journal: &'a mut Journal,
-    /// Who is told of a change of the thread.
+    /// The adapter to which changes of the thread are reported.
     provider: Option<&'a mut dyn ProviderThread>,
     pub(crate) archive: Option<&'a dyn Archive>,
     pub(crate) system: Arc<Vec<Message>>,
@@ -77,7 +77,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Returns the conversation with an adapter that is told of every change of the thread.
+    /// Returns the conversation with an adapter to which every change of the thread is reported.
     pub fn with_provider(self, provider: &'a mut dyn ProviderThread) -> Self {
         Self { provider: Some(provider), ..self }
     }

@@ -1,4 +1,7 @@
 //! The tracing span of a compaction. Without the feature `tracing` it does nothing.
+//!
+//! The outcome of a span is set at the commit, so it agrees with the log wherever the future is
+//! dropped.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

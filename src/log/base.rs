@@ -3,6 +3,20 @@
 //! For everything that the thread needs from now on, a log that begins at a base returns the same
 //! as the whole log. A call that needs earlier events returns
 //! [`LogError::NotHeld`](super::LogError::NotHeld).
+//!
+//! A log that was opened from its base and a log that dropped its events are the same value,
+//! because one function makes both. A base is made as soon as the events that are no longer
+//! messages of the thread take 32 KB, so a thread that was never compacted is not stored twice.
+//! After a compaction this condition suffices, because the compaction has just read the facts that
+//! a base needs. At other times a base is made only if the events also take more memory than the
+//! thread.
+//!
+//! The facts are stored separately from the base: they grow with the conversation, and only a
+//! compaction reads them. It reads them from the store, and the next write drops them from memory.
+//! The rules are treated in the same way, because their parsed form takes 3 KB each, unless the
+//! system prompt contains them. An operation that needs earlier events (an older undo, a
+//! truncation, recall, a fork) reads the whole log from the store for as long as it needs it. If an
+//! event refers to a position before the base, the whole log is read at once.
 
 use serde::{Deserialize, Serialize};
 

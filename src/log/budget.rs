@@ -191,7 +191,7 @@ impl TokenBudget {
         let available = self.available_tokens();
         self.is_near_limit().then(|| {
             if available < ALMOST_NOTHING {
-                format!("almost all tokens are spent: {available} are left")
+                format!("almost all tokens are spent; {available} remain")
             } else {
                 format!("{:.0} % of the tokens are spent", (self.usage_fraction() * 100.0).round())
             }
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn with_fewer_than_fifty_tokens_left_the_warning_is_another() {
-        let left = |left: u64| Some(format!("almost all tokens are spent: {left} are left"));
+        let left = |left: u64| Some(format!("almost all tokens are spent; {left} remain"));
         assert_eq!(advice(limits(), 851), (true, true, 49, left(49)));
         assert_eq!(advice(limits(), 900), (true, true, 0, left(0)));
         assert_eq!(advice(limits(), 9_000), (true, true, 0, left(0)));

@@ -128,7 +128,7 @@ pub enum LogError {
         bytes: u64,
     },
     /// The first line is not the header of a log.
-    #[error("not a log of threadfold: the first line is no header")]
+    #[error("not a log of threadfold: the first line is not a header")]
     NotALog,
     /// The log was written by a build with another form.
     #[error("the log has version {found}; this build reads {expected}")]
@@ -147,7 +147,7 @@ pub enum LogError {
         reason: Text,
     },
     /// A line is JSON, but not an event with its number and time.
-    #[error("line {line} of the log is no event: {reason}")]
+    #[error("line {line} of the log is not an event: {reason}")]
     NotAnEvent {
         /// The line; the header is line 1.
         line: u64,

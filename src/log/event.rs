@@ -56,7 +56,7 @@ pub enum Event {
         /// The id of the compaction.
         id: CompactionId,
     },
-    /// The host added a standing rule. The user's rules are read from the messages.
+    /// The host added a standing rule. The user's rules are the quotes in the records of compactions.
     #[serde(rename = "rule_changed", serialize_with = "rule_added")]
     RuleAdded {
         /// The text of the rule.

@@ -1,4 +1,9 @@
 //! `ProviderThread` and `Agent`: the traits for adapters that keep the conversation themselves.
+//!
+//! A session owns its thread and reports each change, so an adapter keeps nothing, an array in the
+//! provider's form, or the id of the last answer, and never a second copy of the messages.
+//! [`Agent::run_turn`] answers the thread and may use the provider's state; [`Agent::ask`] answers
+//! a question outside the conversation, such as one for a summary, and changes nothing.
 
 use std::{fmt, sync::Arc};
 
@@ -19,8 +24,8 @@ use crate::{
 /// What an adapter keeps of the thread for its provider: the messages in the provider's form, the id
 /// of the last answer, or both.
 ///
-/// The session owns the thread, so the adapter needs no copy of the messages. It is told of every
-/// change right after it, with what changed.
+/// The session owns the thread, so the adapter needs no copy of the messages. The session reports every
+/// change to it right after the change, with what changed.
 ///
 /// ```
 /// use threadfold::{Message, ProviderThread, Replacement, Thread, compact::Replaced};

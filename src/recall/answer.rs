@@ -120,7 +120,7 @@ impl<'a> Recall<'a> {
     ///
     /// let log = EventLog::new("main".parse()?);
     /// let recall = Recall::of(&log);
-    /// assert_eq!(recall.call(&json!({}))?, "Nothing there was compacted away.");
+    /// assert_eq!(recall.call(&json!({}))?, "No message of this range was removed by a compaction.");
     /// let error = recall.call(&json!({"message": 3})).unwrap_err();
     /// assert_eq!(error, RecallError::NotTaken { number: 3 });
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -78,7 +78,7 @@ impl fmt::Display for Recalled {
         let next = self.next;
         match &self.request {
             RecallRequest::Range { .. } if shown == 0 => {
-                f.write_str("Nothing there was compacted away.")
+                f.write_str("No message of this range was removed by a compaction.")
             }
             RecallRequest::Search { .. } if found == 0 => f.write_str(NO_MATCH),
             RecallRequest::Search { .. } if shown == 0 => write!(f, "Only {found} messages match."),
@@ -108,7 +108,7 @@ impl fmt::Display for Recalled {
                     f,
                     "Messages that were compacted away and match: {shown} of {found}, best first. {RECORD}"
                 )?;
-                f.write_str(" For the whole of one call recall with its number as message.")?;
+                f.write_str(" To read a whole message, call recall with its number as message.")?;
                 next.map_or(Ok(()), |next| write!(f, " More: the same query with offset {next}."))
             }
         }?;

@@ -92,7 +92,7 @@ pub enum RecallError {
         other: &'static str,
     },
     /// A checkpoint is neither in the thread nor in the removed messages.
-    #[error("checkpoint {id} is neither in the thread nor in what compactions removed")]
+    #[error("checkpoint {id} is neither in the thread nor in the removed messages")]
     UnknownCheckpoint {
         /// The checkpoint.
         id: CheckpointId,
@@ -114,7 +114,7 @@ pub enum RecallError {
         id: String,
     },
     /// A message was not removed by a compaction, or does not exist.
-    #[error("message {number} is not one that a compaction removed")]
+    #[error("message {number} was not removed by a compaction")]
     NotTaken {
         /// The number of the message.
         number: u64,

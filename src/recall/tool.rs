@@ -29,7 +29,7 @@ pub fn spec() -> ToolSpec {
         "to": text("Id of the checkpoint with which the range ends. Leave it out to end with the latest."),
         "message": number("Number of one message to read, instead of a range."),
         "call": text("Id of one tool call whose result was cut, to read the whole result."),
-        "offset": number("Where to go on, as the answer before said. Leave it out to begin."),
+        "offset": number("The offset that the previous answer stated. Leave it out to begin."),
     });
     let mut about = ABOUT.to_owned();
     if cfg!(feature = "recall") {

@@ -4,6 +4,10 @@
 //! session's strategy. In a call of `compact`, the model names ranges by their checkpoints and
 //! writes the summaries itself. Such a call is checked against the thread as it will be with the
 //! results of the other calls; then thread and log change in one step.
+//!
+//! If the plan of such a call fails, nothing changes, and the model gets an error result that lists
+//! the valid checkpoints. The outcome of a compaction follows as a reminder and not as the user's
+//! words, so the next compaction strips it.
 
 use std::{error::Error, ops::Range};
 

@@ -1,5 +1,15 @@
 //! Changing a running session: its agent, strategy, policy, tools, system prompt and window, and
 //! the compactions that it made.
+//!
+//! A new agent gets the thread, not the estimates: the window that was learnt from refusals and the
+//! ratio of reported to estimated tokens belong to the previous model. The window of the last
+//! request is kept, so that a smaller one is noticed.
+//!
+//! Undoing a compaction first undoes those after it, because their plans hold positions of the
+//! thread that it left. Redoing one applies its recorded plan again, under a new number, if the
+//! thread still begins with the messages that the plan was made for. A fork is a log of its own: it
+//! holds all events so far and, if it starts earlier, a cut, so both branches can undo a compaction
+//! from before the fork.
 
 use std::sync::Arc;
 

@@ -59,9 +59,7 @@ pub enum SessionEvent {
         id: Text,
         /// The name of the tool.
         name: Text,
-        /// The input of the call, as the JSON text that the model wrote. Empty in lines that an
-        /// earlier version wrote.
-        #[serde(default)]
+        /// The input of the call, as the JSON text that the model wrote.
         input: Text,
     },
     /// A tool call has its result.
@@ -73,9 +71,7 @@ pub enum SessionEvent {
         /// Whether the call failed.
         is_error: bool,
         /// The whole result, even if the thread holds it shortened to
-        /// [`max_tool_result`](super::SessionBuilder::max_tool_result). Empty in lines that an
-        /// earlier version wrote.
-        #[serde(default)]
+        /// [`max_tool_result`](super::SessionBuilder::max_tool_result).
         content: Vec<ContentBlock>,
     },
     /// The host must discard the text streamed for this answer so far. Either the window cut the

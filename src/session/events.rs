@@ -1,4 +1,8 @@
 //! A turn in flight: a stream of events that can also be awaited as a whole.
+//!
+//! An event waits in a slot that holds one. If the stream is dropped before the event is delivered,
+//! the event did not reach the host and is emitted again; so observers see it on delivery. Events
+//! of an adopted compaction wait for the next stream, but observers see them when they happen.
 
 use std::{
     fmt,

@@ -1,5 +1,13 @@
 //! Handles that control a session while a turn borrows it, and the state that they share with it,
 //! such as the last events for user interfaces that connect late.
+//!
+//! A handle has its own vector of messages. If it shared the vector of the thread, each append
+//! would copy all message handles. Its own vector grows by one message with the thread, and is
+//! rebuilt after a compaction.
+//!
+//! The lock of the queue decides whether a queued text is sent by the running turn: a turn that
+//! finds the queue empty closes it in the same step. A test tries every order of the steps of turn
+//! and host.
 
 use std::{
     collections::VecDeque,

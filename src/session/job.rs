@@ -3,6 +3,10 @@
 //! The future that prepares a compaction borrows nothing, so a host can run it on any task. Its
 //! result can be adopted as long as the messages that it was prepared for are still in the thread;
 //! messages appended since are kept.
+//!
+//! The messages themselves are compared, by handle, so an undone compaction in between does no
+//! harm. The number of a prepared compaction is reserved at its start, because its summaries carry
+//! it; numbers in a log are unique but need not ascend.
 
 use std::sync::Arc;
 

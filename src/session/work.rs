@@ -1,4 +1,8 @@
 //! The work of a turn: the async loop over the turn machine.
+//!
+//! A tool result that is too long is cut before it enters the thread. The whole result is an event
+//! of its own, which does not change the thread: as a compaction, the cut would be one more step to
+//! undo, and the trigger would count it as a gain.
 
 use std::collections::HashMap;
 

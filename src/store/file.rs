@@ -11,6 +11,8 @@
 //! read or written. `O_NOFOLLOW` would do this in one step, but the standard library does not
 //! define it, and its value differs between systems. A missing file is created with `create_new`,
 //! which never follows a link.
+//!
+//! `File::lock` needs Rust 1.89, the minimum version of this crate.
 
 use std::{
     fs::{self, DirBuilder, File, Metadata, OpenOptions},
@@ -440,11 +442,11 @@ pub fn create_file(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// Those of the system, and one for a symbolic link, which is not followed. The old file is then
+/// Those of the system, and one for a symbolic link; links are not followed. The old file is then
 /// unchanged, and no other file is left.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, true).map_err(|error| match error {
-        OpenError::Link => io::Error::other("a symbolic link, which is not followed"),
+        OpenError::Link => io::Error::other("a symbolic link; links are not followed"),
         OpenError::Io(error) => error,
     })
 }

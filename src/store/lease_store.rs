@@ -1,5 +1,11 @@
 //! `LeaseStore`: at most one worker at a time may write a thread, and another worker can continue
 //! its run. `leased`: a store whose appends carry a lease.
+//!
+//! An append carries the fence of its lease, and the store compares it in the transaction that
+//! stores the events. So a worker that was suspended cannot write, even if the clocks of the
+//! workers differ. All threads of a store take their fences from one counter, so deleting a thread
+//! removes its lease completely and no fence is used twice. A session has no code for leases:
+//! [`leased`] returns a store.
 
 use std::{sync::Arc, time::Duration};
 

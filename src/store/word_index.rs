@@ -1,4 +1,9 @@
 //! `WordIndex`: the words of stored messages, so that a search does not read the whole log.
+//!
+//! The crate splits texts into words, and the database does not. A search with an index and one
+//! without use the same function, so they find the same messages. An index of words cannot serve an
+//! [`Archive`](super::Archive), where a word of the query also matches within a longer one; there
+//! the database only filters, and the crate decides.
 
 use std::{fmt, ops::Range};
 

@@ -3,6 +3,10 @@
 //! Anthropic's Messages API offers the same as context edits (beta
 //! `context-management-2025-06-27`). Its settings can be read as options of this strategy; omitted
 //! fields have the defaults of its documentation.
+//!
+//! A cleared result is named by the number of its message, because some providers use the ids of
+//! calls again in each turn. A snapshot holds these numbers only if the log holds the whole
+//! conversation, so no line names what cannot be recalled.
 
 use std::collections::{HashMap, HashSet};
 

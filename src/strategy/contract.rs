@@ -5,6 +5,9 @@
 //! strategy, and one check ([`Snapshot::accept`]) judges every proposal.
 //!
 //! Errors and notes are redacted too, because models and providers quote the text of requests.
+//!
+//! An attempt that finds nothing to remove before it asks a model is not a compaction: a session
+//! assigns no number, emits no event and logs nothing.
 
 use std::{error::Error, fmt, time::Duration};
 

@@ -473,7 +473,7 @@ impl<'a> DigestJob<'a> {
             return Ok(());
         }
         nothing(format!(
-            "about {goes} tokens before the end are in no summary, too few to be worth it"
+            "about {goes} tokens before the end are in no summary, which is not worth a compaction"
         ))
     }
 
@@ -490,10 +490,14 @@ impl<'a> DigestJob<'a> {
         let mut parts = Vec::new();
         if !end.is_empty() {
             let tokens = counter.messages(end);
-            parts.push(format!("the last {}, which no cut can remove, have {tokens}", end.len()));
+            let last = match end.len() {
+                1 => "message, which no cut can remove, has".to_owned(),
+                some => format!("{some} messages, which no cut can remove, have"),
+            };
+            parts.push(format!("the last {last} {tokens}"));
         }
         if typed > 0 {
-            parts.push(format!("the user's newest, which stay word for word, have {typed}"));
+            parts.push(format!("the user's newest texts, which stay word for word, have {typed}"));
         }
         nothing(format!(
             "about {stays} tokens of messages would stay, and the target is {most}: {}. A larger target \

@@ -8,6 +8,10 @@
 //! results stay, unless the thread does not fit with all texts cut: then a note takes the place of the
 //! largest ones. The cut is made here and by no strategy: strategies see a thread that is already cut,
 //! and [`Snapshot::settle`] adds the cut to their plans.
+//!
+//! In a tool loop with signed reasoning no cut is legal after that reasoning. If that leaves no
+//! room, calls and results become text that nobody typed, which needs no reasoning before it. This
+//! is done only if less than a third of what stays as text could stay otherwise.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -45,11 +45,11 @@ pub(super) fn sections<'t>(own: &[Text], built_in: &'t str) -> Cow<'t, str> {
 /// [`RunError::Option`] if one is blank.
 pub(super) fn check(prompt: Option<&Text>, sections: &[Text]) -> Result<(), RunError> {
     if prompt.is_some_and(Text::is_blank) {
-        let rule = "a text is needed, or none for the built-in one";
+        let rule = "expected a text, or none for the built-in one";
         return Err(RunError::option("prompt", "blank", rule));
     }
     if sections.iter().any(Text::is_blank) {
-        let rule = "a text is needed, or no sections for the built-in ones";
+        let rule = "expected a text, or no sections for the built-in ones";
         return Err(RunError::option("a section", "blank", rule));
     }
     Ok(())

@@ -145,8 +145,7 @@ impl<'a> Settling<'a> {
         }
     }
 
-    /// Returns a summary without the lists that settling adds, values that the user replaced, and
-    /// repetitions.
+    /// Returns a summary without the lists that settling adds, and without repetitions.
     fn own_text(&self, summary: &str) -> String {
         // Lists under the crate's titles are always removed, because a model may have written them.
         let own = without_typed(&ledger::without_titled(summary));
@@ -159,10 +158,10 @@ impl<'a> Settling<'a> {
         Typed::new(self.thread.statements(), self.thread, self.brief, stay)
     }
 
-    /// Returns `None` if the list of rules and the list of the user's statements both fit. If they
-    /// do not, the rules are listed as the first of the statements. The first set then has the keys
-    /// of the statements. The second set has these too, and the keys of everything that is stated
-    /// elsewhere; the summary loses its sentences with one of these keys.
+    /// Returns `None` if the list of rules and the list of the user's statements both fit.
+    /// Otherwise the rules are the first of the statements, and two sets are returned: the keys of
+    /// the statements that are listed, and the keys of the sentences that the summary must not
+    /// repeat, which are those and everything that is stated elsewhere.
     fn stated_by_lists(
         &self,
         after: &[Message],

@@ -4,6 +4,9 @@
 //! limit of the brief. If it proposes nothing acceptable and the request cannot be sent as it is, tool results
 //! are trimmed; if that is not enough, a digest replaces the old part. The rungs of the proposal
 //! list everything that was tried.
+//!
+//! For a compaction before it is needed there is no fallback: a strategy that fails then costs only
+//! its calls.
 
 use std::sync::Arc;
 

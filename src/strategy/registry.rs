@@ -252,7 +252,9 @@ pub(super) fn name_and_options(setting: &Value) -> Result<(&str, Option<&Value>)
             let mut fields = fields.iter();
             match (fields.next(), fields.next()) {
                 (Some((name, options)), None) => return Ok((name, Some(options))),
-                (None, _) => "an empty object names no strategy".to_owned(),
+                (None, _) => {
+                    "expected an object with one strategy, found an empty object".to_owned()
+                }
                 (Some((name, _)), Some((second, _))) => {
                     format!("expected an object with one strategy, found {name} and {second}")
                 }
@@ -303,7 +305,10 @@ mod tests {
                 "\"{\\\"chunked\\\":{},\\\"digest\\\":{}}\" is not the setting of a strategy; expected an object \
                  with one strategy, found chunked and digest",
             ),
-            ("{}", "\"{}\" is not the setting of a strategy; an empty object names no strategy"),
+            (
+                "{}",
+                "\"{}\" is not the setting of a strategy; expected an object with one strategy, found an empty object",
+            ),
             (
                 "7",
                 "\"7\" is not the setting of a strategy; expected the name of a strategy or an object",

@@ -24,7 +24,7 @@ pub enum RunError {
         limit: usize,
     },
     /// The model changed nothing within the limits on rounds and on the conversation.
-    #[error("chunk {chunk} was not done after {rounds} rounds")]
+    #[error("chunk {chunk} was not finished after {rounds} rounds")]
     TooManyRounds {
         /// Which chunk, from 1.
         chunk: usize,
@@ -91,7 +91,7 @@ pub enum RunError {
         chunk: usize,
     },
     /// An option has an invalid value.
-    #[error("{option} is {found}: {rule}")]
+    #[error("{option} is {found}; {rule}")]
     Option {
         /// The option.
         option: Text,
@@ -101,7 +101,9 @@ pub enum RunError {
         rule: Text,
     },
     /// The window has no room for a chunk beside the prompts and the answer.
-    #[error("a window of {window} tokens has no room for a chunk: about {fixed} are taken before")]
+    #[error(
+        "a window of {window} tokens has no room for a chunk; the rest of the request needs about {fixed}"
+    )]
     NoRoom {
         /// The window in tokens.
         window: u64,

@@ -1,4 +1,17 @@
 //! Acceptance of a proposal: it is rejected, or completed with the facts that its summary omits.
+//!
+//! A plan is compared with the thread before it: real histories contain violations, and a plan is
+//! rejected only for those that it adds. Settling completes the plans of hosts like those of
+//! strategies.
+//!
+//! A poor summary is completed before it is rejected. Strategies leave room for the lists: cuts and
+//! digests are made up to a quarter shorter than the target. The minimum that a policy demands is a
+//! separate, lower number than the share that an addendum restores. A ladder takes its next rung
+//! below that minimum, and finally the summary that keeps most, because losing something is better
+//! than a thread that no longer fits. The summary of a strategy without a ladder is always taken.
+//!
+//! If a plan only shortens messages, the facts that it removes are listed before its first change,
+//! in at most half of the tokens that it frees. A plan that drops messages is meant to forget them.
 
 use std::sync::Arc;
 
@@ -37,9 +50,9 @@ impl Snapshot {
     ///
     /// What the user typed follows, statement by statement and word for word: at first up to half
     /// of the room, then facts that are still missing, then more statements in the room that is
-    /// left. A value that the user replaced is not listed. If rules and statements do not both fit,
-    /// the rules are the first of the statements, and the summary loses sentences that only repeat
-    /// them. A long summary is cut to a half, a quarter or an eighth, sentences without facts
+    /// left. An earlier value with nearly the same words is listed last, and what the user took back
+    /// is not listed. If rules and statements do not both fit, the rules are the first of the
+    /// statements, and the summary loses sentences that only repeat them. A long summary is cut to a half, a quarter or an eighth, sentences without facts
     /// first, if that makes room for clearly more of the facts and statements.
     ///
     /// The [quotes](Proposal::quotes) of the proposal are checked against what the user typed. Those

@@ -3,6 +3,11 @@
 //! A strategy requests a tail of some length. If the target leaves too little room, the tail
 //! shrinks: [`Task::candidates`] lists them from the requested one down to the smallest, and a
 //! strategy takes the first with which its plan meets the target.
+//!
+//! A fixed number of messages would fail if a few of them are long, so there is one list of tails
+//! for all strategies. Cuts are looked for in the thread as the compaction will leave it: the
+//! compaction strips reasoning after its first change, which can allow a cut that was not possible
+//! before. Otherwise a second compaction would find more to remove than the first.
 
 use std::ops::Range;
 
@@ -191,7 +196,7 @@ impl Task {
         if all.is_empty() {
             let (messages, count) = (request.messages, snapshot.messages().len());
             return nothing(format!(
-                "the last {messages} messages stay, and {count} are all that can be cut"
+                "the last {messages} messages stay, and the thread has {count}"
             ));
         }
         Ok(all)
@@ -273,7 +278,7 @@ impl Task {
                 return Ok(());
             }
         }
-        nothing(format!("about {goes} tokens could go, too few to be worth it"))
+        nothing(format!("a compaction would remove only about {goes} tokens"))
     }
 
     /// The tokens of the removed blocks of a message that is partly kept; `None` if none of it is

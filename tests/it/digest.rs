@@ -262,7 +262,7 @@ fn a_target_that_cannot_be_met_is_refused_with_numbers() {
     thread.push(Message::user("word ".repeat(900)));
     let error = begin(Digest::default(), &thread, &towards(1_000)).unwrap_err();
     let expected = "nothing to compact: about 1508 tokens of messages would stay, and the target is \
-                    1000: the last 1, which no cut can remove, have 1504. A larger target or window would \
+                    1000: the last message, which no cut can remove, has 1504. A larger target or window would \
                     help, or shorter messages";
     assert_eq!(error.to_string(), expected);
 }
@@ -271,12 +271,12 @@ fn a_target_that_cannot_be_met_is_refused_with_numbers() {
 fn a_short_thread_is_unchanged() {
     let unasked = Brief { reason: CompactionReason::Threshold, ..Brief::default() };
     let error = begin(Digest::default(), &work()[..8], &unasked).unwrap_err();
-    let expected = "nothing to compact: the last 8 messages stay, and 8 are all that can be cut";
+    let expected = "nothing to compact: the last 8 messages stay, and the thread has 8";
     assert_eq!(error.to_string(), expected);
     let talk: Vec<Message> = work().into_iter().skip(14).collect();
     let error = begin(Digest::default(), &talk, &Brief::default()).unwrap_err();
-    let expected = "nothing to compact: about 6 tokens before the end are in no summary, too few \
-                    to be worth it";
+    let expected = "nothing to compact: about 6 tokens before the end are in no summary, which is \
+                    not worth a compaction";
     assert_eq!(error.to_string(), expected);
 }
 

@@ -18,6 +18,24 @@ fn the_code_of_a_readme_is_a_program_without_hidden_lines() {
     }
 }
 
+/// The crate of the adapter compiles the program with its documentation. This crate cannot, because
+/// it does not depend on the adapter.
+#[test]
+fn the_program_of_the_readme_is_that_of_the_http_adapter() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let blocks = |page: &str| {
+        let text = fs::read_to_string(root.join(page)).unwrap();
+        let block = |fence: &str| {
+            let (_, rest) = text.split_once(fence).unwrap();
+            rest.split_once("\n```").unwrap().0.to_owned()
+        };
+        [block("\n```toml"), block("\n```rust").split_once('\n').unwrap().1.to_owned()]
+    };
+    let [dependencies, program] = blocks("README.md");
+    assert!(program.contains("async fn main()"), "{program}");
+    assert_eq!(blocks("crates/threadfold-http/README.md"), [dependencies, program]);
+}
+
 /// Readers copy the code of a chapter as a whole.
 #[test]
 fn the_code_of_the_guide_has_no_hidden_lines() {

@@ -730,33 +730,30 @@ fn a_view_larger_than_its_source_is_refused() {
 fn options_that_make_no_sense_are_refused_before_a_call() {
     let all = FoldBatches::default;
     let rows = [
-        (FoldBatches { chunk_messages: 0, ..all() }, "chunk_messages is 0: at least 1 is needed"),
-        (FoldBatches { chunk_tokens: Some(0), ..all() }, "chunk_tokens is 0: at least 1 is needed"),
-        (FoldBatches { summary_tokens: 0, ..all() }, "summary_tokens is 0: at least 1 is needed"),
-        (FoldBatches { timeout_ms: Some(0), ..all() }, "timeout_ms is 0: at least 1 is needed"),
+        (FoldBatches { chunk_messages: 0, ..all() }, "chunk_messages is 0; expected at least 1"),
+        (FoldBatches { chunk_tokens: Some(0), ..all() }, "chunk_tokens is 0; expected at least 1"),
+        (FoldBatches { summary_tokens: 0, ..all() }, "summary_tokens is 0; expected at least 1"),
+        (FoldBatches { timeout_ms: Some(0), ..all() }, "timeout_ms is 0; expected at least 1"),
         (
             FoldBatches { clip_first: 0, clip_last: 0, ..all() },
-            "clip_first is 0: with clip_last at 0 no batch would be shown",
+            "clip_first is 0; expected at least 1, because clip_last is 0 too and no batch would be shown",
         ),
         (
             FoldBatches { prompt: Some(" ".into()), ..all() },
-            "prompt is blank: a text is needed, or none for the built-in one",
+            "prompt is blank; expected a text, or none for the built-in one",
         ),
-        (
-            FoldBatches { user_weight: -1.0, ..all() },
-            "user_weight is -1: a number from 0 is needed",
-        ),
+        (FoldBatches { user_weight: -1.0, ..all() }, "user_weight is -1; expected a number from 0"),
         (
             FoldBatches { length_weight: f64::NAN, ..all() },
-            "length_weight is NaN: a number from 0 is needed",
+            "length_weight is NaN; expected a number from 0",
         ),
         (
             FoldBatches { recency_decay: 1.5, ..all() },
-            "recency_decay is 1.5: a number from 0 to 1 is needed",
+            "recency_decay is 1.5; expected a number from 0 to 1",
         ),
         (
             FoldBatches { keywords: vec!["".into()], ..all() },
-            "a word of keywords is blank: all texts hold it",
+            "a word of keywords is blank; expected a word, because every text contains a blank one",
         ),
     ];
     for (options, expected) in rows {

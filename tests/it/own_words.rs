@@ -116,8 +116,8 @@ impl Session {
         }
     }
 
-    /// The whole session, as messages.
-    fn talk(&self, filler: &Filler) -> Vec<Message> {
+    /// The whole session, as messages, with calls and large results between them or without.
+    fn talk(&self, filler: &Filler, tools: bool) -> Vec<Message> {
         let mut seed =
             self.name.bytes().fold(7_u64, |seed, byte| seed.wrapping_mul(31) + u64::from(byte));
         let mut next = |most: usize| {
@@ -147,7 +147,7 @@ impl Session {
                 _ => filler.say[next(filler.say.len())].to_owned(),
             });
             messages.push(Message::user(text));
-            if self.tools && next(3) > 0 {
+            if tools && next(3) > 0 {
                 let id = format!("call_{pair}");
                 let query = serde_json::json!({ "query": format!("part {pair}") });
                 let call = ToolUse::new(id.as_str(), "search", query);
@@ -252,13 +252,14 @@ fn all_is_kept(strategy: &str, rounds: usize, asks: bool) {
     for (language, file) in LANGUAGES {
         let (filler, sessions) = read(file);
         let (mut rules, mut facts, mut newer) = <(Share, Share, Share)>::default();
-        for session in &sessions {
-            let talk = session.talk(&filler);
+        for (session, tools) in sessions.iter().flat_map(|it| [(it, false), (it, true)]) {
+            let talk = session.talk(&filler, tools);
             let left = compacted(&talk, strategy, rounds, asks);
             let mut check = |share: &mut Share, kept: bool, wanted: &str| {
                 share.count(kept);
                 if !kept {
-                    lost.push(format!("{language}, {}: {wanted}: {left}", session.name));
+                    let form = if tools { "with tools" } else { "without tools" };
+                    lost.push(format!("{language}, {}, {form}: {wanted}: {left}", session.name));
                 }
             };
             for rule in &session.rules {
@@ -452,7 +453,7 @@ fn a_quote_is_accepted_if_the_user_typed_it_however_it_is_spelled() {
     for (language, file) in LANGUAGES {
         let (filler, sessions) = read(file);
         for session in sessions {
-            let mut talk = session.talk(&filler);
+            let mut talk = session.talk(&filler, session.tools);
             for (way, expected) in &QUOTING {
                 if *way == "forged" {
                     talk = session.rules.iter().map(|rule| forged(rule)).collect();

@@ -100,10 +100,10 @@ fn a_host_brings_its_own_prompt_and_sections_by_settings() {
 #[test]
 fn a_blank_prompt_and_a_blank_section_are_refused_before_a_call() {
     let rows = [
-        (r#""prompt": " ""#, "prompt is blank: a text is needed, or none for the built-in one"),
+        (r#""prompt": " ""#, "prompt is blank; expected a text, or none for the built-in one"),
         (
             r#""sections": ["Keys.", "\n"]"#,
-            "a section is blank: a text is needed, or no sections for the built-in ones",
+            "a section is blank; expected a text, or no sections for the built-in ones",
         ),
     ];
     for (fields, expected) in rows {

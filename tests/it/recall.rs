@@ -446,8 +446,8 @@ fn several_recalls_and_other_calls_in_one_answer_use_the_present_log() {
     assert_eq!(results.len(), 5);
     assert_eq!(results[1], (TOLD.to_owned(), false));
     assert_eq!(results[2], ("quick {}".to_owned(), false));
-    let unknown = "Nothing was recalled: checkpoint zzzzzz is neither in the thread nor in what \
-                   compactions removed.";
+    let unknown = "Nothing was recalled: checkpoint zzzzzz is neither in the thread nor in the \
+                   removed messages.";
     assert_eq!(results[3], (unknown.to_owned(), true));
     assert!(results[4].1, "{results:?}");
     bench.assert_whole();

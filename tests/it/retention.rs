@@ -378,7 +378,7 @@ fn a_policy_accepts_a_summary_or_states_the_reason() {
     let policy = RetentionPolicy::default();
     assert_eq!(of(whole, &policy), (None, whole.into()));
     let silent = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
-    let few = "the summary keeps 0 % of the facts by weight; 30 % are needed";
+    let few = "the summary keeps 0 % of the facts by weight; the minimum is 30 %";
     assert_eq!(of("Fine.", &silent), (Some(few.into()), "Fine.".into()));
 }
 

@@ -238,7 +238,7 @@ fn a_file_is_replaced_as_a_whole_and_no_link_is_followed() {
 
     symlink(&file, &link).unwrap();
     let error = replace_file(&link, b"other").unwrap_err();
-    assert_eq!(error.to_string(), "a symbolic link, which is not followed");
+    assert_eq!(error.to_string(), "a symbolic link; links are not followed");
     assert!(link.is_symlink() && fs::read(&file).unwrap() == b"new");
 
     // The name is taken by a folder, so the new file cannot be moved there.

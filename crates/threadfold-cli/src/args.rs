@@ -94,7 +94,7 @@ pub(crate) struct CompactOptions {
 
 /// Show what a compaction kept, lost and invented
 ///
-/// Searches facts word for word, without a model: paths, commands, errors, numbers, demands.
+/// Searches facts word for word, without a model: paths, commands, errors, numbers, open tasks.
 #[derive(Args, Debug)]
 pub(crate) struct AuditArguments {
     /// The thread before, in any form that `compact` accepts; or, as the only file, a log with

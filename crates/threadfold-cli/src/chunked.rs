@@ -58,7 +58,7 @@ fn open(options: &ChunkedOptions) -> Result<(CompactionRun, bool), Failure> {
         // Refused before a model is asked, whose answer could then not be saved.
         if path.is_symlink() {
             return Err(
-                format!("{}: a symbolic link, which is not followed", path.display()).into()
+                format!("{} is a symbolic link; links are not followed", path.display()).into()
             );
         }
     }

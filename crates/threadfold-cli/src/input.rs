@@ -57,7 +57,7 @@ pub(crate) fn is_store(path: &Path) -> bool {
 pub(crate) fn check_stored(path: &Path) -> Result<(), Failure> {
     if path.as_os_str() == ":memory:" {
         return Err(
-            ":memory: names no file or folder, and what is stored must outlive this command".into(),
+            ":memory: is not a file or folder; expected a place that outlives this command".into(),
         );
     }
     Ok(())

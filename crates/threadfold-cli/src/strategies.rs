@@ -107,7 +107,7 @@ async fn tried<'a>(
 fn reason(rung: &Rung<StrategyError>) -> String {
     match &rung.failure {
         Some(failure) => format!("{}: {failure}", rung.strategy),
-        None => format!("{} did it", rung.strategy),
+        None => format!("{} succeeded", rung.strategy),
     }
 }
 

@@ -82,7 +82,9 @@ pub enum EditError {
         found: usize,
     },
     /// `retain_nth` names a range that does not exist.
-    #[error("there is no selected range {index}, only {found} (counted from 0, or from -1 back)")]
+    #[error(
+        "there is no selected range {index}; {found} are selected (counted from 0, or from -1 back)"
+    )]
     NoSuchRange {
         /// The requested index.
         index: i64,

@@ -37,7 +37,10 @@ impl EventStream {
         let mut text = Vec::new();
         while let Some(length) = number(&self.bytes, 0) {
             if length > self.most || length < PRELUDE + CHECKSUM {
-                return Err(format!("a frame of {length} bytes is none").into());
+                return Err(format!(
+                    "expected a frame of the stream, found a length of {length} bytes"
+                )
+                .into());
             }
             if self.bytes.len() < length {
                 break;

@@ -1,25 +1,4 @@
-//! Models over HTTP for [`threadfold`]: Anthropic, OpenAI, Gemini, Bedrock, and every server with
-//! the dialect of OpenAI, such as llama.cpp, Ollama, LM Studio, vLLM and gateways.
-//!
-//! ```no_run
-//! use std::{env, error::Error, sync::Arc};
-//!
-//! use threadfold::{ModelAgent, Session, session::SessionEvent};
-//! use threadfold_http::HttpModel;
-//!
-//! #[tokio::main(flavor = "current_thread")]
-//! async fn main() -> Result<(), Box<dyn Error>> {
-//!     let model = HttpModel::anthropic("claude-haiku-4-5", &env::var("ANTHROPIC_API_KEY")?)?;
-//!     let mut session = Session::builder(ModelAgent::new(Arc::new(model))).build()?;
-//!     let mut events = session.send("What is a fold?");
-//!     while let Some(event) = events.next().await {
-//!         if let SessionEvent::TextDelta { text } = event? {
-//!             print!("{text}");
-//!         }
-//!     }
-//!     Ok(())
-//! }
-//! ```
+#![doc = include_str!("../README.md")]
 //!
 //! - [`HttpModel`] sends requests with retries, and streams the answers. Dropping a stream closes the
 //!   connection, and the provider stops.

@@ -51,7 +51,7 @@ pub enum OpenError {
         newest: u32,
     },
     /// The database stores text in an encoding that cannot hold every text.
-    #[error("{place} has the encoding {encoding}, which is not UTF8")]
+    #[error("{place} has the encoding {encoding}; expected UTF8")]
     Encoding {
         /// The database.
         place: Text,

@@ -1,4 +1,8 @@
 //! Building answers from streams: the part that all dialects share.
+//!
+//! A turn builder assembles the body of the whole answer from the events of a stream and passes it
+//! to the reader of whole answers, so that streamed and whole answers are equal by construction. A
+//! stream whose events are out of order is refused: half an answer is never taken for a whole one.
 
 use std::fmt;
 

@@ -3,6 +3,9 @@
 //! A model may call a tool by a name that its own provider refuses in the next request, and hosts
 //! may choose any names. So every dialect has a rule for names, which is applied before anything is
 //! written. Different names stay different, so a written name identifies one declared tool.
+//!
+//! Declared tools are named before calls, so a model that calls a tool by its new name changes
+//! nothing. Calls and results are paired over the whole thread, not within one turn.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -5,6 +5,11 @@
 //! checked, because an untouched body must be written back unchanged; its client then gets the
 //! provider's answer. Such a picture has a mark, which has an effect only while the picture is
 //! unchanged.
+//!
+//! The limits of each provider (types, bytes, pixels, number) are data, and one function judges all
+//! pictures that the host built or changed, or that came from another dialect. If there are too
+//! many, the earliest are replaced, and some more than necessary, so that the provider's prompt
+//! cache stays valid for the next requests.
 
 use std::borrow::Cow;
 

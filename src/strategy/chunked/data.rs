@@ -14,8 +14,8 @@ use crate::{
 /// The file that the model edits. Its content at the end of the run is the summary.
 const SUMMARY: &str = "/summary.md";
 
-/// Version of the stored form. Version 1 can be read too: its missing fields have defaults.
-pub(super) const FORMAT: u32 = 2;
+/// Version of the stored form, the only one that is read.
+pub(super) const FORMAT: u32 = 1;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Data {
@@ -45,7 +45,6 @@ pub(super) struct Data {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) too_large: Option<Text>,
     /// Whether the summary was condensed for the current chunk.
-    #[serde(default)]
     pub(super) condensed: bool,
     pub(super) chunk_usage: Usage,
     pub(super) state: State,
@@ -57,7 +56,6 @@ pub(super) struct Data {
 pub(super) enum State {
     Asking {
         after: Duration,
-        #[serde(default)]
         task: Task,
     },
     #[default]

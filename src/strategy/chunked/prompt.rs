@@ -2,6 +2,10 @@
 //!
 //! The transcript is untrusted: it may contain instructions to its reader, or tags that look like
 //! those of the prompt. So it is enclosed in tags that do not occur in it.
+//!
+//! The model marks its last edit of a chunk with the word `DONE`. That saves the call in which it
+//! would only confirm that it has finished, and which would send the chunk again. A model that does
+//! not write the word is asked as before.
 
 use threadfold_edl::tool;
 

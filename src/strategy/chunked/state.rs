@@ -301,7 +301,7 @@ impl Data {
 
     /// Checks a stored run, which is untrusted: its chunks must cover the rendering.
     pub(super) fn check(&self) -> Result<(), RunError> {
-        if !(1..=FORMAT).contains(&self.format) {
+        if self.format != FORMAT {
             return Err(RunError::Format { found: self.format, expected: FORMAT });
         }
         let mut next = 0;

@@ -1,5 +1,9 @@
 //! `chunked`: a [`CompactionRun`] as a strategy, with chunks small enough that each request fits
 //! the context window.
+//!
+//! The file begins with the last summary of the thread, so lines that still hold cost no tokens and
+//! do not change. Until a chunk has changed the file, the run counts as one in which nothing was
+//! folded in, so a model that answers without an edit does not lose the new messages.
 
 use super::{
     condense::condense,

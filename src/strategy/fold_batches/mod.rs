@@ -14,6 +14,9 @@
 //! | `chunks` | groups stretches into chunks |
 //! | `requests` | writes the requests, with messages shortened to fit |
 //! | `fold` | the strategy, and its state machine |
+//!
+//! Each batch covers its own stretch and has the earlier batches as context. Scores choose what a
+//! target removes first; time orders the folding.
 
 mod chunks;
 mod fold;

@@ -106,14 +106,14 @@ impl FoldBatches {
     ///
     /// let options = FoldBatches { chunk_messages: 0, ..FoldBatches::default() };
     /// let error = options.check().unwrap_err();
-    /// assert_eq!(error.to_string(), "chunk_messages is 0: at least 1 is needed");
+    /// assert_eq!(error.to_string(), "chunk_messages is 0: expected at least 1");
     /// ```
     ///
     /// # Errors
     ///
     /// [`RunError::Option`], for the first invalid option.
     pub fn check(&self) -> Result<(), RunError> {
-        let (from_1, from_0) = ("at least 1 is needed", "a number from 0 is needed");
+        let (from_1, from_0) = ("expected at least 1", "expected a number from 0");
         let numbers = [
             ("chunk_messages", self.chunk_messages as f64, 1.0..=f64::MAX, from_1),
             ("chunk_tokens", self.chunk_tokens.unwrap_or(1) as f64, 1.0..=f64::MAX, from_1),
@@ -126,7 +126,7 @@ impl FoldBatches {
             ("tool_call_bonus", self.tool_call_bonus, 0.0..=f64::MAX, from_0),
             ("keyword_bonus", self.keyword_bonus, 0.0..=f64::MAX, from_0),
             ("length_weight", self.length_weight, 0.0..=f64::MAX, from_0),
-            ("recency_decay", self.recency_decay, 0.0..=1.0, "a number from 0 to 1 is needed"),
+            ("recency_decay", self.recency_decay, 0.0..=1.0, "expected a number from 0 to 1"),
         ];
         for (option, found, valid, rule) in numbers {
             if !valid.contains(&found) {
@@ -134,11 +134,12 @@ impl FoldBatches {
             }
         }
         if self.clip_first == 0 && self.clip_last == 0 {
-            let rule = "with clip_last at 0 no batch would be shown";
+            let rule =
+                "expected at least 1, because clip_last is 0 too and no batch would be shown";
             return Err(RunError::option("clip_first", "0", rule));
         }
         if self.keywords.iter().any(Text::is_blank) {
-            let rule = "all texts hold it";
+            let rule = "expected a word, because every text contains a blank one";
             return Err(RunError::option("a word of keywords", "blank", rule));
         }
         instructions::check(self.prompt.as_ref(), &self.sections)

@@ -184,13 +184,13 @@ impl Split {
     fn check(&self, has_target: bool) -> Result<()> {
         let messages: usize = self.stretches.iter().map(|stretch| stretch.messages).sum();
         if !self.stretches.iter().any(|stretch| stretch.has_content) {
-            return nothing(format!("{messages} messages could go, and none has anything to fold"));
+            return nothing(format!("none of the {messages} removable messages has text to fold"));
         }
         let counted =
             self.stretches.iter().filter(|stretch| has_target || stretch.earlier.is_empty());
         let tokens = counted.map(|stretch| stretch.tokens).fold(0, u64::saturating_add);
         if tokens <= tail::MIN_TOKENS {
-            return nothing(format!("about {tokens} tokens could go, too few to be worth it"));
+            return nothing(format!("a compaction would remove only about {tokens} tokens"));
         }
         Ok(())
     }

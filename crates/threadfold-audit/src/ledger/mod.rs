@@ -8,6 +8,15 @@
 //! Without a model nothing is called a rule. What the user typed is then kept as
 //! [statements](crate::retention), also word for word.
 //!
+//! A rule and a statement are two values. A rule has an origin (the host, or a quote with its
+//! place), can be lifted, and is stated whatever the room; a statement has a place in an order and
+//! is left out first if it is long and common.
+//!
+//! A quote that a rung of a ladder got counts even if another rung makes the plan. Quotes and the
+//! host's changes are in the log, so replay, fork and undo need nothing more. Rules are in the
+//! thread, because a change of the system prompt would invalidate the provider's cache; a host can
+//! choose the system prompt.
+//!
 //! ```
 //! use threadfold::{Message, ledger::{Ledger, Quotes, TypedText}};
 //!

@@ -27,7 +27,7 @@ pub struct Quotes {
     pub lifted: Vec<Lifted>,
 }
 
-/// A statement that the user took back, and the later sentence that did it.
+/// A statement of the user, and the later sentence of the user that takes it back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lifted {
     /// A quote of the earlier statement.

@@ -1,4 +1,10 @@
 //! The facts of a whole thread, updated as it grows.
+//!
+//! What is known of the past is bounded by the window: audits and lists know at most one fact and
+//! one statement for each 32 tokens of the window (4,000 and 1,000 at most), and four and two times
+//! as many are kept while messages are read. More could not be listed in a quarter of the window.
+//! So the cost of a turn stops growing with the age of its session, and no summary is rejected for
+//! what a summary of its size could not state. Standing rules do not count.
 
 use std::sync::Arc;
 

@@ -21,6 +21,10 @@
 //! An audit measures words, not meaning. A fact in other words counts as missing, and a false
 //! sentence with the same words counts as kept. So a single percentage means little: compare audits
 //! with each other.
+//!
+//! A session compares with all messages that were ever in its thread, not only with the thread
+//! before the compaction. So a summary can restore facts that an earlier one lost, and drift over
+//! generations is visible. An audit asks no model, so it always gives the same result.
 
 pub(crate) mod addendum;
 mod audit;

@@ -1,4 +1,7 @@
 //! Completing a summary with the facts that it lost, and judging whether it keeps enough.
+//!
+//! Missing facts are listed until the required share of each class, by weight, is stated. The class
+//! with the lowest share comes first.
 
 use super::{addendum::addendum_up_to, facts::Facts, options::RetentionPolicy, search::Search};
 use crate::{
@@ -108,8 +111,10 @@ impl RetentionPolicy {
         }
         let (found, minimum) = (retention.overall.weight_percent(), self.minimum);
         (found < minimum).then(|| {
-            format!("the summary keeps {found} % of the facts by weight; {minimum} % are needed")
-                .into()
+            format!(
+                "the summary keeps {found} % of the facts by weight; the minimum is {minimum} %"
+            )
+            .into()
         })
     }
 }

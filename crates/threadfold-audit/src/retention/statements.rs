@@ -6,6 +6,11 @@
 //! alike. A later statement with nearly the same words pushes an earlier one to the end of this
 //! order, but never deletes it, because both may hold. Only what a model
 //! [quotes](crate::ledger::Quotes) as taken back, with the later sentence that does so, is omitted.
+//!
+//! A later statement is near an earlier one if it has two thirds of its words, but not all. One
+//! with half of the words stays in the list even if the summary before the list has it, so that the
+//! older value is not the last that is read. A statement is read once, with its keys and words,
+//! when its message is read.
 
 use std::{
     borrow::Cow,

@@ -1,5 +1,9 @@
 //! A provider's answer on its way to the agent. Its bytes pass unchanged, while the proxy reads
 //! whether it is a refusal and how many tokens the provider counted in the prompt.
+//!
+//! An answer is passed on as soon as it is known not to be a refusal: from its status, from a whole
+//! short body, or from the events before the first content of a stream, and in any case after five
+//! seconds.
 
 use std::{mem, time::Duration};
 

@@ -3,6 +3,11 @@
 //!
 //! After any failure the agent's own request is sent. Examples are a view that cannot be read, a
 //! full disk, a strategy that panics, and a summary that takes too long.
+//!
+//! An agent never sees the refusal of a compacted thread: if the provider refuses it for another
+//! reason than its length, the agent's own request is sent. While the provider answers, the proxy
+//! holds the body and not the decoded thread, so 200 agents need only the memory of their bodies;
+//! after a refusal the body is decoded again.
 
 use std::{path::Path, sync::Arc, time::Duration};
 

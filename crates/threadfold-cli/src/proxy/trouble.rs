@@ -115,7 +115,7 @@ fn strategy(error: &StrategyError) -> String {
         return format!("the summarizer failed ({})", kind(&error.kind));
     }
     if let StrategyError::TooLong { tokens, window } = error {
-        return format!("{tokens} tokens to sum up do not fit a window of {window}");
+        return format!("the summary request needs {tokens} tokens; the window has {window}");
     }
     variant(error)
 }

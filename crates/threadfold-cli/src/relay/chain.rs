@@ -1,4 +1,7 @@
 //! Identifying a thread by a hash of each message with all messages before it.
+//!
+//! A message is hashed as the codec read it. A branch or an edited message changes the hashes from
+//! there on. Cache marks are not hashed, because clients move them from request to request.
 
 use std::{fmt, str::FromStr};
 

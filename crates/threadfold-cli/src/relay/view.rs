@@ -1,4 +1,8 @@
 //! The compacted form of the first messages of a thread.
+//!
+//! A view is not a plan, because the plans of several compactions would have to be applied one
+//! after another; the log of the thread has the plans. A view ends where the kept tail begins, so
+//! it stays valid if a client changes its last messages.
 
 use serde::{Deserialize, Serialize};
 

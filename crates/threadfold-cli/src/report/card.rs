@@ -290,7 +290,7 @@ fn notes(done: &Done<'_>) -> String {
 fn rung(rung: &Rung) -> String {
     let end = match &rung.failure {
         Some(failure) => format!("✗ {}", line(failure, 160)),
-        None => "✓ did it".to_owned(),
+        None => "✓ succeeded".to_owned(),
     };
     format!(
         "<li><b>{}</b> {end}, {} tokens</li>",

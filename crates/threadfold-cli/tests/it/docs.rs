@@ -177,12 +177,49 @@ fn check_command(line: &str) -> Result<(), String> {
         }
         "cargo" => check_cargo(&words[1..]),
         "curl" | "npx" => Ok(()),
+        "just" => {
+            let recipe = words.get(1).map_or("default", String::as_str);
+            let found = recipes().iter().any(|(name, _)| name == recipe);
+            found.then_some(()).ok_or_else(|| format!("the justfile has no recipe {recipe}"))
+        }
         path if path.contains('/') && exists(path) => match words.iter().position(|w| w == "cargo")
         {
             Some(at) => check_cargo(&words[at + 1..]),
             None => Ok(()),
         },
         other => Err(format!("{other} is not a program that this test knows, nor a file")),
+    }
+}
+
+/// The recipes of the justfile, each with its commands.
+fn recipes() -> Vec<(String, Vec<String>)> {
+    let text = fs::read_to_string(Path::new(ROOT).join("justfile")).unwrap();
+    let mut recipes: Vec<(String, Vec<String>)> = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
+        match (line.strip_prefix("    "), recipes.last_mut()) {
+            (Some(command), Some((_, commands))) => {
+                commands.push(command.trim_start_matches('@').to_owned());
+            }
+            _ => recipes.push((line.split(':').next().unwrap().to_owned(), Vec::new())),
+        }
+    }
+    recipes
+}
+
+#[test]
+fn every_command_of_the_justfile_is_read_by_its_program() {
+    let recipes = recipes();
+    for name in ["quick", "full", "release"] {
+        let (_, commands) = recipes.iter().find(|(recipe, _)| recipe == name).unwrap();
+        assert!(!commands.is_empty(), "{name}");
+        for command in commands {
+            check_command(command).unwrap_or_else(|error| panic!("{name}: {command}: {error}"));
+        }
+    }
+    // Those who have no `just` find the same commands on the page.
+    let page = fs::read_to_string(Path::new(ROOT).join("CONTRIBUTING.md")).unwrap();
+    for command in recipes.iter().flat_map(|(_, commands)| commands) {
+        assert!(command.starts_with("just ") || page.contains(command), "{command}");
     }
 }
 
@@ -219,7 +256,9 @@ fn check_cargo(words: &[String]) -> Result<(), String> {
     let known = [
         "bench",
         "build",
+        "clippy",
         "deny",
+        "fmt",
         "fuzz",
         "install",
         "mutants",
@@ -277,6 +316,10 @@ fn check_cargo(words: &[String]) -> Result<(), String> {
                 return Err(format!("there is no feature {name}"));
             }
         }
+    }
+    if ["clippy", "fmt"].contains(&command) {
+        // What follows is for the compiler and for rustfmt.
+        return Ok(());
     }
     for flag in passed.iter().filter_map(|word| word.strip_prefix("--")).filter(|w| !w.is_empty()) {
         let field = flag.replace('-', "_");
@@ -455,6 +498,19 @@ fn every_path_of_the_pages_exists() {
         }
     }
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+/// What a newcomer reads first is short, and the rest is where it is looked up.
+#[test]
+fn the_pages_that_are_read_first_are_short() {
+    let page = |name: &str| fs::read_to_string(Path::new(ROOT).join(name)).unwrap();
+    let readme = page("README.md");
+    let (before_tables, _) = readme.split_once("\n## Crates\n").unwrap();
+    assert!(before_tables.len() <= 6 * 1_024, "README.md: {} bytes", before_tables.len());
+    let architecture = page("ARCHITECTURE.md").len();
+    assert!(architecture <= 12 * 1_024, "ARCHITECTURE.md: {architecture} bytes");
+    let chapters = fs::read_dir(Path::new(ROOT).join("docs/guide")).unwrap().count() - 1;
+    assert!(chapters <= 9, "the guide has {chapters} chapters");
 }
 
 /// Readers of another registry, or of a mirror, do not need its address.

@@ -103,7 +103,7 @@ fn an_agent_reads_what_the_proxy_took_out_of_its_thread() {
             (
                 "recall",
                 json!({"thread": thread, "message": 1_000_000}),
-                "is not one that a compaction removed",
+                "was not removed by a compaction",
             ),
             ("search", json!({}), "needs a query"),
             ("delete", json!({}), "there is no tool"),

@@ -3,6 +3,10 @@
 //! A plan is checked once against its thread; then the new thread is built from message handles,
 //! without copying text. Nothing is changed in place, so a strategy, a report and a live thread
 //! compute the same result.
+//!
+//! A stored plan may be hostile, so the whole plan is checked before anything is built. A log can
+//! be written between the check and the change, because the thread stays borrowed from one to the
+//! other.
 
 use std::ops::Range;
 

@@ -4,6 +4,12 @@
 //! reasoning after its first change ([`prefix_rewritten`]), and the codecs of providers that would
 //! refuse the reasoning drop it. The marks are part of the plan, so a stored plan sets them again.
 //!
+//! Answers after the compaction were signed for the new messages and need no mark. A mark belongs
+//! to the handle of a message, so marking a whole thread copies no text.
+//!
+//! Reasoning and reminders are removed only after the first change of a plan. The messages before
+//! it stay as they are, so the provider's prompt cache stays valid for them.
+//!
 //! [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten
 
 use std::ops::Range;

@@ -4,6 +4,9 @@
 //! its first lines, or at a number of bytes if the lines are long, and a marker line states how
 //! many bytes were removed. Trimming again with the same limits changes nothing; with tighter
 //! limits it adds to the number in the marker.
+//!
+//! The marker counts bytes, not lines, because counting lines would read the whole removed text.
+//! Only the kept bytes and the end, where an earlier marker would be, are read.
 
 use std::ops::Range;
 

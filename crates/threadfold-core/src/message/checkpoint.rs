@@ -1,7 +1,8 @@
 //! Checkpoints: named positions in a thread.
 //!
-//! Every user message ends with one, so that an agent or a person can say "replace everything from
-//! here to there". On the wire a checkpoint is a text block of its own, `<checkpoint:a1b2c3>`.
+//! If something reads them, every user message ends with one, so that an agent or a person can say
+//! "replace everything from here to there". On the wire a checkpoint is a text block of its own,
+//! `<checkpoint:a1b2c3>`.
 
 use std::{
     fmt,

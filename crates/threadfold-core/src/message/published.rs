@@ -1,5 +1,9 @@
 //! The context windows that vendors published for their models. The table is `windows.txt`, which
 //! describes its own format.
+//!
+//! Where sources differ, the table has the smaller window. It omits the names under which local
+//! servers run models, because these servers run them with smaller windows, and some cut prompts
+//! silently.
 
 /// Routes on which a model's window differs from the published one: local servers, whose
 /// configuration decides, and gateways with lower limits.

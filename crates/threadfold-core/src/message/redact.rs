@@ -4,6 +4,13 @@
 //! numbers in their inputs, unknown wire fields. It does not see encrypted reasoning, signatures
 //! and Base64 bytes. Blocks keep their positions, so that a plan made for the redacted message fits
 //! the original.
+//!
+//! A strategy gets a redacted snapshot and brief and nothing else, so redaction covers the
+//! strategies of hosts, requests, archive entries and summaries. A name and its value may stand in
+//! two parts of a message and in one line of a rendering, so the redactor is applied again to
+//! whatever is passed on as a whole. The pieces of a streamed answer are not passed on, because a
+//! secret may be split over two of them. A name or id with a secret gets one replacement in the
+//! whole snapshot, so calls still match their results.
 
 use std::{
     borrow::Cow,

@@ -1,4 +1,8 @@
 //! A request to a model, and its answer.
+//!
+//! There is one type of request: a codec decodes a body into a [`Request`], and a model takes the
+//! same [`Request`], so no conversion between them can lose a field. [`Request::system`] is a list
+//! of messages because a body of Chat Completions may begin with several.
 
 use std::sync::Arc;
 use std::{io, time::Duration};

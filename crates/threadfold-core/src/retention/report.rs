@@ -28,19 +28,10 @@ pub struct Retention {
     /// The number of facts that were left out because they were longer than the policy's
     /// `max_fact_bytes`, repetitions included.
     pub too_long: usize,
-    /// The number of values that the user replaced and that the thread still states. They count
-    /// neither as kept nor as missing.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub stale: u64,
     /// The facts that the summary states and the conversation does not: see
     /// `retention::invented`. A shortened report lists the first twelve.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invented: Vec<Fact>,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// How many facts there were and how many are kept, by number and by weight.
@@ -152,7 +143,7 @@ impl fmt::Display for Retention {
         }
         match self.left_out {
             0 => Ok(()),
-            left_out => writeln!(f, "{left_out} more were not looked for"),
+            left_out => writeln!(f, "{left_out} more facts were not searched for"),
         }
     }
 }

@@ -4,6 +4,11 @@
 //! value would pass over its text again: a text at the fifth level would be passed five times. The
 //! scan passes it once and records the position of every value, so that a reader can step from one
 //! to the next.
+//!
+//! `serde_json` finds the end of a raw value by reading it, and needs more than twice the
+//! instructions for a whole body. The scan accepts what `serde_json` accepts, which a property
+//! checks. If the records would take several times the size of the text, or the text has an error,
+//! `serde_json` reads it instead.
 
 use serde::de::IgnoredAny;
 use threadfold_core::message::run_of_text;
