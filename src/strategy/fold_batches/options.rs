@@ -106,7 +106,7 @@ impl FoldBatches {
     ///
     /// let options = FoldBatches { chunk_messages: 0, ..FoldBatches::default() };
     /// let error = options.check().unwrap_err();
-    /// assert_eq!(error.to_string(), "chunk_messages is 0: expected at least 1");
+    /// assert_eq!(error.to_string(), "chunk_messages is 0; expected at least 1");
     /// ```
     ///
     /// # Errors
