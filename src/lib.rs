@@ -56,7 +56,7 @@
 //! | removed messages | [`recall`] |
 //! | a thread as text | [`render`](mod@render) |
 //! | edit scripts for models | [`edl`] |
-//! | tests of what you built | `testing`, with the feature of that name |
+//! | tests of what you built | the crate `threadfold-testing`; models for them in `testing`, with the feature of that name |
 //!
 //! # For those who build their own
 //!

@@ -300,21 +300,6 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_event_of_an_earlier_version_has_no_input_and_no_content() {
-        let (id, name) = (Text::from("call-1"), Text::from("read"));
-        let started = r#"{"type":"tool_started","id":"call-1","name":"read"}"#;
-        let event = SessionEvent::ToolStarted {
-            id: id.clone(),
-            name: name.clone(),
-            input: Text::default(),
-        };
-        assert_eq!(serde_json::from_str::<SessionEvent>(started).unwrap(), event);
-        let finished = r#"{"type":"tool_finished","id":"call-1","name":"read","is_error":true}"#;
-        let event = SessionEvent::ToolFinished { id, name, is_error: true, content: Vec::new() };
-        assert_eq!(serde_json::from_str::<SessionEvent>(finished).unwrap(), event);
-    }
-
-    #[test]
     fn every_compaction_event_has_the_json_that_its_line_says() {
         assert_all(REASON, reason_name, &reasons());
         assert_all(COMPACTION, compaction_name, &compactions());

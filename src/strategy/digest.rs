@@ -61,10 +61,13 @@ pub(super) fn filled_beside(
     let job = DigestJob { account, ..DigestJob::new(&marked, unmarked, u64::MAX) };
     let whole = job.filled()?;
     // A model's summary omits facts that an account made from the thread has.
-    let lacking = task.thread.lacking(&whole, target, &task.brief);
+    let lacking = task.thread.lacking(&whole, &task.brief).min(target / FACTS);
     let smaller = DigestJob { target: target.saturating_sub(lacking), ..job };
     Some(if lacking > 0 { smaller.filled().unwrap_or(whole) } else { whole })
 }
+
+/// The part of a target that is left free for facts that a model's summary lacks.
+const FACTS: u64 = 20;
 
 /// Whether a text is a digest.
 pub(super) fn is_digest(text: &str) -> bool {

@@ -35,6 +35,10 @@ use crate::{
 /// The share of a missed target that lists may add: an eighth.
 const MISSED_SHARE: u64 = 8;
 
+/// If a filled summary keeps so many percent of the facts less than are wanted, it is shortened for
+/// them like any other.
+const MUCH: u64 = 10;
+
 /// Summaries with fewer tokens are not shortened to make room for facts.
 const SHORT_TOKENS: u64 = 100;
 
@@ -141,14 +145,19 @@ impl Snapshot {
                 let facts = settling.thread.facts(policy);
                 let audit = settling.audit(&summary, &facts, &after);
                 if proposal.is_filled {
-                    let (proposal, summary) = match adds_rules {
-                        true => settling.with_rules_only(proposal, summary, &after),
-                        false => (proposal, summary),
+                    let (ruled, text) = match adds_rules {
+                        true => settling.with_rules_only(proposal.clone(), summary.clone(), &after),
+                        false => (proposal.clone(), summary.clone()),
                     };
-                    let after = self.accept(&proposal.plan, brief)?;
-                    let settled = audit.filled(&proposal, &summary, &after);
+                    let after = self.accept(&ruled.plan, brief)?;
+                    let settled = audit.filled(&ruled, &text, &after);
                     self.accept(&settled.plan, brief)?;
-                    return Ok(settled);
+                    let kept = settled.retention.as_ref();
+                    let kept = kept.map_or(100, |kept| kept.overall.weight_percent());
+                    let is_final = digest::is_digest(&summary) || !adds_rules;
+                    if is_final || kept.saturating_add(MUCH) > policy.wanted {
+                        return Ok(settled);
+                    }
                 }
                 if !adds_rules {
                     return Ok(audit.enriched(proposal, &summary, &after, &[]));
@@ -213,10 +222,9 @@ impl Snapshot {
 }
 
 impl Snapshot {
-    /// The tokens that a plan should leave free for facts that its summary lacks: what settling would
-    /// add after it, up to a twentieth of the target, or an eighth if much is lacking.
-    pub(super) fn lacking(&self, plan: &Plan, target: u64, brief: &Brief) -> u64 {
-        const MUCH: u64 = 10;
+    /// The tokens of the facts that settling would add after the summary of a plan, if there were
+    /// room.
+    pub(super) fn lacking(&self, plan: &Plan, brief: &Brief) -> u64 {
         let policy = brief.retention.as_ref().filter(|policy| policy.addendum_tokens > 0);
         let after = plan.after(self.messages()).ok();
         let (Some(policy), Some(after), Some(summary)) = (policy, after, last_summary(plan)) else {
@@ -225,14 +233,7 @@ impl Snapshot {
         let facts = self.facts(policy);
         let audit = Settling { thread: self, brief, policy }.audit(summary, &facts, &after);
         let (all, _) = audit.with_facts(summary, policy, &after);
-        let lacking = self.counter().text(&all).saturating_sub(self.counter().text(summary));
-        if lacking <= target / 20 {
-            return lacking;
-        }
-        let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
-        let (_, kept) = audit.with_facts(summary, &bare, &after);
-        let lacks_much = kept.overall.weight_percent().saturating_add(MUCH) <= policy.wanted;
-        lacking.min(if lacks_much { target / 8 } else { target / 20 })
+        self.counter().text(&all).saturating_sub(self.counter().text(summary))
     }
 
     /// Returns the proposal with a count of the active rules that the compacted thread does not

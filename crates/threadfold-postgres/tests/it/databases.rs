@@ -1,14 +1,8 @@
 //! Databases that are new, foreign, newer or missing, and their settings.
 
-use std::collections::BTreeSet;
-use threadfold::{
-    ThreadStore,
-    message::CompactionId,
-    store::{Archive, WordIndex},
-};
 use threadfold_postgres::{OpenError, PostgresStore};
 
-use crate::support::{append, execute, id, open, rows, run, said, server, texts};
+use crate::support::{append, execute, open, rows, run, said, server, texts};
 
 #[test]
 fn stores_that_open_at_once_share_a_new_database() {
@@ -55,45 +49,15 @@ fn a_foreign_schema_is_refused_and_not_changed() {
 }
 
 #[test]
-fn a_database_of_the_previous_version_is_searched_like_a_new_one() {
-    let Some(server) = server() else { return };
-    let address = server.database();
-    let before = concat!(
-        "CREATE SCHEMA threadfold; CREATE TABLE threadfold.version (version integer NOT NULL);
-         INSERT INTO threadfold.version VALUES (2);",
-        include_str!("../../src/migrations/1.sql"),
-        include_str!("../../src/migrations/2.sql"),
-        r#"INSERT INTO threadfold.logs VALUES ('t', '0000000000000007');
-           INSERT INTO threadfold.events VALUES ('t', 0, '{"seq":0,"at":7,"event":{"message_appended":
-               {"role":"user","content":[{"type":"text","text":"The LAMP."}]}}}');
-           INSERT INTO threadfold.entries VALUES ('t', 1, 1, '{"batch":{"id":{"compaction":1,"index":0},
-               "depth":0,"start":1,"end":2,"messages":1,"text":"The LAMP."}}');"#
-    );
-    execute(&address, before);
-    let (store, thread) = (open(&address), id("t"));
-    let seen = BTreeSet::from_iter([CompactionId(1)]);
-    for (query, count) in [("lamp", 1), ("lamb", 0)] {
-        let hits = run(store.archive().search(&thread, query, 9, &seen)).unwrap();
-        assert_eq!(hits.len(), count, "{query}");
-    }
-    let log = run(store.load(&thread)).unwrap().id;
-    assert_eq!(run(store.indexed(&thread, log)).unwrap(), Some((0, 0)));
-    let words = vec!["lamp".to_owned()];
-    let message = (0, words.clone());
-    assert!(run(store.add(&thread, log, 0..1, 0, &[message])).unwrap());
-    assert_eq!(run(store.find(&thread, &words)).unwrap(), [0]);
-}
-
-#[test]
 fn a_newer_schema_is_refused_and_not_changed() {
     let Some(server) = server() else { return };
     let address = server.database();
     append(&open(&address), "t", &[said(0, "hi")]).unwrap();
     execute(&address, "UPDATE threadfold.version SET version = 99");
     let error = run(PostgresStore::open(&address)).unwrap_err();
-    assert!(matches!(error, OpenError::Newer { found: 99, newest: 4, .. }), "{error}");
-    assert!(error.to_string().ends_with("has version 99; this build reads up to 4"), "{error}");
-    execute(&address, "UPDATE threadfold.version SET version = 4");
+    assert!(matches!(error, OpenError::Newer { found: 99, newest: 1, .. }), "{error}");
+    assert!(error.to_string().ends_with("has version 99; this build reads up to 1"), "{error}");
+    execute(&address, "UPDATE threadfold.version SET version = 1");
     assert_eq!(texts(&open(&address), "t"), ["hi"]);
 }
 

@@ -1,6 +1,9 @@
 CREATE TABLE threadfold.logs (
-    thread text COLLATE "C" PRIMARY KEY,
-    log    text  -- the id of the log, if the writer gave one
+    thread     text COLLATE "C" PRIMARY KEY,
+    log        text,  -- the id of the log, if the writer gave one
+    base_seq   bigint,
+    base       text,  -- what the events before base_seq amount to
+    base_facts text   -- a column of its own: opening a thread does not read it
 );
 CREATE TABLE threadfold.events (
     thread text COLLATE "C" NOT NULL,
@@ -13,6 +16,9 @@ CREATE TABLE threadfold.entries (
     compaction bigint  NOT NULL,
     number     integer NOT NULL,
     entry      text    NOT NULL,
+    -- What a search of the archive looks in: the text in lower case. Null if every search reads the
+    -- entry, because it replaces others.
+    text       text COLLATE "C",
     PRIMARY KEY (thread, compaction, number)
 );
 CREATE TABLE threadfold.runs (
@@ -113,22 +119,9 @@ BEGIN
     DELETE FROM threadfold.leases WHERE thread = of_thread AND fence = held;
 END $$;
 
--- Removes a thread; its archive only if that is asked for.
-CREATE FUNCTION threadfold.delete_thread(of_thread text, archive boolean) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM threadfold.lock(of_thread);
-    DELETE FROM threadfold.events WHERE thread = of_thread;
-    DELETE FROM threadfold.logs WHERE thread = of_thread;
-    DELETE FROM threadfold.leases WHERE thread = of_thread;
-    DELETE FROM threadfold.runs WHERE thread = of_thread;
-    IF archive THEN
-        DELETE FROM threadfold.entries WHERE thread = of_thread;
-    END IF;
-END $$;
-
 -- Replaces the entries of a compaction. `has_lease` says whether the archive is that of a worker.
 CREATE FUNCTION threadfold.write_entries(
-    of_thread text, has_lease boolean, held bigint, of_compaction bigint, lines text[],
+    of_thread text, has_lease boolean, held bigint, of_compaction bigint, lines text[], texts text[],
     OUT outcome text
 ) LANGUAGE plpgsql AS $$
 BEGIN
@@ -141,6 +134,100 @@ BEGIN
     END IF;
     DELETE FROM threadfold.entries WHERE thread = of_thread AND compaction = of_compaction;
     INSERT INTO threadfold.entries
-        SELECT of_thread, of_compaction, number, line
+        SELECT of_thread, of_compaction, number, line, texts[number]
         FROM unnest(lines) WITH ORDINALITY AS given (line, number);
+END $$;
+
+-- Keeps what the first events of a log amount to, if the log has this id and as many events.
+CREATE FUNCTION threadfold.save_base(
+    of_thread text, of_log text, seq_of_base bigint, of_base text, facts_of_base text
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM threadfold.lock(of_thread);
+    UPDATE threadfold.logs
+        SET base_seq = seq_of_base, base = of_base, base_facts = facts_of_base
+        WHERE thread = of_thread AND log = of_log AND coalesce(base_seq, 0) < seq_of_base
+        AND EXISTS (SELECT FROM threadfold.events
+                    WHERE events.thread = of_thread AND seq = seq_of_base - 1);
+END $$;
+
+-- The words of messages. `key` stands for a thread, and each of its words begins with it, so a search
+-- reads the part of the index that is of this thread.
+CREATE TABLE threadfold.indexed (
+    key      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    thread   text COLLATE "C" NOT NULL UNIQUE,
+    events   bigint NOT NULL,  -- so many are indexed,
+    messages bigint NOT NULL   -- and so many messages in them
+);
+CREATE TABLE threadfold.messages (
+    key    bigint NOT NULL,
+    number bigint NOT NULL,
+    seq    bigint NOT NULL,
+    words  text[] COLLATE "C" NOT NULL,
+    PRIMARY KEY (key, number)
+);
+CREATE INDEX messages_words ON threadfold.messages USING gin (words);
+
+-- Words as the index has them.
+CREATE FUNCTION threadfold.terms(of_key bigint, given text[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS
+    $$ SELECT coalesce(array_agg(of_key || '.' || word), '{}') FROM unnest(given) AS words (word) $$;
+
+-- Adds messages, if the log has this id and so many of its events are indexed. Each text holds the
+-- words of a message, with blanks between them.
+CREATE FUNCTION threadfold.add_words(
+    of_thread text, of_log text, from_events bigint, to_events bigint, to_messages bigint,
+    numbers bigint[], seqs bigint[], texts text[]
+) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    of_key bigint;
+BEGIN
+    PERFORM threadfold.lock(of_thread);
+    IF NOT EXISTS (SELECT FROM threadfold.logs LEFT JOIN threadfold.indexed USING (thread)
+                   WHERE thread = of_thread AND log IS NOT DISTINCT FROM of_log
+                   AND coalesce(events, 0) = from_events) THEN
+        RETURN false;
+    END IF;
+    INSERT INTO threadfold.indexed (thread, events, messages)
+        VALUES (of_thread, to_events, to_messages)
+        ON CONFLICT (thread) DO UPDATE SET events = excluded.events, messages = excluded.messages
+        RETURNING key INTO of_key;
+    INSERT INTO threadfold.messages
+        SELECT of_key, number, seq, threadfold.terms(of_key, string_to_array(words, ' '))
+        FROM unnest(numbers, seqs, texts) AS given (number, seq, words);
+    RETURN true;
+END $$;
+
+-- Removes a thread; its archive only if that is asked for.
+CREATE FUNCTION threadfold.delete_thread(of_thread text, archive boolean) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM threadfold.lock(of_thread);
+    DELETE FROM threadfold.events WHERE thread = of_thread;
+    DELETE FROM threadfold.logs WHERE thread = of_thread;
+    DELETE FROM threadfold.leases WHERE thread = of_thread;
+    DELETE FROM threadfold.runs WHERE thread = of_thread;
+    DELETE FROM threadfold.messages WHERE key = (SELECT key FROM threadfold.indexed WHERE thread = of_thread);
+    DELETE FROM threadfold.indexed WHERE thread = of_thread;
+    IF archive THEN
+        DELETE FROM threadfold.entries WHERE thread = of_thread;
+    END IF;
+END $$;
+
+-- Appends one event, which is what most appends do, with as little work as it can: one statement after
+-- the lock, and an answer without columns. Returns false if nothing was appended; `append` then finds
+-- out why. A log without events is left to `append`, too.
+CREATE FUNCTION threadfold.append_one(
+    of_thread text, held bigint, has_id boolean, id text, expected bigint, line text
+) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    locked text;
+BEGIN
+    -- The lock of `threadfold.lock`. An assignment without a table runs no statement.
+    locked := pg_advisory_xact_lock(1952869476, hashtext(of_thread));
+    INSERT INTO threadfold.events SELECT of_thread, expected, line
+        WHERE (SELECT max(seq) + 1 FROM threadfold.events WHERE events.thread = of_thread) = expected
+        AND (SELECT leases.fence FROM threadfold.leases WHERE leases.thread = of_thread)
+            IS NOT DISTINCT FROM held
+        AND (NOT has_id OR (SELECT log FROM threadfold.logs WHERE logs.thread = of_thread)
+            IS NOT DISTINCT FROM id);
+    RETURN FOUND;
 END $$;
