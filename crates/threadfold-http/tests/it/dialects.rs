@@ -150,7 +150,8 @@ fn invalid_frames_are_refused() {
     let long = vec![0xff; 64];
     let mut headless = frame("messageStop", "{}");
     headless[12] = 200;
-    for (frames, words) in [(long, "a frame of 4294967295 bytes"), (headless, "headers of a frame")]
+    for (frames, words) in
+        [(long, "a length of 4294967295 bytes"), (headless, "headers of a frame")]
     {
         let server = Server::new([framed(frames, 16)]);
         let options = HttpOptions { limits, tries: 1, ..server.options(Dialect::Bedrock) };
