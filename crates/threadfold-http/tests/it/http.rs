@@ -812,7 +812,8 @@ fn a_session_continues_after_its_thread_was_refused_as_too_long() {
             assert_eq!(legality::violations(&request.messages), []);
         }
         let (refused, accepted) = (&received[0].body, &received[2].body);
-        assert!(accepted.len() < refused.len() / 2, "{} {}", accepted.len(), refused.len());
+        // The compaction fills its target, half of the thread; the frame of the body comes on top.
+        assert!(accepted.len() < refused.len() / 20 * 11, "{} {}", accepted.len(), refused.len());
         assert!(
             accepted.contains("They spoke of bread.") && accepted.contains("What was it about?")
         );
