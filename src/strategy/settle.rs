@@ -59,6 +59,10 @@ impl Snapshot {
     /// statements, and the summary loses sentences that only repeat them. A long summary is cut to a half, a quarter or an eighth, sentences without facts
     /// first, if that makes room for clearly more of the facts and statements.
     ///
+    /// A summary that fills its target ([`Digest`](super::Digest), and those of models beside it) has
+    /// these lists already. It gets the rules, and after a model's account the few facts that fit the
+    /// room left for them; it is shortened only if it lacks many.
+    ///
     /// The [quotes](Proposal::quotes) of the proposal are checked against what the user typed. Those
     /// that hold become standing rules at once; [`quoted`](Proposal::quoted) says which.
     ///
