@@ -56,10 +56,11 @@ impl Snapshot {
     /// of the room, then facts that are still missing, then more statements in the room that is
     /// left. An earlier value with nearly the same words is listed last, and what the user took back
     /// is not listed. If rules and statements do not both fit, the rules are the first of the
-    /// statements, and the summary loses sentences that only repeat them. A long summary is cut to a half, a quarter or an eighth, sentences without facts
-    /// first, if that makes room for clearly more of the facts and statements.
+    /// statements, and the summary loses sentences that only repeat them. A long summary is cut by an
+    /// eighth, to a half or to an eighth, sentences without facts first, if that makes room for
+    /// clearly more of the facts and statements.
     ///
-    /// A summary that fills its target ([`Digest`](super::Digest), and those of models beside it) has
+    /// A summary that fills its target ([`Digest`](crate::strategy::Digest), and those of models beside it) has
     /// these lists already. It gets the rules, and after a model's account the few facts that fit the
     /// room left for them; it is shortened only if it lacks many.
     ///
