@@ -4,10 +4,7 @@
 use std::fmt;
 
 use super::rules::Ledger;
-use crate::{
-    prose::without_list,
-    tokens::{ByteEstimate, TokenCounter},
-};
+use crate::{prose::without_list, tokens::TokenCounter};
 
 /// The line before the list in a request or a summary.
 pub const TITLE: &str = "Rules that hold, word for word:";
@@ -41,7 +38,9 @@ impl fmt::Display for Ledger {
     /// Writes the active rules as a Markdown list, and the number of rules that the ledger left
     /// out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.to_text(u64::MAX, &ByteEstimate::TRIGGER))
+        self.active().try_for_each(|rule| writeln!(f, "- {}", rule.text))?;
+        let more = Some(self.left_out()).filter(|count| *count > 0);
+        more.map_or(Ok(()), |count| writeln!(f, "({count}{MORE}"))
     }
 }
 
@@ -107,6 +106,7 @@ pub fn without_titled(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tokens::ByteEstimate;
 
     #[test]
     fn what_does_not_fit_is_counted_and_a_list_is_cut_out_again() {

@@ -72,8 +72,7 @@ impl<'f> Beside<'f> {
         let without = search.retention();
         let mut listed = without.clone();
         listed.missing.retain(lists);
-        let budget = policy.addendum_tokens;
-        match addendum_up_to(policy.wanted, &listed, budget, counter) {
+        match addendum_up_to(policy.wanted, &listed, policy.addendum_tokens, counter) {
             None => (summary.into(), without),
             Some(addendum) => {
                 search.read_summary(&addendum);
