@@ -62,7 +62,7 @@ impl<'a> Settling<'a> {
         let Self { thread, brief, .. } = *self;
         let counter = self.counter();
         let left_out = thread.rules().left_out();
-        let own = thread.without_taken_back(&self.own_text(&summary));
+        let own = without_repeats(&thread.own_text(&summary));
         // `own` has no list of rules, so the tokens of an earlier list can be used again.
         let freed = counter.text(&summary).saturating_sub(counter.text(&own));
         let room = self.room(after).saturating_add(freed);
@@ -145,13 +145,6 @@ impl<'a> Settling<'a> {
         }
     }
 
-    /// Returns a summary without the lists that settling adds, and without repetitions.
-    fn own_text(&self, summary: &str) -> String {
-        // Lists under the crate's titles are always removed, because a model may have written them.
-        let own = without_typed(&ledger::without_titled(summary));
-        without_repeats(&own)
-    }
-
     /// The user's statements, except those that these messages, the rules or the system prompt
     /// already state.
     pub(super) fn typed(&self, stay: &[Message]) -> Typed {
@@ -213,9 +206,11 @@ fn shortened(text: &str, excess: u64, least: u64, counter: &dyn TokenCounter) ->
 }
 
 impl Snapshot {
-    /// Returns a summary without the sentences that the user took back with later ones.
-    pub(super) fn without_taken_back(&self, summary: &str) -> String {
-        without_stated(summary, &self.statements().taken_back(self.rules().taken_back()))
+    /// Returns what a model says in a summary: without lists under the titles of this crate, which a
+    /// model must not write, and without the sentences that the user took back with later ones.
+    pub(super) fn own_text(&self, summary: &str) -> String {
+        let own = without_typed(&ledger::without_titled(summary));
+        without_stated(&own, &self.statements().taken_back(self.rules().taken_back()))
     }
 
     /// The number of active rules that neither these messages nor the system prompt state, not even

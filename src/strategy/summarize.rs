@@ -124,7 +124,7 @@ impl Summarize {
             let (text, quotes) = attempt::quoted_summary_of(&turn)?;
             let task = task.quoting(&quotes);
             // Whole sentences go before the text is cut at any place.
-            let text = task.thread.without_taken_back(&text);
+            let text = task.thread.own_text(&text);
             let text = clip(&text, room, task.thread.counter());
             let summary = segments.with(&text, task.brief.compaction);
             let filled =

@@ -175,7 +175,7 @@ impl SummaryJob {
                 let ((summary, quotes), notes) = (Quotes::cut(summary), run.notes());
                 drop(run);
                 let task = self.task.quoting(&quotes);
-                let summary = task.thread.without_taken_back(&summary);
+                let summary = task.thread.own_text(&summary);
                 let job = Self { task, candidate: self.candidate.clone() };
                 let fitting = job.fitting(&summary);
                 fitting.map(|proposal| Proposal { notes, quotes, ..proposal })
