@@ -8,6 +8,7 @@ use super::{
     clip::{ASIDE_TOKENS, excerpt, without_repeats, without_stated},
     contract::Proposal,
     digest,
+    rejection::Rejection,
     snapshot::Snapshot,
     typed::{self, Typed},
 };
@@ -115,8 +116,8 @@ impl<'a> Settling<'a> {
     }
 
     /// Adds the active rules to a summary that the fill wrote, except those that a kept message or
-    /// the system prompt states. It has all other lists already. Returns the proposal and the text of the
-    /// digest, both unchanged if no list is acceptable.
+    /// the system prompt states. It has all other lists already. Returns the proposal and its
+    /// summary, both unchanged if no list is acceptable.
     pub(super) fn with_rules_only(
         &self,
         proposal: Proposal,
@@ -293,31 +294,37 @@ impl Audit<'_> {
         proposal
     }
 
-    /// Audits a summary that the fill wrote, with its list of what the user typed. After a model's
-    /// account, missing facts follow as far as the fill left room; a digest has none to add.
+    /// Settles a summary that the fill wrote, with its list of what the user typed: the rules are
+    /// added, and after a model's account missing facts as far as the fill left room. A digest has no
+    /// facts to add.
     pub(super) fn filled(
         &self,
         proposal: &Proposal,
         summary: &Text,
         after: &[Message],
-    ) -> Proposal {
-        let settling @ Settling { policy, .. } = self.settling;
-        let room = if digest::is_digest(summary) { 0 } else { settling.room(after) };
-        let policy =
-            RetentionPolicy { addendum_tokens: room.min(policy.addendum_tokens), ..policy.clone() };
-        self.with_enriched(proposal, self.with_facts(summary, &policy, after), &policy)
+    ) -> Result<Proposal, Rejection> {
+        let settling @ Settling { thread, brief, policy } = self.settling;
+        let (proposal, text) = match policy.addendum_tokens > 0 {
+            true => settling.with_rules_only(proposal.clone(), summary.clone(), after),
+            false => (proposal.clone(), summary.clone()),
+        };
+        let after = thread.accept(&proposal.plan, brief)?;
+        let room = if digest::is_digest(summary) { 0 } else { settling.room(&after) };
+        // A counter may count more tokens for the whole text than for its parts.
+        let with = |room| self.with_enriched(&proposal, self.with_facts(&text, room), policy);
+        let settled = with(room);
+        Ok(if thread.accept(&settled.plan, brief).is_ok() { settled } else { with(0) })
     }
 
-    /// The summary with the facts that it lacks and the user did not take back.
-    pub(super) fn with_facts(
-        &self,
-        summary: &Text,
-        policy: &RetentionPolicy,
-        after: &[Message],
-    ) -> (Text, Retention) {
-        let typed = self.settling.typed(after);
+    /// The summary with the facts that it lacks and the user did not take back, in at most this many
+    /// tokens.
+    pub(super) fn with_facts(&self, summary: &Text, room: u64) -> (Text, Retention) {
+        let Settling { policy, .. } = self.settling;
+        let addendum_tokens = room.min(policy.addendum_tokens);
+        let policy = RetentionPolicy { addendum_tokens, ..policy.clone() };
+        let typed = self.settling.typed(&[]);
         let holds = |fact: &Fact| !typed.was_taken_back(fact);
-        self.beside.enrich(summary, policy, self.settling.counter(), holds)
+        self.beside.enrich(summary, &policy, self.settling.counter(), holds)
     }
 
     /// Audits the summary and appends the missing facts, as far as there is room.

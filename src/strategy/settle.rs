@@ -60,9 +60,9 @@ impl Snapshot {
     /// eighth, to a half or to an eighth, sentences without facts first, if that makes room for
     /// clearly more of the facts and statements.
     ///
-    /// A summary that fills its target ([`Digest`](crate::strategy::Digest), and those of models beside it) has
-    /// these lists already. It gets the rules, and after a model's account the few facts that fit the
-    /// room left for them; it is shortened only if it lacks many.
+    /// A summary that fills its target ([`Digest`](crate::strategy::Digest), and those of models
+    /// beside it) has these lists already. It gets the rules, and after a model's account the few
+    /// facts that fit the room left for them; it is shortened only if it lacks many.
     ///
     /// The [quotes](Proposal::quotes) of the proposal are checked against what the user typed. Those
     /// that hold become standing rules at once; [`quoted`](Proposal::quoted) says which.
@@ -149,26 +149,19 @@ impl Snapshot {
             Some(summary) => {
                 let facts = settling.thread.facts(policy);
                 let audit = settling.audit(&summary, &facts, &after);
+                let listed = || audit.listed(&proposal, &summary, &after);
                 if proposal.is_filled {
-                    let (ruled, text) = match adds_rules {
-                        true => settling.with_rules_only(proposal.clone(), summary.clone(), &after),
-                        false => (proposal.clone(), summary.clone()),
+                    let filled = audit.filled(&proposal, &summary, &after)?;
+                    let may_shorten = adds_rules && !digest::is_digest(&summary);
+                    return match may_shorten && filled.lacks_much(policy) {
+                        true => Ok(listed().unwrap_or(filled)),
+                        false => Ok(filled),
                     };
-                    let after = self.accept(&ruled.plan, brief)?;
-                    let settled = audit.filled(&ruled, &text, &after);
-                    self.accept(&settled.plan, brief)?;
-                    let kept = settled.retention.as_ref();
-                    let kept = kept.map_or(100, |kept| kept.overall.weight_percent());
-                    let is_final = digest::is_digest(&summary) || !adds_rules;
-                    if is_final || kept.saturating_add(MUCH) > policy.wanted {
-                        return Ok(settled);
-                    }
                 }
                 if !adds_rules {
                     return Ok(audit.enriched(proposal, &summary, &after, &[]));
                 }
-                let whole = audit.completed(&proposal, summary.clone(), &after)?;
-                Ok(audit.with_shorter(whole, &proposal, &summary))
+                listed()
             }
             None => {
                 let proposal = match adds_rules {
@@ -237,7 +230,7 @@ impl Snapshot {
         };
         let facts = self.facts(policy);
         let audit = Settling { thread: self, brief, policy }.audit(summary, &facts, &after);
-        let (all, _) = audit.with_facts(summary, policy, &after);
+        let (all, _) = audit.with_facts(summary, u64::MAX);
         self.counter().text(&all).saturating_sub(self.counter().text(summary))
     }
 
@@ -290,7 +283,27 @@ impl Snapshot {
     }
 }
 
+impl Proposal {
+    /// Whether it keeps so much less of the facts than is wanted that its summary is shortened for
+    /// them.
+    fn lacks_much(&self, policy: &RetentionPolicy) -> bool {
+        let kept = self.retention.as_ref().map_or(100, |kept| kept.overall.weight_percent());
+        kept.saturating_add(MUCH) <= policy.wanted
+    }
+}
+
 impl Audit<'_> {
+    /// Appends the lists to the summary of a proposal, which is shortened if that pays.
+    fn listed(
+        &self,
+        proposal: &Proposal,
+        summary: &Text,
+        after: &[Message],
+    ) -> Result<Proposal, Rejection> {
+        let whole = self.completed(proposal, summary.clone(), after)?;
+        Ok(self.with_shorter(whole, proposal, summary))
+    }
+
     /// Appends the rules, what the user typed and the missing facts to the summary of a proposal.
     fn completed(
         &self,

@@ -5,7 +5,7 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::past::{Kind, Past, Source, clipped, clipped_inside};
+use super::past::{Kind, Past, Source, WIDEST, clipped, clipped_inside};
 use crate::{
     prose::{one_line, plain},
     tokens::TokenCounter,
@@ -13,10 +13,13 @@ use crate::{
 
 /// The characters of an old line, from the widest form of the account to the narrowest. The newest
 /// lines have four times as many.
-const WIDTHS: [usize; 7] = [300, 200, 140, 100, 72, 52, 40];
+const WIDTHS: [usize; 7] = [WIDEST / NEWEST, 200, 140, 100, 72, 52, 40];
+
+/// How many times as wide the newest lines are.
+const NEWEST: usize = 4;
 
 /// The characters of an answer that the widest line shows, and one more.
-const SAID: usize = 1_801;
+const SAID: usize = WIDEST * 3 / 2 + 1;
 
 /// What a line of the account says.
 #[derive(Debug)]
@@ -65,7 +68,7 @@ pub(super) fn write(steps: &[Step], budget: u64, counter: &dyn TokenCounter) -> 
 fn wide(at: usize, steps: usize, width: usize) -> usize {
     let age = steps - at;
     match age {
-        0..=3 => width * 4,
+        0..=3 => width * NEWEST,
         _ if age * 4 <= steps => width * 2,
         _ => width,
     }
@@ -179,9 +182,10 @@ fn said(text: &str) -> String {
         }
         let line = line.trim();
         let end = line.char_indices().nth(left).map_or(line.len(), |(end, _)| end);
-        said.push_str(line.get(..end).unwrap_or_default());
+        let line = line.get(..end).unwrap_or_default();
+        said.push_str(line);
         said.push('\n');
-        left = left.saturating_sub(end);
+        left = left.saturating_sub(line.chars().count() + 1);
         if left == 0 {
             break;
         }
@@ -228,4 +232,18 @@ pub(super) fn unmended(past: &Past, cut: usize) -> Vec<String> {
         format!("- `{}` → {failure}\n", call.replace('`', "'"))
     });
     failed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_as_long_in_every_script_and_what_is_cut_is_marked() {
+        for line in ["word\n", "\u{4e00}\u{4e8c}\u{4e09}\u{56db}\n"] {
+            let long = said(&line.repeat(1_000));
+            assert!(clipped(&long, WIDEST * 3 / 2).ends_with('…'), "{line}");
+            assert_eq!(said(&line.repeat(300)), line.repeat(300).trim_end().replace('\n', " "));
+        }
+    }
 }

@@ -249,7 +249,7 @@ impl<'a> Reader<'a> {
         let raw = call.input.as_str();
         let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(raw) else {
             let line = one_line(&plain(raw)).into_owned();
-            let outline = format!("{}: {}", call.name, clipped_inside(&line, OUTLINE));
+            let outline = format!("{}: {}", call.name, clipped_inside(&line, WIDEST));
             let source = Source::new(index, Kind::Call, raw.into());
             self.sources.push(Source { outline, ..source });
             return;
@@ -295,7 +295,7 @@ impl<'a> Reader<'a> {
         };
         self.sources.push(Source::new(index, Kind::Answer, said.into()));
         self.asked = Some(self.sources.len());
-        let outline = clipped_inside(&one_line(&plain(command)), OUTLINE).into_owned();
+        let outline = clipped_inside(&one_line(&plain(command)), WIDEST).into_owned();
         let source = Source::new(index, Kind::Call, command.into());
         self.sources.push(Source { outline, ..source });
     }
@@ -372,7 +372,7 @@ fn joined_text(result: &ToolResult) -> Text {
 }
 
 /// The characters of the widest line that shows a call.
-const OUTLINE: usize = 1_200;
+pub(super) const WIDEST: usize = 1_200;
 
 /// A call on one line: the tool, then the value of its only argument or each argument with its name.
 fn outline(tool: &str, mut arguments: Vec<&(String, String)>) -> String {
@@ -380,7 +380,7 @@ fn outline(tool: &str, mut arguments: Vec<&(String, String)>) -> String {
     // A path or a number says what a long text is for, so it comes first.
     arguments.sort_by_key(|(_, value)| value.len() > 200);
     let line = match arguments.as_slice() {
-        [(_, only)] => clipped_inside(&one_line(&plain(only)), OUTLINE).into_owned(),
+        [(_, only)] => clipped_inside(&one_line(&plain(only)), WIDEST).into_owned(),
         many => {
             let parts = many.iter().map(|(name, value)| {
                 let value = one_line(&plain(value)).into_owned();
