@@ -1,11 +1,9 @@
 //! Code that several tests share: folders, stores in them, events, child processes.
 
 use std::{
-    env, fs,
-    ops::Deref,
-    path::{Path, PathBuf},
-    process::{self, Child, Command, Stdio},
-    sync::atomic::{AtomicUsize, Ordering},
+    env,
+    path::Path,
+    process::{Child, Command, Stdio},
 };
 
 use futures::executor::block_on;
@@ -16,38 +14,11 @@ use threadfold::{
     store::{StoreError, ThreadStore},
 };
 use threadfold_sqlite::SqliteStore;
+pub(crate) use threadfold_testing::shared::Folder;
 
 /// The environment variable by which a test knows that it runs as a child process. Its value is the
 /// task.
 pub(crate) const CHILD: &str = "THREADFOLD_SQLITE_CHILD";
-
-/// An empty folder. It is removed when this is dropped.
-pub(crate) struct Folder(PathBuf);
-
-impl Folder {
-    pub(crate) fn new() -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("sqlite-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Deref for Folder {
-    type Target = Path;
-
-    fn deref(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Opens the database of a folder.
 pub(crate) fn open(folder: &Path) -> SqliteStore {

@@ -26,7 +26,7 @@ impl Folder {
             format!("threadfold-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = env::temp_dir().join(name);
         let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
+        fs::create_dir_all(&path).expect("a folder for temporary files");
         Self(path)
     }
 }
