@@ -383,8 +383,18 @@ impl Folded {
     /// Returns the byte range, in the original, of the last match at borders of words that is
     /// accepted.
     fn find(&self, quote: &str, accepts: impl Fn(&Range<usize>) -> bool) -> Option<Range<usize>> {
-        let found = self.text.rmatch_indices(quote).map(|(at, found)| at..at + found.len());
-        let whole = found.filter(|range| self.is_border(range.start) && self.is_border(range.end));
+        // Matches may overlap in a text that repeats itself. So many are tried that the work stays linear.
+        let most = 16 * (1 + self.text.len() / quote.len().max(1));
+        let (last, mut end) =
+            (quote.chars().next_back().map_or(1, char::len_utf8), self.text.len());
+        let found = std::iter::from_fn(move || {
+            let at = slice(&self.text, ..end).rfind(quote)?;
+            end = at + quote.len() - last;
+            Some(at..at + quote.len())
+        });
+        let whole = found
+            .take(most)
+            .filter(|range| self.is_border(range.start) && self.is_border(range.end));
         let mut ranges = whole.filter_map(|range| {
             Some(*self.offsets.get(range.start)?..*self.offsets.get(range.end)?)
         });
@@ -457,6 +467,14 @@ mod tests {
 
     fn found(texts: &[&str], quote: &str) -> Option<(usize, String)> {
         typed_in(texts).find(quote).and_then(|found| Some((found.position?, found.text)))
+    }
+
+    #[test]
+    fn a_rule_of_a_text_that_repeats_itself_is_found_again() {
+        let text = ["\u{201e}\u{201c}Keep it here? Go there!\u{201d}\u{201c}"; 3].join(" ");
+        let typed = typed_in(&[&text]);
+        let found = typed.find("Keep it here? Go there").expect("the user typed it");
+        assert_eq!(typed.find(&found.text), Some(found));
     }
 
     #[test]
