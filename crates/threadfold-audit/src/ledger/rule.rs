@@ -43,13 +43,6 @@ pub enum RuleStatus {
     Revoked,
 }
 
-/// Returns the 64-bit FNV-1a hash of a rule's key. The id of the rule is made from it.
-pub(super) fn hash_of(key: &str) -> u64 {
-    key.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
 /// Returns the id of a rule with this hash.
 pub(super) fn id_of(hash: u64) -> Text {
     format!("{hash:016x}").into()

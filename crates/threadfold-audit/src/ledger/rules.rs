@@ -6,9 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     changes::TakenBack,
-    rule::{Rule, RuleStatus, hash_of, id_of},
+    rule::{Rule, RuleStatus, id_of},
 };
-use crate::message::{InvalidValue, Redactor, Text, redact::redacted_text};
+use crate::{
+    message::{InvalidValue, Redactor, Text, redact::redacted_text},
+    prose::hash,
+};
 
 /// The standing rules of a thread. The [module](super) says what becomes a rule.
 ///
@@ -240,7 +243,7 @@ impl Ledger {
         }
         self.make_room(position, &text)?;
         // If another rule has this hash, the next number is tried.
-        let mut hash = hash_of(&key);
+        let mut hash = hash(key.bytes());
         let mut id = id_of(hash);
         while self.entries.iter().any(|entry| entry.rule.id == id) {
             hash = hash.wrapping_add(1);

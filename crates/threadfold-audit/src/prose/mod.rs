@@ -42,7 +42,7 @@ pub(crate) use self::{
     path::path_value,
     section::{left_out_line, typed_items, without_list},
     sentence::{is_unspaced, spoken_words},
-    token::{canonical, is_quotation_mark},
+    token::{canonical, hash, is_quotation_mark},
     word_facts::word_facts,
 };
 pub use self::{

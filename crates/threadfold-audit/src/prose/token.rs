@@ -129,6 +129,13 @@ pub(crate) fn canonical<'a>(token: &'a str, folds_case: bool, out: &'a mut Strin
     out
 }
 
+/// Returns the 64-bit FNV-1a hash of bytes or characters. It is no protection against collisions.
+pub(crate) fn hash<T: Into<u64>>(units: impl Iterator<Item = T>) -> u64 {
+    units.fold(0xcbf2_9ce4_8422_2325, |hash, unit| {
+        (hash ^ unit.into()).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

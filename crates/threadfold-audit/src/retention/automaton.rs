@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::{
     message::steps,
-    prose::{canonical, tokens},
+    prose::{canonical, hash, tokens},
 };
 
 /// The words of phrases, with their numbers. A search has one for all its automata.
@@ -44,15 +44,13 @@ impl Words {
 
     /// The place of a word in the marks, by its hash.
     fn mark(word: &str) -> (usize, u64) {
-        let hash = word
-            .bytes()
-            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-        ((hash >> 22) as usize, 1 << (hash >> 16 & 63))
+        let hash = hash(word.bytes());
+        ((hash >> 54) as usize, 1 << (hash >> 48 & 63))
     }
 }
 
 /// Finds phrases in texts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Automaton {
     folds_case: bool,
     next: HashMap<(u32, Step), u32>,
@@ -80,13 +78,7 @@ pub(super) const ROOT: u32 = 0;
 
 impl Automaton {
     pub(super) fn new(folds_case: bool) -> Self {
-        Self {
-            folds_case,
-            next: HashMap::new(),
-            first: Vec::new(),
-            nodes: vec![Node::default()],
-            lengths: Vec::new(),
-        }
+        Self { folds_case, nodes: vec![Node::default()], ..Self::default() }
     }
 
     /// Adds a phrase and returns its number. A phrase without tokens is never found.

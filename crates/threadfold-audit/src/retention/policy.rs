@@ -72,14 +72,12 @@ impl<'f> Beside<'f> {
         let without = search.retention();
         let mut listed = without.clone();
         listed.missing.retain(lists);
-        match addendum_up_to(policy.wanted, &listed, policy.addendum_tokens, counter) {
-            None => (summary.into(), without),
-            Some(addendum) => {
-                search.read_summary(&addendum);
-                let text = format!("{}\n\n{addendum}", summary.trim_end());
-                (text.into(), search.retention())
-            }
-        }
+        let budget = policy.addendum_tokens;
+        let Some(addendum) = addendum_up_to(policy.wanted, &listed, budget, counter) else {
+            return (summary.into(), without);
+        };
+        search.read_summary(&addendum);
+        (format!("{}\n\n{addendum}", summary.trim_end()).into(), search.retention())
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{
     ledger::{self, TakenBack},
     message::{ContentBlock, Message},
     prose::{
-        LONGEST, TYPED, heading, is_unspaced, left_out_line, one_line, paragraphs, sentences,
+        LONGEST, TYPED, hash, heading, is_unspaced, left_out_line, one_line, paragraphs, sentences,
         typed_items,
     },
     tokens::TokenCounter,
@@ -516,21 +516,18 @@ fn words(key: &str) -> Vec<u64> {
     for word in key.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         if word.contains(is_unspaced) {
             let chars: Vec<char> = word.chars().collect();
-            words.extend(chars.windows(chars.len().min(2)).map(|pair| hash(pair.iter().copied())));
+            words.extend(
+                chars
+                    .windows(chars.len().min(2))
+                    .map(|pair| hash(pair.iter().copied().map(u32::from))),
+            );
         } else {
-            words.push(hash(word.chars()));
+            words.push(hash(word.chars().map(u32::from)));
         }
     }
     words.sort_unstable();
     words.dedup();
     words
-}
-
-/// Returns the 64-bit FNV-1a hash of these characters.
-fn hash(chars: impl Iterator<Item = char>) -> u64 {
-    chars.fold(0xcbf2_9ce4_8422_2325, |hash, c| {
-        (hash ^ u64::from(u32::from(c))).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 /// A paragraph of up to this many bytes is one statement if it has a heading of its own.
