@@ -75,7 +75,7 @@ pub use chunk::{
 pub use options::RenderOptions;
 pub use rendered::Rendered;
 
-use crate::message::Message;
+use crate::message::{ContentBlock, Message};
 use markdown::Markdown;
 
 /// Returns the messages as Markdown, with the byte range of every message.
@@ -88,11 +88,29 @@ use markdown::Markdown;
 /// ```
 #[must_use]
 pub fn render(messages: &[Message], options: &RenderOptions) -> Rendered {
-    // Beside its text, a message has a heading and line breaks.
-    let bytes = messages.iter().map(|message| message.text_bytes() as usize + 24).sum();
-    let mut rendered = Rendered::with_capacity(bytes, messages.len());
+    let mut rendered = Rendered::default();
+    let bytes = messages.iter().map(|message| expected(message, options));
+    rendered.reserve(bytes.fold(0, usize::saturating_add));
     render_into(messages, options, &mut rendered);
     rendered
+}
+
+/// The bytes that most of a message takes: its texts, calls and results. A buffer that grows to the
+/// size of a thread would take twice as much.
+fn expected(message: &Message, options: &RenderOptions) -> usize {
+    const HEADING: usize = 24;
+    let capped = |bytes: usize, cap: Option<usize>| cap.map_or(bytes, |cap| bytes.min(cap));
+    let texts = message.texts().map(|text| text.len());
+    let summaries = message.summaries().map(|summary| summary.text.len());
+    let inputs = message.tool_uses().map(|call| call.input.as_str().len());
+    let results = message.tool_results().map(|result| {
+        let texts = result.content.iter().filter_map(ContentBlock::as_text);
+        texts.map(|text| text.len()).fold(0, usize::saturating_add)
+    });
+    let inputs = inputs.map(|bytes| capped(bytes, options.tool_input_cap));
+    let results = results.map(|bytes| capped(bytes, options.tool_result_cap));
+    let all = texts.chain(summaries).chain(inputs).chain(results);
+    all.map(|bytes| bytes.saturating_add(HEADING)).fold(0, usize::saturating_add)
 }
 
 /// Renders into an earlier rendering, which is overwritten. Its buffers are reused, and grow only

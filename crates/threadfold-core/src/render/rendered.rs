@@ -92,8 +92,9 @@ impl Rendered {
         &self.starts
     }
 
-    pub(super) fn with_capacity(bytes: usize, messages: usize) -> Self {
-        Self { text: String::with_capacity(bytes), starts: Vec::with_capacity(messages) }
+    /// Makes room for so many bytes, if there is memory for them.
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        let _ = self.text.try_reserve(bytes);
     }
 
     pub(super) fn clear(&mut self) {
