@@ -50,19 +50,14 @@ pub(super) fn summary_room(target: u64) -> u64 {
 
 /// Returns the plan that fills the target beside a model's summary of everything before the cut.
 /// `None` if the summary leaves too little room.
-pub(super) fn filled_beside(
-    task: &Task,
-    target: u64,
-    summary: &Summary,
-    cut: usize,
-) -> Option<Plan> {
+pub(super) fn filled_beside(task: &Task, summary: &Summary, cut: usize) -> Option<Plan> {
     let (marked, unmarked) = (marked(task), task.thread.messages());
     let account = Some(Account { summary, cut });
     let job = DigestJob { account, ..DigestJob::new(&marked, unmarked, u64::MAX) };
     let whole = job.filled()?;
     // A model's summary omits facts that an account made from the thread has.
-    let lacking = task.thread.lacking(&whole, &task.brief).min(target / FACTS);
-    let smaller = DigestJob { target: target.saturating_sub(lacking), ..job };
+    let lacking = task.thread.lacking(&whole, &task.brief).min(job.target / FACTS);
+    let smaller = DigestJob { target: job.target.saturating_sub(lacking), ..job };
     Some(if lacking > 0 { smaller.filled().unwrap_or(whole) } else { whole })
 }
 

@@ -127,8 +127,7 @@ impl Summarize {
             let text = task.thread.own_text(&text);
             let text = clip(&text, room, task.thread.counter());
             let summary = segments.with(&text, task.brief.compaction);
-            let filled =
-                target.and_then(|target| digest::filled_beside(&task, target, &summary, cut));
+            let filled = target.and_then(|_| digest::filled_beside(&task, &summary, cut));
             let proposal = match filled {
                 Some(plan) => Proposal::filled(plan),
                 None => {

@@ -103,7 +103,7 @@ impl SummaryJob {
         let mut summary = summary.trim().to_owned();
         let filled = self.task.missed_target().and_then(|target| {
             let text = clip(&summary, digest::summary_room(target), self.task.thread.counter());
-            digest::filled_beside(&self.task, target, &self.task.summary(text), self.candidate.cut)
+            digest::filled_beside(&self.task, &self.task.summary(text), self.candidate.cut)
         });
         if let Some(plan) = filled {
             return Ok(Proposal::filled(plan));
