@@ -214,7 +214,7 @@ pub enum WireError {
     UnknownDialect {
         /// The name.
         found: String,
-        /// The names of the dialects that there are.
+        /// The names of all dialects of this build.
         known: String,
     },
     /// It is JSON, but of another shape.

@@ -15,7 +15,7 @@ use crate::{
 /// lines have four times as many.
 const WIDTHS: [usize; 7] = [WIDEST / NEWEST, 200, 140, 100, 72, 52, 40];
 
-/// How many times as wide the newest lines are.
+/// The newest lines are this many times as wide.
 const NEWEST: usize = 4;
 
 /// The characters of an answer that the widest line shows, and one more.
