@@ -98,7 +98,7 @@ pub fn render(messages: &[Message], options: &RenderOptions) -> Rendered {
 /// The bytes that most of a message takes: its texts, calls and results. A buffer that grows to the
 /// size of a thread would take twice as much.
 fn expected(message: &Message, options: &RenderOptions) -> usize {
-    const HEADING: usize = 24;
+    const HEADING: usize = 64;
     let capped = |bytes: usize, cap: Option<usize>| cap.map_or(bytes, |cap| bytes.min(cap));
     let texts = message.texts().map(|text| text.len());
     let summaries = message.summaries().map(|summary| summary.text.len());
@@ -110,7 +110,9 @@ fn expected(message: &Message, options: &RenderOptions) -> usize {
     let inputs = inputs.map(|bytes| capped(bytes, options.tool_input_cap));
     let results = results.map(|bytes| capped(bytes, options.tool_result_cap));
     let all = texts.chain(summaries).chain(inputs).chain(results);
-    all.map(|bytes| bytes.saturating_add(HEADING)).fold(0, usize::saturating_add)
+    // Some signs are escaped.
+    let all = all.map(|bytes| bytes.saturating_add(bytes / 32).saturating_add(HEADING));
+    all.fold(0, usize::saturating_add)
 }
 
 /// Renders into an earlier rendering, which is overwritten. Its buffers are reused, and grow only
@@ -156,4 +158,39 @@ pub fn write_to(
 ) -> fmt::Result {
     let mut markdown = Markdown::new(options);
     messages.iter().try_for_each(|message| markdown.message(message, out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Json, Role, ToolResult, ToolUse};
+
+    #[test]
+    fn a_rendering_fits_the_room_that_is_made_for_it() {
+        let round = |n: usize| {
+            let input = Json::parse("{\"path\":\"src/part.rs\"}").unwrap();
+            let call = ToolUse::new(format!("call_{n}"), "read_many_files", input);
+            let said = ContentBlock::text("I read *all* of it, and `then` # some.".repeat(n % 9));
+            let result = ToolResult::text(format!("call_{n}"), "line_of_code()\n".repeat(n % 700));
+            [
+                Message::user("And now?"),
+                Message::new(Role::Assistant, vec![said, call.into()]),
+                Message::new(Role::User, vec![result.into()]),
+            ]
+        };
+        let thread: Vec<Message> = (0..300).flat_map(round).collect();
+        for options in [
+            RenderOptions::default(),
+            RenderOptions {
+                tool_result_cap: Some(500),
+                tool_ids: true,
+                ..RenderOptions::default()
+            },
+        ] {
+            let rendered = render(&thread, &options);
+            let room: usize = thread.iter().map(|message| expected(message, &options)).sum();
+            let len = rendered.text().len();
+            assert!(len <= room && room <= len * 3 / 2, "{len} bytes, room for {room}");
+        }
+    }
 }
