@@ -178,7 +178,7 @@ impl<'a> Replay<'a> {
             .with_window(Some(ContextWindow::new(self.course.window)))
             .with_prices(Some(self.prices));
         let models = Models::default();
-        let watch = &mut |_: threadfold::strategy::Step<'_>, _: Option<&Delta>| {};
+        let watch = &mut |_: &threadfold::strategy::ModelCall, _: Option<&Delta>| {};
         let done = drive::compact(&mut conversation, strategy, &brief, models, watch);
         let is_done = block_on(done).is_ok();
         self.outcome.compactions += u64::from(is_done);

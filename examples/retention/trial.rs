@@ -15,7 +15,7 @@ use threadfold::{
     message::{Delta, InvalidValue, Timestamp},
     retention::{FactClass, Facts, KeptShare, RetentionPolicy},
     store::Journal,
-    strategy::{Brief, Step},
+    strategy::{Brief, ModelCall},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -114,7 +114,7 @@ impl Trial<'_> {
         let model = Arc::clone(&self.model);
         let mut conversation = Conversation::new(thread, journal);
         let models = Models::one(model.as_ref());
-        let watch = &mut |_: Step<'_>, _: Option<&Delta>| {};
+        let watch = &mut |_: &ModelCall, _: Option<&Delta>| {};
         let done = drive::compact(&mut conversation, self.strategy, &brief, models, watch);
         block_on(done).map(drop).map_err(|error| error.to_string())
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use threadfold::{
-    CompactionStrategy, Message, Plan, Role, Turn,
+    CompactionStrategy, Message, Plan, Role, async_trait,
     compact::{Insert, Splice},
     message::{ModelError, ModelErrorKind, Summary},
-    strategy::{Attempt, Brief, Proposal, Snapshot, Step, StrategyError},
+    strategy::{Ask, Proposal, StrategyError, View},
 };
 
 /// Fails, whatever it is asked to compact.
@@ -18,41 +18,28 @@ pub(crate) struct AlwaysFails;
 #[derive(Debug, Default)]
 pub(crate) struct Nonsense(AtomicU64);
 
-/// An attempt that has ended.
-#[derive(Debug)]
-struct Ended(Result<Proposal, StrategyError>);
-
+#[async_trait]
 impl CompactionStrategy for AlwaysFails {
     fn name(&self) -> &str {
         "always-fails"
     }
 
-    fn begin(&self, _: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+    async fn propose(&self, _: &View, _: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
         let error = ModelError::new(ModelErrorKind::Other, "the strategy is broken");
-        Box::new(Ended(Err(StrategyError::Model(Box::new(error)))))
+        Err(StrategyError::Model(Box::new(error)))
     }
 }
 
+#[async_trait]
 impl CompactionStrategy for Nonsense {
     fn name(&self) -> &str {
         "nonsense"
     }
 
-    fn begin(&self, thread: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+    async fn propose(&self, view: &View, _: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
         let kind = self.0.fetch_add(1, Ordering::Relaxed);
-        Box::new(Ended(Ok(Proposal::new(nonsense(kind, thread.messages())))))
+        Ok(nonsense(kind, view.thread.messages()).into())
     }
-}
-
-impl Attempt for Ended {
-    fn step(&self) -> Step<'_> {
-        match &self.0 {
-            Ok(proposal) => Step::Proposed(proposal),
-            Err(error) => Step::Failed(error),
-        }
-    }
-
-    fn handle(&mut self, _: Result<Turn, ModelError>) {}
 }
 
 fn nonsense(kind: u64, thread: &Arc<Vec<Message>>) -> Plan {

@@ -16,7 +16,7 @@ use crate::{
         ToolUse,
     },
     store::Journal,
-    strategy::{Brief, Known, Net, Proposal, Snapshot},
+    strategy::{Brief, Fallback, Known, Proposal, Terms},
 };
 
 /// The work of a compaction.
@@ -113,7 +113,7 @@ impl Compactor {
         brief: &Brief,
         work: Work<'_>,
     ) -> Result<CompactionRecord> {
-        let mut thread = self.live.thread.clone().unwrap_or_default();
+        let (terms, mut thread) = (self.terms(), self.live.thread.clone().unwrap_or_default());
         let mut journal = Journal::new(log_of(self.messages(), brief)?);
         if let Some(redactor) = &self.options.redactor {
             journal = journal.with_redactor(Arc::clone(redactor));
@@ -134,8 +134,9 @@ impl Compactor {
         });
         let done = match work {
             Work::Ask(models) => {
-                let net = self.net();
-                drive::run(&mut conversation, &net, brief, models, &mut |_, _| {}, settled).await?
+                conversation.terms = terms;
+                let strategy = self.options.strategy.as_ref();
+                drive::compact(&mut conversation, strategy, brief, models, &mut |_, _| {}).await?
             }
             Work::Apply(driven) => conversation.finish(COMPACT, brief, Ok(*driven)).await?,
         };
@@ -159,11 +160,14 @@ impl Compactor {
         }
     }
 
-    /// The strategy, with its fallback if the thread does not fit.
-    fn net(&self) -> Net {
+    /// How the strategy is run: with its fallback if the thread does not fit.
+    fn terms(&self) -> Terms {
         let thread = self.live.thread.as_ref().map_or(0, |thread| thread.size().tokens);
-        let last_resort = self.fits().is_some_and(|fits| thread > fits);
-        Net { strategy: Arc::clone(&self.options.strategy), last_resort, once: true }
+        let fallback = match self.fits().is_some_and(|fits| thread > fits) {
+            true => Fallback::Always,
+            false => Fallback::IfNeeded,
+        };
+        Terms { fallback: Some(fallback), once: true, anyway: false }
     }
 
     /// The tokens of messages that fit the window.
@@ -180,11 +184,6 @@ fn log_of(messages: &[Message], brief: &Brief) -> Result<EventLog> {
         log.append(brief.now, Event::MessageAppended(message.clone()))?;
     }
     Ok(log)
-}
-
-/// Returns a proposal unchanged, because the fallback has already settled it.
-fn settled(proposal: Proposal, _: &Snapshot, _: &Brief) -> Result<Proposal> {
-    Ok(proposal)
 }
 
 /// The result of a call for which the host supplied none.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    attempt::{self, Models},
+    models::{Calls, Models},
     span::CompactionSpan,
 };
 use crate::{
@@ -16,8 +16,8 @@ use crate::{
     model::{self, ProviderThread, Tools},
     store::{Archive, Journal, StoreError},
     strategy::{
-        ArchiveEntry, Attempt, Brief, CompactionStrategy, Known, Proposal, Snapshot, Step,
-        StrategyError, begin,
+        ArchiveEntry, Brief, CompactionStrategy, Fallback, Known, ModelCall, Proposal, Snapshot,
+        StrategyError, Terms, View,
     },
 };
 
@@ -38,6 +38,7 @@ pub struct Conversation<'a> {
     /// Rules and facts of the whole conversation, if the log is not whole.
     pub(crate) known: Option<Known>,
     prices: Option<Prices>,
+    pub(crate) terms: Terms,
 }
 
 impl<'a> Conversation<'a> {
@@ -74,6 +75,7 @@ impl<'a> Conversation<'a> {
             arriving: None,
             known: None,
             prices: None,
+            terms: Terms::default(),
         }
     }
 
@@ -95,6 +97,13 @@ impl<'a> Conversation<'a> {
     /// Returns the conversation with this context window.
     pub fn with_window(self, window: Option<ContextWindow>) -> Self {
         Self { window, ..self }
+    }
+
+    /// Returns the conversation with a fallback for strategies that fail or miss the target, as a
+    /// [`Session`](crate::Session) has one. Without it a failure is final.
+    pub fn with_fallback(mut self, fallback: Fallback) -> Self {
+        self.terms.fallback = Some(fallback);
+        self
     }
 
     /// Returns the conversation with the prices of its model, so that the report of a compaction
@@ -169,43 +178,26 @@ pub async fn compact(
     strategy: &dyn CompactionStrategy,
     brief: &Brief,
     models: Models<'_>,
-    observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
-) -> Result<CompactionRecord> {
-    run(conversation, strategy, brief, models, observe, Proposal::accepted).await
-}
-
-/// Like [`compact`], with another check of the proposal.
-pub(crate) async fn run(
-    conversation: &mut Conversation<'_>,
-    strategy: &dyn CompactionStrategy,
-    brief: &Brief,
-    models: Models<'_>,
-    observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
-    accept: fn(Proposal, &Snapshot, &Brief) -> Result<Proposal>,
+    mut observe: &mut (dyn FnMut(&ModelCall, Option<&Delta>) + Send),
 ) -> Result<CompactionRecord> {
     conversation.check()?;
     let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
-    let begun = conversation.begin(strategy, &brief).await?;
-    let Begun { snapshot, mut attempt, mut compaction, span } = begun;
+    let snapshot = conversation.snapshot_for(&brief).await?;
+    let view = View::new(snapshot, conversation.journal.redacted(&brief));
+    let span = conversation.span(strategy.name(), &brief);
     let redactor = conversation.journal.redactor().cloned();
     let models = Models { redactor: redactor.as_deref().or(models.redactor), ..models };
-    let work = async {
-        let driven = attempt::drive(attempt.as_mut(), models, observe).await;
-        let outcome = driven.and_then(|driven| accept(driven, &snapshot, &brief));
-        conversation.conclude(&mut compaction, &span, outcome).await
-    };
-    span.run(work).await
-}
-
-/// Returns the error of an attempt that found nothing to compact without a model call. This does
-/// not count as a compaction: it gets no id and no events.
-pub(crate) fn nothing_to_do(attempt: &dyn Attempt) -> Option<CompactionError> {
-    if let Step::Failed(error) = attempt.step()
+    let mut calls = Calls { models, span: &span, listener: &mut observe };
+    let outcome = calls.propose(strategy, &view, conversation.terms).await;
+    if let Err(error) = &outcome
         && error.is_nothing_to_compact()
     {
-        return Some(CompactionError::new(error.clone()));
+        return Err(error.clone());
     }
-    None
+    let id = conversation.next_compaction();
+    let thread = conversation.journal.log().thread_id().clone();
+    let mut compaction = Compaction::begin(id, thread, strategy.name(), &view.brief);
+    span.run(conversation.conclude(&mut compaction, &span, outcome)).await
 }
 
 /// Returns the snapshot with the facts of the whole log, if the brief sets a retention policy.
@@ -222,40 +214,19 @@ pub(crate) async fn with_facts(
     }
 }
 
-/// A compaction that has begun.
-#[derive(Debug)]
-pub(crate) struct Begun {
-    pub(crate) snapshot: Snapshot,
-    pub(crate) attempt: Box<dyn Attempt>,
-    pub(crate) compaction: Compaction,
-    pub(crate) span: CompactionSpan,
-}
-
 impl Conversation<'_> {
-    /// Begins an attempt on the snapshot of this conversation. The error is that there is nothing
-    /// to compact, or that the facts could not be read.
-    pub(crate) async fn begin(
-        &mut self,
-        strategy: &dyn CompactionStrategy,
-        brief: &Brief,
-    ) -> Result<Begun> {
-        let (snapshot, redacted) = (self.snapshot_for(brief).await?, self.journal.redacted(brief));
-        let attempt = begin(strategy, &snapshot, &redacted);
-        if let Some(error) = nothing_to_do(attempt.as_ref()) {
-            return Err(error);
-        }
-        let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
+    /// The span of a compaction of this conversation. It opens with the first call of a model, or
+    /// with the outcome.
+    pub(crate) fn span(&self, strategy: &str, brief: &Brief) -> CompactionSpan {
         let thread = self.journal.log().thread_id();
-        let span = CompactionSpan::begin(self.thread, thread, strategy.name(), brief)
-            .previous(|| self.journal.log().latest_gain(&self.prices?));
-        let compaction = Compaction::begin(id, thread.clone(), strategy.name(), &redacted);
-        Ok(Begun { snapshot, attempt, compaction, span })
+        CompactionSpan::begin(self.thread, thread, strategy, brief)
+            .previous(|| self.journal.log().latest_gain(&self.prices?))
     }
 
     /// Returns the snapshot that [`compact`] passes to a strategy: a [`snapshot`](Self::snapshot)
     /// with the standing rules and, if the brief sets a retention policy, with the facts of the
-    /// whole log. It is for hosts that drive the attempt themselves and then
-    /// [`finish`](Self::finish) it. The future may be dropped at any point.
+    /// whole log. It is for hosts that run the strategy themselves and then [`finish`](Self::finish)
+    /// the compaction. The future may be dropped at any point.
     ///
     /// ```
     /// use futures::executor::block_on;

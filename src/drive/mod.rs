@@ -1,4 +1,4 @@
-//! The drivers: async loops that run strategies, which are state machines without I/O.
+//! The drivers: what runs a strategy, and what carries out its proposal.
 //!
 //! [`propose`] runs a strategy on a snapshot and changes nothing: the caller applies the proposal,
 //! and dropping the future cancels the attempt. [`compact`] also changes thread, log, store and
@@ -6,16 +6,16 @@
 //! failure before the commit changes nothing, except that one event in the log reports it. With the
 //! feature `tracing` a compaction is one span; [`telemetry`] documents it.
 
-mod attempt;
 mod compact;
+mod models;
 mod span;
 #[doc(inline)]
 pub use crate::compaction::telemetry;
 
 pub use crate::compaction::{CompactionError, CompactionErrorKind};
-pub use attempt::{Models, advance, drive, propose};
 pub use compact::{Conversation, compact};
+pub use models::{Models, advance, propose};
 
-pub(crate) use attempt::{Listener, drive_with};
-pub(crate) use compact::{Begun, nothing_to_do, run, with_facts};
+pub(crate) use compact::with_facts;
+pub(crate) use models::{Calls, Listener};
 pub(crate) use span::CompactionSpan;

@@ -3,7 +3,10 @@
 //! The outcome of a span is set at the commit, so it agrees with the log wherever the future is
 //! dropped.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
 
 #[cfg(feature = "tracing")]
 use tracing::{Instrument, Span, field::Empty};
@@ -12,16 +15,31 @@ use crate::{
     compact::{CompactReport, Size},
     compaction::telemetry,
     log::Thread,
-    message::{ThreadId, Usage},
+    message::{Text, ThreadId, Usage},
     strategy::Brief,
 };
 
-/// The span of a compaction. If it is dropped before `complete` or `fail`, the outcome is
-/// `cancelled`.
+/// The span of a compaction. It opens when it is first used, because a strategy that finds nothing
+/// to compact is no compaction. If it is dropped after that and before `complete` or `fail`, the
+/// outcome is `cancelled`.
 #[derive(Debug)]
 pub(crate) struct CompactionSpan {
-    span: Span,
+    /// What is known at the start; `None` for a disabled span.
+    opening: Option<Opening>,
+    span: OnceLock<Span>,
     ended: AtomicBool,
+}
+
+/// What is known of a compaction at its start.
+#[cfg_attr(not(feature = "tracing"), allow(dead_code, reason = "only a span reads it"))]
+#[derive(Debug)]
+struct Opening {
+    size: Size,
+    thread: ThreadId,
+    strategy: Text,
+    brief: Brief,
+    /// The net gain of the previous compaction.
+    previous: Option<i64>,
 }
 
 /// Replaces `tracing::Span` without the feature.
@@ -32,20 +50,25 @@ struct Span;
 impl CompactionSpan {
     /// A disabled span.
     pub(crate) fn none() -> Self {
-        Self::of(Span::none())
+        Self { opening: None, span: OnceLock::new(), ended: AtomicBool::new(false) }
     }
 
-    /// Opens the span of a compaction that begins on this thread.
+    /// Returns the span of a compaction of this thread.
     pub(crate) fn begin(thread: &Thread, id: &ThreadId, strategy: &str, brief: &Brief) -> Self {
-        Self::of(open(thread.size(), id, strategy, brief))
+        let opening = cfg!(feature = "tracing").then(|| Opening {
+            size: thread.size(),
+            thread: id.clone(),
+            strategy: strategy.into(),
+            brief: brief.clone(),
+            previous: None,
+        });
+        Self { opening, span: OnceLock::new(), ended: AtomicBool::new(false) }
     }
 
-    /// Records the net gain of the previous compaction.
-    pub(crate) fn previous(self, gain: impl FnOnce() -> Option<i64>) -> Self {
-        if cfg!(feature = "tracing")
-            && let Some(gain) = gain()
-        {
-            self.span.record(telemetry::PREVIOUS_GAIN, gain);
+    /// Returns the span with the net gain of the previous compaction.
+    pub(crate) fn previous(mut self, gain: impl FnOnce() -> Option<i64>) -> Self {
+        if let Some(opening) = &mut self.opening {
+            opening.previous = gain();
         }
         self
     }
@@ -53,18 +76,18 @@ impl CompactionSpan {
     /// Runs a future inside the span, which is entered only while the future is polled.
     pub(crate) async fn run<F: Future>(&self, work: F) -> F::Output {
         #[cfg(feature = "tracing")]
-        let work = work.instrument(self.span.clone());
+        let work = work.instrument(self.span().clone());
         work.await
     }
 
     /// Records that the compaction was committed.
     pub(crate) fn complete(&self, report: &CompactReport, usage: Usage, calls: usize) {
-        self.span.record(telemetry::MESSAGES_AFTER, report.after.messages);
-        self.span.record(telemetry::TOKENS_AFTER, report.after.tokens);
+        self.span().record(telemetry::MESSAGES_AFTER, report.after.messages);
+        self.span().record(telemetry::TOKENS_AFTER, report.after.tokens);
         if let Some(cost) = &report.cost {
-            self.span.record(telemetry::TOKENS_REBILLED, cost.tokens_rebilled);
-            self.span.record(telemetry::COST, cost.model_calls.saturating_add(cost.rebill));
-            self.span.record(telemetry::SAVED_PER_REQUEST, cost.saved_per_request);
+            self.span().record(telemetry::TOKENS_REBILLED, cost.tokens_rebilled);
+            self.span().record(telemetry::COST, cost.model_calls.saturating_add(cost.rebill));
+            self.span().record(telemetry::SAVED_PER_REQUEST, cost.saved_per_request);
         }
         self.end("completed", usage, calls);
     }
@@ -77,60 +100,70 @@ impl CompactionSpan {
 
     /// Records an error without ending the compaction.
     pub(crate) fn error(&self, kind: &str) {
-        self.span.record(telemetry::ERROR_TYPE, kind);
+        self.span().record(telemetry::ERROR_TYPE, kind);
     }
 
-    fn of(span: Span) -> Self {
-        Self { span, ended: AtomicBool::new(false) }
+    fn span(&self) -> &Span {
+        self.span.get_or_init(|| self.opening.as_ref().map_or_else(Span::none, Opening::open))
     }
 
     fn end(&self, outcome: &str, usage: Usage, calls: usize) {
         self.ended.store(true, Ordering::Relaxed);
-        self.span.record(telemetry::OUTCOME, outcome);
-        self.span.record(telemetry::CALLS, calls);
-        self.span.record(telemetry::INPUT_TOKENS, usage.input);
-        self.span.record(telemetry::OUTPUT_TOKENS, usage.output);
+        self.span().record(telemetry::OUTCOME, outcome);
+        self.span().record(telemetry::CALLS, calls);
+        self.span().record(telemetry::INPUT_TOKENS, usage.input);
+        self.span().record(telemetry::OUTPUT_TOKENS, usage.output);
     }
 }
 
 impl Drop for CompactionSpan {
     fn drop(&mut self) {
-        if !*self.ended.get_mut() {
-            self.span.record(telemetry::OUTCOME, "cancelled");
+        if !*self.ended.get_mut()
+            && let Some(span) = self.span.get()
+        {
+            span.record(telemetry::OUTCOME, "cancelled");
         }
     }
 }
 
-/// Opens the span with all attributes known at the start, because samplers see only these.
-#[cfg(feature = "tracing")]
-fn open(size: Size, id: &ThreadId, strategy: &str, brief: &Brief) -> Span {
-    tracing::info_span!(
-        target: telemetry::TARGET,
-        telemetry::SPAN,
-        { telemetry::OPERATION_NAME } = "compact",
-        { telemetry::CONVERSATION_ID } = id.as_str(),
-        { telemetry::COMPACTION_ID } = brief.compaction.map(|id| id.0),
-        { telemetry::STRATEGY } = strategy,
-        { telemetry::REASON } = brief.reason.as_str(),
-        { telemetry::MESSAGES_BEFORE } = size.messages,
-        { telemetry::TOKENS_BEFORE } = size.tokens,
-        { telemetry::MESSAGES_AFTER } = Empty,
-        { telemetry::TOKENS_AFTER } = Empty,
-        { telemetry::TOKENS_REBILLED } = Empty,
-        { telemetry::COST } = Empty,
-        { telemetry::SAVED_PER_REQUEST } = Empty,
-        { telemetry::PREVIOUS_GAIN } = Empty,
-        { telemetry::CALLS } = Empty,
-        { telemetry::INPUT_TOKENS } = Empty,
-        { telemetry::OUTPUT_TOKENS } = Empty,
-        { telemetry::OUTCOME } = Empty,
-        { telemetry::ERROR_TYPE } = Empty,
-    )
-}
+impl Opening {
+    /// Opens the span with all attributes known at the start, because samplers see only these.
+    #[cfg(feature = "tracing")]
+    fn open(&self) -> Span {
+        let Self { size, thread, strategy, brief, previous } = self;
+        let span = tracing::info_span!(
+            target: telemetry::TARGET,
+            telemetry::SPAN,
+            { telemetry::OPERATION_NAME } = "compact",
+            { telemetry::CONVERSATION_ID } = thread.as_str(),
+            { telemetry::COMPACTION_ID } = brief.compaction.map(|id| id.0),
+            { telemetry::STRATEGY } = strategy.as_str(),
+            { telemetry::REASON } = brief.reason.as_str(),
+            { telemetry::MESSAGES_BEFORE } = size.messages,
+            { telemetry::TOKENS_BEFORE } = size.tokens,
+            { telemetry::MESSAGES_AFTER } = Empty,
+            { telemetry::TOKENS_AFTER } = Empty,
+            { telemetry::TOKENS_REBILLED } = Empty,
+            { telemetry::COST } = Empty,
+            { telemetry::SAVED_PER_REQUEST } = Empty,
+            { telemetry::PREVIOUS_GAIN } = Empty,
+            { telemetry::CALLS } = Empty,
+            { telemetry::INPUT_TOKENS } = Empty,
+            { telemetry::OUTPUT_TOKENS } = Empty,
+            { telemetry::OUTCOME } = Empty,
+            { telemetry::ERROR_TYPE } = Empty,
+        );
+        if let Some(gain) = previous {
+            span.record(telemetry::PREVIOUS_GAIN, gain);
+        }
+        span
+    }
 
-#[cfg(not(feature = "tracing"))]
-fn open(_size: Size, _id: &ThreadId, _strategy: &str, _brief: &Brief) -> Span {
-    Span
+    #[cfg(not(feature = "tracing"))]
+    fn open(&self) -> Span {
+        let Self { size: _, thread: _, strategy: _, brief: _, previous: _ } = self;
+        Span
+    }
 }
 
 #[cfg(not(feature = "tracing"))]

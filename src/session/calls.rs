@@ -269,7 +269,7 @@ impl Session {
             let facts = Box::pin(self.journal.facts(&options)).await?;
             proposal.retention = Some(facts.audit(&after).shortened());
         }
-        let span = self.span(COMPACT, &brief);
+        let span = self.conversation().span(COMPACT, &brief);
         let work = self.carry_out(COMPACT, &brief, Ok(proposal), Some(arriving), (&span, emit));
         stored(work.await)??;
         Ok(ToolOutput::from(COMPACTED))

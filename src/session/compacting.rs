@@ -2,7 +2,7 @@
 //!
 //! | requested by | entry point | proposed by |
 //! |---|---|---|
-//! | the trigger, the hard check, a refusal, `/compact`, `@compact`, the tool `compact_context` | [`Session::compact_for`] | the strategy, with the safety net below it |
+//! | the trigger, the hard check, a refusal, `/compact`, `@compact`, the tool `compact_context` | [`Session::compact_for`] | the strategy, with its fallback |
 //! | the tool `compact` | [`Session::carry_out`] | the model, as named ranges |
 //! | [`Session::adopt`] | [`Session::carry_out`] | a prepared compaction |
 //! | [`Session::replace`], [`Session::redo_compaction`] | [`Session::carry_out`] | the host, or the log |
@@ -21,13 +21,13 @@ use super::{error::Result, event::SessionEvent, events::Emit, session::Session};
 use crate::{
     auto::Input,
     compaction::{Compaction, CompactionEvent},
-    drive::{Begun, CompactionError, CompactionSpan, Conversation, Listener, drive_with},
+    drive::{Calls, CompactionError, CompactionSpan, Conversation, Listener},
     log::CompactionRecord,
     message::{
         CompactionId, CompactionReason, ContextWindow, Delta, InvalidValue, Message, Timestamp,
     },
     model::AgentModel,
-    strategy::{Attempt, Brief, CompactionStrategy, Net, Proposal, Step},
+    strategy::{Brief, CompactionStrategy, Fallback, ModelCall, Proposal, Terms, View},
 };
 
 /// The parameters of a compaction.
@@ -61,25 +61,60 @@ impl Session {
             // so the thread may be compacted again.
             let once = strategy.is_none();
             let strategy = strategy.unwrap_or_else(|| Arc::clone(&self.settings.strategy));
-            let strategy = Net { strategy, last_resort: false, once };
             let brief = Brief { next_prompt, limit, ..self.brief(reason, target) };
-            let begun = match self.conversation().begin(&strategy, &brief).boxed().await {
-                Ok(begun) => begun,
-                Err(error) => {
-                    let failed = Input::Failed { reason: brief.reason };
-                    emit.notice_of(self.auto.handle(brief.now, failed)).await;
-                    return stored(Err(error));
-                }
+            let terms = Terms { fallback: Some(Fallback::IfNeeded), once, anyway: false };
+            let snapshot = match self.conversation().snapshot_for(&brief).boxed().await {
+                Ok(snapshot) => snapshot,
+                Err(error) => return self.not_begun(error, brief, emit).await,
             };
-            let Begun { mut attempt, compaction, span, .. } = begun;
-            let id = compaction.id;
-            self.start(compaction, emit).await;
-            let outcome = span.run(self.ask_models(attempt.as_mut(), id, emit)).await;
+            let view = View::new(snapshot, self.journal.redacted(&brief));
+            let span = self.conversation().span(strategy.name(), &brief);
+            let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
+            let thread = self.thread_id().clone();
+            let mut start = Some(Compaction::begin(id, thread, strategy.name(), &view.brief));
+            let outcome = self.propose(strategy.as_ref(), &view, terms, (&mut start, &span, emit));
+            let outcome = outcome.await;
+            match (start, &outcome) {
+                (Some(_), Err(error)) if error.is_nothing_to_compact() => {
+                    return self.not_begun(error.clone(), brief, emit).await;
+                }
+                (Some(compaction), _) => self.start(compaction, emit).await,
+                (None, _) => {}
+            }
             let done = span.run(self.conclude(outcome, None, &span)).await;
             self.emit_end(emit).await;
             stored(done)
         };
         work.boxed()
+    }
+
+    /// Reports to the trigger that nothing was compacted.
+    async fn not_begun(
+        &mut self,
+        error: CompactionError,
+        brief: Brief,
+        emit: &mut Emit,
+    ) -> Result<Result<CompactionRecord, CompactionError>> {
+        let failed = Input::Failed { reason: brief.reason };
+        emit.notice_of(self.auto.handle(brief.now, failed)).await;
+        stored(Err(error))
+    }
+
+    /// Runs the strategy. With the first call of a model the compaction begins: it is put in flight,
+    /// and its start event is emitted before the progress.
+    async fn propose(
+        &mut self,
+        strategy: &dyn CompactionStrategy,
+        view: &View,
+        terms: Terms,
+        (start, span, emit): (&mut Option<Compaction>, &CompactionSpan, &mut Emit),
+    ) -> Result<Proposal, CompactionError> {
+        let conversation = AgentModel(self.agent.as_ref());
+        let redactor = self.journal.redactor().map(AsRef::as_ref);
+        let models = self.settings.models(&conversation, redactor);
+        let mut progress = EmitProgress { emit, start, in_flight: &mut self.compaction };
+        let mut calls = Calls { models, span, listener: &mut progress };
+        calls.propose(strategy, view, terms).await
     }
 
     /// Carries out a proposal that already exists. The arriving message, if any, is appended to
@@ -179,19 +214,6 @@ impl Session {
         emit.notice_of(notice).await;
     }
 
-    /// Drives an attempt and emits its progress.
-    async fn ask_models(
-        &self,
-        attempt: &mut dyn Attempt,
-        id: CompactionId,
-        emit: &mut Emit,
-    ) -> Result<Proposal, CompactionError> {
-        let conversation = AgentModel(self.agent.as_ref());
-        let redactor = self.journal.redactor().map(AsRef::as_ref);
-        let models = self.settings.models(&conversation, redactor);
-        drive_with(attempt, models, &mut EmitProgress { emit, id }).await
-    }
-
     /// The brief of the next compaction. `target` is in tokens as the provider counts them.
     pub(super) fn brief(&self, reason: CompactionReason, target: Option<u64>) -> Brief {
         Brief {
@@ -231,32 +253,42 @@ impl Session {
         (conversation, self.compaction.as_mut())
     }
 
-    pub(super) fn span(&self, strategy: &str, brief: &Brief) -> CompactionSpan {
-        CompactionSpan::begin(&self.thread, self.thread_id(), strategy, brief)
-    }
-
     pub(super) fn now(&self) -> Timestamp {
         self.settings.clock.now()
     }
 }
 
-/// Emits the progress of a compaction while models are called.
+/// Puts a compaction in flight when it begins, and emits its progress.
 struct EmitProgress<'e> {
     emit: &'e mut Emit,
-    id: CompactionId,
+    /// The compaction, until it begins.
+    start: &'e mut Option<Compaction>,
+    in_flight: &'e mut Option<Compaction>,
 }
 
 impl Listener for EmitProgress<'_> {
-    fn on_event(&mut self, call: Step<'_>, delta: Option<&Delta>) -> BoxFuture<'_, ()> {
-        let id = self.id;
-        let event = if let (Step::Call { done, total, .. }, None) = (call, delta) {
-            CompactionEvent::Progress { id, done, total }
-        } else if let Some(Delta::Text { text }) = delta {
-            CompactionEvent::SummaryDelta { id, text: text.clone() }
-        } else {
+    fn on_event<'a>(&'a mut self, call: &ModelCall, delta: Option<&Delta>) -> BoxFuture<'a, ()> {
+        let mut events = Vec::new();
+        if let Some(compaction) = self.start.take() {
+            events.push(compaction.started());
+            *self.in_flight = Some(compaction);
+        }
+        let Some(id) = self.in_flight.as_ref().map(|compaction| compaction.id) else {
             return future::ready(()).boxed();
         };
-        self.emit.event(SessionEvent::Compaction(event)).boxed()
+        if delta.is_none() {
+            let (done, total) = (call.done, call.total);
+            events.push(CompactionEvent::Progress { id, done, total });
+        } else if let Some(Delta::Text { text }) = delta {
+            events.push(CompactionEvent::SummaryDelta { id, text: text.clone() });
+        }
+        let emit = &mut *self.emit;
+        let work = async move {
+            for event in events {
+                emit.event(SessionEvent::Compaction(event)).await;
+            }
+        };
+        work.boxed()
     }
 }
 

@@ -19,14 +19,14 @@ use super::{
 use crate::{
     compact::{CompactError, CompactReport, Plan},
     compaction::redacted,
-    drive::{self, CompactionError, CompactionSpan, nothing_to_do, with_facts},
+    drive::{Calls, CompactionError, CompactionSpan, with_facts},
     log::{CompactionRecord, Thread},
     message::{CompactionId, CompactionReason, ContentBlock, Delta, Message, StopReason, Text},
     model::{Agent, AgentModel},
     store::Journal,
     strategy::{
-        Brief, CompactionStrategy, Net, Proposal, Rejection, Snapshot, Step, StrategyError,
-        begin_anyway,
+        Brief, CompactionStrategy, Fallback, ModelCall, Proposal, Rejection, Snapshot,
+        StrategyError, Terms, View,
     },
 };
 
@@ -78,10 +78,15 @@ impl CompactionJob {
     /// Runs the strategy and returns the prepared compaction.
     async fn run(
         mut self,
-        observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
+        observe: &mut (dyn FnMut(&ModelCall, Option<&Delta>) + Send),
     ) -> PreparedCompaction {
-        let mut span = CompactionSpan::none();
-        let outcome = self.prepare(&mut span, observe).await;
+        let span = CompactionSpan::begin(
+            &self.thread,
+            self.journal.log().thread_id(),
+            self.strategy.name(),
+            &self.brief,
+        );
+        let outcome = self.prepare(&span, observe).await;
         let Self { thread, strategy, snapshot, brief, .. } = self;
         let (messages, strategy) = (thread.messages().clone(), strategy.name().into());
         PreparedCompaction { messages, snapshot, strategy, brief, span, outcome }
@@ -89,23 +94,18 @@ impl CompactionJob {
 
     async fn prepare(
         &mut self,
-        span: &mut CompactionSpan,
-        observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
+        span: &CompactionSpan,
+        mut observe: &mut (dyn FnMut(&ModelCall, Option<&Delta>) + Send),
     ) -> Result<(Proposal, CompactReport), CompactionError> {
         let snapshot = self.snapshot.clone();
         self.snapshot = with_facts(snapshot, &mut self.journal, &self.brief).await?;
         let conversation = AgentModel(self.agent.as_ref());
         let redactor = self.journal.redactor().map(AsRef::as_ref);
         let models = self.settings.models(&conversation, redactor);
-        let strategy = Arc::clone(&self.strategy);
-        let strategy = Net { strategy, last_resort: false, once: false };
-        let brief = self.journal.redacted(&self.brief);
-        let mut attempt = begin_anyway(&strategy, &self.snapshot, &brief);
-        if nothing_to_do(attempt.as_ref()).is_none() {
-            let (thread, id) = (&self.thread, self.journal.log().thread_id());
-            *span = CompactionSpan::begin(thread, id, strategy.name(), &self.brief);
-        }
-        let driven = span.run(drive::drive(attempt.as_mut(), models, observe)).await;
+        let view = View::new(self.snapshot.clone(), self.journal.redacted(&self.brief));
+        let terms = Terms { fallback: Some(Fallback::IfNeeded), once: false, anyway: true };
+        let mut calls = Calls { models, span, listener: &mut observe };
+        let driven = calls.propose(self.strategy.as_ref(), &view, terms).await;
         reported(&self.snapshot, redacted(driven, redactor)?)
     }
 }
@@ -238,7 +238,7 @@ impl Session {
     /// ```
     pub fn prepare_compaction_observed(
         &mut self,
-        mut observe: impl FnMut(Step<'_>, Option<&Delta>) + Send + 'static,
+        mut observe: impl FnMut(&ModelCall, Option<&Delta>) + Send + 'static,
     ) -> BoxFuture<'static, PreparedCompaction> {
         let strategy = Arc::clone(&self.settings.strategy);
         let job = self.job(strategy, CompactionReason::Background);
@@ -350,7 +350,7 @@ impl Session {
         let driven = Proposal::new(plan);
         let snapshot = self.conversation().ruled_snapshot();
         let outcome = self.fitted(driven, &messages, &snapshot, &brief);
-        let span = self.span(&strategy, &brief);
+        let span = self.conversation().span(&strategy, &brief);
         self.carry_out_deferred(&strategy, &brief, outcome, &span).await
     }
 

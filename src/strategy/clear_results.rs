@@ -42,12 +42,11 @@ options! {
     ///     thread.push(Message::new(Role::User, vec![ToolResult::text(id, content).into()]));
     /// }
     /// thread.push(Message::assistant("Lamps."));
-    /// let thread = Snapshot::new(thread);
+    /// let view = View::new(Snapshot::new(thread), Brief::default());
     /// let strategy = ClearResults { keep: 1, ..ClearResults::default() };
-    /// let attempt = strategy.begin(&thread, &Brief::default());
-    /// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
+    /// let proposal = without_model(&strategy, &view)?;
     /// assert_eq!(proposal.plan.new_messages().count(), 2);
-    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
@@ -77,13 +76,14 @@ options! {
     }
 }
 
+#[async_trait]
 impl CompactionStrategy for ClearResults {
     fn name(&self) -> &str {
         "clear-results"
     }
 
-    fn begin(&self, thread: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
-        attempt::propose(self.plan(thread))
+    async fn propose(&self, view: &View, _: &mut Ask<'_>) -> Result<Proposal> {
+        Ok(self.plan(&view.thread)?.into())
     }
 }
 

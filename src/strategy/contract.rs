@@ -1,26 +1,26 @@
-//! The strategy interface: state machines that propose a plan and never act.
+//! The strategy interface: what a strategy gets, what it returns, and why it may give up.
 //!
-//! A strategy has no async code, no I/O and no clock. It begins an [`Attempt`], which returns its
-//! next step and takes the answer, until it proposes a [`Plan`] or gives up. One driver runs every
-//! strategy, and one check ([`Snapshot::accept`]) judges every proposal.
+//! A strategy proposes and never acts. It has no I/O and no clock; what it awaits is its [`Ask`]. One
+//! driver runs every strategy, and one check ([`Snapshot::accept`](super::Snapshot::accept)) judges
+//! every proposal.
 //!
 //! Errors and notes are redacted too, because models and providers quote the text of requests.
 //!
-//! An attempt that finds nothing to remove before it asks a model is not a compaction: a session
+//! A strategy that finds nothing to remove before it asks a model is not a compaction: a session
 //! assigns no number, emits no event and logs nothing.
 
-use std::{error::Error, fmt, time::Duration};
+use std::{error::Error, fmt};
 
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::{brief::Brief, rejection::Rejection, run_error::RunError, snapshot::Snapshot};
+use super::{ask::Ask, rejection::Rejection, run_error::RunError, view::View};
 use crate::{
     compact::{CompactError, Plan},
     ledger::{QuotedChanges, Quotes},
     log::Rung,
     message::{
-        Batch, BatchId, ModelError, ModelErrorKind, Redactor, Request, StopReason, Text, Turn,
-        Usage,
+        Batch, BatchId, ModelError, ModelErrorKind, Redactor, StopReason, Text, Usage,
         redact::{Redaction, redacted_text},
     },
     retention::Retention,
@@ -29,92 +29,60 @@ use crate::{
 /// An algorithm that makes a thread smaller.
 ///
 /// ```
-/// use threadfold::{Plan, compact::CompactOptions, strategy::*};
-/// use threadfold::compact::Position;
+/// use async_trait::async_trait;
+/// use futures::executor::block_on;
+/// use threadfold::{Message, Plan, Request};
+/// use threadfold::strategy::{Ask, CompactionStrategy, ModelRole, Proposal, StrategyError, View};
+/// use threadfold::strategy::{Brief, Snapshot, summary_of};
+/// use threadfold::{drive::{Models, propose}, testing::ScriptedModel};
 ///
-/// /// Drops the first half of the thread.
+/// /// Sums up everything before the user's newest text.
 /// #[derive(Debug)]
-/// struct Halve;
+/// struct SumUp;
 ///
-/// impl CompactionStrategy for Halve {
+/// #[async_trait]
+/// impl CompactionStrategy for SumUp {
 ///     fn name(&self) -> &str {
-///         "halve"
+///         "sum-up"
 ///     }
 ///
-///     fn begin(&self, thread: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
-///         let half = thread.cut_at_or_before(thread.messages().len() / 2);
-///         let edit = (Position::before(0)..Position::before(half), vec![]);
-///         attempt::propose(Plan::from_edits(
-///             thread.messages(),
-///             vec![edit],
-///             &CompactOptions::default(),
-///         ))
+///     async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+///         let messages = view.thread.messages();
+///         let last = messages.iter().rposition(Message::is_typed).unwrap_or(messages.len());
+///         let cut = view.thread.cut_at_or_before(last);
+///         let question = Message::user("Sum up the conversation so far.");
+///         let request = [&messages[..cut], &[question]].concat();
+///         let answer = ask.question(ModelRole::Fast, Request::new(request)).await?;
+///         Ok(Plan::summarise(messages, 0..cut, summary_of(&answer)?)?.into())
 ///     }
 /// }
+///
+/// let long = Message::assistant("I looked. ".repeat(40));
+/// let thread = [Message::user("Where is the parser?"), long, Message::user("How long is it?")];
+/// let thread = Snapshot::new(thread.to_vec());
+/// let model = ScriptedModel::new(["They looked for the parser."]);
+/// let models = Models::one(&model);
+/// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_, _| {}))?;
+/// assert_eq!((driven.calls, driven.plan.messages_after()), (1, 2));
+/// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
+#[async_trait]
 pub trait CompactionStrategy: fmt::Debug + Send + Sync {
     /// The name under which it is registered, in kebab case.
     fn name(&self) -> &str;
 
-    /// Begins an attempt on this thread.
-    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt>;
+    /// Proposes a plan for this thread. Models are asked through `ask` only, and nothing else is
+    /// awaited, so that the same answers give the same proposal. The future may be dropped at any
+    /// point; nothing has changed then.
+    ///
+    /// # Errors
+    ///
+    /// [`StrategyError`]; [`StrategyError::NothingToCompact`] if nothing can be removed. The thread
+    /// is unchanged in every case.
+    async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError>;
 }
 
-/// One run of a strategy: a state machine that returns its next step and takes the answer.
-///
-/// ```
-/// use threadfold::{Message, Turn, message::StopReason, strategy::*};
-///
-/// let thread = Snapshot::new(vec![
-///     Message::user(format!("Where is the parser? {}", "I looked. ".repeat(40))),
-///     Message::assistant("In src/parse.rs."),
-///     Message::user("How long is it?"),
-/// ]);
-/// let strategy = Summarize { messages: 1, user_messages: 0, ..Summarize::default() };
-/// let mut attempt = strategy.begin(&thread, &Brief::default());
-/// // A driver calls the requested model and hands the answer back.
-/// while let Step::Call { model, request, .. } = attempt.step() {
-///     assert_eq!(model, ModelRole::Conversation);
-///     assert_eq!(request.messages.len(), 3);
-///     let answer = Message::assistant("The parser is in src/parse.rs.");
-///     attempt.handle(Ok(Turn::new(answer, StopReason::EndTurn, None)));
-/// }
-/// let Step::Proposed(proposal) = attempt.step() else { panic!("the model answered") };
-/// assert_eq!(proposal.plan.messages_after(), 2);
-/// ```
-pub trait Attempt: fmt::Debug + Send {
-    /// Returns the next step. Calling it again returns the same step.
-    fn step(&self) -> Step<'_>;
-
-    /// Takes the answer to the call that [`step`](Self::step) requested. Ignored if no call was
-    /// requested.
-    fn handle(&mut self, answer: Result<Turn, ModelError>);
-}
-
-/// The next step of an attempt, or its end.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub enum Step<'a> {
-    /// Call a model with this request and pass the answer to [`Attempt::handle`].
-    Call {
-        /// Which model to call.
-        model: ModelRole,
-        /// The request to send.
-        request: &'a Request,
-        /// Number of finished calls.
-        done: usize,
-        /// Number of calls needed in all, as far as known.
-        total: usize,
-        /// Time to wait before the call: zero except for a retry.
-        after: Duration,
-    },
-    /// The attempt ended with this proposal.
-    Proposed(&'a Proposal),
-    /// The attempt gave up.
-    Failed(&'a StrategyError),
-}
-
-/// A proposed plan for the thread that the attempt began with, with its batches, reports and cost.
+/// A proposed plan for the thread of a view, with its batches, reports and cost.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Proposal {
@@ -131,12 +99,13 @@ pub struct Proposal {
     pub notes: Vec<Text>,
     /// The user's words that the model quoted beside its summary, not checked yet.
     pub quotes: Quotes,
-    /// What these quotes change in the standing rules; set by [`Snapshot::settle`], which checks
-    /// them.
+    /// What these quotes change in the standing rules; set by
+    /// [`Snapshot::settle`](super::Snapshot::settle), which checks them.
     pub quoted: QuotedChanges,
-    /// Why the compacted thread keeps too few facts; set by [`Snapshot::settle`] if it does.
+    /// Why the compacted thread keeps too few facts; set by
+    /// [`Snapshot::settle`](super::Snapshot::settle) if it does.
     pub shortfall: Option<Text>,
-    /// Token usage of all model calls of the attempt; set by [`drive`](crate::drive::drive()).
+    /// Token usage of all model calls; set by the [driver](crate::drive).
     pub usage: Usage,
     /// Number of these calls.
     pub calls: usize,
@@ -169,7 +138,7 @@ pub enum ModelRole {
 
 pub(super) type Result<T, E = StrategyError> = std::result::Result<T, E>;
 
-/// Why an attempt gave up. The thread is unchanged in every case.
+/// Why a strategy gave up. The thread is unchanged in every case.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrategyError {
@@ -232,13 +201,13 @@ pub enum StrategyError {
         /// The result of each rung, in order.
         rungs: Vec<Rung<StrategyError>>,
     },
-    /// The attempt reached the limit on model calls.
+    /// The strategy reached the limit on model calls.
     #[error("gave up after {calls} calls of a model")]
     TooManyCalls {
         /// Number of calls made.
         calls: usize,
     },
-    /// The strategy's code panicked, in a session or on a rung of a ladder. The attempt is dropped.
+    /// The strategy's code panicked.
     #[error("the strategy {strategy} panicked: {message}")]
     Panicked {
         /// Name of the strategy.
@@ -280,6 +249,27 @@ impl From<Plan> for Proposal {
 }
 
 impl StrategyError {
+    /// Returns [`StrategyError::NeedsModel`] if no model is configured, else
+    /// [`StrategyError::Model`].
+    ///
+    /// ```
+    /// use threadfold::message::{ModelError, ModelErrorKind};
+    /// use threadfold::strategy::StrategyError;
+    ///
+    /// let none = ModelError::new(ModelErrorKind::NoModel, "");
+    /// assert!(matches!(StrategyError::from_model(none), StrategyError::NeedsModel));
+    /// let refused = ModelError::new(ModelErrorKind::Refused, "no");
+    /// assert!(matches!(StrategyError::from_model(refused), StrategyError::Model(_)));
+    /// ```
+    #[must_use]
+    pub fn from_model(error: ModelError) -> Self {
+        if error.kind == ModelErrorKind::NoModel {
+            Self::NeedsModel
+        } else {
+            Self::Model(Box::new(error))
+        }
+    }
+
     /// Whether the thread needed no compaction and no model was called.
     ///
     /// ```
@@ -335,10 +325,9 @@ impl Rung<StrategyError> {
     /// ```
     /// use threadfold::{Message, strategy::*};
     ///
-    /// let thread = Snapshot::new(vec![Message::user("hi")]);
+    /// let view = View::new(Snapshot::new(vec![Message::user("hi")]), Brief::default());
     /// let ladder = Ladder::new([std::sync::Arc::new(KeepRecent::default()) as _]);
-    /// let attempt = ladder.begin(&thread, &Brief::default());
-    /// let Step::Failed(StrategyError::NoRung { rungs }) = attempt.step() else {
+    /// let Err(StrategyError::NoRung { rungs }) = without_model(&ladder, &view) else {
     ///     panic!("one message")
     /// };
     /// let report = rungs[0].report();
@@ -376,6 +365,14 @@ impl Proposal {
 }
 
 impl StrategyError {
+    /// The rungs that failed with this error: those of a ladder, or the strategy itself.
+    pub(super) fn rungs(&self, rung: Rung<Self>) -> Vec<Rung<Self>> {
+        if let Self::NoRung { rungs } = self {
+            return rungs.clone();
+        }
+        vec![Rung { failure: Some(self.clone()), ..rung }]
+    }
+
     /// The kind of an error as a constant, without any text of the error.
     pub(crate) fn kind(&self) -> &'static str {
         match self {

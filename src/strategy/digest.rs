@@ -26,7 +26,7 @@ pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
 
 /// Returns the cut before which a model is to summarise, if its summary will have about this many
 /// tokens: what follows fills its share of the target. `None` if the user's words need the target.
-pub(super) fn cut_beside(task: &Task, summary_tokens: u64) -> Option<usize> {
+pub(super) fn cut_beside(task: &View, summary_tokens: u64) -> Option<usize> {
     let (task, unmarked) = (marked(task), task.thread.messages());
     let job = DigestJob::new(&task, unmarked, u64::MAX);
     let tail = job.tail_room(summary_tokens)?;
@@ -35,7 +35,7 @@ pub(super) fn cut_beside(task: &Task, summary_tokens: u64) -> Option<usize> {
 
 /// The task with results in user messages marked as untyped. The blocks are the same, so a plan for
 /// the marked thread fits the thread itself.
-fn marked(task: &Task) -> Task {
+fn marked(task: &View) -> View {
     let mut marked = task.clone();
     if let Some(messages) = shape::marked(task.thread.messages()) {
         marked.thread.messages = Arc::new(messages);
@@ -50,7 +50,7 @@ pub(super) fn summary_room(target: u64) -> u64 {
 
 /// Returns the plan that fills the target beside a model's summary of everything before the cut.
 /// `None` if the summary leaves too little room.
-pub(super) fn filled_beside(task: &Task, summary: &Summary, cut: usize) -> Option<Plan> {
+pub(super) fn filled_beside(task: &View, summary: &Summary, cut: usize) -> Option<Plan> {
     let (marked, unmarked) = (marked(task), task.thread.messages());
     let account = Some(Account { summary, cut });
     let job = DigestJob { account, ..DigestJob::new(&marked, unmarked, u64::MAX) };
@@ -121,13 +121,12 @@ options! {
     /// let mut thread = vec![Message::user("Port the parser to Rust. Never touch the lexer.")];
     /// let done = |step| Message::assistant(format!("Step {step} of the port is done."));
     /// thread.extend((0..40).map(done));
-    /// let thread = Snapshot::new(thread);
+    /// let view = View::new(Snapshot::new(thread), Brief::default());
     /// let strategy = Digest { user_messages: 0, ..Digest::default() };
-    /// let attempt = strategy.begin(&thread, &Brief::default());
-    /// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
-    /// let after = thread.accept(&proposal.plan, &Brief::default())?;
+    /// let proposal = without_model(&strategy, &view)?;
+    /// let after = view.thread.accept(&proposal.plan, &view.brief)?;
     /// assert_eq!(after.len(), 1 + 1 + 8);
-    /// # Ok::<(), Rejection>(())
+    /// # Ok::<(), StrategyError>(())
     /// ```
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
@@ -146,21 +145,26 @@ options! {
     }
 }
 
+#[async_trait]
 impl CompactionStrategy for Digest {
     fn name(&self) -> &str {
         "digest"
     }
 
-    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        attempt::propose_as(self.plan(thread, brief), Proposal::filled)
+    async fn propose(&self, view: &View, _: &mut Ask<'_>) -> Result<Proposal> {
+        self.proposal(view)
     }
 }
 
 impl Digest {
-    fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
-        let task = Task::new(thread, brief);
-        let task = marked(&task);
-        let job = DigestJob::new(&task, thread.messages(), self.digest_tokens);
+    /// Returns what the strategy proposes; it needs no model.
+    pub(super) fn proposal(&self, view: &View) -> Result<Proposal> {
+        self.plan(view).map(Proposal::filled)
+    }
+
+    fn plan(&self, view: &View) -> Result<Plan> {
+        let task = marked(view);
+        let job = DigestJob::new(&task, view.thread.messages(), self.digest_tokens);
         if task.missed_target().is_some()
             && let Some(plan) = job.filled()
         {
@@ -172,7 +176,7 @@ impl Digest {
         let mut failed = None;
         for candidate in &candidates {
             let worth = if is_over { Ok(()) } else { job.check_worth(candidate) };
-            match worth.and_then(|()| job.plan(candidate, 0, brief.target.is_some())) {
+            match worth.and_then(|()| job.plan(candidate, 0, view.brief.target.is_some())) {
                 Ok(plan) => return Ok(job.with_whole_results(candidate).unwrap_or(plan)),
                 // The smallest candidate explains best why a target is missed, and the requested
                 // one why nothing is removed from a thread within its target.
@@ -183,8 +187,8 @@ impl Digest {
         failed.map_or_else(|| nothing("nothing was tried".to_owned()), Err)
     }
 
-    fn tail_request(&self, task: &Task) -> TailRequest {
-        let Task { thread, brief } = task;
+    fn tail_request(&self, task: &View) -> TailRequest {
+        let View { thread, brief } = task;
         let target = task.missed_target().unwrap_or(u64::MAX);
         // The digest and the last user message must fit beside the tail.
         let last = thread.messages().iter().rev().find(|message| message.is_typed());
@@ -203,7 +207,7 @@ impl Digest {
 }
 
 struct DigestJob<'a> {
-    task: &'a Task,
+    task: &'a View,
     /// The tokens of the compacted thread at most.
     target: u64,
     /// Upper limit for the tokens of the digest of a thread within its target.
@@ -226,7 +230,7 @@ struct Account<'a> {
 }
 
 impl<'a> DigestJob<'a> {
-    fn new(task: &'a Task, unmarked: &'a [Message], most: u64) -> Self {
+    fn new(task: &'a View, unmarked: &'a [Message], most: u64) -> Self {
         let (statements, target) =
             (task.thread.statements(), task.brief.target.unwrap_or(u64::MAX));
         Self { most, statements, unmarked, reading: OnceCell::new(), account: None, target, task }
@@ -293,7 +297,7 @@ impl<'a> DigestJob<'a> {
     /// The tokens of the tail: a share of what the task, the user's words and a summary leave. `None`
     /// if the user's words need most of the target: neither the task nor the end then gets a share.
     fn tail_room(&self, summary: u64) -> Option<u64> {
-        let Self { task: Task { thread, brief }, target, .. } = *self;
+        let Self { task: View { thread, brief }, target, .. } = *self;
         if thread.typed_need(brief) > target / 2 {
             return None;
         }
@@ -355,7 +359,7 @@ impl<'a> DigestJob<'a> {
 
     /// What the user typed, without what stays and the rules.
     fn typed_beside(&self, candidate: &Candidate) -> Typed {
-        let Task { thread, brief } = self.task;
+        let View { thread, brief } = self.task;
         let messages = thread.messages().iter().enumerate();
         let stay = messages.filter(|(at, _)| *at >= candidate.cut || candidate.keeps_part_of(*at));
         let stay = stay.map(|(_, message)| message);
@@ -376,7 +380,7 @@ impl<'a> DigestJob<'a> {
     /// digest, and trims the messages after the cut. What is `lent` to more rounds does not make the
     /// sections of the digest smaller, and `fills` says whether it takes all that is left.
     fn plan(&self, candidate: &Candidate, lent: u64, fills: bool) -> Result<Plan> {
-        let Self { task: Task { thread, brief }, target, .. } = *self;
+        let Self { task: View { thread, brief }, target, .. } = *self;
         let (counter, before) = (thread.counter(), thread.size());
         let fixed = self.fixed(candidate)?;
         let goes = self.removed_tokens(candidate, |_, _| true);

@@ -16,14 +16,13 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    attempt::{Ended, propose},
     brief::Brief,
     clip::border_before,
-    contract::{Attempt, CompactionStrategy, Proposal, Result, StrategyError},
-    panic_guard::{Decide, Guarded, Outer, State},
+    contract::{Proposal, Result, StrategyError},
     rejection::Rejection,
     snapshot::Snapshot,
-    tail::{HARDEST, nothing},
+    tail::HARDEST,
+    view::View,
 };
 use crate::{
     compact::{Plan, legality, media_note, trim_after},
@@ -244,71 +243,40 @@ impl Snapshot {
     }
 }
 
-/// Begins an attempt of a strategy. If the user requests a target that the thread already meets,
-/// the attempt ends at once. If the unread part of the thread does not fit, the strategy sees it cut;
-/// if it alone exceeds the target, the strategy gets one that it can reach.
-pub(crate) fn begin(
-    strategy: &dyn CompactionStrategy,
-    thread: &Snapshot,
-    brief: &Brief,
-) -> Box<dyn Attempt> {
-    match brief.target.filter(|_| brief.reason.is_manual() && thread.has_room(brief)) {
-        Some(target) => {
-            let found = thread.size();
-            let reason = format!("about {found} tokens are within the target of {target}");
-            propose(nothing(reason))
-        }
-        None => begin_anyway(strategy, thread, brief),
+impl View {
+    /// Returns the view that a strategy gets. If the unread part of the thread does not fit, the
+    /// strategy sees it cut; if it alone exceeds the target, the strategy gets one that it can reach.
+    pub(super) fn as_seen(&self) -> Self {
+        let thread = self.thread.with_unread_cut(&self.brief);
+        let brief = thread.with_reachable_target(&self.brief);
+        Self { thread, brief }
     }
-}
 
-/// Same as [`begin`], for a thread that may meet its target already.
-pub(crate) fn begin_anyway(
-    strategy: &dyn CompactionStrategy,
-    thread: &Snapshot,
-    brief: &Brief,
-) -> Box<dyn Attempt> {
-    let seen = thread.with_unread_cut(brief);
-    let reachable = seen.with_reachable_target(brief);
-    if Arc::ptr_eq(seen.messages(), thread.messages()) {
-        return strategy.begin(thread, &reachable);
-    }
-    let first = State::Running(Guarded::begin(strategy, &seen, &reachable));
-    let cut = UnreadCut { thread: thread.clone(), brief: brief.clone() };
-    Box::new(Outer::new(cut, first))
-}
-
-/// Completes the proposals of a strategy that saw a thread with its unread part cut. If the strategy
-/// proposes nothing, the cut itself is the proposal.
-#[derive(Debug)]
-pub(super) struct UnreadCut {
-    /// The thread without the cut.
-    pub(super) thread: Snapshot,
-    pub(super) brief: Brief,
-}
-
-impl Decide for UnreadCut {
-    fn after(&mut self, rung: Rung<StrategyError>, outcome: Result<Proposal>) -> State {
+    /// Completes what a strategy proposed that saw this view with its unread part cut. If the strategy
+    /// proposes nothing, the cut itself is the proposal.
+    pub(super) fn with_cut(
+        &self,
+        seen: &Self,
+        outcome: Result<Proposal>,
+        rung: Rung<StrategyError>,
+    ) -> Result<Proposal> {
         let Self { thread, brief } = self;
-        let outcome = match outcome {
+        if Arc::ptr_eq(seen.thread.messages(), thread.messages()) {
+            return outcome;
+        }
+        let error = match outcome {
             Ok(proposal) => {
-                Ok(Proposal { plan: thread.completed(proposal.plan, brief), ..proposal })
+                let plan = thread.completed(proposal.plan, brief);
+                return Ok(Proposal { plan, ..proposal });
             }
-            Err(error) => {
-                let plan = Plan::from_splices(thread.messages().len(), Vec::new());
-                let cut = Proposal::new(thread.completed(plan, brief));
-                let rungs = if let StrategyError::NoRung { rungs } = &error {
-                    rungs.clone()
-                } else {
-                    vec![Rung { failure: Some(error.clone()), ..rung }]
-                };
-                match thread.settle_within(cut, brief, thread.fits(brief)) {
-                    Ok(cut) => Ok(Proposal { rungs, ..cut }),
-                    Err(_) => Err(error),
-                }
-            }
+            Err(error) => error,
         };
-        State::Ended(Ended(outcome))
+        let plan = Plan::from_splices(thread.messages().len(), Vec::new());
+        let cut = Proposal::new(thread.completed(plan, brief));
+        match thread.settle_within(cut, brief, thread.fits(brief)) {
+            Ok(cut) => Ok(Proposal { rungs: error.rungs(rung), ..cut }),
+            Err(_) => Err(error),
+        }
     }
 }
 
@@ -553,10 +521,13 @@ fn note(bytes: usize, most: u64, number: Option<u64>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use futures::executor::block_on;
+
     use super::*;
     use crate::{
         message::{ContextWindow, Extra, Json, Thinking, ToolUse},
-        strategy::{Digest, KeepRecent, Step, TrimToolResults},
+        strategy::{Ask, CompactionStrategy, Digest, KeepRecent, Terms, TrimToolResults, propose},
+        testing::answers,
     };
 
     /// A question, a call and its result with this many lines, which nobody has read.
@@ -575,6 +546,17 @@ mod tests {
         [&past[..], &unread(lines)].concat()
     }
 
+    /// The proposal of a strategy without a model.
+    fn settled(
+        strategy: &dyn CompactionStrategy,
+        thread: &Snapshot,
+        brief: &Brief,
+    ) -> Option<Proposal> {
+        let (mut none, view) = (answers([""; 0]), View::new(thread.clone(), brief.clone()));
+        let terms = Terms { fallback: None, once: false, anyway: false };
+        block_on(propose(strategy, &view, &mut Ask::new(&mut none), terms)).ok()
+    }
+
     #[test]
     fn an_unread_result_that_fits_is_never_shortened_whatever_the_target() {
         let thread = with_past(300);
@@ -583,9 +565,7 @@ mod tests {
             [Box::new(KeepRecent::default()), Box::new(TrimToolResults::default())];
         for strategy in strategies {
             let brief = Brief { limit: Some(8_000), ..Brief::from(500) };
-            let attempt = begin(strategy.as_ref(), &snapshot, &brief);
-            let Step::Proposed(proposal) = attempt.step() else { continue };
-            let settled = snapshot.settle_within(proposal.clone(), &brief, Some(8_000)).unwrap();
+            let Some(settled) = settled(strategy.as_ref(), &snapshot, &brief) else { continue };
             let after = settled.plan.after(&thread).unwrap();
             assert_eq!(after[after.len() - 2..], thread[thread.len() - 2..], "{strategy:?}");
         }
@@ -598,9 +578,7 @@ mod tests {
             let snapshot =
                 Snapshot::new(thread.clone()).with_window(Some(ContextWindow::new(window)));
             let brief = Brief { limit: Some(window), ..Brief::from(window / 2) };
-            let attempt = begin(&KeepRecent::default(), &snapshot, &brief);
-            let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
-            let settled = snapshot.settle_within(proposal.clone(), &brief, Some(window)).unwrap();
+            let settled = settled(&KeepRecent::default(), &snapshot, &brief).unwrap();
             let after = settled.plan.after(&thread).unwrap();
             let size = snapshot.counter().messages(&after);
             assert!((window / 4 * 3..=window).contains(&size), "{size}");
@@ -648,9 +626,7 @@ mod tests {
             [Box::new(KeepRecent::default()), Box::new(Digest::default())];
         for strategy in strategies {
             let brief = Brief { limit: Some(8_000), ..Brief::from(500) };
-            let attempt = begin(strategy.as_ref(), &snapshot, &brief);
-            let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
-            let settled = snapshot.settle_within(proposal.clone(), &brief, Some(8_000)).unwrap();
+            let settled = settled(strategy.as_ref(), &snapshot, &brief).unwrap();
             let after = settled.plan.after(&thread).unwrap();
             assert_eq!(after.last(), thread.last(), "{strategy:?}");
             assert!(snapshot.counter().messages(&after) < snapshot.size() - 1_000, "{strategy:?}");

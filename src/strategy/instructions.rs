@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::HashSet};
 use super::{
     clip::{ASIDE_TOKENS, clip},
     run_error::RunError,
-    task::Task,
+    view::View,
 };
 use crate::message::Text;
 
@@ -57,7 +57,7 @@ pub(super) fn check(prompt: Option<&Text>, sections: &[Text]) -> Result<(), RunE
 
 /// Returns the asides, each after the line that introduces it: the focus of the brief, these rules,
 /// and the next prompt after the line `next`.
-pub(super) fn asides(Task { thread, brief }: &Task, rules: &str, next: &str) -> String {
+pub(super) fn asides(View { thread, brief }: &View, rules: &str, next: &str) -> String {
     let counter = thread.counter();
     let asides = [
         (FOCUS, brief.reason.focus().map(|focus| clip(focus, ASIDE_TOKENS, counter))),

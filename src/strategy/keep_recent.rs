@@ -20,11 +20,11 @@ options! {
     ///     Message::user("new"),
     ///     Message::assistant("newest"),
     /// ]);
+    /// let view = View::new(thread, Brief::default());
     /// let strategy = KeepRecent { messages: 2, ..KeepRecent::default() };
-    /// let attempt = strategy.begin(&thread, &Brief::default());
-    /// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
-    /// assert_eq!(thread.accept(&proposal.plan, &Brief::default())?.len(), 2);
-    /// # Ok::<(), Rejection>(())
+    /// let proposal = without_model(&strategy, &view)?;
+    /// assert_eq!(view.thread.accept(&proposal.plan, &view.brief)?.len(), 2);
+    /// # Ok::<(), StrategyError>(())
     /// ```
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
@@ -36,18 +36,20 @@ options! {
     }
 }
 
+#[async_trait]
 impl CompactionStrategy for KeepRecent {
     fn name(&self) -> &str {
         "keep-recent"
     }
 
-    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        attempt::propose(self.plan(thread, brief))
+    async fn propose(&self, view: &View, _: &mut Ask<'_>) -> Result<Proposal> {
+        Ok(self.plan(view)?.into())
     }
 }
 
 impl KeepRecent {
-    fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
+    fn plan(&self, view: &View) -> Result<Plan> {
+        let View { thread, brief } = view;
         // The user's newest message always stays, so its tokens are reserved first.
         let last = thread.messages().iter().rev().find(|message| message.is_typed());
         let request = TailRequest {
@@ -59,13 +61,12 @@ impl KeepRecent {
                 .saturating_add(thread.rules_need(brief)),
             ..TailRequest::default()
         };
-        let task = Task::new(thread, brief);
-        let candidates = task.candidates(request)?;
-        if let (None, Some(first)) = (task.missed_target(), candidates.first()) {
-            task.check_worth(first, 0)?;
+        let candidates = view.candidates(request)?;
+        if let (None, Some(first)) = (view.missed_target(), candidates.first()) {
+            view.check_worth(first, 0)?;
         }
         let plan =
-            task.first_within_target(&candidates, |candidate| candidate.plan(&task, Vec::new()))?;
+            view.first_within_target(&candidates, |candidate| candidate.plan(view, Vec::new()))?;
         if plan.messages_after() == 0 && brief.next_prompt.is_none() {
             return nothing("nothing would be left, because the user typed no message".to_owned());
         }

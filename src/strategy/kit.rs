@@ -2,17 +2,17 @@
 //!
 //! | part | purpose |
 //! |---|---|
-//! | `contract`, `run_error` | attempts, their steps, proposals and errors |
-//! | `attempt` | the common kinds of attempt |
-//! | `panic_guard` | attempts that run the attempts of other strategies |
-//! | `snapshot`, `brief`, `task` | the thread to compact, and the reason, target and limits of the compaction |
+//! | `contract`, `run_error` | strategies, their proposals and errors |
+//! | `ask` | how a strategy asks a model, and runs other strategies |
+//! | `view`, `snapshot`, `brief` | the thread to compact, and the reason, target and limits of the compaction |
 //! | `tail` | what stays of a thread |
 //! | `typed` | what the user typed, as a list in a summary |
 //! | `instructions` | the texts of the requests for a summary |
 //! | `clip` | shortens texts |
 
 pub(super) use super::{
-    attempt, attempt::*, brief::*, clip::*, contract::*, instructions, instructions::*,
-    panic_guard::*, rejection::*, run_error::*, snapshot::*, tail, tail::*, task::*, typed::*,
+    ask::*, brief::*, clip::*, contract::*, instructions, instructions::*, rejection::*,
+    run_error::*, snapshot::*, tail, tail::*, typed::*, view::*,
 };
 pub(super) use crate::{compact::*, log::Rung, message::*, tokens::TokenCounter};
+pub(super) use async_trait::async_trait;

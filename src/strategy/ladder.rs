@@ -6,7 +6,7 @@
 //! smallest otherwise acceptable plan, and the rung that made it keeps its failure. The caller
 //! decides whether that plan fits ([`Snapshot::settle_within`]).
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use super::{chunked::Chunked, digest::Digest, kit::*, summarize::Summarize};
 use crate::{ledger::Quotes, retention::FactClass};
@@ -29,9 +29,9 @@ use crate::{ledger::Quotes, retention::FactClass};
 /// let patient = KeepRecent { messages: 9, ..KeepRecent::default() };
 /// let strict = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let ladder = Ladder::new([Arc::new(patient) as Arc<dyn CompactionStrategy>, Arc::new(strict)]);
-/// let attempt = ladder.begin(&thread, &Brief::default());
-/// let Step::Proposed(proposal) = attempt.step() else { panic!("no model is needed") };
+/// let proposal = without_model(&ladder, &View::new(thread, Brief::default()))?;
 /// assert_eq!(proposal.rungs.len(), 2);
+/// # Ok::<(), StrategyError>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
@@ -54,10 +54,11 @@ impl Ladder {
     /// ];
     /// let (asked, answer) = (Message::user("Where is the parser?"), Message::assistant("There."));
     /// let thread = Snapshot::new(vec![asked, answer, Message::user("How long is it?")]);
-    /// let attempt = Ladder::new(rungs).begin(&thread, &Brief::default());
-    /// let Step::Proposed(proposal) = attempt.step() else { panic!("the last rung needs no model") };
+    /// // The last rung needs no model.
+    /// let proposal = without_model(&Ladder::new(rungs), &View::new(thread, Brief::default()))?;
     /// let names: Vec<&str> = proposal.rungs.iter().map(|rung| rung.strategy.as_str()).collect();
     /// assert_eq!(names, ["summarize", "keep-recent"]);
+    /// # Ok::<(), StrategyError>(())
     /// ```
     pub fn new(rungs: impl IntoIterator<Item = Arc<dyn CompactionStrategy>>) -> Self {
         Self { rungs: rungs.into_iter().collect(), enough: None, too_long: None }
@@ -82,7 +83,8 @@ impl Ladder {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use threadfold::{ContextWindow, Message, strategy::*};
+    /// use futures::executor::block_on;
+    /// use threadfold::{ContextWindow, Message, message::*, strategy::*};
     ///
     /// let rungs: [Arc<dyn CompactionStrategy>; 1] =
     ///     [Arc::new(Summarize { messages: 1, user_messages: 0, ..Summarize::default() })];
@@ -90,8 +92,14 @@ impl Ladder {
     /// let long = Message::assistant("A long story. ".repeat(4_000));
     /// let thread = vec![Message::user("Tell me."), long, Message::user("And then?")];
     /// let thread = Snapshot::new(thread).with_window(Some(ContextWindow::new(16_000)));
-    /// let attempt = ladder.begin(&thread, &Brief::default());
-    /// let Step::Call { total, .. } = attempt.step() else { panic!("it asks about a chunk") };
+    /// let mut total = 0;
+    /// let mut model = |call: &ModelCall| {
+    ///     total = call.total;
+    ///     Err(ModelError::new(ModelErrorKind::Authentication, "no key"))
+    /// };
+    /// let view = View::new(thread, Brief::default());
+    /// assert!(block_on(ladder.propose(&view, &mut Ask::new(&mut model))).is_err());
+    /// // It asked about the first of several chunks.
     /// assert!(total > 1);
     /// ```
     pub fn with_too_long(self, strategy: Arc<dyn CompactionStrategy>) -> Self {
@@ -116,10 +124,9 @@ impl Ladder {
     /// let ladder = Ladder::default().with_enough(Arc::new(clear));
     /// let retention = Some(RetentionPolicy::default());
     /// let brief = Brief { target: Some(1_000), retention, ..Brief::default() };
-    /// let attempt = ladder.begin(&Snapshot::new(thread), &brief);
-    /// let Step::Proposed(proposal) = attempt.step() else { panic!("clearing is enough") };
+    /// let proposal = without_model(&ladder, &View::new(Snapshot::new(thread), brief))?;
     /// assert_eq!(proposal.rungs[0].strategy, "clear-results");
-    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_enough(self, strategy: Arc<dyn CompactionStrategy>) -> Self {
         Self { enough: Some(strategy), ..self }
@@ -134,21 +141,15 @@ impl Default for Ladder {
     }
 }
 
+#[async_trait]
 impl CompactionStrategy for Ladder {
     fn name(&self) -> &str {
         "ladder"
     }
 
-    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        Box::new(self.climb(thread, brief))
-    }
-}
-
-impl Ladder {
-    fn climb(&self, thread: &Snapshot, brief: &Brief) -> Outer<Climb> {
+    async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal> {
         let mut climb = Climb {
-            thread: thread.clone(),
-            brief: brief.clone(),
+            view,
             untried: self.rungs.iter().rev().cloned().collect(),
             too_long: self.too_long.clone(),
             tried: Vec::new(),
@@ -156,19 +157,25 @@ impl Ladder {
             smallest: None,
             quotes: Quotes::default(),
         };
-        let first = match self.enough.as_deref().and_then(|strategy| climb.enough(strategy)) {
-            Some(proposal) => State::Ended(Ended(Ok(proposal))),
-            None => climb.next(),
-        };
-        Outer::new(climb, first)
+        if let Some(strategy) = self.enough.as_deref()
+            && let Some(proposal) = climb.enough(strategy)
+        {
+            return Ok(proposal);
+        }
+        while let Some(strategy) = climb.untried.pop() {
+            let (rung, outcome) = ask.run(strategy.as_ref(), view).await;
+            if let ControlFlow::Break(end) = climb.after(rung, outcome) {
+                return end;
+            }
+        }
+        climb.ended()
     }
 }
 
-/// The state of an attempt that tries the rungs.
+/// The state of a ladder that tries its rungs.
 #[derive(Debug)]
-struct Climb {
-    thread: Snapshot,
-    brief: Brief,
+struct Climb<'a> {
+    view: &'a View,
     /// Untried rungs, the next one last.
     untried: Vec<Arc<dyn CompactionStrategy>>,
     too_long: Option<Arc<dyn CompactionStrategy>>,
@@ -183,15 +190,19 @@ struct Climb {
     quotes: Quotes,
 }
 
-impl Decide for Climb {
-    fn after(&mut self, rung: Rung<StrategyError>, outcome: Result<Proposal>) -> State {
+/// Whether the ladder continues with its next rung, or how it ends.
+type Next = ControlFlow<Result<Proposal>>;
+
+impl Climb<'_> {
+    /// Takes the outcome of the strategy in `rung`.
+    fn after(&mut self, rung: Rung<StrategyError>, outcome: Result<Proposal>) -> Next {
         let proposal = match outcome {
             Ok(proposal) => proposal,
             Err(error) => return self.failed(rung, error),
         };
         self.quotes.extend(proposal.quotes);
         let proposal = Proposal { quotes: self.quotes.clone(), ..proposal };
-        let settled = match self.thread.settle(proposal.clone(), &self.brief) {
+        let settled = match self.view.thread.settle(proposal.clone(), &self.view.brief) {
             Ok(settled) => settled,
             Err(rejection) => return self.rejected(rung, proposal, rejection),
         };
@@ -199,38 +210,45 @@ impl Decide for Climb {
         let is_enough = failure.is_none();
         let index = self.record_rungs(rung, &settled.rungs, failure);
         if is_enough {
-            return self.end(settled, index);
+            return ControlFlow::Break(Ok(self.end(settled, index)));
         }
         let weight = kept_weight(&settled);
         if self.best.as_ref().is_none_or(|(best, _)| kept_weight(best) < weight) {
             self.best = Some((settled, index));
         }
-        self.next()
+        ControlFlow::Continue(())
     }
 }
 
-impl Climb {
+impl Climb<'_> {
     /// Returns the proposal of a strategy that needs no model, meets the target and keeps enough.
     fn enough(&self, strategy: &dyn CompactionStrategy) -> Option<Proposal> {
-        let before = self.thread.size();
-        let target = self.brief.target.filter(|target| before > *target)?;
-        let attempt = Guarded::begin(strategy, &self.thread, &self.brief);
-        let Step::Proposed(proposal) = attempt.step() else { return None };
-        let proposal = self.thread.settle(proposal.clone(), &self.brief).ok()?;
+        let View { thread, brief } = self.view;
+        let target = self.view.missed_target()?;
+        let proposal = without_model(strategy, self.view).ok()?;
+        let proposal = thread.settle(proposal, brief).ok()?;
         // Check paths here, because the policy judges only summaries. A model's summary would state
         // nine tenths of the facts, so a plan without a model must not lose more. Without a policy
         // the loss is unknown, so the plan is not taken.
-        let (policy, retention) = self.brief.retention.as_ref().zip(proposal.retention.as_ref())?;
+        let (policy, retention) = brief.retention.as_ref().zip(proposal.retention.as_ref())?;
         // A plan that loses something and leaves much room unused loses more than it must.
         let is_whole = retention.overall.kept >= retention.overall.facts;
-        if !is_whole && self.thread.tokens_after(&proposal.plan).ok()? < target / 4 * 3 {
+        if !is_whole && thread.tokens_after(&proposal.plan).ok()? < target / 4 * 3 {
             return None;
         }
         let paths = retention.of(FactClass::Path);
         if paths.kept < paths.facts || policy.shortfall(retention).is_some() {
             return None;
         }
-        Some(Proposal { rungs: vec![attempt.rung()], ..proposal })
+        Some(Proposal {
+            rungs: vec![Rung {
+                strategy: strategy.name().into(),
+                failure: None,
+                usage: Usage::default(),
+                calls: 0,
+            }],
+            ..proposal
+        })
     }
 
     /// Handles a rung whose proposal is rejected. If it misses only the target, it may be the
@@ -241,30 +259,31 @@ impl Climb {
         rung: Rung<StrategyError>,
         proposal: Proposal,
         rejection: Rejection,
-    ) -> State {
+    ) -> Next {
         let Rejection::OverTarget { after, .. } = rejection else {
             return self.failed(rung, rejection.into());
         };
-        if let Err(rejection) = self.thread.settle_within(proposal.clone(), &self.brief, None) {
+        let View { thread, brief } = self.view;
+        if let Err(rejection) = thread.settle_within(proposal.clone(), brief, None) {
             return self.failed(rung, rejection.into());
         }
         self.record_rungs(rung, &proposal.rungs, Some(rejection.into()));
         if self.smallest.as_ref().is_none_or(|(_, least)| after < *least) {
             self.smallest = Some((proposal, after));
         }
-        self.next()
+        ControlFlow::Continue(())
     }
 
     /// Handles a rung that failed, or whose plan is not acceptable at any size.
-    fn failed(&mut self, rung: Rung<StrategyError>, error: StrategyError) -> State {
+    fn failed(&mut self, rung: Rung<StrategyError>, error: StrategyError) -> Next {
         if self.is_already_compacted(&error) {
-            return State::Ended(Ended(Err(error)));
+            return ControlFlow::Break(Err(error));
         }
         if error.is_too_long() {
             self.untried.extend(self.too_long.take());
         }
         self.tried.push(Rung { failure: Some(error), ..rung });
-        self.next()
+        ControlFlow::Continue(())
     }
 
     /// Records a rung that proposed a plan and returns the index of the rung that made it. A nested
@@ -286,40 +305,34 @@ impl Climb {
         index
     }
 
-    /// Ends with this proposal, made by the rung at this index.
-    fn end(&mut self, proposal: Proposal, rung: usize) -> State {
+    /// Returns this proposal, made by the rung at this index, with all rungs.
+    fn end(&mut self, proposal: Proposal, rung: usize) -> Proposal {
         let mut rungs = std::mem::take(&mut self.tried);
         if let Some(rung) = rungs.get_mut(rung) {
             rung.failure = None;
         }
-        State::Ended(Ended(Ok(Proposal { rungs, ..proposal })))
+        Proposal { rungs, ..proposal }
     }
 
     /// Whether a rung found nothing to remove in a thread that was compacted before and is within
     /// its target. Later rungs would remove what the last compaction chose to keep.
     fn is_already_compacted(&self, error: &StrategyError) -> bool {
-        let thread = self.thread.messages();
-        let tokens = self.thread.counter().messages(thread);
         matches!(error, StrategyError::NothingToCompact { .. })
             && self.tried.is_empty()
-            && self.brief.target.is_none_or(|target| tokens <= target)
-            && thread.iter().any(|message| message.is_summary())
+            && self.view.missed_target().is_none()
+            && self.view.thread.messages().iter().any(|message| message.is_summary())
     }
 
-    /// Starts the next rung. If none is left, proposes the plan that keeps most, else the smallest
-    /// plan over the target, else fails.
-    fn next(&mut self) -> State {
-        if let Some(strategy) = self.untried.pop() {
-            return State::Running(Guarded::begin(strategy.as_ref(), &self.thread, &self.brief));
-        }
+    /// Proposes the plan that keeps most, else the smallest plan over the target, else fails.
+    fn ended(mut self) -> Result<Proposal> {
         if let Some((proposal, rung)) = self.best.take() {
-            return self.end(proposal, rung);
+            return Ok(self.end(proposal, rung));
         }
-        let rungs = std::mem::take(&mut self.tried);
-        State::Ended(Ended(match self.smallest.take() {
+        let rungs = self.tried;
+        match self.smallest {
             Some((proposal, _)) => Ok(Proposal { rungs, ..proposal }),
             None => Err(StrategyError::NoRung { rungs }),
-        }))
+        }
     }
 }
 
@@ -338,8 +351,26 @@ mod tests {
             Usage,
         },
         retention::RetentionPolicy,
-        strategy::{KeepRecent, attempt},
+        strategy::KeepRecent,
+        testing::{Answer, answers, asked},
     };
+
+    /// What a ladder proposes with these answers.
+    fn proposed(
+        ladder: &Ladder,
+        thread: Snapshot,
+        brief: &Brief,
+        script: impl IntoIterator<Item = Answer>,
+    ) -> Result<Proposal> {
+        asked(ladder, &View::new(thread, brief.clone()), answers(script)).1
+    }
+
+    const NONE: [Answer; 0] = [];
+
+    fn blank() -> Answer {
+        let usage = Some(Usage::new(90, 1));
+        Answer::Turn(Turn::new(Message::assistant(" "), StopReason::EndTurn, usage))
+    }
 
     fn thread() -> Snapshot {
         let turn = |number: usize| {
@@ -372,11 +403,7 @@ mod tests {
 
     #[test]
     fn the_next_rung_is_tried_when_one_fails_and_what_it_cost_is_kept() {
-        let mut attempt = two().begin(&thread(), &Brief::default());
-        let blank =
-            Turn::new(Message::assistant(" "), StopReason::EndTurn, Some(Usage::new(90, 1)));
-        attempt.handle(Ok(blank));
-        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        let proposal = proposed(&two(), thread(), &Brief::default(), [blank()]).unwrap();
         assert_eq!(names(&proposal.rungs), [("summarize", false), ("keep-recent", true)]);
         let [failed, done] = proposal.rungs.as_slice() else { panic!("{:?}", proposal.rungs) };
         assert_eq!((failed.usage, failed.calls), (Usage::new(90, 1), 1));
@@ -385,10 +412,8 @@ mod tests {
 
     #[test]
     fn a_plan_that_is_refused_is_not_the_end() {
-        let mut attempt = two().begin(&thread(), &Brief::default());
-        let inflated = Message::assistant("word ".repeat(5_000));
-        attempt.handle(Ok(Turn::new(inflated, StopReason::EndTurn, None)));
-        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        let inflated = Answer::from("word ".repeat(5_000).as_str());
+        let proposal = proposed(&two(), thread(), &Brief::default(), [inflated]).unwrap();
         let failure = proposal.rungs[0].failure.as_ref().unwrap();
         assert!(matches!(failure, StrategyError::Rejected(_)), "{failure}");
     }
@@ -397,9 +422,9 @@ mod tests {
     fn when_no_rung_does_it_the_error_says_why_each_did_not() {
         let rungs: [Arc<dyn CompactionStrategy>; 2] =
             [Arc::new(Summarize::default()), Arc::new(TrimToolResults::default())];
-        let mut attempt = Ladder::new(rungs).begin(&thread(), &Brief::default());
-        attempt.handle(Err(ModelError::new(ModelErrorKind::Other, "the lamp is out")));
-        let Step::Failed(error) = attempt.step() else { panic!("{attempt:?}") };
+        let out = Answer::Error(ModelError::new(ModelErrorKind::Other, "the lamp is out"));
+        let ladder = Ladder::new(rungs);
+        let error = proposed(&ladder, thread(), &Brief::default(), [out]).unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("every strategy of the ladder failed: summarize: "), "{text}");
         assert!(text.contains("the lamp is out; trim-tool-results: "), "{text}");
@@ -409,17 +434,18 @@ mod tests {
     #[derive(Debug)]
     struct Leaves(&'static str, usize, &'static str);
 
+    #[async_trait]
     impl CompactionStrategy for Leaves {
         fn name(&self) -> &str {
             self.0
         }
 
-        fn begin(&self, thread: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
-            let len = thread.messages().len();
+        async fn propose(&self, view: &View, _: &mut Ask<'_>) -> Result<Proposal> {
+            let len = view.thread.messages().len();
             let message = Message::summary(Role::User, Summary::new(self.2));
             let at = 0..len.saturating_sub(self.1);
             let splice = Splice { at, insert: vec![Insert::Message { message }] };
-            attempt::propose(Ok::<_, StrategyError>(Plan::from_splices(len, vec![splice])))
+            Ok(Plan::from_splices(len, vec![splice]).into())
         }
     }
 
@@ -434,8 +460,7 @@ mod tests {
             || of(vec![Leaves("a", 8, "So."), Leaves("b", 2, "So."), Leaves("c", 6, "So.")]);
         let nested = Ladder::new([Arc::new(rungs()) as Arc<dyn CompactionStrategy>]);
         for ladder in [rungs(), nested] {
-            let attempt = ladder.begin(&thread(), &brief);
-            let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+            let proposal = proposed(&ladder, thread(), &brief, []).unwrap();
             assert_eq!(proposal.plan.messages_after(), 3);
             assert_eq!(names(&proposal.rungs), [("a", false), ("b", false), ("c", false)]);
             let reason = proposal.rungs[1].failure.as_ref().unwrap().to_string();
@@ -456,8 +481,7 @@ mod tests {
         messages.extend_from_slice(thread().messages());
         messages.push(Message::user("Read src/a.rs."));
         let thread = Snapshot::new(messages);
-        let attempt = ladder.begin(&thread, &brief);
-        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        let proposal = proposed(&ladder, thread, &brief, []).unwrap();
         assert_eq!(names(&proposal.rungs), [("large", false), ("small", true)]);
     }
 
@@ -470,31 +494,40 @@ mod tests {
         messages.extend_from_slice(thread().messages());
         let thread = Snapshot::new(messages);
         let ladder = of(vec![Leaves("first", 2, "So."), Leaves("second", 2, "So.")]);
-        let attempt = ladder.begin(&thread, &brief);
-        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        let proposal = proposed(&ladder, thread, &brief, []).unwrap();
         assert_eq!(names(&proposal.rungs), [("first", true), ("second", false)]);
     }
 
     #[test]
     fn a_thread_too_long_for_the_model_is_read_in_pieces_instead() {
         let within = |tokens| thread().with_window(Some(ContextWindow::new(tokens)));
-        let fits = Ladder::default().climb(&within(6_000), &Brief::default());
-        assert!(fits.decides.tried.is_empty());
-        let climb = Ladder::default().climb(&too_long(), &Brief::default());
-        assert_eq!(names(&climb.decides.tried), [("summarize", false)]);
-        assert!(
-            matches!(&climb.state, State::Running(attempt) if attempt.rung().strategy == *"chunked")
-        );
+        assert_eq!(first_asked(&Ladder::default(), within(6_000), answers(NONE)).1, 1);
+        let (tried, chunks) = first_asked(&Ladder::default(), too_long(), answers(NONE));
+        assert_eq!(tried[0], "summarize");
+        assert!(chunks > 1, "{chunks}");
+    }
+
+    /// The names of the rungs that were tried, and the calls that the first one asks for.
+    fn first_asked(
+        ladder: &Ladder,
+        thread: Snapshot,
+        answer: impl FnMut(&ModelCall) -> Result<Turn, ModelError> + Send,
+    ) -> (Vec<Text>, usize) {
+        let (calls, outcome) = asked(ladder, &View::new(thread, Brief::default()), answer);
+        let rungs = match outcome {
+            Ok(proposal) => proposal.rungs,
+            Err(StrategyError::NoRung { rungs }) => rungs,
+            Err(error) => panic!("{error}"),
+        };
+        (rungs.into_iter().map(|rung| rung.strategy).collect(), calls[0].total)
     }
 
     #[test]
     fn a_model_that_refuses_the_length_has_it_read_in_pieces_too() {
-        let mut climb = Ladder::default().climb(&thread(), &Brief::default());
         let overflow = ModelErrorKind::Overflow { limit: Some(100), found: None, output: None };
-        climb.handle(Err(ModelError::new(overflow, "prompt is too long")));
-        assert!(
-            matches!(&climb.state, State::Running(attempt) if attempt.rung().strategy == *"chunked")
-        );
+        let overflow = Answer::Error(ModelError::new(overflow, "prompt is too long"));
+        let (tried, _) = first_asked(&Ladder::default(), thread(), answers([overflow]));
+        assert_eq!(tried[..2], ["summarize", "chunked"]);
     }
 
     #[test]
@@ -503,11 +536,7 @@ mod tests {
             Arc::new(Ladder::new([])) as Arc<dyn CompactionStrategy>,
             Arc::new(two()),
         ]);
-        let mut attempt = outer.begin(&thread(), &Brief::default());
-        let blank =
-            Turn::new(Message::assistant(" "), StopReason::EndTurn, Some(Usage::new(90, 1)));
-        attempt.handle(Ok(blank));
-        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        let proposal = proposed(&outer, thread(), &Brief::default(), [blank()]).unwrap();
         let tried = [("ladder", false), ("summarize", false), ("keep-recent", true)];
         assert_eq!(names(&proposal.rungs), tried);
         let usage: Usage = proposal.rungs.iter().map(|rung| rung.usage).sum();
@@ -519,15 +548,14 @@ mod tests {
         let inner = Ladder::new([Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>]);
         let outer = Ladder::new([Arc::new(inner) as Arc<dyn CompactionStrategy>])
             .with_too_long(Arc::new(Chunked::default()));
-        let climb = outer.climb(&too_long(), &Brief::default());
-        assert!(
-            matches!(&climb.state, State::Running(attempt) if attempt.rung().strategy == *"chunked")
-        );
+        let (tried, chunks) = first_asked(&outer, too_long(), answers(NONE));
+        assert_eq!(tried, ["ladder", "chunked"]);
+        assert!(chunks > 1, "{chunks}");
     }
 
     #[test]
     fn a_ladder_without_rungs_fails() {
-        let attempt = Ladder::new([]).begin(&thread(), &Brief::default());
-        assert!(matches!(attempt.step(), Step::Failed(StrategyError::NoRung { .. })));
+        let none = proposed(&Ladder::new([]), thread(), &Brief::default(), []);
+        assert!(matches!(none, Err(StrategyError::NoRung { .. })));
     }
 }

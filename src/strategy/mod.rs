@@ -1,10 +1,10 @@
 //! Strategies: algorithms that make a thread smaller.
 //!
-//! A strategy is a state machine without I/O. [`CompactionStrategy::begin`] starts an [`Attempt`]
-//! on a [`Snapshot`] of the thread. [`Attempt::step`] returns either the next model call or a
-//! proposed plan, and [`Snapshot::accept`] checks the plan. Strategies never wait, store or read a
-//! clock, so one [driver](crate::drive) runs all of them, cancels an attempt by dropping it and
-//! sums its token usage.
+//! A strategy is one async function without I/O: [`CompactionStrategy::propose`] gets a [`View`] of
+//! the thread and an [`Ask`] for models, and returns a [`Proposal`] or a [`StrategyError`].
+//! [`Snapshot::settle`] checks and completes the proposal. Strategies never store, read a clock or
+//! await anything but their `Ask`, so one [driver](crate::drive) runs all of them, cancels one by
+//! dropping its future and sums its token usage.
 //!
 //! | name | calls a model | effect |
 //! |---|---|---|
@@ -18,12 +18,12 @@
 //! | `summarize` ([`Summarize`]) | the conversation's own | summarises the old part; keeps the end and the user's newest messages |
 //! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of long tool results |
 //!
-//! [`attempt::propose`] and [`attempt::ask`] build the two common kinds of attempt, and
-//! [`Plan::summarise`](crate::Plan::summarise) the most common plan, so a custom strategy takes
-//! about thirty lines; `threadfold_testing::conformance::strategy` tests it. [`StrategyRegistry`] finds
-//! strategies by name and builds them from settings ([`StrategyRegistry::build`]).
+//! [`Ask::question`] asks one question with retries, [`summary_of`] reads its answer, and
+//! [`Plan::summarise`](crate::Plan::summarise) is the most common plan, so a custom strategy takes
+//! about twenty lines; `threadfold_testing::conformance::strategy` tests it. [`StrategyRegistry`]
+//! finds strategies by name and builds them from settings ([`StrategyRegistry::build`]).
 
-pub mod attempt;
+mod ask;
 mod brief;
 mod call_facts;
 pub(crate) use call_facts::Known;
@@ -33,9 +33,9 @@ mod clip;
 pub(crate) use clip::{border_before, clip_result};
 mod contract;
 mod digest;
+mod engine;
 mod fill;
 mod floor;
-pub(crate) use floor::{begin, begin_anyway};
 mod fold_batches;
 mod full_summary;
 mod instructions;
@@ -44,8 +44,6 @@ mod kit;
 mod ladder;
 mod lists;
 mod native;
-mod net;
-mod panic_guard;
 mod registry;
 mod rejection;
 mod run_error;
@@ -55,29 +53,30 @@ mod snapshot;
 mod stamps;
 mod summarize;
 mod tail;
-mod task;
 mod trim_tool_results;
 mod typed;
+mod view;
 
 pub use crate::compact::TrimToolResults;
+pub(crate) use ask::panic_message;
+pub use ask::{Answers, Ask, ModelCall, summary_of, without_model};
 pub use brief::Brief;
 pub use chunked::{ChunkStep, Chunked, CompactionRun, RunStep};
 pub use clear_results::ClearResults;
-pub use contract::{
-    ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError,
-};
+pub use contract::{ArchiveEntry, CompactionStrategy, ModelRole, Proposal, StrategyError};
 pub use digest::Digest;
+pub use engine::Fallback;
+pub(crate) use engine::{Terms, propose};
 pub use fold_batches::FoldBatches;
 pub use keep_recent::KeepRecent;
 pub use ladder::Ladder;
 pub use native::Native;
-pub(crate) use net::Net;
-pub(crate) use panic_guard::panic_message;
 pub use registry::StrategyRegistry;
 pub use rejection::Rejection;
 pub use run_error::RunError;
 pub use snapshot::Snapshot;
 pub use summarize::Summarize;
+pub use view::View;
 
 /// The names in these messages with what is known of each, as the fill weighs them. For the script
 /// that fits the weights.

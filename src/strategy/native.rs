@@ -22,26 +22,26 @@ options! {
     /// its block comes first.
     ///
     /// ```
+    /// use futures::executor::block_on;
     /// use threadfold::{Message, Role, message::*, strategy::*};
     ///
     /// let question = |n| Message::user(format!("Question {n}? {}", "Word ".repeat(30)));
     /// let turn = |n| [question(n), Message::assistant("Answer.")];
     /// let thread = Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>());
-    /// let strategy = Native { messages: 4, ..Native::default() };
-    /// let mut attempt = strategy.begin(&thread, &Brief::default());
-    /// let Step::Call { model, request, .. } = attempt.step() else {
-    ///     panic!("it asks the provider")
-    /// };
-    /// assert_eq!((model, request.messages.len()), (ModelRole::Native, 12));
+    /// let view = View::new(thread, Brief::default());
     ///
     /// let block = r#"{"type":"compaction","content":"They talked.","signature":"c2ln"}"#;
     /// let block = Opaque::new("anthropic-messages", Json::parse(block)?);
-    /// let answer = Message::new(Role::Assistant, vec![block.into()]);
-    /// attempt.handle(Ok(Turn::new(answer, StopReason::PauseTurn, None)));
-    /// let Step::Proposed(proposal) = attempt.step() else { panic!("it has one") };
-    /// let after = thread.accept(&proposal.plan, &Brief::default());
-    /// assert!(after.is_ok_and(|after| after[0].is_summary() && after.len() == 5));
-    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// let mut provider = |call: &ModelCall| {
+    ///     assert_eq!((call.model, call.request.messages.len()), (ModelRole::Native, 12));
+    ///     let answer = Message::new(Role::Assistant, vec![block.clone().into()]);
+    ///     Ok(Turn::new(answer, StopReason::PauseTurn, None))
+    /// };
+    /// let strategy = Native { messages: 4, ..Native::default() };
+    /// let proposal = block_on(strategy.propose(&view, &mut Ask::new(&mut provider)))?;
+    /// let after = view.thread.accept(&proposal.plan, &view.brief)?;
+    /// assert!(after[0].is_summary() && after.len() == 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
@@ -58,38 +58,33 @@ options! {
     }
 }
 
+#[async_trait]
 impl CompactionStrategy for Native {
     fn name(&self) -> &str {
         "native"
     }
 
-    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        attempt::or_failed(self.attempt(Task::new(thread, brief)))
+    async fn propose(&self, task: &View, ask: &mut Ask<'_>) -> Result<Proposal> {
+        let candidates = self.candidates(task)?;
+        let head = candidates.first().map_or(0, |candidate| candidate.cut);
+        let request = self.request(&task.thread, head)?;
+        let retries = Retries { most: 0, repeats_without_calls: false, ..Retries::default() };
+        let turn = ask.question_with(ModelRole::Native, request, retries, |_| None).await?;
+        let blocks = compaction(&turn)?;
+        let note = note(&blocks, head);
+        let first = self.message(task, head, blocks);
+        let plan = task.first_within_target(&candidates, |candidate| {
+            candidate.plan_with_first(task, first.clone())
+        })?;
+        Ok(Proposal { notes: vec![note], ..Proposal::new(plan) })
     }
 }
 
 impl Native {
-    fn attempt(self, task: Task) -> Result<Box<dyn Attempt>> {
-        let candidates = self.candidates(&task)?;
-        let head = candidates.first().map_or(0, |candidate| candidate.cut);
-        let request = self.request(&task.thread, head)?;
-        let options =
-            AskOptions { max_retries: 0, repeats_without_calls: false, ..ModelRole::Native.into() };
-        Ok(attempt::ask_with(options, request, move |turn| {
-            let blocks = compaction(&turn)?;
-            let note = note(&blocks, head);
-            let first = self.message(&task, head, blocks);
-            let plan = task.first_within_target(&candidates, |candidate| {
-                candidate.plan_with_first(&task, first.clone())
-            })?;
-            Ok(Proposal { notes: vec![note], ..Proposal::new(plan) })
-        }))
-    }
-
     /// Returns the candidates that are worth a call and share the cut of the first of them, because
     /// the provider compacts up to one cut.
-    fn candidates(self, task: &Task) -> Result<Vec<Candidate>> {
-        let Task { thread, brief } = task;
+    fn candidates(self, task: &View) -> Result<Vec<Candidate>> {
+        let View { thread, brief } = task;
         let target = task.missed_target().unwrap_or(u64::MAX);
         let expected = self.output_tokens.min(target / 4);
         let reserved = [expected, self.digest(brief), brief.reserve(), thread.stamp_tokens()];
@@ -119,7 +114,7 @@ impl Native {
     }
 
     /// Returns the message that replaces the head of the thread.
-    fn message(self, task: &Task, head: usize, blocks: Vec<Opaque>) -> Message {
+    fn message(self, task: &View, head: usize, blocks: Vec<Opaque>) -> Message {
         let (messages, _) = task.thread.split_at(head);
         // A digest is limited in bytes here; a token has about four bytes.
         let bytes =

@@ -138,8 +138,8 @@ impl Snapshot {
     /// let thread = Snapshot::new(vec![Message::user("Tell me."), long, Message::user("Well?")]);
     /// let thread = thread.with_window(Some(ContextWindow::new(8_000)));
     /// let strategy = Summarize { messages: 1, user_messages: 0, ..Summarize::default() };
-    /// let attempt = strategy.begin(&thread, &Brief::default());
-    /// assert!(matches!(attempt.step(), Step::Failed(StrategyError::TooLong { window: 8_000, .. })));
+    /// let error = without_model(&strategy, &View::new(thread, Brief::default())).unwrap_err();
+    /// assert!(matches!(error, StrategyError::TooLong { window: 8_000, .. }));
     /// ```
     pub fn with_window(self, window: Option<ContextWindow>) -> Self {
         Self { window, ..self }

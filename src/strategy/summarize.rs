@@ -3,7 +3,7 @@
 //! The request holds the old part, the conversation's system prompt and tools, so that the
 //! provider's prompt cache may apply, and one final message that asks for the summary. A model that
 //! calls a tool instead is asked once more with tool calls forbidden. Alternatively the old part is
-//! sent as text to the fast model, without tools. One attempt never tries both forms, because that
+//! sent as text to the fast model, without tools. One compaction never tries both forms, because that
 //! would send the longest part of the thread twice.
 //!
 //! An earlier summary in the old part is sent with all of its batches. What stands of it is at the
@@ -39,15 +39,17 @@ options! {
     /// without one, or whose target the user's words need.
     ///
     /// ```
-    /// use threadfold::{Message, strategy::*};
+    /// use threadfold::{Message, strategy::*, testing::{answers, asked}};
     ///
     /// let question = |n| Message::user(format!("Question {n}? {}", "Word ".repeat(30)));
     /// let turn = |n| [question(n), Message::assistant("Answer.")];
     /// let thread = Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>());
+    /// let view = View::new(thread, Brief::default());
     /// let strategy = Summarize { messages: 4, ..Summarize::default() };
-    /// let attempt = strategy.begin(&thread, &Brief::default());
-    /// let Step::Call { request, .. } = attempt.step() else { panic!("it asks a model") };
-    /// assert_eq!(request.messages.len(), 12 + 1);
+    /// let (calls, proposal) = asked(&strategy, &view, answers(["They talked."]));
+    /// assert_eq!(calls[0].request.messages.len(), 12 + 1);
+    /// assert!(proposal?.plan.messages_after() < 16);
+    /// # Ok::<(), StrategyError>(())
     /// ```
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
@@ -78,25 +80,20 @@ options! {
     }
 }
 
+#[async_trait]
 impl CompactionStrategy for Summarize {
     fn name(&self) -> &str {
         "summarize"
     }
 
-    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        attempt::or_failed(self.attempt(Task::new(thread, brief)))
-    }
-}
-
-impl Summarize {
-    fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>> {
+    async fn propose(&self, task: &View, ask: &mut Ask<'_>) -> Result<Proposal> {
         instructions::check(self.prompt.as_ref(), &self.sections)?;
         // The count that fired the trigger may include more than the estimate, so a first summary is
         // written although the estimate is within the target.
         if task.thread.messages().iter().any(Message::is_summary) {
             task.check_need()?;
         }
-        let candidates = self.candidates(&task)?;
+        let candidates = self.candidates(task)?;
         let cut = candidates.first().map_or(0, |candidate| candidate.cut);
         let target = task.missed_target();
         let room = target.map_or(u64::MAX, digest::summary_room);
@@ -105,47 +102,46 @@ impl Summarize {
         let (head, _) = task.thread.split_at(cut);
         let segments = Segments::of(head, room / 2, counter);
         let room = room.saturating_sub(counter.text(&segments.text()));
-        let request = self.fitting_request(&task, cut, &segments)?;
+        let request = self.fitting_request(task, cut, &segments)?;
         let model = if self.as_text { ModelRole::Fast } else { ModelRole::Conversation };
         // Do not retry: the next rung of a ladder can run without a wait.
-        let options = AskOptions { max_retries: 0, ..model.into() };
-        let (strategy, refused, asked) = (self.clone(), task.clone(), request.clone());
-        let stands = segments.clone();
-        let smaller = move |error: &ModelError| {
-            let thread = refused.thread.after_refusal(&asked, error)?;
-            let request =
-                strategy.fitting_request(&refused.with_thread(thread), cut, &stands).ok()?;
+        let retries = Retries { most: 0, ..Retries::default() };
+        let asked = request.clone();
+        let smaller = |error: &ModelError| {
+            let thread = task.thread.after_refusal(&asked, error)?;
+            let request = self.fitting_request(&task.with_thread(thread), cut, &segments).ok()?;
             // If the prompt stays the same, only a shorter answer can help.
             let most = asked.max_output.filter(|_| request.messages == asked.messages);
             let most = most.map_or(u64::MAX, |most| most / 2);
             Some(Request { max_output: request.max_output.map(|it| it.min(most)), ..request })
         };
-        Ok(attempt::ask_smaller(options, request, smaller, move |turn| {
-            let (text, quotes) = attempt::quoted_summary_of(&turn)?;
-            let task = task.quoting(&quotes);
-            // Whole sentences go before the text is cut at any place.
-            let text = task.thread.own_text(&text);
-            let text = clip(&text, room, task.thread.counter());
-            let summary = segments.with(&text, task.brief.compaction);
-            let filled = target.and_then(|_| digest::filled_beside(&task, &summary, cut));
-            let proposal = match filled {
-                Some(plan) => Proposal::filled(plan),
-                None => {
-                    let summary = Message::summary(Role::User, summary);
-                    let plan = task.first_within_target(&candidates, |candidate| {
-                        candidate.plan(&task, vec![summary.clone()])
-                    })?;
-                    Proposal::new(plan)
-                }
-            };
-            Ok(Proposal { quotes, ..proposal })
-        }))
+        let turn = ask.question_with(model, request, retries, smaller).await?;
+        let (text, quotes) = quoted_summary_of(&turn)?;
+        let task = task.quoting(&quotes);
+        // Whole sentences go before the text is cut at any place.
+        let text = task.thread.own_text(&text);
+        let text = clip(&text, room, task.thread.counter());
+        let summary = segments.with(&text, task.brief.compaction);
+        let filled = target.and_then(|_| digest::filled_beside(&task, &summary, cut));
+        let proposal = match filled {
+            Some(plan) => Proposal::filled(plan),
+            None => {
+                let summary = Message::summary(Role::User, summary);
+                let plan = task.first_within_target(&candidates, |candidate| {
+                    candidate.plan(&task, vec![summary.clone()])
+                })?;
+                Proposal::new(plan)
+            }
+        };
+        Ok(Proposal { quotes, ..proposal })
     }
+}
 
+impl Summarize {
     /// Returns the request for a summary of everything before the cut, with an answer that fits the
     /// window beside it. If the prompt leaves no room for an answer, tool results are trimmed: they
     /// take most of the room, and their first lines matter most.
-    fn fitting_request(&self, task: &Task, cut: usize, stands: &Segments) -> Result<Request> {
+    fn fitting_request(&self, task: &View, cut: usize, stands: &Segments) -> Result<Request> {
         let thread = &task.thread;
         let head = thread.messages().iter().take(cut);
         let head: Vec<Message> = full_summary::messages(head).collect();
@@ -158,8 +154,8 @@ impl Summarize {
 
     /// Returns what may stay beside a summary: the first candidate that is worth a call and likely
     /// to meet the target, then smaller ones for a longer summary.
-    fn candidates(&self, task: &Task) -> Result<Vec<Candidate>> {
-        let Task { thread, brief } = task;
+    fn candidates(&self, task: &View) -> Result<Vec<Candidate>> {
+        let View { thread, brief } = task;
         let target = task.missed_target().unwrap_or(u64::MAX);
         let expected = self.summary_tokens.min(target / 4);
         if task.missed_target().is_some()
@@ -193,7 +189,7 @@ impl Summarize {
         Ok(rest.filter(|candidate| candidate.cut == cut).collect())
     }
 
-    fn request(&self, task: &Task, head: Vec<Message>, stands: &Segments) -> Request {
+    fn request(&self, task: &View, head: Vec<Message>, stands: &Segments) -> Request {
         let question = self.question(task, head.iter().any(Message::is_summary), stands);
         let request = match self.as_text {
             // An earlier summary keeps its place: a prompt cache serves a request only up to the
@@ -216,7 +212,7 @@ impl Summarize {
     }
 
     /// The message that asks for the summary, or for an update of an earlier one.
-    fn question(&self, task: &Task, is_update: bool, stands: &Segments) -> Message {
+    fn question(&self, task: &View, is_update: bool, stands: &Segments) -> Message {
         let update = match stands.request() {
             Some(stands) => format!("\n\n{stands}"),
             None if is_update => format!("\n\n{}", UPDATE.trim_end()),
@@ -233,7 +229,7 @@ impl Summarize {
     }
 }
 
-fn message(task: &Task, text: Text) -> Message {
+fn message(task: &View, text: Text) -> Message {
     Message::summary(Role::User, task.summary(text))
 }
 
@@ -241,8 +237,8 @@ fn message(task: &Task, text: Text) -> Message {
 mod tests {
     use super::*;
     use crate::{
-        message::{CompactionReason, StopReason, Turn},
-        strategy::Step,
+        message::CompactionReason,
+        testing::{answers, asked},
     };
 
     fn thread() -> Snapshot {
@@ -257,16 +253,22 @@ mod tests {
         Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>())
     }
 
-    fn begin(brief: &Brief) -> Box<dyn Attempt> {
-        Summarize::default().begin(&thread(), brief)
+    /// The first request, or why there is none.
+    fn request(strategy: &Summarize, thread: &Snapshot, brief: Brief) -> Result<Request> {
+        let view = View::new(thread.clone(), brief);
+        let (calls, outcome) = asked(strategy, &view, answers([""; 0]));
+        match calls.into_iter().next() {
+            Some(call) => Ok(call.request),
+            None => Err(outcome.unwrap_err()),
+        }
     }
 
     #[test]
     fn the_request_is_the_old_part_and_the_question() {
         let reason = CompactionReason::Manual { focus: Some("the parser".into()) };
         let next_prompt = Some(Message::user("What now?"));
-        let attempt = begin(&Brief { reason, next_prompt, ..Brief::default() });
-        let Step::Call { request, .. } = attempt.step() else { panic!("it asks a model") };
+        let brief = Brief { reason, next_prompt, ..Brief::default() };
+        let request = request(&Summarize::default(), &thread(), brief).unwrap();
         assert_eq!(request.messages[..8], thread().messages()[..8]);
         let question = request.messages[8].content[0].as_text().unwrap();
         assert!(question.contains("the parser") && question.ends_with("What now?"), "{question}");
@@ -274,10 +276,9 @@ mod tests {
 
     #[test]
     fn the_summary_comes_after_the_kept_user_messages_and_before_the_tail() {
-        let mut attempt = begin(&Brief::default());
-        attempt.handle(Ok(Turn::new(Message::assistant(" Brief. "), StopReason::EndTurn, None)));
-        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
-        let after = thread().accept(&proposal.plan, &Brief::default()).unwrap();
+        let view = View::new(thread(), Brief::default());
+        let (_, proposal) = asked(&Summarize::default(), &view, answers([" Brief. "]));
+        let after = thread().accept(&proposal.unwrap().plan, &view.brief).unwrap();
         let old = thread();
         let old = old.messages();
         assert_eq!(after[..3], [old[2].clone(), old[4].clone(), old[6].clone()]);
@@ -288,9 +289,10 @@ mod tests {
     #[test]
     fn as_text_the_range_is_sent_once_and_not_as_messages() {
         let strategy = Summarize { as_text: true, ..Summarize::default() };
-        let attempt = strategy.begin(&thread(), &Brief::default());
-        let Step::Call { model: ModelRole::Fast, request, .. } = attempt.step() else {
-            panic!("{attempt:?}")
+        let view = View::new(thread(), Brief::default());
+        let (calls, _) = asked(&strategy, &view, answers([""; 0]));
+        let ModelCall { model: ModelRole::Fast, request, .. } = &calls[0] else {
+            panic!("{calls:?}")
         };
         assert_eq!((request.messages.len(), request.tools.len()), (2, 0));
         let sent = serde_json::to_string(request).unwrap();
@@ -301,8 +303,7 @@ mod tests {
     #[test]
     fn a_request_over_the_window_is_not_sent() {
         let small = thread().with_window(Some(ContextWindow::new(1_000)));
-        let attempt = Summarize::default().begin(&small, &Brief::default());
-        let Step::Failed(error) = attempt.step() else { panic!("{attempt:?}") };
+        let error = request(&Summarize::default(), &small, Brief::default()).unwrap_err();
         assert!(matches!(error, StrategyError::TooLong { window: 1_000, .. }), "{error}");
     }
 
@@ -310,10 +311,9 @@ mod tests {
     fn prompt_and_answer_fit_the_window_together() {
         for window in [2_000, 4_100, 5_000, 8_000] {
             let small = thread().with_window(Some(ContextWindow::new(window)));
-            let attempt = Summarize::default().begin(&small, &Brief::default());
-            let Step::Call { request, .. } = attempt.step() else { panic!("{attempt:?}") };
+            let request = request(&Summarize::default(), &small, Brief::default()).unwrap();
             let answer = request.max_output.unwrap();
-            let all = small.counter().request(request) + answer;
+            let all = small.counter().request(&request) + answer;
             assert!(all <= window - window / 64 && answer >= 512, "{window}: {all}, {answer}");
         }
     }
@@ -321,26 +321,26 @@ mod tests {
     #[test]
     fn a_refusal_that_states_the_window_gets_one_second_try_with_less() {
         let large = thread().with_window(Some(ContextWindow::new(8_000)));
-        let mut attempt = Summarize::default().begin(&large, &Brief::default());
-        let Step::Call { request, .. } = attempt.step() else { panic!("{attempt:?}") };
-        let (first, prompt) = (request.max_output.unwrap(), large.counter().request(request));
-        let refused = |output| {
-            let kind = ModelErrorKind::Overflow { limit: Some(4_000), found: Some(prompt), output };
+        let prompt_of = |request: &Request| large.counter().request(request);
+        let refuses = |call: &ModelCall| {
+            let (found, output) = (Some(prompt_of(&call.request)), call.request.max_output);
+            let kind = ModelErrorKind::Overflow { limit: Some(4_000), found, output };
             Err(ModelError::new(kind, "too long"))
         };
-        attempt.handle(refused(Some(first)));
-        let Step::Call { request, .. } = attempt.step() else { panic!("{attempt:?}") };
-        let second = request.max_output.unwrap();
-        assert!(second <= first / 2 && prompt + second <= 4_000, "{first} {second}");
-        attempt.handle(refused(Some(second)));
-        assert!(matches!(attempt.step(), Step::Failed(StrategyError::Model(_))), "only one");
+        let view = View::new(large.clone(), Brief::default());
+        let (calls, outcome) = asked(&Summarize::default(), &view, refuses);
+        let [first, second] = calls.as_slice() else { panic!("only one second try: {calls:?}") };
+        let (prompt, most) = (prompt_of(&first.request), first.request.max_output.unwrap());
+        let less = second.request.max_output.unwrap();
+        assert!(less <= most / 2 && prompt + less <= 4_000, "{most} {less}");
+        assert!(matches!(outcome, Err(StrategyError::Model(_))), "{outcome:?}");
     }
 
     #[test]
     fn a_short_thread_is_left_alone() {
         let short = Snapshot::new(thread().messages()[..8].to_vec());
         let unasked = Brief { reason: CompactionReason::Threshold, ..Brief::default() };
-        let attempt = Summarize::default().begin(&short, &unasked);
-        assert!(matches!(attempt.step(), Step::Failed(StrategyError::NothingToCompact { .. })));
+        let error = request(&Summarize::default(), &short, unasked).unwrap_err();
+        assert!(matches!(error, StrategyError::NothingToCompact { .. }), "{error}");
     }
 }

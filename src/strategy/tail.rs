@@ -1,7 +1,7 @@
 //! Chooses what stays of a thread: how much of its end, and which earlier messages word for word.
 //!
 //! A strategy requests a tail of some length. If the target leaves too little room, the tail
-//! shrinks: [`Task::candidates`] lists them from the requested one down to the smallest, and a
+//! shrinks: [`View::candidates`] lists them from the requested one down to the smallest, and a
 //! strategy takes the first with which its plan meets the target.
 //!
 //! A fixed number of messages would fail if a few of them are long, so there is one list of tails
@@ -15,8 +15,8 @@ use super::{
     brief::Brief,
     contract::{Result, StrategyError},
     snapshot::Snapshot,
-    task::Task,
     typed::Typed,
+    view::View,
 };
 use crate::{
     compact::{CompactOptions, Plan, Position, TrimToolResults, legality, trim, trim_after},
@@ -57,7 +57,7 @@ pub(super) struct TailRequest {
     pub(super) shrinks_when_asked: bool,
 }
 
-impl Task {
+impl View {
     /// Returns the [candidates](Self::candidates) that remove enough to be worth a model call, at
     /// least one.
     ///
@@ -470,12 +470,12 @@ pub(super) fn typed_ranges(index: usize, message: &Message) -> Vec<Range<Positio
 impl Candidate {
     /// Returns the plan that removes everything that does not stay, and inserts these messages at
     /// the cut.
-    pub(super) fn plan(&self, task: &Task, insert: Vec<Message>) -> Result<Plan> {
+    pub(super) fn plan(&self, task: &View, insert: Vec<Message>) -> Result<Plan> {
         self.plan_of(task, self.edits(insert))
     }
 
     /// Same as [`plan`](Self::plan), with one message inserted before everything that stays.
-    pub(super) fn plan_with_first(&self, task: &Task, first: Message) -> Result<Plan> {
+    pub(super) fn plan_with_first(&self, task: &View, first: Message) -> Result<Plan> {
         let mut edits = self.edits(Vec::new());
         let start = Position::before(0);
         match edits.first_mut() {
@@ -485,7 +485,7 @@ impl Candidate {
         self.plan_of(task, edits)
     }
 
-    fn plan_of(&self, task: &Task, edits: Vec<(Range<Position>, Vec<Message>)>) -> Result<Plan> {
+    fn plan_of(&self, task: &View, edits: Vec<(Range<Position>, Vec<Message>)>) -> Result<Plan> {
         let messages = task.thread.messages();
         let plan = Plan::from_edits(messages, edits, &CompactOptions::default())?;
         let trimmed =
@@ -528,7 +528,7 @@ mod tests {
     use super::*;
     use crate::{
         log,
-        strategy::{CompactionStrategy, KeepRecent, Step},
+        strategy::{KeepRecent, without_model},
     };
 
     #[test]
@@ -540,8 +540,7 @@ mod tests {
         let thread = log::stamp(thread, 1);
         let snapshot = Snapshot::new(thread.clone());
         let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
-        let attempt = strategy.begin(&snapshot, &Brief::default());
-        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        let proposal = without_model(&strategy, &View::new(snapshot, Brief::default())).unwrap();
         let after = proposal.plan.after(&thread).unwrap();
         let [text, _, checkpoint] = thread[0].content.as_slice() else { panic!("{thread:?}") };
         assert_eq!(after[0].content, [text.clone(), checkpoint.clone()]);

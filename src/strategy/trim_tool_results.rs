@@ -2,13 +2,14 @@
 
 use super::kit::*;
 
+#[async_trait]
 impl CompactionStrategy for TrimToolResults {
     fn name(&self) -> &str {
         "trim-tool-results"
     }
 
-    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        attempt::propose(plan(self, thread, brief))
+    async fn propose(&self, view: &View, _: &mut Ask<'_>) -> Result<Proposal> {
+        Ok(plan(self, view)?.into())
     }
 }
 
@@ -24,7 +25,7 @@ impl CompactionStrategy for TrimToolResults {
 ///    the user typed last.
 ///
 /// Of the messages that this step would trim, the newest stay whole as far as the target allows.
-fn plan(options: &TrimToolResults, thread: &Snapshot, brief: &Brief) -> Result<Plan> {
+fn plan(options: &TrimToolResults, View { thread, brief }: &View) -> Result<Plan> {
     let messages = thread.messages();
     let unread = thread.unread_from();
     let last = messages.iter().rposition(Message::is_typed);

@@ -103,17 +103,18 @@ fn strategies_are_chosen_by_name_on_the_builder_and_while_the_session_runs() {
 #[derive(Debug)]
 struct Renamed;
 
+#[threadfold::async_trait]
 impl threadfold::CompactionStrategy for Renamed {
     fn name(&self) -> &str {
         "mine"
     }
 
-    fn begin(
+    async fn propose(
         &self,
-        thread: &threadfold::strategy::Snapshot,
-        brief: &threadfold::strategy::Brief,
-    ) -> Box<dyn threadfold::strategy::Attempt> {
-        keep(2).begin(thread, brief)
+        view: &threadfold::strategy::View,
+        ask: &mut threadfold::strategy::Ask<'_>,
+    ) -> Result<threadfold::strategy::Proposal, threadfold::strategy::StrategyError> {
+        keep(2).propose(view, ask).await
     }
 }
 

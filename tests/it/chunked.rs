@@ -4,7 +4,6 @@
 use std::{
     collections::BTreeSet,
     pin::pin,
-    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -12,14 +11,17 @@ use std::{
 use futures::{executor::block_on, task::noop_waker};
 use proptest::prelude::*;
 use threadfold::{
-    CompactionStrategy, ContentBlock, ContextWindow, Message, Model, Role, Turn, Usage,
-    drive::{Models, advance, drive, propose},
+    ContentBlock, ContextWindow, Message, Model, Role, Turn, Usage,
+    drive::{Models, advance, propose},
     legality,
     message::{CompactionReason, Delta, ModelErrorKind, StopReason, Summary, ToolInput, ToolUse},
     model::ModelError,
     render::ChunkBudget,
-    strategy::{Brief, Chunked, CompactionRun, RunError, RunStep, Snapshot, Step, StrategyError},
-    testing::{Answer, ExtractiveModel, ScriptedModel},
+    strategy::{
+        Brief, Chunked, CompactionRun, ModelCall, RunError, RunStep, Snapshot, StrategyError, View,
+        without_model,
+    },
+    testing::{Answer, ExtractiveModel, ScriptedModel, asked},
 };
 use threadfold_testing::TestClock;
 
@@ -458,9 +460,9 @@ fn the_strategy_replaces_the_thread_with_the_summary() {
     let models = Models { fast: Some(&fast), clock: Some(&waits), ..Models::one(&own) };
     let (thread, brief) = (Snapshot::new(conversation()), Brief::default());
     let mut progress = Vec::new();
-    let mut observe = |call: Step<'_>, delta: Option<&Delta>| {
-        if let (Step::Call { done, total, .. }, None) = (call, delta) {
-            progress.push((done, total));
+    let mut observe = |call: &ModelCall, delta: Option<&Delta>| {
+        if delta.is_none() {
+            progress.push((call.done, call.total));
         }
     };
     let driven = block_on(propose(&strategy(), &thread, &brief, models, &mut observe)).unwrap();
@@ -495,23 +497,23 @@ fn every_request_fits_the_window_with_its_answer() {
             next_prompt: Some(Message::user("And now? ".repeat(30 * long))),
             ..Brief::default()
         };
-        let mut attempt = Chunked::default().begin(&thread, &brief);
-        let mut asked = 0;
-        while let Step::Call { request, .. } = attempt.step() {
+        let answer = |call: &ModelCall| {
+            let request = &call.request;
             let answer = request.max_output.unwrap();
             let found = thread.counter().request(request) + answer;
             assert!(found <= tokens, "{found} tokens for a window of {tokens}");
-            asked += 1;
             // Edits of the maximum length.
             let text = "what was said ".repeat(usize::try_from(answer).unwrap() / 8);
             let done = request.messages.len() > 1;
-            attempt.handle(Ok(if done { says("Done.") } else { calls(vec![append("t1", &text)]) }));
-        }
-        assert!(asked >= 2, "{attempt:?}");
+            Ok(if done { says("Done.") } else { calls(vec![append("t1", &text)]) })
+        };
+        let view = View::new(thread.clone(), brief);
+        let (asked, outcome) = asked(&Chunked::default(), &view, answer);
+        assert!(asked.len() >= 2, "{outcome:?}");
     }
     let tiny = Snapshot::new(thread).with_window(Some(ContextWindow::new(1_000)));
-    let attempt = Chunked::default().begin(&tiny, &Brief::default());
-    let Step::Failed(error) = attempt.step() else { panic!("{attempt:?}") };
+    let view = View::new(tiny, Brief::default());
+    let error = without_model(&Chunked::default(), &view).unwrap_err();
     assert!(error.is_too_long(), "{error}");
 }
 
@@ -570,16 +572,6 @@ fn without_a_model_the_strategy_fails_and_states_why() {
     assert!(matches!(failed.unwrap_err().strategy(), Some(StrategyError::NeedsModel)));
 }
 
-#[test]
-fn an_unrequested_answer_changes_nothing() {
-    let (thread, brief) = (Snapshot::new(conversation()), Brief::default());
-    let mut attempt = strategy().begin(&thread, &brief);
-    let models = Models::one(&ExtractiveModel);
-    block_on(drive(attempt.as_mut(), models, &mut |_, _| {})).unwrap();
-    attempt.handle(Err(ModelError::new(ModelErrorKind::NoModel, "")));
-    assert!(matches!(attempt.step(), threadfold::strategy::Step::Proposed(_)));
-}
-
 /// A model that is not ready before each answer, so that a drop can fall anywhere.
 #[derive(Debug)]
 struct Breathing(ScriptedModel);
@@ -607,29 +599,28 @@ async fn breathe() {
 }
 
 #[test]
-fn an_attempt_dropped_at_any_await_can_be_continued() {
+fn a_run_dropped_at_any_await_can_be_continued() {
     let answers = || {
         let script = (0..12).map(|round| script(round / 2, round));
-        Arc::new(Breathing(ScriptedModel::new(script)))
+        Breathing(ScriptedModel::new(script))
     };
-    let (thread, brief) = (Snapshot::new(conversation()), Brief::default());
     let mut drops = 0;
     loop {
-        let model = answers();
-        let mut attempt = strategy().begin(&thread, &brief);
+        let (model, mut run) = (answers(), run());
         let ended = {
-            let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
-            let mut work = pin!(drive(attempt.as_mut(), Models::one(&model), &mut observe));
+            let mut observe = |_: &ModelCall, _: Option<&Delta>| {};
+            let work =
+                async { while advance(&mut run, Models::one(&model), &mut observe).await {} };
+            let mut work = pin!(work);
             let waker = noop_waker();
             let mut context = Context::from_waker(&waker);
             (0..=drops).any(|_| work.as_mut().poll(&mut context).is_ready())
         };
-        // The future is dropped here. The attempt continues from its last answer and repeats the
-        // open call, so the script has more answers than needed.
-        let rest = Arc::new(Breathing(ScriptedModel::new((0..20).map(|round| script(9, round)))));
-        let driven = block_on(drive(attempt.as_mut(), Models::one(&rest), &mut |_, _| {})).unwrap();
-        thread.accept(&driven.plan, &brief).unwrap();
-        assert_eq!(thread.messages()[..], conversation()[..]);
+        // The future is dropped here. The run continues from its last answer and repeats the open
+        // call, so the script has more answers than needed.
+        let rest = Breathing(ScriptedModel::new((0..20).map(|round| script(9, round))));
+        while block_on(advance(&mut run, Models::one(&rest), &mut |_, _| {})) {}
+        assert!(matches!(run.step(), RunStep::Done { .. }), "{:?}", run.step());
         if ended {
             break;
         }

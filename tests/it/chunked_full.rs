@@ -6,12 +6,14 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use proptest::prelude::*;
 use threadfold::{
-    CompactionStrategy, ContentBlock, ContextWindow, Message, Role, TokenCounter, Turn, Usage,
-    legality,
+    ContentBlock, ContextWindow, Message, Role, TokenCounter, Turn, Usage, legality,
     message::{ModelError, ModelErrorKind, StopReason, ToolUse},
     render::ChunkBudget,
     retention::RetentionPolicy,
-    strategy::{Brief, Chunked, CompactionRun, RunError, RunStep, Snapshot, Step, StrategyError},
+    strategy::{
+        Brief, Chunked, CompactionRun, ModelCall, RunError, RunStep, Snapshot, StrategyError, View,
+    },
+    testing::asked,
 };
 
 use crate::{
@@ -63,36 +65,29 @@ fn no_real_thread_fails_with_any_window_and_writer() {
     assert!(failed.is_empty(), "{} of {tried}:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// Drives an attempt by hand, so that every request is checked.
+/// Runs the strategy and checks every request.
 fn compacted(
     thread: &Snapshot,
     brief: &Brief,
     window: u64,
     writer: &writers::Writer,
 ) -> Result<(), String> {
-    let model = (writer.make)();
-    let mut attempt = Chunked::default().begin(thread, brief);
-    loop {
-        match attempt.step() {
-            Step::Call { request, .. } => {
-                let size = thread.counter().request(request) + request.max_output.unwrap();
-                if size > window {
-                    return Err(format!("a request of {size}"));
-                }
-                let answer = block_on(model.complete(request.clone()));
-                attempt.handle(answer);
-            }
-            Step::Proposed(proposal) => {
-                let settled = thread.settle(proposal.clone(), brief);
-                return settled.map(drop).map_err(|rejection| rejection.to_string());
-            }
-            Step::Failed(StrategyError::NothingToCompact { reason }) => {
-                return Err(format!("nothing to compact: {reason}"));
-            }
-            Step::Failed(error) => return Err(error.to_string()),
-            step => return Err(format!("{step:?}")),
+    let (model, mut too_large) = (Arc::new((writer.make)()), None);
+    let answer = |call: &ModelCall| {
+        let request = &call.request;
+        let size = thread.counter().request(request) + request.max_output.unwrap();
+        if size > window {
+            too_large = Some(format!("a request of {size}"));
         }
+        block_on(model.complete(request.clone()))
+    };
+    let view = View::new(thread.clone(), brief.clone());
+    let (_, outcome) = asked(&Chunked::default(), &view, answer);
+    if let Some(too_large) = too_large {
+        return Err(too_large);
     }
+    let proposal = outcome.map_err(|error| error.to_string())?;
+    thread.settle(proposal, brief).map(drop).map_err(|rejection| rejection.to_string())
 }
 
 /// Ten rounds of talk, about 3 KB each, which is a chunk each.
@@ -257,16 +252,13 @@ fn the_target_is_met_even_if_the_model_folds_nothing_in() {
     let thread = Snapshot::new(conversation());
     for (target, ends) in [(Some(2_000), true), (None, false)] {
         let brief = Brief { target, ..Brief::default() };
-        let mut attempt = options().begin(&thread, &brief);
-        while let Step::Call { .. } = attempt.step() {
-            attempt.handle(Ok(says("ok")));
-        }
-        match attempt.step() {
-            Step::Proposed(proposal) => {
+        let view = View::new(thread.clone(), brief.clone());
+        match asked(&options(), &view, |_| Ok(says("ok"))).1 {
+            Ok(proposal) => {
                 assert!(ends && proposal.notes[0].contains("the whole thread"));
                 assert!(thread.accept(&proposal.plan, &brief).is_ok());
             }
-            step => assert!(!ends && matches!(step, Step::Failed(StrategyError::Run(_)))),
+            Err(error) => assert!(!ends && matches!(error, StrategyError::Run(_)), "{error}"),
         }
     }
 }
@@ -336,18 +328,16 @@ fn a_run_without_any_edit_fails_soon_and_can_be_resumed() {
 fn the_strategy_states_which_parts_no_model_summarised() {
     let thread = Snapshot::new(conversation());
     let chunked = options();
-    let mut attempt = chunked.begin(&thread, &Brief::default());
-    while let Step::Call { request, done, .. } = attempt.step() {
-        let (condenses, opens) = (request.tools.is_empty(), request.messages.len() == 1);
-        let asked = Asked { chunk: done, condenses, opens, summary: "" };
-        let gone = asked.chunk >= 8;
-        attempt.handle(if gone {
-            Err(fails(ModelErrorKind::NoModel))
-        } else {
-            Ok(diligent(&asked))
-        });
-    }
-    let Step::Proposed(proposal) = attempt.step() else { panic!("{:?}", attempt.step()) };
+    let view = View::new(thread.clone(), Brief::default());
+    let answer = |call: &ModelCall| {
+        let (condenses, opens) = (call.request.tools.is_empty(), call.request.messages.len() == 1);
+        let asked = Asked { chunk: call.done, condenses, opens, summary: "" };
+        match asked.chunk >= 8 {
+            true => Err(fails(ModelErrorKind::NoModel)),
+            false => Ok(diligent(&asked)),
+        }
+    };
+    let proposal = asked(&chunked, &view, answer).1.unwrap();
     assert!(proposal.notes.iter().any(|note| note.contains("chunks 9 to 10")));
     assert!(thread.accept(&proposal.plan, &Brief::default()).is_ok());
 }
@@ -481,16 +471,17 @@ proptest! {
             .with_counter(Arc::new(Digits))
             .with_window(Some(ContextWindow::new(window)));
         let chunked = Chunked { summary_bytes: limit, ..Chunked::default() };
-        let mut attempt = chunked.begin(&thread, &Brief::default());
-        let mut answers = answers.iter().cycle();
-        let mut calls = 0;
-        while let Step::Call { request, .. } = attempt.step() {
+        let (mut answers, mut calls) = (answers.iter().cycle(), 0);
+        let answer = |call: &ModelCall| {
+            let request = &call.request;
             let found = thread.counter().request(request) + request.max_output.unwrap();
-            prop_assert!(found <= window, "{} tokens for a window of {}", found, window);
+            assert!(found <= window, "{found} tokens for a window of {window}");
             let &(kind, bytes) = answers.next().unwrap();
-            attempt.handle(Ok(excess(kind, bytes)));
             calls += 1;
-            prop_assert!(calls < 10_000, "the attempt does not end");
-        }
+            assert!(calls < 10_000, "the strategy does not end");
+            Ok(excess(kind, bytes))
+        };
+        let view = View::new(thread.clone(), Brief::default());
+        let _ = asked(&chunked, &view, answer);
     }
 }

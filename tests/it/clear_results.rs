@@ -13,7 +13,8 @@ use threadfold::{
     recall::{Recall, tool},
     retention::{FactClass, Facts, RetentionPolicy},
     store::Journal,
-    strategy::{Brief, ClearResults, Ladder, Snapshot, Step, Summarize},
+    strategy::{Brief, ClearResults, Ladder, Snapshot, Summarize, View, without_model},
+    testing::{answers, asked},
     tokens::ByteEstimate,
 };
 
@@ -45,15 +46,9 @@ fn reads(paths: &[&str]) -> Vec<Message> {
 }
 
 fn after(strategy: &ClearResults, thread: &Snapshot) -> Result<Vec<Message>, String> {
-    let brief = Brief::default();
-    let attempt = strategy.begin(thread, &brief);
-    match attempt.step() {
-        Step::Proposed(proposal) => {
-            thread.accept(&proposal.plan, &brief).map_err(|error| error.to_string())
-        }
-        Step::Failed(error) => Err(error.to_string()),
-        step => panic!("{step:?}"),
-    }
+    let view = View::new(thread.clone(), Brief::default());
+    let proposal = without_model(strategy, &view).map_err(|error| error.to_string())?;
+    thread.accept(&proposal.plan, &view.brief).map_err(|error| error.to_string())
 }
 
 /// The ids of the calls whose results were cleared.
@@ -258,10 +253,12 @@ fn a_ladder_clears_results_without_a_model_if_that_suffices() {
         ..Brief::default()
     };
     let ladder = Ladder::default().with_enough(Arc::new(ClearResults::default()));
-    let rungs = |brief: Brief| match ladder.begin(&thread, &brief).step() {
-        Step::Proposed(proposal) => proposal.rungs[0].strategy.to_string(),
-        Step::Call { .. } => "a model".to_owned(),
-        step => panic!("{step:?}"),
+    let rungs = |brief: Brief| {
+        let view = View::new(thread.clone(), brief);
+        match asked(&ladder, &view, answers([""; 0])) {
+            (calls, _) if !calls.is_empty() => "a model".to_owned(),
+            (_, outcome) => outcome.unwrap().rungs[0].strategy.to_string(),
+        }
     };
     assert_eq!(rungs(audited(Some(tokens * 7 / 10))), "clear-results");
     assert_eq!(rungs(audited(Some(tokens / 10))), "a model");
@@ -273,7 +270,8 @@ fn a_ladder_clears_results_without_a_model_if_that_suffices() {
     assert_eq!(rungs(blind), "a model");
     let own = Ladder::new([Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>]);
     let brief = Brief { target: Some(tokens * 7 / 10), ..Brief::default() };
-    assert!(matches!(own.begin(&thread, &brief).step(), Step::Call { .. }));
+    let view = View::new(thread, brief);
+    assert!(!asked(&own, &view, answers([""; 0])).0.is_empty());
 }
 
 #[test]
@@ -282,16 +280,17 @@ fn transcripts_of_mostly_results_are_halved_and_keep_paths() {
     let brief = Brief { retention: Some(RetentionPolicy::default()), ..Brief::default() };
     for (name, _, request) in requests() {
         let thread = Snapshot::of_request(&request);
-        let attempt = keeping(3).begin(&thread, &brief);
-        let Step::Proposed(proposal) = attempt.step() else { continue };
+        let view = View::new(thread.clone(), brief.clone());
+        let Ok(proposal) = without_model(&keeping(3), &view) else { continue };
         // A result may be shorter than the list of its facts; then it stays.
-        let Ok(settled) = thread.settle(proposal.clone(), &brief) else { continue };
+        let Ok(settled) = thread.settle(proposal, &brief) else { continue };
         let left = settled.plan.after(thread.messages()).unwrap();
         let facts = Facts::of(thread.messages(), &RetentionPolicy::default()).audit(&left);
         let kept = facts.of(FactClass::Path);
         assert_eq!(kept.kept, kept.facts, "{name}: {:?}", facts.missing);
-        let again = keeping(3).begin(&Snapshot::new(left.clone()), &brief);
-        assert!(matches!(again.step(), Step::Failed(_)), "{name}: {again:?}");
+        let again = View::new(Snapshot::new(left.clone()), brief.clone());
+        let again = without_model(&keeping(3), &again);
+        assert!(again.is_err(), "{name}: {again:?}");
         let tokens = |messages: &[Message]| ByteEstimate::TRIGGER.messages(messages);
         let blocks = thread.messages().iter().flat_map(|message| &message.content);
         let results = blocks.filter(|block| matches!(block, ContentBlock::ToolResult(_)));

@@ -2,11 +2,11 @@
 
 use proptest::{option, prelude::*};
 use threadfold::{
-    CompactionStrategy, ContentBlock, Message, Plan, Role,
+    ContentBlock, Message, Plan, Role,
     compact::{TrimToolResults, trim},
     legality, log,
     message::{CompactionId, CompactionReason, Json, Summary, Thinking, ToolResult, ToolUse},
-    strategy::{Brief, Digest, Proposal, Rejection, Snapshot, Step, StrategyError},
+    strategy::{Brief, Digest, Proposal, Rejection, Snapshot, StrategyError, View, without_model},
     tokens::{ByteEstimate, TokenCounter},
 };
 use threadfold_testing::generate;
@@ -14,11 +14,8 @@ use threadfold_testing::generate;
 use crate::support::{recorded, tries::tries};
 
 fn begin(digest: Digest, thread: &[Message], brief: &Brief) -> Result<Plan, StrategyError> {
-    match digest.begin(&Snapshot::new(thread.to_vec()), brief).step() {
-        Step::Proposed(proposal) => Ok(proposal.plan.clone()),
-        Step::Failed(error) => Err(error.clone()),
-        Step::Call { .. } | _ => panic!("the strategy calls no model"),
-    }
+    let view = View::new(Snapshot::new(thread.to_vec()), brief.clone());
+    without_model(&digest, &view).map(|proposal| proposal.plan)
 }
 
 /// The thread after the default digest, which must be accepted if there is one.

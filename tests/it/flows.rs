@@ -12,7 +12,8 @@ use threadfold::{
     message::{Delta, ModelErrorKind, StopReason, Summary, ToolChoice, ToolSpec, ToolUse},
     model::{ModelError, model_of, turn_of},
     strategy::{
-        Brief, CompactionStrategy, KeepRecent, Proposal, Snapshot, Step, StrategyError, Summarize,
+        Ask, Brief, CompactionStrategy, KeepRecent, ModelCall, ModelRole, Proposal, Snapshot,
+        StrategyError, Summarize, View,
     },
     testing::{Answer, ExtractiveModel, ScriptedModel},
 };
@@ -145,7 +146,7 @@ fn a_strategy_that_needs_a_model_fails_without_one_and_states_why() {
 fn the_driver_receives_the_summary_while_it_is_written() {
     let thread = Snapshot::new(conversation());
     let (mut text, mut turns, mut calls) = (String::new(), 0, 0);
-    let mut observe = |_: Step<'_>, delta: Option<&Delta>| match delta {
+    let mut observe = |_: &ModelCall, delta: Option<&Delta>| match delta {
         Some(Delta::Text { text: piece }) => text.push_str(piece),
         Some(Delta::Turn { .. }) => turns += 1,
         None => calls += 1,
@@ -172,7 +173,7 @@ fn a_dropped_compaction_can_be_started_again() {
     let model = ScriptedModel::new(["Summary of it all."]);
     let thread = Snapshot::new(conversation());
     let (strategy, brief) = (Summarize::default(), Brief::default());
-    let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
+    let mut observe = |_: &ModelCall, _: Option<&Delta>| {};
     drop(propose(&strategy, &thread, &brief, Models::one(&model), &mut observe));
     assert_eq!(model.requests().len(), 0, "nothing is asked before the first poll");
     assert!(run(&strategy, &thread, Models::one(&model)).is_ok());
@@ -231,29 +232,28 @@ fn a_budget_applies_even_if_an_open_call_is_larger() {
     assert_eq!(driven.plan.messages_after(), 2);
 }
 
-/// Calls a tool in every answer.
+/// Asks again and again, whatever the answer is.
 #[derive(Debug)]
-struct Stubborn(Request);
+struct Stubborn;
 
-impl threadfold::strategy::Attempt for Stubborn {
-    fn step(&self) -> threadfold::strategy::Step<'_> {
-        threadfold::strategy::Step::Call {
-            model: threadfold::strategy::ModelRole::Fast,
-            request: &self.0,
-            done: 0,
-            total: 1,
-            after: std::time::Duration::ZERO,
-        }
+#[threadfold::async_trait]
+impl CompactionStrategy for Stubborn {
+    fn name(&self) -> &str {
+        "stubborn"
     }
 
-    fn handle(&mut self, _: Result<threadfold::Turn, ModelError>) {}
+    async fn propose(&self, _: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+        let call = ModelCall::new(ModelRole::Fast, Request::default());
+        loop {
+            let _ = ask.once(&call).await;
+        }
+    }
 }
 
 #[test]
-fn an_endless_attempt_is_stopped_even_without_a_model() {
-    let mut attempt = Stubborn(Request::default());
-    let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
-    let drive = threadfold::drive::drive(&mut attempt, Models::default(), &mut observe);
-    let failed = block_on(drive).map_err(|failed| failed.to_string());
+fn an_endless_strategy_is_stopped_even_without_a_model() {
+    let (thread, brief) = (Snapshot::new(conversation()), Brief::default());
+    let failed = block_on(propose(&Stubborn, &thread, &brief, Models::default(), &mut |_, _| {}))
+        .map_err(|failed| failed.to_string());
     assert_eq!(failed.unwrap_err(), "gave up after 0 calls of a model");
 }

@@ -14,17 +14,14 @@ use futures::executor::block_on;
 use proptest::{option, prelude::*};
 use threadfold::{
     ContextWindow, Message, Model, Role,
-    drive::{CompactionError, Models, drive, propose},
+    drive::{CompactionError, Models, propose},
     legality,
     message::{
         Batch, BatchId, CompactionId, CompactionReason, ContentBlock, Json, ModelError,
         ModelErrorKind, Request, StopReason, Summary, Text, Timestamp, ToolResult, ToolUse, Turn,
     },
-    strategy::{
-        Brief, CompactionStrategy, FoldBatches, Proposal, Rejection, RunError, Snapshot, Step,
-        StrategyError,
-    },
-    testing::{Answer, ExtractiveModel, ScriptedModel},
+    strategy::{Brief, FoldBatches, Proposal, Rejection, RunError, Snapshot, StrategyError, View},
+    testing::{Answer, ExtractiveModel, ScriptedModel, answers, asked},
     tokens::{ByteEstimate, TokenCounter},
 };
 use threadfold_testing::{
@@ -36,7 +33,7 @@ use threadfold_testing::{
 
 use crate::support::tries::tries;
 
-/// The result of one attempt: its outcome, the requests, and the waits.
+/// The result of one compaction: its outcome, the requests, and the waits.
 struct Run {
     outcome: Result<Proposal, CompactionError>,
     requests: Vec<Request>,
@@ -56,7 +53,7 @@ impl Run {
         Self { outcome, requests: model.requests(), waits: clock.waits() }
     }
 
-    /// An attempt whose every answer is a short account, numbered.
+    /// A compaction whose every answer is a short account, numbered.
     fn numbered(strategy: &FoldBatches, thread: &Snapshot, brief: &Brief) -> Self {
         Self::of(strategy, thread, brief, (1..100).map(|number| format!("Account {number}.")))
     }
@@ -215,7 +212,7 @@ fn of_twenty_messages_fifteen_become_two_batches_and_five_stay() {
 }
 
 #[test]
-fn without_times_and_a_log_batches_have_the_time_of_the_attempt_and_the_first_number() {
+fn without_times_and_a_log_batches_have_the_time_of_the_compaction_and_the_first_number() {
     let thread = Snapshot::new(talk(20));
     let brief = Brief { now: Timestamp(7), ..Brief::default() };
     let run = Run::numbered(&by_tens(), &thread, &brief);
@@ -674,7 +671,7 @@ fn after_the_last_retry_nothing_is_proposed() {
 }
 
 #[test]
-fn a_permanent_failure_ends_the_attempt_at_once() {
+fn a_permanent_failure_ends_the_compaction_at_once() {
     let failed = |kind| Answer::from(ModelError::new(kind, "no"));
     let blank = Answer::from(" \n");
     let calls = Answer::from(call("t1"));
@@ -877,17 +874,11 @@ fn without_a_target_everything_is_folded_and_an_option_can_set_one() {
 #[test]
 fn every_step_states_how_many_calls_are_left() {
     let options = by_tens();
-    let mut attempt = options.begin(&viewed(&[0; 5], 25), &brief());
-    let mut seen = Vec::new();
-    while let Step::Call { done, total, .. } = attempt.step() {
-        seen.push((done, total));
-        let turn = Turn::new(Message::assistant("Account."), StopReason::EndTurn, None);
-        attempt.handle(Ok(turn));
-    }
+    let view = View::new(viewed(&[0; 5], 25), brief());
+    let (calls, outcome) = asked(&options, &view, answers(["Account."; 9]));
+    let seen: Vec<_> = calls.iter().map(|call| (call.done, call.total)).collect();
     assert_eq!(seen, [(0, 3), (1, 3), (2, 3)]);
-    assert!(matches!(attempt.step(), Step::Proposed(_)));
-    attempt.handle(Err(ModelError::new(ModelErrorKind::Other, "late")));
-    assert!(matches!(attempt.step(), Step::Proposed(_)), "the attempt had already ended");
+    assert!(outcome.is_ok(), "{outcome:?}");
 }
 
 #[test]
@@ -981,8 +972,11 @@ proptest! {
     ) {
         let snapshot = Snapshot::new(thread.clone()).with_window(window.map(ContextWindow::new));
         let model = Asked::default();
-        let mut attempt = options.begin(&snapshot, &brief);
-        let driven = block_on(drive(attempt.as_mut(), Models::one(&model), &mut |_, _| {}));
+        let view = View::new(snapshot.clone(), brief.clone());
+        let driven = asked(&options, &view, |call| {
+            block_on(model.complete(call.request.clone()))
+        })
+        .1;
         for request in &*model.0.lock().unwrap() {
             prop_assert_eq!(legality::violations(&request.messages), []);
             prop_assert!(request.messages.len() > 1);
@@ -1000,9 +994,9 @@ proptest! {
                 Err(rejection) => prop_assert!(false, "{}", rejection),
             },
             Err(failed) => prop_assert!(matches!(
-                failed.strategy(),
-                Some(StrategyError::NothingToCompact { .. } | StrategyError::Run(_))
-            ), "{}", failed),
+                failed,
+                StrategyError::NothingToCompact { .. } | StrategyError::Run(_)
+            ), "the strategy fails otherwise"),
         }
     }
 
@@ -1090,7 +1084,7 @@ const CRITERIA: &[(&str, Shown)] = &[
     ),
     (
         "1.7 a failing model leaves the history as it was",
-        By("a_permanent_failure_ends_the_attempt_at_once"),
+        By("a_permanent_failure_ends_the_compaction_at_once"),
     ),
     (
         "1.8 the first compaction has depth 0 and no summary so far",
@@ -1213,7 +1207,7 @@ const CRITERIA: &[(&str, Shown)] = &[
     ),
     (
         "guard 2.4 what stays failed fails at once",
-        By("a_permanent_failure_ends_the_attempt_at_once"),
+        By("a_permanent_failure_ends_the_compaction_at_once"),
     ),
     (
         "guard 2.5 the timeout is passed on",

@@ -16,7 +16,9 @@ use threadfold::{
     log::{CompactionRecord, Event, EventLog, LogId, LoggedEvent},
     message::{CompactionId, CompactionReason, Delta, ModelError, StopReason, ThreadId, Timestamp},
     store::{Archive, Journal, Loaded, MemoryStore, StoreError, ThreadStore, memory_archive},
-    strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder, Step},
+    strategy::{
+        ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder, ModelCall,
+    },
     testing::{ExtractiveModel, ScriptedModel},
     tokens::ByteEstimate,
 };
@@ -385,7 +387,7 @@ fn archive_entries_left_by_a_crash_are_not_shown_for_the_next_compaction() {
     let brief = Brief::default();
     let mut conversation = Conversation::new(&mut kept.thread, &mut kept.journal);
     let strategy = KeepRecent { messages: 4, ..KeepRecent::default() };
-    let (models, mut observe) = (Models::default(), |_: Step<'_>, _: Option<&Delta>| {});
+    let (models, mut observe) = (Models::default(), |_: &ModelCall, _: Option<&Delta>| {});
     let compacted = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
     assert_eq!(block_on(compacted).unwrap().id, CompactionId(0));
     assert_eq!(kept.visible(), []);
@@ -443,7 +445,7 @@ fn a_failing_archive_leaves_one_event_with_the_attempt_and_its_usage() {
     let mut conversation =
         Conversation::new(&mut kept.thread, &mut kept.journal).with_archive(&archive);
     let (models, mut observe) =
-        (Models::one(&ExtractiveModel), |_: Step<'_>, _: Option<&Delta>| {});
+        (Models::one(&ExtractiveModel), |_: &ModelCall, _: Option<&Delta>| {});
     let brief = Brief::default();
     let compacted = drive::compact(&mut conversation, &ladder, &brief, models, &mut observe);
     let error = block_on(compacted).unwrap_err();

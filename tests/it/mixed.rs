@@ -15,7 +15,8 @@ use threadfold::{
     message::{
         Batch, BatchId, Json, ModelError, StopReason, Summary, ToolInput, ToolResult, ToolUse, Turn,
     },
-    strategy::{Brief, Chunked, Digest, FoldBatches, Ladder, Snapshot, Step, Summarize},
+    strategy::{Brief, Chunked, Digest, FoldBatches, Ladder, Snapshot, Summarize, View},
+    testing::{answers, asked},
 };
 use threadfold_testing::TestClock;
 
@@ -143,9 +144,9 @@ fn a_view_of_all_batches_is_sent_unchanged() {
     let mut thread = viewed();
     let batches = summaries(&thread)[0].batches[..4].to_vec();
     thread[0] = view(batches);
-    let attempt = Summarize::default().begin(&Snapshot::new(thread.clone()), &Brief::default());
-    let Step::Call { request, .. } = attempt.step() else { panic!() };
-    assert_eq!(request.messages[0], thread[0]);
+    let view = View::new(Snapshot::new(thread.clone()), Brief::default());
+    let (calls, _) = asked(&Summarize::default(), &view, answers(["So."]));
+    assert_eq!(calls[0].request.messages[0], thread[0]);
 }
 
 /// The messages between two compactions (words of the user, the calls that follow, the lines of

@@ -9,7 +9,8 @@ use threadfold::{
     ContentBlock, Message, Model, ModelAgent, Request, Session, Turn, Usage, async_trait, legality,
     message::{ModelError, StopReason},
     recall::Recall,
-    strategy::{CompactionStrategy, Digest, Ladder, Native},
+    strategy::{Brief, CompactionStrategy, Digest, Ladder, Native, View},
+    testing::asked,
     wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
 
@@ -265,13 +266,10 @@ fn an_answer_without_a_compaction_block_is_no_compaction() {
         .collect();
     let thread = threadfold::strategy::Snapshot::new(thread);
     for (body, words) in rows {
-        let mut attempt =
-            Native { messages: 2, ..Native::default() }.begin(&thread, &Default::default());
-        attempt.handle(Ok(answer(body)));
-        let threadfold::strategy::Step::Failed(error) = attempt.step() else {
-            panic!("{attempt:?}")
-        };
-        assert_eq!(error.to_string(), words);
+        let view = View::new(thread.clone(), Brief::default());
+        let native = Native { messages: 2, ..Native::default() };
+        let (_, outcome) = asked(&native, &view, |_| Ok(answer(body)));
+        assert_eq!(outcome.unwrap_err().to_string(), words);
     }
 }
 

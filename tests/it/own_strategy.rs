@@ -5,13 +5,13 @@ use std::{sync::Arc, time::Duration};
 use futures::executor::block_on;
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, ModelAgent, Plan, Request, Role, Session, Turn,
-    Usage,
+    Usage, async_trait,
     drive::{CompactionError, Models, propose},
     legality,
     message::{
         CompactionId, ModelError, ModelErrorKind, StopReason, Thinking, ToolResult, ToolUse,
     },
-    strategy::{Attempt, Brief, ModelRole, Proposal, Snapshot, StrategyError, attempt},
+    strategy::{Ask, Brief, ModelRole, Proposal, Snapshot, StrategyError, View, summary_of},
     testing::{Answer, ScriptedModel},
 };
 use threadfold_testing::TestClock;
@@ -23,25 +23,25 @@ struct SumUp(ModelRole, Duration);
 /// More than all waits of a test together.
 const LONG: Duration = Duration::from_secs(120);
 
+#[async_trait]
 impl CompactionStrategy for SumUp {
     fn name(&self) -> &str {
         "sum-up"
     }
 
-    fn begin(&self, thread: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
-        let messages = thread.messages().clone();
+    async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+        let (thread, messages) = (&view.thread, view.thread.messages());
         let last = messages.iter().rposition(Message::is_typed).unwrap_or_default();
         let cut = thread.cut_at_or_before(last);
         if cut == 0 {
             let reason = "it is short".into();
-            return attempt::propose(Err(StrategyError::NothingToCompact { reason }));
+            return Err(StrategyError::NothingToCompact { reason });
         }
         let mut request = Request::new(messages[..cut].to_vec());
         request.tools = thread.tools().clone();
         Arc::make_mut(&mut request.messages).push(Message::user("Sum up the conversation so far."));
-        attempt::ask_within(self.0, self.1, request, move |turn| {
-            Ok(Plan::summarise(&messages, 0..cut, attempt::summary_of(&turn)?)?)
-        })
+        let turn = ask.question_within(self.1, self.0, request).await?;
+        Ok(Plan::summarise(messages, 0..cut, summary_of(&turn)?)?.into())
     }
 }
 

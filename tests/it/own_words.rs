@@ -20,7 +20,7 @@ use threadfold::{
     },
     retention::RetentionPolicy,
     store::Journal,
-    strategy::{Brief, Step},
+    strategy::{Brief, ModelCall},
     testing::ExtractiveModel,
     tokens::{ByteEstimate, TokenCounter},
 };
@@ -233,7 +233,7 @@ fn compacted(
         let retention = Some(RetentionPolicy::default());
         let brief = Brief { target: Some(target), retention, ..Brief::default() };
         let models = model.map(Models::one).unwrap_or_default();
-        let watch = &mut |_: Step<'_>, _: Option<&Delta>| {};
+        let watch = &mut |_: &ModelCall, _: Option<&Delta>| {};
         let mut conversation = Conversation::new(&mut thread, &mut journal);
         let done = drive::compact(&mut conversation, strategy.as_ref(), &brief, models, watch);
         block_on(done).unwrap();

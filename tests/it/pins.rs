@@ -18,7 +18,7 @@ use threadfold::{
     session::{PreparedCompaction, SessionError, SessionEvent, SessionHandle},
     store::{Journal, JsonlStore, MemoryStore},
     strategy::{
-        Attempt, Brief, Chunked, CompactionRun, Digest, FoldBatches, KeepRecent, Ladder, Snapshot,
+        Ask, Brief, Chunked, CompactionRun, Digest, FoldBatches, KeepRecent, Ladder, Snapshot,
         Summarize, TrimToolResults,
     },
     turn::TurnMachine,
@@ -125,6 +125,6 @@ fn the_traits_for_hosts_are_object_safe() {
     is_object::<dyn Tool>();
     is_object::<dyn WireFormat>();
     fn moves<T: ?Sized + Send>() {}
-    moves::<dyn Attempt>();
+    moves::<Ask<'_>>();
     moves::<dyn TurnBuilder>();
 }

@@ -1,11 +1,11 @@
 //! The requests to the model of a compaction.
 
 use threadfold::{
-    CompactionStrategy, ContentBlock, Message, Model, Request, StrategyRegistry,
+    CompactionStrategy, ContentBlock, Message, Request, StrategyRegistry,
     message::{CompactionReason, Summary},
     render::ChunkBudget,
-    strategy::{Brief, Chunked, FoldBatches, Snapshot, Step, Summarize},
-    testing::ScriptedModel,
+    strategy::{Brief, Chunked, FoldBatches, ModelCall, Snapshot, Summarize, View, without_model},
+    testing::answers,
 };
 
 /// The strategies that ask a model for a summary, each with options in the form of settings.
@@ -57,11 +57,10 @@ fn text_of(message: &Message) -> String {
 
 /// The request of the first call.
 fn asked(strategy: &dyn CompactionStrategy, thread: Vec<Message>, brief: &Brief) -> Request {
-    let attempt = strategy.begin(&Snapshot::new(thread), brief);
-    match attempt.step() {
-        Step::Call { request, .. } => request.clone(),
-        step => panic!("{}: {step:?}", strategy.name()),
-    }
+    let view = View::new(Snapshot::new(thread), brief.clone());
+    let (calls, outcome) = threadfold::testing::asked(strategy, &view, answers([""; 0]));
+    let first = calls.into_iter().next();
+    first.unwrap_or_else(|| panic!("{}: {outcome:?}", strategy.name())).request
 }
 
 /// The texts of a request that do not come from the thread, as far as the last message has them.
@@ -108,8 +107,8 @@ fn a_blank_prompt_and_a_blank_section_are_refused_before_a_call() {
     ];
     for (fields, expected) in rows {
         for strategy in with_options(fields) {
-            let attempt = strategy.begin(&Snapshot::new(talk()), &Brief::default());
-            let Step::Failed(error) = attempt.step() else { panic!("{}", strategy.name()) };
+            let view = View::new(Snapshot::new(talk()), Brief::default());
+            let error = without_model(strategy.as_ref(), &view).unwrap_err();
             assert_eq!(error.to_string(), expected, "{}", strategy.name());
         }
     }
@@ -156,16 +155,14 @@ fn chunked() -> Chunked {
     Chunked { chunks, ..Chunked::default() }
 }
 
-/// Runs an attempt with a model that answers by a script.
+/// The summary after answers by a script.
 fn summary_after(strategy: &dyn CompactionStrategy, answers: Vec<threadfold::Turn>) -> String {
     let thread = Snapshot::new(compacted());
-    let mut attempt = strategy.begin(&thread, &Brief::default());
-    let model = ScriptedModel::new(answers);
-    while let Step::Call { request, .. } = attempt.step() {
-        let answer = futures::executor::block_on(model.complete(request.clone()));
-        attempt.handle(answer);
-    }
-    let Step::Proposed(proposal) = attempt.step() else { panic!("{:?}", attempt.step()) };
+    let view = View::new(thread.clone(), Brief::default());
+    let proposal =
+        threadfold::testing::asked(strategy, &view, threadfold::testing::answers(answers))
+            .1
+            .unwrap();
     let after = proposal.plan.after(thread.messages()).unwrap();
     let blocks = after.iter().flat_map(|message| &message.content);
     let summary = blocks.filter_map(|block| match block {
@@ -199,13 +196,11 @@ fn if_the_model_does_not_edit_the_earlier_summary_no_new_message_is_lost() {
     let answers: Vec<_> = (0..40).map(|_| crate::chunked::says("ok")).collect();
     let thread = Snapshot::new(compacted());
     let brief = Brief::from(thread.counter().messages(thread.messages()) / 2);
-    let mut attempt = chunked().begin(&thread, &brief);
-    let model = ScriptedModel::new(answers);
-    while let Step::Call { request, .. } = attempt.step() {
-        let answer = futures::executor::block_on(model.complete(request.clone()));
-        attempt.handle(answer);
-    }
-    let Step::Proposed(proposal) = attempt.step() else { panic!("{:?}", attempt.step()) };
+    let view = View::new(thread, brief);
+    let proposal =
+        threadfold::testing::asked(&chunked(), &view, threadfold::testing::answers(answers))
+            .1
+            .unwrap();
     let note = "summarised without a model: the whole thread";
     assert!(proposal.notes[0].starts_with(note), "{:?}", proposal.notes);
 }
@@ -213,10 +208,12 @@ fn if_the_model_does_not_edit_the_earlier_summary_no_new_message_is_lost() {
 #[test]
 fn earlier_batches_are_separate_and_only_new_content_is_requested() {
     let strategy = FoldBatches { chunk_messages: 6, ..FoldBatches::default() };
-    let mut attempt = strategy.begin(&Snapshot::new(talk()), &Brief::default());
-    attempt.handle(Ok(crate::chunked::says("The port is 8443.")));
-    let Step::Call { request, .. } = attempt.step() else { panic!("there are several chunks") };
+    let view = View::new(Snapshot::new(talk()), Brief::default());
+    let (calls, _) = threadfold::testing::asked(&strategy, &view, answers(["The port is 8443."]));
+    let [_, ModelCall { request, .. }, ..] = calls.as_slice() else {
+        panic!("there are several chunks")
+    };
     let so_far = text_of(&request.system[1]);
     assert!(so_far.ends_with("<summary-so-far>\nThe port is 8443.\n</summary-so-far>"));
-    assert!(question(request).contains("The account of earlier stretches is kept beside yours"));
+    assert!(question(&request).contains("The account of earlier stretches is kept beside yours"));
 }

@@ -2,9 +2,9 @@
 //! by the example `retention`, on generated threads and on real transcripts.
 
 use threadfold::{
-    CompactionStrategy, StrategyRegistry,
+    StrategyRegistry,
     retention::RetentionPolicy,
-    strategy::{Brief, Digest, Snapshot, Step},
+    strategy::{Brief, Digest, Snapshot, View, without_model},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -66,8 +66,8 @@ fn a_digest_fills_its_target_with_and_without_a_policy() {
     let target = 3_000;
     for retention in [None, Some(RetentionPolicy::default())] {
         let brief = Brief { target: Some(target), retention, ..Brief::default() };
-        let attempt = Digest::default().begin(&thread, &brief);
-        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        let view = View::new(thread.clone(), brief.clone());
+        let proposal = without_model(&Digest::default(), &view).unwrap();
         let after = thread.accept(&proposal.plan, &brief).unwrap();
         let size = ByteEstimate::TRIGGER.messages(&after);
         assert!(size <= target && size >= target / 10 * 9, "{size} of {target}");

@@ -25,7 +25,7 @@ use threadfold::{
     retention::RetentionPolicy,
     session::SessionEvent,
     store::{Archive, Journal, memory_archive},
-    strategy::{Brief, Digest, FoldBatches, KeepRecent, Step, Summarize},
+    strategy::{Brief, Digest, FoldBatches, KeepRecent, ModelCall, Summarize},
     testing::ExtractiveModel,
 };
 use threadfold_testing::TestClock;
@@ -321,7 +321,7 @@ fn run_job(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
         &name,
         || {
             let observed = Arc::clone(&seen);
-            let observe = move |call: Step<'_>, delta: Option<&Delta>| {
+            let observe = move |call: &ModelCall, delta: Option<&Delta>| {
                 observed.lock().unwrap().push(format!("{call:?} {delta:?}"));
             };
             let prepared = block_on(all.0.prepare_compaction_observed(observe));
@@ -372,7 +372,7 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
         .with_window(Some(ContextWindow::new(60_000)))
         .with_archive(&archive);
     let models = Models { conversation: Some(&model), ..Models::default() };
-    let mut observe = |call: Step<'_>, delta: Option<&Delta>| {
+    let mut observe = |call: &ModelCall, delta: Option<&Delta>| {
         seen.push(format!("{call:?} {delta:?}"));
     };
     let done = traced(

@@ -19,7 +19,7 @@ use threadfold::{
     message::{CompactionReason, Delta, ModelErrorKind, StopReason, ThreadId, Timestamp},
     model::ModelError,
     store::{Journal, Loaded, MemoryStore, StoreError, ThreadStore},
-    strategy::{Brief, Digest, KeepRecent, Step, Summarize},
+    strategy::{Brief, Digest, KeepRecent, ModelCall, Summarize},
     testing::{Answer, ScriptedModel},
 };
 use threadfold_testing::{TestClock, faulty_store};
@@ -241,7 +241,7 @@ fn compacted(answer: impl Into<Answer>, times: usize) -> (Seen, bool) {
         let mut conversation = Conversation::new(&mut thread, &mut journal);
         let (strategy, brief, clock) = (summarize(), brief(), TestClock::default());
         let models = Models { clock: Some(&clock), ..Models::one(&model) };
-        let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
+        let mut observe = |_: &ModelCall, _: Option<&Delta>| {};
         let work = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
         let mut work = pin!(work);
         let mut context = Context::from_waker(Waker::noop());
@@ -317,7 +317,7 @@ fn a_span_has_the_cost_of_its_compaction_and_the_savings_of_the_previous_one() {
             let mut conversation = Conversation::new(thread, journal).with_prices(Some(prices));
             let strategy = KeepRecent { messages, ..KeepRecent::default() };
             let (brief, models, mut observe) =
-                (brief(), Models::default(), |_: Step<'_>, _: Option<&Delta>| {});
+                (brief(), Models::default(), |_: &ModelCall, _: Option<&Delta>| {});
             let work = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
             block_on(work).unwrap()
         };
@@ -397,7 +397,7 @@ fn the_outcome_agrees_with_the_log_wherever_the_future_is_dropped() {
                 let mut conversation = Conversation::new(&mut thread, &mut journal);
                 let (strategy, brief, clock) = (summarize(), brief(), TestClock::default());
                 let models = Models { clock: Some(&clock), ..Models::one(&model) };
-                let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
+                let mut observe = |_: &ModelCall, _: Option<&Delta>| {};
                 {
                     let work =
                         drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);

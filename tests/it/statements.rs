@@ -5,7 +5,7 @@ use std::sync::Arc;
 use threadfold::{
     CompactionStrategy, Message, StrategyRegistry,
     retention::{Facts, RetentionPolicy},
-    strategy::{Brief, Snapshot, Step},
+    strategy::{Brief, Snapshot, View, without_model},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -39,9 +39,9 @@ impl Talk {
         let brief = Brief { target: Some(target), retention, ..Brief::default() };
         let registry = StrategyRegistry::default();
         let digest: &Arc<dyn CompactionStrategy> = registry.get("digest").unwrap();
-        let attempt = digest.begin(&snapshot, &brief);
-        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
-        let settled = snapshot.settle(proposal.clone(), &brief).unwrap();
+        let view = View::new(snapshot.clone(), brief.clone());
+        let proposal = without_model(digest.as_ref(), &view).unwrap();
+        let settled = snapshot.settle(proposal, &brief).unwrap();
         self.thread = settled.plan.after(&self.thread).unwrap();
         assert!(ByteEstimate::TRIGGER.messages(&self.thread) <= target);
         format!("{:?}", self.thread)

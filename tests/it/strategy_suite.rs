@@ -7,12 +7,13 @@ use std::sync::{
 };
 
 use threadfold::{
-    CompactionStrategy, Message, Plan, Request, Role, StrategyRegistry, Turn,
+    CompactionStrategy, Message, Plan, Request, Role, StrategyRegistry, Turn, async_trait,
     compact::{Insert, Splice},
-    message::{ModelError, Summary},
+    message::Summary,
     retention::Retention,
     strategy::{
-        Attempt, Brief, ModelRole, Proposal, Snapshot, Step, StrategyError, Summarize, attempt,
+        Ask, Brief, ModelCall, ModelRole, Proposal, Snapshot, StrategyError, Summarize, View,
+        summary_of, without_model,
     },
 };
 use threadfold_testing::conformance::{self, Law};
@@ -30,35 +31,60 @@ fn every_registered_strategy_conforms() {
     }
 }
 
+type Outcome = Result<Proposal, StrategyError>;
+
 /// The behaviour of a wrong strategy.
-type Begin = fn(&Wrong, &Snapshot, &Brief) -> Box<dyn Attempt>;
+#[derive(Clone, Copy, Debug)]
+enum Does {
+    /// Proposes without a model.
+    Proposes(fn(&Wrong, &View) -> Outcome),
+    /// Asks a model about the whole thread, and proposes after its answer.
+    Asks(fn(&Snapshot, Turn) -> Result<Plan, StrategyError>),
+    /// Asks without end.
+    AsksOn,
+    /// Awaits something else than an answer.
+    Waits,
+}
 
 /// A strategy that breaks one law.
 #[derive(Debug)]
 struct Wrong {
-    begin: Begin,
-    count: Arc<AtomicUsize>,
+    does: Does,
+    count: AtomicUsize,
 }
 
+#[async_trait]
 impl CompactionStrategy for Wrong {
     fn name(&self) -> &str {
         "wrong"
     }
 
-    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        if thread.messages().len() < 2 {
+    async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Outcome {
+        if view.thread.messages().len() < 2 {
             return idle();
         }
-        (self.begin)(self, thread, brief)
+        let request = Request::new(view.thread.messages().clone());
+        match self.does {
+            Does::Proposes(propose) => propose(self, view),
+            Does::Asks(plan) => {
+                let turn = ask.question(ModelRole::Fast, request).await?;
+                Ok(plan(&view.thread, turn)?.into())
+            }
+            Does::AsksOn => loop {
+                let call = ModelCall::new(ModelRole::Fast, request.clone());
+                let _ = ask.once(&call).await;
+            },
+            Does::Waits => std::future::pending().await,
+        }
     }
 }
 
-fn idle() -> Box<dyn Attempt> {
-    attempt::propose(Err(StrategyError::NothingToCompact { reason: "short".into() }))
+fn idle() -> Outcome {
+    Err(StrategyError::NothingToCompact { reason: "short".into() })
 }
 
-fn proposes(plan: Plan) -> Box<dyn Attempt> {
-    attempt::propose::<StrategyError>(Ok(plan))
+fn proposes(plan: Plan) -> Outcome {
+    Ok(plan.into())
 }
 
 /// The old part of a thread: everything before the user's newest text.
@@ -77,151 +103,135 @@ fn removes(thread: &Snapshot, at: std::ops::Range<usize>) -> Plan {
     Plan::from_splices(thread.messages().len(), vec![Splice { at, insert: Vec::new() }])
 }
 
-fn asks(
-    thread: &Snapshot,
-    plan: fn(&Snapshot, Turn) -> Result<Plan, StrategyError>,
-) -> Box<dyn Attempt> {
-    let thread = thread.clone();
-    let request = Request::new(thread.messages().clone());
-    attempt::ask(ModelRole::Fast, request, move |turn| plan(&thread, turn))
-}
-
-/// An attempt whose steps and answers are functions.
-#[derive(Debug)]
-struct Odd {
-    requests: [Request; 2],
-    steps: AtomicUsize,
-    proposal: Option<Proposal>,
-    on_answer: fn(&mut Odd),
-    changes: bool,
-}
-
-impl Odd {
-    fn boxed(
-        proposal: Option<Proposal>,
-        changes: bool,
-        on_answer: fn(&mut Odd),
-    ) -> Box<dyn Attempt> {
-        let requests = ["One?", "Two?"].map(|text| Request::new(vec![Message::user(text)]));
-        Box::new(Self { requests, steps: AtomicUsize::new(0), proposal, on_answer, changes })
-    }
-}
-
-impl Attempt for Odd {
-    fn step(&self) -> Step<'_> {
-        let steps = self.steps.fetch_add(1, Ordering::Relaxed);
-        match &self.proposal {
-            Some(proposal) => Step::Proposed(proposal),
-            None => Step::Call {
-                model: ModelRole::Fast,
-                request: &self.requests[if self.changes { steps % 2 } else { 0 }],
-                done: 0,
-                total: 1,
-                after: std::time::Duration::ZERO,
-            },
-        }
-    }
-
-    fn handle(&mut self, _: Result<Turn, ModelError>) {
-        (self.on_answer)(self);
-    }
-}
-
 /// For each law that a strategy can break, one that breaks it.
-const WRONG: [(Law, Begin); 17] = [
-    (Law::AttemptEnds, |_, _, _| Odd::boxed(None, false, |_| {})),
-    (Law::NeverPanics, |_, _, _| panic!("at the first sight")),
-    (Law::StepRepeats, |_, _, _| Odd::boxed(None, true, |_| {})),
-    (Law::ProposesOnce, |_, thread, _| {
-        let plan = Plan::summarise(thread.messages(), 0..old_part(thread), "Old.");
-        Odd::boxed(plan.ok().map(Proposal::new), false, |odd| odd.proposal = None)
-    }),
-    (Law::SameAnswersSamePlan, |wrong, thread, _| {
-        let number = wrong.count.fetch_add(1, Ordering::Relaxed);
-        let text = format!("This was number {number}.");
-        attempt::propose(Plan::summarise(thread.messages(), 0..old_part(thread), text))
-    }),
-    (Law::PlanFits, |_, thread, _| {
-        proposes(Plan::from_splices(thread.messages().len() + 1, Vec::new()))
-    }),
-    (Law::StaysLegal, |_, thread, _| {
-        let messages = thread.messages();
-        let result = messages.iter().position(|message| message.tool_results().next().is_some());
-        result.map_or_else(idle, |result| proposes(removes(thread, 0..result)))
-    }),
-    (Law::KeepsOpenCalls, |_, thread, _| {
-        let messages = thread.messages();
-        let last = messages.len() - 1;
-        let is_open = messages[last].tool_uses().next().is_some();
-        if is_open { proposes(removes(thread, last..last + 1)) } else { idle() }
-    }),
-    (Law::KeepsNewestText, |_, thread, _| proposes(removes(thread, 0..thread.messages().len()))),
-    (Law::KeepsUnread, |_, thread, _| {
-        let (last, from) = (thread.messages().len(), thread.past().len());
-        let summary = |text| vec![Message::summary(Role::User, Summary::new(text)).into()];
-        let old = Splice { at: 0..old_part(thread), insert: summary("Old.") };
-        let splices = vec![old, Splice { at: last..last, insert: summary("Later.") }];
-        if from < last { proposes(Plan::from_splices(last, splices)) } else { idle() }
-    }),
-    (Law::SummarySaysSomething, |_, thread, _| {
-        proposes(replaces(thread, Message::summary(Role::User, Summary::new(" "))))
-    }),
-    (Law::MakesSmaller, |_, thread, _| {
-        let message = Message::summary(Role::User, Summary::new("word ".repeat(40_000)));
-        proposes(replaces(thread, message))
-    }),
-    (Law::MissIsReported, |_, thread, _| {
-        let plan = Plan::summarise(thread.messages(), 0..old_part(thread), "Old.");
-        let Ok(plan) = plan else { return idle() };
-        // A ladder that counts its only rung as successful, whatever it left.
-        let ladder = threadfold::strategy::Ladder::new([
-            Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>
-        ]);
-        let attempt = ladder.begin(&Snapshot::new(Vec::new()), &Brief::default());
-        let Step::Failed(StrategyError::NoRung { rungs }) = attempt.step() else { return idle() };
-        let mut proposal = Proposal::new(plan);
-        let succeeded = |rung: &threadfold::log::Rung<StrategyError>| {
-            let mut rung = rung.clone();
-            rung.failure = None;
-            rung
-        };
-        proposal.rungs = rungs.iter().map(succeeded).collect();
-        Odd::boxed(Some(proposal), false, |_| {})
-    }),
-    (Law::TypesNothing, |_, thread, _| {
-        asks(thread, |thread, turn| Ok(replaces(thread, Message::user(turn.text()))))
-    }),
-    (Law::MakesNoCalls, |_, thread, _| {
-        asks(thread, |thread, turn| {
+const WRONG: [(Law, Does); 16] = [
+    (Law::StrategyEnds, Does::AsksOn),
+    (Law::AwaitsAnswers, Does::Waits),
+    (Law::NeverPanics, Does::Proposes(|_, _| panic!("at the first sight"))),
+    (
+        Law::SameAnswersSamePlan,
+        Does::Proposes(|wrong, View { thread, .. }| {
+            let number = wrong.count.fetch_add(1, Ordering::Relaxed);
+            let text = format!("This was number {number}.");
+            Ok(Plan::summarise(thread.messages(), 0..old_part(thread), text)?.into())
+        }),
+    ),
+    (
+        Law::PlanFits,
+        Does::Proposes(|_, View { thread, .. }| {
+            proposes(Plan::from_splices(thread.messages().len() + 1, Vec::new()))
+        }),
+    ),
+    (
+        Law::StaysLegal,
+        Does::Proposes(|_, View { thread, .. }| {
+            let messages = thread.messages();
+            let result =
+                messages.iter().position(|message| message.tool_results().next().is_some());
+            result.map_or_else(idle, |result| proposes(removes(thread, 0..result)))
+        }),
+    ),
+    (
+        Law::KeepsOpenCalls,
+        Does::Proposes(|_, View { thread, .. }| {
+            let messages = thread.messages();
+            let last = messages.len() - 1;
+            let is_open = messages[last].tool_uses().next().is_some();
+            if is_open { proposes(removes(thread, last..last + 1)) } else { idle() }
+        }),
+    ),
+    (
+        Law::KeepsNewestText,
+        Does::Proposes(|_, View { thread, .. }| {
+            proposes(removes(thread, 0..thread.messages().len()))
+        }),
+    ),
+    (
+        Law::KeepsUnread,
+        Does::Proposes(|_, View { thread, .. }| {
+            let (last, from) = (thread.messages().len(), thread.past().len());
+            let summary = |text| vec![Message::summary(Role::User, Summary::new(text)).into()];
+            let old = Splice { at: 0..old_part(thread), insert: summary("Old.") };
+            let splices = vec![old, Splice { at: last..last, insert: summary("Later.") }];
+            if from < last { proposes(Plan::from_splices(last, splices)) } else { idle() }
+        }),
+    ),
+    (
+        Law::SummarySaysSomething,
+        Does::Proposes(|_, View { thread, .. }| {
+            proposes(replaces(thread, Message::summary(Role::User, Summary::new(" "))))
+        }),
+    ),
+    (
+        Law::MakesSmaller,
+        Does::Proposes(|_, View { thread, .. }| {
+            let message = Message::summary(Role::User, Summary::new("word ".repeat(40_000)));
+            proposes(replaces(thread, message))
+        }),
+    ),
+    (
+        Law::MissIsReported,
+        Does::Proposes(|_, View { thread, .. }| {
+            let plan = Plan::summarise(thread.messages(), 0..old_part(thread), "Old.");
+            let Ok(plan) = plan else { return idle() };
+            // A ladder that counts its only rung as successful, whatever it left.
+            let ladder = threadfold::strategy::Ladder::new([
+                Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>
+            ]);
+            let empty = View::new(Snapshot::new(Vec::new()), Brief::default());
+            let Err(StrategyError::NoRung { rungs }) = without_model(&ladder, &empty) else {
+                return idle();
+            };
+            let mut proposal = Proposal::new(plan);
+            let succeeded = |rung: &threadfold::log::Rung<StrategyError>| {
+                let mut rung = rung.clone();
+                rung.failure = None;
+                rung
+            };
+            proposal.rungs = rungs.iter().map(succeeded).collect();
+            Ok(proposal)
+        }),
+    ),
+    (
+        Law::TypesNothing,
+        Does::Asks(|thread, turn| Ok(replaces(thread, Message::user(turn.text())))),
+    ),
+    (
+        Law::MakesNoCalls,
+        Does::Asks(|thread, turn| {
             let has_calls = turn.message.tool_uses().next().is_some();
             let nothing = || Message::summary(Role::User, Summary::new("Nothing."));
             let message = if has_calls { turn.message } else { nothing() };
             let insert = vec![Insert::from(message)];
             let splice = Splice { at: 0..old_part(thread), insert };
             Ok(Plan::from_splices(thread.messages().len(), vec![splice]))
-        })
-    }),
-    (Law::TakesWholeAnswers, |_, thread, _| {
-        asks(thread, |thread, turn| {
+        }),
+    ),
+    (
+        Law::TakesWholeAnswers,
+        Does::Asks(|thread, turn| {
             let text = Some(turn.text()).filter(|text| !text.trim().is_empty());
             let text = text.unwrap_or_else(|| "Nothing was said.".into());
             Ok(Plan::summarise(thread.messages(), 0..old_part(thread), text)?)
-        })
-    }),
-    (Law::AuditIsTrue, |_, thread, brief| {
-        let plan = Plan::summarise(thread.messages(), 0..old_part(thread), "Old.");
-        let (Ok(plan), Some(policy)) = (plan, &brief.retention) else { return idle() };
-        let mut proposal = Proposal::new(plan);
-        let all: Retention = thread.facts(policy).audit(thread.messages());
-        proposal.retention = Some(all);
-        Odd::boxed(Some(proposal), false, |_| {})
-    }),
+        }),
+    ),
+    (
+        Law::AuditIsTrue,
+        Does::Proposes(|_, View { thread, brief }| {
+            let plan = Plan::summarise(thread.messages(), 0..old_part(thread), "Old.");
+            let (Ok(plan), Some(policy)) = (plan, &brief.retention) else { return idle() };
+            let mut proposal = Proposal::new(plan);
+            let all: Retention = thread.facts(policy).audit(thread.messages());
+            proposal.retention = Some(all);
+            Ok(proposal)
+        }),
+    ),
 ];
 
 #[test]
 fn the_breach_of_a_strategy_names_the_law() {
-    for (law, begin) in WRONG {
-        let wrong = Wrong { begin, count: Arc::default() };
+    for (law, does) in WRONG {
+        let wrong = Wrong { does, count: AtomicUsize::new(0) };
         let breach = conformance::strategy(&wrong).expect_err(&law.to_string());
         assert_eq!(breach.law, law, "{breach}");
         assert!(breach.to_string().starts_with(&law.to_string()), "{breach}");
@@ -234,15 +244,16 @@ fn a_strategy_that_asks_a_model_without_need_breaks_a_law() {
     #[derive(Debug)]
     struct Eager;
 
+    #[async_trait]
     impl CompactionStrategy for Eager {
         fn name(&self) -> &str {
             "eager"
         }
 
-        fn begin(&self, thread: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
-            asks(thread, |thread, turn| {
-                Ok(Plan::summarise(thread.messages(), 0..1, attempt::summary_of(&turn)?)?)
-            })
+        async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Outcome {
+            let request = Request::new(view.thread.messages().clone());
+            let turn = ask.question(ModelRole::Fast, request).await?;
+            Ok(Plan::summarise(view.thread.messages(), 0..1, summary_of(&turn)?)?.into())
         }
     }
 

@@ -18,7 +18,7 @@ use threadfold::{
     },
     retention::RetentionPolicy,
     store::Journal,
-    strategy::{Brief, FoldBatches, Step},
+    strategy::{Brief, FoldBatches, ModelCall},
     testing::ScriptedModel,
     wire::{DecodeOptions, Dialect, EncodeOptions},
 };
@@ -258,7 +258,7 @@ fn compacted(strategy: &dyn CompactionStrategy, hostile: &str) -> Option<Vec<Mes
     };
     let mut conversation = Conversation::new(&mut live, &mut journal);
     let models = Models { conversation: Some(&model), ..Models::default() };
-    let mut observe = |_: Step<'_>, _: Option<&Delta>| {};
+    let mut observe = |_: &ModelCall, _: Option<&Delta>| {};
     let work = drive::compact(&mut conversation, strategy, &brief, models, &mut observe);
     block_on(work).ok().map(|_| live.messages().to_vec())
 }

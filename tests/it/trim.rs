@@ -5,14 +5,15 @@
 
 use proptest::{option, prelude::*};
 use threadfold::{
-    CompactionStrategy, ContentBlock, Message, Plan, Role,
+    ContentBlock, Message, Plan, Role,
     compact::trim,
     legality,
     message::{
         Image, Json, MediaSource, MessageParts, Text, TextBlock, Thinking, ToolResult, ToolUse,
         Usage,
     },
-    strategy::{Brief, Rejection, Snapshot, Step, StrategyError, TrimToolResults},
+    strategy::{Brief, Rejection, Snapshot, StrategyError, TrimToolResults, View, without_model},
+    testing::{answers, asked},
 };
 use threadfold_testing::{
     generate,
@@ -141,11 +142,10 @@ fn reasoning_after_the_first_trimmed_result_is_marked_and_kept() {
 }
 
 fn begin(strategy: TrimToolResults, thread: &[Message], brief: &Brief) -> Result<Plan, String> {
-    match strategy.begin(&Snapshot::new(thread.to_vec()), brief).step() {
-        Step::Proposed(proposal) => Ok(proposal.plan.clone()),
-        Step::Failed(error) => Err(error.to_string()),
-        Step::Call { .. } | _ => panic!("the strategy calls no model"),
-    }
+    let view = View::new(Snapshot::new(thread.to_vec()), brief.clone());
+    let (calls, outcome) = asked(&strategy, &view, answers([""; 0]));
+    assert!(calls.is_empty(), "the strategy calls no model");
+    outcome.map(|proposal| proposal.plan).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -288,18 +288,17 @@ proptest! {
     ) {
         let brief = Brief { target, ..Brief::default() };
         let snapshot = Snapshot::new(thread);
-        let attempt = options.begin(&snapshot, &brief);
-        match attempt.step() {
-            Step::Proposed(proposal) => match snapshot.accept(&proposal.plan, &brief) {
+        let view = View::new(snapshot.clone(), brief.clone());
+        match without_model(&options, &view) {
+            Ok(proposal) => match snapshot.accept(&proposal.plan, &brief) {
                 // Some bytes may be less than a token.
                 Ok(_) | Err(Rejection::OverTarget { .. } | Rejection::NotSmaller { .. }) => {}
                 Err(error) => prop_assert!(false, "{error}"),
             },
-            Step::Failed(error) => {
+            Err(error) => {
                 let nothing = matches!(error, StrategyError::NothingToCompact { .. });
                 prop_assert!(nothing, "{error}");
             }
-            Step::Call { .. } | _ => prop_assert!(false, "the strategy calls no model"),
         }
     }
 }

@@ -236,7 +236,7 @@ options! {
     /// prompt follows. If the context window is known, every request with its answer fits it, for
     /// windows from about 3,500 tokens.
     ///
-    /// If at least one chunk is folded in, the attempt ends with a proposal. A full summary is
+    /// If at least one chunk is folded in, it ends with a proposal. A full summary is
     /// condensed, by the model if possible. For chunks that the model refuses or does not fold in,
     /// and for all chunks after a permanent failure, the summary gets an extract made without a
     /// model. If the model answers but folds nothing in, and the thread is over its target, the

@@ -156,6 +156,38 @@ impl CompactionRun {
         }
     }
 
+    /// The call of the fast model that the run needs next; `None` if it has ended.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::{Chunked, CompactionRun, ModelRole, RunError}};
+    ///
+    /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
+    /// let mut run = CompactionRun::new(&thread, None, Chunked::default())?;
+    /// assert!(run.call().is_some_and(|call| call.model == ModelRole::Fast && call.total == 1));
+    /// run.abort();
+    /// assert_eq!(run.call(), None);
+    /// # Ok::<(), RunError>(())
+    /// ```
+    #[must_use]
+    pub fn call(&self) -> Option<ModelCall> {
+        let RunStep::Call { request, chunk, total, after } = self.step() else { return None };
+        let call = ModelCall::new(ModelRole::Fast, request.clone());
+        Some(ModelCall { done: chunk, total, after, ..call })
+    }
+
+    /// Takes the outcome of the [call](Self::call): [`handle_turn`](Self::handle_turn) or
+    /// [`handle_error`](Self::handle_error).
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidValue`] if the run has ended.
+    pub fn handle(&mut self, answer: Result<Turn, ModelError>) -> Result<(), InvalidValue> {
+        match answer {
+            Ok(turn) => self.handle_turn(turn),
+            Err(error) => self.handle_error(error),
+        }
+    }
+
     /// Takes the model's answer: runs its calls and continues with the next round or chunk, or
     /// ends.
     ///
@@ -181,7 +213,7 @@ impl CompactionRun {
             return self.data.fail(self.stopped(stop_reason));
         }
         let calls = message.tool_uses().next().is_some();
-        let complete = attempt::is_complete(&stop_reason) && !calls;
+        let complete = is_complete(&stop_reason) && !calls;
         let text = prompt::text_of(&message);
         self.push(shortened(message));
         self.data.condense(complete.then_some(text.as_str()));

@@ -25,34 +25,38 @@ use crate::{
 /// Lower limit for the size of a summary, in bytes.
 const MIN_SUMMARY: usize = 200;
 
+#[async_trait]
 impl CompactionStrategy for Chunked {
     fn name(&self) -> &str {
         "chunked"
     }
 
-    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        attempt::or_failed(self.attempt(Task::new(thread, brief)))
+    async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal> {
+        let messages = view.thread.messages();
+        let cut = view.thread.without_reasoning().past_cuts().last().copied().unwrap_or(0);
+        // Unless a next prompt follows, the last typed message stays word for word.
+        let candidate = match view.brief.next_prompt {
+            Some(_) => Candidate { cut, kept: Vec::new(), trim: Vec::new() },
+            None => view.candidate(cut, 1, 0),
+        };
+        view.check_need()?;
+        view.check_worth(&candidate, 0)?;
+        let head: Vec<Message> = full_summary::messages(messages.iter().take(cut)).collect();
+        let job = SummaryJob { task: view.clone(), candidate };
+        let mut run = self.run_for(&job, &head)?;
+        // The run holds the rendered thread now.
+        drop(head);
+        loop {
+            run.skip_requests_unless(|request| view.thread.check_window(request).is_ok());
+            let Some(call) = run.call() else { return job.concluded(run) };
+            let answer = ask.once(&call).await;
+            // The run requested this call, so it accepts the answer.
+            let _ = run.handle(answer);
+        }
     }
 }
 
 impl Chunked {
-    fn attempt(&self, task: Task) -> Result<Box<dyn Attempt>> {
-        let messages = task.thread.messages();
-        let cut = task.thread.without_reasoning().past_cuts().last().copied().unwrap_or(0);
-        // Unless a next prompt follows, the last typed message stays word for word.
-        let candidate = match task.brief.next_prompt {
-            Some(_) => Candidate { cut, kept: Vec::new(), trim: Vec::new() },
-            None => task.candidate(cut, 1, 0),
-        };
-        task.check_need()?;
-        task.check_worth(&candidate, 0)?;
-        let head: Vec<Message> = full_summary::messages(messages.iter().take(cut)).collect();
-        let job = SummaryJob { task, candidate };
-        let run = self.run_for(&job, &head)?;
-        let (run, current) = job.advance(run);
-        Ok(Box::new(ChunkedAttempt { job, run, current }))
-    }
-
     /// Returns the run for the messages before the cut.
     fn run_for(&self, job: &SummaryJob, head: &[Message]) -> Result<CompactionRun> {
         let task = &job.task;
@@ -73,7 +77,7 @@ impl Chunked {
 /// A thread to summarise, and the candidate that stays beside the summary.
 #[derive(Debug)]
 struct SummaryJob {
-    task: Task,
+    task: View,
     candidate: Candidate,
 }
 
@@ -87,7 +91,7 @@ impl SummaryJob {
 
     /// Upper limit for the tokens of a summary, without those reserved for the addendum.
     fn summary_tokens(&self) -> u64 {
-        let Task { thread, brief } = &self.task;
+        let View { thread, brief } = &self.task;
         let before = thread.size();
         let most = brief.target.unwrap_or(u64::MAX).min(before.saturating_sub(1));
         // Measure the plan with a summary of one character: the rest then has its final size.
@@ -124,55 +128,19 @@ impl SummaryJob {
 
     /// Returns the proposal of [`Digest`], for a model that answered but wrote no summary.
     fn digest(&self, why: RunError) -> Result<Proposal> {
-        let attempt = Digest::default().begin(&self.task.thread, &self.task.brief);
-        match attempt.step() {
-            Step::Proposed(proposal) => {
-                let note = format!("summarised without a model: the whole thread ({why})");
-                Ok(Proposal { notes: vec![note.into()], ..proposal.clone() })
-            }
-            Step::Call { .. } | Step::Failed(_) => Err(why.into()),
-        }
-    }
-}
-
-#[derive(Debug)]
-struct ChunkedAttempt {
-    job: SummaryJob,
-    /// The run, until it ends: it holds the rendered thread.
-    run: Option<CompactionRun>,
-    current: Current,
-}
-
-impl Attempt for ChunkedAttempt {
-    fn step(&self) -> Step<'_> {
-        self.current.step()
-    }
-
-    fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        let Some(mut run) = self.run.take() else { return };
-        let handled = match answer {
-            Ok(turn) => run.handle_turn(turn),
-            Err(error) => run.handle_error(error),
-        };
-        // An error means that the run has ended; its step stays.
-        if handled.is_ok() {
-            (self.run, self.current) = self.job.advance(run);
-        }
+        let Ok(proposal) = Digest::default().proposal(&self.task) else { return Err(why.into()) };
+        let note = format!("summarised without a model: the whole thread ({why})");
+        Ok(Proposal { notes: vec![note.into()], ..proposal })
     }
 }
 
 impl SummaryJob {
-    /// Continues the run until its next request fits the window, or until it ends.
-    fn advance(&self, mut run: CompactionRun) -> (Option<CompactionRun>, Current) {
-        run.skip_requests_unless(|request| self.task.thread.check_window(request).is_ok());
-        let outcome = match run.step() {
-            RunStep::Call { request, chunk, total, after } => {
-                let (model, request) = (ModelRole::Fast, request.clone());
-                let call = Current::Call { model, request, done: chunk, total, after };
-                return (Some(run), call);
-            }
+    /// Returns what a run that has ended proposes.
+    fn concluded(&self, run: CompactionRun) -> Result<Proposal> {
+        match run.step() {
             RunStep::Done { summary } => {
                 let ((summary, quotes), notes) = (Quotes::cut(summary), run.notes());
+                // The fill needs the room that the rendered thread takes.
                 drop(run);
                 let task = self.task.quoting(&quotes);
                 let summary = task.thread.own_text(&summary);
@@ -185,8 +153,8 @@ impl SummaryJob {
                 drop(run);
                 self.failed(error)
             }
-        };
-        (None, Current::Ended(Ended(outcome)))
+            RunStep::Call { chunk, .. } => Err(RunError::Aborted { chunk }.into()),
+        }
     }
 
     /// Handles a run without a summary. If the model answered and the thread is over its target, a
@@ -221,7 +189,7 @@ const RESULTS: u64 = 120;
 /// rules of the thread.
 pub(super) fn new_run(
     messages: &[Message],
-    Task { thread, brief }: &Task,
+    View { thread, brief }: &View,
     options: Chunked,
 ) -> Result<CompactionRun, RunError> {
     let run = CompactionRun::new(messages, brief.next_prompt.clone(), options)?;
@@ -240,7 +208,7 @@ pub(super) fn new_run(
 /// # Errors
 ///
 /// [`StrategyError::TooLong`] if the prompt leaves too little room.
-pub(super) fn within_window(task: &Task, head: &[Message], options: Chunked) -> Result<Chunked> {
+pub(super) fn within_window(task: &View, head: &[Message], options: Chunked) -> Result<Chunked> {
     let window = task.thread.window().map(ContextWindow::tokens);
     let Some(window) = window else { return Ok(options) };
     let counter = task.thread.counter();
@@ -276,7 +244,7 @@ pub(super) fn within_window(task: &Task, head: &[Message], options: Chunked) -> 
 }
 
 /// Returns the tokens of a request without chunk and summary, with this limit on the asides.
-fn fixed_tokens(task: &Task, options: Chunked, aside_bytes: usize) -> Result<u64, RunError> {
+fn fixed_tokens(task: &View, options: Chunked, aside_bytes: usize) -> Result<u64, RunError> {
     let run = new_run(&[Message::user(".")], task, Chunked { aside_bytes, ..options })?;
     let RunStep::Call { request, .. } = run.step() else { return Ok(0) };
     Ok(task.thread.counter().request(request))

@@ -23,19 +23,19 @@ options! {
     ///
     /// After a retryable failure a chunk is sent again, in two halves unless the provider gave a
     /// time to wait. A chunk over the model's window is halved, and clipped if it cannot be halved
-    /// further. The halves still become one batch. If a chunk cannot be folded, the attempt fails.
+    /// further. The halves still become one batch. If a chunk cannot be folded, the strategy fails.
     ///
     /// ```
-    /// use threadfold::{Message, strategy::*};
+    /// use threadfold::{Message, strategy::*, testing::{answers, asked}};
     ///
     /// let message = |round| Message::assistant(format!("{round}. {}", "A few words. ".repeat(12)));
     /// let thread = Snapshot::new((0..30).map(message).collect::<Vec<_>>());
     /// let strategy = FoldBatches { chunk_messages: 10, ..FoldBatches::default() };
-    /// let attempt = strategy.begin(&thread, &Brief::default());
-    /// let Step::Call { model: ModelRole::Fast, request, total, .. } = attempt.step() else {
-    ///     panic!("it asks the fast model")
-    /// };
-    /// assert_eq!((request.messages.len(), total), (10 + 1, 3));
+    /// let view = View::new(thread, Brief::default());
+    /// let (calls, proposal) = asked(&strategy, &view, answers(["They talked."; 3]));
+    /// assert_eq!((calls[0].request.messages.len(), calls[0].total), (10 + 1, 3));
+    /// assert_eq!(proposal?.archive.len(), 3);
+    /// # Ok::<(), StrategyError>(())
     /// ```
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
@@ -99,7 +99,7 @@ options! {
 }
 
 impl FoldBatches {
-    /// Checks that all options have valid values. Every attempt begins with this check.
+    /// Checks that all options have valid values. Every compaction begins with this check.
     ///
     /// ```
     /// use threadfold::strategy::FoldBatches;

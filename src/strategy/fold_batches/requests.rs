@@ -30,12 +30,12 @@ pub(super) struct RequestWriter {
 }
 
 impl RequestWriter {
-    /// Returns the writer for one attempt.
+    /// Returns the writer for one compaction.
     ///
     /// # Errors
     ///
     /// [`RunError::NoRoom`] if a chunk would not fit the window.
-    pub(super) fn new(options: FoldBatches, task: &Task) -> Result<Self, RunError> {
+    pub(super) fn new(options: FoldBatches, task: &View) -> Result<Self, RunError> {
         let counter = task.thread.counter();
         let values = [("sections", &*sections(&options.sections, SECTIONS)), ("values", VALUES)];
         let directive = fill(DIRECTIVE, &values) + "\n\n" + Quotes::ASK + &asides(task, "", NEXT);

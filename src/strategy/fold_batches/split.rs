@@ -48,7 +48,7 @@ impl FoldBatches {
     /// # Errors
     ///
     /// [`StrategyError::NothingToCompact`] if there are none, or if they are not worth a call.
-    pub(super) fn split(&self, task: &Task) -> Result<Split> {
+    pub(super) fn split(&self, task: &View) -> Result<Split> {
         let found = task.thread.size();
         if let Some(target) = task.brief.target.filter(|target| found <= *target) {
             return nothing(format!("about {found} tokens are within the target of {target}"));
@@ -79,7 +79,7 @@ impl FoldBatches {
 
     /// Returns the stretches to remove for this candidate, and the expected tokens of the thread
     /// afterwards.
-    fn split_for(&self, Task { thread, brief }: &Task, candidate: Candidate) -> (Split, u64) {
+    fn split_for(&self, View { thread, brief }: &View, candidate: Candidate) -> (Split, u64) {
         let points = legality::cut_points(thread.without_reasoning().messages());
         let borders: Vec<usize> =
             points.into_iter().take_while(|point| *point <= candidate.cut).collect();
@@ -200,7 +200,7 @@ impl Split {
     /// # Errors
     ///
     /// [`CompactError`] if a removal is illegal.
-    pub(super) fn plan(&self, task: &Task, view: Summary) -> Result<Plan, CompactError> {
+    pub(super) fn plan(&self, task: &View, view: Summary) -> Result<Plan, CompactError> {
         let messages = task.thread.messages();
         let kept = Candidate { kept: self.kept(messages), ..self.candidate.clone() };
         let mut edits = kept.edits(Vec::new());

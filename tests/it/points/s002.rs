@@ -235,16 +235,17 @@ fn s002_44_both_strategies_are_registered() {
 fn s002_45_a_host_registers_its_own() {
     #[derive(Debug)]
     struct Own;
+    #[threadfold::async_trait]
     impl threadfold::CompactionStrategy for Own {
         fn name(&self) -> &str {
             "own"
         }
-        fn begin(
+        async fn propose(
             &self,
-            thread: &threadfold::strategy::Snapshot,
-            brief: &threadfold::strategy::Brief,
-        ) -> Box<dyn threadfold::strategy::Attempt> {
-            KeepRecent::default().begin(thread, brief)
+            view: &threadfold::strategy::View,
+            ask: &mut threadfold::strategy::Ask<'_>,
+        ) -> Result<threadfold::strategy::Proposal, threadfold::strategy::StrategyError> {
+            KeepRecent::default().propose(view, ask).await
         }
     }
     let mut registry = StrategyRegistry::default();

@@ -1,12 +1,11 @@
 //! If system prompt, tools and the newest typed text fit the window, a request is sent.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use threadfold::{
-    CompactionStrategy, Message, Request, StrategyRegistry, Turn,
-    message::ModelError,
+    CompactionStrategy, Message, Request, StrategyRegistry, async_trait,
     session::{CompactionEvent, SessionError},
-    strategy::{Attempt, Brief, KeepRecent, Ladder, ModelRole, Snapshot, Step},
+    strategy::{Ask, KeepRecent, Ladder, ModelRole, Proposal, StrategyError, View},
 };
 
 use super::provider::{Provider, Read, lines, unreported};
@@ -198,46 +197,26 @@ fn the_tail_that_a_strategy_keeps_shrinks_to_meet_the_target() {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Panics {
     Beginning,
-    Asked,
     Answered,
 }
 
+#[async_trait]
 impl CompactionStrategy for Panics {
     fn name(&self) -> &str {
         "panics"
     }
 
-    fn begin(&self, _: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+    async fn propose(&self, _: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
         assert_ne!(*self, Self::Beginning, "no attempt");
-        Box::new(Panicking { at: *self, request: Request::new(vec![Message::user("Well?")]) })
-    }
-}
-
-#[derive(Debug)]
-struct Panicking {
-    at: Panics,
-    request: Request,
-}
-
-impl Attempt for Panicking {
-    fn step(&self) -> Step<'_> {
-        assert_ne!(self.at, Panics::Asked, "no step");
-        let (model, after) = (ModelRole::Conversation, Duration::ZERO);
-        Step::Call { model, request: &self.request, done: 0, total: 1, after }
-    }
-
-    fn handle(&mut self, _: Result<Turn, ModelError>) {
-        panic!("{:?}", self.at);
+        let request = Request::new(vec![Message::user("Well?")]);
+        ask.question(ModelRole::Conversation, request).await?;
+        panic!("{self:?}");
     }
 }
 
 #[test]
 fn a_strategy_that_panics_fails_and_the_session_continues() {
-    for (panics, said) in [
-        (Panics::Beginning, "no attempt"),
-        (Panics::Asked, "no step"),
-        (Panics::Answered, "Answered"),
-    ] {
+    for (panics, said) in [(Panics::Beginning, "no attempt"), (Panics::Answered, "Answered")] {
         let rung = Ladder::new([Arc::new(panics) as Arc<dyn CompactionStrategy>]);
         for strategy in [Arc::new(panics) as Arc<dyn CompactionStrategy>, Arc::new(rung)] {
             for flood in FLOODS {

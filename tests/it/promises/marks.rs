@@ -8,11 +8,11 @@ use std::sync::{
 use serde_json::json;
 use threadfold::{
     CheckpointId, CompactionStrategy, ContentBlock, Message, Plan, Request, Role, StrategyRegistry,
-    Turn, WireFormat,
+    WireFormat, async_trait,
     auto::{AutoPolicy, Threshold},
     compact::{Insert, Splice},
-    message::{CompactionReason, ModelError, Summary, Thinking, ToolUse},
-    strategy::{Attempt, Brief, Proposal, Snapshot, Step},
+    message::{CompactionReason, Summary, Thinking, ToolUse},
+    strategy::{Ask, Proposal, StrategyError, View},
     wire::{Dialect, EncodeOptions},
 };
 
@@ -25,27 +25,16 @@ const WINDOW: u64 = 20_000;
 #[derive(Debug)]
 struct Splices(fn(&Arc<Vec<Message>>) -> Vec<Splice>);
 
-#[derive(Debug)]
-struct Proposed(Proposal);
-
+#[async_trait]
 impl CompactionStrategy for Splices {
     fn name(&self) -> &str {
         "splices"
     }
 
-    fn begin(&self, thread: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
-        let messages = thread.messages();
-        let plan = Plan::from_splices(messages.len(), (self.0)(messages));
-        Box::new(Proposed(Proposal::new(plan)))
+    async fn propose(&self, view: &View, _: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+        let messages = view.thread.messages();
+        Ok(Plan::from_splices(messages.len(), (self.0)(messages)).into())
     }
-}
-
-impl Attempt for Proposed {
-    fn step(&self) -> Step<'_> {
-        Step::Proposed(&self.0)
-    }
-
-    fn handle(&mut self, _: Result<Turn, ModelError>) {}
 }
 
 #[test]

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use threadfold::{
-    CompactionStrategy, Plan, Turn, Usage,
+    CompactionStrategy, Plan, Usage, async_trait,
     compact::Splice,
     log::Rung,
     message::{ModelError, ModelErrorKind},
     session::{CompactionEvent, SessionBuilder},
     strategy::{
-        Attempt, Brief, KeepRecent, Ladder, Proposal, Snapshot, Step, Summarize, TrimToolResults,
+        Ask, KeepRecent, Ladder, Proposal, StrategyError, Summarize, TrimToolResults, View,
     },
     testing::Answer,
 };
@@ -87,32 +87,22 @@ fn the_rungs_of_a_ladder_that_missed_the_window_are_named_one_by_one() {
 #[derive(Debug)]
 struct Elsewhere(Option<Ladder>);
 
-#[derive(Debug)]
-struct Proposed(Proposal);
-
+#[async_trait]
 impl CompactionStrategy for Elsewhere {
     fn name(&self) -> &str {
         "elsewhere"
     }
 
-    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
+    async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
         let splice = Splice { at: 0..1, insert: Vec::new() };
-        let plan = Plan::from_splices(999, vec![splice]);
-        let attempt = self.0.as_ref().map(|ladder| ladder.begin(thread, brief));
-        let mut proposal = Proposal::new(plan);
-        if let Some(Step::Proposed(other)) = attempt.as_ref().map(|attempt| attempt.step()) {
-            proposal.rungs.clone_from(&other.rungs);
+        let mut proposal = Proposal::new(Plan::from_splices(999, vec![splice]));
+        if let Some(ladder) = &self.0
+            && let Ok(other) = ladder.propose(view, ask).await
+        {
+            proposal.rungs = other.rungs;
         }
-        Box::new(Proposed(proposal))
+        Ok(proposal)
     }
-}
-
-impl Attempt for Proposed {
-    fn step(&self) -> Step<'_> {
-        Step::Proposed(&self.0)
-    }
-
-    fn handle(&mut self, _: Result<Turn, ModelError>) {}
 }
 
 #[test]

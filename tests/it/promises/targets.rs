@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use futures::executor::block_on;
 use threadfold::{
-    CompactionStrategy, Message, TokenCounter,
+    CompactionStrategy, Message, TokenCounter, async_trait,
     auto::{AutoPolicy, Threshold},
-    strategy::{Attempt, Brief, KeepRecent, Snapshot},
+    strategy::{Ask, KeepRecent, Proposal, StrategyError, View},
     tokens::ByteEstimate,
 };
 
@@ -22,17 +22,21 @@ const WINDOW: u64 = 20_000;
 #[derive(Debug, Default)]
 struct FailsFirst(Mutex<Vec<u64>>);
 
+#[async_trait]
 impl CompactionStrategy for FailsFirst {
     fn name(&self) -> &str {
         "fails-first"
     }
 
-    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        let mut targets = self.0.lock().unwrap();
-        targets.extend(brief.target);
-        match targets.len() {
-            1 => AlwaysFails.begin(thread, brief),
-            _ => KeepRecent::default().begin(thread, brief),
+    async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+        let tried = {
+            let mut targets = self.0.lock().unwrap();
+            targets.extend(view.brief.target);
+            targets.len()
+        };
+        match tried {
+            1 => AlwaysFails.propose(view, ask).await,
+            _ => KeepRecent::default().propose(view, ask).await,
         }
     }
 }
@@ -58,14 +62,15 @@ fn after_a_success_compactions_use_the_full_target_again() {
 #[derive(Clone, Debug, Default)]
 struct Asked(Arc<Mutex<Vec<Option<u64>>>>);
 
+#[async_trait]
 impl CompactionStrategy for Asked {
     fn name(&self) -> &str {
         "asked"
     }
 
-    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        self.0.lock().unwrap().push(brief.target);
-        AlwaysFails.begin(thread, brief)
+    async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+        self.0.lock().unwrap().push(view.brief.target);
+        AlwaysFails.propose(view, ask).await
     }
 }
 

@@ -7,7 +7,8 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use futures::FutureExt;
+use async_trait::async_trait;
+use futures::{FutureExt, future};
 use threadfold::{
     ledger::Ledger,
     log,
@@ -18,7 +19,8 @@ use threadfold::{
     model::Model,
     retention::RetentionPolicy,
     strategy::{
-        Attempt, Brief, CompactionStrategy, Proposal, Rejection, Snapshot, Step, StrategyError,
+        Answers, Ask, Brief, CompactionStrategy, ModelCall, Proposal, Rejection, Snapshot,
+        StrategyError, View,
     },
     testing::{Answer, ExtractiveModel, ScriptedModel},
 };
@@ -27,11 +29,11 @@ use threadfold_audit::prose::sentences;
 use super::law::{Law, Result, for_all};
 use crate::{generate::legal_thread, notation};
 
-/// An attempt that makes more calls than this for one of the suite's short threads counts as
+/// A strategy that makes more calls than this for one of the suite's short threads counts as
 /// endless.
 const MAX_CALLS: usize = 1_000;
 
-/// How an attempt ended.
+/// How a strategy ended.
 struct Ended {
     /// Number of answers that it got.
     calls: usize,
@@ -42,7 +44,7 @@ struct Ended {
 /// earlier summaries and tiny windows, with cooperative and hostile models, and on generated
 /// threads.
 ///
-/// Every attempt must end, without a panic, with one proposal or an error. A proposal must fit the
+/// Every call must end, without a panic, with a proposal or an error. A proposal must fit the
 /// thread, keep it legal, keep its open calls and the user's newest text, and never present a
 /// model's words as the user's. It may miss the target or make the thread no smaller if a model
 /// wrote too much; the acceptance check then rejects it.
@@ -96,7 +98,7 @@ fn nothing_to_do(strategy: &dyn CompactionStrategy, case: &Case) -> Result<()> {
 fn conforms(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<usize> {
     let first = guarded(strategy, case, way)?;
     if matches!(way, Way::Extracts | Way::Misbehaves(Answer::Overloaded)) {
-        // An attempt that is dropped in the middle must not affect the next one.
+        // A future that is dropped in the middle must not affect the next one.
         let _ = catch_unwind(AssertUnwindSafe(|| begin_and_drop(strategy, case, way)));
         let second = guarded(strategy, case, way)?;
         let (one, other) = (format!("{:?}", first.outcome), format!("{:?}", second.outcome));
@@ -111,18 +113,29 @@ fn conforms(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result
 }
 
 fn begin_and_drop(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) {
-    let mut attempt = strategy.begin(&case.snapshot, &case.brief);
-    if let Some(request) = asked(attempt.as_ref()) {
-        attempt.handle(way.answer(&request));
+    let mut answers = Limited { way, most: 1, calls: 0 };
+    let _ = strategy.propose(&case.view(), &mut Ask::new(&mut answers)).now_or_never();
+}
+
+/// Answers in one way. After this many calls no answer comes.
+struct Limited<'a> {
+    way: &'a Way,
+    most: usize,
+    calls: usize,
+}
+
+#[async_trait]
+impl Answers for Limited<'_> {
+    async fn answer(&mut self, call: &ModelCall) -> Result<Turn, ModelError> {
+        if self.calls >= self.most {
+            return future::pending().await;
+        }
+        self.calls += 1;
+        self.way.answer(&call.request)
     }
 }
 
-/// Returns the request that an attempt waits for.
-fn asked(attempt: &dyn Attempt) -> Option<Request> {
-    if let Step::Call { request, .. } = attempt.step() { Some(request.clone()) } else { None }
-}
-
-/// Runs an attempt to its end. A panic is a breach.
+/// Runs a strategy to its end. A panic is a breach.
 fn guarded(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<Ended> {
     // Unwind safe: a panic can break only the strategy, and the suite ends.
     let ran = catch_unwind(AssertUnwindSafe(|| run(strategy, case, way)));
@@ -142,41 +155,15 @@ fn message_of(payload: &(dyn Any + Send)) -> Text {
 }
 
 fn run(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<Ended> {
-    let mut attempt = strategy.begin(&case.snapshot, &case.brief);
-    for calls in 0..=MAX_CALLS {
-        let Some(request) = asked(attempt.as_ref()) else {
-            return ended(attempt.as_mut(), case, way, calls);
-        };
-        let again = asked(attempt.as_ref());
-        if again.as_ref() != Some(&request) {
-            let (one, other) = (format!("{request:?}"), format!("{again:?}"));
-            return Err(Law::StepRepeats.breach(case.input(way), one, other));
-        }
-        attempt.handle(way.answer(&request));
-    }
-    let found = format!("{MAX_CALLS} calls");
-    Err(Law::AttemptEnds.breach(case.input(way), "a proposal or an error", found))
-}
-
-/// The outcome of an attempt, which no later answer may change.
-fn ended(attempt: &mut dyn Attempt, case: &Case, way: &Way, calls: usize) -> Result<Ended> {
-    let first = outcome(attempt);
-    attempt.handle(Err(ModelError::new(ModelErrorKind::Other, "late")));
-    let second = outcome(attempt);
-    let (one, other) = (format!("{first:?}"), format!("{second:?}"));
-    match first {
-        Some(outcome) if one == other => Ok(Ended { calls, outcome }),
-        Some(_) | None => Err(Law::ProposesOnce.breach(case.input(way), one, other)),
-    }
-}
-
-/// The outcome of an attempt; `None` if it has not ended.
-fn outcome(attempt: &dyn Attempt) -> Option<Result<Proposal, StrategyError>> {
-    match attempt.step() {
-        Step::Proposed(proposal) => Some(Ok(proposal.clone())),
-        Step::Failed(error) => Some(Err(error.clone())),
-        Step::Call { .. } | _ => None,
-    }
+    let mut answers = Limited { way, most: MAX_CALLS, calls: 0 };
+    let outcome = strategy.propose(&case.view(), &mut Ask::new(&mut answers)).now_or_never();
+    let calls = answers.calls;
+    let Some(outcome) = outcome else {
+        let law = if calls < MAX_CALLS { Law::AwaitsAnswers } else { Law::StrategyEnds };
+        let found = format!("no end after {calls} calls");
+        return Err(law.breach(case.input(way), "a proposal or an error", found));
+    };
+    Ok(Ended { calls, outcome })
 }
 
 /// Checks a proposal.
@@ -291,6 +278,10 @@ impl Case {
         Self { snapshot: self.snapshot.with_window(window), ..self }
     }
 
+    fn view(&self) -> View {
+        View::new(self.snapshot.clone(), self.brief.clone())
+    }
+
     /// The case as text, for the report of a breach.
     pub(super) fn input(&self, way: &Way) -> String {
         let Brief { reason, target, next_prompt, .. } = &self.brief;
@@ -395,7 +386,7 @@ pub(super) enum Way {
 
 impl Way {
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        // An attempt never sees a stream, and a megabyte in each answer takes too long.
+        // A strategy never sees a stream, and a megabyte in each answer takes too long.
         let hostile = Answer::misbehaving()
             .into_iter()
             .filter(|way| !matches!(way, Answer::Slow(_) | Answer::Cut(_) | Answer::Inflates));

@@ -20,7 +20,7 @@ use threadfold::{
     },
     recall::{MAX_BYTES, Recall},
     retention::{Facts, RetentionPolicy, audit, enrich},
-    strategy::{Brief, CompactionStrategy, Digest, Snapshot, Step},
+    strategy::{Brief, Digest, Snapshot, View, without_model},
     testing::ExtractiveModel,
     tokens::ByteEstimate,
 };
@@ -105,10 +105,10 @@ fn digest_of_summary(text: &str) {
 /// The thread after a digest, if it gets shorter.
 fn digested(mut messages: Vec<Message>) -> Option<Vec<Message>> {
     messages.extend((0..9).map(|step| Message::assistant(format!("Step {step} went well."))));
-    let (snapshot, brief) = (Snapshot::new(messages), Brief::default());
-    let attempt = Digest::default().begin(&snapshot, &brief);
-    let Step::Proposed(proposal) = attempt.step() else { return None };
-    Some(snapshot.accept(&proposal.plan, &brief).expect("what a digest proposes is legal"))
+    let view = View::new(Snapshot::new(messages), Brief::default());
+    let proposal = without_model(&Digest::default(), &view).ok()?;
+    let after = view.thread.accept(&proposal.plan, &view.brief);
+    Some(after.expect("what a digest proposes is legal"))
 }
 
 fn recall(text: &str) {

@@ -1,24 +1,21 @@
-//! Runs one attempt: makes its model calls, reports events, and sums token usage.
+//! Runs a strategy with the models of a host: waits, reports events, redacts.
 
+use async_trait::async_trait;
 use futures::{
     FutureExt, StreamExt,
     future::{self, BoxFuture},
 };
 
+use super::span::CompactionSpan;
 use crate::{
     compaction::{CompactionError, Result},
-    message::{
-        Delta, ModelError, ModelErrorKind, Redactor, Request, Turn, Usage, redact::Redaction,
-    },
+    message::{Delta, ModelError, ModelErrorKind, Redactor, Request, Turn, redact::Redaction},
     model::{Clock, Model, StdClock},
     strategy::{
-        Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Proposal, RunStep, Snapshot,
-        Step, StrategyError, attempt::record_call, begin,
+        self, Answers, Ask, Brief, CompactionRun, CompactionStrategy, ModelCall, ModelRole,
+        Proposal, RunStep, Snapshot, Terms, View,
     },
 };
-
-/// Upper limit for the steps of an attempt, for strategies that never end.
-const MAX_STEPS: usize = 100_000;
 
 /// The models that a compaction may call, and the clock that waits before retries.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +35,7 @@ pub struct Models<'a> {
 /// Runs a strategy on a thread and returns its proposal if it passes the acceptance check.
 ///
 /// The thread is not changed; apply the plan of the proposal to change it. The future may be
-/// dropped at any point. `observe` gets each [`Step::Call`], first with `None` and then with each
+/// dropped at any point. `observe` gets each [`ModelCall`], first with `None` and then with each
 /// delta of the answer.
 ///
 /// ```
@@ -63,79 +60,50 @@ pub async fn propose(
     thread: &Snapshot,
     brief: &Brief,
     models: Models<'_>,
-    observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
+    mut observe: &mut (dyn FnMut(&ModelCall, Option<&Delta>) + Send),
 ) -> Result<Proposal> {
-    let mut attempt = begin(strategy, thread, brief);
-    drive(attempt.as_mut(), models, observe).await?.accepted(thread, brief)
+    let view = View::new(thread.clone(), brief.clone());
+    let mut calls = Calls { models, span: &CompactionSpan::none(), listener: &mut observe };
+    calls.propose(strategy, &view, Terms::default()).await
 }
 
-/// Runs one attempt to its end and returns its unchecked proposal. The future may be dropped at any
-/// point; driving the attempt again repeats the interrupted call.
-///
-/// ```
-/// use futures::executor::block_on;
-/// use threadfold::{Message, drive::{Models, drive}};
-/// use threadfold::strategy::{Brief, CompactionStrategy, KeepRecent, Snapshot};
-///
-/// let thread = vec![Message::user("hi"), Message::assistant("hello"), Message::user("bye")];
-/// let thread = Snapshot::new(thread);
-/// let keep = KeepRecent { messages: 1, ..KeepRecent::default() };
-/// let mut attempt = keep.begin(&thread, &Brief::default());
-/// let driven = block_on(drive(attempt.as_mut(), Models::default(), &mut |_, _| {}))?;
-/// // Check the proposal. The thread is still unchanged.
-/// let driven = driven.accepted(&thread, &Brief::default())?;
-/// assert_eq!((driven.calls, driven.plan.messages_after()), (0, 1));
-/// # Ok::<(), threadfold::drive::CompactionError>(())
-/// ```
-///
-/// # Errors
-///
-/// [`CompactionError`], with the token usage, if the attempt gave up.
-pub async fn drive(
-    attempt: &mut dyn Attempt,
-    models: Models<'_>,
-    mut observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
-) -> Result<Proposal> {
-    drive_with(attempt, models, &mut observe).await
+/// The calls of a strategy, as the models of a host answer them.
+pub(crate) struct Calls<'a> {
+    pub(crate) models: Models<'a>,
+    /// The span in which the models are asked.
+    pub(crate) span: &'a CompactionSpan,
+    pub(crate) listener: &'a mut dyn Listener,
 }
 
-/// Like [`drive`], for an async listener.
-pub(crate) async fn drive_with(
-    attempt: &mut dyn Attempt,
-    models: Models<'_>,
-    listener: &mut dyn Listener,
-) -> Result<Proposal> {
-    let (mut usage, mut calls, mut steps) = (Usage::default(), 0, 0);
-    loop {
-        let answer = match attempt.step() {
-            Step::Proposed(proposal) => {
-                return Ok(Proposal { usage, calls, ..proposal.clone() });
-            }
-            Step::Failed(error) => {
-                return Err(CompactionError::new(error.clone()).after(usage, calls));
-            }
-            // Count steps and not calls, because without a model there are no calls.
-            Step::Call { .. } if steps == MAX_STEPS => {
-                let error = StrategyError::TooManyCalls { calls };
-                return Err(CompactionError::new(error).after(usage, calls));
-            }
-            call @ Step::Call { .. } => models.answer(call, listener).await,
-        };
-        steps += 1;
-        record_call(&answer, &mut usage, &mut calls);
-        attempt.handle(answer);
+impl Calls<'_> {
+    /// Runs a strategy, and returns its settled proposal or the error, with the cost of its calls.
+    pub(crate) async fn propose(
+        &mut self,
+        strategy: &dyn CompactionStrategy,
+        view: &View,
+        terms: Terms,
+    ) -> Result<Proposal> {
+        let mut ask = Ask::new(self);
+        let outcome = strategy::propose(strategy, view, &mut ask, terms).await;
+        outcome.map_err(|error| CompactionError::new(error).after(ask.usage(), ask.calls()))
     }
 }
 
-/// Receives the events of an attempt. The attempt continues when the future is ready.
-pub(crate) trait Listener: Send {
-    /// `call` is the step that requested the model call. `delta` is a piece of the answer, or
-    /// `None` before the call.
-    fn on_event(&mut self, call: Step<'_>, delta: Option<&Delta>) -> BoxFuture<'_, ()>;
+#[async_trait]
+impl Answers for Calls<'_> {
+    async fn answer(&mut self, call: &ModelCall) -> Result<Turn, ModelError> {
+        self.span.run(self.models.answer(call, &mut *self.listener)).await
+    }
 }
 
-impl<F: FnMut(Step<'_>, Option<&Delta>) + Send> Listener for F {
-    fn on_event(&mut self, call: Step<'_>, delta: Option<&Delta>) -> BoxFuture<'_, ()> {
+/// Receives the events of the calls of a strategy, which continues when the future is ready.
+pub(crate) trait Listener: Send {
+    /// `delta` is a piece of the answer, or `None` before the call.
+    fn on_event<'a>(&'a mut self, call: &ModelCall, delta: Option<&Delta>) -> BoxFuture<'a, ()>;
+}
+
+impl<F: FnMut(&ModelCall, Option<&Delta>) + Send> Listener for F {
+    fn on_event<'a>(&'a mut self, call: &ModelCall, delta: Option<&Delta>) -> BoxFuture<'a, ()> {
         self(call, delta);
         future::ready(()).boxed()
     }
@@ -162,17 +130,12 @@ impl<F: FnMut(Step<'_>, Option<&Delta>) + Send> Listener for F {
 pub async fn advance(
     run: &mut CompactionRun,
     models: Models<'_>,
-    mut observe: &mut (dyn FnMut(Step<'_>, Option<&Delta>) + Send),
+    mut observe: &mut (dyn FnMut(&ModelCall, Option<&Delta>) + Send),
 ) -> bool {
-    let RunStep::Call { request, chunk, total, after, .. } = run.step() else { return false };
-    let call = Step::Call { model: ModelRole::Fast, request, done: chunk, total, after };
-    let answer = models.answer(call, &mut observe).await;
+    let Some(call) = run.call() else { return false };
+    let answer = models.answer(&call, &mut observe).await;
     // The run requested this call, so it accepts the answer.
-    let handled = match answer {
-        Ok(turn) => run.handle_turn(turn),
-        Err(error) => run.handle_error(error),
-    };
-    handled.is_ok() && matches!(run.step(), RunStep::Call { .. })
+    run.handle(answer).is_ok() && matches!(run.step(), RunStep::Call { .. })
 }
 
 impl<'a, M: Model> From<&'a M> for Models<'a> {
@@ -200,24 +163,20 @@ impl<'a> Models<'a> {
     /// role, or if the provider does not offer its own compaction.
     async fn answer(
         &self,
-        call: Step<'_>,
+        call: &ModelCall,
         listener: &mut dyn Listener,
     ) -> Result<Turn, ModelError> {
-        let Step::Call { model: role, request, done, total, after } = call else {
-            return Err(no_model());
-        };
-        let request = self.redacted(request);
-        let call = Step::Call { model: role, request: &request, done, total, after };
+        let call = &ModelCall { request: self.redacted(&call.request), ..call.clone() };
         listener.on_event(call, None).await;
-        let asked = self.get(role).ok_or_else(no_model)?;
-        if !after.is_zero() {
-            self.clock.unwrap_or(&StdClock).sleep(after).await;
+        let asked = self.get(call.model).ok_or_else(no_model)?;
+        if !call.after.is_zero() {
+            self.clock.unwrap_or(&StdClock).sleep(call.after).await;
         }
-        if role == ModelRole::Native {
-            let turn = asked.compact_natively(request.clone()).await?.ok_or_else(no_model)?;
-            return Ok(self.redacted_turn(turn));
+        if call.model == ModelRole::Native {
+            let turn = asked.compact_natively(call.request.clone()).await?;
+            return Ok(self.redacted_turn(turn.ok_or_else(no_model)?));
         }
-        let mut deltas = asked.stream(request.clone());
+        let mut deltas = asked.stream(call.request.clone());
         while let Some(delta) = deltas.next().await {
             let delta = match delta? {
                 Delta::Turn { turn } => Delta::Turn { turn: self.redacted_turn(turn) },

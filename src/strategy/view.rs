@@ -1,4 +1,4 @@
-//! The input of a strategy as one value, and the size of a thread against its target.
+//! What a strategy gets to see, as one value, and the size of a thread against its target.
 
 use super::{brief::Brief, contract::StrategyError, rejection::Rejection, snapshot::Snapshot};
 use crate::{
@@ -12,24 +12,28 @@ use crate::{
 /// The share of the window that a request for a summary leaves free.
 const SPARE_SHARE: u64 = 64;
 
-/// A thread to compact, and its brief. Cheap to clone, like the snapshot.
+/// What a strategy sees: the thread to compact, and why and how far. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Task {
-    pub(super) thread: Snapshot,
-    pub(super) brief: Brief,
+pub struct View {
+    /// The thread.
+    pub thread: Snapshot,
+    /// The reason, the target and the limits.
+    pub brief: Brief,
 }
 
-impl Task {
-    pub(super) fn new(thread: &Snapshot, brief: &Brief) -> Self {
-        Self { thread: thread.clone(), brief: brief.clone() }
+impl View {
+    /// Returns the view of a thread with this brief.
+    #[must_use]
+    pub fn new(thread: Snapshot, brief: Brief) -> Self {
+        Self { thread, brief }
     }
 
-    /// Returns the task with another form of its thread.
+    /// Returns the view with another form of its thread.
     pub(super) fn with_thread(&self, thread: Snapshot) -> Self {
         Self { thread, brief: self.brief.clone() }
     }
 
-    /// Returns the task with the rules that hold after these quotes.
+    /// Returns the view with the rules that hold after these quotes.
     pub(super) fn quoting(&self, quotes: &Quotes) -> Self {
         match quotes.is_empty() {
             true => self.clone(),

@@ -1,0 +1,559 @@
+//! How a strategy asks a model.
+//!
+//! A strategy gets an [`Ask`] and awaits nothing else. Behind it stand a driver with the host's
+//! models, a test that answers by itself, or a durable engine that journals each answer: whatever
+//! implements [`Answers`]. Retries, waits, token usage, progress and panics are handled here, once
+//! for all strategies.
+
+use std::{
+    any::Any,
+    fmt,
+    panic::AssertUnwindSafe,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Poll,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures::{FutureExt, future};
+
+use super::{
+    contract::{CompactionStrategy, ModelRole, Proposal, Result, StrategyError},
+    view::View,
+};
+use crate::{
+    ledger::Quotes,
+    log::Rung,
+    message::{ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn, Usage},
+    turn::is_meant,
+};
+
+/// Upper limit for the calls of one compaction, for strategies that never end.
+const MAX_CALLS: usize = 100_000;
+
+/// One call of a model that a strategy makes.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ModelCall {
+    /// Which model to call.
+    pub model: ModelRole,
+    /// The request to send. A durable host can store answers under its [`Request::key`].
+    pub request: Request,
+    /// Number of finished calls.
+    pub done: usize,
+    /// Number of calls needed in all, as far as known.
+    pub total: usize,
+    /// Time to wait before the call: zero except for a retry.
+    pub after: Duration,
+}
+
+impl ModelCall {
+    /// Returns the only call of a strategy, without a wait.
+    #[must_use]
+    pub fn new(model: ModelRole, request: Request) -> Self {
+        Self { model, request, done: 0, total: 1, after: Duration::ZERO }
+    }
+}
+
+/// Answers the calls of a strategy.
+///
+/// A closure `FnMut(&ModelCall) -> Result<Turn, ModelError>` is one that never waits, for tests.
+/// [`drive::Models`](crate::drive::Models) are the models of a host. A durable engine implements
+/// this trait to journal each answer: a strategy makes the same calls again if it gets the same
+/// answers, so a run that is repeated from its journal continues where it stopped.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use futures::executor::block_on;
+/// use threadfold::message::{ModelError, Turn};
+/// use threadfold::model::Model;
+/// use threadfold::strategy::{Answers, Ask, Brief, CompactionStrategy, ModelCall, Snapshot};
+/// use threadfold::strategy::{Summarize, View};
+/// use threadfold::{Message, testing::ScriptedModel};
+///
+/// /// Answers that were given once are given again.
+/// struct Journaled<'a> {
+///     journal: &'a mut HashMap<u64, Turn>,
+///     model: &'a dyn Model,
+/// }
+///
+/// #[async_trait::async_trait]
+/// impl Answers for Journaled<'_> {
+///     async fn answer(&mut self, call: &ModelCall) -> Result<Turn, ModelError> {
+///         let key = call.request.key();
+///         if let Some(turn) = self.journal.get(&key) {
+///             return Ok(turn.clone());
+///         }
+///         let turn = self.model.complete(call.request.clone()).await?;
+///         self.journal.insert(key, turn.clone());
+///         Ok(turn)
+///     }
+/// }
+///
+/// let mut journal = HashMap::new();
+/// let model = ScriptedModel::new(["They read the parser."]);
+/// let story = Message::assistant("I read on. ".repeat(40));
+/// let thread = Snapshot::new(vec![Message::user("Read it."), story, Message::user("And?")]);
+/// let view = View::new(thread, Brief::default());
+/// let strategy = Summarize { messages: 1, ..Summarize::default() };
+/// for _ in 0..2 {
+///     // The second run asks no model.
+///     let mut answers = Journaled { journal: &mut journal, model: &model };
+///     let proposal = block_on(strategy.propose(&view, &mut Ask::new(&mut answers)))?;
+///     assert!(proposal.plan.messages_after() < 3);
+/// }
+/// assert_eq!(journal.len(), 1);
+/// # Ok::<(), threadfold::strategy::StrategyError>(())
+/// ```
+#[async_trait]
+pub trait Answers: Send {
+    /// Waits for [`ModelCall::after`], sends the request to the model, and returns its answer.
+    ///
+    /// The future may be dropped at any point: a compaction is cancelled that way.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError`]; [`ModelErrorKind::NoModel`] if there is no model for this role.
+    async fn answer(&mut self, call: &ModelCall) -> Result<Turn, ModelError>;
+}
+
+#[async_trait]
+impl<F> Answers for F
+where
+    F: FnMut(&ModelCall) -> Result<Turn, ModelError> + Send,
+{
+    async fn answer(&mut self, call: &ModelCall) -> Result<Turn, ModelError> {
+        self(call)
+    }
+}
+
+/// Asks the models of a compaction, and sums what the calls cost.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::message::{Message, ModelError, ModelErrorKind, Request, StopReason, Turn};
+/// use threadfold::strategy::{Ask, ModelCall, ModelRole};
+///
+/// // The first call fails, the second one answers.
+/// let mut waits = Vec::new();
+/// let mut answers = |call: &ModelCall| {
+///     waits.push(call.after.as_secs());
+///     match waits.len() {
+///         1 => Err(ModelError::new(ModelErrorKind::Retryable { after: None }, "overloaded")),
+///         _ => Ok(Turn::new(Message::assistant("A parser."), StopReason::EndTurn, None)),
+///     }
+/// };
+/// let mut ask = Ask::new(&mut answers);
+/// let request = Request::new([Message::user("What is it about?")]);
+/// let turn = block_on(ask.question(ModelRole::Fast, request))?;
+/// assert_eq!((turn.text().as_str(), ask.calls()), ("A parser.", 2));
+/// drop(ask);
+/// assert_eq!(waits, [0, 1]);
+/// # Ok::<(), threadfold::strategy::StrategyError>(())
+/// ```
+pub struct Ask<'a> {
+    answers: &'a mut (dyn Answers + 'a),
+    usage: Usage,
+    calls: usize,
+    /// All calls, those without a model included.
+    tried: usize,
+    /// Whether the limit of calls was reached.
+    is_over: Arc<AtomicBool>,
+}
+
+/// The limits for the retries of one question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Retries {
+    /// Maximum number of retries of the call after retryable failures.
+    pub(super) most: usize,
+    /// Maximum total wait before retries. A call that would have to wait longer is not retried.
+    pub(super) max_wait: Duration,
+    /// Whether a model that calls a tool is asked once more with tool calls forbidden. The first
+    /// request allows them, because Anthropic's prompt cache is keyed by `tool_choice`.
+    pub(super) repeats_without_calls: bool,
+}
+
+impl Default for Retries {
+    /// Four retries, at most two minutes of waits, and one more call without tool calls.
+    fn default() -> Self {
+        Self { most: 4, max_wait: Duration::from_secs(120), repeats_without_calls: true }
+    }
+}
+
+/// The waits before each retry, in seconds. Later retries wait as long as the fourth.
+const WAITS: [u64; 4] = [1, 5, 10, 30];
+
+/// The wait before the next retry, after this many retries.
+pub(super) fn backoff(retries: usize) -> Duration {
+    let [.., longest] = WAITS;
+    Duration::from_secs(WAITS.get(retries).copied().unwrap_or(longest))
+}
+
+impl<'a> Ask<'a> {
+    /// Returns an ask whose calls these answer.
+    pub fn new(answers: &'a mut (dyn Answers + 'a)) -> Self {
+        let (usage, is_over) = (Usage::default(), Arc::default());
+        Self { answers, usage, calls: 0, tried: 0, is_over }
+    }
+
+    /// The tokens of all calls so far, as the models reported them.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// The number of calls so far. Without a model for its role, a call does not count.
+    #[must_use]
+    pub fn calls(&self) -> usize {
+        self.calls
+    }
+
+    /// Makes one call, without retries. A panic in the model counts as a failed call.
+    ///
+    /// # Errors
+    ///
+    /// The [`ModelError`] of the call.
+    pub async fn once(&mut self, call: &ModelCall) -> Result<Turn, ModelError> {
+        if self.tried >= MAX_CALLS {
+            // A strategy that never ends would not end for an error either: whoever runs it ends it.
+            self.is_over.store(true, Ordering::Relaxed);
+            return future::pending().await;
+        }
+        self.tried += 1;
+        let answer = AssertUnwindSafe(self.answers.answer(call)).catch_unwind().await;
+        let answer = answer.unwrap_or_else(|payload| {
+            let message = format!("the model panicked: {}", panic_message(payload.as_ref()));
+            Err(ModelError::new(ModelErrorKind::Other, message))
+        });
+        let (spent, called) = match &answer {
+            Ok(turn) => (turn.usage.unwrap_or_default(), true),
+            Err(error) => (error.usage, error.kind != ModelErrorKind::NoModel),
+        };
+        self.usage += spent;
+        self.calls += usize::from(called);
+        answer
+    }
+
+    /// Asks one question and returns the answer.
+    ///
+    /// After a retryable failure the call is retried, up to four times and within two minutes in
+    /// all. The wait is what the provider asks for, or else 1, 5, 10 and then 30 seconds. A model
+    /// that calls a tool is asked once more with tool calls forbidden.
+    ///
+    /// # Errors
+    ///
+    /// - [`StrategyError::NeedsModel`] if no model is configured for this role.
+    /// - [`StrategyError::NotNative`] if the provider offers no compaction of its own.
+    /// - [`StrategyError::Model`] with the last failure.
+    pub async fn question(&mut self, model: ModelRole, request: Request) -> Result<Turn> {
+        self.question_with(model, request, Retries::default(), |_| None).await
+    }
+
+    /// Same as [`question`](Self::question), with this limit on the total wait before retries. A call
+    /// that would have to wait longer is not retried.
+    ///
+    /// # Errors
+    ///
+    /// As [`question`](Self::question).
+    pub async fn question_within(
+        &mut self,
+        max_wait: Duration,
+        model: ModelRole,
+        request: Request,
+    ) -> Result<Turn> {
+        let retries = Retries { max_wait, ..Retries::default() };
+        self.question_with(model, request, retries, |_| None).await
+    }
+
+    /// Same as [`question`](Self::question) with these limits. If the provider refuses the request as
+    /// too long, `smaller` may return another request, which is tried once.
+    pub(super) async fn question_with(
+        &mut self,
+        model: ModelRole,
+        request: Request,
+        mut retries: Retries,
+        smaller: impl FnOnce(&ModelError) -> Option<Request> + Send,
+    ) -> Result<Turn> {
+        let (mut call, mut smaller) = (ModelCall::new(model, request), Some(smaller));
+        let (mut retried, mut waited) = (0, Duration::ZERO);
+        loop {
+            let error = match self.once(&call).await {
+                Ok(turn) => {
+                    let calls_tool = turn.message.tool_uses().next().is_some();
+                    let has_tools = !call.request.tools.is_empty();
+                    if !calls_tool || !has_tools || !retries.repeats_without_calls {
+                        return Ok(turn);
+                    }
+                    retries.repeats_without_calls = false;
+                    call.request.tool_choice = Some(ToolChoice::None);
+                    call.after = Duration::ZERO;
+                    continue;
+                }
+                Err(error) => error,
+            };
+            if let ModelErrorKind::Retryable { after } = error.kind {
+                let after = after.unwrap_or_else(|| backoff(retried));
+                waited = waited.saturating_add(after);
+                if retried < retries.most && waited <= retries.max_wait {
+                    (retried, call.after) = (retried + 1, after);
+                    continue;
+                }
+            }
+            if error.is_overflow()
+                && let Some(smaller) = smaller.take()
+                && let Some(request) = smaller(&error)
+            {
+                (call.request, call.after) = (request, Duration::ZERO);
+                continue;
+            }
+            let is_absent = model == ModelRole::Native && error.kind == ModelErrorKind::NoModel;
+            return Err(match is_absent {
+                true => StrategyError::NotNative,
+                false => StrategyError::from_model(error),
+            });
+        }
+    }
+
+    /// Runs a strategy, and returns its name and cost beside the outcome. A panic in its code ends
+    /// it with [`StrategyError::Panicked`]: a host's strategy must not take the session down.
+    pub(super) async fn run(
+        &mut self,
+        strategy: &dyn CompactionStrategy,
+        view: &View,
+    ) -> (Rung<StrategyError>, Result<Proposal>) {
+        let is_over = Arc::clone(&self.is_over);
+        let mut own = Ask {
+            answers: &mut *self.answers,
+            usage: Usage::default(),
+            calls: 0,
+            tried: self.tried,
+            is_over: Arc::clone(&is_over),
+        };
+        let name = Text::from(strategy.name());
+        let outcome = {
+            let work = async { strategy.propose(view, &mut own).await };
+            // Unwind safe: a panic can leave only the future in a broken state, and it is dropped.
+            let mut work = pin!(AssertUnwindSafe(work).catch_unwind());
+            let ended = future::poll_fn(|context| match work.as_mut().poll(context) {
+                Poll::Pending if is_over.load(Ordering::Relaxed) => Poll::Ready(None),
+                polled => polled.map(Some),
+            });
+            ended.await
+        };
+        let (usage, calls, tried) = (own.usage, own.calls, own.tried);
+        self.usage += usage;
+        (self.calls, self.tried) = (self.calls.saturating_add(calls), tried);
+        let outcome = match outcome {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(payload)) => {
+                let message = panic_message(payload.as_ref());
+                Err(StrategyError::Panicked { strategy: name.clone(), message })
+            }
+            None => Err(StrategyError::TooManyCalls { calls }),
+        };
+        (Rung { strategy: name, failure: None, usage, calls }, outcome)
+    }
+}
+
+impl fmt::Debug for Ask<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { usage, calls, .. } = self;
+        f.debug_struct("Ask").field("usage", usage).field("calls", calls).finish_non_exhaustive()
+    }
+}
+
+/// Runs a strategy without a model and without waiting, for hosts that are not asynchronous: each
+/// call is answered with [`ModelErrorKind::NoModel`]. The proposal is not checked yet, see
+/// [`Snapshot::settle`](super::Snapshot::settle).
+///
+/// ```
+/// use threadfold::{Message, strategy::{self, Brief, KeepRecent, Snapshot, StrategyError, View}};
+///
+/// let thread = ["hi", "hello", "bye"].map(Message::assistant);
+/// let view = View::new(Snapshot::new(thread.to_vec()), Brief::default());
+/// let keep = KeepRecent { messages: 1, ..KeepRecent::default() };
+/// let proposal = strategy::without_model(&keep, &view)?;
+/// assert_eq!(proposal.plan.messages_after(), 1);
+/// # Ok::<(), StrategyError>(())
+/// ```
+///
+/// # Errors
+///
+/// The error of the strategy; [`StrategyError::NeedsModel`] if it waits for something else than an
+/// answer.
+pub fn without_model(strategy: &dyn CompactionStrategy, view: &View) -> Result<Proposal> {
+    let mut none = |_: &ModelCall| Err(ModelError::new(ModelErrorKind::NoModel, ""));
+    let mut ask = Ask::new(&mut none);
+    let outcome = ask.run(strategy, view).now_or_never().map(|(_, outcome)| outcome);
+    outcome.unwrap_or(Err(StrategyError::NeedsModel))
+}
+
+/// The message of a panic, if it has one.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> Text {
+    let literal = payload.downcast_ref::<&str>().copied();
+    let message = literal.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    message.unwrap_or("no message").into()
+}
+
+/// Returns the summary in an answer: its text blocks, joined by blank lines.
+///
+/// ```
+/// use threadfold::{Message, message::{StopReason, Turn}, strategy::summary_of};
+///
+/// let cut = Turn::new(Message::assistant("They read"), StopReason::MaxTokens, None);
+/// let error = summary_of(&cut).unwrap_err();
+/// assert_eq!(error.to_string(), "the summary is incomplete: the model stopped with max_tokens");
+/// ```
+///
+/// # Errors
+///
+/// [`StrategyError::CalledTool`], [`StrategyError::Incomplete`] if the answer was cut off or
+/// refused, [`StrategyError::BlankSummary`].
+pub fn summary_of(turn: &Turn) -> Result<Text> {
+    let stop_reason = turn.stop_reason.clone();
+    if let Some(call) = turn.message.tool_uses().next() {
+        return Err(StrategyError::CalledTool { tool: call.name.clone() });
+    }
+    if !is_complete(&stop_reason) {
+        return Err(StrategyError::Incomplete { stop_reason });
+    }
+    let texts = turn.message.texts().map(|text| text.trim());
+    let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+    if texts.is_empty() {
+        return Err(StrategyError::BlankSummary { stop_reason });
+    }
+    Ok(texts.join("\n\n").into())
+}
+
+/// Returns the summary in an answer, without the lists of quotes after it, and these lists.
+///
+/// # Errors
+///
+/// As [`summary_of`]; an answer that consists of quotes alone has no summary.
+pub(super) fn quoted_summary_of(turn: &Turn) -> Result<(Text, Quotes)> {
+    let answer = summary_of(turn)?;
+    let (summary, quotes) = Quotes::cut(&answer);
+    if summary.is_empty() {
+        return Err(StrategyError::BlankSummary { stop_reason: turn.stop_reason.clone() });
+    }
+    // An answer without lists stays as the model wrote it.
+    Ok((if quotes.is_empty() { answer } else { summary.into() }, quotes))
+}
+
+/// Whether an answer that stopped for this reason is complete text.
+pub(super) fn is_complete(reason: &StopReason) -> bool {
+    is_meant(reason) && !matches!(reason, StopReason::ToolUse | StopReason::PauseTurn)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::{
+        message::{Json, Message, Role, ToolUse},
+        strategy::{Brief, Snapshot},
+    };
+
+    #[test]
+    fn an_answer_that_is_no_summary_is_named() {
+        let answer = |message, stop| summary_of(&Turn::new(message, stop, None)).unwrap_err();
+        let call = ToolUse::new("t1", "read", Json::default());
+        let call = Message::new(Role::Assistant, vec![call.into()]);
+        let rows = [
+            (
+                answer(call, StopReason::ToolUse),
+                "the model called read instead of writing a summary",
+            ),
+            (
+                answer(Message::assistant(" \n"), StopReason::EndTurn),
+                "the model answered without a summary (end_turn)",
+            ),
+            (
+                answer(Message::assistant("half a"), StopReason::MaxTokens),
+                "the summary is incomplete: the model stopped with max_tokens",
+            ),
+        ];
+        for (error, text) in rows {
+            assert_eq!(error.to_string(), text);
+        }
+    }
+
+    /// The waits before the calls of a question whose model is busy every time, in seconds.
+    fn waits(retries: Retries, after: Option<Duration>) -> Vec<u64> {
+        let mut waits = Vec::new();
+        let mut busy = |call: &ModelCall| {
+            waits.push(call.after.as_secs());
+            Err(ModelError::new(ModelErrorKind::Retryable { after }, "busy"))
+        };
+        let mut ask = Ask::new(&mut busy);
+        let question =
+            ask.question_with(ModelRole::Fast, Request::default(), retries, |_: &ModelError| None);
+        assert!(matches!(block_on(question), Err(StrategyError::Model(_))));
+        drop(ask);
+        waits
+    }
+
+    #[test]
+    fn a_call_that_may_succeed_later_is_repeated_within_its_limits() {
+        let retries = Retries::default();
+        assert_eq!(waits(retries, None), [0, 1, 5, 10, 30]);
+        assert_eq!(waits(retries, Some(Duration::from_secs(50))), [0, 50, 50]);
+        assert_eq!(waits(retries, Some(Duration::from_secs(121))), [0]);
+        assert_eq!(waits(Retries { most: 0, ..retries }, None), [0]);
+        let hours = Retries { most: 99, max_wait: Duration::MAX, ..retries };
+        assert_eq!(waits(hours, None).len(), 100);
+        let mut calls = 0;
+        let mut forbids = |_: &ModelCall| {
+            calls += 1;
+            Err(ModelError::new(ModelErrorKind::Authentication, "no"))
+        };
+        let question =
+            block_on(Ask::new(&mut forbids).question(ModelRole::Conversation, Request::default()));
+        assert!(matches!(question, Err(StrategyError::Model(_))));
+        assert_eq!(calls, 1);
+    }
+
+    /// Asks until it gets an answer, whatever the error is.
+    #[derive(Debug)]
+    struct NeverEnds;
+
+    #[async_trait]
+    impl CompactionStrategy for NeverEnds {
+        fn name(&self) -> &str {
+            "never-ends"
+        }
+
+        async fn propose(&self, _: &View, ask: &mut Ask<'_>) -> Result<Proposal> {
+            let call = ModelCall::new(ModelRole::Fast, Request::default());
+            while ask.once(&call).await.is_err() {}
+            Err(StrategyError::NeedsModel)
+        }
+    }
+
+    #[test]
+    fn a_strategy_that_never_ends_is_ended() {
+        let view = View::new(Snapshot::new(Vec::new()), Brief::default());
+        let mut calls = 0_usize;
+        let mut fails = |_: &ModelCall| {
+            calls += 1;
+            Err(ModelError::new(ModelErrorKind::Other, "no"))
+        };
+        let (rung, outcome) = block_on(Ask::new(&mut fails).run(&NeverEnds, &view));
+        assert!(matches!(outcome, Err(StrategyError::TooManyCalls { calls: MAX_CALLS })));
+        assert_eq!((rung.calls, calls), (MAX_CALLS, MAX_CALLS));
+    }
+
+    #[test]
+    fn a_panic_in_a_model_is_a_failed_call() {
+        let mut panics = |_: &ModelCall| panic!("as asked");
+        let mut ask = Ask::new(&mut panics);
+        let error = block_on(ask.question(ModelRole::Fast, Request::default())).unwrap_err();
+        assert!(error.to_string().ends_with("the model panicked: as asked"), "{error}");
+        assert_eq!(ask.calls(), 1);
+    }
+}

@@ -1,0 +1,136 @@
+//! One strategy on one thread, from what it sees to a proposal that can be carried out.
+//!
+//! Every compaction takes this straight line, whoever runs it:
+//!
+//! 1. A thread that needs no compaction is left alone.
+//! 2. If the unread part of the thread does not fit, the strategy sees it cut (`floor`).
+//! 3. The strategy proposes. Models are asked through its [`Ask`], a panic is a failure.
+//! 4. [`Snapshot::settle`] checks and completes the proposal.
+//! 5. If nothing acceptable was proposed and the host has a [`Fallback`], tool results are trimmed,
+//!    and if that is not enough, a digest replaces the old part.
+//! 6. The cut of the unread part is added. If there is no proposal, the cut itself is one.
+//!
+//! The rungs of the proposal list everything that was tried.
+
+use std::sync::Arc;
+
+use super::{digest::Digest, kit::*, ladder::Ladder};
+
+/// What follows if a strategy fails or misses the target. Without one, the target is strict unless
+/// the brief has a limit, and a failure is final.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fallback {
+    /// For a compaction before it is needed: a strategy that fails then costs only its calls. If the
+    /// request does not fit, as for a refusal of the provider, tool results are trimmed and then a
+    /// digest is made. A plan may miss the target up to the limit of the brief, or without one by
+    /// any size.
+    IfNeeded,
+    /// As above, and the fallback follows each failure.
+    Always,
+}
+
+/// How a strategy is run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Terms {
+    /// What follows a failure, if anything.
+    pub(crate) fallback: Option<Fallback>,
+    /// Whether a thread is left alone if nothing was added since its last compaction by the same
+    /// strategy, because each summary of a summary loses something. A thread over its target is
+    /// compacted anyway.
+    pub(crate) once: bool,
+    /// Whether a thread that already meets its target is compacted although the user asks for it.
+    pub(crate) anyway: bool,
+}
+
+/// Runs a strategy on a thread, and returns its settled proposal with its cost.
+///
+/// # Errors
+///
+/// The error of the strategy, or the rejection of its proposal. The cost is that of `ask`.
+pub(crate) async fn propose(
+    strategy: &dyn CompactionStrategy,
+    view: &View,
+    ask: &mut Ask<'_>,
+    terms: Terms,
+) -> Result<Proposal> {
+    let seen = view.as_seen();
+    view.check_started(strategy, terms)?;
+    let (rung, outcome) = ask.run(strategy, &seen).await;
+    let (usage, calls) = (ask.usage(), ask.calls());
+    let outcome = match outcome.and_then(|proposal| seen.settled(proposal, terms.fallback)) {
+        Err(error) if seen.falls_back(terms.fallback) => {
+            let failed = error.rungs(rung.clone());
+            seen.fallen_back(&failed, terms.fallback).ok_or(error)
+        }
+        outcome => outcome,
+    };
+    let proposal = view.with_cut(&seen, outcome, rung)?;
+    Ok(Proposal { usage, calls, ..proposal })
+}
+
+impl View {
+    /// Refuses a thread that needs no compaction.
+    fn check_started(&self, strategy: &dyn CompactionStrategy, terms: Terms) -> Result<()> {
+        let Self { thread, brief } = self;
+        let has_room = thread.has_room(brief);
+        if let Some(target) = brief.target
+            && has_room
+            && brief.reason.is_manual()
+            && !terms.anyway
+        {
+            let found = thread.size();
+            return nothing(format!("about {found} tokens are within the target of {target}"));
+        }
+        if !terms.once || !has_room {
+            return Ok(());
+        }
+        match thread.compacted_by.as_ref().is_some_and(|by| **by == *strategy.name()) {
+            true => nothing("nothing was added since the last compaction".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the fallback follows a failure.
+    fn falls_back(&self, fallback: Option<Fallback>) -> bool {
+        match fallback {
+            Some(Fallback::Always) => true,
+            Some(Fallback::IfNeeded) => self.brief.is_needed(),
+            None => false,
+        }
+    }
+
+    /// Returns the settled proposal if it is acceptable within the target, or else the limit.
+    fn settled(&self, proposal: Proposal, fallback: Option<Fallback>) -> Result<Proposal> {
+        let Self { thread, brief } = self;
+        let rungs = proposal.rungs.clone();
+        let settled = match (fallback, brief.limit) {
+            (None, None) => thread.settle(proposal, brief),
+            (_, limit) => thread.settle_within(proposal, brief, limit),
+        };
+        match settled {
+            Err(_) if !rungs.is_empty() => Err(StrategyError::NoRung { rungs }),
+            settled => Ok(settled?),
+        }
+    }
+
+    /// Returns the proposal of the fallback after these rungs failed, first for the target and then
+    /// for the limit.
+    fn fallen_back(
+        &self,
+        failed: &[Rung<StrategyError>],
+        fallback: Option<Fallback>,
+    ) -> Option<Proposal> {
+        let ladder = Ladder::new([
+            Arc::new(TrimToolResults::default()) as Arc<dyn CompactionStrategy>,
+            Arc::new(Digest::default()),
+        ]);
+        [self.brief.target, self.brief.limit].into_iter().find_map(|target| {
+            let brief = Brief { target, ..self.brief.clone() };
+            let view = Self::new(self.thread.clone(), brief);
+            let proposal = without_model(&ladder, &view).ok()?;
+            let accepted = self.settled(proposal, fallback).ok()?;
+            let rungs = failed.iter().chain(&accepted.rungs).cloned().collect();
+            Some(Proposal { rungs, ..accepted })
+        })
+    }
+}
