@@ -5,29 +5,17 @@
 //! implements [`Answers`]. Retries, waits, token usage, progress and panics are handled here, once
 //! for all strategies.
 
-use std::{
-    any::Any,
-    fmt,
-    panic::AssertUnwindSafe,
-    pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::Poll,
-    time::Duration,
-};
+use std::{any::Any, fmt, panic::AssertUnwindSafe, time::Duration};
 
 use async_trait::async_trait;
-use futures::{FutureExt, future};
+use futures::{FutureExt, channel::oneshot, future};
 
 use super::{
-    contract::{CompactionStrategy, ModelRole, Proposal, Result, StrategyError},
-    view::View,
+    error::{Result, StrategyError},
+    proposal::ModelRole,
 };
 use crate::{
     ledger::Quotes,
-    log::Rung,
     message::{ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn, Usage},
     turn::is_meant,
 };
@@ -161,8 +149,8 @@ pub struct Ask<'a> {
     calls: usize,
     /// All calls, those without a model included.
     tried: usize,
-    /// Whether the limit of calls was reached.
-    is_over: Arc<AtomicBool>,
+    /// Tells whoever runs the strategy that the limit of calls is reached.
+    over: Option<oneshot::Sender<()>>,
 }
 
 /// The limits for the retries of one question.
@@ -196,8 +184,7 @@ pub(super) fn backoff(retries: usize) -> Duration {
 impl<'a> Ask<'a> {
     /// Returns an ask whose calls these answer.
     pub fn new(answers: &'a mut (dyn Answers + 'a)) -> Self {
-        let (usage, is_over) = (Usage::default(), Arc::default());
-        Self { answers, usage, calls: 0, tried: 0, is_over }
+        Self { answers, usage: Usage::default(), calls: 0, tried: 0, over: None }
     }
 
     /// The tokens of all calls so far, as the models reported them.
@@ -220,7 +207,7 @@ impl<'a> Ask<'a> {
     pub async fn once(&mut self, call: &ModelCall) -> Result<Turn, ModelError> {
         if self.tried >= MAX_CALLS {
             // A strategy that never ends would not end for an error either: whoever runs it ends it.
-            self.is_over.store(true, Ordering::Relaxed);
+            let _ = self.over.take().map(|over| over.send(()));
             return future::pending().await;
         }
         self.tried += 1;
@@ -318,44 +305,23 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Runs a strategy, and returns its name and cost beside the outcome. A panic in its code ends
-    /// it with [`StrategyError::Panicked`]: a host's strategy must not take the session down.
-    pub(super) async fn run(
-        &mut self,
-        strategy: &dyn CompactionStrategy,
-        view: &View,
-    ) -> (Rung<StrategyError>, Result<Proposal>) {
-        let is_over = Arc::clone(&self.is_over);
-        let mut own = Ask {
-            answers: &mut *self.answers,
-            usage: Usage::default(),
-            calls: 0,
-            tried: self.tried,
-            is_over: Arc::clone(&is_over),
-        };
-        let name = Text::from(strategy.name());
-        let outcome = {
-            let work = async { strategy.propose(view, &mut own).await };
-            // Unwind safe: a panic can leave only the future in a broken state, and it is dropped.
-            let mut work = pin!(AssertUnwindSafe(work).catch_unwind());
-            let ended = future::poll_fn(|context| match work.as_mut().poll(context) {
-                Poll::Pending if is_over.load(Ordering::Relaxed) => Poll::Ready(None),
-                polled => polled.map(Some),
-            });
-            ended.await
-        };
-        let (usage, calls, tried) = (own.usage, own.calls, own.tried);
+    /// Returns an ask with the same models for a part of the work, whose cost is counted apart until
+    /// it is [added](Self::add), and what becomes ready when it reaches the limit of calls.
+    pub(super) fn nested(&mut self) -> (Ask<'_>, oneshot::Receiver<()>) {
+        let (over, is_over) = oneshot::channel();
+        let (usage, calls, tried) = (Usage::default(), 0, self.tried);
+        (Ask { answers: &mut *self.answers, usage, calls, tried, over: Some(over) }, is_over)
+    }
+
+    /// Adds the calls of a part of the work.
+    pub(super) fn add(&mut self, (usage, calls, tried): (Usage, usize, usize)) {
         self.usage += usage;
         (self.calls, self.tried) = (self.calls.saturating_add(calls), tried);
-        let outcome = match outcome {
-            Some(Ok(outcome)) => outcome,
-            Some(Err(payload)) => {
-                let message = panic_message(payload.as_ref());
-                Err(StrategyError::Panicked { strategy: name.clone(), message })
-            }
-            None => Err(StrategyError::TooManyCalls { calls }),
-        };
-        (Rung { strategy: name, failure: None, usage, calls }, outcome)
+    }
+
+    /// The cost so far, for [`add`](Self::add).
+    pub(super) fn spent(&self) -> (Usage, usize, usize) {
+        (self.usage, self.calls, self.tried)
     }
 }
 
@@ -364,32 +330,6 @@ impl fmt::Debug for Ask<'_> {
         let Self { usage, calls, .. } = self;
         f.debug_struct("Ask").field("usage", usage).field("calls", calls).finish_non_exhaustive()
     }
-}
-
-/// Runs a strategy without a model and without waiting, for hosts that are not asynchronous: each
-/// call is answered with [`ModelErrorKind::NoModel`]. The proposal is not checked yet, see
-/// [`Snapshot::settle`](super::Snapshot::settle).
-///
-/// ```
-/// use threadfold::{Message, strategy::{self, Brief, KeepRecent, Snapshot, StrategyError, View}};
-///
-/// let thread = ["hi", "hello", "bye"].map(Message::assistant);
-/// let view = View::new(Snapshot::new(thread.to_vec()), Brief::default());
-/// let keep = KeepRecent { messages: 1, ..KeepRecent::default() };
-/// let proposal = strategy::without_model(&keep, &view)?;
-/// assert_eq!(proposal.plan.messages_after(), 1);
-/// # Ok::<(), StrategyError>(())
-/// ```
-///
-/// # Errors
-///
-/// The error of the strategy; [`StrategyError::NeedsModel`] if it waits for something else than an
-/// answer.
-pub fn without_model(strategy: &dyn CompactionStrategy, view: &View) -> Result<Proposal> {
-    let mut none = |_: &ModelCall| Err(ModelError::new(ModelErrorKind::NoModel, ""));
-    let mut ask = Ask::new(&mut none);
-    let outcome = ask.run(strategy, view).now_or_never().map(|(_, outcome)| outcome);
-    outcome.unwrap_or(Err(StrategyError::NeedsModel))
 }
 
 /// The message of a panic, if it has one.
@@ -454,10 +394,7 @@ mod tests {
     use futures::executor::block_on;
 
     use super::*;
-    use crate::{
-        message::{Json, Message, Role, ToolUse},
-        strategy::{Brief, Snapshot},
-    };
+    use crate::message::{Json, Message, Role, ToolUse};
 
     #[test]
     fn an_answer_that_is_no_summary_is_named() {
@@ -516,36 +453,6 @@ mod tests {
             block_on(Ask::new(&mut forbids).question(ModelRole::Conversation, Request::default()));
         assert!(matches!(question, Err(StrategyError::Model(_))));
         assert_eq!(calls, 1);
-    }
-
-    /// Asks until it gets an answer, whatever the error is.
-    #[derive(Debug)]
-    struct NeverEnds;
-
-    #[async_trait]
-    impl CompactionStrategy for NeverEnds {
-        fn name(&self) -> &str {
-            "never-ends"
-        }
-
-        async fn propose(&self, _: &View, ask: &mut Ask<'_>) -> Result<Proposal> {
-            let call = ModelCall::new(ModelRole::Fast, Request::default());
-            while ask.once(&call).await.is_err() {}
-            Err(StrategyError::NeedsModel)
-        }
-    }
-
-    #[test]
-    fn a_strategy_that_never_ends_is_ended() {
-        let view = View::new(Snapshot::new(Vec::new()), Brief::default());
-        let mut calls = 0_usize;
-        let mut fails = |_: &ModelCall| {
-            calls += 1;
-            Err(ModelError::new(ModelErrorKind::Other, "no"))
-        };
-        let (rung, outcome) = block_on(Ask::new(&mut fails).run(&NeverEnds, &view));
-        assert!(matches!(outcome, Err(StrategyError::TooManyCalls { calls: MAX_CALLS })));
-        assert_eq!((rung.calls, calls), (MAX_CALLS, MAX_CALLS));
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub(crate) async fn propose(
 ) -> Result<Proposal> {
     let seen = view.as_seen();
     view.check_started(strategy, terms)?;
-    let (rung, outcome) = ask.run(strategy, &seen).await;
+    let (rung, outcome) = guard::run(strategy, &seen, ask).await;
     let (usage, calls) = (ask.usage(), ask.calls());
     let outcome = match outcome.and_then(|proposal| seen.settled(proposal, terms.fallback)) {
         Err(error) if seen.falls_back(terms.fallback) => {

@@ -18,7 +18,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     brief::Brief,
     clip::border_before,
-    contract::{Proposal, Result, StrategyError},
+    error::{Result, StrategyError},
+    proposal::Proposal,
     rejection::Rejection,
     snapshot::Snapshot,
     tail::HARDEST,

@@ -2,8 +2,8 @@
 //!
 //! | part | purpose |
 //! |---|---|
-//! | `contract`, `run_error` | strategies, their proposals and errors |
-//! | `ask` | how a strategy asks a model, and runs other strategies |
+//! | `contract`, `proposal`, `error`, `run_error` | strategies, their proposals and errors |
+//! | `ask`, `guard` | how a strategy asks a model, and runs other strategies |
 //! | `view`, `snapshot`, `brief` | the thread to compact, and the reason, target and limits of the compaction |
 //! | `tail` | what stays of a thread |
 //! | `typed` | what the user typed, as a list in a summary |
@@ -11,8 +11,9 @@
 //! | `clip` | shortens texts |
 
 pub(super) use super::{
-    ask::*, brief::*, clip::*, contract::*, instructions, instructions::*, rejection::*,
-    run_error::*, snapshot::*, tail, tail::*, typed::*, view::*,
+    ask::*, brief::*, clip::*, contract::*, error::*, guard, guard::without_model, instructions,
+    instructions::*, proposal::*, rejection::*, run_error::*, snapshot::*, tail, tail::*, typed::*,
+    view::*,
 };
 pub(super) use crate::{compact::*, log::Rung, message::*, tokens::TokenCounter};
 pub(super) use async_trait::async_trait;

@@ -163,7 +163,7 @@ impl CompactionStrategy for Ladder {
             return Ok(proposal);
         }
         while let Some(strategy) = climb.untried.pop() {
-            let (rung, outcome) = ask.run(strategy.as_ref(), view).await;
+            let (rung, outcome) = guard::run(strategy.as_ref(), view, ask).await;
             if let ControlFlow::Break(end) = climb.after(rung, outcome) {
                 return end;
             }

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use super::{
     brief::Brief,
     clip::{ASIDE_TOKENS, excerpt, without_repeats, without_stated},
-    contract::Proposal,
     digest,
+    proposal::Proposal,
     rejection::Rejection,
     snapshot::Snapshot,
     typed::{self, Typed},

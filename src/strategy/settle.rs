@@ -18,10 +18,10 @@ use std::sync::Arc;
 use super::{
     brief::Brief,
     clip::excerpt,
-    contract::Proposal,
     digest,
     full_summary::with_summaries,
     lists::{Audit, Settling, joined, last_summary},
+    proposal::Proposal,
     rejection::Rejection,
     snapshot::Snapshot,
 };

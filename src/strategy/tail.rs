@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use super::{
     brief::Brief,
-    contract::{Result, StrategyError},
+    error::{Result, StrategyError},
     snapshot::Snapshot,
     typed::Typed,
     view::View,

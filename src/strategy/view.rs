@@ -1,6 +1,6 @@
 //! What a strategy gets to see, as one value, and the size of a thread against its target.
 
-use super::{brief::Brief, contract::StrategyError, rejection::Rejection, snapshot::Snapshot};
+use super::{brief::Brief, error::StrategyError, rejection::Rejection, snapshot::Snapshot};
 use crate::{
     ledger::Quotes,
     message::{

@@ -1,6 +1,6 @@
 //! Strategies without a driver: a test answers their calls.
 
-use futures::{FutureExt, executor::block_on};
+use futures::FutureExt;
 
 use super::scripted::{Answer, ScriptedModel};
 use crate::{
@@ -10,7 +10,8 @@ use crate::{
 };
 
 /// Runs a strategy whose calls this function answers, and returns the calls and the outcome. The
-/// proposal is not checked yet, see [`Snapshot::settle`](crate::strategy::Snapshot::settle).
+/// proposal is not checked yet, see [`Snapshot::settle`](crate::strategy::Snapshot::settle). A
+/// strategy that awaits something else than an answer ends with [`StrategyError::NeedsModel`].
 ///
 /// ```
 /// use threadfold::{Message, strategy::{Brief, Snapshot, Summarize, View}};
@@ -34,8 +35,8 @@ pub fn asked(
         calls.push(call.clone());
         answer(call)
     };
-    let outcome = block_on(strategy.propose(view, &mut Ask::new(&mut answer)));
-    (calls, outcome)
+    let outcome = strategy.propose(view, &mut Ask::new(&mut answer)).now_or_never();
+    (calls, outcome.unwrap_or(Err(StrategyError::NeedsModel)))
 }
 
 /// Returns a function for [`asked`] that answers from a script, in order. After the last answer
