@@ -18,7 +18,8 @@ use threadfold::{
     ContentBlock, Message, Role, StrategyRegistry,
     message::{StopReason, ToolResult, Turn},
     retention::{Facts, RetentionPolicy, Statements, audit, enrich},
-    strategy::{Attempt, Brief, Proposal, Snapshot, Step},
+    strategy::{Brief, CompactionStrategy, ModelCall, Proposal, Snapshot, View},
+    testing::asked,
     tokens::{ByteEstimate, TokenCounter},
 };
 use yardstick::{
@@ -114,28 +115,21 @@ fn compaction(
         repetitions.min(10),
         || kept.clone(),
         |kept| {
-            let snapshot = kept.unwrap_or_else(read);
-            let proposal = proposed(strategy.begin(&snapshot, &brief));
-            snapshot.settle(proposal, &brief).expect("it is legal")
+            let view = View::new(kept.unwrap_or_else(read), brief.clone());
+            let proposal = proposed(strategy.as_ref(), &view);
+            view.thread.settle(proposal, &brief).expect("it is legal")
         },
     )
 }
 
-/// Returns the proposal of an attempt whose model answers with one summary. The summary contains
+/// Returns the proposal of a strategy whose model answers with one summary. The summary contains
 /// facts that the thread does not, so all of the thread is searched for them.
-fn proposed(mut attempt: Box<dyn Attempt>) -> Proposal {
+fn proposed(strategy: &dyn CompactionStrategy, view: &View) -> Proposal {
     const SUMMARY: &str = "They parse lines. See `src/parser/mod.rs`; all 12 tests passed. Ask Zora \
                            Quent about src/parser/unheard_of.rs, which took 417 ms.";
-    loop {
-        match attempt.step() {
-            Step::Proposed(proposal) => return proposal.clone(),
-            Step::Call { .. } => {
-                let turn = Turn::new(Message::assistant(SUMMARY), StopReason::EndTurn, None);
-                attempt.handle(Ok(turn));
-            }
-            step => panic!("{step:?}"),
-        }
-    }
+    let answer =
+        |_: &ModelCall| Ok(Turn::new(Message::assistant(SUMMARY), StopReason::EndTurn, None));
+    asked(strategy, view, answer).1.expect("it is a proposal")
 }
 
 /// The last 100 KB.

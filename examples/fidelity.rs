@@ -37,7 +37,7 @@ use threadfold::{
     message::{ContentBlock, Delta, InvalidValue, ModelError, Role, Timestamp, Turn},
     retention::RetentionPolicy,
     store::Journal,
-    strategy::{Brief, Step},
+    strategy::{Brief, ModelCall},
     tokens::TokenCounter,
 };
 use writers::{WRITERS, Writer};
@@ -208,7 +208,7 @@ impl Session {
             let brief = Brief { target: Some(characters), retention, ..Brief::default() };
             let mut conversation = Conversation::new(&mut self.thread, &mut self.journal);
             let models = Models::one(self.model.as_ref());
-            let watch = &mut |_: Step<'_>, _: Option<&Delta>| {};
+            let watch = &mut |_: &ModelCall, _: Option<&Delta>| {};
             let done = drive::compact(&mut conversation, strategy, &brief, models, watch);
             if let Err(error) = block_on(done) {
                 eprintln!("fidelity: {error}");

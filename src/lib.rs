@@ -67,7 +67,6 @@
 //! |---|---|
 //! | [`auto`] | when to compact |
 //! | [`turn`] | whether to call the model or tools |
-//! | [`strategy::Attempt`] | what to ask a model for a summary |
 //!
 //! [`mod@drive`] carries out and awaits the steps of these machines: [`drive::compact`] changes a
 //! thread, a log, a store and an archive together. `ARCHITECTURE.md` lists which module may depend
@@ -169,7 +168,7 @@ pub mod guide {
     /// [`StrategyRegistry`](crate::StrategyRegistry), [`AutoPolicy`](crate::auto::AutoPolicy),
     /// [`Replacement`](crate::Replacement), [`compact`](crate::compact()),
     /// [`CompactionStrategy`](crate::CompactionStrategy), [`Plan`](crate::Plan),
-    /// [`attempt::ask`](crate::strategy::attempt::ask).
+    /// [`Ask`](crate::strategy::Ask).
     pub mod strategy_and_policy {}
 
     #[doc = include_str!("../docs/guide/what-was-lost.md")]

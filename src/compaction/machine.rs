@@ -42,9 +42,9 @@ pub(crate) struct Compaction {
     /// The time of the record and of the end event. It is the start time until a driver with a
     /// clock sets a later one after a long await.
     pub(crate) now: Timestamp,
-    /// The tokens of the attempt; zero until it ended.
+    /// The tokens of the strategy; zero until it ended.
     usage: Usage,
-    /// The redacted reports of the rungs that the attempt tried; empty until it ended.
+    /// The redacted reports of the rungs that the strategy tried; empty until it ended.
     rungs: Vec<Rung>,
     /// The logged record; `None` before the commit, and if the compaction failed.
     done: Option<Box<CompactionRecord>>,
@@ -140,7 +140,7 @@ impl Compaction {
         }
     }
 
-    /// Takes an accepted proposal, or the error of the attempt. Texts of errors are redacted before
+    /// Takes an accepted proposal, or the error of the strategy. Texts of errors are redacted before
     /// they are shown and stored.
     ///
     /// # Errors
@@ -299,7 +299,7 @@ pub(crate) fn redacted_by(text: Text, redactor: Option<&dyn Redactor>) -> Text {
     redactor.map_or_else(|| text.clone(), |redactor| redacted_text(&text, redactor))
 }
 
-/// Returns the outcome of an attempt with redacted error texts: its own, those of its rungs, and
+/// Returns the outcome of a strategy with redacted error texts: its own, those of its rungs, and
 /// those in its notes. They need redaction, because providers quote requests in their errors.
 pub(crate) fn redacted(
     mut outcome: Result<Proposal>,

@@ -2,9 +2,9 @@
 //!
 //! With the feature `tracing`, each call of [`drive::compact`](crate::drive::compact) and each
 //! compaction of a [`Session`](crate::session::Session) has one span, [`SPAN`], at level `INFO`
-//! with the target [`TARGET`]. It is open from the start of the attempt to the last write of the
-//! store. Model calls run inside it, so spans of a provider's client are its children. An attempt
-//! that finds nothing to compact has no span.
+//! with the target [`TARGET`]. It is open from the first call of a model, or from the outcome
+//! if there is none, to the last write of the store. Model calls run inside it, so spans of a
+//! provider's client are its children. A strategy that finds nothing to compact has no span.
 //!
 //! | session event | span | attributes |
 //! |---|---|---|

@@ -1,7 +1,7 @@
 //! The drivers: what runs a strategy, and what carries out its proposal.
 //!
 //! [`propose`] runs a strategy on a snapshot and changes nothing: the caller applies the proposal,
-//! and dropping the future cancels the attempt. [`compact`] also changes thread, log, store and
+//! and dropping the future cancels the strategy. [`compact`] also changes thread, log, store and
 //! archive of a [`Conversation`]. It proposes, archives, commits and stores, in this order, so a
 //! failure before the commit changes nothing, except that one event in the log reports it. With the
 //! feature `tracing` a compaction is one span; [`telemetry`] documents it.
@@ -14,7 +14,7 @@ pub use crate::compaction::telemetry;
 
 pub use crate::compaction::{CompactionError, CompactionErrorKind};
 pub use compact::{Conversation, compact};
-pub use models::{Models, advance, propose};
+pub use models::{Models, advance, propose, propose_with};
 
 pub(crate) use compact::with_facts;
 pub(crate) use models::{Calls, Listener};

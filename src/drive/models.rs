@@ -67,6 +67,32 @@ pub async fn propose(
     calls.propose(strategy, &view, Terms::default()).await
 }
 
+/// Like [`propose`], with answers that the host gives: a durable engine journals each of them, and a
+/// run that is repeated after a crash continues where it stopped. [`Answers`] has an example.
+///
+/// # Errors
+///
+/// As [`propose`].
+pub async fn propose_with(
+    strategy: &dyn CompactionStrategy,
+    view: &View,
+    answers: &mut dyn Answers,
+) -> Result<Proposal> {
+    settled(strategy, view, answers, Terms::default()).await
+}
+
+/// Runs a strategy, and returns its settled proposal or the error, with the cost of its calls.
+async fn settled(
+    strategy: &dyn CompactionStrategy,
+    view: &View,
+    answers: &mut dyn Answers,
+    terms: Terms,
+) -> Result<Proposal> {
+    let mut ask = Ask::new(answers);
+    let outcome = strategy::propose(strategy, view, &mut ask, terms).await;
+    outcome.map_err(|error| CompactionError::new(error).after(ask.usage(), ask.calls()))
+}
+
 /// The calls of a strategy, as the models of a host answer them.
 pub(crate) struct Calls<'a> {
     pub(crate) models: Models<'a>,
@@ -83,9 +109,7 @@ impl Calls<'_> {
         view: &View,
         terms: Terms,
     ) -> Result<Proposal> {
-        let mut ask = Ask::new(self);
-        let outcome = strategy::propose(strategy, view, &mut ask, terms).await;
-        outcome.map_err(|error| CompactionError::new(error).after(ask.usage(), ask.calls()))
+        settled(strategy, view, self, terms).await
     }
 }
 

@@ -87,7 +87,7 @@ impl ModelCall {
 /// let story = Message::assistant("I read on. ".repeat(40));
 /// let thread = Snapshot::new(vec![Message::user("Read it."), story, Message::user("And?")]);
 /// let view = View::new(thread, Brief::default());
-/// let strategy = Summarize { messages: 1, ..Summarize::default() };
+/// let strategy = Summarize { messages: 1, user_messages: 0, ..Summarize::default() };
 /// for _ in 0..2 {
 ///     // The second run asks no model.
 ///     let mut answers = Journaled { journal: &mut journal, model: &model };
@@ -136,7 +136,7 @@ where
 ///     }
 /// };
 /// let mut ask = Ask::new(&mut answers);
-/// let request = Request::new([Message::user("What is it about?")]);
+/// let request = Request::new(vec![Message::user("What is it about?")]);
 /// let turn = block_on(ask.question(ModelRole::Fast, request))?;
 /// assert_eq!((turn.text().as_str(), ask.calls()), ("A parser.", 2));
 /// drop(ask);

@@ -22,7 +22,7 @@ pub struct Brief {
     pub limit: Option<u64>,
     /// How much of the conversation's facts the compacted thread must keep, if that is audited.
     pub retention: Option<RetentionPolicy>,
-    /// Time of the attempt.
+    /// Time of the compaction.
     pub now: Timestamp,
 }
 

@@ -109,7 +109,7 @@ impl Ladder {
     /// Adds a strategy that needs no model. It is tried first if the thread is over the target and
     /// the brief has a retention policy. If its plan meets both and loses no demand and no path, and
     /// if it loses no fact or uses three quarters of the target, no model is called. Otherwise the
-    /// ladder continues with its rungs and does not report the attempt.
+    /// ladder continues with its rungs and does not report that strategy.
     ///
     /// ```
     /// use std::sync::Arc;

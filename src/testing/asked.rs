@@ -20,7 +20,7 @@ use crate::{
 /// let story = Message::assistant("I read on. ".repeat(40));
 /// let thread = vec![Message::user("Read it."), story, Message::user("And?")];
 /// let view = View::new(Snapshot::new(thread), Brief::default());
-/// let strategy = Summarize { messages: 1, ..Summarize::default() };
+/// let strategy = Summarize { messages: 1, user_messages: 0, ..Summarize::default() };
 /// let (calls, proposal) = asked(&strategy, &view, answers(["They read it."]));
 /// assert_eq!((calls.len(), proposal?.plan.messages_after()), (1, 2));
 /// # Ok::<(), threadfold::strategy::StrategyError>(())

@@ -1,17 +1,21 @@
-//! Compacts a thread in the middle of a turn: runs the state machine of the strategy, step by step.
+//! Compacts a thread in the middle of a turn. Each call of the model is a step of the engine, so a
+//! compaction that was interrupted continues with the answers that it has.
 
 use std::sync::{Arc, LazyLock};
 
 use restate_sdk::prelude::*;
 use threadfold::{
-    Usage,
-    drive::{CompactionError, CompactionErrorKind},
-    message::CompactionReason,
+    Turn, async_trait,
+    drive::{self, CompactionError, CompactionErrorKind},
+    message::{CompactionReason, ModelError, ModelErrorKind},
     render::ChunkBudget,
-    strategy::{Brief, Chunked, CompactionStrategy, Digest, Ladder, Proposal, Step},
+    strategy::{Answers, Brief, Chunked, CompactionStrategy, Digest, Ladder, ModelCall, View},
 };
 
-use crate::turn::{OpenTurn, WINDOW, system, tools, unknown};
+use crate::{
+    steps::Steps,
+    turn::{OpenTurn, WINDOW, system, tools},
+};
 
 /// The model folds the thread into a summary, chunk by chunk. The fallback is a digest without a
 /// model.
@@ -20,6 +24,29 @@ static STRATEGY: LazyLock<Ladder> = LazyLock::new(|| {
     let chunked = Chunked { chunks, ..Chunked::default() };
     Ladder::new([Arc::new(chunked) as _, Arc::new(Digest::default()) as _])
 });
+
+/// Answers the calls of a strategy with steps of the engine.
+struct Journaled<'s, 'a, 'ctx> {
+    steps: &'s mut Steps<'a, 'ctx>,
+    /// The error of the engine that ended the handler.
+    failed: Option<TerminalError>,
+}
+
+#[async_trait]
+impl Answers for Journaled<'_, '_, '_> {
+    async fn answer(&mut self, call: &ModelCall) -> Result<Turn, ModelError> {
+        let waited = self.steps.wait(call.after).await;
+        let answer = match waited {
+            Ok(()) => self.steps.ask("compaction", call.request.clone()).await,
+            Err(error) => Err(error),
+        };
+        answer.unwrap_or_else(|error| {
+            let refused = ModelError::new(ModelErrorKind::Other, error.to_string());
+            self.failed = Some(error);
+            Err(refused)
+        })
+    }
+}
 
 impl OpenTurn<'_, '_> {
     /// Compacts the thread and returns whether it is smaller now. A failed compaction is in the
@@ -41,35 +68,17 @@ impl OpenTurn<'_, '_> {
             Err(error) => return Err(TerminalError::new(error.to_string()).into()),
         };
 
-        let mut attempt = STRATEGY.begin(&snapshot, &brief);
-        let (mut usage, mut calls) = (Usage::default(), 0);
-        while let Step::Call { request, after, .. } = attempt.step() {
-            let request = request.clone();
-            steps.wait(after).await?;
-            let answer = steps.ask("compaction", request).await?;
-            usage += match &answer {
-                Ok(turn) => turn.usage.unwrap_or_default(),
-                Err(error) => error.usage,
-            };
-            calls += 1;
-            attempt.handle(answer);
+        let view = View::new(snapshot, brief.clone());
+        let mut answers = Journaled { steps, failed: None };
+        let driven = drive::propose_with(&*STRATEGY, &view, &mut answers).await;
+        if let Some(error) = answers.failed {
+            return Err(error.into());
         }
-
-        let mut driven = match attempt.step() {
-            Step::Proposed(proposal) => Ok(proposal.clone()),
-            // An attempt without an effect is not a compaction and not logged.
-            Step::Failed(error) if calls == 0 && error.is_nothing_to_compact() => return Ok(false),
-            Step::Failed(error) => Err(CompactionError::new(error.clone())),
-            step @ (Step::Call { .. } | _) => return Err(unknown(step)),
-        };
-        match &mut driven {
-            Ok(Proposal { usage: all, calls: asked, .. })
-            | Err(CompactionError { usage: all, calls: asked, .. }) => {
-                (*all, *asked) = (usage, calls)
-            }
+        // A strategy that found nothing to do is not a compaction and not logged.
+        if driven.as_ref().is_err_and(CompactionError::is_nothing_to_compact) {
+            return Ok(false);
         }
-        let accepted = driven.and_then(|driven| driven.accepted(&snapshot, &brief));
-        match conversation.finish(STRATEGY.name(), &brief, accepted).await {
+        match conversation.finish(STRATEGY.name(), &brief, driven).await {
             Ok(_) => Ok(true),
             Err(CompactionError { kind: CompactionErrorKind::Strategy(_), .. }) => Ok(false),
             Err(error) => Err(TerminalError::new(error.to_string()).into()),

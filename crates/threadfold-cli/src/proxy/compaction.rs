@@ -6,11 +6,11 @@ use threadfold::{
     CompactionStrategy, EventLog, Model, Request, Thread,
     drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
     log::Event,
-    message::{CompactionReason, ContextWindow, Message, ThreadId, Timestamp},
+    message::{CompactionReason, ContextWindow, Delta, Message, ThreadId, Timestamp},
     model::{Clock, std_clock},
     retention::RetentionPolicy,
     store::{Journal, ThreadStore},
-    strategy::{Brief, Digest},
+    strategy::{Brief, Fallback, ModelCall},
     tokens::ByteEstimate,
 };
 
@@ -76,7 +76,7 @@ impl Work<'_> {
         })
     }
 
-    /// Tries the strategy, then a digest, because a thread that does not fit must get smaller.
+    /// Runs the strategy with a fallback, because a thread that does not fit must get smaller.
     async fn compact(
         &self,
         thread: &mut Thread,
@@ -91,24 +91,14 @@ impl Work<'_> {
             now,
             ..Brief::default()
         };
-        let whatever_helps = Brief { target: None, ..brief.clone() };
-        let digest = Digest::default();
-        let tries: [(&dyn CompactionStrategy, &Brief); 3] =
-            [(self.strategy, &brief), (&digest, &brief), (&digest, &whatever_helps)];
-        let mut first = None;
-        for (strategy, brief) in tries {
-            let models = Models { conversation: self.model, ..Models::default() };
-            let mut conversation = Conversation::new(thread, journal)
-                .with_context(self.request.system.clone(), self.request.tools.clone())
-                .with_window(self.window);
-            match drive::compact(&mut conversation, strategy, brief, models, &mut |_, _| {}).await {
-                Ok(done) => return Ok(done.report),
-                Err(error) if is_unstored(&error) => return Err(error),
-                Err(error) => first = first.or(Some(error)),
-            }
-        }
-        // There are three tries, so there is a first error.
-        first.map_or_else(|| Ok(threadfold::CompactReport::default()), Err)
+        let models = Models { conversation: self.model, ..Models::default() };
+        let mut conversation = Conversation::new(thread, journal)
+            .with_context(self.request.system.clone(), self.request.tools.clone())
+            .with_window(self.window)
+            .with_fallback(Fallback::Always);
+        let watch = &mut |_: &ModelCall, _: Option<&Delta>| {};
+        let done = drive::compact(&mut conversation, self.strategy, &brief, models, watch);
+        Ok(done.await?.report)
     }
 
     /// Returns the log of the thread with the messages of the request. If the log continues with

@@ -34,11 +34,10 @@ use crate::message::{ContentBlock, Message, Text, TextBlock, ToolResult, boundar
 ///     Message::new(Role::User, vec![ToolResult::text("t1", "a.rs\n".repeat(400)).into()]),
 /// ];
 /// thread.extend(["Four hundred.", "All of them called a.rs."].map(Message::assistant));
-/// let thread = Snapshot::new(thread);
+/// let view = View::new(Snapshot::new(thread), Brief::default());
 /// let strategy = TrimToolResults { keep_recent: 2, ..TrimToolResults::default() };
-/// let attempt = strategy.begin(&thread, &Brief::default());
-/// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
-/// assert_eq!(thread.accept(&proposal.plan, &Brief::default())?.len(), 5);
+/// let proposal = without_model(&strategy, &view)?;
+/// assert_eq!(view.thread.accept(&proposal.plan, &view.brief)?.len(), 5);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

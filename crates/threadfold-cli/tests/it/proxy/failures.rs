@@ -9,7 +9,7 @@ use threadfold::{
     CompactionStrategy, Model,
     message::{ModelError, ModelErrorKind, Request, StopReason, Turn},
     store::MemoryStore,
-    strategy::{Attempt, Brief, ModelRole, Snapshot, StrategyError, Summarize, attempt},
+    strategy::{Ask, ModelRole, Proposal, StrategyError, Summarize, View},
 };
 use threadfold_testing::{faulty_store, shared::Folder};
 
@@ -18,12 +18,13 @@ use super::{MESSAGES, Served, WINDOW, agent::Agent, count, options, run, upstrea
 #[derive(Debug)]
 struct Panics;
 
+#[threadfold::async_trait]
 impl CompactionStrategy for Panics {
     fn name(&self) -> &str {
         "panics"
     }
 
-    fn begin(&self, _: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+    async fn propose(&self, _: &View, _: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
         panic!("by intention")
     }
 }
@@ -32,15 +33,16 @@ impl CompactionStrategy for Panics {
 #[derive(Debug)]
 struct Asks;
 
+#[threadfold::async_trait]
 impl CompactionStrategy for Asks {
     fn name(&self) -> &str {
         "asks"
     }
 
-    fn begin(&self, _: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+    async fn propose(&self, _: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
         let request = Request::new(vec![threadfold::Message::user("What was it?")]);
-        let answer = |_| Err::<threadfold::Plan, _>(StrategyError::NeedsModel);
-        attempt::ask(ModelRole::Conversation, request, answer)
+        ask.question(ModelRole::Conversation, request).await?;
+        Err(StrategyError::NeedsModel)
     }
 }
 
