@@ -32,7 +32,7 @@ use lexopt::{Arg, Parser, ValueExt};
 use serde::Deserialize;
 use threadfold::{
     CompactionStrategy, Message, Model, Request, StrategyRegistry, Thread, async_trait,
-    drive::{self, Conversation, Models},
+    drive::{Conversation, Models, self},
     log::{Event, EventLog},
     message::{ContentBlock, Delta, InvalidValue, ModelError, Role, Timestamp, Turn},
     retention::RetentionPolicy,
@@ -173,7 +173,6 @@ impl Model for Quoting {
 struct Session {
     model: Arc<dyn Model>,
     taken_back: Pairs,
-    thread: Thread,
     journal: Journal,
 }
 
@@ -188,25 +187,23 @@ impl Session {
         Ok(Self {
             model,
             taken_back,
-            thread: Thread::new(Arc::new(Printed)),
-            journal: Journal::new(EventLog::new(id)),
+            journal: Journal::new(EventLog::new(id)).with_counter(Arc::new(Printed)),
         })
     }
 
     fn append(&mut self, message: Message) -> Result<(), String> {
-        let event = Event::MessageAppended(message.clone());
+        let event = Event::MessageAppended(message);
         self.journal.append(Timestamp(0), event).map_err(|error| error.to_string())?;
-        self.thread.push(message);
         Ok(())
     }
 
     /// Compacts to this many characters, and returns the printed rest. A thread that is already
     /// this small stays as it is.
     fn compact(&mut self, strategy: &dyn CompactionStrategy, characters: u64) -> String {
-        if self.thread.size().tokens > characters {
+        if self.journal.thread().size().tokens > characters {
             let retention = Some(RetentionPolicy::default());
             let brief = Brief { target: Some(characters), retention, ..Brief::default() };
-            let mut conversation = Conversation::new(&mut self.thread, &mut self.journal);
+            let mut conversation = Conversation::new(&mut self.journal);
             let models = Models::one(self.model.as_ref());
             let watch = &mut |_: &ModelCall, _: Option<&Delta>| {};
             let done = drive::compact(&mut conversation, strategy, &brief, models, watch);
@@ -214,7 +211,7 @@ impl Session {
                 eprintln!("fidelity: {error}");
             }
         }
-        self.thread.messages().iter().map(printed).collect()
+        self.journal.thread().messages().iter().map(printed).collect()
     }
 }
 

@@ -8,12 +8,12 @@ use threadfold::{
     CompactionStrategy, ContextWindow, Message, Thread, TokenCounter,
     auto::{AutoCompactor, Input, Output, Pressure, Threshold},
     compact::Prices,
-    drive::{self, Conversation, Models},
+    drive::{Conversation, Models, self},
     log::{Event, EventLog},
     message::{CompactionReason, Delta, InvalidValue, Timestamp},
     retention::{FactClass, KeptShare, Retention, RetentionPolicy},
     store::Journal,
-    strategy::Brief,
+    strategy::{Brief},
     tokens::ByteEstimate,
 };
 
@@ -59,7 +59,6 @@ struct Replay<'a> {
     policy: &'a Policy,
     prices: Prices,
     course: &'a Course,
-    thread: Thread,
     journal: Journal,
     auto: AutoCompactor,
     outcome: Outcome,
@@ -78,11 +77,11 @@ pub(crate) fn replay(course: &Course, policy: &Policy, prices: Prices) -> Result
             replay.append(step.at, message)?;
         }
         replay.make_room(index, step)?;
-        provider.ask(step.at, replay.thread.messages(), step.output());
+        provider.ask(step.at, replay.journal.thread().messages(), step.output());
         replay.outcome.is_too_long |= replay.pressure().tokens() > course.window;
         replay.append(step.at, &step.answer)?;
         if let Some(facts) = &step.facts {
-            replay.outcome.measure(&facts.audit(replay.thread.messages()));
+            replay.outcome.measure(&facts.audit(replay.journal.thread().messages()));
         }
     }
     Ok(Outcome { billed: provider.billed, money: provider.money, ..replay.outcome })
@@ -106,7 +105,7 @@ pub(crate) fn sizes(course: &Course, policy: &Policy, prices: Prices) -> Result<
         let target = (course.window as f64 * share) as u64;
         // Often there is too little to remove, and the thread stays as it is.
         let _ = replay.compact(&strategy(), replay.brief(step, Some(target)));
-        sizes.push(replay.thread.size().tokens);
+        sizes.push(replay.journal.thread().size().tokens);
         replay.append(step.at, &step.answer)?;
     }
     Ok(sizes)
@@ -119,7 +118,6 @@ impl<'a> Replay<'a> {
             policy,
             prices,
             course,
-            thread: Thread::default(),
             journal: Journal::new(EventLog::new(id)),
             auto: AutoCompactor::new(policy.auto).map_err(|error| error.to_string())?,
             outcome: Outcome::default(),
@@ -137,7 +135,6 @@ impl<'a> Replay<'a> {
     fn append(&mut self, at: Timestamp, message: &Message) -> Result<(), String> {
         let event = Event::MessageAppended(message.clone());
         self.journal.append(at, event).map_err(|error| error.to_string())?;
-        self.thread.push(message.clone());
         Ok(())
     }
 
@@ -154,7 +151,7 @@ impl<'a> Replay<'a> {
         loop {
             let output = self.auto.handle(step.at, Input::BeforeContinue(self.pressure()));
             let Some(Output::Compact { reason, target, .. }) = output else { return Ok(()) };
-            let before = self.thread.messages().clone();
+            let before = self.journal.thread().messages().clone();
             let done = self.compact(&strategy(), self.brief(step, target));
             if done {
                 self.outcome.left.push((index, self.left(&before)));
@@ -166,15 +163,15 @@ impl<'a> Replay<'a> {
 
     /// Returns how much of these messages is left.
     fn left(&self, before: &[Message]) -> Left {
-        let after = self.thread.messages();
+        let after = self.journal.thread().messages();
         let same = before.iter().zip(after.iter()).take_while(|(one, other)| one == other).count();
         let kept = ByteEstimate::TRIGGER.messages(after.get(..same).unwrap_or_default());
-        Left { tokens: self.thread.size().tokens, kept }
+        Left { tokens: self.journal.thread().size().tokens, kept }
     }
 
     /// Compacts the thread, and returns whether it succeeded.
     fn compact(&mut self, strategy: &dyn CompactionStrategy, brief: Brief) -> bool {
-        let mut conversation = Conversation::new(&mut self.thread, &mut self.journal)
+        let mut conversation = Conversation::new(&mut self.journal)
             .with_window(Some(ContextWindow::new(self.course.window)))
             .with_prices(Some(self.prices));
         let models = Models::default();
@@ -186,7 +183,7 @@ impl<'a> Replay<'a> {
     }
 
     fn pressure(&self) -> Pressure {
-        let thread = &self.thread;
+        let thread = self.journal.thread();
         let typed = thread.messages().iter().rev().find(|message| message.is_typed());
         Pressure {
             window: Some(ContextWindow::new(self.course.window)),

@@ -8,7 +8,7 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    CompactionStrategy, Message, Model, Thread, Usage,
+    CompactionStrategy, Message, Model, Usage,
     drive::{self, Conversation, Models},
     legality,
     log::{Event, EventLog, total_usage},
@@ -75,7 +75,6 @@ impl Course {
 
     /// Returns the state after each compaction.
     pub(crate) fn run(&self, trial: &Trial<'_>) -> Result<Vec<Round>, String> {
-        let mut thread = Thread::default();
         let id = "retention".parse().map_err(|error: InvalidValue| error.to_string())?;
         let mut journal = Journal::new(EventLog::new(id));
         let (mut rounds, mut round) = (Vec::new(), Round::default());
@@ -83,14 +82,15 @@ impl Course {
             for message in part {
                 let event = Event::MessageAppended(message.clone());
                 journal.append(Timestamp(0), event).map_err(|error| error.to_string())?;
-                thread.push(message.clone());
             }
             round.said += ByteEstimate::TRIGGER.messages(part);
+            let thread = journal.thread();
             let target = target(thread.size().tokens, thread.messages());
-            match trial.compact(&mut thread, &mut journal, target) {
+            match trial.compact(&mut journal, target) {
                 Ok(()) => *round.made_by.entry(maker(journal.log())).or_default() += 1,
                 Err(reason) => round.failures.push(reason),
             }
+            let thread = journal.thread();
             round.left = thread.size().tokens;
             round.billed = total_usage(journal.log().events()).compaction;
             round.met.0 += usize::from(round.left <= target);
@@ -103,16 +103,11 @@ impl Course {
 }
 
 impl Trial<'_> {
-    fn compact(
-        &self,
-        thread: &mut Thread,
-        journal: &mut Journal,
-        target: u64,
-    ) -> Result<(), String> {
+    fn compact(&self, journal: &mut Journal, target: u64) -> Result<(), String> {
         let retention = self.retention.cloned();
         let brief = Brief { target: Some(target), retention, ..Brief::default() };
         let model = Arc::clone(&self.model);
-        let mut conversation = Conversation::new(thread, journal);
+        let mut conversation = Conversation::new(journal);
         let models = Models::one(model.as_ref());
         let watch = &mut |_: &ModelCall, _: Option<&Delta>| {};
         let done = drive::compact(&mut conversation, self.strategy, &brief, models, watch);

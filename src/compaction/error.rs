@@ -35,12 +35,6 @@ pub enum CompactionErrorKind {
     Archive(Arc<dyn Error + Send + Sync>),
     /// The facts of earlier messages could not be read from the store. Nothing changed.
     Facts(Arc<dyn Error + Send + Sync>),
-    /// Thread and log hold different messages: one was changed without the other. Both are
-    /// unchanged, and no model was called.
-    Diverged {
-        /// Index of the first message that differs, or that only one of the two has.
-        message: usize,
-    },
     /// The plan was made for another thread. Thread and log are unchanged.
     Stale(CompactError),
     /// The log rejected the event: it cannot be replayed, or another compaction has the same id.
@@ -107,9 +101,6 @@ impl fmt::Display for CompactionError {
             CompactionErrorKind::Log(error) => ("", error),
             CompactionErrorKind::Unexpected(error) => ("", error),
             CompactionErrorKind::Stale(error) => ("the plan does not fit the thread: ", error),
-            CompactionErrorKind::Diverged { message } => {
-                return write!(f, "thread and log differ from message {message} on");
-            }
             CompactionErrorKind::Archive(error) => {
                 ("nothing was compacted, because the archive could not be written: ", error)
             }
@@ -131,7 +122,6 @@ impl Error for CompactionError {
             CompactionErrorKind::Log(error) => error.source(),
             CompactionErrorKind::Unexpected(error) => error.source(),
             CompactionErrorKind::Stale(error) => Some(error),
-            CompactionErrorKind::Diverged { .. } => None,
             CompactionErrorKind::Archive(error)
             | CompactionErrorKind::Facts(error)
             | CompactionErrorKind::Store(error) => Some(error.as_ref()),

@@ -113,13 +113,15 @@ impl Compactor {
         brief: &Brief,
         work: Work<'_>,
     ) -> Result<CompactionRecord> {
-        let (terms, mut thread) = (self.terms(), self.live.thread.clone().unwrap_or_default());
-        let mut journal = Journal::new(log_of(self.messages(), brief)?);
+        let terms = self.terms();
+        let counter = Arc::clone(&self.options.counter);
+        let log = log_of(self.messages(), brief)?;
+        let mut journal = Journal::new(log).with_counter(counter);
         if let Some(redactor) = &self.options.redactor {
             journal = journal.with_redactor(Arc::clone(redactor));
         }
         let known = &self.live.known;
-        let mut conversation = Conversation::new(&mut thread, &mut journal)
+        let mut conversation = Conversation::new(&mut journal)
             .with_context(self.options.system.clone(), self.options.tools.clone())
             .with_window(
                 self.options
@@ -141,6 +143,7 @@ impl Compactor {
             Work::Apply(driven) => conversation.finish(COMPACT, brief, Ok(*driven)).await?,
         };
         self.live.known.rules.apply(&done.quoted);
+        let thread = journal.thread().clone();
         self.compacted(thread, done.plan.new_messages(), &done.strategy);
         Ok(done)
     }

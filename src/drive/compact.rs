@@ -11,7 +11,7 @@ use crate::{
     compaction::{
         Compaction, CompactionError, CompactionErrorKind, CompactionStep, Result, redacted,
     },
-    log::{CompactionRecord, Event, LogError, Thread},
+    log::{CompactionRecord, Event, LogError},
     message::{CompactionId, ContextWindow, Delta, Message, ToolSpec},
     model::{self, ProviderThread, Tools},
     store::{Archive, Journal, StoreError},
@@ -21,11 +21,10 @@ use crate::{
     },
 };
 
-/// A thread, its journal and its archive, which a compaction changes together.
+/// A journal with its thread, and an archive, which a compaction changes together.
 #[derive(Debug)]
 #[must_use]
 pub struct Conversation<'a> {
-    thread: &'a mut Thread,
     journal: &'a mut Journal,
     /// The adapter to which changes of the thread are reported.
     provider: Option<&'a mut dyn ProviderThread>,
@@ -42,30 +41,20 @@ pub struct Conversation<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    /// Returns the conversation of a thread and its journal, which must hold the same messages.
+    /// Returns the conversation of a journal, which holds the thread.
     ///
     /// ```
-    /// use futures::executor::block_on;
-    /// use threadfold::{EventLog, Message, Thread, store::Journal};
-    /// use threadfold::drive::{self, Conversation, Models};
-    /// use threadfold::strategy::{Brief, KeepRecent};
+    /// use threadfold::{EventLog, Message, drive::Conversation, log::Event};
+    /// use threadfold::{message::Timestamp, store::Journal};
     ///
-    /// let mut thread = Thread::default();
     /// let mut journal = Journal::new(EventLog::new("main".parse()?));
-    /// thread.push(Message::user("hi"));
-    ///
-    /// // The message was not appended to the journal.
-    /// let mut conversation = Conversation::new(&mut thread, &mut journal);
-    /// let (keep, brief) = (KeepRecent::default(), Brief::default());
-    /// let models = Models::default();
-    /// let done = block_on(drive::compact(&mut conversation, &keep, &brief, models, &mut |_, _| {}));
-    /// let error = done.unwrap_err();
-    /// assert_eq!(error.to_string(), "thread and log differ from message 0 on");
+    /// journal.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
+    /// let conversation = Conversation::new(&mut journal);
+    /// assert_eq!(conversation.snapshot().messages().len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn new(thread: &'a mut Thread, journal: &'a mut Journal) -> Self {
+    pub fn new(journal: &'a mut Journal) -> Self {
         Self {
-            thread,
             journal,
             provider: None,
             archive: None,
@@ -116,17 +105,16 @@ impl<'a> Conversation<'a> {
     /// Returns the snapshot for a strategy: the current thread, redacted if there is a redactor.
     ///
     /// ```
-    /// use threadfold::{ContextWindow, Thread, drive::Conversation, log::EventLog, store::Journal};
+    /// use threadfold::{ContextWindow, drive::Conversation, log::EventLog, store::Journal};
     ///
-    /// let mut thread = Thread::default();
     /// let mut journal = Journal::new(EventLog::new("main".parse()?));
     /// let window = Some(ContextWindow::new(8_000));
-    /// let conversation = Conversation::new(&mut thread, &mut journal).with_window(window);
+    /// let conversation = Conversation::new(&mut journal).with_window(window);
     /// assert_eq!(conversation.snapshot().window(), window);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot(&self) -> Snapshot {
-        let snapshot = Snapshot::logged(self.thread, self.journal.log())
+        let snapshot = Snapshot::logged(self.journal.thread(), self.journal.log())
             .with_subjects(&|call| self.tools.subject(call))
             .with_context(self.system.clone(), self.tools.specs.clone())
             .with_window(self.window);
@@ -146,19 +134,17 @@ impl<'a> Conversation<'a> {
 ///
 /// ```
 /// use futures::executor::block_on;
-/// use threadfold::{Message, Thread, drive::{self, Conversation, Models}};
+/// use threadfold::{Message, drive::{self, Conversation, Models}};
 /// use threadfold::{log::{Event, EventLog}, message::Timestamp, store::Journal};
 /// use threadfold::strategy::{Brief, KeepRecent};
 ///
-/// let mut thread = Thread::default();
 /// let mut journal = Journal::new(EventLog::new("thread-1".parse()?));
 /// let (old, answer) = (Message::user("An old question."), Message::assistant("An old answer."));
 /// for message in [old, answer, Message::user("A new question.")] {
-///     journal.append(Timestamp(1), Event::MessageAppended(message.clone()))?;
-///     thread.push(message);
+///     journal.append(Timestamp(1), Event::MessageAppended(message))?;
 /// }
 ///
-/// let mut conversation = Conversation::new(&mut thread, &mut journal);
+/// let mut conversation = Conversation::new(&mut journal);
 /// let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let brief = Brief { now: Timestamp(2), ..Brief::default() };
 /// let models = Models::default();
@@ -166,7 +152,7 @@ impl<'a> Conversation<'a> {
 ///     &mut conversation, &strategy, &brief, models, &mut |_, _| {},
 /// ))?;
 /// assert_eq!(done.report.after.messages, 1);
-/// assert_eq!(journal.log().replay()?, thread.messages()[..]);
+/// assert_eq!(journal.thread().messages().len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -180,7 +166,7 @@ pub async fn compact(
     models: Models<'_>,
     mut observe: &mut (dyn FnMut(&ModelCall, Option<&Delta>) + Send),
 ) -> Result<CompactionRecord> {
-    conversation.check()?;
+    conversation.journal.log().check_readable()?;
     let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
     let snapshot = conversation.snapshot_for(&brief).await?;
     let view = View::new(snapshot, conversation.journal.redacted(&brief));
@@ -219,7 +205,7 @@ impl Conversation<'_> {
     /// with the outcome.
     pub(crate) fn span(&self, strategy: &str, brief: &Brief) -> CompactionSpan {
         let thread = self.journal.log().thread_id();
-        CompactionSpan::begin(self.thread, thread, strategy, brief)
+        CompactionSpan::begin(self.journal.thread(), thread, strategy, brief)
             .previous(|| self.journal.log().latest_gain(&self.prices?))
     }
 
@@ -232,14 +218,13 @@ impl Conversation<'_> {
     /// use futures::executor::block_on;
     /// use threadfold::drive::Conversation;
     /// use threadfold::log::{Event, EventLog};
-    /// use threadfold::{Message, Thread, message::Timestamp, store::Journal, strategy::Brief};
+    /// use threadfold::{Message, message::Timestamp, store::Journal, strategy::Brief};
     ///
     /// let message = Message::user("Fix the parser.");
-    /// let mut thread: Thread = [message.clone()].into_iter().collect();
     /// let mut journal = Journal::new(EventLog::new("main".parse()?));
     /// journal.append(Timestamp(1), Event::MessageAppended(message))?;
     /// journal.append(Timestamp(2), Event::RuleAdded { text: "Never touch the lexer.".into() })?;
-    /// let mut conversation = Conversation::new(&mut thread, &mut journal);
+    /// let mut conversation = Conversation::new(&mut journal);
     /// let snapshot = block_on(conversation.snapshot_for(&Brief::default()))?;
     /// assert_eq!(snapshot.rules().to_string(), "- Never touch the lexer.\n");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -286,16 +271,14 @@ impl Conversation<'_> {
     /// use futures::executor::block_on;
     /// use threadfold::drive::{self, Conversation, Models};
     /// use threadfold::strategy::{Brief, CompactionStrategy, KeepRecent};
-    /// # use threadfold::{EventLog, Message, Thread, log::Event};
+    /// # use threadfold::{EventLog, Message, log::Event};
     /// # use threadfold::{message::Timestamp, store::Journal};
-    /// # let mut thread = Thread::default();
     /// # let mut journal = Journal::new(EventLog::new("main".parse()?));
     /// # for message in [Message::assistant("An old answer."), Message::user("A new question.")] {
-    /// #     journal.append(Timestamp(1), Event::MessageAppended(message.clone()))?;
-    /// #     thread.push(message);
+    /// #     journal.append(Timestamp(1), Event::MessageAppended(message))?;
     /// # }
     ///
-    /// let mut conversation = Conversation::new(&mut thread, &mut journal);
+    /// let mut conversation = Conversation::new(&mut journal);
     /// let (keep, brief) = (KeepRecent { messages: 1, ..KeepRecent::default() }, Brief::default());
     /// let snapshot = conversation.snapshot();
     /// let driven = block_on(drive::propose(
@@ -369,18 +352,6 @@ impl Conversation<'_> {
         }
     }
 
-    /// Checks that thread and log hold the same messages before a model call is paid for. The check
-    /// is cheap, because they share their messages: it only compares handles.
-    fn check(&self) -> Result<()> {
-        let log = self.journal.log().replay()?;
-        let thread = self.thread.messages();
-        let same = log.iter().zip(thread.iter()).take_while(|(one, other)| one == other).count();
-        if same == log.len().max(thread.len()) {
-            return Ok(());
-        }
-        Err(CompactionErrorKind::Diverged { message: same }.into())
-    }
-
     /// Archives the batches and applies the plan to thread and log, or to neither. Stores nothing
     /// yet.
     async fn commit(&mut self, compaction: &mut Compaction, span: &CompactionSpan) -> Result<()> {
@@ -423,31 +394,24 @@ impl Conversation<'_> {
         archived: usize,
     ) -> Result<CompactionRecord> {
         let at = compaction.now;
-        let counter = Arc::clone(self.thread.counter());
-        let before: Vec<Message> =
-            self.thread.messages().iter().chain(&self.arriving).cloned().collect();
+        let counter = Arc::clone(self.journal.thread().counter());
+        let live = self.journal.thread().messages();
+        let before: Vec<Message> = live.iter().chain(&self.arriving).cloned().collect();
         let mut report = proposal.report(&before, counter.as_ref())?;
         let request = (&self.system[..], &self.tools.specs[..], &before[..]);
         let is_warm = self.journal.log().is_warm(at, self.prices.as_ref());
         report.cost = proposal.cost(self.prices, request, &report, counter.as_ref(), is_warm);
         let record = compaction.record(report, archived)?;
         if let Some(message) = self.arriving.take() {
-            let event = Event::MessageAppended(message.clone());
-            self.journal.log().check(&event)?;
-            // Change the thread first: it counts tokens, and a counter that panics must leave both
-            // unchanged.
-            self.thread.push(message.clone());
-            self.journal.append(at, event)?;
+            self.journal.append(at, Event::MessageAppended(message.clone()))?;
             if let Some(provider) = &mut self.provider {
                 provider.appended(&message);
             }
         }
-        let next = self.thread.checked(&proposal.plan)?;
         self.journal.append(at, Event::Compacted(Box::new(record.clone())))?;
-        let _removed = match &mut self.provider {
-            Some(provider) => model::take_on(self.thread, *provider, &proposal.plan, next),
-            None => self.thread.take_on(next),
-        };
+        if let Some(provider) = &mut self.provider {
+            model::announce(*provider, &proposal.plan, self.journal.thread());
+        }
         Ok(record)
     }
 

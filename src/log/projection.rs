@@ -81,6 +81,10 @@ impl EventLog {
     }
 
     /// Whether every message of the log can be read.
+    pub(crate) fn check_readable(&self) -> Result<()> {
+        self.state().check_readable()
+    }
+
     pub(crate) fn is_readable(&self) -> bool {
         self.state().unreadable.is_none()
     }

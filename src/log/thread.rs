@@ -198,6 +198,11 @@ impl Thread {
     pub fn push(&mut self, message: Message) {
         // Count before any change, so that a panic of the counter leaves the thread unchanged.
         let tokens = self.counter.message(&message);
+        self.push_counted(message, tokens);
+    }
+
+    /// Appends a message that has this many tokens.
+    pub(crate) fn push_counted(&mut self, message: Message, tokens: u64) {
         self.index_appended(self.messages.len(), &message, tokens);
         self.update_open_calls(std::slice::from_ref(&message));
         for_appending(&mut self.messages).push(message);

@@ -17,7 +17,7 @@ use futures::{
 use super::model::{self, Model};
 use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Replaced, Replacement},
-    log::{Next, Thread},
+    log::Thread,
     message::{ContextWindow, Delta, Message, ModelError, Request, Turn},
 };
 
@@ -93,23 +93,17 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     /// [`CompactError`] if the plan was made for another thread. Nothing has changed then, and
     /// nothing is announced.
     fn apply(&mut self, thread: &mut Thread, plan: &Plan) -> Result<Vec<Message>, CompactError> {
-        let next = thread.checked(plan)?;
-        Ok(take_on(thread, self, plan, next))
+        let removed = thread.apply(plan)?;
+        announce(self, plan, thread);
+        Ok(removed)
     }
 }
 
-/// Replaces the messages of the thread with those that the plan leaves, and announces the change.
-pub(crate) fn take_on<T: ProviderThread + ?Sized>(
-    thread: &mut Thread,
-    provider: &mut T,
-    plan: &Plan,
-    next: Next,
-) -> Vec<Message> {
-    let removed = thread.take_on(next);
+/// Tells a provider that a plan was applied to its thread.
+pub(crate) fn announce<T: ProviderThread + ?Sized>(provider: &mut T, plan: &Plan, thread: &Thread) {
     if !plan.is_empty() {
         provider.rewritten(&plan.replaced(thread.messages()), thread.messages());
     }
-    removed
 }
 
 /// A conversation whose requests a provider answers.

@@ -19,7 +19,7 @@ mod model;
 mod tool;
 
 pub use agent::{Agent, ModelAgent, ProviderThread, model_of};
-pub(crate) use agent::{AgentModel, take_on};
+pub(crate) use agent::{AgentModel, announce};
 pub use clock::{Clock, std_clock};
 pub(crate) use clock::{StdClock, yield_now};
 pub use deltas::{AnswerLimits, deltas_of, deltas_within};

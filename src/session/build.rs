@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     auto::AutoCompactor,
-    log::{Event, Thread},
+    log::Event,
     message::{CheckpointIds, CompactionId},
     model::Tools,
     store::Journal,
@@ -94,9 +94,9 @@ impl SessionBuilder {
                 let _ = journal.append(now, Event::MessageAppended(message));
             }
         }
-        let (log, counter) = (journal.log(), Arc::clone(&self.settings.counter));
-        let thread = Thread::restored(log.replay()?, log, counter);
-        take_over(agent.as_mut(), thread.messages());
+        journal.log().check_readable()?;
+        journal = journal.with_counter(Arc::clone(&self.settings.counter));
+        take_over(agent.as_mut(), journal.thread().messages());
         // The log's length varies the seed: a resumed session must not reuse an id from its log,
         // because an undo can bring that checkpoint back.
         let ids = CheckpointIds::new(self.settings.seed.wrapping_add(journal.log().len()));
@@ -105,9 +105,8 @@ impl SessionBuilder {
             journal.keep_rules();
         }
         let mut session = Session {
-            table_window: thread.messages().iter().rev().find_map(table_window),
+            table_window: journal.thread().messages().iter().rev().find_map(table_window),
             agent,
-            thread,
             journal,
             settings: self.settings,
             tools,

@@ -123,7 +123,7 @@ impl Session {
         results: &mut [Option<ToolResult>],
         emit: &mut Emit,
     ) {
-        let context = &ToolContext::new(self.thread_id(), self.thread.messages());
+        let context = &ToolContext::new(self.thread_id(), self.journal.thread().messages());
         let unwinds = self.settings.tool_panics_unwind;
         let mut running: FuturesUnordered<_> = calls
             .iter()
@@ -156,7 +156,7 @@ impl Session {
         let Some(most) = self.settings.max_tool_result else { return Ok(()) };
         let can_recall = self.tools.offers(RECALL);
         for result in results.iter_mut().flatten() {
-            let counter = self.thread.counter().as_ref();
+            let counter = self.journal.thread().counter().as_ref();
             let Some(cut) = clip_result(result, most, counter, can_recall) else { continue };
             let whole = std::mem::replace(result, cut);
             let now = self.now();
@@ -233,7 +233,7 @@ impl Session {
     /// Executes a call of `compact_context`.
     pub(super) async fn compact_context(&mut self, emit: &mut Emit) -> Result<ToolOutput> {
         let target = self.requested_target();
-        let before = self.thread.size().tokens;
+        let before = self.journal.thread().size().tokens;
         // A thread within its target needs no compaction.
         let counted = self.ratio.scale(before);
         if target.is_some_and(|target| counted <= target) {
@@ -292,7 +292,7 @@ impl Session {
         let id = self.next_compaction();
         let brief = Brief { compaction: Some(id), ..self.brief(CompactionReason::AgentTool, None) };
         let thread: Vec<Message> = self.messages().iter().chain([&results]).cloned().collect();
-        let counter = self.thread.counter().as_ref();
+        let counter = self.journal.thread().counter().as_ref();
         let plan = compaction::plan_ranges(&thread, call, &ranges, id, counter)?;
         Ok((results, brief, thread, plan))
     }

@@ -245,7 +245,7 @@ impl Session {
     /// - [`SessionError::Compaction`] if the resulting thread is not legal, or a range holds the
     ///   message that the user typed last.
     pub async fn replace(&mut self, replacements: &[Replacement]) -> Result<CompactionRecord> {
-        let plan = self.thread.plan(replacements, &CompactOptions::default())?;
+        let plan = self.journal.thread().plan(replacements, &CompactOptions::default())?;
         let messages = self.messages().clone();
         Ok(self.apply_again(BY_HOST.into(), plan, messages).await?)
     }
@@ -290,10 +290,8 @@ impl Session {
         let ids = self.journal.log().to_undo(id)?;
         let now = self.now();
         for id in &ids {
-            let plan = self.journal.log().undo_plan(*id)?;
-            let next = self.thread.checked(&plan)?;
-            let _ = self.journal.undo(now, *id)?;
-            let _removed = model::take_on(&mut self.thread, self.agent.as_mut(), &plan, next);
+            let plan = self.journal.undo(now, *id)?;
+            model::announce(self.agent.as_mut(), &plan, self.journal.thread());
         }
         self.show();
         self.journal.flush().await?;
@@ -340,7 +338,7 @@ impl Session {
 
     /// Counts the tokens of system prompt and tools again, and updates the handles.
     pub(super) fn count_overhead(&mut self) {
-        let counter = self.thread.counter();
+        let counter = self.journal.thread().counter();
         let system = counter.messages(&self.settings.system);
         self.overhead = system.saturating_add(counter.tools(&self.tools.specs));
         self.show();
@@ -445,7 +443,7 @@ impl Session {
         thread: ThreadId,
         checkpoint: CheckpointId,
     ) -> Result<SessionBuilder> {
-        let position = self.thread.checkpoint(checkpoint);
+        let position = self.journal.thread().checkpoint(checkpoint);
         let position = position.ok_or(SessionError::NoCheckpoint { id: checkpoint })?;
         self.fork_before(thread, position.message + 1).await
     }

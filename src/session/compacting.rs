@@ -244,7 +244,7 @@ impl Session {
         let (system, window) = (self.system_prompt(), self.window());
         // Strategies count with the counter, which the provider's count may exceed.
         let window = window.map(|window| ContextWindow::new(self.ratio.unscale(window.tokens())));
-        let mut conversation = Conversation::new(&mut self.thread, &mut self.journal)
+        let mut conversation = Conversation::new(&mut self.journal)
             .with_provider(self.agent.as_mut())
             .with_window(window)
             .with_prices(self.auto.policy().prices);

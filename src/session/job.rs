@@ -20,7 +20,7 @@ use crate::{
     compact::{CompactError, CompactReport, Plan},
     compaction::redacted,
     drive::{Calls, CompactionError, CompactionSpan, with_facts},
-    log::{CompactionRecord, Thread},
+    log::CompactionRecord,
     message::{CompactionId, CompactionReason, ContentBlock, Delta, Message, StopReason, Text},
     model::{Agent, AgentModel},
     store::Journal,
@@ -35,7 +35,6 @@ use crate::{
 struct CompactionJob {
     /// The agent that is asked if the strategy calls the conversation's own model.
     agent: Box<dyn Agent>,
-    thread: Thread,
     settings: Settings,
     strategy: Arc<dyn CompactionStrategy>,
     /// The thread without its facts, which may have to be read from the store first.
@@ -81,14 +80,14 @@ impl CompactionJob {
         observe: &mut (dyn FnMut(&ModelCall, Option<&Delta>) + Send),
     ) -> PreparedCompaction {
         let span = CompactionSpan::begin(
-            &self.thread,
+            self.journal.thread(),
             self.journal.log().thread_id(),
             self.strategy.name(),
             &self.brief,
         );
         let outcome = self.prepare(&span, observe).await;
-        let Self { thread, strategy, snapshot, brief, .. } = self;
-        let (messages, strategy) = (thread.messages().clone(), strategy.name().into());
+        let Self { journal, strategy, snapshot, brief, .. } = self;
+        let (messages, strategy) = (journal.thread().messages().clone(), strategy.name().into());
         PreparedCompaction { messages, snapshot, strategy, brief, span, outcome }
     }
 
@@ -363,7 +362,6 @@ impl Session {
         self.reserved = self.next_compaction().next();
         CompactionJob {
             agent: self.agent.fork(),
-            thread: self.thread.clone(),
             settings: self.settings.clone(),
             strategy,
             snapshot: self.conversation().ruled_snapshot(),

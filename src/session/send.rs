@@ -246,7 +246,7 @@ impl Session {
         self.answer_open_calls()?;
         // A user who requests a compaction expects an effect, so the target of a thread over its
         // target is at most half of the thread.
-        let thread = self.ratio.scale(self.thread.size().tokens);
+        let thread = self.ratio.scale(self.journal.thread().size().tokens);
         let target = self.requested_target().filter(|target| thread > *target);
         let target = target.map(|target| target.min(thread / 2));
         let reason = CompactionReason::Manual { focus };
@@ -278,7 +278,7 @@ impl Session {
         let turn = if never_began { LastTurn::NeverBegan } else { LastTurn::Over };
         let nothing = SessionError::NothingToContinue { turn };
         let Some(last) = self.messages().last() else { return Err(nothing) };
-        if last.role != Role::Assistant || !self.thread.open_calls().is_empty() {
+        if last.role != Role::Assistant || !self.journal.thread().open_calls().is_empty() {
             return Ok(None);
         }
         match &last.stop_reason {

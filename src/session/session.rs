@@ -11,7 +11,7 @@ use crate::{
     compaction::{Compaction, api::TokenUsageSummary},
     drive::Models,
     ledger::{Ledger, TITLE},
-    log::{Event, EventLog, Thread, for_appending},
+    log::{Event, EventLog, for_appending},
     message::{
         CheckpointIds, CompactionId, ContextWindow, Message, Redactor, Text, ThreadId, Timestamp,
         Turn,
@@ -46,7 +46,6 @@ use crate::{
 pub struct Session {
     /// The live thread and its model.
     pub(super) agent: Box<dyn Agent>,
-    pub(super) thread: Thread,
     /// The log and its store.
     pub(super) journal: Journal,
     pub(super) settings: Settings,
@@ -142,7 +141,7 @@ impl Session {
     /// The messages of the next request.
     #[must_use]
     pub fn messages(&self) -> &Arc<Vec<Message>> {
-        self.thread.messages()
+        self.journal.thread().messages()
     }
 
     /// The log: every message, compaction and rule change. With a store, memory holds only the
@@ -253,7 +252,7 @@ impl Session {
     /// ```
     #[must_use]
     pub fn breakdown(&self) -> Vec<BreakdownPart> {
-        let parts = tokens::breakdown(&self.request(), self.thread.counter().as_ref());
+        let parts = tokens::breakdown(&self.request(), self.journal.thread().counter().as_ref());
         tokens::scaled_to(parts, self.context_tokens())
     }
 
@@ -261,7 +260,7 @@ impl Session {
     pub(super) fn learn(&mut self, turn: &Turn) {
         self.table_window = table_window(&turn.message).or(self.table_window);
         let Some(usage) = turn.usage else { return };
-        let estimated = self.thread.size().tokens.saturating_add(self.overhead());
+        let estimated = self.journal.thread().size().tokens.saturating_add(self.overhead());
         // An error means that the count cannot belong to this request; the ratio then stays
         // unchanged.
         let _ = self.ratio.learn(estimated, usage.input);
@@ -275,14 +274,14 @@ impl Session {
             overhead: self.overhead(),
             pending,
             output: self.settings.max_output.unwrap_or(0),
-            ..Pressure::of(&self.thread)
+            ..Pressure::of(self.journal.thread())
         }
         .calibrated(&self.ratio)
     }
 
     /// The pressure of the request with this prompt, which is not appended yet.
     pub(super) fn pressure_before(&self, prompt: &Message) -> Pressure {
-        let pressure = self.pressure(self.thread.counter().message(prompt));
+        let pressure = self.pressure(self.journal.thread().counter().message(prompt));
         // The prompt is then what was typed last.
         let said = if prompt.is_typed() { 0 } else { pressure.said };
         Pressure { said, ..pressure }
@@ -294,7 +293,7 @@ impl Session {
         (floor, tokens, limit): (u64, u64, u64),
         tried: Option<Text>,
     ) -> SessionError {
-        let counter = self.thread.counter();
+        let counter = self.journal.thread().counter();
         let system = self.ratio.scale(counter.messages(&self.system_prompt()));
         let tools = self.ratio.scale(counter.tools(&self.tools.specs));
         let newest = floor.saturating_sub(system.saturating_add(tools));
@@ -396,7 +395,7 @@ impl Session {
 
     /// Estimated tokens of system prompt, rules and tools.
     pub(super) fn overhead(&self) -> u64 {
-        let counter = self.thread.counter();
+        let counter = self.journal.thread().counter();
         let rules = self.rules_to_send().map_or(0, |rules| counter.message(&rules));
         self.overhead.saturating_add(rules)
     }

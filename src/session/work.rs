@@ -70,7 +70,7 @@ impl Session {
     /// Runs a turn that begins with this message, or without a new message.
     pub(super) async fn turn(&mut self, message: Option<Message>, emit: &mut Emit) -> Result<()> {
         self.answer_open_calls()?;
-        let message = match message.map(|message| self.thread.repaired(message)) {
+        let message = match message.map(|message| self.journal.thread().repaired(message)) {
             Some(message) if message.content.is_empty() => return Err(SessionError::Blank),
             message => message,
         };
@@ -201,7 +201,7 @@ impl Session {
         if turn.message.role != Role::Assistant {
             turn.message.make_mut().role = Role::Assistant;
         }
-        turn.message = self.thread.repaired(turn.message);
+        turn.message = self.journal.thread().repaired(turn.message);
         self.count_written(&turn);
         let refused = machine.handle_turn(&turn)?;
         // An empty answer is not appended.
@@ -268,7 +268,7 @@ impl Session {
             }
         };
         if let (Err(_), Some(found)) = (&answer, refusal.found) {
-            let thread = self.thread.size().tokens;
+            let thread = self.journal.thread().size().tokens;
             self.ratio.learn_refusal(thread.saturating_add(self.overhead()), found);
         }
         let (now, pressure, before) = (self.now(), self.pressure(0), self.window());
@@ -341,12 +341,9 @@ impl Session {
         if len == from {
             return Ok(());
         }
-        let event = Event::Truncated { from, len };
-        self.journal.log().check(&event)?;
-        self.thread.truncate(len);
+        self.journal.append(self.at, Event::Truncated { from, len })?;
         let replaced = Replaced { at: len..from, messages: &[] };
-        self.agent.rewritten(&[replaced], self.thread.messages());
-        self.journal.append(self.at, event)?;
+        self.agent.rewritten(&[replaced], self.journal.thread().messages());
         if self.is_own_input {
             self.shared.lock().has_entered = Some(false);
         }
@@ -409,17 +406,17 @@ impl Session {
             system: self.system_prompt(),
             tools: self.tools.specs.clone(),
             max_output: self.auto.max_output(self.pressure(0)).or(self.settings.max_output),
-            ..Request::new(self.thread.messages().clone())
+            ..Request::new(self.journal.thread().messages().clone())
         }
     }
 
     /// Answers the calls that a dropped turn left open.
     pub(super) fn answer_open_calls(&mut self) -> Result<()> {
-        if self.thread.open_calls().is_empty() {
+        if self.journal.thread().open_calls().is_empty() {
             return Ok(());
         }
         self.tick();
-        let last = self.thread.messages().last();
+        let last = self.journal.thread().messages().last();
         let calls: Vec<ToolUse> =
             last.into_iter().flat_map(|message| message.tool_uses()).cloned().collect();
         turn::refused(&calls, CANCELLED).map_or(Ok(()), |message| self.append_user(message))
@@ -442,7 +439,7 @@ impl Session {
 
     /// Adds the answer's tokens, as reported or else as estimated.
     fn count_written(&mut self, turn: &Turn) {
-        let counter = self.thread.counter();
+        let counter = self.journal.thread().counter();
         let written = turn.usage.map(|usage| usage.output).filter(|tokens| *tokens > 0);
         let written = written.unwrap_or_else(|| counter.message(&turn.message));
         self.unreminded = self.unreminded.saturating_add(written);
@@ -461,7 +458,7 @@ impl Session {
         if !is_read && !self.settings.checkpoints {
             return message;
         }
-        let thread = &self.thread;
+        let thread = self.journal.thread();
         let id = self.ids.draw(|id| thread.checkpoint(id).is_some());
         message.make_mut().content.push(ContentBlock::checkpoint(id));
         message
@@ -472,14 +469,9 @@ impl Session {
         self.at = self.now();
     }
 
-    /// Appends a message to thread and log, both or neither. This is the only function here that
-    /// does.
+    /// Appends a message. This is the only function here that does.
     pub(super) fn append(&mut self, message: Message) -> Result<()> {
-        let event = Event::MessageAppended(message.clone());
-        self.journal.log().check(&event)?;
-        // Append to the thread first: its counter may panic, and then neither has changed.
-        self.thread.push(message.clone());
-        self.journal.append(self.at, event)?;
+        self.journal.append(self.at, Event::MessageAppended(message.clone()))?;
         self.agent.appended(&message);
         if self.settings.rules_in_system_prompt {
             self.journal.read_rules();

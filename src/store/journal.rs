@@ -1,6 +1,9 @@
 //! A log together with its store.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
 
 use super::{
     rules_cache::RulesCache,
@@ -10,12 +13,15 @@ use super::{
 use crate::{
     compact::Plan,
     compaction,
-    log::{Event, EventLog, Loaded, LogBase, LogError, LogId, LoggedEvent, LoggedFacts},
-    message::{CompactionId, Redactor, Text, ThreadId, Timestamp},
+    log::{
+        Event, EventLog, Loaded, LogBase, LogError, LogId, LoggedEvent, LoggedFacts, Next, Thread,
+    },
+    message::{CompactionId, Message, Redactor, Text, ThreadId, Timestamp},
     strategy::Brief,
+    tokens::{ByteEstimate, TokenCounter},
 };
 
-/// A log, its store, and the number of stored events.
+/// A log with its live thread and its store.
 ///
 /// The store always holds a prefix of the log: an event is appended to the log immediately, and to
 /// the store by the next [`flush`](Self::flush). The store is optional.
@@ -43,6 +49,9 @@ use crate::{
 #[must_use]
 pub struct Journal {
     pub(super) log: EventLog,
+    /// The live thread of the log, from its first use on.
+    thread: OnceLock<Thread>,
+    counter: Arc<dyn TokenCounter>,
     pub(super) store: Option<Arc<dyn ThreadStore>>,
     /// The number of stored events.
     stored: u64,
@@ -60,6 +69,26 @@ pub struct Journal {
     pub(super) holds_facts: bool,
 }
 
+/// A change of the live thread.
+enum Change {
+    None,
+    /// A message with its tokens.
+    Append(Message, u64),
+    Truncate(usize),
+    Rewrite(Next),
+}
+
+impl Change {
+    fn apply(self, thread: &mut Thread) {
+        match self {
+            Self::None => {}
+            Self::Append(message, tokens) => thread.push_counted(message, tokens),
+            Self::Truncate(len) => thread.truncate(len),
+            Self::Rewrite(next) => drop(thread.take_on(next)),
+        }
+    }
+}
+
 impl Journal {
     /// Returns a journal without a store.
     ///
@@ -75,7 +104,20 @@ impl Journal {
         let (rules, facts) = Default::default();
         let (store, id, redactor) = Default::default();
         let (stored, in_doubt, holds_facts) = Default::default();
-        Self { log, store, stored, id, in_doubt, redactor, rules, facts, holds_facts }
+        let (thread, counter) = (OnceLock::new(), Arc::new(ByteEstimate::TRIGGER));
+        Self {
+            log,
+            thread,
+            counter,
+            store,
+            stored,
+            id,
+            in_doubt,
+            redactor,
+            rules,
+            facts,
+            holds_facts,
+        }
     }
 
     /// Returns the journal with a store that holds no event of this thread. The next
@@ -229,6 +271,43 @@ impl Journal {
         if self.stored > 0 { self } else { Self { id: Some(id), ..self } }
     }
 
+    /// Returns the journal with another counter for the tokens of its thread.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::Journal};
+    /// use threadfold::tokens::ByteEstimate;
+    ///
+    /// let log = EventLog::new("main".parse()?);
+    /// let mut journal = Journal::new(log).with_counter(Arc::new(ByteEstimate::new(2)));
+    /// journal.append(Timestamp(1), Event::MessageAppended(Message::user("hello!")))?;
+    /// assert_eq!(journal.thread().size().tokens, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_counter(self, counter: Arc<dyn TokenCounter>) -> Self {
+        Self { counter, thread: OnceLock::new(), ..self }
+    }
+
+    /// Returns the live thread. It changes with each event that is appended, and in no other way. It
+    /// is empty if the log cannot be replayed.
+    ///
+    /// ```
+    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::Journal};
+    ///
+    /// let mut journal = Journal::new(EventLog::new("main".parse()?));
+    /// assert_eq!(journal.thread().size().messages, 0);
+    /// journal.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
+    /// assert_eq!(journal.thread().messages()[..], [Message::user("hi")]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn thread(&self) -> &Thread {
+        self.thread.get_or_init(|| {
+            let messages = self.log.replay().unwrap_or_default();
+            Thread::restored(messages, &self.log, Arc::clone(&self.counter))
+        })
+    }
+
     /// Returns the log.
     #[must_use]
     pub fn log(&self) -> &EventLog {
@@ -241,7 +320,7 @@ impl Journal {
     ///
     /// ```
     /// use std::{borrow::Cow, sync::Arc};
-    /// use threadfold::{EventLog, Message, Thread};
+    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp};
     /// use threadfold::{drive::Conversation, message::Redactor, store::Journal};
     ///
     /// #[derive(Debug)]
@@ -253,11 +332,12 @@ impl Journal {
     ///     }
     /// }
     ///
-    /// let mut thread: Thread = [Message::user("The key is sk-123.")].into_iter().collect();
     /// let mut journal = Journal::new(EventLog::new("main".parse()?)).with_redactor(Arc::new(Keys));
-    /// let conversation = Conversation::new(&mut thread, &mut journal);
+    /// let secret = Message::user("The key is sk-123.");
+    /// journal.append(Timestamp(1), Event::MessageAppended(secret))?;
+    /// let conversation = Conversation::new(&mut journal);
     /// assert_eq!(conversation.snapshot().messages()[0], Message::user("The key is [key]."));
-    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_redactor(self, redactor: Arc<dyn Redactor>) -> Self {
         let (rules, facts) = Default::default();
@@ -299,9 +379,47 @@ impl Journal {
     /// # Errors
     ///
     /// As [`EventLog::append`]. The log is then unchanged.
+    ///
+    /// # Panics
+    ///
+    /// If the counter does. Log and thread are then unchanged.
     pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, LogError> {
+        // Plan the change first: it counts tokens, and a counter that panics must leave both
+        // unchanged.
+        let change = self.change(&event)?;
         self.rules.invalidate();
-        self.log.append(at, event)
+        let appended = self.log.append(at, event)?;
+        if let Some(thread) = self.thread.get_mut() {
+            change.apply(thread);
+        }
+        Ok(appended)
+    }
+
+    /// What an event changes in the thread.
+    fn change(&self, event: &Event) -> Result<Change, LogError> {
+        let Some(thread) = self.thread.get() else { return Ok(Change::None) };
+        Ok(match event {
+            Event::MessageAppended(message) => {
+                Change::Append(message.clone(), thread.counter().message(message))
+            }
+            Event::Truncated { len, .. } => Change::Truncate(*len),
+            Event::Compacted(record) => {
+                self.log.check(event)?;
+                Change::Rewrite(thread.checked(&record.plan)?)
+            }
+            Event::CompactionUndone { id } => {
+                Change::Rewrite(thread.checked(&self.log.undo_plan(*id)?)?)
+            }
+            Event::LocalNotice { .. }
+            | Event::RuleAdded { .. }
+            | Event::RuleRevoked { .. }
+            | Event::Host { .. }
+            | Event::ResultCut(_)
+            | Event::SystemPromptSet { .. }
+            | Event::CompactionFailed(_)
+            | Event::Unknown { .. }
+            | Event::Malformed { .. } => Change::None,
+        })
     }
 
     /// Records the undo of a compaction, and returns the plan that undoes it in the thread.
@@ -333,8 +451,9 @@ impl Journal {
     ///
     /// As [`EventLog::undo`]. The log is then unchanged.
     pub fn undo(&mut self, at: Timestamp, id: CompactionId) -> Result<Plan, LogError> {
-        self.rules.invalidate();
-        self.log.undo(at, id)
+        let plan = self.log.undo_plan(id)?;
+        self.append(at, Event::CompactionUndone { id })?;
+        Ok(plan)
     }
 
     /// Stores the events that are not stored yet.

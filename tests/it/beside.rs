@@ -9,11 +9,8 @@ use threadfold::{
     compact::CompactError,
     drive::{CompactionErrorKind, Conversation},
     log::{CompactionRecord, Event, EventLog, LogError},
-    message::{
-        Batch, BatchId, CompactionId, CompactionReason, ModelErrorKind, StopReason, Thinking,
-        Timestamp,
-    },
-    model::ModelError,
+    message::{Batch, BatchId, CompactionId, CompactionReason, ModelErrorKind, StopReason, Thinking, Timestamp},
+    model::{ModelError},
     session::{CompactionEvent, PreparedCompaction, SessionError},
     store::{Archive, Journal, MemoryStore, ThreadStore, memory_archive},
     strategy::{ArchiveEntry, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize},
@@ -428,7 +425,7 @@ fn a_resumed_session_draws_no_checkpoint_twice() {
 #[test]
 fn archived_entries_are_not_overwritten_by_another_compaction_of_that_number() {
     let id = CompactionId(0);
-    let (archive, mut live) = (memory_archive(), Thread::default());
+    let archive = memory_archive();
     let mut journal = Journal::new(EventLog::new(bench::THREAD.parse().unwrap()));
     let thread = journal.log().thread_id().clone();
     let entry = ArchiveEntry::new(Batch::new(BatchId { compaction: id, index: 0 }, "Kept."));
@@ -438,7 +435,7 @@ fn archived_entries_are_not_overwritten_by_another_compaction_of_that_number() {
     record.archived = 1;
     journal.append(Timestamp(1), Event::Compacted(Box::new(record))).unwrap();
 
-    let mut conversation = Conversation::new(&mut live, &mut journal).with_archive(&archive);
+    let mut conversation = Conversation::new(&mut journal).with_archive(&archive);
     let brief = Brief { compaction: Some(id), ..Brief::default() };
     let outcome = Ok(Proposal::new(plan));
     let failed = block_on(conversation.finish("second", &brief, outcome)).unwrap_err();

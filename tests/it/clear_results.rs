@@ -7,7 +7,7 @@ use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
     CompactionStrategy, ContentBlock, EventLog, Message, Role, Thread, TokenCounter,
-    drive::{self, Conversation, Models},
+    drive::{Conversation, Models, self},
     log::Event,
     message::{Json, Thinking, Timestamp, ToolResult, ToolUse},
     recall::{Recall, tool},
@@ -203,19 +203,17 @@ fn the_edits_of_anthropic_are_options() {
 
 /// Compacts a conversation whose model can recall, and returns its log.
 fn compacted(messages: Vec<Message>, tools: bool) -> EventLog {
-    let mut thread = Thread::default();
     let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
     for message in messages {
-        journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
-        thread.push(message);
+        journal.append(Timestamp(1), Event::MessageAppended(message)).unwrap();
     }
     let specs = if tools { vec![tool::spec()] } else { Vec::new() };
     let mut conversation =
-        Conversation::new(&mut thread, &mut journal).with_context(vec![].into(), specs.into());
+        Conversation::new(&mut journal).with_context(vec![].into(), specs.into());
     let (strategy, brief) = (keeping(1), Brief::default());
     let models = Models::default();
     block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {})).unwrap();
-    assert_eq!(journal.log().replay().unwrap(), thread.messages()[..]);
+    assert_eq!(journal.log().replay().unwrap(), journal.thread().messages()[..]);
     journal.log().clone()
 }
 

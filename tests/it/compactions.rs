@@ -8,15 +8,13 @@ use futures::{StreamExt, executor::block_on, stream::BoxStream};
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, Request, StrategyRegistry,
     Thread, Turn, Usage, async_trait,
-    drive::{self, CompactionError, Conversation, Models},
+    drive::{CompactionError, Conversation, Models, self},
     legality,
     log::{CompactionFailure, CompactionRecord, Event, Rung},
     message::{CompactionId, CompactionReason, Delta, Json, ModelErrorKind, Timestamp},
-    model::ModelError,
+    model::{ModelError},
     store::{Archive, Journal, MemoryStore, ThreadStore, memory_archive},
-    strategy::{
-        Brief, Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults,
-    },
+    strategy::{Brief, Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults},
     testing::{Answer, ExtractiveModel, ScriptedModel},
 };
 use threadfold_testing::{TestClock, notation};
@@ -28,7 +26,6 @@ const THREAD: &str = "thread-1";
 
 /// A thread with its log, store and archive.
 struct Kept {
-    thread: Thread,
     journal: Journal,
     store: Arc<MemoryStore>,
     archive: Box<dyn Archive>,
@@ -40,7 +37,6 @@ impl Kept {
         let store = Arc::new(MemoryStore::default());
         let journal = Journal::open(store.clone(), THREAD.parse().unwrap());
         Self {
-            thread: Thread::default(),
             journal: block_on(journal).unwrap(),
             store,
             archive: Box::new(memory_archive()),
@@ -77,9 +73,8 @@ impl Kept {
     fn say(&mut self, text: &str) {
         for message in notation::parse(text).unwrap() {
             self.now += 1_000;
-            let event = Event::MessageAppended(message.clone());
+            let event = Event::MessageAppended(message);
             self.journal.append(Timestamp(self.now), event).unwrap();
-            self.thread.push(message);
         }
         block_on(self.journal.flush()).unwrap();
     }
@@ -95,7 +90,7 @@ impl Kept {
             reason: CompactionReason::Threshold,
             ..Brief::default()
         };
-        let mut conversation = Conversation::new(&mut self.thread, &mut self.journal)
+        let mut conversation = Conversation::new(&mut self.journal)
             .with_archive(&self.archive)
             .with_window(Some(ContextWindow::new(100_000)));
         let clock = TestClock::default();
@@ -104,7 +99,7 @@ impl Kept {
     }
 
     fn messages(&self) -> Vec<Message> {
-        self.thread.messages().to_vec()
+        self.journal.thread().messages().to_vec()
     }
 
     /// The stored events, as lines.
@@ -195,14 +190,15 @@ fn a_failure_adds_one_event_and_changes_nothing_else() {
             // A chunked run may turn the few edits of such a model into a summary, or cut it.
             let model = ScriptedModel::repeating([way.clone()]);
             let mut kept = Kept::begun();
-            let (thread, stored, epoch) = (kept.messages(), kept.stored(), kept.thread.epoch());
+            let (thread, stored, epoch) =
+                (kept.messages(), kept.stored(), kept.journal.thread().epoch());
             let failed = kept.compact(strategy, Models::one(&model));
             let what = format!("{} when the model {way:?}", strategy.name());
             let failed = failed.unwrap_err();
             assert!(failed.strategy().is_some(), "{what}: {failed:?}");
             assert_eq!(kept.messages(), thread, "{what}");
             assert!(kept.messages().iter().zip(&thread).all(|(a, b)| a.ptr_eq(b)), "{what}");
-            assert_eq!(kept.thread.epoch(), epoch, "{what}");
+            assert_eq!(kept.journal.thread().epoch(), epoch, "{what}");
             let after = kept.stored();
             assert!(after.starts_with(&stored), "{what}");
             let lines = after[stored.len()..].iter().filter(|byte| **byte == b'\n').count();
@@ -338,8 +334,7 @@ fn undoing_a_compaction_keeps_the_later_messages() {
         let done = kept.compact(strategy.as_ref(), Models::one(&ExtractiveModel)).unwrap();
         kept.rounds(50..52);
         let since = kept.messages()[done.report.after.messages..].to_vec();
-        let plan = kept.journal.undo(Timestamp(kept.now), done.id).unwrap();
-        kept.thread.apply(&plan).unwrap();
+        let _ = kept.journal.undo(Timestamp(kept.now), done.id).unwrap();
         block_on(kept.journal.flush()).unwrap();
         assert_eq!(kept.messages(), [before, since].concat(), "{name}");
         assert_eq!(kept.archived(), 0, "{name}: entries of an undone compaction are not listed");

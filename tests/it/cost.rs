@@ -4,7 +4,7 @@ use futures::executor::block_on;
 use threadfold::{
     EventLog, Message, Plan, Thread, TokenCounter, Usage,
     compact::{CompactReport, Insert, Prices, Size, Splice},
-    drive::{self, Conversation, Models},
+    drive::{Conversation, Models, self},
     log::{CompactionRecord, Event},
     message::{CompactionId, CompactionReason, Role, Summary, Timestamp},
     store::Journal,
@@ -104,17 +104,15 @@ fn the_net_gain_equals_the_bill_of_the_provider_exactly() {
 
 /// The report of dropping the start of a thread, this many minutes after its last answer.
 fn dropped(minutes: u64, prices: Option<Prices>) -> CompactReport {
-    let mut thread = Thread::default();
     let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
     for round in 0..20 {
         let said = format!("{round} {}", "A word or two. ".repeat(30));
         for message in [Message::user(said.clone()), Message::assistant(said)] {
-            journal.append(Timestamp(0), Event::MessageAppended(message.clone())).unwrap();
-            thread.push(message);
+            journal.append(Timestamp(0), Event::MessageAppended(message)).unwrap();
         }
     }
     let system = vec![Message::system("Be brief. ".repeat(200))];
-    let mut conversation = Conversation::new(&mut thread, &mut journal)
+    let mut conversation = Conversation::new(&mut journal)
         .with_context(system.into(), vec![].into())
         .with_prices(prices);
     let brief = Brief { now: Timestamp(minutes * MINUTE), ..Brief::default() };

@@ -12,13 +12,11 @@ use std::{
 use futures::executor::block_on;
 use threadfold::{
     Message, Model, Request, Thread, Turn, async_trait,
-    drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
+    drive::{CompactionError, CompactionErrorKind, Conversation, Models, self},
     log::{CompactionRecord, Event, EventLog, LogId, LoggedEvent},
     message::{CompactionId, CompactionReason, Delta, ModelError, StopReason, ThreadId, Timestamp},
     store::{Archive, Journal, Loaded, MemoryStore, StoreError, ThreadStore, memory_archive},
-    strategy::{
-        ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder, ModelCall,
-    },
+    strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder, ModelCall},
     testing::{ExtractiveModel, ScriptedModel},
     tokens::ByteEstimate,
 };
@@ -256,7 +254,6 @@ fn an_event_that_a_store_returns_in_another_form_is_recognised() {
 
 /// A thread with its log, store and archive, all of them slow.
 struct Kept {
-    thread: Thread,
     journal: Journal,
     store: Arc<Slow<MemoryStore>>,
     archive: Slow<Box<dyn Archive>>,
@@ -266,7 +263,6 @@ impl Kept {
     fn new() -> Self {
         let store = Arc::new(Slow::<MemoryStore>::default());
         let mut kept = Self {
-            thread: Thread::default(),
             journal: block_on(Journal::open(store.clone(), id())).unwrap(),
             store,
             archive: Slow(Box::new(memory_archive())),
@@ -282,10 +278,8 @@ impl Kept {
                 "It took some words to say so. ".repeat(9)
             );
             for message in notation::parse(&text).unwrap() {
-                self.journal
-                    .append(Timestamp(number as u64), Event::MessageAppended(message.clone()))
-                    .unwrap();
-                self.thread.push(message);
+                let event = Event::MessageAppended(message);
+                self.journal.append(Timestamp(number as u64), event).unwrap();
             }
         }
         block_on(self.journal.flush()).unwrap();
@@ -298,8 +292,7 @@ impl Kept {
     ) -> Result<CompactionRecord, CompactionError> {
         let reason = CompactionReason::Threshold;
         let brief = Brief { now: Timestamp(99), reason, ..Brief::default() };
-        let mut conversation =
-            Conversation::new(&mut self.thread, &mut self.journal).with_archive(&self.archive);
+        let mut conversation = Conversation::new(&mut self.journal).with_archive(&self.archive);
         drive::compact(&mut conversation, strategy, &brief, Models::one(model), &mut |_, _| {})
             .await
     }
@@ -313,7 +306,7 @@ impl Kept {
     /// archive shows the entries that the records name.
     fn assert_consistent(&self, what: &str) {
         let log = self.journal.log();
-        assert_eq!(log.replay().unwrap(), self.thread.messages()[..], "{what}");
+        assert_eq!(log.replay().unwrap(), self.journal.thread().messages()[..], "{what}");
         assert!(log.events().starts_with(stored(&*self.store).events()), "{what}");
         let names = |id: &CompactionId| {
             let visible = BTreeSet::from_iter([*id]);
@@ -328,10 +321,7 @@ impl Kept {
     fn crash(self) -> Self {
         let Self { store, archive, .. } = self;
         let journal = block_on(Journal::open(store.clone(), id())).unwrap();
-        let log = journal.log();
-        let counter = Arc::new(ByteEstimate::TRIGGER);
-        let thread = Thread::restored(log.replay().unwrap(), log, counter);
-        Self { thread, journal, store, archive }
+        Self { journal, store, archive }
     }
 }
 
@@ -385,7 +375,7 @@ fn archive_entries_left_by_a_crash_are_not_shown_for_the_next_compaction() {
     let mut kept = kept.crash();
     // The next process has no archive.
     let brief = Brief::default();
-    let mut conversation = Conversation::new(&mut kept.thread, &mut kept.journal);
+    let mut conversation = Conversation::new(&mut kept.journal);
     let strategy = KeepRecent { messages: 4, ..KeepRecent::default() };
     let (models, mut observe) = (Models::default(), |_: &ModelCall, _: Option<&Delta>| {});
     let compacted = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
@@ -442,8 +432,7 @@ fn a_failing_archive_leaves_one_event_with_the_attempt_and_its_usage() {
     let (before, archive) = (kept.journal.log().clone(), Failing(Box::new(memory_archive())));
     let patient = Arc::new(KeepRecent { messages: 9_999, ..KeepRecent::default() });
     let ladder = Ladder::new([patient as Arc<dyn CompactionStrategy>, Arc::new(fold())]);
-    let mut conversation =
-        Conversation::new(&mut kept.thread, &mut kept.journal).with_archive(&archive);
+    let mut conversation = Conversation::new(&mut kept.journal).with_archive(&archive);
     let (models, mut observe) =
         (Models::one(&ExtractiveModel), |_: &ModelCall, _: Option<&Delta>| {});
     let brief = Brief::default();
@@ -451,7 +440,7 @@ fn a_failing_archive_leaves_one_event_with_the_attempt_and_its_usage() {
     let error = block_on(compacted).unwrap_err();
     assert!(matches!(error.kind, CompactionErrorKind::Archive(_)), "{error:?}");
 
-    assert_eq!(kept.thread.messages()[..], before.replay().unwrap());
+    assert_eq!(kept.journal.thread().messages()[..], before.replay().unwrap());
     assert_eq!(stored(&*kept.store), *kept.journal.log());
     let [event] = kept.journal.log().since(before.len()) else { panic!() };
     let Event::CompactionFailed(failure) = &event.event else { panic!("{event:?}") };
@@ -468,39 +457,16 @@ fn a_failing_archive_leaves_one_event_with_the_attempt_and_its_usage() {
 }
 
 #[test]
-fn a_thread_that_differs_from_its_log_is_refused_before_a_model_is_asked() {
-    type Change = fn(&mut Kept);
-    let changes: [(Change, &str); 4] = [
-        (
-            |kept| kept.thread.push(Message::user("beside the log")),
-            "thread and log differ from message 18 on",
-        ),
-        (|kept| kept.thread.truncate(17), "thread and log differ from message 17 on"),
-        (
-            |kept| {
-                kept.thread.truncate(17);
-                kept.thread.push(Message::assistant("another one"));
-            },
-            "thread and log differ from message 17 on",
-        ),
-        (
-            |kept| {
-                let line = r#"{"seq":18,"at":0,"event":{"message_appended":{"role":"nobody"}}}"#;
-                let event = serde_json::from_str(line).unwrap();
-                block_on(kept.store.append(&id(), None, 18, &[event])).unwrap();
-                kept.journal = block_on(Journal::open(kept.store.clone(), id())).unwrap();
-            },
-            "the message of event 18 cannot be read, so the thread is not known",
-        ),
-    ];
-    for (change, reason) in changes {
-        let mut kept = Kept::new();
-        change(&mut kept);
-        let (thread, log) = (kept.thread.messages().clone(), kept.journal.log().clone());
-        let model = ScriptedModel::new(["A summary.", "A summary."]);
-        let error = block_on(kept.compact(&fold(), &model)).unwrap_err();
-        assert_eq!(error.to_string(), reason);
-        assert_eq!(model.requests().len(), 0, "{reason}");
-        assert_eq!((kept.thread.messages(), kept.journal.log()), (&thread, &log), "{reason}");
-    }
+fn a_log_that_cannot_be_read_is_refused_before_a_model_is_asked() {
+    let mut kept = Kept::new();
+    let line = r#"{"seq":18,"at":0,"event":{"message_appended":{"role":"nobody"}}}"#;
+    let event = serde_json::from_str(line).unwrap();
+    block_on(kept.store.append(&id(), None, 18, &[event])).unwrap();
+    kept.journal = block_on(Journal::open(kept.store.clone(), id())).unwrap();
+    let log = kept.journal.log().clone();
+    let model = ScriptedModel::new(["A summary.", "A summary."]);
+    let error = block_on(kept.compact(&fold(), &model)).unwrap_err();
+    let reason = "the message of event 18 cannot be read, so the thread is not known";
+    assert_eq!(error.to_string(), reason);
+    assert_eq!((model.requests().len(), kept.journal.log()), (0, &log));
 }

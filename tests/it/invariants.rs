@@ -22,7 +22,7 @@ use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, Request, StrategyRegistry,
     Thread,
     auto::{AutoCompactor, AutoPolicy, Input, Pressure, Threshold},
-    drive::{self, CompactionError, Conversation, Models},
+    drive::{CompactionError, Conversation, Models, self},
     legality,
     log::{Event, EventLog},
     message::{CompactionId, Timestamp},
@@ -197,21 +197,19 @@ fn assert_untouched_by_failure(
     messages: &[Message],
     way: &Answer,
 ) {
-    let mut thread = Thread::default();
     let mut journal = Journal::new(EventLog::new("t".parse().unwrap()));
     for message in messages {
         journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
-        thread.push(message.clone());
     }
-    let (log, before) = (journal.log().clone(), thread.messages().clone());
+    let (log, before) = (journal.log().clone(), journal.thread().messages().clone());
     let (archive, clock, model) =
         (memory_archive(), TestClock::default(), ScriptedModel::repeating([way.clone()]));
     let models = Models { clock: Some(&clock), ..Models::one(&model) };
     let brief = Brief { now: Timestamp(2), ..Brief::default() };
-    let mut conversation = Conversation::new(&mut thread, &mut journal).with_archive(&archive);
+    let mut conversation = Conversation::new(&mut journal).with_archive(&archive);
     let done =
         block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut |_, _| {}));
-    let after = journal.log();
+    let (after, thread) = (journal.log(), journal.thread());
     assert_eq!(after.replay().unwrap(), thread.messages()[..], "{}", strategy.name());
     assert_eq!(after.events()[..log.events().len()], *log.events());
     if let Err(error) = done {

@@ -11,17 +11,14 @@ use futures::executor::block_on;
 use threadfold::{
     CompactionStrategy, ContextWindow, Message, Model, ModelAgent, Request, Session as Live,
     StrategyRegistry, Thread,
-    drive::{self, Conversation, Models},
+    drive::{Conversation, Models, self},
     ledger::{Ledger, Quotes, TypedText},
     log::{Event, EventLog},
-    message::{
-        ContentBlock, Delta, ModelError, Role, StopReason, Timestamp, ToolResult, ToolUse, Turn,
-        Usage,
-    },
+    message::{ContentBlock, Delta, ModelError, Role, StopReason, Timestamp, ToolResult, ToolUse, Turn, Usage},
     retention::RetentionPolicy,
     store::Journal,
     strategy::{Brief, ModelCall},
-    testing::ExtractiveModel,
+    testing::{ExtractiveModel},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -213,8 +210,8 @@ fn compacted(
     model: Option<&dyn Model>,
 ) -> String {
     let counter = ByteEstimate::TRIGGER;
-    let mut thread = Thread::new(Arc::new(counter));
-    let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
+    let log = EventLog::new("main".parse().unwrap());
+    let mut journal = Journal::new(log).with_counter(Arc::new(counter));
     let mut from = 0;
     for round in 1..=rounds {
         let least = messages.len() * round / rounds;
@@ -226,7 +223,6 @@ fn compacted(
         for message in &messages[from..end] {
             let event = Event::MessageAppended(message.clone());
             journal.append(Timestamp(0), event).unwrap();
-            thread.push(message.clone());
         }
         from = end;
         let target = counter.messages(&messages[..end]) / 5;
@@ -234,12 +230,13 @@ fn compacted(
         let brief = Brief { target: Some(target), retention, ..Brief::default() };
         let models = model.map(Models::one).unwrap_or_default();
         let watch = &mut |_: &ModelCall, _: Option<&Delta>| {};
-        let mut conversation = Conversation::new(&mut thread, &mut journal);
+        let mut conversation = Conversation::new(&mut journal);
         let done = drive::compact(&mut conversation, strategy.as_ref(), &brief, models, watch);
         block_on(done).unwrap();
-        assert!(thread.size().tokens <= target, "{} of {target} tokens", thread.size().tokens);
+        let left = journal.thread().size().tokens;
+        assert!(left <= target, "{left} of {target} tokens");
     }
-    text(thread.messages())
+    text(journal.thread().messages())
 }
 
 /// Compacts all sessions, prints what was kept of each language, and requires all rules and facts,

@@ -12,21 +12,16 @@ use serde_json::json;
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, EventLog, Message, Model, ModelAgent, Request,
     Role, Session, StrategyRegistry, Thread,
-    drive::{self, Conversation, Models},
+    drive::{Conversation, Models, self},
     log::Event,
-    message::{
-        Batch, BatchId, Checkpoint, CompactionReason, ContextUpdate, Delta, Document, Extra, Image,
-        Json, MediaSource, ModelError, ModelErrorKind, Opaque, Origin, RedactedThinking, Redactor,
-        ServerToolResult, ServerToolUse, StopReason, Summary, Text, TextBlock, Thinking, Timestamp,
-        ToolInput, ToolResult, ToolSpec, ToolUse, Turn,
-    },
-    model::{self, Tool, ToolContext, ToolOutput},
+    message::{Batch, BatchId, Checkpoint, CompactionReason, ContextUpdate, Delta, Document, Extra, Image, Json, MediaSource, ModelError, ModelErrorKind, Opaque, Origin, RedactedThinking, Redactor, ServerToolResult, ServerToolUse, StopReason, Summary, Text, TextBlock, Thinking, Timestamp, ToolInput, ToolResult, ToolSpec, ToolUse, Turn},
+    model::{Tool, ToolContext, ToolOutput, self},
     recall::Recall,
     retention::RetentionPolicy,
     session::SessionEvent,
     store::{Archive, Journal, memory_archive},
     strategy::{Brief, Digest, FoldBatches, KeepRecent, ModelCall, Summarize},
-    testing::ExtractiveModel,
+    testing::{ExtractiveModel},
 };
 use threadfold_testing::TestClock;
 
@@ -346,12 +341,10 @@ fn run_job(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
 /// Compacts the thread with a secret in every field, and checks every output.
 fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let name = strategy.name();
-    let mut live = Thread::default();
     let journal = Journal::new(EventLog::new("main".parse().unwrap()));
     let mut journal = journal.with_redactor(Arc::new(Secrets));
     for message in thread() {
-        journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
-        live.push(message);
+        journal.append(Timestamp(1), Event::MessageAppended(message)).unwrap();
     }
     let (model, archive) = (Listens { fails, ..Listens::default() }, memory_archive());
     let schema = Json::parse(r#"{"description":"J\u00fcrgen"}"#).unwrap();
@@ -367,7 +360,7 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let mut seen = Vec::new();
     let before = journal.log().len();
     let system = vec![Message::system("You know hunter2.")];
-    let mut conversation = Conversation::new(&mut live, &mut journal)
+    let mut conversation = Conversation::new(&mut journal)
         .with_context(system.into(), tools.to_vec().into())
         .with_window(Some(ContextWindow::new(60_000)))
         .with_archive(&archive);
@@ -434,13 +427,12 @@ fn no_background_compaction_contains_a_secret() {
 #[test]
 fn redacted_calls_and_results_still_match() {
     let messages = thread();
-    let mut live = Thread::default();
     let journal = Journal::new(EventLog::new("main".parse().unwrap()));
     let mut journal = journal.with_redactor(Arc::new(Secrets));
     for message in &messages {
-        live.push(message.clone());
+        journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
     }
-    let conversation = Conversation::new(&mut live, &mut journal);
+    let conversation = Conversation::new(&mut journal);
     let snapshot = conversation.snapshot();
     let violations = threadfold::legality::violations(&messages);
     assert_eq!(threadfold::legality::violations(snapshot.messages()), violations);

@@ -14,10 +14,10 @@ use threadfold::{
     CompactionStrategy, ContextWindow, Message, Model, ModelAgent, Request, Session, Thread, Turn,
     Usage, async_trait,
     compact::Prices,
-    drive::{self, Conversation, Models, telemetry},
+    drive::{Conversation, Models, self, telemetry},
     log::{Event, LogId, LoggedEvent},
     message::{CompactionReason, Delta, ModelErrorKind, StopReason, ThreadId, Timestamp},
-    model::ModelError,
+    model::{ModelError},
     store::{Journal, Loaded, MemoryStore, StoreError, ThreadStore},
     strategy::{Brief, Digest, KeepRecent, ModelCall, Summarize},
     testing::{Answer, ScriptedModel},
@@ -202,18 +202,16 @@ fn turn(text: &str, usage: Usage) -> Turn {
 }
 
 /// A thread of ten messages and its journal.
-fn kept(store: impl ThreadStore + 'static) -> (Thread, Journal) {
-    let mut thread = Thread::default();
+fn kept(store: impl ThreadStore + 'static) -> Journal {
     let id = "thread-1".parse().unwrap();
     let mut journal = block_on(Journal::open(Arc::new(store), id)).unwrap();
     for number in 0..5 {
         let question = Message::user(format!("{SECRET} {number} {}", "word ".repeat(50)));
         for message in [question, Message::assistant(format!("{SECRET} done"))] {
-            journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
-            thread.push(message);
+            journal.append(Timestamp(1), Event::MessageAppended(message)).unwrap();
         }
     }
-    (thread, journal)
+    journal
 }
 
 fn brief() -> Brief {
@@ -236,9 +234,9 @@ fn subscribed<T>(spans: &Spans, run: impl FnOnce() -> T) -> T {
 fn compacted(answer: impl Into<Answer>, times: usize) -> (Seen, bool) {
     let spans = Spans::default();
     let ended = subscribed(&spans, || {
-        let (mut thread, mut journal) = kept(MemoryStore::default());
+        let mut journal = kept(MemoryStore::default());
         let model = Inside { model: ScriptedModel::new([answer.into()]), spans: spans.clone() };
-        let mut conversation = Conversation::new(&mut thread, &mut journal);
+        let mut conversation = Conversation::new(&mut journal);
         let (strategy, brief, clock) = (summarize(), brief(), TestClock::default());
         let models = Models { clock: Some(&clock), ..Models::one(&model) };
         let mut observe = |_: &ModelCall, _: Option<&Delta>| {};
@@ -305,26 +303,25 @@ fn a_span_has_the_cost_of_its_compaction_and_the_savings_of_the_previous_one() {
             .unwrap();
     let spans = Spans::default();
     let (first, gain) = subscribed(&spans, || {
-        let (mut thread, mut journal) = kept(MemoryStore::default());
-        let answer = |journal: &mut Journal, thread: &mut Thread, tokens| {
+        let mut journal = kept(MemoryStore::default());
+        let answer = |journal: &mut Journal, tokens| {
             let mut answer = Message::assistant("word ".repeat(200));
             answer.make_mut().usage = Some(Usage::new(tokens, 50));
-            journal.append(Timestamp(2), Event::MessageAppended(answer.clone())).unwrap();
-            thread.push(answer);
+            journal.append(Timestamp(2), Event::MessageAppended(answer)).unwrap();
         };
-        answer(&mut journal, &mut thread, 900);
-        let compact = |journal: &mut Journal, thread: &mut Thread, messages| {
-            let mut conversation = Conversation::new(thread, journal).with_prices(Some(prices));
+        answer(&mut journal, 900);
+        let compact = |journal: &mut Journal, messages| {
+            let mut conversation = Conversation::new(journal).with_prices(Some(prices));
             let strategy = KeepRecent { messages, ..KeepRecent::default() };
             let (brief, models, mut observe) =
                 (brief(), Models::default(), |_: &ModelCall, _: Option<&Delta>| {});
             let work = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
             block_on(work).unwrap()
         };
-        let first = compact(&mut journal, &mut thread, 6);
-        answer(&mut journal, &mut thread, 500);
+        let first = compact(&mut journal, 6);
+        answer(&mut journal, 500);
         let gain = journal.log().net_gain(first.id, &prices).unwrap().gain;
-        compact(&mut journal, &mut thread, 2);
+        compact(&mut journal, 2);
         (first, gain)
     });
     let seen = spans.all();
@@ -371,8 +368,8 @@ fn a_compaction_that_was_not_stored_is_completed_with_an_error() {
     let spans = Spans::default();
     subscribed(&spans, || {
         let store = faulty_store(MemoryStore::default(), &[Some(0), Some(0)]);
-        let (mut thread, mut journal) = kept(store);
-        let mut conversation = Conversation::new(&mut thread, &mut journal);
+        let mut journal = kept(store);
+        let mut conversation = Conversation::new(&mut journal);
         let strategy = KeepRecent { messages: 2, ..KeepRecent::default() };
         let (brief, models) = (brief(), Models::default());
         block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {}))
@@ -391,10 +388,10 @@ fn the_outcome_agrees_with_the_log_wherever_the_future_is_dropped() {
         for times in 1..9 {
             let spans = Spans::default();
             let in_log = subscribed(&spans, || {
-                let (mut thread, mut journal) = kept(Slow::default());
+                let mut journal = kept(Slow::default());
                 block_on(journal.flush()).unwrap();
                 let model = Inside { model: ScriptedModel::new([answer()]), spans: spans.clone() };
-                let mut conversation = Conversation::new(&mut thread, &mut journal);
+                let mut conversation = Conversation::new(&mut journal);
                 let (strategy, brief, clock) = (summarize(), brief(), TestClock::default());
                 let models = Models { clock: Some(&clock), ..Models::one(&model) };
                 let mut observe = |_: &ModelCall, _: Option<&Delta>| {};
@@ -424,8 +421,8 @@ fn the_outcome_agrees_with_the_log_wherever_the_future_is_dropped() {
 fn without_anything_to_compact_there_is_no_span() {
     let spans = Spans::default();
     subscribed(&spans, || {
-        let (mut thread, mut journal) = kept(MemoryStore::default());
-        let mut conversation = Conversation::new(&mut thread, &mut journal);
+        let mut journal = kept(MemoryStore::default());
+        let mut conversation = Conversation::new(&mut journal);
         let strategy = KeepRecent { messages: 99, ..KeepRecent::default() };
         let (brief, models) = (brief(), Models::default());
         block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_, _| {}))

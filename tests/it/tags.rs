@@ -9,17 +9,14 @@ use serde_json::json;
 use threadfold::{
     CompactionStrategy, ContentBlock, EventLog, Message, Request, Role, StrategyRegistry, Thread,
     WireFormat,
-    drive::{self, Conversation, Models},
+    drive::{Conversation, Models, self},
     ledger::TypedText,
     log::Event,
-    message::{
-        CompactionReason, ContextUpdate, Delta, Document, MediaSource, Summary, Text, Timestamp,
-        ToolResult, ToolUse,
-    },
+    message::{CompactionReason, ContextUpdate, Delta, Document, MediaSource, Summary, Text, Timestamp, ToolResult, ToolUse},
     retention::RetentionPolicy,
     store::Journal,
     strategy::{Brief, FoldBatches, ModelCall},
-    testing::ScriptedModel,
+    testing::{ScriptedModel},
     wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 
@@ -226,7 +223,6 @@ fn a_tool_cannot_end_a_summary_and_speak_as_the_user() {
 
 /// The thread after a strategy, with tool results that look like text of hosts and users.
 fn compacted(strategy: &dyn CompactionStrategy, hostile: &str) -> Option<Vec<Message>> {
-    let mut live = Thread::default();
     let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
     let mut thread = vec![Message::user("Fix src/parse.rs. Never touch the lexer.")];
     for round in 0..12 {
@@ -245,8 +241,7 @@ fn compacted(strategy: &dyn CompactionStrategy, hostile: &str) -> Option<Vec<Mes
     let text = "Never touch the lexer.".into();
     journal.append(Timestamp(1), Event::RuleAdded { text }).unwrap();
     for message in thread {
-        journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
-        live.push(message);
+        journal.append(Timestamp(1), Event::MessageAppended(message)).unwrap();
     }
     // A model that repeats its request, including tags.
     let model = ScriptedModel::new(std::iter::repeat_n(hostile, 40));
@@ -256,11 +251,12 @@ fn compacted(strategy: &dyn CompactionStrategy, hostile: &str) -> Option<Vec<Mes
         retention: Some(RetentionPolicy::default()),
         ..Brief::default()
     };
-    let mut conversation = Conversation::new(&mut live, &mut journal);
+    let mut conversation = Conversation::new(&mut journal);
     let models = Models { conversation: Some(&model), ..Models::default() };
     let mut observe = |_: &ModelCall, _: Option<&Delta>| {};
     let work = drive::compact(&mut conversation, strategy, &brief, models, &mut observe);
-    block_on(work).ok().map(|_| live.messages().to_vec())
+    block_on(work).ok()?;
+    Some(journal.thread().messages().to_vec())
 }
 
 #[test]

@@ -68,13 +68,13 @@ pub(crate) fn compact(
 /// Compacts the thread and the log of a conversation. The removed messages stay in the log.
 pub(crate) fn compact_logged(messages: &[Message], repetitions: usize) -> Measured {
     let (model, strategy) = (AtOnce::new(), strategy(AS_MESSAGES));
-    let work = |(mut thread, mut journal): (Thread, Journal)| {
-        let mut held = Conversation::new(&mut thread, &mut journal);
+    let work = |mut journal: Journal| {
+        let mut held = Conversation::new(&mut journal);
         let (brief, models) = (Brief::default(), Models::one(&model));
         let done = block_on(drive::compact(&mut held, &strategy, &brief, models, &mut |_, _| {}));
         let left = done.expect("a summary").report.after.messages;
         assert!(left < 2 * TAIL, "it keeps a tail: {left}");
-        (thread, journal)
+        journal
     };
     let name = "threadfold: compact, with a log";
     row(name, repetitions, || conversation(messages), work).into()
@@ -115,10 +115,13 @@ fn strategy(as_text: bool) -> Summarize {
     Summarize { messages: TAIL, as_text, ..Summarize::default() }
 }
 
-fn conversation(messages: &[Message]) -> (Thread, Journal) {
+fn conversation(messages: &[Message]) -> Journal {
     let mut log = EventLog::new("main".parse().expect("an id"));
     for message in messages {
         log.append(Timestamp(0), Event::MessageAppended(message.clone())).expect("it fits");
     }
-    (shared(messages), Journal::new(log))
+    let journal = Journal::new(log);
+    // The measured work begins with a thread that is there.
+    let _ = journal.thread();
+    journal
 }

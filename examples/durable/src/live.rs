@@ -8,7 +8,7 @@ use std::{io, string::FromUtf8Error, sync::Arc};
 
 use threadfold::{
     EventLog, Message, Thread,
-    drive::Conversation,
+    drive::{Conversation},
     log::{Event, LogError},
     message::{ThreadId, Timestamp},
     store::Journal,
@@ -18,7 +18,6 @@ use threadfold::{
 /// A thread and its log, which hold the same messages.
 #[derive(Debug)]
 pub struct Live {
-    thread: Thread,
     journal: Journal,
 }
 
@@ -33,9 +32,8 @@ impl Live {
             Some(text) => EventLog::read(text.as_bytes())?.log,
             None => EventLog::new(id),
         };
-        let mut thread = Thread::new(Arc::new(ByteEstimate::TRIGGER));
-        thread.extend(log.replay()?);
-        Ok(Self { thread, journal: Journal::new(log) })
+        log.replay()?;
+        Ok(Self { journal: Journal::new(log) })
     }
 
     /// Returns the log as text.
@@ -52,7 +50,7 @@ impl Live {
     /// The thread.
     #[must_use]
     pub fn thread(&self) -> &Thread {
-        &self.thread
+        self.journal.thread()
     }
 
     /// The number of events so far.
@@ -67,16 +65,15 @@ impl Live {
     ///
     /// [`LogError`] for a message that no log accepts.
     pub fn append(&mut self, now: Timestamp, message: Message) -> Result<(), LogError> {
-        let message = self.thread.repaired(message);
+        let message = self.thread().repaired(message);
         if !message.content.is_empty() {
-            self.journal.append(now, Event::MessageAppended(message.clone()))?;
-            self.thread.push(message);
+            self.journal.append(now, Event::MessageAppended(message))?;
         }
         Ok(())
     }
 
-    /// Thread and log, for a compaction, which changes both or neither.
+    /// The conversation, for a compaction.
     pub fn conversation(&mut self) -> Conversation<'_> {
-        Conversation::new(&mut self.thread, &mut self.journal)
+        Conversation::new(&mut self.journal)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use threadfold::{
     CompactionStrategy, EventLog, Model, Request, Thread,
-    drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
+    drive::{CompactionError, CompactionErrorKind, Conversation, Models, self},
     log::Event,
     message::{CompactionReason, ContextWindow, Delta, Message, ThreadId, Timestamp},
     model::{Clock, std_clock},
@@ -54,9 +54,7 @@ impl Work<'_> {
     pub(super) async fn run(self) -> Result<Compacted, CompactionError> {
         let now = std_clock().now();
         let mut journal = self.journal(now).await?;
-        let mut thread = Thread::new(Arc::new(ByteEstimate::TRIGGER));
-        thread.extend(journal.log().replay()?);
-        let done = self.compact(&mut thread, &mut journal, now).await;
+        let done = self.compact(&mut journal, now).await;
         let (report, unstored) = match done {
             Ok(report) => (Some(report), None),
             Err(error) if is_unstored(&error) => (None, Some(error)),
@@ -65,7 +63,7 @@ impl Work<'_> {
         let standing = journal.log().standing().next_back().map(|record| record.report.clone());
         let report = report.or(standing).unwrap_or_default();
         Ok(Compacted {
-            view: View::between(&self.request.messages, thread.messages()),
+            view: View::between(&self.request.messages, journal.thread().messages()),
             thread: journal.log().thread_id().clone(),
             events: journal.log().len(),
             at: now,
@@ -79,7 +77,6 @@ impl Work<'_> {
     /// Runs the strategy with a fallback, because a thread that does not fit must get smaller.
     async fn compact(
         &self,
-        thread: &mut Thread,
         journal: &mut Journal,
         now: Timestamp,
     ) -> Result<threadfold::CompactReport, CompactionError> {
@@ -92,7 +89,7 @@ impl Work<'_> {
             ..Brief::default()
         };
         let models = Models { conversation: self.model, ..Models::default() };
-        let mut conversation = Conversation::new(thread, journal)
+        let mut conversation = Conversation::new(journal)
             .with_context(self.request.system.clone(), self.request.tools.clone())
             .with_window(self.window)
             .with_fallback(Fallback::Always);
