@@ -31,8 +31,8 @@ use futures::executor::block_on;
 use lexopt::{Arg, Parser, ValueExt};
 use serde::Deserialize;
 use threadfold::{
-    CompactionStrategy, Message, Model, Request, StrategyRegistry, Thread, async_trait,
-    drive::{Conversation, Models, self},
+    CompactionStrategy, Message, Model, Request, StrategyRegistry, async_trait,
+    drive::{self, Conversation, Models},
     log::{Event, EventLog},
     message::{ContentBlock, Delta, InvalidValue, ModelError, Role, Timestamp, Turn},
     retention::RetentionPolicy,

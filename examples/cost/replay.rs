@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use threadfold::{
-    CompactionStrategy, ContextWindow, Message, Thread, TokenCounter,
+    CompactionStrategy, ContextWindow, Message, TokenCounter,
     auto::{AutoCompactor, Input, Output, Pressure, Threshold},
     compact::Prices,
-    drive::{Conversation, Models, self},
+    drive::{self, Conversation, Models},
     log::{Event, EventLog},
     message::{CompactionReason, Delta, InvalidValue, Timestamp},
     retention::{FactClass, KeptShare, Retention, RetentionPolicy},
     store::Journal,
-    strategy::{Brief},
+    strategy::Brief,
     tokens::ByteEstimate,
 };
 

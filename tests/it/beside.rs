@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use futures::{executor::block_on, future::BoxFuture};
 use threadfold::{
-    ContentBlock, Message, Plan, Role, Thread, Turn, Usage,
+    ContentBlock, Message, Plan, Role, Turn, Usage,
     auto::{AutoPolicy, Threshold},
     compact::CompactError,
     drive::{CompactionErrorKind, Conversation},
     log::{CompactionRecord, Event, EventLog, LogError},
-    message::{Batch, BatchId, CompactionId, CompactionReason, ModelErrorKind, StopReason, Thinking, Timestamp},
-    model::{ModelError},
+    message::{
+        Batch, BatchId, CompactionId, CompactionReason, ModelErrorKind, StopReason, Thinking,
+        Timestamp,
+    },
+    model::ModelError,
     session::{CompactionEvent, PreparedCompaction, SessionError},
     store::{Archive, Journal, MemoryStore, ThreadStore, memory_archive},
     strategy::{ArchiveEntry, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize},

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
-    CompactionStrategy, ContentBlock, EventLog, Message, Role, Thread, TokenCounter,
-    drive::{Conversation, Models, self},
+    CompactionStrategy, ContentBlock, EventLog, Message, Role, TokenCounter,
+    drive::{self, Conversation, Models},
     log::Event,
     message::{Json, Thinking, Timestamp, ToolResult, ToolUse},
     recall::{Recall, tool},

@@ -7,14 +7,16 @@ use std::sync::{Arc, Mutex};
 use futures::{StreamExt, executor::block_on, stream::BoxStream};
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, Request, StrategyRegistry,
-    Thread, Turn, Usage, async_trait,
-    drive::{CompactionError, Conversation, Models, self},
+    Turn, Usage, async_trait,
+    drive::{self, CompactionError, Conversation, Models},
     legality,
     log::{CompactionFailure, CompactionRecord, Event, Rung},
     message::{CompactionId, CompactionReason, Delta, Json, ModelErrorKind, Timestamp},
-    model::{ModelError},
+    model::ModelError,
     store::{Archive, Journal, MemoryStore, ThreadStore, memory_archive},
-    strategy::{Brief, Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults},
+    strategy::{
+        Brief, Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults,
+    },
     testing::{Answer, ExtractiveModel, ScriptedModel},
 };
 use threadfold_testing::{TestClock, notation};

@@ -2,9 +2,9 @@
 
 use futures::executor::block_on;
 use threadfold::{
-    EventLog, Message, Plan, Thread, TokenCounter, Usage,
+    EventLog, Message, Plan, TokenCounter, Usage,
     compact::{CompactReport, Insert, Prices, Size, Splice},
-    drive::{Conversation, Models, self},
+    drive::{self, Conversation, Models},
     log::{CompactionRecord, Event},
     message::{CompactionId, CompactionReason, Role, Summary, Timestamp},
     store::Journal,

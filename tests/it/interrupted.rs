@@ -11,14 +11,15 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    Message, Model, Request, Thread, Turn, async_trait,
-    drive::{CompactionError, CompactionErrorKind, Conversation, Models, self},
+    Message, Model, Request, Turn, async_trait,
+    drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
     log::{CompactionRecord, Event, EventLog, LogId, LoggedEvent},
     message::{CompactionId, CompactionReason, Delta, ModelError, StopReason, ThreadId, Timestamp},
     store::{Archive, Journal, Loaded, MemoryStore, StoreError, ThreadStore, memory_archive},
-    strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder, ModelCall},
+    strategy::{
+        ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder, ModelCall,
+    },
     testing::{ExtractiveModel, ScriptedModel},
-    tokens::ByteEstimate,
 };
 use threadfold_testing::{faulty_store, notation};
 

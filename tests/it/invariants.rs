@@ -20,9 +20,8 @@ use proptest::{prelude::*, sample::select};
 use serde_json::Value;
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, Request, StrategyRegistry,
-    Thread,
     auto::{AutoCompactor, AutoPolicy, Input, Pressure, Threshold},
-    drive::{CompactionError, Conversation, Models, self},
+    drive::{self, CompactionError, Conversation, Models},
     legality,
     log::{Event, EventLog},
     message::{CompactionId, Timestamp},

@@ -10,15 +10,18 @@ use async_trait::async_trait;
 use futures::executor::block_on;
 use threadfold::{
     CompactionStrategy, ContextWindow, Message, Model, ModelAgent, Request, Session as Live,
-    StrategyRegistry, Thread,
-    drive::{Conversation, Models, self},
+    StrategyRegistry,
+    drive::{self, Conversation, Models},
     ledger::{Ledger, Quotes, TypedText},
     log::{Event, EventLog},
-    message::{ContentBlock, Delta, ModelError, Role, StopReason, Timestamp, ToolResult, ToolUse, Turn, Usage},
+    message::{
+        ContentBlock, Delta, ModelError, Role, StopReason, Timestamp, ToolResult, ToolUse, Turn,
+        Usage,
+    },
     retention::RetentionPolicy,
     store::Journal,
     strategy::{Brief, ModelCall},
-    testing::{ExtractiveModel},
+    testing::ExtractiveModel,
     tokens::{ByteEstimate, TokenCounter},
 };
 

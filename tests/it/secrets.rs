@@ -11,17 +11,22 @@ use futures::{StreamExt, executor::block_on, stream::BoxStream};
 use serde_json::json;
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, EventLog, Message, Model, ModelAgent, Request,
-    Role, Session, StrategyRegistry, Thread,
-    drive::{Conversation, Models, self},
+    Role, Session, StrategyRegistry,
+    drive::{self, Conversation, Models},
     log::Event,
-    message::{Batch, BatchId, Checkpoint, CompactionReason, ContextUpdate, Delta, Document, Extra, Image, Json, MediaSource, ModelError, ModelErrorKind, Opaque, Origin, RedactedThinking, Redactor, ServerToolResult, ServerToolUse, StopReason, Summary, Text, TextBlock, Thinking, Timestamp, ToolInput, ToolResult, ToolSpec, ToolUse, Turn},
-    model::{Tool, ToolContext, ToolOutput, self},
+    message::{
+        Batch, BatchId, Checkpoint, CompactionReason, ContextUpdate, Delta, Document, Extra, Image,
+        Json, MediaSource, ModelError, ModelErrorKind, Opaque, Origin, RedactedThinking, Redactor,
+        ServerToolResult, ServerToolUse, StopReason, Summary, Text, TextBlock, Thinking, Timestamp,
+        ToolInput, ToolResult, ToolSpec, ToolUse, Turn,
+    },
+    model::{self, Tool, ToolContext, ToolOutput},
     recall::Recall,
     retention::RetentionPolicy,
     session::SessionEvent,
     store::{Archive, Journal, memory_archive},
     strategy::{Brief, Digest, FoldBatches, KeepRecent, ModelCall, Summarize},
-    testing::{ExtractiveModel},
+    testing::ExtractiveModel,
 };
 use threadfold_testing::TestClock;
 

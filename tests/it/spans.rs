@@ -11,13 +11,13 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    CompactionStrategy, ContextWindow, Message, Model, ModelAgent, Request, Session, Thread, Turn,
-    Usage, async_trait,
+    CompactionStrategy, ContextWindow, Message, Model, ModelAgent, Request, Session, Turn, Usage,
+    async_trait,
     compact::Prices,
-    drive::{Conversation, Models, self, telemetry},
+    drive::{self, Conversation, Models, telemetry},
     log::{Event, LogId, LoggedEvent},
     message::{CompactionReason, Delta, ModelErrorKind, StopReason, ThreadId, Timestamp},
-    model::{ModelError},
+    model::ModelError,
     store::{Journal, Loaded, MemoryStore, StoreError, ThreadStore},
     strategy::{Brief, Digest, KeepRecent, ModelCall, Summarize},
     testing::{Answer, ScriptedModel},

@@ -7,16 +7,19 @@ use futures::executor::block_on;
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::json;
 use threadfold::{
-    CompactionStrategy, ContentBlock, EventLog, Message, Request, Role, StrategyRegistry, Thread,
+    CompactionStrategy, ContentBlock, EventLog, Message, Request, Role, StrategyRegistry,
     WireFormat,
-    drive::{Conversation, Models, self},
+    drive::{self, Conversation, Models},
     ledger::TypedText,
     log::Event,
-    message::{CompactionReason, ContextUpdate, Delta, Document, MediaSource, Summary, Text, Timestamp, ToolResult, ToolUse},
+    message::{
+        CompactionReason, ContextUpdate, Delta, Document, MediaSource, Summary, Text, Timestamp,
+        ToolResult, ToolUse,
+    },
     retention::RetentionPolicy,
     store::Journal,
     strategy::{Brief, FoldBatches, ModelCall},
-    testing::{ScriptedModel},
+    testing::ScriptedModel,
     wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 

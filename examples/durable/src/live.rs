@@ -4,15 +4,14 @@
 //! the object's state. During a turn the engine's journal replaces it: the appended events follow
 //! from the journaled steps, so nothing must be stored before the turn ends.
 
-use std::{io, string::FromUtf8Error, sync::Arc};
+use std::{io, string::FromUtf8Error};
 
 use threadfold::{
     EventLog, Message, Thread,
-    drive::{Conversation},
+    drive::Conversation,
     log::{Event, LogError},
     message::{ThreadId, Timestamp},
     store::Journal,
-    tokens::ByteEstimate,
 };
 
 /// A thread and its log, which hold the same messages.

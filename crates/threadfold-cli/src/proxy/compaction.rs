@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use threadfold::{
-    CompactionStrategy, EventLog, Model, Request, Thread,
-    drive::{CompactionError, CompactionErrorKind, Conversation, Models, self},
+    CompactionStrategy, EventLog, Model, Request,
+    drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
     log::Event,
     message::{CompactionReason, ContextWindow, Delta, Message, ThreadId, Timestamp},
     model::{Clock, std_clock},
     retention::RetentionPolicy,
     store::{Journal, ThreadStore},
     strategy::{Brief, Fallback, ModelCall},
-    tokens::ByteEstimate,
 };
 
 use crate::relay::View;
