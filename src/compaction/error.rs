@@ -6,7 +6,7 @@ use crate::{
     compact::CompactError,
     log::LogError,
     message::{InvalidValue, Redactor, Usage},
-    strategy::StrategyError,
+    strategy::{Failed, StrategyError},
 };
 
 pub(crate) type Result<T, E = CompactionError> = std::result::Result<T, E>;
@@ -132,6 +132,12 @@ impl Error for CompactionError {
 impl From<CompactionErrorKind> for CompactionError {
     fn from(kind: CompactionErrorKind) -> Self {
         Self { kind, usage: Usage::default(), calls: 0 }
+    }
+}
+
+impl From<Failed> for CompactionError {
+    fn from(Failed { error, usage, calls }: Failed) -> Self {
+        Self::new(error).after(usage, calls)
     }
 }
 

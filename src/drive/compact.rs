@@ -16,8 +16,8 @@ use crate::{
     model::{self, ProviderThread, Tools},
     store::{Archive, Journal, StoreError},
     strategy::{
-        ArchiveEntry, Brief, CompactionStrategy, Fallback, Known, ModelCall, Proposal, Snapshot,
-        StrategyError, Terms, View,
+        self, ArchiveEntry, Brief, CompactionStrategy, Fallback, Known, ModelCall, Proposal,
+        Snapshot, StrategyError, Terms, View,
     },
 };
 
@@ -174,7 +174,8 @@ pub async fn compact(
     let redactor = conversation.journal.redactor().cloned();
     let models = Models { redactor: redactor.as_deref().or(models.redactor), ..models };
     let mut calls = Calls { models, span: &span, listener: &mut observe };
-    let outcome = calls.propose(strategy, &view, conversation.terms).await;
+    let outcome = strategy::propose(strategy, &view, &mut calls, conversation.terms).await;
+    let outcome = outcome.map_err(CompactionError::from);
     if let Err(error) = &outcome
         && error.is_nothing_to_compact()
     {

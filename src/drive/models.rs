@@ -8,12 +8,12 @@ use futures::{
 
 use super::span::CompactionSpan;
 use crate::{
-    compaction::{CompactionError, Result},
+    compaction::Result,
     message::{Delta, ModelError, ModelErrorKind, Redactor, Request, Turn, redact::Redaction},
     model::{Clock, Model, StdClock},
     strategy::{
-        self, Answers, Ask, Brief, CompactionRun, CompactionStrategy, ModelCall, ModelRole,
-        Proposal, RunStep, Snapshot, Terms, View,
+        self, Answers, Brief, CompactionRun, CompactionStrategy, ModelCall, ModelRole, Proposal,
+        RunStep, Snapshot, Terms, View,
     },
 };
 
@@ -64,7 +64,7 @@ pub async fn propose(
 ) -> Result<Proposal> {
     let view = View::new(thread.clone(), brief.clone());
     let mut calls = Calls { models, span: &CompactionSpan::none(), listener: &mut observe };
-    calls.propose(strategy, &view, Terms::default()).await
+    propose_with(strategy, &view, &mut calls).await
 }
 
 /// Like [`propose`], with answers that the host gives: a durable engine journals each of them, and a
@@ -78,19 +78,7 @@ pub async fn propose_with(
     view: &View,
     answers: &mut dyn Answers,
 ) -> Result<Proposal> {
-    settled(strategy, view, answers, Terms::default()).await
-}
-
-/// Runs a strategy, and returns its settled proposal or the error, with the cost of its calls.
-async fn settled(
-    strategy: &dyn CompactionStrategy,
-    view: &View,
-    answers: &mut dyn Answers,
-    terms: Terms,
-) -> Result<Proposal> {
-    let mut ask = Ask::new(answers);
-    let outcome = strategy::propose(strategy, view, &mut ask, terms).await;
-    outcome.map_err(|error| CompactionError::new(error).after(ask.usage(), ask.calls()))
+    Ok(strategy::propose(strategy, view, answers, Terms::default()).await?)
 }
 
 /// The calls of a strategy, as the models of a host answer them.
@@ -101,22 +89,41 @@ pub(crate) struct Calls<'a> {
     pub(crate) listener: &'a mut dyn Listener,
 }
 
-impl Calls<'_> {
-    /// Runs a strategy, and returns its settled proposal or the error, with the cost of its calls.
-    pub(crate) async fn propose(
-        &mut self,
-        strategy: &dyn CompactionStrategy,
-        view: &View,
-        terms: Terms,
-    ) -> Result<Proposal> {
-        settled(strategy, view, self, terms).await
-    }
-}
-
 #[async_trait]
 impl Answers for Calls<'_> {
+    /// Waits and calls the model. Returns [`ModelErrorKind::NoModel`] if there is no model for the
+    /// role, or if the provider does not offer its own compaction.
     async fn answer(&mut self, call: &ModelCall) -> Result<Turn, ModelError> {
-        self.span.run(self.models.answer(call, &mut *self.listener)).await
+        let Self { models, span, listener } = self;
+        let call = &ModelCall { request: models.redacted(&call.request), ..call.clone() };
+        let work = async {
+            listener.on_event(call, None).await;
+            let asked = models.get(call.model).ok_or_else(no_model)?;
+            if !call.after.is_zero() {
+                models.clock.unwrap_or(&StdClock).sleep(call.after).await;
+            }
+            if call.model == ModelRole::Native {
+                let turn = asked.compact_natively(call.request.clone()).await?;
+                return Ok(models.redacted_turn(turn.ok_or_else(no_model)?));
+            }
+            let mut deltas = asked.stream(call.request.clone());
+            while let Some(delta) = deltas.next().await {
+                let delta = match delta? {
+                    Delta::Turn { turn } => Delta::Turn { turn: models.redacted_turn(turn) },
+                    _ if models.redactor.is_some() => continue,
+                    piece @ (Delta::Text { .. }
+                    | Delta::Thinking { .. }
+                    | Delta::ToolUse { .. }
+                    | Delta::ToolInput { .. }) => piece,
+                };
+                listener.on_event(call, Some(&delta)).await;
+                if let Delta::Turn { turn } = delta {
+                    return Ok(turn);
+                }
+            }
+            Err(ModelError::cut_short())
+        };
+        span.run(work).await
     }
 }
 
@@ -157,7 +164,8 @@ pub async fn advance(
     mut observe: &mut (dyn FnMut(&ModelCall, Option<&Delta>) + Send),
 ) -> bool {
     let Some(call) = run.call() else { return false };
-    let answer = models.answer(&call, &mut observe).await;
+    let span = CompactionSpan::none();
+    let answer = Calls { models, span: &span, listener: &mut observe }.answer(&call).await;
     // The run requested this call, so it accepts the answer.
     run.handle(answer).is_ok() && matches!(run.step(), RunStep::Call { .. })
 }
@@ -181,41 +189,6 @@ impl<'a> Models<'a> {
     #[must_use]
     pub fn one(model: &'a dyn Model) -> Self {
         Self { conversation: Some(model), ..Self::default() }
-    }
-
-    /// Waits and calls the model. Returns [`ModelErrorKind::NoModel`] if there is no model for the
-    /// role, or if the provider does not offer its own compaction.
-    async fn answer(
-        &self,
-        call: &ModelCall,
-        listener: &mut dyn Listener,
-    ) -> Result<Turn, ModelError> {
-        let call = &ModelCall { request: self.redacted(&call.request), ..call.clone() };
-        listener.on_event(call, None).await;
-        let asked = self.get(call.model).ok_or_else(no_model)?;
-        if !call.after.is_zero() {
-            self.clock.unwrap_or(&StdClock).sleep(call.after).await;
-        }
-        if call.model == ModelRole::Native {
-            let turn = asked.compact_natively(call.request.clone()).await?;
-            return Ok(self.redacted_turn(turn.ok_or_else(no_model)?));
-        }
-        let mut deltas = asked.stream(call.request.clone());
-        while let Some(delta) = deltas.next().await {
-            let delta = match delta? {
-                Delta::Turn { turn } => Delta::Turn { turn: self.redacted_turn(turn) },
-                _ if self.redactor.is_some() => continue,
-                piece @ (Delta::Text { .. }
-                | Delta::Thinking { .. }
-                | Delta::ToolUse { .. }
-                | Delta::ToolInput { .. }) => piece,
-            };
-            listener.on_event(call, Some(&delta)).await;
-            if let Delta::Turn { turn } = delta {
-                return Ok(turn);
-            }
-        }
-        Err(ModelError::cut_short())
     }
 
     fn redacted(&self, request: &Request) -> Request {

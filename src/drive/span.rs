@@ -74,10 +74,10 @@ impl CompactionSpan {
     }
 
     /// Runs a future inside the span, which is entered only while the future is polled.
-    pub(crate) async fn run<F: Future>(&self, work: F) -> F::Output {
+    pub(crate) fn run<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
         #[cfg(feature = "tracing")]
         let work = work.instrument(self.span().clone());
-        work.await
+        work
     }
 
     /// Records that the compaction was committed.

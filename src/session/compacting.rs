@@ -27,7 +27,7 @@ use crate::{
         CompactionId, CompactionReason, ContextWindow, Delta, InvalidValue, Message, Timestamp,
     },
     model::AgentModel,
-    strategy::{Brief, CompactionStrategy, Fallback, ModelCall, Proposal, Terms, View},
+    strategy::{self, Brief, CompactionStrategy, Fallback, ModelCall, Proposal, Terms, View},
 };
 
 /// The parameters of a compaction.
@@ -72,8 +72,16 @@ impl Session {
             let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
             let thread = self.thread_id().clone();
             let mut start = Some(Compaction::begin(id, thread, strategy.name(), &view.brief));
-            let outcome = self.propose(strategy.as_ref(), &view, terms, (&mut start, &span, emit));
-            let outcome = outcome.await;
+            let outcome = {
+                let conversation = AgentModel(self.agent.as_ref());
+                let redactor = self.journal.redactor().map(AsRef::as_ref);
+                let models = self.settings.models(&conversation, redactor);
+                let (start, in_flight) = (&mut start, &mut self.compaction);
+                let mut progress = EmitProgress { emit, start, in_flight };
+                let mut calls = Calls { models, span: &span, listener: &mut progress };
+                strategy::propose(strategy.as_ref(), &view, &mut calls, terms).await
+            };
+            let outcome = outcome.map_err(CompactionError::from);
             match (start, &outcome) {
                 (Some(_), Err(error)) if error.is_nothing_to_compact() => {
                     return self.not_begun(error.clone(), brief, emit).await;
@@ -98,23 +106,6 @@ impl Session {
         let failed = Input::Failed { reason: brief.reason };
         emit.notice_of(self.auto.handle(brief.now, failed)).await;
         stored(Err(error))
-    }
-
-    /// Runs the strategy. With the first call of a model the compaction begins: it is put in flight,
-    /// and its start event is emitted before the progress.
-    async fn propose(
-        &mut self,
-        strategy: &dyn CompactionStrategy,
-        view: &View,
-        terms: Terms,
-        (start, span, emit): (&mut Option<Compaction>, &CompactionSpan, &mut Emit),
-    ) -> Result<Proposal, CompactionError> {
-        let conversation = AgentModel(self.agent.as_ref());
-        let redactor = self.journal.redactor().map(AsRef::as_ref);
-        let models = self.settings.models(&conversation, redactor);
-        let mut progress = EmitProgress { emit, start, in_flight: &mut self.compaction };
-        let mut calls = Calls { models, span, listener: &mut progress };
-        calls.propose(strategy, view, terms).await
     }
 
     /// Carries out a proposal that already exists. The arriving message, if any, is appended to

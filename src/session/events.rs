@@ -48,7 +48,7 @@ use crate::{
 /// ```
 pub struct Events<'a> {
     /// The future of the turn, polled with the stream; `None` once the turn has ended.
-    pub(super) work: Option<BoxFuture<'a, ()>>,
+    pub(super) work: Option<BoxFuture<'a, Result<()>>>,
     pub(super) shared: Arc<Shared>,
     pub(super) is_command: bool,
 }
@@ -171,7 +171,11 @@ impl Stream for Events<'_> {
         if let Some(event) = this.shared.next_deferred() {
             return Poll::Ready(Some(Ok(event)));
         }
-        let ready = work.poll_unpin(context).is_ready();
+        let polled = work.poll_unpin(context);
+        let ready = polled.is_ready();
+        if let Poll::Ready(Err(error)) = polled {
+            this.shared.lock().slot.push_back(Err(error));
+        }
         let event = this.shared.next_event();
         if ready {
             this.work = None;

@@ -25,7 +25,7 @@ use crate::{
     model::{Agent, AgentModel},
     store::Journal,
     strategy::{
-        Brief, CompactionStrategy, Fallback, ModelCall, Proposal, Rejection, Snapshot,
+        self, Brief, CompactionStrategy, Fallback, ModelCall, Proposal, Rejection, Snapshot,
         StrategyError, Terms, View,
     },
 };
@@ -104,7 +104,8 @@ impl CompactionJob {
         let view = View::new(self.snapshot.clone(), self.journal.redacted(&self.brief));
         let terms = Terms { fallback: Some(Fallback::IfNeeded), once: false, anyway: true };
         let mut calls = Calls { models, span, listener: &mut observe };
-        let driven = calls.propose(self.strategy.as_ref(), &view, terms).await;
+        let driven = strategy::propose(self.strategy.as_ref(), &view, &mut calls, terms).await;
+        let driven = driven.map_err(CompactionError::from);
         reported(&self.snapshot, redacted(driven, redactor)?)
     }
 }

@@ -52,6 +52,17 @@ impl UserInput {
     }
 }
 
+/// Whether a turn begins, and with which message.
+#[derive(Debug)]
+pub(super) enum Begins {
+    /// With this message.
+    With(Message),
+    /// With the thread as it is.
+    AsItIs,
+    /// No turn begins.
+    Not,
+}
+
 impl Session {
     /// Sends a user message and returns the events of the turn, and of the turns of queued messages
     /// after it. The commands `/compact FOCUS` and `@compact PROMPT` are run instead of sent.
@@ -203,36 +214,26 @@ impl Session {
         let has_message = matches!(input, UserInput::Message(_) | UserInput::CompactAndSend(_));
         let queued_later = shared.begin(has_message);
         let is_command = matches!(input, UserInput::Compact { .. });
-        let mut emit = Emit { shared: Arc::clone(&shared), defers: false };
-        let work = async move {
-            if let Err(error) = self.work(input, queued_later, &mut emit).await {
-                self.shared.lock().slot.push_back(Err(error));
-            }
-        };
-        Events { work: Some(work.boxed()), shared, is_command }
+        let emit = Emit { shared: Arc::clone(&shared), defers: false };
+        let work = self.work(input, queued_later, emit).boxed();
+        Events { work: Some(work), shared, is_command }
     }
 
-    pub(super) async fn run_text(&mut self, text: Text, emit: &mut Emit) -> Result<()> {
-        emit.event(SessionEvent::QueuedMessage { text: text.clone() }).await;
-        self.run_input(UserInput::parse(text), emit).await
-    }
-
-    pub(super) async fn run_input(&mut self, input: UserInput, emit: &mut Emit) -> Result<()> {
-        match input {
-            UserInput::Message(message) => self.turn(Some(message), emit).await,
-            UserInput::Continue => {
-                let message = self.continuation()?;
-                self.turn(message, emit).await
-            }
+    /// Carries out the command of an input, and returns the turn that it begins.
+    pub(super) async fn turn_of(&mut self, input: UserInput, emit: &mut Emit) -> Result<Begins> {
+        Ok(match input {
+            UserInput::Message(message) => Begins::With(message),
+            UserInput::Continue => self.continuation()?.map_or(Begins::AsItIs, Begins::With),
             UserInput::Compact { strategy, focus } => {
-                self.command(strategy, focus, None, emit).boxed().await
+                self.command(strategy, focus, None, emit).boxed().await?;
+                Begins::Not
             }
             UserInput::CompactAndSend(prompt) => {
                 self.command(None, None, prompt.clone(), emit).boxed().await?;
-                self.turn(Some(prompt.unwrap_or_else(go_on)), emit).await
+                Begins::With(prompt.unwrap_or_else(go_on))
             }
-            UserInput::Queued => Ok(()),
-        }
+            UserInput::Queued => Begins::Not,
+        })
     }
 
     /// Compacts at the user's request, and logs the result as a notice.

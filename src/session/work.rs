@@ -14,7 +14,7 @@ use super::{
     error::{Result, SessionError},
     event::SessionEvent,
     events::Emit,
-    send::UserInput,
+    send::{Begins, UserInput},
     session::Session,
 };
 use crate::{
@@ -40,12 +40,12 @@ impl Session {
         &mut self,
         input: UserInput,
         queued_later: u64,
-        emit: &mut Emit,
+        mut emit: Emit,
     ) -> Result<()> {
         if self.compaction.is_some() {
             // Boxed: inlined, this rare path would enlarge every turn's future. A failure of the
             // compaction was already reported by its events.
-            let _ = stored(self.end_interrupted(emit).boxed().await)?;
+            let _ = stored(self.end_interrupted(&mut emit).boxed().await)?;
         }
         if std::mem::take(&mut self.in_turn) {
             // The previous turn was dropped, so end it for the trigger too.
@@ -54,35 +54,59 @@ impl Session {
             emit.notice_of(notice).await;
         }
         self.journal.flush().await?;
-        self.is_own_input = false;
-        while let Some(text) = self.shared.next_queued_before(queued_later) {
-            self.run_text(text, emit).await?;
-        }
-        self.is_own_input = true;
-        self.run_input(input, emit).await?;
-        self.is_own_input = false;
-        while let Some(text) = self.shared.next_queued() {
-            self.run_text(text, emit).await?;
+        let mut own = Some(input);
+        while let Some(input) = self.next_input(&mut own, queued_later, &mut emit).await {
+            let message = match self.turn_of(input, &mut emit).await? {
+                Begins::With(message) => Some(message),
+                Begins::AsItIs => None,
+                Begins::Not => continue,
+            };
+            let message = self.begin_turn(message)?;
+            let ended = self.rounds(message, &mut emit).await;
+            self.end_turn(ended.is_err(), &mut emit).boxed().await?;
+            ended?;
         }
         Ok(())
     }
 
-    /// Runs a turn that begins with this message, or without a new message.
-    pub(super) async fn turn(&mut self, message: Option<Message>, emit: &mut Emit) -> Result<()> {
+    /// Returns the next input: a text that was queued before number `queued_later`, then the input
+    /// that the stream began with, then texts that were queued meanwhile.
+    async fn next_input(
+        &mut self,
+        own: &mut Option<UserInput>,
+        queued_later: u64,
+        emit: &mut Emit,
+    ) -> Option<UserInput> {
+        let queued = match own {
+            Some(_) => self.shared.next_queued_before(queued_later),
+            None => self.shared.next_queued(),
+        };
+        self.is_own_input = queued.is_none() && own.is_some();
+        let Some(text) = queued else { return own.take() };
+        emit.event(SessionEvent::QueuedMessage { text: text.clone() }).await;
+        Some(UserInput::parse(text))
+    }
+
+    /// Begins a turn with this message, or without a new message.
+    fn begin_turn(&mut self, message: Option<Message>) -> Result<Option<Message>> {
         self.answer_open_calls()?;
         let message = match message.map(|message| self.journal.thread().repaired(message)) {
             Some(message) if message.content.is_empty() => return Err(SessionError::Blank),
             message => message,
         };
         self.in_turn = true;
-        let ended = self.rounds(message, emit).await;
+        Ok(message)
+    }
+
+    /// Ends a turn, and compacts after it if that is due.
+    async fn end_turn(&mut self, failed: bool, emit: &mut Emit) -> Result<()> {
         self.in_turn = false;
-        if ended.is_err() {
+        if failed {
             self.tick();
         }
         let pressure = self.pressure(0);
         match self.auto.handle(self.at, Input::TurnEnded(pressure)) {
-            Some(Output::Compact { reason, .. }) if ended.is_err() => {
+            Some(Output::Compact { reason, .. }) if failed => {
                 let notice = self.auto.handle(self.at, Input::Failed { reason });
                 emit.notice_of(notice).await;
             }
@@ -94,7 +118,7 @@ impl Session {
             }
             output => emit.notice_of(output).await,
         }
-        ended
+        Ok(())
     }
 
     /// Runs rounds of model and tools until the turn ends.

@@ -25,7 +25,8 @@ pub enum Fallback {
     /// digest is made. A plan may miss the target up to the limit of the brief, or without one by
     /// any size.
     IfNeeded,
-    /// As above, and the fallback follows each failure.
+    /// As above, and the fallback follows each failure. If no plan meets the limit, any that makes the
+    /// thread smaller is taken, because a limit that a provider stated may be wrong.
     Always,
 }
 
@@ -42,20 +43,32 @@ pub(crate) struct Terms {
     pub(crate) anyway: bool,
 }
 
+/// Why no proposal was made, and what that cost.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    /// The error of the strategy, or the rejection of its proposal.
+    pub(crate) error: StrategyError,
+    /// The tokens of all calls.
+    pub(crate) usage: Usage,
+    /// Number of these calls.
+    pub(crate) calls: usize,
+}
+
 /// Runs a strategy on a thread, and returns its settled proposal with its cost.
-///
-/// # Errors
-///
-/// The error of the strategy, or the rejection of its proposal. The cost is that of `ask`.
 pub(crate) async fn propose(
     strategy: &dyn CompactionStrategy,
     view: &View,
-    ask: &mut Ask<'_>,
+    answers: &mut dyn Answers,
     terms: Terms,
-) -> Result<Proposal> {
+) -> Result<Proposal, Failed> {
+    let mut ask = Ask::new(answers);
     let seen = view.as_seen();
-    view.check_started(strategy, terms)?;
-    let (rung, outcome) = guard::run(strategy, &seen, ask).await;
+    view.check_started(strategy, terms).map_err(|error| Failed {
+        error,
+        usage: Usage::default(),
+        calls: 0,
+    })?;
+    let (rung, outcome) = guard::run(strategy, &seen, &mut ask).await;
     let (usage, calls) = (ask.usage(), ask.calls());
     let outcome = match outcome.and_then(|proposal| seen.settled(proposal, terms.fallback)) {
         Err(error) if seen.falls_back(terms.fallback) => {
@@ -64,8 +77,10 @@ pub(crate) async fn propose(
         }
         outcome => outcome,
     };
-    let proposal = view.with_cut(&seen, outcome, rung)?;
-    Ok(Proposal { usage, calls, ..proposal })
+    match view.with_cut(&seen, outcome, rung) {
+        Ok(proposal) => Ok(Proposal { usage, calls, ..proposal }),
+        Err(error) => Err(Failed { error, usage, calls }),
+    }
 }
 
 impl View {
@@ -113,8 +128,8 @@ impl View {
         }
     }
 
-    /// Returns the proposal of the fallback after these rungs failed, first for the target and then
-    /// for the limit.
+    /// Returns the proposal of the fallback after these rungs failed: for the target, else for the
+    /// limit, else, if the host asks for it, for any size.
     fn fallen_back(
         &self,
         failed: &[Rung<StrategyError>],
@@ -124,11 +139,14 @@ impl View {
             Arc::new(TrimToolResults::default()) as Arc<dyn CompactionStrategy>,
             Arc::new(Digest::default()),
         ]);
-        [self.brief.target, self.brief.limit].into_iter().find_map(|target| {
-            let brief = Brief { target, ..self.brief.clone() };
+        let any = (fallback == Some(Fallback::Always)).then_some((None, None));
+        let limit = self.brief.limit;
+        let tries = [Some((self.brief.target, limit)), Some((limit, limit)), any];
+        tries.into_iter().flatten().find_map(|(target, limit)| {
+            let brief = Brief { target, limit, ..self.brief.clone() };
             let view = Self::new(self.thread.clone(), brief);
             let proposal = without_model(&ladder, &view).ok()?;
-            let accepted = self.settled(proposal, fallback).ok()?;
+            let accepted = view.settled(proposal, fallback).ok()?;
             let rungs = failed.iter().chain(&accepted.rungs).cloned().collect();
             Some(Proposal { rungs, ..accepted })
         })

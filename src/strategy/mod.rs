@@ -69,7 +69,7 @@ pub use clear_results::ClearResults;
 pub use contract::CompactionStrategy;
 pub use digest::Digest;
 pub use engine::Fallback;
-pub(crate) use engine::{Terms, propose};
+pub(crate) use engine::{Failed, Terms, propose};
 pub use error::StrategyError;
 pub use fold_batches::FoldBatches;
 pub use guard::without_model;

@@ -46,6 +46,7 @@ mod examples;
 mod failure_classes;
 mod flows;
 mod fold_batches;
+mod frames;
 mod fuzz_bounded;
 mod hindsight;
 mod interface;
