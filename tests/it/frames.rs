@@ -10,8 +10,12 @@ use futures::{StreamExt, executor::block_on, stream::BoxStream};
 use threadfold::{
     ContextWindow, Message, Model, ModelAgent, Request, Session, Turn, async_trait,
     auto::{AutoPolicy, Threshold},
+    drive::{Models, propose},
     message::{Delta, ModelError},
-    testing::ScriptedModel,
+    retention::RetentionPolicy,
+    strategy::{Brief, Ladder, Snapshot},
+    testing::{ExtractiveModel, ScriptedModel},
+    tokens::{ByteEstimate, TokenCounter},
 };
 
 /// Records the functions of the crate that lead to each request.
@@ -73,5 +77,46 @@ fn few_functions_lie_between_a_text_and_a_request() {
     for call in summaries {
         let at = |name: &str| call.iter().position(|it| it.ends_with(name)).unwrap();
         assert!(at("::compact_for") - at("::stream") <= 8, "{call:#?}");
+    }
+}
+
+/// Counts how often many messages are counted at once.
+#[derive(Clone, Debug, Default)]
+struct Looks(Arc<Mutex<Vec<usize>>>);
+
+impl TokenCounter for Looks {
+    fn text(&self, text: &str) -> u64 {
+        ByteEstimate::TRIGGER.text(text)
+    }
+
+    fn messages(&self, messages: &[Message]) -> u64 {
+        self.0.lock().unwrap().push(messages.len());
+        messages.iter().map(|message| self.message(message)).sum()
+    }
+}
+
+#[test]
+fn one_compaction_checks_the_whole_thread_few_times() {
+    let round = |number: usize| {
+        let said = format!("Look into src/part_{number}.rs and tell me what it does. ").repeat(4);
+        [Message::user(said), Message::assistant("It parses a line, and the next one. ".repeat(9))]
+    };
+    let messages: Vec<Message> = (0..100).flat_map(round).collect();
+    let looks = Looks::default();
+    for (model, retention) in [(false, false), (false, true), (true, false), (true, true)] {
+        let snapshot = Snapshot::new(messages.clone()).with_counter(Arc::new(looks.clone()));
+        let target = Some(snapshot.counter().messages(&messages) / 4);
+        let retention = retention.then(RetentionPolicy::default);
+        let brief = Brief { target, retention, ..Brief::default() };
+        looks.0.lock().unwrap().clear();
+        let models = if model { Models::one(&ExtractiveModel) } else { Models::default() };
+        let ladder = Ladder::default();
+        let done = block_on(propose(&ladder, &snapshot, &brief, models, &mut |_, _| {})).unwrap();
+        let left = done.plan.messages_after();
+        let looks = looks.0.lock().unwrap();
+        assert!(!looks.contains(&messages.len()), "the thread before is never counted again");
+        // Each check counts the compacted thread once, and so does each try of the fill.
+        let checks = looks.iter().filter(|len| **len == left).count();
+        assert!(checks <= 12, "{checks}: {looks:?}");
     }
 }
