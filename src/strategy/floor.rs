@@ -555,7 +555,7 @@ mod tests {
     ) -> Option<Proposal> {
         let (mut none, view) = (answers([""; 0]), View::new(thread.clone(), brief.clone()));
         let terms = Terms { fallback: None, once: false, anyway: false };
-        block_on(propose(strategy, &view, &mut Ask::new(&mut none), terms)).ok()
+        block_on(propose(strategy, &view, &mut none, terms)).ok()
     }
 
     #[test]

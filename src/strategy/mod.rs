@@ -64,7 +64,7 @@ pub use crate::compact::TrimToolResults;
 pub(crate) use ask::panic_message;
 pub use ask::{Answers, Ask, ModelCall, summary_of};
 pub use brief::Brief;
-pub use chunked::{ChunkStep, Chunked, CompactionRun, RunStep};
+pub use chunked::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunStep};
 pub use clear_results::ClearResults;
 pub use contract::CompactionStrategy;
 pub use digest::Digest;

@@ -17,7 +17,7 @@ use threadfold::{
     message::{CompactionReason, Delta, ModelErrorKind, StopReason, Summary, ToolInput, ToolUse},
     model::ModelError,
     render::ChunkBudget,
-    strategy::{
+    strategy::{ChunkOutcome, 
         Brief, Chunked, CompactionRun, ModelCall, RunError, RunStep, Snapshot, StrategyError, View,
         without_model,
     },
@@ -190,7 +190,7 @@ fn at_the_cap_the_edits_so_far_are_kept() {
     let mut run = short_run();
     answer(&mut run, |_, round| calls(vec![append("a", &format!("Line {round}."))]));
     assert!(matches!(run.step(), RunStep::Done { .. }));
-    assert_eq!(run.steps()[0].outcome(), "capped");
+    assert_eq!(run.steps()[0].outcome, ChunkOutcome::Capped);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_chunk_that_adds_nothing_is_complete() {
         _ => says("Done."),
     });
     assert_eq!(run.step(), RunStep::Done { summary: "All of it.\n" });
-    assert_eq!(run.steps()[3].outcome(), "unchanged");
+    assert_eq!(run.steps()[3].outcome, ChunkOutcome::Unchanged);
 }
 
 #[test]
@@ -256,8 +256,8 @@ fn a_failure_midway_keeps_the_edits_and_the_run_continues() {
     run.abort();
     assert_eq!(error(&run), RunError::Aborted { chunk: 3 });
     assert_eq!(run.next_prompt(), Some(&Message::user("What next?")));
-    let outcomes: Vec<&'static str> = run.steps().iter().map(|step| step.outcome()).collect();
-    assert_eq!(outcomes, ["folded", "capped", "failed"]);
+    let outcomes: Vec<ChunkOutcome> = run.steps().iter().map(|step| step.outcome).collect();
+    assert_eq!(outcomes, [ChunkOutcome::Folded, ChunkOutcome::Capped, ChunkOutcome::Failed]);
     let why = run.steps()[1].failure.clone();
     let kind = ModelErrorKind::Other;
     assert_eq!(why, Some(RunError::Model { chunk: 2, kind, message: "scripted".into() }));

@@ -10,7 +10,7 @@ use threadfold::{
     message::{ModelError, ModelErrorKind, StopReason, ToolUse},
     render::ChunkBudget,
     retention::RetentionPolicy,
-    strategy::{
+    strategy::{ChunkOutcome, 
         Brief, Chunked, CompactionRun, ModelCall, RunError, RunStep, Snapshot, StrategyError, View,
     },
     testing::asked,
@@ -157,11 +157,11 @@ fn diligent(asked: &Asked<'_>) -> Turn {
     append(&format!("## Part {}\n{}", asked.chunk, lines.collect::<String>()))
 }
 
-fn outcomes(run: &CompactionRun) -> Vec<&'static str> {
-    run.steps().iter().map(|step| step.outcome()).collect()
+fn outcomes(run: &CompactionRun) -> Vec<ChunkOutcome> {
+    run.steps().iter().map(|step| step.outcome).collect()
 }
 
-fn count(run: &CompactionRun, outcome: &str) -> usize {
+fn count(run: &CompactionRun, outcome: ChunkOutcome) -> usize {
     outcomes(run).iter().filter(|found| **found == outcome).count()
 }
 
@@ -184,9 +184,9 @@ fn a_full_summary_is_condensed_by_the_model_and_the_run_continues() {
         "{}",
         done(&run)
     );
-    assert_eq!(count(&run, "folded"), 10);
-    assert!(count(&run, "condensed") >= 1, "{:?}", outcomes(&run));
-    assert_eq!((count(&run, "clipped"), run.notes().len()), (0, 0));
+    assert_eq!(count(&run, ChunkOutcome::Folded), 10);
+    assert!(count(&run, ChunkOutcome::Condensed) >= 1, "{:?}", outcomes(&run));
+    assert_eq!((count(&run, ChunkOutcome::Clipped), run.notes().len()), (0, 0));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_model_that_never_condenses_costs_the_oldest_details_and_not_the_run() {
             assert!(done(&run).contains(&format!("of part {part}")), "{part}: {}", done(&run));
         }
         assert!(done(&run).contains("lines left out)"));
-        assert_eq!(count(&run, "folded"), 10);
+        assert_eq!(count(&run, ChunkOutcome::Folded), 10);
         assert!(run.notes()[0].contains("shortened without a model"), "{:?}", run.notes());
     }
 }
@@ -231,8 +231,8 @@ fn edits_that_do_not_fit_are_requested_again_after_condensing() {
         Ok(if asked.opens && !asked.condenses { append(&long) } else { says("Done.") })
     });
     assert!(done(&run).contains("Chunk 9."), "{}", done(&run));
-    assert!(count(&run, "full") > 0, "{:?}", outcomes(&run));
-    assert_eq!(count(&run, "skipped"), 0);
+    assert!(count(&run, ChunkOutcome::Full) > 0, "{:?}", outcomes(&run));
+    assert_eq!(count(&run, ChunkOutcome::Skipped), 0);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn an_edit_that_is_too_long_by_itself_is_shortened() {
         Ok(if asked.opens { append(&lines.collect::<String>()) } else { says("Done.") })
     });
     assert!(done(&run).contains("- fact 199 of part 9\n"), "{}", done(&run));
-    assert_eq!(count(&run, "capped"), 10);
+    assert_eq!(count(&run, ChunkOutcome::Capped), 10);
     assert!(run.notes()[0].contains("shortened without a model"), "{:?}", run.notes());
 }
 
@@ -276,7 +276,7 @@ fn a_chunk_that_is_refused_is_named_and_has_an_extract() {
     assert!(run.notes().contains(&note.into()), "{:?}", run.notes());
     assert!(done(&run).contains("## Not summarised by a model: chunk 3\n"), "{}", done(&run));
     assert!(done(&run).contains("of part 9"), "{}", done(&run));
-    assert_eq!(count(&run, "skipped"), 1);
+    assert_eq!(count(&run, ChunkOutcome::Skipped), 1);
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn if_the_model_fails_after_eight_of_ten_chunks_the_rest_is_extracted() {
         let note = "summarised without a model: chunks 9 to 10 of 10 (chunk 9: gone)";
         assert!(run.notes().contains(&note.into()), "{kind:?}: {:?}", run.notes());
         assert!(done(&run).contains("of part 7") && done(&run).contains("Question 8."));
-        assert_eq!(count(&run, "folded"), 8);
+        assert_eq!(count(&run, ChunkOutcome::Folded), 8);
     }
 }
 
@@ -420,11 +420,11 @@ proptest! {
             misbehave(ways[at % ways.len()], asked)
         });
         let folded = run.steps().iter().any(|step| {
-            matches!(step.outcome(), "folded" | "capped")
+            matches!(step.outcome, ChunkOutcome::Folded | ChunkOutcome::Capped)
         });
         let ended = matches!(run.step(), RunStep::Done { .. });
         prop_assert_eq!(ended, folded, "{:?}", outcomes(&run));
-        let skipped = count(&run, "skipped") > 0;
+        let skipped = count(&run, ChunkOutcome::Skipped) > 0;
         prop_assert!(!skipped || !run.notes().is_empty());
         let stored = serde_json::to_string(&run).unwrap();
         prop_assert_eq!(serde_json::from_str::<CompactionRun>(&stored).unwrap(), run);

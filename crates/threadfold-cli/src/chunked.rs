@@ -12,7 +12,7 @@ use threadfold::{
     drive::{Models, advance},
     ledger::Quotes,
     render::{BYTES_PER_TOKEN, ChunkBudget},
-    strategy::{Chunked, CompactionRun, RunStep},
+    strategy::{ChunkOutcome, Chunked, CompactionRun, RunStep},
 };
 use threadfold_terminal::{Style, thousands};
 
@@ -106,16 +106,16 @@ fn progress() -> ProgressBar {
 
 fn show_chunk(style: Style, run: &CompactionRun, index: usize, summary_before: usize) {
     let Some(step) = run.steps().get(index) else { return };
-    let outcome = match step.outcome() {
-        "folded" => style.green("folded in"),
-        "unchanged" => style.dim("nothing to add"),
-        "halved" => style.yellow("halved"),
-        "capped" => style.yellow("capped"),
-        "full" => style.yellow("did not fit, is asked again"),
-        "condensed" => style.yellow("summary condensed"),
-        "clipped" => style.yellow("summary shortened without a model"),
-        "skipped" => style.red("summarised without a model"),
-        _ => style.red("failed"),
+    let outcome = match step.outcome {
+        ChunkOutcome::Folded => style.green("folded in"),
+        ChunkOutcome::Unchanged => style.dim("nothing to add"),
+        ChunkOutcome::Halved => style.yellow("halved"),
+        ChunkOutcome::Capped => style.yellow("capped"),
+        ChunkOutcome::Full => style.yellow("did not fit, is asked again"),
+        ChunkOutcome::Condensed => style.yellow("summary condensed"),
+        ChunkOutcome::Clipped => style.yellow("summary shortened without a model"),
+        ChunkOutcome::Skipped => style.red("summarised without a model"),
+        ChunkOutcome::Failed | _ => style.red("failed"),
     };
     let bytes = thousands(step.bytes.len() as u64);
     say!("{}", style.heading(&format!("Chunk {}, {bytes} bytes", index + 1)));

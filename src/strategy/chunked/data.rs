@@ -175,54 +175,36 @@ pub struct ChunkStep {
     pub usage: Usage,
     /// Size of the summary afterwards, in bytes.
     pub summary_bytes: usize,
-    pub(super) outcome: ChunkOutcome,
+    /// How the work ended.
+    pub outcome: ChunkOutcome,
     /// Why no model folded the chunk in completely; `None` if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<RunError>,
 }
 
-impl ChunkStep {
-    /// How the work ended, as a word:
-    ///
-    /// | word | what happened |
-    /// |---|---|
-    /// | `folded` | the chunk was folded into the summary |
-    /// | `unchanged` | the model found nothing in it to add |
-    /// | `capped` | it was folded in, but the work ended early: at the limit on rounds or on the conversation, because a call failed, or because its edit did not fit and was shortened |
-    /// | `halved` | it exceeded the model's window and was cut into two halves |
-    /// | `full` | its edit did not fit the summary, which is condensed; the chunk is repeated |
-    /// | `condensed` | the model condensed the summary before this chunk |
-    /// | `clipped` | the summary was shortened without a model before this chunk |
-    /// | `skipped` | no model folded it in; at the end of the run the summary gets an extract of it |
-    /// | `failed` | the run failed or was aborted at this chunk |
-    #[must_use]
-    pub fn outcome(&self) -> &'static str {
-        match self.outcome {
-            ChunkOutcome::Folded => "folded",
-            ChunkOutcome::Unchanged => "unchanged",
-            ChunkOutcome::Capped => "capped",
-            ChunkOutcome::Halved => "halved",
-            ChunkOutcome::Full => "full",
-            ChunkOutcome::Condensed => "condensed",
-            ChunkOutcome::Clipped => "clipped",
-            ChunkOutcome::Skipped => "skipped",
-            ChunkOutcome::Failed => "failed",
-        }
-    }
-}
-
-/// How the work on one chunk ended; [`ChunkStep::outcome`] explains each.
+/// How the work on one chunk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ChunkOutcome {
+#[non_exhaustive]
+pub enum ChunkOutcome {
+    /// The chunk was folded into the summary.
     Folded,
+    /// The model found nothing in it to add.
     Unchanged,
+    /// It was folded in, but the work ended early: at the limit on rounds or on the conversation,
+    /// because a call failed, or because its edit did not fit and was shortened.
     Capped,
+    /// It exceeded the model's window and was cut into two halves.
     Halved,
+    /// Its edit did not fit the summary, which is condensed; the chunk is repeated.
     Full,
+    /// The model condensed the summary before this chunk.
     Condensed,
+    /// The summary was shortened without a model before this chunk.
     Clipped,
+    /// No model folded it in; at the end of the run the summary gets an extract of it.
     Skipped,
+    /// The run failed or was aborted at this chunk.
     Failed,
 }
 

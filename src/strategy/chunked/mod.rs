@@ -18,5 +18,5 @@ mod state;
 mod strategy;
 mod tools;
 
-pub use data::{ChunkStep, Chunked, RunStep};
+pub use data::{ChunkOutcome, ChunkStep, Chunked, RunStep};
 pub use run::CompactionRun;
