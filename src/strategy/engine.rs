@@ -14,7 +14,8 @@
 
 use std::sync::Arc;
 
-use super::{digest::Digest, kit::*, ladder::Ladder};
+use super::{ask::{Answers, Ask}, brief::Brief, contract::CompactionStrategy, digest::Digest, error::{Result, StrategyError}, guard::{self, without_model}, ladder::Ladder, proposal::Proposal, tail::nothing, view::View};
+use crate::{compact::TrimToolResults, log::Rung, message::Usage};
 
 /// What follows if a strategy fails or misses the target. Without one, the target is strict unless
 /// the brief has a limit, and a failure is final.

@@ -1,8 +1,17 @@
 //! `keep-recent`: a sliding window that drops old messages without a summary.
 
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::kit::*;
+use super::{
+    ask::Ask,
+    contract::CompactionStrategy,
+    error::Result,
+    proposal::Proposal,
+    tail::{TailRequest, nothing},
+    view::View,
+};
+use crate::compact::Plan;
 
 options! {
     /// Keeps the end of the thread and the message that the user typed last, and drops the rest.

@@ -8,8 +8,10 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use super::{chunked::Chunked, digest::Digest, kit::*, summarize::Summarize};
-use crate::{ledger::Quotes, retention::FactClass};
+use async_trait::async_trait;
+
+use super::{ask::Ask, chunked::Chunked, contract::CompactionStrategy, digest::Digest, error::{Result, StrategyError}, guard::{self, without_model}, proposal::Proposal, rejection::Rejection, summarize::Summarize, view::View};
+use crate::{ledger::Quotes, log::Rung, message::Usage, retention::FactClass};
 
 /// Tries strategies in order until one is accepted.
 ///

@@ -42,7 +42,6 @@ mod full_summary;
 mod guard;
 mod instructions;
 mod keep_recent;
-mod kit;
 mod ladder;
 mod lists;
 mod native;

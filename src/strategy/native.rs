@@ -6,10 +6,24 @@
 //! provider reads: its codec omits the blocks. The messages themselves stay in the log, for an undo
 //! and for recall.
 
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::{digest, kit::*};
-use crate::turn::is_meant;
+use super::{
+    ask::{Ask, Retries},
+    brief::Brief,
+    contract::CompactionStrategy,
+    digest,
+    error::{Result, StrategyError},
+    proposal::{ModelRole, Proposal},
+    snapshot::Snapshot,
+    tail::{Candidate, TailRequest},
+    view::View,
+};
+use crate::{
+    message::{ContentBlock, Message, Opaque, Request, Text, Turn},
+    turn::is_meant,
+};
 
 options! {
     /// Replaces the old part of the thread with the provider's own compaction of it, followed by a

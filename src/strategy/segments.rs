@@ -6,7 +6,10 @@
 //! rewrites both as one of the next depth. After *n* compactions nothing was rewritten more than
 //! log2 *n* times, and what stands is at the beginning of the summary, byte for byte.
 
-use super::kit::*;
+use crate::{
+    message::{CompactionId, Message, Segment, Summary},
+    tokens::TokenCounter,
+};
 
 /// The segments of the next summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

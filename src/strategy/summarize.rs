@@ -13,12 +13,10 @@
 //! drops it, and the thread still begins with the user.
 
 use serde::{Deserialize, Serialize};
+use async_trait::async_trait;
 
-use super::{digest, full_summary, kit::*, lists, segments::Segments};
-use crate::{
-    ledger::Quotes,
-    render::{RenderOptions, render},
-};
+use super::{ask::{Ask, quoted_summary_of, Retries}, clip::clip, contract::CompactionStrategy, digest, error::Result, full_summary, instructions::{self, asides, fill, SECTIONS, sections, tagged, VALUES}, lists, proposal::{ModelRole, Proposal}, segments::Segments, tail::{self, Candidate, MIN_TOKENS, TailRequest}, typed::most, view::View};
+use crate::{ledger::Quotes, message::{Message, ModelError, Request, Role, Text}, render::{render, RenderOptions}};
 
 const PROMPT: &str = include_str!("prompts/summarize.md");
 const OPENING: &str = include_str!("prompts/summarize_opening.md");

@@ -1,6 +1,19 @@
 //! `trim-tool-results`: keeps the first lines of long tool results.
 
-use super::kit::*;
+use async_trait::async_trait;
+
+use super::{
+    ask::Ask,
+    contract::CompactionStrategy,
+    error::Result,
+    proposal::Proposal,
+    tail::{most_recent, nothing, trimmed},
+    view::View,
+};
+use crate::{
+    compact::{Plan, TrimToolResults, trim_after},
+    message::Message,
+};
 
 #[async_trait]
 impl CompactionStrategy for TrimToolResults {

@@ -17,9 +17,9 @@ use threadfold::{
     message::{CompactionReason, Delta, ModelErrorKind, StopReason, Summary, ToolInput, ToolUse},
     model::ModelError,
     render::ChunkBudget,
-    strategy::{ChunkOutcome, 
-        Brief, Chunked, CompactionRun, ModelCall, RunError, RunStep, Snapshot, StrategyError, View,
-        without_model,
+    strategy::{
+        Brief, ChunkOutcome, Chunked, CompactionRun, ModelCall, RunError, RunStep, Snapshot,
+        StrategyError, View, without_model,
     },
     testing::{Answer, ExtractiveModel, ScriptedModel, asked},
 };

@@ -10,8 +10,9 @@ use threadfold::{
     message::{ModelError, ModelErrorKind, StopReason, ToolUse},
     render::ChunkBudget,
     retention::RetentionPolicy,
-    strategy::{ChunkOutcome, 
-        Brief, Chunked, CompactionRun, ModelCall, RunError, RunStep, Snapshot, StrategyError, View,
+    strategy::{
+        Brief, ChunkOutcome, Chunked, CompactionRun, ModelCall, RunError, RunStep, Snapshot,
+        StrategyError, View,
     },
     testing::asked,
 };

@@ -8,8 +8,9 @@ use super::{
     data::{ChunkOutcome, ChunkStep},
 };
 use crate::{
+    message::Text,
     render::read_back,
-    strategy::{digest, kit::*},
+    strategy::{digest, run_error::RunError, typed::most},
 };
 
 /// Neighbouring chunks that no model folded in.

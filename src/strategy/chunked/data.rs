@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use threadfold_edl::Workspace;
 
 use crate::{
+    message::{Message, Request, Text, Usage},
     render::{ChunkBudget, RenderOptions},
-    strategy::kit::*,
+    strategy::run_error::RunError,
 };
 
 /// The file that the model edits. Its content at the end of the run is the summary.

@@ -9,11 +9,8 @@
 
 use threadfold_edl::tool;
 
-use super::{
-    condense::{clipped, condense},
-    data::Data,
-};
-use crate::{ledger::Quotes, strategy::kit::*};
+use super::{condense::{clipped, condense}, data::Data};
+use crate::{ledger::Quotes, message::{Message, Request, ToolSpec}, strategy::instructions::{fill, FOCUS, RULES, sections, SECTIONS, tagged, VALUES}};
 
 const SYSTEM: &str = include_str!("../prompts/chunk_system.md");
 const CHUNK: &str = include_str!("../prompts/chunk.md");

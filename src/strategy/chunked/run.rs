@@ -17,8 +17,20 @@ use super::{
     prompt, tools,
 };
 use crate::{
+    compact::legality,
+    message::{
+        ContentBlock, InvalidValue, Message, ModelError, ModelErrorKind, Request, Role, StopReason,
+        Text, ToolUse, Turn, Usage,
+    },
     render::{chunk_ranges, render},
-    strategy::kit::*,
+    strategy::{
+        ask::{ModelCall, backoff, is_complete},
+        error::Result,
+        instructions,
+        proposal::ModelRole,
+        run_error::RunError,
+        typed::most,
+    },
 };
 
 /// An answer without calls whose text has more bytes than this was probably meant as an edit.

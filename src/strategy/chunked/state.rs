@@ -30,7 +30,10 @@ use super::{
     data::{self, ChunkOutcome, ChunkStep, Chunked, Data, FORMAT, State, Task, workspace_of},
     prompt,
 };
-use crate::strategy::kit::*;
+use crate::{
+    message::{Message, ModelErrorKind, Request, Text},
+    strategy::{error::Result, run_error::RunError, typed::most},
+};
 
 /// Chunks of at most this many bytes are not halved.
 const MIN_CHUNK: usize = 2_000;

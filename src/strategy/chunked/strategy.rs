@@ -5,22 +5,10 @@
 //! do not change. Until a chunk has changed the file, the run counts as one in which nothing was
 //! folded in, so a model that answers without an edit does not lose the new messages.
 
-use super::{
-    condense::condense,
-    data::{Chunked, RunStep},
-    run::CompactionRun,
-};
-use crate::{
-    ledger::Quotes,
-    render::ChunkBudget,
-    strategy::{
-        digest::{self, Digest},
-        full_summary,
-        kit::*,
-        lists,
-    },
-    tokens,
-};
+use async_trait::async_trait;
+
+use super::{condense::condense, data::{Chunked, RunStep}, run::CompactionRun};
+use crate::{compact::Plan, ledger::Quotes, message::{ContextWindow, Message, ModelErrorKind}, render::ChunkBudget, strategy::{ask::Ask, clip::clip, contract::CompactionStrategy, digest::{self, Digest}, error::{Result, StrategyError}, full_summary, lists, proposal::Proposal, rejection::Rejection, run_error::RunError, tail::Candidate, typed::most, view::View}, tokens::{self, TokenCounter}};
 
 /// Lower limit for the size of a summary, in bytes.
 const MIN_SUMMARY: usize = 200;

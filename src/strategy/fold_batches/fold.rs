@@ -2,13 +2,30 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use async_trait::async_trait;
+
 use super::{
     chunks::{self, Chunk, Item, Limits, Piece},
     options::{self, FoldBatches},
     requests::{MIN_TOKENS, RequestWriter},
     split::{Earlier, Split},
 };
-use crate::{ledger::Quotes, strategy::kit::*};
+use crate::{
+    ledger::Quotes,
+    message::{
+        Batch, BatchId, Message, ModelError, ModelErrorKind, Role, Summary, Text, Timestamp,
+    },
+    strategy::{
+        ask::{Ask, ModelCall, quoted_summary_of},
+        brief::Brief,
+        contract::CompactionStrategy,
+        error::{Result, StrategyError},
+        proposal::{ArchiveEntry, ModelRole, Proposal},
+        run_error::RunError,
+        view::View,
+    },
+    tokens::TokenCounter,
+};
 
 /// Longest wait before a retry. A call is not retried if the provider asks for more.
 const MAX_WAIT: Duration = Duration::from_secs(600);

@@ -4,7 +4,19 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{chunks::Piece, options::FoldBatches};
-use crate::{ledger::Quotes, strategy::kit::*};
+use crate::{
+    ledger::Quotes,
+    message::{ContentBlock, Message, Request, Text},
+    strategy::{
+        clip::clip,
+        error::Result,
+        instructions::{VALUES, asides, fill, sections, tagged},
+        run_error::RunError,
+        typed::most,
+        view::View,
+    },
+    tokens::TokenCounter,
+};
 
 const SYSTEM: &str = include_str!("../prompts/fold_system.md");
 const SO_FAR: &str = include_str!("../prompts/fold_so_far.md");
