@@ -10,11 +10,19 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde::{Deserialize, Serialize};
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
-use super::{ask::Ask, contract::CompactionStrategy, error::Result, proposal::Proposal, snapshot::Snapshot, tail::nothing, view::View};
-use crate::{compact::{Insert, legality, Plan, Splice}, message::{ContentBlock, InvalidValue, Json, Message, Role, Text, ToolInput, ToolResult, ToolUse}};
+use super::{
+    ask::Ask, contract::CompactionStrategy, error::Result, proposal::Proposal, snapshot::Snapshot,
+    tail::nothing, view::View,
+};
+use crate::{
+    compact::{Insert, Plan, Splice, legality},
+    message::{
+        ContentBlock, InvalidValue, Json, Message, Role, Text, ToolInput, ToolResult, ToolUse,
+    },
+};
 
 /// Results with fewer tokens stay, because replacing them with a line would save too little.
 const MIN_TOKENS: u64 = 60;

@@ -2,11 +2,26 @@
 
 use std::{cell::OnceCell, sync::Arc};
 
-use serde::{Deserialize, Serialize};
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
-use super::{ask::Ask, contract::CompactionStrategy, error::Result, fill::{self, Fill, Reading, shape}, proposal::Proposal, snapshot::Snapshot, tail::{self, Candidate, is_marker, MIN_TOKENS, nothing, TailRequest, trim_least, typed_ranges}, typed::{most, percent_of, Typed}, view::View};
-use crate::{compact::{legality, Plan}, message::{ContentBlock, Message, Role, Summary}, retention::Statements, tokens::ByteEstimate};
+use super::{
+    ask::Ask,
+    contract::CompactionStrategy,
+    error::Result,
+    fill::{self, Fill, Reading, shape},
+    proposal::Proposal,
+    snapshot::Snapshot,
+    tail::{self, Candidate, TailRequest, is_marker, nothing, trim_least, typed_ranges},
+    typed::{Typed, percent_of},
+    view::View,
+};
+use crate::{
+    compact::{Plan, legality},
+    message::{ContentBlock, Message, Role, Summary},
+    retention::Statements,
+    tokens::ByteEstimate,
+};
 
 /// Returns the digest of these messages in at most `most` bytes, or `None` if its first line
 /// exceeds them.

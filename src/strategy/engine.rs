@@ -14,7 +14,18 @@
 
 use std::sync::Arc;
 
-use super::{ask::{Answers, Ask}, brief::Brief, contract::CompactionStrategy, digest::Digest, error::{Result, StrategyError}, guard::{self, without_model}, ladder::Ladder, proposal::Proposal, tail::nothing, view::View};
+use super::{
+    ask::{Answers, Ask},
+    brief::Brief,
+    contract::CompactionStrategy,
+    digest::Digest,
+    error::{Result, StrategyError},
+    guard::{self, without_model},
+    ladder::Ladder,
+    proposal::Proposal,
+    tail::nothing,
+    view::View,
+};
 use crate::{compact::TrimToolResults, log::Rung, message::Usage};
 
 /// What follows if a strategy fails or misses the target. Without one, the target is strict unless

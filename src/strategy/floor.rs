@@ -527,7 +527,7 @@ mod tests {
     use super::*;
     use crate::{
         message::{ContextWindow, Extra, Json, Thinking, ToolUse},
-        strategy::{Ask, CompactionStrategy, Digest, KeepRecent, Terms, TrimToolResults, propose},
+        strategy::{CompactionStrategy, Digest, KeepRecent, Terms, TrimToolResults, propose},
         testing::answers,
     };
 

@@ -10,7 +10,18 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use async_trait::async_trait;
 
-use super::{ask::Ask, chunked::Chunked, contract::CompactionStrategy, digest::Digest, error::{Result, StrategyError}, guard::{self, without_model}, proposal::Proposal, rejection::Rejection, summarize::Summarize, view::View};
+use super::{
+    ask::Ask,
+    chunked::Chunked,
+    contract::CompactionStrategy,
+    digest::Digest,
+    error::{Result, StrategyError},
+    guard::{self, without_model},
+    proposal::Proposal,
+    rejection::Rejection,
+    summarize::Summarize,
+    view::View,
+};
 use crate::{ledger::Quotes, log::Rung, message::Usage, retention::FactClass};
 
 /// Tries strategies in order until one is accepted.
@@ -347,13 +358,13 @@ fn kept_weight(proposal: &Proposal) -> u64 {
 mod tests {
     use super::*;
     use crate::{
-        compact::{Insert, Plan, Splice},
+        compact::{Insert, Plan, Splice, TrimToolResults},
         message::{
-            ContextWindow, Message, ModelError, ModelErrorKind, Role, StopReason, Summary, Turn,
-            Usage,
+            ContextWindow, Message, ModelError, ModelErrorKind, Role, StopReason, Summary, Text,
+            Turn, Usage,
         },
         retention::RetentionPolicy,
-        strategy::KeepRecent,
+        strategy::{Brief, KeepRecent, ModelCall, Snapshot},
         testing::{Answer, answers, asked},
     };
 

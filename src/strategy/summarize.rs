@@ -12,11 +12,28 @@
 //! summary the target is filled as by `digest`. The summary is a tagged user message: no provider
 //! drops it, and the thread still begins with the user.
 
-use serde::{Deserialize, Serialize};
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
-use super::{ask::{Ask, quoted_summary_of, Retries}, clip::clip, contract::CompactionStrategy, digest, error::Result, full_summary, instructions::{self, asides, fill, SECTIONS, sections, tagged, VALUES}, lists, proposal::{ModelRole, Proposal}, segments::Segments, tail::{self, Candidate, MIN_TOKENS, TailRequest}, typed::most, view::View};
-use crate::{ledger::Quotes, message::{Message, ModelError, Request, Role, Text}, render::{render, RenderOptions}};
+use super::{
+    ask::{Ask, Retries, quoted_summary_of},
+    clip::clip,
+    contract::CompactionStrategy,
+    digest,
+    error::Result,
+    full_summary,
+    instructions::{self, SECTIONS, VALUES, asides, fill, sections, tagged},
+    lists,
+    proposal::{ModelRole, Proposal},
+    segments::Segments,
+    tail::{self, Candidate, TailRequest},
+    view::View,
+};
+use crate::{
+    ledger::Quotes,
+    message::{Message, ModelError, Request, Role, Text},
+    render::{RenderOptions, render},
+};
 
 const PROMPT: &str = include_str!("prompts/summarize.md");
 const OPENING: &str = include_str!("prompts/summarize_opening.md");
@@ -235,7 +252,8 @@ fn message(task: &View, text: Text) -> Message {
 mod tests {
     use super::*;
     use crate::{
-        message::CompactionReason,
+        message::{CompactionReason, ContextWindow, ModelErrorKind},
+        strategy::{Brief, ModelCall, Snapshot, StrategyError},
         testing::{answers, asked},
     };
 

@@ -7,7 +7,7 @@ use super::{
     contract::CompactionStrategy,
     error::Result,
     proposal::Proposal,
-    tail::{most_recent, nothing, trimmed},
+    tail::{most_recent, nothing},
     view::View,
 };
 use crate::{

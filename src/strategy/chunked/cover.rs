@@ -10,7 +10,7 @@ use super::{
 use crate::{
     message::Text,
     render::read_back,
-    strategy::{digest, run_error::RunError, typed::most},
+    strategy::{digest, run_error::RunError},
 };
 
 /// Neighbouring chunks that no model folded in.

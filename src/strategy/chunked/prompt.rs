@@ -9,8 +9,15 @@
 
 use threadfold_edl::tool;
 
-use super::{condense::{clipped, condense}, data::Data};
-use crate::{ledger::Quotes, message::{Message, Request, ToolSpec}, strategy::instructions::{fill, FOCUS, RULES, sections, SECTIONS, tagged, VALUES}};
+use super::{
+    condense::{clipped, condense},
+    data::Data,
+};
+use crate::{
+    ledger::Quotes,
+    message::{Message, Request, ToolSpec},
+    strategy::instructions::{FOCUS, RULES, SECTIONS, VALUES, fill, sections, tagged},
+};
 
 const SYSTEM: &str = include_str!("../prompts/chunk_system.md");
 const CHUNK: &str = include_str!("../prompts/chunk.md");

@@ -29,7 +29,6 @@ use crate::{
         instructions,
         proposal::ModelRole,
         run_error::RunError,
-        typed::most,
     },
 };
 

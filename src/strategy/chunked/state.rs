@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{
     message::{Message, ModelErrorKind, Request, Text},
-    strategy::{error::Result, run_error::RunError, typed::most},
+    strategy::{error::Result, run_error::RunError},
 };
 
 /// Chunks of at most this many bytes are not halved.

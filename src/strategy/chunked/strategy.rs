@@ -7,8 +7,31 @@
 
 use async_trait::async_trait;
 
-use super::{condense::condense, data::{Chunked, RunStep}, run::CompactionRun};
-use crate::{compact::Plan, ledger::Quotes, message::{ContextWindow, Message, ModelErrorKind}, render::ChunkBudget, strategy::{ask::Ask, clip::clip, contract::CompactionStrategy, digest::{self, Digest}, error::{Result, StrategyError}, full_summary, lists, proposal::Proposal, rejection::Rejection, run_error::RunError, tail::Candidate, typed::most, view::View}, tokens::{self, TokenCounter}};
+use super::{
+    condense::condense,
+    data::{Chunked, RunStep},
+    run::CompactionRun,
+};
+use crate::{
+    compact::Plan,
+    ledger::Quotes,
+    message::{ContextWindow, Message, ModelErrorKind},
+    render::ChunkBudget,
+    strategy::{
+        ask::Ask,
+        clip::clip,
+        contract::CompactionStrategy,
+        digest::{self, Digest},
+        error::{Result, StrategyError},
+        full_summary, lists,
+        proposal::Proposal,
+        rejection::Rejection,
+        run_error::RunError,
+        tail::Candidate,
+        view::View,
+    },
+    tokens::{self, TokenCounter},
+};
 
 /// Lower limit for the size of a summary, in bytes.
 const MIN_SUMMARY: usize = 200;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::split::{Earlier, Stretch};
-use crate::{message::Message, strategy::typed::most, tokens::TokenCounter};
+use crate::{message::Message, tokens::TokenCounter};
 
 /// Upper limits for a chunk. A stretch over a limit becomes a chunk of its own.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,11 @@ use std::{collections::HashSet, fmt::Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{message::{Batch, ContentBlock, Message, Role, Summary, Text, Timestamp, ToolResult}, strategy::{clip::clip, error::Result, instructions, run_error::RunError}, tokens::TokenCounter};
+use crate::{
+    message::{Batch, ContentBlock, Message, Role, Text, Timestamp},
+    strategy::{clip::clip, error::Result, instructions, run_error::RunError},
+    tokens::TokenCounter,
+};
 
 options! {
     /// Folds old messages chunk by chunk into batches, and shows the first and the last of them.

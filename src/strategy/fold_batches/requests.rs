@@ -12,7 +12,6 @@ use crate::{
         error::Result,
         instructions::{VALUES, asides, fill, sections, tagged},
         run_error::RunError,
-        typed::most,
         view::View,
     },
     tokens::TokenCounter,

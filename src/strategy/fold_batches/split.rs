@@ -4,7 +4,18 @@
 use std::ops::Range;
 
 use super::options::FoldBatches;
-use crate::{compact::{CompactError, CompactOptions, legality, Plan, Position}, message::{Batch, ContentBlock, Message, Role, Summary, Text}, render::{render, RenderOptions}, strategy::{error::Result, snapshot::Snapshot, tail::{self, Candidate, MIN_TOKENS, nothing, TailRequest}, typed::most, view::View}, tokens::TokenCounter};
+use crate::{
+    compact::{CompactError, CompactOptions, Plan, Position, legality},
+    message::{Batch, ContentBlock, Message, Role, Summary, Text},
+    render::{RenderOptions, render},
+    strategy::{
+        error::Result,
+        snapshot::Snapshot,
+        tail::{self, Candidate, TailRequest, nothing},
+        view::View,
+    },
+    tokens::TokenCounter,
+};
 
 /// Messages between two neighbouring legal cuts, which are removed or kept together.
 #[derive(Debug, Default)]
