@@ -80,13 +80,9 @@ impl EventLog {
         Ok(self.state().thread.iter().map(|entry| entry.message.clone()).collect())
     }
 
-    /// Whether every message of the log can be read.
+    /// Checks that every message of the log can be read.
     pub(crate) fn check_readable(&self) -> Result<()> {
         self.state().check_readable()
-    }
-
-    pub(crate) fn is_readable(&self) -> bool {
-        self.state().unreadable.is_none()
     }
 
     /// Returns the number of each message of the thread among all messages ever appended; `None`

@@ -18,7 +18,7 @@ impl Snapshot {
     /// log.
     pub(crate) fn logged(thread: &Thread, log: &EventLog) -> Self {
         let mut snapshot = Self::of(thread);
-        if !log.is_readable() {
+        if log.check_readable().is_err() {
             return snapshot;
         }
         let times: Vec<_> = log.times().collect();

@@ -97,7 +97,7 @@ impl From<Plan> for Proposal {
 }
 
 impl Proposal {
-    /// Redacts the failures of the rungs and the notes.
+    /// Redacts the new messages, the batches, the failures of the rungs and the notes.
     pub(crate) fn redact(&mut self, redactor: &dyn Redactor) {
         let mut redaction = Redaction::of(redactor);
         self.plan =

@@ -1,4 +1,4 @@
-//! The thread and its log.
+//! The journal: the log with its live thread.
 //!
 //! Between two turns the log is stored in the engine, as the text of a log file under one key of
 //! the object's state. During a turn the engine's journal replaces it: the appended events follow
@@ -14,7 +14,7 @@ use threadfold::{
     store::Journal,
 };
 
-/// A thread and its log, which hold the same messages.
+/// A log with its live thread, between two turns and during one.
 #[derive(Debug)]
 pub struct Live {
     journal: Journal,

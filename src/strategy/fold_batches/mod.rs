@@ -13,7 +13,7 @@
 //! | `split` | renders messages as plain text, divides the old part into stretches between legal cuts, chooses those to remove, and builds the plan |
 //! | `chunks` | groups stretches into chunks |
 //! | `requests` | writes the requests, with messages shortened to fit |
-//! | `fold` | the strategy, and its state machine |
+//! | `fold` | the strategy, and its work |
 //!
 //! Each batch covers its own stretch and has the earlier batches as context. Scores choose what a
 //! target removes first; time orders the folding.
