@@ -86,7 +86,7 @@ impl Session {
                 (Some(_), Err(error)) if error.is_nothing_to_compact() => {
                     return self.not_begun(error.clone(), brief, emit).await;
                 }
-                (Some(compaction), _) => self.start(compaction, emit).await,
+                (Some(compaction), _) => span.run(self.start(compaction, emit)).await,
                 (None, _) => {}
             }
             let done = span.run(self.conclude(outcome, None, &span)).await;
@@ -121,7 +121,7 @@ impl Session {
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
         let redacted = self.journal.redacted(brief);
         let compaction = Compaction::begin(id, self.thread_id().clone(), strategy, &redacted);
-        self.start(compaction, emit).await;
+        span.run(self.start(compaction, emit)).await;
         let done = span.run(self.conclude(outcome, arriving, span)).await;
         self.emit_end(emit).await;
         done

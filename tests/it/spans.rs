@@ -18,6 +18,7 @@ use threadfold::{
     log::{Event, LogId, LoggedEvent},
     message::{CompactionReason, Delta, ModelErrorKind, StopReason, ThreadId, Timestamp},
     model::ModelError,
+    session::{CompactionEvent, SessionEvent},
     store::{Journal, Loaded, MemoryStore, StoreError, ThreadStore},
     strategy::{Brief, Digest, KeepRecent, ModelCall, Summarize},
     testing::{Answer, ScriptedModel},
@@ -498,4 +499,22 @@ fn a_session_whose_stream_is_dropped_has_a_cancelled_span_and_the_next_one_is_an
     });
     let reported: Vec<_> = reported.iter().map(|(outcome, _)| outcome.as_str()).collect();
     assert_eq!(reported, ["cancelled", "completed"]);
+}
+
+#[test]
+fn a_compaction_without_a_call_is_a_span_from_its_start_event_on() {
+    let spans = Spans::default();
+    subscribed(&spans, || {
+        let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["One.", "Two."])));
+        let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+        let mut session = Session::builder(agent).strategy(Arc::new(keep)).build().unwrap();
+        for text in ["Hi.", "And?"] {
+            block_on(async { session.send(text).await }).unwrap();
+        }
+        let mut events = session.compact(None);
+        let first = block_on(events.next()).unwrap().unwrap();
+        let is_start = matches!(first, SessionEvent::Compaction(CompactionEvent::Started { .. }));
+        assert!(is_start, "{first:?}");
+    });
+    assert_eq!(spans.one().fields[telemetry::OUTCOME], "cancelled");
 }
