@@ -1,5 +1,7 @@
 //! Runs a strategy with the models of a host: waits, reports events, redacts.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use async_trait::async_trait;
 use futures::{
     FutureExt, StreamExt,
@@ -36,7 +38,7 @@ pub struct Models<'a> {
 ///
 /// The thread is not changed; apply the plan of the proposal to change it. The future may be
 /// dropped at any point. `observe` gets each [`ModelCall`], first with `None` and then with each
-/// delta of the answer.
+/// delta of the answer. A panic of `observe` does not affect the compaction.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -135,7 +137,8 @@ pub(crate) trait Listener: Send {
 
 impl<F: FnMut(&ModelCall, Option<&Delta>) + Send> Listener for F {
     fn on_event<'a>(&'a mut self, call: &ModelCall, delta: Option<&Delta>) -> BoxFuture<'a, ()> {
-        self(call, delta);
+        // As with the observers of a session, a panic affects nothing.
+        let _ = catch_unwind(AssertUnwindSafe(|| self(call, delta)));
         future::ready(()).boxed()
     }
 }
@@ -215,4 +218,30 @@ impl<'a> Models<'a> {
 
 fn no_model() -> ModelError {
     ModelError::new(ModelErrorKind::NoModel, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::{Message, strategy::Summarize, testing::ScriptedModel};
+
+    #[test]
+    fn an_observer_that_panics_does_not_change_the_compaction() {
+        let story = Message::assistant("I read on. ".repeat(40));
+        let thread = Snapshot::new(vec![Message::user("Read it."), story, Message::user("And?")]);
+        let strategy = Summarize { messages: 1, user_messages: 0, ..Summarize::default() };
+        let (model, mut seen) = (ScriptedModel::new(["They read it."]), 0);
+        let mut observe = |_: &ModelCall, _: Option<&Delta>| {
+            seen += 1;
+            // Unwinds without the panic hook of the process, which would print every panic.
+            std::panic::resume_unwind(Box::new("the observer panics"));
+        };
+        let brief = Brief::default();
+        let work = propose(&strategy, &thread, &brief, Models::one(&model), &mut observe);
+        let proposal = block_on(work).unwrap();
+        assert_eq!((proposal.calls, proposal.plan.messages_after()), (1, 2));
+        assert!(seen > 1, "{seen}");
+    }
 }
