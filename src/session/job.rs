@@ -164,7 +164,11 @@ impl PreparedCompaction {
                 return Err(driven.failed(blank));
             }
             driven.plan = driven.plan.with_last_summary(text);
-            reported(&snapshot, driven.accepted(&snapshot, &brief)?)
+            let (usage, calls) = (driven.usage, driven.calls);
+            // As the strategy's own proposal, it may miss the target.
+            let settled = snapshot.settle_within(driven, &brief, brief.limit);
+            let settled = settled.map_err(|why| CompactionError::new(why).after(usage, calls))?;
+            reported(&snapshot, settled)
         });
         Self { outcome, snapshot, brief, ..self }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::{executor::block_on, future::BoxFuture};
 use threadfold::{
-    ContentBlock, Message, Plan, Role, Turn, Usage,
+    CompactionStrategy, ContentBlock, Message, Plan, Role, Turn, Usage, async_trait,
     auto::{AutoPolicy, Threshold},
     compact::CompactError,
     drive::{CompactionErrorKind, Conversation},
@@ -16,11 +16,13 @@ use threadfold::{
     model::ModelError,
     session::{CompactionEvent, PreparedCompaction, SessionError},
     store::{Archive, Journal, MemoryStore, ThreadStore, memory_archive},
-    strategy::{ArchiveEntry, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize},
+    strategy::{
+        ArchiveEntry, Ask, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize, View,
+    },
     testing::{Answer, ScriptedModel},
 };
 
-use crate::support::bench::{self, Bench, bench, calls, compactions, events, say};
+use crate::support::bench::{self, Bench, bench, calls, compactions, events, say, within};
 
 fn summarize() -> Summarize {
     Summarize { messages: 2, user_messages: 0, summary_tokens: 100, ..Summarize::default() }
@@ -448,4 +450,35 @@ fn archived_entries_are_not_overwritten_by_another_compaction_of_that_number() {
     ));
     let there = block_on(archive.list(&thread, &journal.log().archived())).unwrap();
     assert_eq!(there, [entry]);
+}
+
+/// Sums up the first round only, so that a long thread stays over its target.
+#[derive(Debug)]
+struct FirstRound;
+
+#[async_trait]
+impl CompactionStrategy for FirstRound {
+    fn name(&self) -> &str {
+        "first-round"
+    }
+
+    async fn propose(&self, view: &View, _: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+        Ok(Plan::summarise(view.thread.messages(), 0..2, "They talked about the first part.")?
+            .into())
+    }
+}
+
+#[test]
+fn an_edited_preview_may_miss_its_target_as_the_preview_did() {
+    let answers = (0..7).map(|_| Answer::from("word ".repeat(1_400)));
+    let mut bench = within(20_000, answers, |builder| builder.strategy(Arc::new(FirstRound)));
+    for part in 0..7 {
+        say(&mut bench.session, format!("Part {part}, please.")).unwrap();
+    }
+    let prepared = block_on(bench.session.prepare_compaction());
+    let after = prepared.report().unwrap().after.tokens;
+    let edited = prepared.edited("They talked.");
+    assert!(edited.report().unwrap().after.tokens < after);
+    block_on(bench.session.adopt(edited)).unwrap();
+    bench.assert_whole();
 }
