@@ -129,13 +129,19 @@ impl View {
     /// Returns the settled proposal if it is acceptable within the target, or else the limit.
     fn settled(&self, proposal: Proposal, fallback: Option<Fallback>) -> Result<Proposal> {
         let Self { thread, brief } = self;
-        let rungs = proposal.rungs.clone();
+        let mut rungs = proposal.rungs.clone();
         let settled = match (fallback, brief.limit) {
             (None, None) => thread.settle(proposal, brief),
             (_, limit) => thread.settle_within(proposal, brief, limit),
         };
         match settled {
-            Err(_) if !rungs.is_empty() => Err(StrategyError::NoRung { rungs }),
+            Err(rejection) if !rungs.is_empty() => {
+                // So the rung that made the plan failed too.
+                for rung in &mut rungs {
+                    rung.failure.get_or_insert_with(|| rejection.clone().into());
+                }
+                Err(StrategyError::NoRung { rungs })
+            }
             settled => Ok(settled?),
         }
     }
@@ -162,5 +168,43 @@ impl View {
             let rungs = failed.iter().chain(&accepted.rungs).cloned().collect();
             Some(Proposal { rungs, ..accepted })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::{
+        message::{Message, ModelError, ModelErrorKind},
+        strategy::{KeepRecent, ModelCall, Snapshot},
+    };
+
+    /// A ladder whose only rung keeps two of eight messages, and the view of a thread that has this
+    /// limit and no target.
+    fn over_limit(limit: u64) -> (Ladder, View) {
+        let said = |number: usize| Message::assistant(format!("{number} {}", "words ".repeat(80)));
+        let thread = Snapshot::new((0..8).map(said).collect::<Vec<_>>());
+        let brief = Brief { limit: Some(limit), ..Brief::default() };
+        let keep = KeepRecent { messages: 6, ..KeepRecent::default() };
+        (Ladder::new([Arc::new(keep) as Arc<dyn CompactionStrategy>]), View::new(thread, brief))
+    }
+
+    fn proposed(limit: u64, fallback: Option<Fallback>) -> Result<Proposal, Failed> {
+        let (ladder, view) = over_limit(limit);
+        let mut none = |_: &ModelCall| Err(ModelError::new(ModelErrorKind::NoModel, ""));
+        block_on(propose(&ladder, &view, &mut none, Terms { fallback, ..Terms::default() }))
+    }
+
+    #[test]
+    fn a_rung_whose_plan_is_rejected_at_the_end_has_failed() {
+        let Failed { error, .. } = proposed(600, None).unwrap_err();
+        let words = error.to_string();
+        assert!(words.contains("keep-recent: rejected: about"), "{words}");
+        let proposal = proposed(600, Some(Fallback::Always)).unwrap();
+        let made: Vec<_> = proposal.rungs.iter().filter(|rung| rung.failure.is_none()).collect();
+        let [made] = made[..] else { panic!("{made:?}") };
+        assert_eq!(made.strategy, "digest");
     }
 }

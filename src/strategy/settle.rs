@@ -177,8 +177,8 @@ impl Snapshot {
 
     /// Returns the proposal as [`settle`](Self::settle) does; if it misses the target of the brief,
     /// accepts up to `limit` tokens instead, for example those that fit the window: a thread that
-    /// fits is better than one that does not, even over the target. Without a limit, any thread
-    /// smaller than before is accepted.
+    /// fits is better than one that does not, even over the target. Without a target, the limit is
+    /// the target; without a limit, any thread smaller than before is accepted.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::Splice};
@@ -206,13 +206,22 @@ impl Snapshot {
     ) -> Result<Proposal, Rejection> {
         let limit = limit.map(|limit| self.reachable_limit(brief, limit));
         let is_wider = limit.is_none_or(|limit| brief.target.is_some_and(|target| target < limit));
+        let within = Brief { target: limit, ..brief.clone() };
         match self.settle(proposal.clone(), brief) {
             Err(Rejection::OverTarget { .. }) if is_wider => {
                 // Lists that fill the room up to the limit would bring the next compaction at once.
                 let lists = brief.target.map(|target| target / MISSED_SHARE);
                 let mut thread = self.clone();
                 thread.lists = lists;
-                thread.settle(proposal, &Brief { target: limit, ..brief.clone() })
+                thread.settle(proposal, &within)
+            }
+            Ok(settled) if brief.target.is_none() => {
+                // Nothing has limited the size yet.
+                let after = self.tokens_after(&settled.plan)?;
+                if limit.is_none_or(|limit| after <= limit) {
+                    return Ok(settled);
+                }
+                self.settle(proposal, &within)
             }
             settled => settled,
         }
@@ -581,6 +590,18 @@ mod tests {
             let again = snapshot.settle(settled.clone(), &brief).unwrap();
             assert_eq!(again.plan, settled.plan, "{target}");
         }
+    }
+
+    #[test]
+    fn without_a_target_a_limit_is_kept() {
+        let said = |number: usize| Message::assistant(format!("{number} {}", "words ".repeat(30)));
+        let thread = Snapshot::new((0..4).map(said).collect::<Vec<_>>());
+        let plan = Plan::from_splices(4, vec![Splice { at: 0..1, insert: Vec::new() }]);
+        let settled =
+            |limit| thread.settle_within(Proposal::new(plan.clone()), &Brief::default(), limit);
+        assert!(settled(None).is_ok() && settled(Some(200)).is_ok());
+        let refused = settled(Some(100)).unwrap_err();
+        assert!(matches!(refused, Rejection::OverTarget { target: 100, .. }), "{refused:?}");
     }
 
     #[test]
