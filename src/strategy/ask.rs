@@ -207,24 +207,6 @@ impl<'a> Ask<'a> {
     pub async fn once(&mut self, call: &ModelCall) -> Result<Turn, ModelError> {
         self.permitted().await;
         let answer = AssertUnwindSafe(self.answers.answer(call)).catch_unwind().await;
-        self.counted(answer)
-    }
-
-    /// Counts a call that is about to be made. At the limit it waits for ever: a strategy that never
-    /// ends would not end for an error either, so whoever runs it ends it.
-    async fn permitted(&mut self) {
-        if self.tried >= MAX_CALLS {
-            let _ = self.over.take().map(|over| over.send(()));
-            future::pending::<()>().await;
-        }
-        self.tried += 1;
-    }
-
-    /// Counts an answer; a panic in the model is a failed call.
-    fn counted(
-        &mut self,
-        answer: Result<Result<Turn, ModelError>, Box<dyn Any + Send>>,
-    ) -> Result<Turn, ModelError> {
         let answer = answer.unwrap_or_else(|payload| {
             let message = format!("the model panicked: {}", panic_message(payload.as_ref()));
             Err(ModelError::new(ModelErrorKind::Other, message))
@@ -236,6 +218,16 @@ impl<'a> Ask<'a> {
         self.usage += spent;
         self.calls += usize::from(called);
         answer
+    }
+
+    /// Counts a call that is about to be made. At the limit it waits for ever: a strategy that never
+    /// ends would not end for an error either, so whoever runs it ends it.
+    async fn permitted(&mut self) {
+        if self.tried >= MAX_CALLS {
+            let _ = self.over.take().map(|over| over.send(()));
+            future::pending::<()>().await;
+        }
+        self.tried += 1;
     }
 
     /// Asks one question and returns the answer.
@@ -281,9 +273,7 @@ impl<'a> Ask<'a> {
         let (mut call, mut smaller) = (ModelCall::new(model, request), Some(smaller));
         let (mut retried, mut waited) = (0, Duration::ZERO);
         loop {
-            self.permitted().await;
-            let answer = AssertUnwindSafe(self.answers.answer(&call)).catch_unwind().await;
-            let error = match self.counted(answer) {
+            let error = match self.once(&call).await {
                 Ok(turn) => {
                     let calls_tool = turn.message.tool_uses().next().is_some();
                     let has_tools = !call.request.tools.is_empty();

@@ -32,10 +32,10 @@ use crate::{compact::TrimToolResults, log::Rung, message::Usage};
 /// the brief has a limit, and a failure is final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
-    /// For a compaction before it is needed: a strategy that fails then costs only its calls. If the
-    /// request does not fit, as for a refusal of the provider, tool results are trimmed and then a
-    /// digest is made. A plan may miss the target up to the limit of the brief, or without one by
-    /// any size.
+    /// If the request does not fit, as after a refusal of the provider, tool results are trimmed,
+    /// and if that is not enough, a digest is made. If it fits, a strategy that fails costs only its
+    /// calls. A plan may miss the target up to the limit of the brief, or without a limit by any
+    /// size.
     IfNeeded,
     /// As above, and the fallback follows each failure. If no plan meets the limit, any that makes the
     /// thread smaller is taken, because a limit that a provider stated may be wrong.
