@@ -75,6 +75,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `anthropic`, `openai-chat` | the codecs of these dialects; on by default |
+//! | `patterns` | regular expressions in edit scripts, with which a model edits the summary of [`strategy::Chunked`]; on by default |
 //! | `openai-responses`, `gemini`, `bedrock-converse` | the codecs of these dialects |
 //! | `testing` | scripted, hostile and extractive models; `threadfold-testing` has suites for adapters |
 //! | `recall` | search by words for recall, ranked with BM25 |
