@@ -18,7 +18,7 @@ use super::{
 use crate::{
     log::{EventLog, Loaded, LogId, LoggedEvent},
     message::{CompactionId, ThreadId, Timestamp},
-    strategy::{ArchiveEntry, CompactionRun},
+    strategy::ArchiveEntry,
 };
 
 /// A store in memory, for tests and for threads that need not outlive the process.
@@ -48,7 +48,6 @@ struct Stored {
     /// Logs that are not empty.
     logs: BTreeMap<ThreadId, StoredLog>,
     leases: BTreeMap<ThreadId, Lease>,
-    runs: BTreeMap<ThreadId, CompactionRun>,
     /// The fence of the latest lease. All threads share the counter, so that the fences of a
     /// deleted thread do not start again.
     last_fence: u64,
@@ -179,7 +178,6 @@ impl ThreadStore for MemoryStore {
     async fn delete(&self, thread: &ThreadId) -> Result<()> {
         let mut stored = self.stored();
         stored.leases.remove(thread);
-        stored.runs.remove(thread);
         stored.logs.remove(thread);
         Ok(())
     }
@@ -237,20 +235,6 @@ impl LeaseStore for MemoryStore {
         let mut stored = self.stored();
         stored.current(lease)?;
         stored.write(&lease.thread, Expected { id: log, len: expected_len }, events)
-    }
-
-    async fn save_run(&self, thread: &ThreadId, run: &CompactionRun) -> Result<()> {
-        self.stored().runs.insert(thread.clone(), run.clone());
-        Ok(())
-    }
-
-    async fn load_run(&self, thread: &ThreadId) -> Result<Option<CompactionRun>> {
-        Ok(self.stored().runs.get(thread).cloned())
-    }
-
-    async fn delete_run(&self, thread: &ThreadId) -> Result<()> {
-        self.stored().runs.remove(thread);
-        Ok(())
     }
 }
 

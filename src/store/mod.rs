@@ -5,10 +5,9 @@
 //! | the log of a thread | [`ThreadStore`] | [`MemoryStore`], [`JsonlStore`] |
 //! | the batches that a summary omits | [`Archive`] | [`memory_archive`] |
 //! | who may write a thread | [`LeaseStore`] | [`MemoryStore`] |
-//! | a chunked run between two model calls | [`LeaseStore`] | [`MemoryStore`] |
 //! | the words of stored messages, for searches | [`WordIndex`] | none: a search reads the whole log |
 //!
-//! The packages `threadfold-sqlite` and `threadfold-postgres` implement all five on a database.
+//! The packages `threadfold-sqlite` and `threadfold-postgres` implement all four on a database.
 //!
 //! # Logs
 //!

@@ -21,10 +21,6 @@ CREATE TABLE threadfold.entries (
     text       text COLLATE "C",
     PRIMARY KEY (thread, compaction, number)
 );
-CREATE TABLE threadfold.runs (
-    thread text COLLATE "C" PRIMARY KEY,
-    run    text NOT NULL
-);
 CREATE TABLE threadfold.leases (
     thread  text COLLATE "C" PRIMARY KEY,
     worker  text   NOT NULL,
@@ -204,7 +200,6 @@ BEGIN
     DELETE FROM threadfold.events WHERE thread = of_thread;
     DELETE FROM threadfold.logs WHERE thread = of_thread;
     DELETE FROM threadfold.leases WHERE thread = of_thread;
-    DELETE FROM threadfold.runs WHERE thread = of_thread;
     DELETE FROM threadfold.messages WHERE key = (SELECT key FROM threadfold.indexed WHERE thread = of_thread);
     DELETE FROM threadfold.indexed WHERE thread = of_thread;
     IF archive THEN

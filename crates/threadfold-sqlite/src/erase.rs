@@ -5,7 +5,7 @@ use threadfold::{message::ThreadId, store::StoreError};
 use crate::{archive, lease_rows, store::SqliteStore, threads, words};
 
 impl SqliteStore {
-    /// Removes all data of a thread in one transaction: log, archive, run and lease. Its bytes are
+    /// Removes all data of a thread in one transaction: log, archive and lease. Its bytes are
     /// overwritten, in the database and in the write-ahead log. If another process is reading, the
     /// last copies are overwritten at the next checkpoint.
     ///
@@ -32,7 +32,6 @@ impl SqliteStore {
         let erased = self.database.write(move |writing| {
             threads::delete(writing, &thread)?;
             lease_rows::end(writing, &thread)?;
-            lease_rows::delete_run(writing, &thread)?;
             words::delete(writing, &thread)?;
             words::purge(writing)?;
             archive::delete_thread(writing, &thread)

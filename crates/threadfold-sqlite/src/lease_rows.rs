@@ -1,4 +1,4 @@
-//! The rows of leases and runs, within a transaction.
+//! The rows of leases, within a transaction.
 
 use rusqlite::{OptionalExtension, Row, Transaction};
 use threadfold::{
@@ -32,12 +32,6 @@ pub(crate) fn check_archive(
 pub(crate) fn end(writing: &Transaction<'_>, thread: &ThreadId) -> Result<(), Failed> {
     let mut delete = writing.prepare_cached("DELETE FROM leases WHERE thread = ?1")?;
     delete.execute([thread.as_str()])?;
-    Ok(())
-}
-
-/// Removes the run of a thread, if there is one.
-pub(crate) fn delete_run(writing: &Transaction<'_>, thread: &ThreadId) -> Result<(), Failed> {
-    writing.execute("DELETE FROM runs WHERE thread = ?1", [thread.as_str()])?;
     Ok(())
 }
 

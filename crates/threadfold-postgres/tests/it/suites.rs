@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::{sync::Arc, time::Duration};
 
 use threadfold::{
-    Message,
     log::{LogError, LoggedEvent},
     message::{Batch, BatchId, CompactionId, Timestamp},
     store::{Archive, LeaseStore, StoreError, ThreadStore, event_lines},
-    strategy::{ArchiveEntry, Chunked, CompactionRun},
+    strategy::ArchiveEntry,
 };
 use threadfold_postgres::PostgresArchive;
 use threadfold_testing::{conformance, faulty_store};
@@ -52,12 +51,6 @@ fn eight_workers_share_two_hundred_threads_for_ten_minutes() {
     let Some(server) = server() else { return };
     let store = Arc::new(open(&server.database()));
     run(conformance::workers(store)).unwrap_or_else(|breach| panic!("{breach}"));
-}
-
-#[test]
-fn the_runs_conform() {
-    let Some(server) = server() else { return };
-    suite(conformance::runs(|| Box::new(open(&server.database()))));
 }
 
 #[test]
@@ -161,16 +154,14 @@ fn an_erased_thread_is_in_no_table() {
     let Some(server) = server() else { return };
     let address = server.database();
     let (store, compaction) = (open(&address), CompactionId(u64::MAX));
-    let run_of = CompactionRun::new(&[Message::user("hi")], None, Chunked::default()).unwrap();
     for thread in [id("kept"), id("gone")] {
         run(store.append(&thread, None, 0, &[said(0, "hi")])).unwrap();
-        run(store.save_run(&thread, &run_of)).unwrap();
         let batch = Batch::new(BatchId { compaction, index: 0 }, "hi");
         run(store.archive().write(&thread, compaction, &[ArchiveEntry::new(batch)])).unwrap();
         run(store.acquire_lease(&thread, "worker", Timestamp(0), TEN)).unwrap();
     }
     run(store.erase(&id("gone"))).unwrap();
-    for table in ["logs", "events", "entries", "runs", "leases"] {
+    for table in ["logs", "events", "entries", "leases"] {
         let left = rows(&address, &format!("SELECT thread FROM threadfold.{table}"));
         assert_eq!(left, ["kept"], "{table}");
     }
