@@ -1,4 +1,4 @@
-//! A complete compaction: propose, archive, commit, store.
+//! A complete compaction: propose, commit, store.
 
 use std::sync::Arc;
 
@@ -14,14 +14,13 @@ use crate::{
     log::{CompactionRecord, Event, LogError, Thread},
     message::{CompactionId, ContextWindow, Delta, Message, ToolSpec},
     model::{self, ProviderThread, Tools},
-    store::{Archive, Journal, StoreError},
+    store::Journal,
     strategy::{
-        ArchiveEntry, Attempt, Brief, CompactionStrategy, Known, Proposal, Snapshot, Step,
-        StrategyError, begin,
+        Attempt, Brief, CompactionStrategy, Known, Proposal, Snapshot, Step, StrategyError, begin,
     },
 };
 
-/// A thread, its journal and its archive, which a compaction changes together.
+/// A thread and its journal, which a compaction changes together.
 #[derive(Debug)]
 #[must_use]
 pub struct Conversation<'a> {
@@ -29,7 +28,6 @@ pub struct Conversation<'a> {
     journal: &'a mut Journal,
     /// The adapter to which changes of the thread are reported.
     provider: Option<&'a mut dyn ProviderThread>,
-    pub(crate) archive: Option<&'a dyn Archive>,
     pub(crate) system: Arc<Vec<Message>>,
     pub(crate) tools: Tools,
     window: Option<ContextWindow>,
@@ -67,7 +65,6 @@ impl<'a> Conversation<'a> {
             thread,
             journal,
             provider: None,
-            archive: None,
             system: Arc::default(),
             tools: Tools::default(),
             window: None,
@@ -80,11 +77,6 @@ impl<'a> Conversation<'a> {
     /// Returns the conversation with an adapter to which every change of the thread is reported.
     pub fn with_provider(self, provider: &'a mut dyn ProviderThread) -> Self {
         Self { provider: Some(provider), ..self }
-    }
-
-    /// Returns the conversation with an archive. Without one, batches are only in the log.
-    pub fn with_archive(self, archive: &'a dyn Archive) -> Self {
-        Self { archive: Some(archive), ..self }
     }
 
     /// Returns the conversation with this system prompt and these tools.
@@ -128,8 +120,8 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// Compacts a conversation: runs the strategy, writes its batches to the archive, applies the plan
-/// to the thread and appends the record to the log in one step, and stores the record.
+/// Compacts a conversation: runs the strategy, applies the plan to the thread and appends the
+/// record to the log in one step, and stores the record.
 ///
 /// `brief.now` is the time of the record; `brief.compaction` is replaced by the next id of the log.
 /// The future may be dropped at any point: before the commit nothing has changed, and after it the
@@ -304,8 +296,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Finishes a compaction: archives, commits and stores its proposal, or logs its failure. The
-    /// proposal must be for the [`snapshot_for`](Self::snapshot_for) this conversation and this
+    /// Finishes a compaction: commits and stores its proposal, or logs its failure. The proposal must be for the [`snapshot_for`](Self::snapshot_for) this conversation and this
     /// brief. [`compact`] is [`propose`](super::propose) followed by this; call them separately to
     /// do something in between.
     ///
@@ -347,7 +338,7 @@ impl Conversation<'_> {
         outcome: Result<Proposal>,
     ) -> Result<CompactionRecord> {
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
-        // Archiving under a used id would overwrite the entries of another compaction.
+        // Batches hold the id, so that of another compaction must not be used.
         if self.journal.log().is_ended(id) {
             return Err(LogError::IdUsed { id }.into());
         }
@@ -388,7 +379,7 @@ impl Conversation<'_> {
         let mut first = Ok(());
         loop {
             let done = match compaction.step() {
-                CompactionStep::Commit(_) => self.commit(compaction, span).await,
+                CompactionStep::Commit(_) => self.commit(compaction, span),
                 CompactionStep::Store => self.store(compaction, span).await,
                 CompactionStep::Note(_) => self.note(compaction).await,
                 CompactionStep::Propose | CompactionStep::Ended => return first,
@@ -410,47 +401,23 @@ impl Conversation<'_> {
         Err(CompactionErrorKind::Diverged { message: same }.into())
     }
 
-    /// Archives the batches and applies the plan to thread and log, or to neither. Stores nothing
-    /// yet.
-    async fn commit(&mut self, compaction: &mut Compaction, span: &CompactionSpan) -> Result<()> {
+    /// Applies the plan to thread and log, or to neither. Stores nothing yet.
+    fn commit(&mut self, compaction: &mut Compaction, span: &CompactionSpan) -> Result<()> {
         let CompactionStep::Commit(proposal) = compaction.step() else { return Ok(()) };
         let (usage, calls) = (proposal.usage, proposal.calls);
-        let archived = self.archive(compaction.id, &proposal.archive).await;
-        let (kind, words, error) = match archived {
-            Ok(archived) => match self.apply(compaction, proposal, archived) {
-                Ok(record) => {
-                    span.complete(&record.report, usage, calls);
-                    return Ok(compaction.committed(Ok(record))?);
-                }
-                Err(error) => ("commit", error.to_string(), error),
-            },
-            Err(error) => {
-                let words = error.to_string();
-                ("archive", words, CompactionError::of_store(CompactionErrorKind::Archive, error))
+        let error = match self.apply(compaction, proposal) {
+            Ok(record) => {
+                span.complete(&record.report, usage, calls);
+                return Ok(compaction.committed(Ok(record))?);
             }
+            Err(error) => error,
         };
-        span.fail(kind, usage, calls);
-        compaction.committed(Err(self.journal.redacted_text(words)))?;
+        span.fail("commit", usage, calls);
+        compaction.committed(Err(self.journal.redacted_text(error.to_string())))?;
         Err(error)
     }
 
-    /// Returns the number of archived entries.
-    async fn archive(
-        &self,
-        id: CompactionId,
-        entries: &[ArchiveEntry],
-    ) -> Result<usize, StoreError> {
-        let Some(archive) = self.archive else { return Ok(0) };
-        archive.write(self.journal.log().thread_id(), id, entries).await?;
-        Ok(entries.len())
-    }
-
-    fn apply(
-        &mut self,
-        compaction: &Compaction,
-        proposal: &Proposal,
-        archived: usize,
-    ) -> Result<CompactionRecord> {
+    fn apply(&mut self, compaction: &Compaction, proposal: &Proposal) -> Result<CompactionRecord> {
         let at = compaction.now;
         let counter = Arc::clone(self.thread.counter());
         let before: Vec<Message> =
@@ -459,7 +426,7 @@ impl Conversation<'_> {
         let request = (&self.system[..], &self.tools.specs[..], &before[..]);
         let is_warm = self.journal.log().is_warm(at, self.prices.as_ref());
         report.cost = proposal.cost(self.prices, request, &report, counter.as_ref(), is_warm);
-        let record = compaction.record(report, archived)?;
+        let record = compaction.record(report)?;
         if let Some(message) = self.arriving.take() {
             let event = Event::MessageAppended(message.clone());
             self.journal.log().check(&event)?;

@@ -1,8 +1,8 @@
 //! The drivers: async loops that run strategies, which are state machines without I/O.
 //!
 //! [`propose`] runs a strategy on a snapshot and changes nothing: the caller applies the proposal,
-//! and dropping the future cancels the attempt. [`compact`] also changes thread, log, store and
-//! archive of a [`Conversation`]. It proposes, archives, commits and stores, in this order, so a
+//! and dropping the future cancels the attempt. [`compact`] also changes thread, log and store
+//! of a [`Conversation`]. It proposes, commits and stores, in this order, so a
 //! failure before the commit changes nothing, except that one event in the log reports it. With the
 //! feature `tracing` a compaction is one span; [`telemetry`] documents it.
 

@@ -11,16 +11,13 @@
 
 use std::{error::Error, fmt, time::Duration};
 
-use serde::{Deserialize, Serialize};
-
 use super::{brief::Brief, rejection::Rejection, run_error::RunError, snapshot::Snapshot};
 use crate::{
     compact::{CompactError, Plan},
     ledger::{QuotedChanges, Quotes},
     log::Rung,
     message::{
-        Batch, BatchId, ModelError, ModelErrorKind, Redactor, Request, StopReason, Text, Turn,
-        Usage,
+        Batch, ModelError, ModelErrorKind, Redactor, Request, StopReason, Text, Turn, Usage,
         redact::{Redaction, redacted_text},
     },
     retention::Retention,
@@ -120,8 +117,9 @@ pub enum Step<'a> {
 pub struct Proposal {
     /// The edits of the thread.
     pub plan: Plan,
-    /// Batches to archive before the plan is applied.
-    pub archive: Vec<ArchiveEntry>,
+    /// The batches that the compaction makes, also those that a later one of them replaces. They
+    /// become part of its record in the log.
+    pub batches: Vec<Batch>,
     /// The strategies that a ladder tried, in order. The rung without a failure made the plan. If
     /// all failed, the plan is the smallest one that missed only the target.
     pub rungs: Vec<Rung<StrategyError>>,
@@ -142,16 +140,6 @@ pub struct Proposal {
     pub calls: usize,
     /// Whether the fill wrote the last summary, so that it has its lists already.
     pub(crate) is_filled: bool,
-}
-
-/// A batch to archive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ArchiveEntry {
-    /// The batch.
-    pub batch: Batch,
-    /// Ids of the archived batches that this batch replaces. The archive no longer lists those.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub replaces: Vec<BatchId>,
 }
 
 /// Which of the host's models to call.
@@ -254,7 +242,7 @@ impl Proposal {
     pub fn new(plan: Plan) -> Self {
         Self {
             plan,
-            archive: Vec::new(),
+            batches: Vec::new(),
             rungs: Vec::new(),
             retention: None,
             notes: Vec::new(),
@@ -321,14 +309,6 @@ impl StrategyError {
     }
 }
 
-impl ArchiveEntry {
-    /// Returns the entry of a batch that replaces no other.
-    #[must_use]
-    pub fn new(batch: Batch) -> Self {
-        Self { batch, replaces: Vec::new() }
-    }
-}
-
 impl Rung<StrategyError> {
     /// Returns the form that a log stores.
     ///
@@ -367,7 +347,7 @@ impl Proposal {
         let mut redaction = Redaction::of(redactor);
         self.plan =
             self.plan.clone().with_new_messages(|message| *message = redaction.message(message));
-        for batch in self.archive.iter_mut().map(|entry| &mut entry.batch) {
+        for batch in &mut self.batches {
             redact(&mut batch.text, redactor);
         }
         redact_rungs(&mut self.rungs, redactor);

@@ -63,9 +63,7 @@ pub use crate::compact::TrimToolResults;
 pub use brief::Brief;
 pub use chunked::{ChunkStep, Chunked, CompactionRun, RunStep};
 pub use clear_results::ClearResults;
-pub use contract::{
-    ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError,
-};
+pub use contract::{Attempt, CompactionStrategy, ModelRole, Proposal, Step, StrategyError};
 pub use digest::Digest;
 pub use fold_batches::FoldBatches;
 pub use keep_recent::KeepRecent;

@@ -75,9 +75,9 @@ impl PostgresStore {
         Ok(Self { pool, place })
     }
 
-    /// Removes all data of a thread in one transaction: log, archive and lease. The bytes stay
-    /// on the server until its tables are vacuumed and its write-ahead log is recycled, and longer
-    /// in backups.
+    /// Removes all data of a thread in one transaction: log and lease. The bytes stay on the
+    /// server until its tables are vacuumed and its write-ahead log is recycled, and longer in
+    /// backups.
     ///
     /// If the future is dropped, the thread is either removed or unchanged.
     ///
@@ -100,7 +100,7 @@ impl PostgresStore {
     ///
     /// [`StoreError::Medium`].
     pub async fn erase(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        let delete = "SELECT threadfold.delete_thread($1, true)";
+        let delete = "SELECT threadfold.delete_thread($1)";
         self.row(delete, &[&thread.as_str()]).await?;
         Ok(())
     }

@@ -16,18 +16,6 @@ pub(crate) fn check_free(reading: &Transaction<'_>, thread: &ThreadId) -> Result
     }
 }
 
-/// Checks that an archive with a lease may write the entries of this thread.
-pub(crate) fn check_archive(
-    reading: &Transaction<'_>,
-    lease: Option<&Lease>,
-    thread: &ThreadId,
-) -> Result<(), Failed> {
-    let Some(lease) = lease else { return Ok(()) };
-    // A lease of another thread has another fence, so it counts as lost.
-    check(reading, &Lease { thread: thread.clone(), ..lease.clone() })?;
-    Ok(())
-}
-
 /// Ends the lease of a thread, if there is one.
 pub(crate) fn end(writing: &Transaction<'_>, thread: &ThreadId) -> Result<(), Failed> {
     let mut delete = writing.prepare_cached("DELETE FROM leases WHERE thread = ?1")?;

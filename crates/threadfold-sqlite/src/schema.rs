@@ -29,16 +29,6 @@ const MIGRATIONS: [&str; 1] = [r#"
     ) STRICT;
     CREATE TRIGGER delete_base AFTER DELETE ON logs
         BEGIN DELETE FROM bases WHERE thread = OLD.thread; END;
-    CREATE TABLE entries (
-        thread     TEXT    NOT NULL,
-        compaction INTEGER NOT NULL,
-        number     INTEGER NOT NULL,
-        entry      TEXT    NOT NULL,
-        -- What a search of the archive looks in: the text in lower case. Null if every search reads
-        -- the entry, because it replaces others.
-        text       TEXT,
-        PRIMARY KEY (thread, compaction, number)
-    ) STRICT;
     -- A fence is never given twice, even if its row is gone: a worker that slept might know it.
     CREATE TABLE leases (
         fence   INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -16,7 +16,7 @@ use crate::{database::Database, open, open::OpenError};
 /// - On Unix, a new file has mode 600 and a new folder has mode 700. Existing ones keep their
 ///   permissions. The content is not encrypted. A database that is a symbolic link is refused.
 ///
-/// Dropping the store and its archives waits until all requested work is done.
+/// Dropping the store waits until all requested work is done.
 ///
 /// ```
 /// use futures::executor::block_on;

@@ -21,9 +21,9 @@ pub(super) struct Folding {
     requests: RequestWriter,
     /// Items whose job has not begun.
     remaining: VecDeque<Item>,
-    /// The batches so far, in order, and the archive entries of the new ones.
+    /// The batches so far, in order, and all new ones, also those that were replaced.
     batches: Vec<Batch>,
-    archive: Vec<ArchiveEntry>,
+    made: Vec<Batch>,
     /// The id of the next new batch.
     next_id: BatchId,
     /// Number of jobs that were begun.
@@ -63,7 +63,7 @@ impl Folding {
     ) -> Result<Self> {
         let mut folding = Self {
             batches: Vec::new(),
-            archive: Vec::new(),
+            made: Vec::new(),
             next_id: first_id(&task),
             task,
             split,
@@ -241,8 +241,8 @@ impl Folding {
     fn add(&mut self, batch: Batch, replaces: usize) {
         self.next_id.index = self.next_id.index.saturating_add(1);
         let replaced = self.batches.drain(..replaces.min(self.batches.len()));
-        let ids = replaced.map(|source| source.id).collect();
-        self.archive.push(ArchiveEntry { replaces: ids, ..ArchiveEntry::new(batch.clone()) });
+        let batch = Batch { replaces: replaced.map(|source| source.id).collect(), ..batch };
+        self.made.push(batch.clone());
         let at = if replaces > 0 { 0 } else { self.batches.len() };
         self.batches.insert(at, batch);
     }
@@ -253,7 +253,7 @@ impl Folding {
 
     fn propose(&mut self) -> Result<Proposal> {
         let batches = std::mem::take(&mut self.batches);
-        let archive = std::mem::take(&mut self.archive);
+        let made = std::mem::take(&mut self.made);
         let text = self.requests.options.view(&batches);
         let summary = Summary { batches: batches.into(), ..self.task.summary(text) };
         let before = self.split.tokens();
@@ -266,7 +266,7 @@ impl Folding {
         let plan = thread.stamped(self.split.plan(&self.task, summary)?, brief);
         let plan = self.task.fitted(plan)?;
         let quotes = std::mem::take(&mut self.quotes);
-        Ok(Proposal { archive, quotes, ..Proposal::new(plan) })
+        Ok(Proposal { batches: made, quotes, ..Proposal::new(plan) })
     }
 
     /// The number of calls needed in all, as far as known.

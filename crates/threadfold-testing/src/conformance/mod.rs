@@ -7,7 +7,6 @@
 //! | [`WireFormat`](threadfold::wire::WireFormat) | [`wire_format`] |
 //! | [`ThreadStore`](threadfold::store::ThreadStore) | [`store`], and [`failing_store`] with faults |
 //! | [`LeaseStore`](threadfold::store::LeaseStore) | [`leases`], [`workers`](workers()) and [`store`] |
-//! | [`Archive`](threadfold::store::Archive) | [`archive`] |
 //! | [`CompactionStrategy`](threadfold::strategy::CompactionStrategy) | [`strategy`](strategy()) |
 //! | [`WordIndex`](threadfold::store::WordIndex) | [`store`], and [`searches`](searches()) |
 //!
@@ -15,7 +14,6 @@
 //! implementation panics, the suite panics too, except the suite for strategies.
 
 mod adapter;
-mod archive;
 mod cases;
 mod law;
 mod leases;
@@ -28,7 +26,6 @@ mod wire_format;
 mod workers;
 
 pub use adapter::{Served, Stubbed, adapter};
-pub use archive::archive;
 pub use law::{Breach, Law};
 pub use leases::leases;
 pub use model::model;
