@@ -69,8 +69,7 @@
 //! | [`turn`] | whether to call the model or tools |
 //!
 //! [`mod@drive`] carries out and awaits the steps of these machines: [`drive::compact`] changes a
-//! thread, a log, a store and an archive together. `ARCHITECTURE.md` lists which module may depend
-//! on which.
+//! thread, a log and a store together. `ARCHITECTURE.md` lists which module may depend on which.
 //!
 //! | feature | adds |
 //! |---|---|
@@ -115,7 +114,7 @@ pub use compactor::Compactor;
 pub use log::{EventLog, Thread};
 pub use model::{Agent, Model, ModelAgent, ProviderThread};
 pub use session::Session;
-pub use store::{Archive, ThreadStore};
+pub use store::ThreadStore;
 pub use strategy::{CompactionStrategy, StrategyRegistry};
 pub(crate) use threadfold_audit::prose;
 #[doc(inline)]

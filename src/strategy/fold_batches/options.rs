@@ -238,10 +238,9 @@ impl FoldBatches {
             push_section(&mut text, "## Earliest", first);
             let _ = write!(
                 text,
-                "\n\n[... {} omitted here; the archive of this conversation can be searched for \
-                 what {} ...]",
+                "\n\n[... {} omitted here; the log of this conversation has {} ...]",
                 counted(omitted, "batch", "batches"),
-                if omitted == 1 { "it says" } else { "they say" },
+                if omitted == 1 { "it" } else { "them" },
             );
             push_section(&mut text, "## Recent", last);
         } else {
