@@ -1,4 +1,4 @@
-//! A complete compaction: propose, archive, commit, store.
+//! A complete compaction: propose, commit, store.
 
 use std::sync::Arc;
 
@@ -118,8 +118,8 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// Compacts a conversation: runs the strategy, writes its batches to the archive, applies the plan
-/// to the thread and appends the record to the log in one step, and stores the record.
+/// Compacts a conversation: runs the strategy, appends the record to the log and applies its plan to
+/// the thread in one step, and stores the record.
 ///
 /// `brief.now` is the time of the record; `brief.compaction` is replaced by the next id of the log.
 /// The future may be dropped at any point: before the commit nothing has changed, and after it the

@@ -38,7 +38,7 @@ options! {
     /// let view = View::new(thread, Brief::default());
     /// let (calls, proposal) = asked(&strategy, &view, answers(["They talked."; 3]));
     /// assert_eq!((calls[0].request.messages.len(), calls[0].total), (10 + 1, 3));
-    /// assert_eq!(proposal?.archive.len(), 3);
+    /// assert_eq!(proposal?.batches.len(), 3);
     /// # Ok::<(), StrategyError>(())
     /// ```
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
