@@ -69,12 +69,12 @@
 //! | [`turn`] | whether to call the model or tools |
 //!
 //! [`mod@drive`] carries out and awaits the steps of these machines: [`drive::compact`] changes a
-//! thread, a log, a store and an archive together. `ARCHITECTURE.md` lists which module may depend
-//! on which.
+//! thread, a log and a store together. `ARCHITECTURE.md` lists which module may depend on which.
 //!
 //! | feature | adds |
 //! |---|---|
 //! | `anthropic`, `openai-chat` | the codecs of these dialects; on by default |
+//! | `patterns` | regular expressions in edit scripts, with which a model edits the summary of [`strategy::Chunked`]; on by default |
 //! | `openai-responses`, `gemini`, `bedrock-converse` | the codecs of these dialects |
 //! | `testing` | scripted, hostile and extractive models; `threadfold-testing` has suites for adapters |
 //! | `recall` | search by words for recall, ranked with BM25 |
@@ -114,7 +114,7 @@ pub use compactor::Compactor;
 pub use log::{EventLog, Thread};
 pub use model::{Agent, Model, ModelAgent, ProviderThread};
 pub use session::Session;
-pub use store::{Archive, ThreadStore};
+pub use store::ThreadStore;
 pub use strategy::{CompactionStrategy, StrategyRegistry};
 pub(crate) use threadfold_audit::prose;
 #[doc(inline)]

@@ -21,7 +21,7 @@ use threadfold::{
     model::Clock,
     retention::RetentionPolicy,
     session::{Events, SessionError},
-    store::{Journal, StoreError, memory_archive},
+    store::{Journal, StoreError},
 };
 
 use super::{
@@ -198,7 +198,6 @@ fn session(
     let after_turn = seed % 16 > 12 && !world.is_calm();
     let builder = Session::builder(agent)
         .journal(journal)
-        .archive(Arc::new(memory_archive()))
         .strategy(world.strategy()?)
         .system("Work.")
         .tool(Arc::new(Write(Arc::clone(&listener.numbers))))

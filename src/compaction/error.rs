@@ -30,9 +30,6 @@ pub enum CompactionErrorKind {
     /// The strategy gave up, or its proposal was rejected. Nothing changed, except that one event
     /// in the log reports the failure; if there was nothing to compact, the log is unchanged too.
     Strategy(StrategyError),
-    /// The archive could not be written. Nothing changed, except that one event in the log reports
-    /// the failure. Entries that the archive may have stored are not visible.
-    Archive(Arc<dyn Error + Send + Sync>),
     /// The facts of earlier messages could not be read from the store. Nothing changed.
     Facts(Arc<dyn Error + Send + Sync>),
     /// The plan was made for another thread. Thread and log are unchanged.
@@ -61,7 +58,7 @@ impl CompactionError {
         CompactionErrorKind::Strategy(error.into()).into()
     }
 
-    /// Returns the error of a store or an archive.
+    /// Returns the error of a store.
     pub(crate) fn of_store(
         kind: fn(Arc<dyn Error + Send + Sync>) -> CompactionErrorKind,
         source: impl Error + Send + Sync + 'static,
@@ -101,9 +98,6 @@ impl fmt::Display for CompactionError {
             CompactionErrorKind::Log(error) => ("", error),
             CompactionErrorKind::Unexpected(error) => ("", error),
             CompactionErrorKind::Stale(error) => ("the plan does not fit the thread: ", error),
-            CompactionErrorKind::Archive(error) => {
-                ("nothing was compacted, because the archive could not be written: ", error)
-            }
             CompactionErrorKind::Facts(error) => {
                 ("nothing was compacted, because earlier facts could not be read: ", error)
             }
@@ -122,9 +116,9 @@ impl Error for CompactionError {
             CompactionErrorKind::Log(error) => error.source(),
             CompactionErrorKind::Unexpected(error) => error.source(),
             CompactionErrorKind::Stale(error) => Some(error),
-            CompactionErrorKind::Archive(error)
-            | CompactionErrorKind::Facts(error)
-            | CompactionErrorKind::Store(error) => Some(error.as_ref()),
+            CompactionErrorKind::Facts(error) | CompactionErrorKind::Store(error) => {
+                Some(error.as_ref())
+            }
         }
     }
 }

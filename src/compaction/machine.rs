@@ -21,7 +21,7 @@ use crate::{
 /// |---|---|---|---|
 /// | proposing | `Propose` | [`proposed`](Self::proposed), accepted | accepted |
 /// | proposing | `Propose` | [`proposed`](Self::proposed), an error | failing |
-/// | accepted | `Commit` | [`committed`](Self::committed), archived and applied | committed |
+/// | accepted | `Commit` | [`committed`](Self::committed), applied | committed |
 /// | accepted | `Commit` | [`committed`](Self::committed), an error | failing |
 /// | committed | `Store` | [`stored`](Self::stored) | ended, `Completed` |
 /// | failing | `Note` | [`noted`](Self::noted) | ended, `Failed` or `Cancelled` |
@@ -72,9 +72,7 @@ enum Ending {
 pub(crate) enum CompactionStep<'a> {
     /// Make a proposal that passes the acceptance check.
     Propose,
-    /// Write the entries to the archive, if there is one, and then apply the plan to both thread
-    /// and log, or to neither, without an await in between. Call the archive even without entries,
-    /// because this removes entries that a crash left under this id.
+    /// Apply the plan to both thread and log, or to neither, without an await in between.
     Commit(&'a Proposal),
     /// Append this failure to the log.
     Note(&'a CompactionFailure),
@@ -170,16 +168,12 @@ impl Compaction {
         Ok(())
     }
 
-    /// Returns the record for the log, with the plan and the number of archived entries.
+    /// Returns the record for the log, with the plan and the batches.
     ///
     /// # Errors
     ///
     /// [`InvalidValue`] unless the next step is [`CompactionStep::Commit`].
-    pub(crate) fn record(
-        &self,
-        report: CompactReport,
-        archived: usize,
-    ) -> Result<CompactionRecord, InvalidValue> {
+    pub(crate) fn record(&self, report: CompactReport) -> Result<CompactionRecord, InvalidValue> {
         let Stage::Accepted(proposal) = &self.stage else { return Err(self.unexpected()) };
         Ok(CompactionRecord {
             id: self.id,
@@ -190,7 +184,7 @@ impl Compaction {
             usage: self.usage,
             calls: proposal.calls,
             rungs: self.rungs.clone(),
-            archived,
+            batches: proposal.batches.clone(),
             quoted: proposal.quoted.clone(),
         })
     }
@@ -386,7 +380,7 @@ mod tests {
     use super::*;
     use crate::{
         compact::{Plan, Splice},
-        message::ModelError,
+        message::{Batch, BatchId, ModelError},
         strategy::Proposal,
     };
 
@@ -403,14 +397,15 @@ mod tests {
             usage: Usage::default(),
             calls: 0,
         }];
-        Proposal { usage: Usage::new(9, 4), calls: 2, ..proposal }
+        let batches = vec![Batch::new(BatchId::default(), "It was read.")];
+        Proposal { usage: Usage::new(9, 4), calls: 2, batches, ..proposal }
     }
 
     fn record(compaction: &Compaction) -> CompactionRecord {
         let plan = || {
             CompactionRecord::new(CompactionId(3), CompactionReason::default(), "", driven().plan)
         };
-        compaction.record(CompactReport::default(), 7).unwrap_or_else(|_| plan())
+        compaction.record(CompactReport::default()).unwrap_or_else(|_| plan())
     }
 
     /// A compaction in the state of this name.
@@ -452,7 +447,7 @@ mod tests {
             ("proposing", |c| c.proposed(Err(refused()), None), "failing"),
             ("accepted", |c| c.committed(Ok(record(c))), "committed"),
             ("accepted", |c| c.committed(Err("stale".into())), "failing"),
-            ("accepted", |c| c.record(CompactReport::default(), 0).map(|_| ()), "accepted"),
+            ("accepted", |c| c.record(CompactReport::default()).map(|_| ()), "accepted"),
             ("committed", Compaction::stored, "over"),
             ("failing", Compaction::noted, "over"),
         ];
@@ -497,10 +492,10 @@ mod tests {
         let mut compaction = at("accepted");
         assert_eq!(compaction.done(), None);
         assert!(matches!(compaction.step(), CompactionStep::Commit(driven) if driven.calls == 2));
-        let record = compaction.record(CompactReport::default(), 7).unwrap();
+        let record = compaction.record(CompactReport::default()).unwrap();
         assert_eq!(
-            (record.id, record.archived, record.usage),
-            (CompactionId(3), 7, Usage::new(9, 4))
+            (record.id, record.batches.len(), record.usage),
+            (CompactionId(3), 1, Usage::new(9, 4))
         );
         assert_eq!((record.rungs.len(), record.strategy.as_str()), (1, "own"));
         compaction.now = Timestamp(8);

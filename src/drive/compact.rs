@@ -1,4 +1,4 @@
-//! A complete compaction: propose, archive, commit, store.
+//! A complete compaction: propose, commit, store.
 
 use std::sync::Arc;
 
@@ -14,21 +14,20 @@ use crate::{
     log::{CompactionRecord, Event, LogError},
     message::{CompactionId, ContextWindow, Delta, Message, ToolSpec},
     model::{self, ProviderThread, Tools},
-    store::{Archive, Journal, StoreError},
+    store::Journal,
     strategy::{
-        self, ArchiveEntry, Brief, CompactionStrategy, Fallback, Known, ModelCall, Proposal,
-        Snapshot, StrategyError, Terms, View,
+        self, Brief, CompactionStrategy, Fallback, Known, ModelCall, Proposal, Snapshot,
+        StrategyError, Terms, View,
     },
 };
 
-/// A journal with its thread, and an archive, which a compaction changes together.
+/// A journal with its thread, and what a strategy sees beside it.
 #[derive(Debug)]
 #[must_use]
 pub struct Conversation<'a> {
     journal: &'a mut Journal,
     /// The adapter to which changes of the thread are reported.
     provider: Option<&'a mut dyn ProviderThread>,
-    pub(crate) archive: Option<&'a dyn Archive>,
     pub(crate) system: Arc<Vec<Message>>,
     pub(crate) tools: Tools,
     window: Option<ContextWindow>,
@@ -57,7 +56,6 @@ impl<'a> Conversation<'a> {
         Self {
             journal,
             provider: None,
-            archive: None,
             system: Arc::default(),
             tools: Tools::default(),
             window: None,
@@ -71,11 +69,6 @@ impl<'a> Conversation<'a> {
     /// Returns the conversation with an adapter to which every change of the thread is reported.
     pub fn with_provider(self, provider: &'a mut dyn ProviderThread) -> Self {
         Self { provider: Some(provider), ..self }
-    }
-
-    /// Returns the conversation with an archive. Without one, batches are only in the log.
-    pub fn with_archive(self, archive: &'a dyn Archive) -> Self {
-        Self { archive: Some(archive), ..self }
     }
 
     /// Returns the conversation with this system prompt and these tools.
@@ -125,8 +118,8 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// Compacts a conversation: runs the strategy, writes its batches to the archive, applies the plan
-/// to the thread and appends the record to the log in one step, and stores the record.
+/// Compacts a conversation: runs the strategy, appends the record to the log and applies its plan to
+/// the thread in one step, and stores the record.
 ///
 /// `brief.now` is the time of the record; `brief.compaction` is replaced by the next id of the log.
 /// The future may be dropped at any point: before the commit nothing has changed, and after it the
@@ -343,7 +336,7 @@ impl Conversation<'_> {
         let mut first = Ok(());
         loop {
             let done = match compaction.step() {
-                CompactionStep::Commit(_) => self.commit(compaction, span).await,
+                CompactionStep::Commit(_) => self.commit(compaction, span),
                 CompactionStep::Store => self.store(compaction, span).await,
                 CompactionStep::Note(_) => self.note(compaction).await,
                 CompactionStep::Propose | CompactionStep::Ended => return first,
@@ -353,47 +346,23 @@ impl Conversation<'_> {
         }
     }
 
-    /// Archives the batches and applies the plan to thread and log, or to neither. Stores nothing
-    /// yet.
-    async fn commit(&mut self, compaction: &mut Compaction, span: &CompactionSpan) -> Result<()> {
+    /// Applies the plan to log and thread, or to neither. Stores nothing yet.
+    fn commit(&mut self, compaction: &mut Compaction, span: &CompactionSpan) -> Result<()> {
         let CompactionStep::Commit(proposal) = compaction.step() else { return Ok(()) };
         let (usage, calls) = (proposal.usage, proposal.calls);
-        let archived = self.archive(compaction.id, &proposal.archive).await;
-        let (kind, words, error) = match archived {
-            Ok(archived) => match self.apply(compaction, proposal, archived) {
-                Ok(record) => {
-                    span.complete(&record.report, usage, calls);
-                    return Ok(compaction.committed(Ok(record))?);
-                }
-                Err(error) => ("commit", error.to_string(), error),
-            },
-            Err(error) => {
-                let words = error.to_string();
-                ("archive", words, CompactionError::of_store(CompactionErrorKind::Archive, error))
+        let error = match self.apply(compaction, proposal) {
+            Ok(record) => {
+                span.complete(&record.report, usage, calls);
+                return Ok(compaction.committed(Ok(record))?);
             }
+            Err(error) => error,
         };
-        span.fail(kind, usage, calls);
-        compaction.committed(Err(self.journal.redacted_text(words)))?;
+        span.fail("commit", usage, calls);
+        compaction.committed(Err(self.journal.redacted_text(error.to_string())))?;
         Err(error)
     }
 
-    /// Returns the number of archived entries.
-    async fn archive(
-        &self,
-        id: CompactionId,
-        entries: &[ArchiveEntry],
-    ) -> Result<usize, StoreError> {
-        let Some(archive) = self.archive else { return Ok(0) };
-        archive.write(self.journal.log().thread_id(), id, entries).await?;
-        Ok(entries.len())
-    }
-
-    fn apply(
-        &mut self,
-        compaction: &Compaction,
-        proposal: &Proposal,
-        archived: usize,
-    ) -> Result<CompactionRecord> {
+    fn apply(&mut self, compaction: &Compaction, proposal: &Proposal) -> Result<CompactionRecord> {
         let at = compaction.now;
         let counter = Arc::clone(self.journal.thread().counter());
         let live = self.journal.thread().messages();
@@ -402,7 +371,7 @@ impl Conversation<'_> {
         let request = (&self.system[..], &self.tools.specs[..], &before[..]);
         let is_warm = self.journal.log().is_warm(at, self.prices.as_ref());
         report.cost = proposal.cost(self.prices, request, &report, counter.as_ref(), is_warm);
-        let record = compaction.record(report, archived)?;
+        let record = compaction.record(report)?;
         if let Some(message) = self.arriving.take() {
             self.journal.append(at, Event::MessageAppended(message.clone()))?;
             if let Some(provider) = &mut self.provider {

@@ -65,15 +65,13 @@ impl LogBase {
         facts: &Facts,
     ) -> Option<Self> {
         let State { dropped, totals, unreadable: None, .. } = log.state() else { return None };
-        let (mut ended, mut archived) = (dropped.ended.clone(), dropped.archived.clone());
+        let mut ended = dropped.ended.clone();
         ended.extend(log.state().compactions.keys().copied());
-        archived.extend(log.archived_since_base());
         let dropped = Dropped {
             seq: log.len(),
             messages: dropped.messages + log.state().arrivals.len(),
             originals: log.original_numbers(),
             ended,
-            archived,
             latest: log.standing().next_back().cloned().map(Box::new),
             count: log.last_count(),
             rules: stored(rules)?,

@@ -5,7 +5,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::{
     compact::{CompactReport, Plan},
     ledger::QuotedChanges,
-    message::{CompactionId, CompactionReason, Json, Message, Text, Timestamp, ToolResult, Usage},
+    message::{
+        Batch, CompactionId, CompactionReason, Json, Message, Text, Timestamp, ToolResult, Usage,
+    },
 };
 
 /// An event of a thread, with its index in the log and its time.
@@ -141,10 +143,10 @@ pub struct CompactionRecord {
     /// strategy is no ladder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rungs: Vec<Rung>,
-    /// The number of archive entries that belong to it. They are visible only while this compaction
-    /// is standing.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub archived: usize,
+    /// The batches that it made, also those that a later one of them replaces.
+    /// [`EventLog::batches`](super::EventLog::batches) lists the current ones of a thread.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub batches: Vec<Batch>,
     /// What the user's quoted words in the model's answer changed in the standing rules. Undoing the
     /// compaction does not take it back, because the user typed these words.
     #[serde(default, skip_serializing_if = "QuotedChanges::is_empty")]
@@ -222,7 +224,7 @@ impl CompactionRecord {
             usage: Usage::default(),
             calls: 0,
             rungs: Vec::new(),
-            archived: 0,
+            batches: Vec::new(),
             quoted: QuotedChanges::default(),
         }
     }

@@ -1,8 +1,6 @@
 //! The log: every event of a thread, in order. Events are never removed from it; in memory it may
 //! begin at a base.
 
-use std::collections::BTreeSet;
-
 use super::{
     error::{LogError, Result},
     event::{CompactionRecord, Event, LoggedEvent},
@@ -250,26 +248,6 @@ impl EventLog {
         let is_cut = self.state.standing.last().is_some_and(|standing| standing.cut.is_some());
         let is_same = latest.plan.messages_after() == self.state.thread.len() && !is_cut;
         is_same.then_some(&latest.strategy)
-    }
-
-    /// Returns the ids of the standing compactions with entries in an archive
-    /// ([`CompactionRecord::archived`]). Only their entries are visible. Entries of another id
-    /// belong to a compaction that failed or was undone, or whose writer died before it was in the
-    /// log.
-    ///
-    /// ```
-    /// let log = threadfold::EventLog::new("main".parse()?);
-    /// assert!(log.archived().is_empty());
-    /// # Ok::<(), threadfold::message::InvalidValue>(())
-    /// ```
-    #[must_use]
-    pub fn archived(&self) -> BTreeSet<CompactionId> {
-        self.state.dropped.archived.iter().chain(self.archived_since_base()).collect()
-    }
-
-    pub(super) fn archived_since_base(&self) -> impl Iterator<Item = CompactionId> {
-        let archived = self.standing_since_base().filter(|record| record.archived > 0);
-        archived.map(|record| record.id)
     }
 
     fn standing_since_base(&self) -> impl DoubleEndedIterator<Item = &CompactionRecord> {

@@ -78,6 +78,7 @@
 //! ```
 
 mod base;
+mod batches;
 mod budget;
 mod error;
 mod event;

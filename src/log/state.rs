@@ -54,8 +54,6 @@ pub(super) struct Dropped {
     pub(super) originals: Vec<Range<usize>>,
     /// The ids of all compactions, failed ones included.
     pub(super) ended: Ids,
-    /// The ids of the standing compactions with archive entries.
-    pub(super) archived: Ids,
     /// The latest standing compaction.
     pub(super) latest: Option<Box<CompactionRecord>>,
     /// How full the context was, and the number of messages appended since it was counted.

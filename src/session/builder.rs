@@ -15,7 +15,7 @@ use crate::{
     message::{ContextWindow, Message, Redactor, Text, ThreadId, ToolSpec},
     model::{Agent, Clock, Model, Tool},
     retention::RetentionPolicy,
-    store::{Archive, Journal, ThreadStore},
+    store::{Journal, ThreadStore},
     strategy::{CompactionStrategy, StrategyRegistry},
     tokens::TokenCounter,
 };
@@ -159,13 +159,6 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with an archive for the entries that compactions write, such as a
-    /// [`memory_archive`](crate::store::memory_archive).
-    pub fn archive(mut self, archive: Arc<dyn Archive>) -> Self {
-        self.settings.archive = Some(archive);
-        self
-    }
-
     /// Returns the builder with one more tool, which the model can call. [`Tool`] has an example.
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tools.push(tool);
@@ -234,9 +227,9 @@ impl SessionBuilder {
     }
 
     /// Returns the builder with a redactor, which removes secrets from text. It is applied to
-    /// requests for summaries, archive entries, summaries, notices, errors of compactions, and text
-    /// that a strategy rewrites, such as a trimmed result. It is not applied to the conversation
-    /// with the agent's own model.
+    /// requests for summaries, summaries and batches, notices, errors of compactions, and text that a
+    /// strategy rewrites, such as a trimmed result. It is not applied to the conversation with the
+    /// agent's own model.
     ///
     /// ```
     /// # use std::{borrow::Cow, sync::Arc};

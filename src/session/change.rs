@@ -350,8 +350,7 @@ impl Session {
     /// thread. The fork inherits the log, compactions included, and all settings. Calls that are
     /// open at the fork are answered as cancelled before its first message.
     ///
-    /// The fork is not stored until the builder gets a [store](SessionBuilder::store). It shares
-    /// the archive; entries that this thread wrote stay under this thread's id.
+    /// The fork is not stored until the builder gets a [store](SessionBuilder::store).
     ///
     /// ```
     /// use futures::executor::block_on;

@@ -239,7 +239,6 @@ impl Session {
             .with_provider(self.agent.as_mut())
             .with_window(window)
             .with_prices(self.auto.policy().prices);
-        conversation.archive = self.settings.archive.as_deref();
         (conversation.system, conversation.tools) = (system, self.tools.clone());
         (conversation, self.compaction.as_mut())
     }

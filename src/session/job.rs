@@ -280,8 +280,8 @@ impl Session {
 
     /// Applies a prepared compaction, if the messages that it was prepared for are still in the
     /// thread. Messages appended since stay, and their reasoning is marked. As with any other
-    /// compaction, thread, log, archive and store change, and it can be undone. Its start and end
-    /// events are the first events of the next stream.
+    /// compaction, thread, log and store change, and it can be undone. Its start and end events are
+    /// the first events of the next stream.
     ///
     /// The future may be dropped at any point: before the commit nothing has changed, and after it
     /// the next turn writes the store.
@@ -331,7 +331,7 @@ impl Session {
         let mut outcome =
             outcome.and_then(|(driven, _)| self.fitted(driven, &messages, &snapshot, &brief));
         if let Some(id) = brief.compaction.filter(|id| self.log().is_ended(*id)) {
-            // Summaries and archive entries hold the id, so it cannot be changed. The failure is
+            // Summaries and batches hold the id, so it cannot be changed. The failure is
             // recorded under a new one.
             outcome = outcome.and_then(|driven| Err(driven.failed(Rejection::NumberTaken { id })));
             brief.compaction = Some(self.next_compaction());

@@ -18,7 +18,7 @@ use crate::{
     },
     model::{Agent, AgentModel, Clock, Model, Tools, std_clock},
     retention::RetentionPolicy,
-    store::{Archive, Journal},
+    store::Journal,
     strategy::{CompactionStrategy, Ladder, StrategyRegistry},
     tokens::{self, BreakdownPart, ByteEstimate, Calibrated, TokenCounter},
 };
@@ -81,7 +81,6 @@ options! {
     /// The settings that a builder collects, a session keeps and a fork inherits.
     #[derive(Clone, Debug)]
     pub(super) struct Settings {
-        pub(super) archive: Option<Arc<dyn Archive>> = None,
         pub(super) system: Arc<Vec<Message>> = Arc::default(),
         pub(super) reminder: Option<Text> = None,
         pub(super) remind_every: Option<u64> = None,

@@ -314,7 +314,7 @@ impl Journal {
         &self.log
     }
 
-    /// Sets a redactor. Strategies, archive and reports of a [compaction](crate::drive::compact)
+    /// Sets a redactor. Strategies and reports of a [compaction](crate::drive::compact)
     /// get redacted texts, and rules and facts are extracted from redacted texts; log and thread
     /// keep the originals.
     ///

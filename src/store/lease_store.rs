@@ -1,5 +1,5 @@
-//! `LeaseStore`: at most one worker at a time may write a thread, and another worker can continue
-//! its run. `leased`: a store whose appends carry a lease.
+//! `LeaseStore`: at most one worker at a time may write a thread. `leased`: a store whose appends
+//! carry a lease.
 //!
 //! An append carries the fence of its lease, and the store compares it in the transaction that
 //! stores the events. So a worker that was suspended cannot write, even if the clocks of the
@@ -19,11 +19,9 @@ use super::{
 use crate::{
     log::{Loaded, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
-    strategy::CompactionRun,
 };
 
-/// A store for several workers. At most one at a time may write a thread, and another one can
-/// continue its [`CompactionRun`].
+/// A store for several workers, of which at most one at a time may write a thread.
 ///
 /// A worker acquires the lease of a thread, then loads the log, and renews the lease before it
 /// expires. If the lease expires, another worker may acquire it, and every later append of the
@@ -38,15 +36,11 @@ use crate::{
 /// ([`StoreError::Held`]), even an expired one. [`ThreadStore::delete`] needs no lease, and ends
 /// it: the worker that has it cannot write the thread again.
 ///
-/// A thread has at most one stored run. Save it after each answer, and delete it when its summary
-/// is in the log.
-///
 /// ```
 /// use futures::executor::block_on;
 /// use std::time::Duration;
-/// use threadfold::message::{Message, ThreadId, Timestamp};
+/// use threadfold::message::{ThreadId, Timestamp};
 /// use threadfold::store::{LeaseStore, MemoryStore, StoreError};
-/// use threadfold::strategy::{Chunked, CompactionRun};
 ///
 /// let (store, thread): (_, ThreadId) = (MemoryStore::default(), "t1".parse()?);
 /// let ten = Duration::from_secs(10);
@@ -58,10 +52,6 @@ use crate::{
 /// assert!(second.fence > first.fence);
 /// let late = block_on(store.append_leased(&first, None, 0, &[]));
 /// assert!(matches!(late, Err(StoreError::LeaseLost { .. })));
-///
-/// let run = CompactionRun::new(&[Message::user("Fix the parser.")], None, Chunked::default())?;
-/// block_on(store.save_run(&thread, &run))?;
-/// assert_eq!(block_on(store.load_run(&thread))?, Some(run));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[async_trait]
@@ -118,30 +108,6 @@ pub trait LeaseStore: ThreadStore {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<()>;
-
-    /// Stores the run of a thread and replaces an earlier one. When the future is ready, the run is
-    /// stored durably.
-    ///
-    /// The future may be dropped. Then either this run or the earlier one is stored.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Medium`].
-    async fn save_run(&self, thread: &ThreadId, run: &CompactionRun) -> Result<()>;
-
-    /// Returns the run of a thread, if one is stored.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Medium`] if it cannot be read.
-    async fn load_run(&self, thread: &ThreadId) -> Result<Option<CompactionRun>>;
-
-    /// Removes the run of a thread, if one is stored.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Medium`].
-    async fn delete_run(&self, thread: &ThreadId) -> Result<()>;
 }
 
 /// Returns a store whose appends carry this lease. It writes only the thread of the lease, and

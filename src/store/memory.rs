@@ -1,7 +1,7 @@
-//! A store and an archive in memory.
+//! A store in memory.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -9,7 +9,6 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    archive::{Archive, check_entries, list_entries, search_entries},
     lease::{Lease, lease_end},
     lease_store::LeaseStore,
     store_error::{Result, StoreError},
@@ -17,8 +16,7 @@ use super::{
 };
 use crate::{
     log::{EventLog, Loaded, LogId, LoggedEvent},
-    message::{CompactionId, ThreadId, Timestamp},
-    strategy::{ArchiveEntry, CompactionRun},
+    message::{ThreadId, Timestamp},
 };
 
 /// A store in memory, for tests and for threads that need not outlive the process.
@@ -48,7 +46,6 @@ struct Stored {
     /// Logs that are not empty.
     logs: BTreeMap<ThreadId, StoredLog>,
     leases: BTreeMap<ThreadId, Lease>,
-    runs: BTreeMap<ThreadId, CompactionRun>,
     /// The fence of the latest lease. All threads share the counter, so that the fences of a
     /// deleted thread do not start again.
     last_fence: u64,
@@ -179,7 +176,6 @@ impl ThreadStore for MemoryStore {
     async fn delete(&self, thread: &ThreadId) -> Result<()> {
         let mut stored = self.stored();
         stored.leases.remove(thread);
-        stored.runs.remove(thread);
         stored.logs.remove(thread);
         Ok(())
     }
@@ -237,116 +233,5 @@ impl LeaseStore for MemoryStore {
         let mut stored = self.stored();
         stored.current(lease)?;
         stored.write(&lease.thread, Expected { id: log, len: expected_len }, events)
-    }
-
-    async fn save_run(&self, thread: &ThreadId, run: &CompactionRun) -> Result<()> {
-        self.stored().runs.insert(thread.clone(), run.clone());
-        Ok(())
-    }
-
-    async fn load_run(&self, thread: &ThreadId) -> Result<Option<CompactionRun>> {
-        Ok(self.stored().runs.get(thread).cloned())
-    }
-
-    async fn delete_run(&self, thread: &ThreadId) -> Result<()> {
-        self.stored().runs.remove(thread);
-        Ok(())
-    }
-}
-
-/// Returns an archive in memory, for tests and for threads that need not outlive the process.
-///
-/// Its futures are ready at the first poll. Texts are shared with the caller.
-///
-/// ```
-/// use futures::executor::block_on;
-/// use std::sync::Arc;
-/// use threadfold::store::{Archive, memory_archive};
-/// use threadfold::{ModelAgent, Session, strategy::FoldBatches, testing::ScriptedModel};
-///
-/// let said = "The parser is in src/parse.rs, I read. ".repeat(20);
-/// let model = ScriptedModel::new([&*said, "A hundred lines.", "They looked for the parser."]);
-/// let archive = Arc::new(memory_archive());
-/// let mut session = Session::builder(ModelAgent::new(Arc::new(model)))
-///     .strategy(Arc::new(FoldBatches { keep_recent: 1, ..FoldBatches::default() }))
-///     .archive(archive.clone())
-///     .build()?;
-/// for text in ["Where is the parser?", "How long is it?", "/compact"] {
-///     block_on(async { session.send(text).await })?;
-/// }
-/// let batches = block_on(archive.list(session.thread_id(), &session.log().archived()))?;
-/// assert!(batches[0].batch.text.contains("They looked for the parser."));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[must_use]
-pub fn memory_archive() -> impl Archive + use<> {
-    MemoryArchive::default()
-}
-
-#[derive(Debug, Default)]
-struct MemoryArchive {
-    threads: Mutex<HashMap<ThreadId, Compactions>>,
-}
-
-type Compactions = BTreeMap<CompactionId, Vec<ArchiveEntry>>;
-
-impl MemoryArchive {
-    fn threads(&self) -> MutexGuard<'_, HashMap<ThreadId, Compactions>> {
-        // Every change is a single call of a map, so a panic leaves consistent data.
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[async_trait]
-impl Archive for MemoryArchive {
-    async fn write(
-        &self,
-        thread: &ThreadId,
-        compaction: CompactionId,
-        entries: &[ArchiveEntry],
-    ) -> Result<()> {
-        check_entries(compaction, entries)?;
-        if entries.is_empty() {
-            return self.delete(thread, compaction).await;
-        }
-        let mut threads = self.threads();
-        threads.entry(thread.clone()).or_default().insert(compaction, entries.to_vec());
-        Ok(())
-    }
-
-    async fn list(
-        &self,
-        thread: &ThreadId,
-        visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<ArchiveEntry>> {
-        let threads = self.threads();
-        Ok(list_entries(
-            threads.get(thread).into_iter().flat_map(BTreeMap::values).flatten(),
-            visible,
-        ))
-    }
-
-    async fn search(
-        &self,
-        thread: &ThreadId,
-        query: &str,
-        limit: usize,
-        visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<ArchiveEntry>> {
-        let threads = self.threads();
-        let entries = threads.get(thread).into_iter().flat_map(BTreeMap::values).flatten();
-        Ok(search_entries(entries, query, limit, visible))
-    }
-
-    async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<()> {
-        if let Some(compactions) = self.threads().get_mut(thread) {
-            compactions.remove(&compaction);
-        }
-        Ok(())
-    }
-
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
-        self.threads().remove(thread);
-        Ok(())
     }
 }

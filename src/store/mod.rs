@@ -1,14 +1,12 @@
-//! Storing logs and archived summaries: the traits, and the implementations in this crate.
+//! Storing logs: the traits, and the implementations in this crate.
 //!
 //! | to store | trait | implementations |
 //! |---|---|---|
 //! | the log of a thread | [`ThreadStore`] | [`MemoryStore`], [`JsonlStore`] |
-//! | the batches that a summary omits | [`Archive`] | [`memory_archive`] |
 //! | who may write a thread | [`LeaseStore`] | [`MemoryStore`] |
-//! | a chunked run between two model calls | [`LeaseStore`] | [`MemoryStore`] |
 //! | the words of stored messages, for searches | [`WordIndex`] | none: a search reads the whole log |
 //!
-//! The packages `threadfold-sqlite` and `threadfold-postgres` implement all five on a database.
+//! The packages `threadfold-sqlite` and `threadfold-postgres` implement all three on a database.
 //!
 //! # Logs
 //!
@@ -34,17 +32,8 @@
 //! until a time. Every append carries the lease's number, its fence, so a worker whose lease was
 //! taken over cannot write.
 //!
-//! # Archives
-//!
-//! An entry is written before its compaction is in the log, and is invisible until then:
-//! [`EventLog::archived`](crate::log::EventLog::archived) has the ids of the standing compactions.
-//! So the archive has the entries of every compaction in the log, and shows no entries of a
-//! compaction that did not happen. A batch that a later batch replaces is no longer listed, but
-//! still [searched](Archive::search), so no detail is lost.
-//!
 //! Test your own implementation with `threadfold_testing::conformance`.
 
-mod archive;
 mod file;
 mod held;
 mod journal;
@@ -60,16 +49,13 @@ mod thread_store;
 mod word_index;
 
 pub use crate::log::Loaded;
-pub use archive::{
-    Archive, check_entries, list_entries, search_entries, search_text, search_words,
-};
 #[doc(hidden)]
 pub use file::{create_file, create_folder, replace_file};
 pub use journal::Journal;
 pub use jsonl::JsonlStore;
 pub use lease::{Lease, lease_end};
 pub use lease_store::{LeaseStore, leased};
-pub use memory::{MemoryStore, memory_archive};
+pub use memory::MemoryStore;
 pub use store_error::StoreError;
 pub use thread_store::{ThreadStore, check_places, event_lines, stored_event};
 pub use word_index::WordIndex;

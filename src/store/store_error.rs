@@ -6,7 +6,7 @@ use super::lease::Lease;
 use crate::{
     compaction::{CompactionError, CompactionErrorKind},
     log::{LogError, LogId},
-    message::{BatchId, CompactionId, Text, ThreadId},
+    message::{Text, ThreadId},
 };
 
 pub(super) type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -99,20 +99,6 @@ pub enum StoreError {
         /// The error of reading.
         source: LogError,
     },
-    /// The id of an archive entry names another compaction than the one that writes it.
-    #[error("batch {batch} is written under compaction {compaction}")]
-    OtherCompaction {
-        /// The id of the entry.
-        batch: BatchId,
-        /// The compaction that the entries are written for.
-        compaction: CompactionId,
-    },
-    /// Two archive entries of one write have the same id.
-    #[error("two batches are named {batch}")]
-    Repeated {
-        /// The id.
-        batch: BatchId,
-    },
     /// The storage medium failed.
     #[error("{place}: {source}")]
     Medium {
@@ -147,9 +133,7 @@ impl StoreError {
             | Self::LeaseLost { .. }
             | Self::Place { .. }
             | Self::TooLong { .. }
-            | Self::OtherThread { .. }
-            | Self::OtherCompaction { .. }
-            | Self::Repeated { .. } => false,
+            | Self::OtherThread { .. } => false,
         }
     }
 }

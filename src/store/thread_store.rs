@@ -198,7 +198,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// [`StoreError::Medium`].
     async fn list(&self) -> Result<Vec<ThreadId>>;
 
-    /// Removes the log of a thread, and its lease and its stored run if the store keeps them.
+    /// Removes the log of a thread, and its lease if the store keeps leases.
     /// [`Archive::delete_thread`](super::Archive::delete_thread) removes its archive.
     ///
     /// The future may be dropped. Whether the log was removed is then unknown.

@@ -75,7 +75,7 @@ pub use guard::without_model;
 pub use keep_recent::KeepRecent;
 pub use ladder::Ladder;
 pub use native::Native;
-pub use proposal::{ArchiveEntry, ModelRole, Proposal};
+pub use proposal::{ModelRole, Proposal};
 pub use registry::StrategyRegistry;
 pub use rejection::Rejection;
 pub use run_error::RunError;

@@ -1,13 +1,11 @@
 //! What a strategy proposes.
 
-use serde::{Deserialize, Serialize};
-
 use super::error::{StrategyError, redact, redact_rungs};
 use crate::{
     compact::Plan,
     ledger::{QuotedChanges, Quotes},
     log::Rung,
-    message::{Batch, BatchId, Redactor, Text, Usage, redact::Redaction},
+    message::{Batch, Redactor, Text, Usage, redact::Redaction},
     retention::Retention,
 };
 
@@ -17,8 +15,9 @@ use crate::{
 pub struct Proposal {
     /// The edits of the thread.
     pub plan: Plan,
-    /// Batches to archive before the plan is applied.
-    pub archive: Vec<ArchiveEntry>,
+    /// The batches that the compaction makes, also those that a later one of them replaces. They
+    /// become part of its record in the log.
+    pub batches: Vec<Batch>,
     /// The strategies that a ladder tried, in order. The rung without a failure made the plan. If
     /// all failed, the plan is the smallest one that missed only the target.
     pub rungs: Vec<Rung<StrategyError>>,
@@ -42,16 +41,6 @@ pub struct Proposal {
     pub(crate) is_filled: bool,
 }
 
-/// A batch to archive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ArchiveEntry {
-    /// The batch.
-    pub batch: Batch,
-    /// Ids of the archived batches that this batch replaces. The archive no longer lists those.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub replaces: Vec<BatchId>,
-}
-
 /// Which of the host's models to call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -71,7 +60,7 @@ impl Proposal {
     pub fn new(plan: Plan) -> Self {
         Self {
             plan,
-            archive: Vec::new(),
+            batches: Vec::new(),
             rungs: Vec::new(),
             retention: None,
             notes: Vec::new(),
@@ -102,18 +91,10 @@ impl Proposal {
         let mut redaction = Redaction::of(redactor);
         self.plan =
             self.plan.clone().with_new_messages(|message| *message = redaction.message(message));
-        for batch in self.archive.iter_mut().map(|entry| &mut entry.batch) {
+        for batch in &mut self.batches {
             redact(&mut batch.text, redactor);
         }
         redact_rungs(&mut self.rungs, redactor);
         self.notes.iter_mut().for_each(|note| redact(note, redactor));
-    }
-}
-
-impl ArchiveEntry {
-    /// Returns the entry of a batch that replaces no other.
-    #[must_use]
-    pub fn new(batch: Batch) -> Self {
-        Self { batch, replaces: Vec::new() }
     }
 }

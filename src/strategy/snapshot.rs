@@ -214,7 +214,7 @@ impl Snapshot {
     /// Returns the snapshot with its texts redacted. Every message keeps its blocks, so a plan for
     /// the redacted snapshot fits the thread itself.
     ///
-    /// A strategy sees only this snapshot, so no request, archive entry or summary holds redacted
+    /// A strategy sees only this snapshot, so no request, batch or summary holds redacted
     /// text. The descriptions of tools are redacted too. Facts and rules are not: extract them from
     /// redacted messages.
     ///

@@ -23,7 +23,9 @@ impl CompactionStrategy for TrimToolResults {
 
     async fn propose(&self, view: &View, _: &mut Ask<'_>) -> Result<Proposal> {
         // A thread within its target keeps what an earlier compaction left whole.
-        if let (Some(target), None) = (view.brief.target, view.missed_target()) {
+        if let Some(target) = view.brief.target
+            && view.thread.has_room(&view.brief)
+        {
             let size = view.thread.size();
             return nothing(format!("about {size} tokens are within the target of {target}"));
         }

@@ -10,7 +10,9 @@ use threadfold::{
     ContentBlock, EventLog, Message, ModelAgent, Plan, Session, Usage,
     compact::{Insert, Splice},
     log::{CompactionFailure, CompactionRecord, Event, LogError, LogId},
-    message::{CompactionId, CompactionReason, Json, ThreadId, Timestamp, ToolResult},
+    message::{
+        Batch, BatchId, CompactionId, CompactionReason, Json, ThreadId, Timestamp, ToolResult,
+    },
     store::{Journal, JsonlStore, MemoryStore, StoreError, ThreadStore},
     strategy::KeepRecent,
     testing::{Answer, ScriptedModel},
@@ -103,7 +105,11 @@ impl Twins {
                 let plan = Plan::from_splices(messages, vec![Splice { at, insert }]);
                 let mut record =
                     CompactionRecord::new(new, CompactionReason::Threshold, "by-hand", plan);
-                record.archived = number % 3;
+                let name = BatchId { compaction: new, index: 0 };
+                record.batches = (number % 3 > 0)
+                    .then(|| Batch::new(name, long(number, 9)))
+                    .into_iter()
+                    .collect();
                 record.usage = Usage::new(5, 1);
                 self.both(Event::Compacted(Box::new(record)));
             }
@@ -169,9 +175,11 @@ impl Twins {
             assert_eq!(log.rules(None), whole.rules(None));
             let latest = |log: &EventLog| log.standing().next_back().cloned();
             assert_eq!(latest(log), latest(whole));
-            let visible = EventLog::archived;
-            assert_eq!(visible(log), visible(whole));
-            assert_eq!(*block_on(journal.whole()).unwrap(), *whole);
+            let all = block_on(journal.whole()).unwrap();
+            assert_eq!(*all, *whole);
+            assert_eq!(all.batches().unwrap(), whole.batches().unwrap());
+            let is_whole = log.base() == 0;
+            assert!(is_whole || matches!(log.batches(), Err(LogError::NotHeld { .. })));
         }
     }
 }

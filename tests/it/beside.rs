@@ -15,10 +15,8 @@ use threadfold::{
     },
     model::ModelError,
     session::{CompactionEvent, PreparedCompaction, SessionError},
-    store::{Archive, Journal, MemoryStore, ThreadStore, memory_archive},
-    strategy::{
-        ArchiveEntry, Ask, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize, View,
-    },
+    store::{Journal, MemoryStore, ThreadStore},
+    strategy::{Ask, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize, View},
     testing::{Answer, ScriptedModel},
 };
 
@@ -374,10 +372,8 @@ fn a_dropped_compaction_keeps_its_number() {
 fn a_preparation_with_a_number_in_use_is_refused_and_logged() {
     let script = replies(&["They talked.", "They talked, says the job."]);
     let mut bench = with_past(6, script, &ScriptedModel::default());
-    let archive = Arc::new(memory_archive());
     let again = |bench: &Bench| {
         let builder = block_on(bench.session.fork(bench::THREAD.parse().unwrap())).unwrap();
-        let builder = builder.archive(archive.clone());
         let builder = builder.thread(bench::THREAD.parse().unwrap()).store(bench.store.clone());
         block_on(builder.open()).unwrap()
     };
@@ -428,28 +424,26 @@ fn a_resumed_session_draws_no_checkpoint_twice() {
 }
 
 #[test]
-fn archived_entries_are_not_overwritten_by_another_compaction_of_that_number() {
+fn a_second_compaction_of_one_number_is_refused_and_the_batches_of_the_first_stay() {
     let id = CompactionId(0);
-    let archive = memory_archive();
     let mut journal = Journal::new(EventLog::new(bench::THREAD.parse().unwrap()));
-    let thread = journal.log().thread_id().clone();
-    let entry = ArchiveEntry::new(Batch::new(BatchId { compaction: id, index: 0 }, "Kept."));
-    block_on(archive.write(&thread, id, std::slice::from_ref(&entry))).unwrap();
+    let batch = Batch::new(BatchId { compaction: id, index: 0 }, "Kept.");
     let plan = Plan::from_splices(0, Vec::new());
     let mut record = CompactionRecord::new(id, CompactionReason::Background, "first", plan.clone());
-    record.archived = 1;
+    record.batches = vec![batch.clone()];
     journal.append(Timestamp(1), Event::Compacted(Box::new(record))).unwrap();
 
-    let mut conversation = Conversation::new(&mut journal).with_archive(&archive);
+    let mut conversation = Conversation::new(&mut journal);
     let brief = Brief { compaction: Some(id), ..Brief::default() };
-    let outcome = Ok(Proposal::new(plan));
+    let mut proposal = Proposal::new(plan);
+    proposal.batches = vec![Batch { text: "Other.".into(), ..batch.clone() }];
+    let outcome = Ok(proposal);
     let failed = block_on(conversation.finish("second", &brief, outcome)).unwrap_err();
     assert!(matches!(
         failed.kind,
         CompactionErrorKind::Log(LogError::IdUsed { id: CompactionId(0) })
     ));
-    let there = block_on(archive.list(&thread, &journal.log().archived())).unwrap();
-    assert_eq!(there, [entry]);
+    assert_eq!(journal.log().batches().unwrap(), [&batch]);
 }
 
 /// Sums up the first round only, so that a long thread stays over its target.
@@ -481,4 +475,20 @@ fn an_edited_preview_may_miss_its_target_as_the_preview_did() {
     assert!(edited.report().unwrap().after.tokens < after);
     block_on(bench.session.adopt(edited)).unwrap();
     bench.assert_whole();
+}
+
+#[test]
+fn an_edited_summary_is_completed_and_audited_anew() {
+    let story = "Once upon a time there was a parser. ".repeat(30);
+    let script = replies(&[&story, "The end.", "They read src/parse_main.rs."]);
+    let strategy = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(strategy)));
+    say(&mut bench.session, "Read src/parse_main.rs and tell me a story.").unwrap();
+    say(&mut bench.session, "And then?").unwrap();
+    let prepared = block_on(bench.session.prepare_compaction());
+    let edited = prepared.edited("They talked.");
+    let text = edited.summary().unwrap();
+    assert!(text.starts_with("They talked.") && text.contains("src/parse_main.rs"), "{text}");
+    let blind = edited.edited("They talked.").report().unwrap().retention.clone().unwrap();
+    assert_eq!(blind.missing, []);
 }

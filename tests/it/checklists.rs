@@ -145,7 +145,7 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
     ),
 ];
 
-/// Batches that are folded with the earlier ones as context, archived, and shown by their ends.
+/// Batches that are folded with the earlier ones as context, kept in the log, and shown by their ends.
 const FOLDED_BATCHES: &[(&str, &[By])] = &[
     (
         "every setting with its default, checked",
@@ -206,7 +206,7 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
                 "of_twenty_messages_fifteen_become_two_batches_and_five_stay",
             ),
             By("tests/it/fold_batches.rs", "ids_stay_unique_if_no_log_numbers_compactions"),
-            By("tests/it/stores.rs", "our_archives_conform"),
+            By("src/log/batches.rs", "batches_are_listed_by_time_and_then_by_name"),
         ],
     ),
     (
@@ -218,7 +218,7 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
             ),
             By(
                 "tests/it/fold_batches.rs",
-                "batches_that_are_summed_up_leave_the_list_and_stay_in_the_archive_until_then",
+                "batches_that_are_summed_up_are_replaced_by_one_that_names_them",
             ),
         ],
     ),
@@ -233,11 +233,11 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
         ],
     ),
     (
-        "archive before messages; swapped whole; a failure changes nothing",
+        "batches and messages in one step; swapped whole; a failure changes nothing",
         &[
             By(
-                "tests/it/stores.rs",
-                "entries_are_visible_from_the_commit_of_their_compaction_until_its_undo",
+                "tests/it/interrupted.rs",
+                "a_compaction_dropped_at_any_await_leaves_a_consistent_state",
             ),
             By("tests/it/compactions.rs", "a_failure_adds_one_event_and_changes_nothing_else"),
         ],
@@ -261,8 +261,14 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
         ],
     ),
     (
-        "archived batches are searched by thread, the omitted ones too",
-        &[By("tests/it/stores.rs", "our_archives_conform")],
+        "batches are searched by thread, the omitted and the replaced ones too",
+        &[
+            By("src/log/batches.rs", "more_words_come_first_and_then_the_latest"),
+            By(
+                "src/log/batches.rs",
+                "a_batch_is_replaced_only_by_a_standing_one_that_is_not_itself",
+            ),
+        ],
     ),
     (
         "the tool without parameters: numbers, zeros, the history of the next request, failures",

@@ -1,4 +1,4 @@
-//! Whole compactions: thread, log, store and archive together.
+//! Whole compactions: thread, log and store together.
 //!
 //! The tests look at the requests that the model received and at what was stored.
 
@@ -13,7 +13,7 @@ use threadfold::{
     log::{CompactionFailure, CompactionRecord, Event, Rung},
     message::{CompactionId, CompactionReason, Delta, Json, ModelErrorKind, Timestamp},
     model::ModelError,
-    store::{Archive, Journal, MemoryStore, ThreadStore, memory_archive},
+    store::{Journal, MemoryStore, ThreadStore},
     strategy::{
         Brief, Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults,
     },
@@ -26,11 +26,10 @@ const RAW: &str = "zebra stripes matter here";
 const RAW_LINES: &str = r"a line about zebras\na line about zebras";
 const THREAD: &str = "thread-1";
 
-/// A thread with its log, store and archive.
+/// A thread with its log and store.
 struct Kept {
     journal: Journal,
     store: Arc<MemoryStore>,
-    archive: Box<dyn Archive>,
     now: u64,
 }
 
@@ -38,12 +37,7 @@ impl Kept {
     fn new() -> Self {
         let store = Arc::new(MemoryStore::default());
         let journal = Journal::open(store.clone(), THREAD.parse().unwrap());
-        Self {
-            journal: block_on(journal).unwrap(),
-            store,
-            archive: Box::new(memory_archive()),
-            now: 1_000,
-        }
+        Self { journal: block_on(journal).unwrap(), store, now: 1_000 }
     }
 
     /// A conversation of some rounds; its first message holds text that no summary repeats.
@@ -92,9 +86,8 @@ impl Kept {
             reason: CompactionReason::Threshold,
             ..Brief::default()
         };
-        let mut conversation = Conversation::new(&mut self.journal)
-            .with_archive(&self.archive)
-            .with_window(Some(ContextWindow::new(100_000)));
+        let mut conversation =
+            Conversation::new(&mut self.journal).with_window(Some(ContextWindow::new(100_000)));
         let clock = TestClock::default();
         let models = Models { clock: Some(&clock), ..models };
         block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut |_, _| {}))
@@ -112,9 +105,8 @@ impl Kept {
         bytes
     }
 
-    fn archived(&self) -> usize {
-        let log = self.journal.log();
-        block_on(self.archive.list(log.thread_id(), &log.archived())).unwrap().len()
+    fn batches(&self) -> usize {
+        block_on(self.journal.whole()).unwrap().batches().unwrap().len()
     }
 
     /// Checks that thread, log and store hold the same messages.
@@ -205,7 +197,7 @@ fn a_failure_adds_one_event_and_changes_nothing_else() {
             assert!(after.starts_with(&stored), "{what}");
             let lines = after[stored.len()..].iter().filter(|byte| **byte == b'\n').count();
             assert_eq!(lines, 1, "{what}");
-            assert_eq!(kept.archived(), 0, "{what}");
+            assert_eq!(kept.batches(), 0, "{what}");
             let failure = last_failure(&kept);
             assert_eq!(failure.error.as_str(), failed.to_string(), "{what}");
             assert_eq!(failure.usage, failed.usage, "{what}");
@@ -339,7 +331,7 @@ fn undoing_a_compaction_keeps_the_later_messages() {
         let _ = kept.journal.undo(Timestamp(kept.now), done.id).unwrap();
         block_on(kept.journal.flush()).unwrap();
         assert_eq!(kept.messages(), [before, since].concat(), "{name}");
-        assert_eq!(kept.archived(), 0, "{name}: entries of an undone compaction are not listed");
+        assert_eq!(kept.batches(), 0, "{name}: batches of an undone compaction are not listed");
         kept.assert_whole();
     }
 }

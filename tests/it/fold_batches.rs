@@ -203,10 +203,8 @@ fn of_twenty_messages_fifteen_become_two_batches_and_five_stay() {
     let after = run.after(&thread);
     assert_eq!(after[0], Message::summary(Role::User, summary));
     assert_eq!(after[1..], thread.messages()[15..]);
-    let archive = &run.driven().archive;
-    let archived: Vec<Batch> = archive.iter().map(|entry| entry.batch.clone()).collect();
-    assert_eq!(archived, batches);
-    assert!(archive.iter().all(|entry| entry.replaces.is_empty()));
+    assert_eq!(run.driven().batches, batches);
+    assert!(batches.iter().all(|batch| batch.replaces.is_empty()));
     let count = |messages: &[Message]| thread.counter().messages(messages);
     assert!(count(&after) < count(thread.messages()));
 }
@@ -448,7 +446,7 @@ fn if_the_view_has_no_room_two_batches_are_summarised_into_one() {
 }
 
 #[test]
-fn batches_that_are_summed_up_leave_the_list_and_stay_in_the_archive_until_then() {
+fn batches_that_are_summed_up_are_replaced_by_one_that_names_them() {
     let thread = viewed(&[0, 0, 1, 0, 0, 0], 15);
     let run = Run::numbered(&by_tens(), &thread, &brief());
     let batches = run.summary(&thread).batches;
@@ -458,12 +456,12 @@ fn batches_that_are_summed_up_leave_the_list_and_stay_in_the_archive_until_then(
     let mut expected = Batch::new(id(3, 1), "Account 2.");
     (expected.depth, expected.messages) = (2, 50);
     (expected.start, expected.end) = (Timestamp(0), Timestamp(5));
+    expected.replaces = (0..5).map(|index| id(1, index)).collect();
     assert_eq!(batches[0], expected);
-    let archive = &run.driven().archive;
-    let replaced: Vec<&[BatchId]> = archive.iter().map(|entry| &*entry.replaces).collect();
-    let sources: Vec<BatchId> = (0..5).map(|index| id(1, index)).collect();
-    assert_eq!(replaced, [&[][..], &sources]);
-    assert_eq!(archive[1].batch, expected);
+    let made = &run.driven().batches;
+    let replaced: Vec<&[BatchId]> = made.iter().map(|batch| &*batch.replaces).collect();
+    assert_eq!(replaced, [&[][..], &expected.replaces]);
+    assert_eq!(made[1], expected);
 }
 
 #[test]
@@ -547,7 +545,7 @@ fn repeated_compactions_deepen_the_batches_and_count_every_message() {
     assert_eq!(folded, 9 * 20 - 5);
     assert!(view.text.starts_with("[Summary of the conversation so far: 175 messages compressed"));
     let mut ids: Vec<BatchId> =
-        runs.iter().flat_map(|run| &run.driven().archive).map(|entry| entry.batch.id).collect();
+        runs.iter().flat_map(|run| &run.driven().batches).map(|batch| batch.id).collect();
     let all = ids.len();
     ids.sort();
     ids.dedup();
@@ -594,7 +592,7 @@ fn a_summary_of_another_strategy_becomes_a_batch_unchanged() {
     assert_eq!(batches, expected);
     let requests = run.requests.iter().map(text).collect::<String>();
     assert_eq!(requests.matches("What another strategy wrote.").count(), 1, "as account so far");
-    assert_eq!(run.driven().archive.len(), 3);
+    assert_eq!(run.driven().batches.len(), 3);
 }
 
 #[test]
@@ -1028,10 +1026,10 @@ proptest! {
             let driven = block_on(propose(&options, &snapshot, &brief, models, &mut |_, _| {}));
             let Ok(driven) = driven else { continue };
             driven.plan.apply(&mut messages.borrow_mut()).unwrap();
-            for entry in &driven.archive {
-                known.retain(|id| !entry.replaces.contains(id));
-                prop_assert!(!known.contains(&entry.batch.id));
-                known.push(entry.batch.id);
+            for batch in &driven.batches {
+                known.retain(|id| !batch.replaces.contains(id));
+                prop_assert!(!known.contains(&batch.id));
+                known.push(batch.id);
             }
             let messages = messages.borrow();
             let summaries = messages.iter().flat_map(|message| &message.content);
@@ -1096,11 +1094,11 @@ const CRITERIA: &[(&str, Shown)] = &[
     ),
     (
         "2.2 the depth grows",
-        By("batches_that_are_summed_up_leave_the_list_and_stay_in_the_archive_until_then"),
+        By("batches_that_are_summed_up_are_replaced_by_one_that_names_them"),
     ),
     (
         "2.3 the new batch replaces its sources",
-        By("batches_that_are_summed_up_leave_the_list_and_stay_in_the_archive_until_then"),
+        By("batches_that_are_summed_up_are_replaced_by_one_that_names_them"),
     ),
     ("2.4 cycles grow deeper", By("repeated_compactions_deepen_the_batches_and_count_every_message")),
     ("3.1 the first and the last batches are shown", By("the_view_passes_its_cases")),
@@ -1112,19 +1110,19 @@ const CRITERIA: &[(&str, Shown)] = &[
         ),
     ),
     ("3.4 few batches are all shown", By("the_view_passes_its_cases")),
-    ("4.1 every batch is archived", By("of_twenty_messages_fifteen_become_two_batches_and_five_stay")),
+    ("4.1 every batch is kept", By("of_twenty_messages_fifteen_become_two_batches_and_five_stay")),
     (
         "4.2 the form of labels",
         Instead(
             "batches have typed ids, unique by compaction and place: repeated_compactions_deepen_the_batches_and_count_every_message",
         ),
     ),
-    ("4.3 batches can be found", Instead("the archive's business; entries carry what it needs")),
+    ("4.3 batches can be found", Instead("the log's business, see src/log/batches.rs")),
     ("5.1 a tool without parameters", Instead("the session's business, see tests/it/sessions.rs")),
     (
         "5.2 it returns numbers",
         Instead(
-            "the session's business, see tests/it/sessions.rs; progress and archive give them: every_step_states_how_many_calls_are_left",
+            "the session's business, see tests/it/sessions.rs; progress and record give them: every_step_states_how_many_calls_are_left",
         ),
     ),
     ("5.3 later steps see the compacted context", Instead("the session's business, see tests/it/sessions.rs")),
@@ -1223,7 +1221,7 @@ const CRITERIA: &[(&str, Shown)] = &[
     ("claim: the earlier archive is taken out by its kind", By("a_message_that_only_looks_like_a_view_is_an_ordinary_message")),
     ("claim: several calls, and borders of chunks", By("chunks_do_not_divide_calls_from_their_results")),
     ("claim: chunks by tokens, no message divided", By("chunks_have_the_configured_tokens_and_no_message_is_divided")),
-    ("claim: sources are replaced without a loss window", By("batches_that_are_summed_up_leave_the_list_and_stay_in_the_archive_until_then")),
+    ("claim: sources are replaced without a loss window", By("batches_that_are_summed_up_are_replaced_by_one_that_names_them")),
     ("claim: the earlier view is replaced", By("later_compactions_see_the_batches_and_no_earlier_messages")),
     ("claim: floors of halving", By("a_chunk_that_does_not_fit_is_halved_without_waiting_and_then_clipped")),
     ("claim: a breaker that can close again", Instead("`Breaker` is a value of its own, tested where it is")),

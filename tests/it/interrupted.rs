@@ -2,7 +2,6 @@
 //! consistent, and the next call continues.
 
 use std::{
-    collections::BTreeSet,
     future::Future,
     pin::pin,
     sync::Arc,
@@ -12,13 +11,11 @@ use std::{
 use futures::executor::block_on;
 use threadfold::{
     Message, Model, Request, Turn, async_trait,
-    drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
+    drive::{self, CompactionError, Conversation, Models},
     log::{CompactionRecord, Event, EventLog, LogId, LoggedEvent},
-    message::{CompactionId, CompactionReason, Delta, ModelError, StopReason, ThreadId, Timestamp},
-    store::{Archive, Journal, Loaded, MemoryStore, StoreError, ThreadStore, memory_archive},
-    strategy::{
-        ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder, ModelCall,
-    },
+    message::{BatchId, CompactionReason, ModelError, StopReason, ThreadId, Timestamp},
+    store::{Journal, Loaded, MemoryStore, StoreError, ThreadStore},
+    strategy::{Brief, CompactionStrategy, FoldBatches},
     testing::{ExtractiveModel, ScriptedModel},
 };
 use threadfold_testing::{faulty_store, notation};
@@ -69,47 +66,6 @@ impl<S: ThreadStore> ThreadStore for Slow<S> {
 
     async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
         self.0.delete(thread).await
-    }
-}
-
-#[async_trait]
-impl Archive for Slow<Box<dyn Archive>> {
-    async fn write(
-        &self,
-        thread: &ThreadId,
-        compaction: CompactionId,
-        entries: &[ArchiveEntry],
-    ) -> Result<(), StoreError> {
-        pending_once().await;
-        let outcome = self.0.write(thread, compaction, entries).await;
-        pending_once().await;
-        outcome
-    }
-
-    async fn list(
-        &self,
-        thread: &ThreadId,
-        visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<ArchiveEntry>, StoreError> {
-        self.0.list(thread, visible).await
-    }
-
-    async fn search(
-        &self,
-        thread: &ThreadId,
-        query: &str,
-        limit: usize,
-        visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<ArchiveEntry>, StoreError> {
-        self.0.search(thread, query, limit, visible).await
-    }
-
-    async fn delete(&self, thread: &ThreadId, id: CompactionId) -> Result<(), StoreError> {
-        self.0.delete(thread, id).await
-    }
-
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.0.delete_thread(thread).await
     }
 }
 
@@ -253,21 +209,17 @@ fn an_event_that_a_store_returns_in_another_form_is_recognised() {
     assert_eq!(found, 2);
 }
 
-/// A thread with its log, store and archive, all of them slow.
+/// A thread with its log and its store, which is slow.
 struct Kept {
     journal: Journal,
     store: Arc<Slow<MemoryStore>>,
-    archive: Slow<Box<dyn Archive>>,
 }
 
 impl Kept {
     fn new() -> Self {
         let store = Arc::new(Slow::<MemoryStore>::default());
-        let mut kept = Self {
-            journal: block_on(Journal::open(store.clone(), id())).unwrap(),
-            store,
-            archive: Slow(Box::new(memory_archive())),
-        };
+        let mut kept =
+            Self { journal: block_on(Journal::open(store.clone(), id())).unwrap(), store };
         kept.rounds(0..9);
         kept
     }
@@ -293,36 +245,33 @@ impl Kept {
     ) -> Result<CompactionRecord, CompactionError> {
         let reason = CompactionReason::Threshold;
         let brief = Brief { now: Timestamp(99), reason, ..Brief::default() };
-        let mut conversation = Conversation::new(&mut self.journal).with_archive(&self.archive);
+        let mut conversation = Conversation::new(&mut self.journal);
         drive::compact(&mut conversation, strategy, &brief, Models::one(model), &mut |_, _| {})
             .await
     }
 
-    fn visible(&self) -> Vec<ArchiveEntry> {
-        let visible = self.journal.log().archived();
-        block_on(self.archive.list(&self::id(), &visible)).unwrap()
-    }
-
     /// Checks the invariants: thread and log agree, the store has a prefix of the log, and the
-    /// archive shows the entries that the records name.
+    /// batches that the thread shows are those of the log.
     fn assert_consistent(&self, what: &str) {
         let log = self.journal.log();
         assert_eq!(log.replay().unwrap(), self.journal.thread().messages()[..], "{what}");
         assert!(log.events().starts_with(stored(&*self.store).events()), "{what}");
-        let names = |id: &CompactionId| {
-            let visible = BTreeSet::from_iter([*id]);
-            block_on(self.archive.list(&self::id(), &visible)).unwrap().len()
-        };
-        for record in log.standing() {
-            assert!((names(&record.id) > 0) == (record.archived > 0), "{what}");
-        }
+        let summaries = self.journal.thread().messages().iter().flat_map(Message::summaries);
+        let mut shown: Vec<BatchId> =
+            summaries.flat_map(|summary| &summary.batches).map(|batch| batch.id).collect();
+        let mut logged: Vec<BatchId> =
+            log.batches().unwrap().iter().map(|batch| batch.id).collect();
+        shown.sort_unstable();
+        logged.sort_unstable();
+        assert_eq!(shown, logged, "{what}");
+        assert_eq!(logged.is_empty(), log.standing().next().is_none(), "{what}");
     }
 
     /// The process ends, and another one continues from the stored log.
     fn crash(self) -> Self {
-        let Self { store, archive, .. } = self;
+        let Self { store, .. } = self;
         let journal = block_on(Journal::open(store.clone(), id())).unwrap();
-        Self { journal, store, archive }
+        Self { journal, store }
     }
 }
 
@@ -360,101 +309,6 @@ fn a_compaction_dropped_at_any_await_leaves_a_consistent_state() {
         assert!(done && changes.is_sorted(), "{changes:?}");
         assert!(changes.len() > 3 && changes.ends_with(&[1]), "{changes:?}");
     }
-}
-
-#[test]
-fn archive_entries_left_by_a_crash_are_not_shown_for_the_next_compaction() {
-    let mut kept = Kept::new();
-    // The future is dropped after the archive was written and before the commit.
-    let times = (0..).find(|times| {
-        kept = Kept::new();
-        let _ = asked(kept.compact(&fold(), &ExtractiveModel), *times);
-        let left = BTreeSet::from_iter([CompactionId(0)]);
-        !block_on(kept.archive.list(&id(), &left)).unwrap().is_empty()
-    });
-    assert!(times.is_some() && kept.journal.log().standing().count() == 0);
-    let mut kept = kept.crash();
-    // The next process has no archive.
-    let brief = Brief::default();
-    let mut conversation = Conversation::new(&mut kept.journal);
-    let strategy = KeepRecent { messages: 4, ..KeepRecent::default() };
-    let (models, mut observe) = (Models::default(), |_: &ModelCall, _: Option<&Delta>| {});
-    let compacted = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
-    assert_eq!(block_on(compacted).unwrap().id, CompactionId(0));
-    assert_eq!(kept.visible(), []);
-}
-
-/// An archive whose writes fail after everything is written.
-#[derive(Debug)]
-struct Failing(Box<dyn Archive>);
-
-#[async_trait]
-impl Archive for Failing {
-    async fn write(
-        &self,
-        thread: &ThreadId,
-        compaction: CompactionId,
-        entries: &[ArchiveEntry],
-    ) -> Result<(), StoreError> {
-        self.0.write(thread, compaction, entries).await?;
-        Err(StoreError::medium("a shelf", std::io::Error::other("it fell down")))
-    }
-
-    async fn list(
-        &self,
-        thread: &ThreadId,
-        visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<ArchiveEntry>, StoreError> {
-        self.0.list(thread, visible).await
-    }
-
-    async fn search(
-        &self,
-        thread: &ThreadId,
-        query: &str,
-        limit: usize,
-        visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<ArchiveEntry>, StoreError> {
-        self.0.search(thread, query, limit, visible).await
-    }
-
-    async fn delete(&self, thread: &ThreadId, id: CompactionId) -> Result<(), StoreError> {
-        self.0.delete(thread, id).await
-    }
-
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.0.delete_thread(thread).await
-    }
-}
-
-#[test]
-fn a_failing_archive_leaves_one_event_with_the_attempt_and_its_usage() {
-    let mut kept = Kept::new();
-    let (before, archive) = (kept.journal.log().clone(), Failing(Box::new(memory_archive())));
-    let patient = Arc::new(KeepRecent { messages: 9_999, ..KeepRecent::default() });
-    let ladder = Ladder::new([patient as Arc<dyn CompactionStrategy>, Arc::new(fold())]);
-    let mut conversation = Conversation::new(&mut kept.journal).with_archive(&archive);
-    let (models, mut observe) =
-        (Models::one(&ExtractiveModel), |_: &ModelCall, _: Option<&Delta>| {});
-    let brief = Brief::default();
-    let compacted = drive::compact(&mut conversation, &ladder, &brief, models, &mut observe);
-    let error = block_on(compacted).unwrap_err();
-    assert!(matches!(error.kind, CompactionErrorKind::Archive(_)), "{error:?}");
-
-    assert_eq!(kept.journal.thread().messages()[..], before.replay().unwrap());
-    assert_eq!(stored(&*kept.store), *kept.journal.log());
-    let [event] = kept.journal.log().since(before.len()) else { panic!() };
-    let Event::CompactionFailed(failure) = &event.event else { panic!("{event:?}") };
-    assert_eq!(failure.error, "a shelf: it fell down");
-    assert_eq!(block_on(archive.list(&id(), &kept.journal.log().archived())).unwrap(), []);
-    let rungs: Vec<(&str, bool, usize)> = failure
-        .rungs
-        .iter()
-        .map(|rung| (rung.strategy.as_str(), rung.failure.is_none(), rung.calls))
-        .collect();
-    assert!(matches!(rungs[..], [("keep-recent", false, 0), ("fold-batches", true, 1..)]));
-    let done = block_on(kept.compact(&fold(), &ExtractiveModel)).unwrap();
-    assert_eq!(done.id, CompactionId(1));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use serde::{Serialize, de::DeserializeOwned};
 use threadfold::{
-    Agent, Archive, Compacted, CompactionStrategy, EventLog, Message, Model, ModelAgent, Plan,
+    Agent, Compacted, CompactionStrategy, EventLog, Message, Model, ModelAgent, Plan,
     ProviderThread, Request, Session, StrategyRegistry, Thread, ThreadStore, TokenCounter, Turn,
     WireFormat,
     auto::{AutoCompactor, AutoPolicy},
@@ -114,7 +114,6 @@ fn a_session_and_its_futures_can_be_spawned() {
 fn the_traits_for_hosts_are_object_safe() {
     fn is_object<T: ?Sized + Send + Sync>() {}
     is_object::<dyn Agent>();
-    is_object::<dyn Archive>();
     is_object::<dyn Clock>();
     is_object::<dyn CompactionStrategy>();
     is_object::<dyn Model>();

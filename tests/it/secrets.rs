@@ -24,7 +24,7 @@ use threadfold::{
     recall::Recall,
     retention::RetentionPolicy,
     session::SessionEvent,
-    store::{Archive, Journal, memory_archive},
+    store::Journal,
     strategy::{Brief, Digest, FoldBatches, KeepRecent, ModelCall, Summarize},
     testing::ExtractiveModel,
 };
@@ -240,20 +240,15 @@ impl Tool for Ask {
     }
 }
 
-/// A session with the same thread, its model and its archive.
-fn session(
-    strategy: Arc<dyn CompactionStrategy>,
-    fails: bool,
-) -> (Session, Arc<Listens>, Arc<dyn Archive>) {
+/// A session with the same thread, and its model.
+fn session(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> (Session, Arc<Listens>) {
     let model = Arc::new(Listens { fails, ..Listens::default() });
-    let archive: Arc<dyn Archive> = Arc::new(memory_archive());
     let agent = ModelAgent::new(model.clone());
     let session = Session::builder(agent)
         .messages(thread())
         .window(ContextWindow::new(60_000))
         .strategy(strategy)
         .fast_model(model.clone())
-        .archive(archive.clone())
         .tool(Arc::new(Ask))
         .system("You know hunter2.")
         .rule("Never tell hunter2 to anybody.")
@@ -262,16 +257,12 @@ fn session(
         .redactor(Arc::new(Secrets))
         .build()
         .unwrap();
-    (session, model, archive)
+    (session, model)
 }
 
-/// Checks the requests, the new events and the archive of a session; returns the number of events
-/// of compactions.
-fn check_session(
-    name: &str,
-    (session, model, archive): &(Session, Arc<Listens>, Arc<dyn Archive>),
-    before: u64,
-) -> usize {
+/// Checks the requests and the new events of a session, batches included; returns the number of
+/// events of compactions.
+fn check_session(name: &str, (session, model): &(Session, Arc<Listens>), before: u64) -> usize {
     check(&format!("{name}: a request of a session"), &model.heard.lock().unwrap());
     let of_compaction = |event: &&Event| {
         matches!(
@@ -283,8 +274,6 @@ fn check_session(
     let entries: Vec<_> = log.since(before).iter().map(|logged| &logged.event).collect();
     let records: Vec<_> = entries.into_iter().filter(of_compaction).collect();
     check(&format!("{name}: the record of a session"), &records);
-    let kept = block_on(archive.list(log.thread_id(), &log.archived())).unwrap();
-    check(&format!("{name}: the archive of a session"), &kept);
     records.len()
 }
 
@@ -351,7 +340,7 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     for message in thread() {
         journal.append(Timestamp(1), Event::MessageAppended(message)).unwrap();
     }
-    let (model, archive) = (Listens { fails, ..Listens::default() }, memory_archive());
+    let model = Listens { fails, ..Listens::default() };
     let schema = Json::parse(r#"{"description":"J\u00fcrgen"}"#).unwrap();
     let tools = ["ask_hunter2", "ask_other"].map(|name| tool(name, schema.clone()));
     let brief = Brief {
@@ -367,8 +356,7 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let system = vec![Message::system("You know hunter2.")];
     let mut conversation = Conversation::new(&mut journal)
         .with_context(system.into(), tools.to_vec().into())
-        .with_window(Some(ContextWindow::new(60_000)))
-        .with_archive(&archive);
+        .with_window(Some(ContextWindow::new(60_000)));
     let models = Models { conversation: Some(&model), ..Models::default() };
     let mut observe = |call: &ModelCall, delta: Option<&Delta>| {
         seen.push(format!("{call:?} {delta:?}"));
@@ -389,9 +377,6 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let log = journal.log();
     let entries: Vec<_> = log.since(before).iter().map(|logged| &logged.event).collect();
     check(&format!("{name}: the record"), &entries);
-    let visible = log.archived();
-    let kept = block_on(archive.list(log.thread_id(), &visible)).unwrap();
-    check(&format!("{name}: the archive"), &kept);
     let recall = Recall::of(log).redacted_by(&Secrets);
     let queries = ["hunter2", "said", NUMBER].map(|query| json!({"query": query}));
     let others = [json!({}), json!({"to": "aaaa01"}), json!({"message": 0}), json!({"message": 2})];
@@ -536,7 +521,7 @@ fn passwords() -> Vec<Message> {
 }
 
 #[test]
-fn a_secret_that_only_its_name_makes_known_reaches_no_model_summary_archive_or_record() {
+fn a_secret_that_only_its_name_makes_known_reaches_no_model_summary_or_record() {
     let hides = |way: &str, out: &dyn Debug| {
         let text = format!("{out:?}").replace('\\', "");
         let found = text.find("hunter");
@@ -546,14 +531,13 @@ fn a_secret_that_only_its_name_makes_known_reaches_no_model_summary_archive_or_r
     let mut compacted = 0;
     for strategy in strategies() {
         let name = strategy.name().to_owned();
-        let (model, archive) = (Arc::new(Blabs::default()), Arc::new(memory_archive()));
+        let model = Arc::new(Blabs::default());
         let agent = ModelAgent::new(model.clone());
         let mut session = Session::builder(agent)
             .messages(passwords())
             .window(ContextWindow::new(60_000))
             .strategy(strategy)
             .fast_model(model.clone())
-            .archive(archive.clone() as Arc<dyn Archive>)
             .retention(RetentionPolicy::default())
             .clock(Arc::new(TestClock::default()))
             .redactor(Arc::new(Pairs))
@@ -565,8 +549,6 @@ fn a_secret_that_only_its_name_makes_known_reaches_no_model_summary_archive_or_r
         hides(&format!("{name}: an event"), &events);
         let log = session.log();
         hides(&format!("{name}: the log"), &log.since(before));
-        let kept = block_on(archive.list(log.thread_id(), &log.archived())).unwrap();
-        hides(&format!("{name}: the archive"), &kept);
         let recall = Recall::of(log).redacted_by(&Pairs);
         hides(&format!("{name}: recall"), &recall.call(&json!({"query": "password"})));
         compacted += usize::from(format!("{events:?}").contains("Completed"));

@@ -1,4 +1,4 @@
-//! Stores of logs and archives: the suites on those of the crate and on broken ones, then tests on
+//! Stores of logs: the suites on those of the crate and on broken ones, then tests on
 //! the bytes of files: crashes, concurrent writers, costs.
 
 use std::{
@@ -14,12 +14,10 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    Message, Replacement, Thread,
-    compact::CompactOptions,
-    log::{CompactionRecord, Event, EventLog, LogError, LogId, LoggedEvent},
-    message::{Batch, BatchId, CompactionId, CompactionReason, ThreadId, Timestamp},
-    store::{Archive, JsonlStore, Loaded, MemoryStore, StoreError, ThreadStore, memory_archive},
-    strategy::ArchiveEntry,
+    Message,
+    log::{Event, EventLog, LogError, LogId, LoggedEvent},
+    message::{ThreadId, Timestamp},
+    store::{JsonlStore, Loaded, MemoryStore, StoreError, ThreadStore},
 };
 use threadfold_testing::{
     conformance::{self, Law},
@@ -27,7 +25,7 @@ use threadfold_testing::{
     shared::Folder,
 };
 
-use crate::support::broken_store::{BrokenArchive, BrokenStore};
+use crate::support::broken_store::BrokenStore;
 
 #[test]
 fn our_stores_conform() {
@@ -51,14 +49,6 @@ fn our_stores_conform() {
         Box::new(JsonlStore::open(folder.join(count.to_string())).unwrap()) as Box<dyn ThreadStore>
     };
     block_on(conformance::store(synced)).unwrap_or_else(|breach| panic!("{breach}"));
-}
-
-#[test]
-fn our_archives_conform() {
-    let outcome = block_on(conformance::archive(|| Box::new(memory_archive())));
-    outcome.unwrap_or_else(|breach| panic!("{breach}"));
-    let shared = || Box::new(Arc::new(Box::new(memory_archive()))) as _;
-    block_on(conformance::archive(shared)).unwrap_or_else(|breach| panic!("{breach}"));
 }
 
 #[test]
@@ -99,27 +89,6 @@ fn a_broken_store_is_caught() {
     let law = Law::FailureLeavesBeginning;
     let make = |place| (place == 0).then(|| Box::new(BrokenStore::new(law)) as _);
     assert_eq!(block_on(conformance::failing_store(make)).unwrap_err().law, law);
-}
-
-#[test]
-fn a_broken_archive_is_caught() {
-    let laws = [
-        Law::WriteReplaces,
-        Law::NamesAreChecked,
-        Law::OnlyStandingIsSeen,
-        Law::ReplacedIsFoundOnly,
-        Law::ThreadsAreApart,
-        Law::DeletedIsGone,
-        Law::ListIsInOrder,
-        Law::SearchFinds,
-        Law::SearchRanks,
-    ];
-    for law in laws {
-        let make = || Box::new(BrokenArchive::new(law)) as _;
-        let outcome = block_on(conformance::archive(make));
-        let breach = outcome.expect_err(&law.to_string());
-        assert_eq!(breach.law, law, "{breach}");
-    }
 }
 
 fn id(name: &str) -> ThreadId {
@@ -533,42 +502,16 @@ fn an_unpolled_future_has_done_nothing() {
 }
 
 #[test]
-fn futures_of_stores_and_archives_can_be_sent() {
+fn futures_of_stores_can_be_sent() {
     fn sent<T: Send>(_: T) {}
-    let (store, archive) = (MemoryStore::default(), memory_archive());
-    let (store, thread): (&dyn ThreadStore, _) = (&store, id("t"));
+    let (store, thread) = (MemoryStore::default(), id("t"));
+    let store: &dyn ThreadStore = &store;
     sent(store.append(&thread, None, 0, &[]));
     sent(store.load_from(&thread, 0));
-    sent(Archive::write(&archive, &thread, CompactionId(1), &[]));
     let error = LogError::NoHeader { bytes: 1 };
     let error = StoreError::Unreadable { place: "t".into(), source: error };
     sent(error.clone());
     assert_eq!(error.to_string(), "t: the log has no complete header, only 1 bytes of one");
-}
-
-#[test]
-fn entries_are_visible_from_the_commit_of_their_compaction_until_its_undo() {
-    let (archive, mut log, mut thread) =
-        (memory_archive(), EventLog::new(id("t")), Thread::default());
-    for message in [Message::user("one"), Message::assistant("two")] {
-        log.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
-        thread.push(message);
-    }
-    let compaction = log.next_compaction();
-    let batch = Batch::new(BatchId { compaction, index: 0 }, "They counted.");
-    let entries = [ArchiveEntry::new(batch)];
-    block_on(archive.write(log.thread_id(), compaction, &entries)).unwrap();
-    let listed = |log: &EventLog| block_on(archive.list(log.thread_id(), &log.archived())).unwrap();
-    assert_eq!(listed(&log), []);
-
-    let options = CompactOptions::default();
-    let plan = thread.plan(&[Replacement::new("They counted.")], &options).unwrap();
-    let mut record = CompactionRecord::new(compaction, CompactionReason::default(), "x", plan);
-    record.archived = entries.len();
-    log.append(Timestamp(2), Event::Compacted(Box::new(record))).unwrap();
-    assert_eq!(listed(&log), entries);
-    let _ = log.undo(Timestamp(3), compaction).unwrap();
-    assert_eq!(listed(&log), []);
 }
 
 #[cfg(unix)]

@@ -20,7 +20,7 @@ use threadfold::{
     message::{Delta, Json, Redactor, StopReason, ToolSpec, ToolUse},
     model::{Clock, Model, ModelError, Tool, ToolContext, ToolOutput},
     retention::RetentionPolicy,
-    store::{Journal, MemoryStore, memory_archive},
+    store::{Journal, MemoryStore},
 };
 use threadfold_testing::TestClock;
 
@@ -64,7 +64,7 @@ struct Reading(AtomicU64);
 struct With {
     calls: bool,
     stored: bool,
-    /// An archive, retention, a redactor, reminders, standing rules in the system prompt, and the
+    /// Retention, a redactor, reminders, standing rules in the system prompt, and the
     /// session's own tools.
     everything: bool,
 }
@@ -215,7 +215,6 @@ fn session(count: usize, model: Caller, with: With) -> (Session, (Arc<Counting>,
     }
     if with.everything {
         builder = builder
-            .archive(Arc::new(memory_archive()))
             .retention(RetentionPolicy::default())
             .redactor(Arc::<Reading>::clone(&redactor))
             .reminder("Tests are to pass.")

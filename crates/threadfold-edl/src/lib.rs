@@ -59,10 +59,13 @@
 mod command;
 mod document;
 mod error;
+#[cfg(feature = "patterns")]
 mod javascript;
 mod limits;
+mod lookahead;
 mod parse;
 mod position_map;
+#[cfg_attr(not(feature = "patterns"), path = "regex_absent.rs")]
 mod regex;
 mod registers;
 mod report;

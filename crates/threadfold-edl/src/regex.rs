@@ -4,14 +4,18 @@ use std::{fmt, ops::Range};
 
 use regex_automata::{
     Anchored, Input,
-    meta::{Cache, Regex as Engine},
+    meta::Regex as Engine,
     nfa::thompson::WhichCaptures,
     util::syntax::{self, Config},
 };
 use regex_syntax::hir::{Class, Hir, HirKind};
 
+/// The working memory of a search.
+pub(crate) use regex_automata::meta::Cache;
+
 use super::{
     javascript::{Invalid, translate},
+    lookahead::Lookahead,
     text::shorten,
 };
 
@@ -22,16 +26,7 @@ pub(crate) struct Regex {
     /// The expression as messages quote it.
     shown: String,
     is_sticky: bool,
-    pub(crate) lookahead: Lookahead,
-}
-
-/// How much text after a match a search may read before the match is certain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lookahead {
-    /// At most this many bytes.
-    Bytes(usize),
-    RestOfLine,
-    RestOfText,
+    lookahead: Lookahead,
 }
 
 impl Regex {
@@ -57,6 +52,11 @@ impl Regex {
             is_sticky: flags.contains('y'),
             lookahead: Lookahead::of(&parsed),
         })
+    }
+
+    /// How much text after a match a search may read.
+    pub(crate) fn lookahead(&self) -> Lookahead {
+        self.lookahead
     }
 
     /// Returns the memory that the compiled expression takes.

@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use regex_automata::meta::Cache;
-
 use super::{
     document::Selected,
     error::EditError,
     limits::Meter,
-    regex::{Lookahead, Regex},
+    lookahead::Lookahead,
+    regex::{Cache, Regex},
     whole_lines::{LinesPattern, PlainLines},
 };
 
@@ -63,7 +62,7 @@ impl<'a> Search<'a> {
     fn read_to(&self, found: &Range<usize>, limit: usize) -> usize {
         let read_to = match &self.finder {
             Finder::Lines(..) => found.end,
-            Finder::Regex(regex, _) => match regex.lookahead {
+            Finder::Regex(regex, _) => match regex.lookahead() {
                 Lookahead::Bytes(bytes) => found.end.saturating_add(bytes),
                 Lookahead::RestOfLine => line_end(self.text, found.end),
                 Lookahead::RestOfText => limit,

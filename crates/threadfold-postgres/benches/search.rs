@@ -21,13 +21,11 @@ async fn main() {
     let given = std::env::args().find_map(|argument| argument.parse().ok());
     let count = given.unwrap_or(if is_test { 1_000 } else { 100_000 });
     let store = PostgresStore::open(&address).await.unwrap();
-    let archive = store.archive();
     let store: Arc<dyn ThreadStore> = Arc::new(store);
     searched::write(&store, count).await;
     searched::print_size("the log", size(&address).await, count);
     searched::recalled(&store, count).await;
     searched::print_size("the log and its index", size(&address).await, count);
-    searched::archived(&archive, count).await;
 }
 
 /// The size of our tables with their indexes, in bytes.

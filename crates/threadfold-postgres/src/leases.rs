@@ -1,4 +1,4 @@
-//! Leases and runs: `LeaseStore` for `PostgresStore`.
+//! Leases: `LeaseStore` for `PostgresStore`.
 
 use std::time::Duration;
 
@@ -7,7 +7,6 @@ use threadfold::{
     log::{LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
     store::{Lease, LeaseStore, StoreError, lease_end},
-    strategy::CompactionRun,
 };
 
 use crate::{
@@ -64,28 +63,5 @@ impl LeaseStore for PostgresStore {
     ) -> Result<(), StoreError> {
         let expected = Expected { fence: Some(lease.fence), log, len: expected_len };
         threads::append(self, &lease.thread, &expected, events).await
-    }
-
-    async fn save_run(&self, thread: &ThreadId, run: &CompactionRun) -> Result<(), StoreError> {
-        let run = serde_json::to_string(run);
-        let run = run.map_err(|error| StoreError::medium(self.place().clone(), error))?;
-        let save = "INSERT INTO threadfold.runs VALUES ($1, $2) \
-                    ON CONFLICT (thread) DO UPDATE SET run = excluded.run RETURNING 1";
-        self.row(save, &[&thread.as_str(), &run]).await?;
-        Ok(())
-    }
-
-    async fn load_run(&self, thread: &ThreadId) -> Result<Option<CompactionRun>, StoreError> {
-        let load = "SELECT (SELECT run FROM threadfold.runs WHERE thread = $1)";
-        let loaded = self.row(load, &[&thread.as_str()]).await?;
-        let Some(run) = self.column::<Option<&str>>(&loaded, 0)? else { return Ok(None) };
-        let run = serde_json::from_str(run);
-        Ok(Some(run.map_err(|error| StoreError::medium(self.place().clone(), error))?))
-    }
-
-    async fn delete_run(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        let delete = "WITH gone AS (DELETE FROM threadfold.runs WHERE thread = $1) SELECT 1";
-        self.row(delete, &[&thread.as_str()]).await?;
-        Ok(())
     }
 }

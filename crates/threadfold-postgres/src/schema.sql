@@ -11,20 +11,6 @@ CREATE TABLE threadfold.events (
     event  text   NOT NULL,  -- the line, byte for byte
     PRIMARY KEY (thread, seq)
 );
-CREATE TABLE threadfold.entries (
-    thread     text COLLATE "C" NOT NULL,
-    compaction bigint  NOT NULL,
-    number     integer NOT NULL,
-    entry      text    NOT NULL,
-    -- What a search of the archive looks in: the text in lower case. Null if every search reads the
-    -- entry, because it replaces others.
-    text       text COLLATE "C",
-    PRIMARY KEY (thread, compaction, number)
-);
-CREATE TABLE threadfold.runs (
-    thread text COLLATE "C" PRIMARY KEY,
-    run    text NOT NULL
-);
 CREATE TABLE threadfold.leases (
     thread  text COLLATE "C" PRIMARY KEY,
     worker  text   NOT NULL,
@@ -119,25 +105,6 @@ BEGIN
     DELETE FROM threadfold.leases WHERE thread = of_thread AND fence = held;
 END $$;
 
--- Replaces the entries of a compaction. `has_lease` says whether the archive is that of a worker.
-CREATE FUNCTION threadfold.write_entries(
-    of_thread text, has_lease boolean, held bigint, of_compaction bigint, lines text[], texts text[],
-    OUT outcome text
-) LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM threadfold.lock(of_thread);
-    IF has_lease THEN
-        SELECT checked.outcome INTO outcome FROM threadfold.check_lease(of_thread, held) AS checked;
-        IF outcome IS NOT NULL THEN
-            RETURN;
-        END IF;
-    END IF;
-    DELETE FROM threadfold.entries WHERE thread = of_thread AND compaction = of_compaction;
-    INSERT INTO threadfold.entries
-        SELECT of_thread, of_compaction, number, line, texts[number]
-        FROM unnest(lines) WITH ORDINALITY AS given (line, number);
-END $$;
-
 -- Keeps what the first events of a log amount to, if the log has this id and as many events.
 CREATE FUNCTION threadfold.save_base(
     of_thread text, of_log text, seq_of_base bigint, of_base text, facts_of_base text
@@ -197,19 +164,15 @@ BEGIN
     RETURN true;
 END $$;
 
--- Removes a thread; its archive only if that is asked for.
-CREATE FUNCTION threadfold.delete_thread(of_thread text, archive boolean) RETURNS void LANGUAGE plpgsql AS $$
+-- Removes a thread.
+CREATE FUNCTION threadfold.delete_thread(of_thread text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM threadfold.lock(of_thread);
     DELETE FROM threadfold.events WHERE thread = of_thread;
     DELETE FROM threadfold.logs WHERE thread = of_thread;
     DELETE FROM threadfold.leases WHERE thread = of_thread;
-    DELETE FROM threadfold.runs WHERE thread = of_thread;
     DELETE FROM threadfold.messages WHERE key = (SELECT key FROM threadfold.indexed WHERE thread = of_thread);
     DELETE FROM threadfold.indexed WHERE thread = of_thread;
-    IF archive THEN
-        DELETE FROM threadfold.entries WHERE thread = of_thread;
-    END IF;
 END $$;
 
 -- Appends one event, which is what most appends do, with as little work as it can: one statement after

@@ -1,4 +1,4 @@
-//! `PostgresStore`: threads, leases and runs in one database.
+//! `PostgresStore`: threads and leases in one database.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use tokio_postgres::{Row, types::ToSql};
 
 use crate::open::{self, OpenError, reason};
 
-/// A store of threads, leases and runs in a Postgres database, for any number of machines.
+/// A store of threads and leases in a Postgres database, for any number of machines.
 ///
 /// - An append is one statement, and is on the server's disk when its future is ready. After a
 ///   crash either all of its events are stored or none.
@@ -75,9 +75,9 @@ impl PostgresStore {
         Ok(Self { pool, place })
     }
 
-    /// Removes all data of a thread in one transaction: log, archive, run and lease. The bytes stay
-    /// on the server until its tables are vacuumed and its write-ahead log is recycled, and longer
-    /// in backups.
+    /// Removes all data of a thread in one transaction: log and lease. The bytes stay on the
+    /// server until its tables are vacuumed and its write-ahead log is recycled, and longer in
+    /// backups.
     ///
     /// If the future is dropped, the thread is either removed or unchanged.
     ///
@@ -100,7 +100,7 @@ impl PostgresStore {
     ///
     /// [`StoreError::Medium`].
     pub async fn erase(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        let delete = "SELECT threadfold.delete_thread($1, true)";
+        let delete = "SELECT threadfold.delete_thread($1)";
         self.row(delete, &[&thread.as_str()]).await?;
         Ok(())
     }

@@ -98,7 +98,7 @@ impl ThreadStore for PostgresStore {
     }
 
     async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        let delete = "SELECT threadfold.delete_thread($1, false)";
+        let delete = "SELECT threadfold.delete_thread($1)";
         self.row(delete, &[&thread.as_str()]).await?;
         Ok(())
     }

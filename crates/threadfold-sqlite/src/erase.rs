@@ -2,12 +2,11 @@
 
 use threadfold::{message::ThreadId, store::StoreError};
 
-use crate::{archive, lease_rows, store::SqliteStore, threads, words};
+use crate::{lease_rows, store::SqliteStore, threads, words};
 
 impl SqliteStore {
-    /// Removes all data of a thread in one transaction: log, archive, run and lease. Its bytes are
-    /// overwritten, in the database and in the write-ahead log. If another process is reading, the
-    /// last copies are overwritten at the next checkpoint.
+    /// Removes all data of a thread in one transaction: log and lease. Its bytes are overwritten,
+    /// in the database and in the write-ahead log. If another process is reading, the last copies are overwritten at the next checkpoint.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -32,10 +31,8 @@ impl SqliteStore {
         let erased = self.database.write(move |writing| {
             threads::delete(writing, &thread)?;
             lease_rows::end(writing, &thread)?;
-            lease_rows::delete_run(writing, &thread)?;
             words::delete(writing, &thread)?;
-            words::purge(writing)?;
-            archive::delete_thread(writing, &thread)
+            words::purge(writing)
         });
         erased.await?;
         // If there are readers, the checkpoint ends early and returns a row that says so. The row

@@ -1,4 +1,4 @@
-//! The rows of leases and runs, within a transaction.
+//! The rows of leases, within a transaction.
 
 use rusqlite::{OptionalExtension, Row, Transaction};
 use threadfold::{
@@ -16,28 +16,10 @@ pub(crate) fn check_free(reading: &Transaction<'_>, thread: &ThreadId) -> Result
     }
 }
 
-/// Checks that an archive with a lease may write the entries of this thread.
-pub(crate) fn check_archive(
-    reading: &Transaction<'_>,
-    lease: Option<&Lease>,
-    thread: &ThreadId,
-) -> Result<(), Failed> {
-    let Some(lease) = lease else { return Ok(()) };
-    // A lease of another thread has another fence, so it counts as lost.
-    check(reading, &Lease { thread: thread.clone(), ..lease.clone() })?;
-    Ok(())
-}
-
 /// Ends the lease of a thread, if there is one.
 pub(crate) fn end(writing: &Transaction<'_>, thread: &ThreadId) -> Result<(), Failed> {
     let mut delete = writing.prepare_cached("DELETE FROM leases WHERE thread = ?1")?;
     delete.execute([thread.as_str()])?;
-    Ok(())
-}
-
-/// Removes the run of a thread, if there is one.
-pub(crate) fn delete_run(writing: &Transaction<'_>, thread: &ThreadId) -> Result<(), Failed> {
-    writing.execute("DELETE FROM runs WHERE thread = ?1", [thread.as_str()])?;
     Ok(())
 }
 

@@ -1,18 +1,17 @@
-//! Leases and runs: `LeaseStore` for `SqliteStore`.
+//! Leases: `LeaseStore` for `SqliteStore`.
 
 use std::time::Duration;
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use threadfold::{
     async_trait,
     log::{LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
     store::{Lease, LeaseStore, StoreError, event_lines, lease_end},
-    strategy::CompactionRun,
 };
 
 use crate::{
-    lease_rows::{check, current, delete_run, end},
+    lease_rows::{check, current, end},
     store::SqliteStore,
     threads::{self, Expected},
 };
@@ -85,35 +84,6 @@ impl LeaseStore for SqliteStore {
             threads::append(writing, &place, &lease.thread, expected, &lines)
         });
         appended.await
-    }
-
-    async fn save_run(&self, thread: &ThreadId, run: &CompactionRun) -> Result<(), StoreError> {
-        let place = self.database.place().clone();
-        let run = serde_json::to_string(run).map_err(|error| StoreError::medium(place, error))?;
-        let thread = thread.clone();
-        let saved = self.database.write(move |writing| {
-            let insert = "INSERT OR REPLACE INTO runs (thread, run) VALUES (?1, ?2)";
-            writing.prepare_cached(insert)?.execute(params![thread.as_str(), run])?;
-            Ok(())
-        });
-        saved.await
-    }
-
-    async fn load_run(&self, thread: &ThreadId) -> Result<Option<CompactionRun>, StoreError> {
-        let (thread, place) = (thread.clone(), self.database.place().clone());
-        let loaded = self.database.read(move |reading| {
-            let mut run = reading.prepare_cached("SELECT run FROM runs WHERE thread = ?1")?;
-            let run = run.query_row([thread.as_str()], |row| row.get::<_, String>(0)).optional()?;
-            let Some(run) = run else { return Ok(None) };
-            let run = serde_json::from_str(&run);
-            Ok(Some(run.map_err(|error| StoreError::medium(place, error))?))
-        });
-        loaded.await
-    }
-
-    async fn delete_run(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        let thread = thread.clone();
-        self.database.write(move |writing| delete_run(writing, &thread)).await
     }
 }
 

@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-mod archive;
 mod database;
 mod erase;
 mod lease_rows;
@@ -12,6 +11,5 @@ mod store;
 mod threads;
 mod words;
 
-pub use archive::SqliteArchive;
 pub use open::OpenError;
 pub use store::SqliteStore;

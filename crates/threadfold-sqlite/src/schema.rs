@@ -29,20 +29,6 @@ const MIGRATIONS: [&str; 1] = [r#"
     ) STRICT;
     CREATE TRIGGER delete_base AFTER DELETE ON logs
         BEGIN DELETE FROM bases WHERE thread = OLD.thread; END;
-    CREATE TABLE entries (
-        thread     TEXT    NOT NULL,
-        compaction INTEGER NOT NULL,
-        number     INTEGER NOT NULL,
-        entry      TEXT    NOT NULL,
-        -- What a search of the archive looks in: the text in lower case. Null if every search reads
-        -- the entry, because it replaces others.
-        text       TEXT,
-        PRIMARY KEY (thread, compaction, number)
-    ) STRICT;
-    CREATE TABLE runs (
-        thread TEXT PRIMARY KEY,
-        run    TEXT NOT NULL
-    ) STRICT;
     -- A fence is never given twice, even if its row is gone: a worker that slept might know it.
     CREATE TABLE leases (
         fence   INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -147,10 +133,10 @@ mod tests {
     use super::*;
     use crate::SqliteStore;
 
-    const LATER: &str = "ALTER TABLE runs ADD COLUMN later TEXT";
+    const LATER: &str = "ALTER TABLE logs ADD COLUMN later TEXT";
 
     fn later(connection: &Connection) -> rusqlite::Result<Option<String>> {
-        connection.query_row("SELECT later FROM runs", [], |row| row.get(0))
+        connection.query_row("SELECT later FROM logs", [], |row| row.get(0))
     }
 
     #[test]
@@ -158,7 +144,7 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         let [first] = MIGRATIONS;
         assert_eq!(migrate_by(&mut connection, &[first]), Ok(Content::Ours(1)));
-        connection.execute("INSERT INTO runs VALUES ('t', '{}')", []).unwrap();
+        connection.execute("INSERT INTO logs VALUES ('t', NULL)", []).unwrap();
         for _ in 0..2 {
             let migrated = migrate_by(&mut connection, &[first, LATER]);
             assert_eq!((migrated, later(&connection)), (Ok(Content::Ours(2)), Ok(None)));

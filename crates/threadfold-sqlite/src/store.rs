@@ -1,4 +1,4 @@
-//! `SqliteStore`: threads, leases and runs in one database.
+//! `SqliteStore`: threads and leases in one database.
 
 use std::{path::Path, sync::Arc};
 
@@ -6,8 +6,7 @@ use rusqlite::Connection;
 
 use crate::{database::Database, open, open::OpenError};
 
-/// A store of threads, leases and runs in a SQLite database, for any number of processes on one
-/// machine.
+/// A store of threads and leases in a SQLite database, for any number of processes on one machine.
 ///
 /// - An append is one transaction, and is on the disk when its future is ready (WAL with
 ///   `synchronous=FULL`). After a crash either all of its events are stored or none.
@@ -17,7 +16,7 @@ use crate::{database::Database, open, open::OpenError};
 /// - On Unix, a new file has mode 600 and a new folder has mode 700. Existing ones keep their
 ///   permissions. The content is not encrypted. A database that is a symbolic link is refused.
 ///
-/// Dropping the store and its archives waits until all requested work is done.
+/// Dropping the store waits until all requested work is done.
 ///
 /// ```
 /// use futures::executor::block_on;

@@ -129,7 +129,6 @@ impl ThreadStore for SqliteStore {
         let thread = thread.clone();
         let deleted = self.database.write(move |writing| {
             lease_rows::end(writing, &thread)?;
-            lease_rows::delete_run(writing, &thread)?;
             words::delete(writing, &thread)?;
             delete(writing, &thread)
         });

@@ -20,7 +20,7 @@ use crate::{
         brief::Brief,
         contract::CompactionStrategy,
         error::{Result, StrategyError},
-        proposal::{ArchiveEntry, ModelRole, Proposal},
+        proposal::{ModelRole, Proposal},
         run_error::RunError,
         view::View,
     },
@@ -53,7 +53,7 @@ impl CompactionStrategy for FoldBatches {
         drop(split.plan(&view, Summary::new("."))?);
         let mut folding = Folding {
             batches: Vec::new(),
-            archive: Vec::new(),
+            made: Vec::new(),
             next_id: first_id(&view),
             view,
             split,
@@ -93,9 +93,9 @@ struct Folding {
     requests: RequestWriter,
     /// Items whose job has not begun.
     remaining: VecDeque<Item>,
-    /// The batches so far, in order, and the archive entries of the new ones.
+    /// The batches so far, in order, and all new ones, also those that were replaced.
     batches: Vec<Batch>,
-    archive: Vec<ArchiveEntry>,
+    made: Vec<Batch>,
     /// The id of the next new batch.
     next_id: BatchId,
     /// Number of jobs that were begun.
@@ -260,8 +260,8 @@ impl Folding {
     fn add(&mut self, batch: Batch, replaces: usize) {
         self.next_id.index = self.next_id.index.saturating_add(1);
         let replaced = self.batches.drain(..replaces.min(self.batches.len()));
-        let ids = replaced.map(|source| source.id).collect();
-        self.archive.push(ArchiveEntry { replaces: ids, ..ArchiveEntry::new(batch.clone()) });
+        let batch = Batch { replaces: replaced.map(|source| source.id).collect(), ..batch };
+        self.made.push(batch.clone());
         let at = if replaces > 0 { 0 } else { self.batches.len() };
         self.batches.insert(at, batch);
     }
@@ -271,7 +271,7 @@ impl Folding {
     }
 
     fn proposal(self) -> Result<Proposal> {
-        let Self { view, split, requests, batches, archive, quotes, .. } = self;
+        let Self { view, split, requests, batches, made, quotes, .. } = self;
         let text = requests.options.view(&batches);
         let summary = Summary { batches: batches.into(), ..view.summary(text) };
         let before = split.tokens();
@@ -282,7 +282,7 @@ impl Folding {
         }
         let plan = view.thread.stamped(split.plan(&view, summary)?, &view.brief);
         let plan = view.fitted(plan)?;
-        Ok(Proposal { archive, quotes, ..Proposal::new(plan) })
+        Ok(Proposal { batches: made, quotes, ..Proposal::new(plan) })
     }
 
     /// The number of calls needed in all, as far as known.

@@ -5,7 +5,8 @@
 //! them: a [`Summary`](crate::message::Summary) whose text shows the first and the last batches and
 //! which carries every batch as data. The next compaction reads them from there, so the strategy is
 //! stateless. When there are too many batches, the older ones are merged into one that is a level
-//! deeper. All batches go to the archive, where those that the text omits can be searched.
+//! deeper. All batches are in the record of the compaction, also those that the text omits or that
+//! were replaced.
 //!
 //! | file | content |
 //! |---|---|

@@ -38,7 +38,7 @@ options! {
     /// let view = View::new(thread, Brief::default());
     /// let (calls, proposal) = asked(&strategy, &view, answers(["They talked."; 3]));
     /// assert_eq!((calls[0].request.messages.len(), calls[0].total), (10 + 1, 3));
-    /// assert_eq!(proposal?.archive.len(), 3);
+    /// assert_eq!(proposal?.batches.len(), 3);
     /// # Ok::<(), StrategyError>(())
     /// ```
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -238,10 +238,9 @@ impl FoldBatches {
             push_section(&mut text, "## Earliest", first);
             let _ = write!(
                 text,
-                "\n\n[... {} omitted here; the archive of this conversation can be searched for \
-                 what {} ...]",
+                "\n\n[... {} omitted here; the log of this conversation has {} ...]",
                 counted(omitted, "batch", "batches"),
-                if omitted == 1 { "it says" } else { "they say" },
+                if omitted == 1 { "it" } else { "them" },
             );
             push_section(&mut text, "## Recent", last);
         } else {

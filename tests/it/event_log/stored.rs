@@ -6,7 +6,9 @@ use threadfold::{
     log::{
         CompactionFailure, CompactionRecord, Event, EventLog, Loaded, LogError, LoggedEvent, Rung,
     },
-    message::{CompactionId, CompactionReason, Extra, Json, Timestamp, ToolResult, ToolUse},
+    message::{
+        Batch, BatchId, CompactionId, CompactionReason, Extra, Json, Timestamp, ToolResult, ToolUse,
+    },
 };
 
 use super::{append, compact, compacted, log_of, say, splice, texts};
@@ -57,7 +59,10 @@ fn reported(mut record: CompactionRecord) -> CompactionRecord {
     let mut report = CompactReport::default();
     report.before = Size { messages: 4, bytes: 40, tokens: 13 };
     report.blocks_stripped = 1;
-    (record.report, record.usage, record.archived) = (report, Usage::new(300, 20), 2);
+    (record.report, record.usage) = (report, Usage::new(300, 20));
+    let id = BatchId { compaction: record.id, index: 3 };
+    record.batches =
+        vec![Batch { replaces: vec![id, BatchId::default()], ..Batch::new(id, "So far.") }];
     record.rungs = vec![Rung::new("digest")];
     record
 }
@@ -307,7 +312,7 @@ fn the_smallest_and_largest_numbers_are_kept() {
             r#"{{"seq":1,"at":0,"event":{{"compaction_failed":{{"id":{most},"reason":{{"type":"threshold"}},"strategy":"s","error":"x"}}}}}}"#
         ),
         format!(
-            r#"{{"seq":2,"at":1,"event":{{"compacted":{{"id":0,"reason":{{"type":"threshold"}},"strategy":"s","plan":{{"version":1,"before":1,"splices":[]}},"usage":{{"input":{most},"output":{most}}},"archived":{most}}}}}}}"#
+            r#"{{"seq":2,"at":1,"event":{{"compacted":{{"id":0,"reason":{{"type":"threshold"}},"strategy":"s","plan":{{"version":1,"before":1,"splices":[]}},"usage":{{"input":{most},"output":{most}}},"batches":[{{"id":{{"compaction":{most},"index":4294967295}},"depth":4294967295,"start":{most},"end":{most},"messages":{most},"text":""}}]}}}}}}"#
         ),
         format!(r#"{{"seq":3,"at":1,"event":{{"truncated":{{"from":{most},"len":0}}}}}}"#),
         format!(r#"{{"seq":4,"at":1,"event":{{"truncated":{{"from":0,"len":{most}}}}}}}"#),

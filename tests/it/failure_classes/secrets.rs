@@ -2,10 +2,7 @@
 
 use std::borrow::Cow;
 
-use threadfold::{
-    message::Redactor,
-    store::{Archive, memory_archive},
-};
+use threadfold::message::Redactor;
 
 use super::*;
 use crate::support::bench::{bench, calls, events, say};
@@ -30,10 +27,7 @@ fn everything(values: impl serde::Serialize) -> String {
 
 #[test]
 fn secrets_do_not_leave_the_thread() {
-    let (summaries, archive) = (
-        ScriptedModel::new(["The password was changed.", "It was changed again."]),
-        Arc::new(memory_archive()),
-    );
+    let summaries = ScriptedModel::new(["The password was changed.", "It was changed again."]);
     let fold = FoldBatches { keep_recent: 2, ..FoldBatches::default() };
     let script = [
         calls(&[("a", "quick", r#"{"password": "hunter2"}"#)]).into(),
@@ -45,7 +39,6 @@ fn secrets_do_not_leave_the_thread() {
         builder
             .strategy(Arc::new(fold))
             .fast_model(Arc::new(summaries.clone()))
-            .archive(archive.clone())
             .system("The door opens with hunter2.")
             .redactor(Arc::new(Secret))
     });
@@ -57,8 +50,7 @@ fn secrets_do_not_leave_the_thread() {
 
     let asked = everything(summaries.requests());
     assert!(asked.contains("[secret]") && !asked.contains("hunter2"), "{asked}");
-    let visible = bench.session.log().archived();
-    let kept = block_on(archive.list(bench.session.thread_id(), &visible)).unwrap();
+    let kept = bench.session.log().batches().unwrap();
     assert!(!kept.is_empty() && !everything(&kept).contains("hunter2"), "{kept:?}");
     let compaction = |event: &&SessionEvent| {
         matches!(event, SessionEvent::Compaction(_) | SessionEvent::Notice { .. })

@@ -7,7 +7,6 @@ use threadfold::{
     log::{LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
     store::{Lease, LeaseStore, Loaded, MemoryStore, StoreError, ThreadStore},
-    strategy::CompactionRun,
 };
 use threadfold_testing::conformance::Law;
 
@@ -126,17 +125,5 @@ impl LeaseStore for BrokenLeases {
             appended => appended,
         };
         appended.map_err(|error| self.turned_error(error))
-    }
-
-    async fn save_run(&self, thread: &ThreadId, run: &CompactionRun) -> Result<(), StoreError> {
-        self.inner.save_run(thread, run).await
-    }
-
-    async fn load_run(&self, thread: &ThreadId) -> Result<Option<CompactionRun>, StoreError> {
-        self.inner.load_run(thread).await
-    }
-
-    async fn delete_run(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.inner.delete_run(thread).await
     }
 }

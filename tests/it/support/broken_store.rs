@@ -1,7 +1,6 @@
-//! Stores and archives that break one law each, for the suites to catch.
+//! Stores that break one law each, for the suites to catch.
 
 use std::{
-    collections::BTreeSet,
     future::poll_fn,
     sync::Mutex,
     task::Poll::{Pending, Ready},
@@ -10,12 +9,8 @@ use std::{
 use threadfold::{
     async_trait,
     log::{EventLog, LogId, LoggedEvent},
-    message::{CompactionId, ThreadId, Timestamp},
-    store::{
-        Archive, Loaded, MemoryStore, StoreError, ThreadStore, check_entries, check_places,
-        memory_archive,
-    },
-    strategy::ArchiveEntry,
+    message::{ThreadId, Timestamp},
+    store::{Loaded, MemoryStore, StoreError, ThreadStore, check_places},
 };
 use threadfold_testing::conformance::Law;
 
@@ -28,13 +23,6 @@ pub(crate) struct BrokenStore {
     base: Mutex<Option<String>>,
 }
 
-/// An archive that breaks this law, if it knows how.
-#[derive(Debug)]
-pub(crate) struct BrokenArchive {
-    law: Law,
-    inner: Box<dyn Archive>,
-}
-
 impl BrokenStore {
     pub(crate) fn new(law: Law) -> Self {
         Self { law, inner: MemoryStore::default(), base: Mutex::default() }
@@ -42,12 +30,6 @@ impl BrokenStore {
 
     async fn stored(&self, thread: &ThreadId) -> u64 {
         self.inner.load(thread).await.unwrap().log.len()
-    }
-}
-
-impl BrokenArchive {
-    pub(crate) fn new(law: Law) -> Self {
-        Self { law, inner: Box::new(memory_archive()) }
     }
 }
 
@@ -169,78 +151,5 @@ impl ThreadStore for BrokenStore {
             return Ok(());
         }
         self.inner.delete(&folded(self.law, thread)).await
-    }
-}
-
-#[async_trait]
-impl Archive for BrokenArchive {
-    async fn write(
-        &self,
-        thread: &ThreadId,
-        compaction: CompactionId,
-        entries: &[ArchiveEntry],
-    ) -> Result<(), StoreError> {
-        let thread = &folded(self.law, thread);
-        let before = self.inner.list(thread, &[compaction].into_iter().collect()).await?;
-        match self.law {
-            Law::WriteReplaces => {
-                let both = [before, entries.to_vec()].concat();
-                self.inner.write(thread, compaction, &both).await
-            }
-            Law::NamesAreChecked if check_entries(compaction, entries).is_err() => {
-                let right = |entry: &&ArchiveEntry| entry.batch.id.compaction == compaction;
-                let first: Vec<_> = entries.iter().filter(right).take(1).cloned().collect();
-                self.inner.write(thread, compaction, &first).await
-            }
-            _ => self.inner.write(thread, compaction, entries).await,
-        }
-    }
-
-    async fn list(
-        &self,
-        thread: &ThreadId,
-        visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<ArchiveEntry>, StoreError> {
-        let everything: BTreeSet<CompactionId> = (0..99).map(CompactionId).collect();
-        let all = self.law == Law::OnlyStandingIsSeen && *visible == BTreeSet::new();
-        let seen = if all { &everything } else { visible };
-        let mut entries = self.inner.list(&folded(self.law, thread), seen).await?;
-        if self.law == Law::ListIsInOrder {
-            entries.sort_by_key(|entry| (entry.batch.start.to_string().len(), entry.batch.id));
-        }
-        Ok(entries)
-    }
-
-    async fn search(
-        &self,
-        thread: &ThreadId,
-        query: &str,
-        limit: usize,
-        visible: &BTreeSet<CompactionId>,
-    ) -> Result<Vec<ArchiveEntry>, StoreError> {
-        let thread = &folded(self.law, thread);
-        let mut hits = match self.law {
-            Law::SearchFinds => self.inner.list(thread, visible).await?,
-            Law::SearchRanks => self.inner.search(thread, query, usize::MAX, visible).await?,
-            _ => self.inner.search(thread, query, limit, visible).await?,
-        };
-        if self.law == Law::ReplacedIsFoundOnly {
-            let listed = self.inner.list(thread, visible).await?;
-            hits.retain(|hit| listed.contains(hit));
-        } else if self.law == Law::SearchFinds {
-            hits.sort_by_key(|hit| std::cmp::Reverse(hit.batch.start));
-        }
-        Ok(hits)
-    }
-
-    async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError> {
-        if self.law == Law::DeletedIsGone && thread.as_str() == "t1" {
-            return Ok(());
-        }
-        self.inner.delete(&folded(self.law, thread), compaction).await
-    }
-
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.inner.delete_thread(&folded(self.law, thread)).await
     }
 }

@@ -38,10 +38,13 @@ pub struct Batch {
     pub messages: usize,
     /// The summary of the range.
     pub text: Text,
+    /// The batches of which it is made, and which it replaces. Empty for one made from messages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<BatchId>,
 }
 
 impl Batch {
-    /// Returns a batch of depth 0 that covers no messages and has the default times.
+    /// Returns a batch of depth 0 that covers no messages, replaces none and has the default times.
     #[must_use]
     pub fn new(id: BatchId, text: impl Into<Text>) -> Self {
         Self {
@@ -51,6 +54,7 @@ impl Batch {
             end: Timestamp::default(),
             messages: 0,
             text: text.into(),
+            replaces: Vec::new(),
         }
     }
 
@@ -85,7 +89,7 @@ impl Batch {
         let (end, messages) = fields.split_once("|count:")?;
         let (depth, messages) = (depth.parse().ok()?, messages.parse().ok()?);
         let (start, end) = (start.parse().unwrap_or(now), end.parse().unwrap_or(now));
-        Some(Self { id, depth, start, end, messages, text: text.into() })
+        Some(Self { depth, start, end, messages, ..Self::new(id, text) })
     }
 
     /// Returns a label for stores that keep texts by label. It is unique among the batches of a
@@ -110,7 +114,7 @@ impl Batch {
 impl fmt::Display for Batch {
     /// Writes `[depth:N|start:TIME|end:TIME|count:M]`, a line break, and the text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id: _, depth, start, end, messages, text } = self;
+        let Self { id: _, depth, start, end, messages, text, replaces: _ } = self;
         write!(f, "[depth:{depth}|start:{start}|end:{end}|count:{messages}]\n{text}")
     }
 }

@@ -6,7 +6,7 @@
 //! the original.
 //!
 //! A strategy gets a redacted snapshot and brief and nothing else, so redaction covers the
-//! strategies of hosts, requests, archive entries and summaries. A name and its value may stand in
+//! strategies of hosts, requests, batches and summaries. A name and its value may stand in
 //! two parts of a message and in one line of a rendering, so the redactor is applied again to
 //! whatever is passed on as a whole. The pieces of a streamed answer are not passed on, because a
 //! secret may be split over two of them. A name or id with a secret gets one replacement in the
@@ -41,7 +41,7 @@ use super::{
 /// Removes from a text what must not leave the thread: keys, names, addresses.
 ///
 /// Compactions apply it to everything that they hand on: requests to the model that summarizes,
-/// archives, summaries, notices, records and errors, including tool names and call ids. It also sees
+/// summaries, batches, notices, records and errors, including tool names and call ids. It also sees
 /// what the summarizing model answers. It sees every text alone, without JSON escapes, every number
 /// in JSON as it is written, and then the whole as it is handed on: the JSON of a tool's input, a
 /// rendered transcript, a summary. So a pattern such as `password: *` finds a name and its value in

@@ -1,4 +1,4 @@
-//! The name of a thread in logs, stores and archives.
+//! The name of a thread in logs and stores.
 
 use std::{
     borrow::Borrow,

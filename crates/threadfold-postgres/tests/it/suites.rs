@@ -1,16 +1,12 @@
 //! The conformance suites, and properties of this store that they do not check.
 
-use std::collections::BTreeSet;
 use std::{sync::Arc, time::Duration};
 
 use threadfold::{
-    Message,
     log::{LogError, LoggedEvent},
-    message::{Batch, BatchId, CompactionId, Timestamp},
-    store::{Archive, LeaseStore, StoreError, ThreadStore, event_lines},
-    strategy::{ArchiveEntry, Chunked, CompactionRun},
+    message::Timestamp,
+    store::{LeaseStore, StoreError, ThreadStore, event_lines},
 };
-use threadfold_postgres::PostgresArchive;
 use threadfold_testing::{conformance, faulty_store};
 
 use crate::support::{append, execute, id, open, rows, run, said, server, suite, texts};
@@ -26,12 +22,6 @@ fn the_store_conforms() {
         (place <= 3).then(|| Box::new(store()) as _)
     };
     suite(conformance::failing_store(failing));
-}
-
-#[test]
-fn the_archive_conforms() {
-    let Some(server) = server() else { return };
-    suite(conformance::archive(|| Box::new(open(&server.database()).archive())));
 }
 
 #[test]
@@ -52,12 +42,6 @@ fn eight_workers_share_two_hundred_threads_for_ten_minutes() {
     let Some(server) = server() else { return };
     let store = Arc::new(open(&server.database()));
     run(conformance::workers(store)).unwrap_or_else(|breach| panic!("{breach}"));
-}
-
-#[test]
-fn the_runs_conform() {
-    let Some(server) = server() else { return };
-    suite(conformance::runs(|| Box::new(open(&server.database()))));
 }
 
 #[test]
@@ -129,48 +113,16 @@ fn one_of_many_simultaneous_appends_is_stored_completely() {
 }
 
 #[test]
-fn a_suspended_worker_does_not_change_the_archive_of_its_successor() {
-    let Some(server) = server() else { return };
-    let (store, thread, compaction) = (open(&server.database()), id("t"), CompactionId(3));
-    let entry = |text: &str| ArchiveEntry::new(Batch::new(BatchId { compaction, index: 0 }, text));
-    let worker = |now: u64| {
-        let lease = run(store.acquire_lease(&thread, "worker", Timestamp(now), TEN));
-        store.archive().leased(lease.unwrap())
-    };
-    let write = |archive: &PostgresArchive, text: &str| {
-        run(archive.write(&thread, compaction, &[entry(text)]))
-    };
-    let first = worker(0);
-    write(&first, "of the first").unwrap();
-    let second = worker(10_000);
-    write(&second, "of the second").unwrap();
-    let late = [
-        write(&first, "late"),
-        run(first.delete(&thread, compaction)),
-        run(second.write(&id("another"), compaction, &[])),
-    ];
-    for refused in late {
-        assert!(matches!(refused, Err(StoreError::LeaseLost { .. })), "{refused:?}");
-    }
-    let seen = BTreeSet::from_iter([compaction]);
-    assert_eq!(run(first.list(&thread, &seen)).unwrap(), [entry("of the second")]);
-}
-
-#[test]
 fn an_erased_thread_is_in_no_table() {
     let Some(server) = server() else { return };
     let address = server.database();
-    let (store, compaction) = (open(&address), CompactionId(u64::MAX));
-    let run_of = CompactionRun::new(&[Message::user("hi")], None, Chunked::default()).unwrap();
+    let store = open(&address);
     for thread in [id("kept"), id("gone")] {
         run(store.append(&thread, None, 0, &[said(0, "hi")])).unwrap();
-        run(store.save_run(&thread, &run_of)).unwrap();
-        let batch = Batch::new(BatchId { compaction, index: 0 }, "hi");
-        run(store.archive().write(&thread, compaction, &[ArchiveEntry::new(batch)])).unwrap();
         run(store.acquire_lease(&thread, "worker", Timestamp(0), TEN)).unwrap();
     }
     run(store.erase(&id("gone"))).unwrap();
-    for table in ["logs", "events", "entries", "runs", "leases"] {
+    for table in ["logs", "events", "leases"] {
         let left = rows(&address, &format!("SELECT thread FROM threadfold.{table}"));
         assert_eq!(left, ["kept"], "{table}");
     }

@@ -1,15 +1,13 @@
 //! The conformance suites, and properties of this store that they do not check.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::executor::block_on;
 use threadfold::{
     Message,
     log::{Event, LogId, LoggedEvent},
-    message::{Batch, BatchId, CompactionId, Timestamp},
-    store::{Archive, Journal, JsonlStore, LeaseStore, StoreError, ThreadStore, WordIndex},
-    strategy::{ArchiveEntry, Chunked, CompactionRun},
+    message::Timestamp,
+    store::{Journal, JsonlStore, LeaseStore, StoreError, ThreadStore, WordIndex},
 };
 use threadfold_testing::{conformance, faulty_store};
 
@@ -28,16 +26,6 @@ fn the_store_conforms() {
         (place <= 3).then(|| Box::new(faulty_store(store, &[None, Some(place)])) as _)
     };
     block_on(conformance::failing_store(failing)).unwrap_or_else(|breach| panic!("{breach}"));
-}
-
-#[test]
-fn the_archive_conforms() {
-    let (folder, mut count) = (Folder::new(), 0);
-    let make = || {
-        count += 1;
-        Box::new(open(&folder.join(count.to_string())).archive()) as _
-    };
-    block_on(conformance::archive(make)).unwrap_or_else(|breach| panic!("{breach}"));
 }
 
 #[test]
@@ -62,13 +50,6 @@ fn eight_workers_share_two_hundred_threads_for_ten_minutes() {
     let folder = Folder::new();
     let worked = block_on(conformance::workers(Arc::new(open(&folder))));
     worked.unwrap_or_else(|breach| panic!("{breach}"));
-}
-
-#[test]
-fn the_runs_conform() {
-    let folder = Folder::new();
-    let runs = block_on(conformance::runs(|| Box::new(open(&folder))));
-    runs.unwrap_or_else(|breach| panic!("{breach}"));
 }
 
 #[test]
@@ -145,15 +126,10 @@ fn an_erased_thread_leaves_no_bytes_in_the_files() {
     let folder = Folder::new();
     let (store, thread, other) = (open(&folder), id("t-secret"), id("other"));
     let secret = "the lamp is from 1874";
-    let run = CompactionRun::new(&[Message::user(secret)], None, Chunked::default()).unwrap();
-    let compaction = CompactionId(u64::MAX);
-    let batch = Batch::new(BatchId { compaction, index: 0 }, secret);
     for thread in [&thread, &other] {
         let text = if *thread == other { "kept" } else { secret };
         block_on(store.append(thread, None, 0, &[said(0, text)])).unwrap();
     }
-    block_on(store.save_run(&thread, &run)).unwrap();
-    block_on(store.archive().write(&thread, compaction, &[ArchiveEntry::new(batch)])).unwrap();
     let ten = std::time::Duration::from_secs(10);
     block_on(store.acquire_lease(&thread, secret, Timestamp(0), ten)).unwrap();
     let words: Vec<String> = secret.split(' ').map(str::to_owned).collect();
@@ -171,9 +147,6 @@ fn an_erased_thread_leaves_no_bytes_in_the_files() {
     assert_eq!(block_on(store.find(&other, &["kept".to_owned()])).unwrap(), [0]);
     assert!(!holds(&folder, thread.as_str()), "the name is left");
     assert_eq!(block_on(store.list()).unwrap(), [other]);
-    assert_eq!(block_on(store.load_run(&thread)).unwrap(), None);
-    let seen = BTreeSet::from_iter([compaction]);
-    assert_eq!(block_on(store.archive().list(&thread, &seen)).unwrap(), []);
 }
 
 /// Whether a file of the database holds this text.

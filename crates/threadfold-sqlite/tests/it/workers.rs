@@ -2,7 +2,7 @@
 //! clocks.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::{
         Mutex,
         atomic::{AtomicU64, Ordering},
@@ -13,11 +13,10 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    message::{Batch, BatchId, CompactionId, ThreadId, Timestamp},
-    store::{Archive, LeaseStore, StoreError, ThreadStore},
-    strategy::ArchiveEntry,
+    message::{ThreadId, Timestamp},
+    store::{LeaseStore, StoreError, ThreadStore},
 };
-use threadfold_sqlite::{SqliteArchive, SqliteStore};
+use threadfold_sqlite::SqliteStore;
 
 use crate::support::{Folder, id, open, said, texts};
 
@@ -61,34 +60,6 @@ fn a_thread_has_one_writer_at_a_time_although_leases_are_taken_over() {
         }
     }
     assert_eq!(stored, acknowledged, "exactly the acknowledged events are stored, in order");
-}
-
-#[test]
-fn a_suspended_worker_does_not_change_the_archive_of_its_successor() {
-    let folder = Folder::new();
-    let (store, thread, compaction) = (open(&folder), id("t"), CompactionId(3));
-    let entry = |text: &str| ArchiveEntry::new(Batch::new(BatchId { compaction, index: 0 }, text));
-    let worker = |now: u64| {
-        let lease = block_on(store.acquire_lease(&thread, "worker", Timestamp(now), LIFETIME));
-        store.archive().leased(lease.unwrap())
-    };
-    let first = worker(0);
-    let write = |archive: &SqliteArchive, text: &str| {
-        block_on(archive.write(&thread, compaction, &[entry(text)]))
-    };
-    write(&first, "of the first").unwrap();
-    let second = worker(10_000);
-    write(&second, "of the second").unwrap();
-    let late = [
-        write(&first, "late"),
-        block_on(first.delete(&thread, compaction)),
-        block_on(second.write(&id("another"), compaction, &[])),
-    ];
-    for refused in late {
-        assert!(matches!(refused, Err(StoreError::LeaseLost { .. })), "{refused:?}");
-    }
-    let seen = BTreeSet::from_iter([compaction]);
-    assert_eq!(block_on(first.list(&thread, &seen)).unwrap(), [entry("of the second")]);
 }
 
 /// Acquires a thread and writes to it. In between it may sleep past the end of its lease.

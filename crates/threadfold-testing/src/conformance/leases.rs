@@ -1,4 +1,4 @@
-//! The conformance suites for leases and for stored runs.
+//! The conformance suite for leases.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use threadfold::{
     log::LogId,
-    message::{Message, ThreadId, Timestamp},
+    message::{ThreadId, Timestamp},
     store::{Lease, LeaseStore, StoreError},
-    strategy::{Chunked, CompactionRun},
 };
 
 use super::{
@@ -183,46 +182,4 @@ async fn one_of_many_acquires(store: &dyn LeaseStore) -> Result<()> {
         refused.try_for_each(|outcome| same(law, &input, &held, outcome))?;
     }
     Ok(())
-}
-
-/// Tests a store of runs: a saved run replaces the earlier one and is loaded unchanged; threads are
-/// independent; deleted runs are gone.
-///
-/// `make` must return an empty store.
-///
-/// ```
-/// use futures::executor::block_on;
-/// use threadfold::store::MemoryStore;
-/// use threadfold_testing::conformance;
-///
-/// block_on(conformance::runs(|| Box::new(MemoryStore::default())))?;
-/// # Ok::<(), conformance::Breach>(())
-/// ```
-///
-/// # Errors
-///
-/// The first [`Breach`](super::Breach).
-pub async fn runs(make: impl FnOnce() -> Box<dyn LeaseStore>) -> Result<()> {
-    let (store, one, other) = (make(), named("t1")?, named("t")?);
-    let none = Ok(None);
-    same(Law::UnknownIsEmpty, "a new store", &none, &store.load_run(&one).await)?;
-    same(Law::UnknownIsEmpty, "nothing to delete", &Ok(()), &store.delete_run(&one).await)?;
-    let apart = run("Fix the lexer.")?;
-    let law = Law::StoredComesBack;
-    same(law, "another thread", &Ok(()), &store.save_run(&other, &apart).await)?;
-    for text in ["Fix the parser.", "a\n\"\\\u{0}\u{2028}\u{1f600}"] {
-        let run = run(text)?;
-        same(law, text, &Ok(()), &store.save_run(&one, &run).await)?;
-        same(law, text, &Ok(Some(run)), &store.load_run(&one).await)?;
-    }
-    let law = Law::DeletedIsGone;
-    same(law, "deleted", &Ok(()), &store.delete_run(&one).await)?;
-    same(law, "deleted", &none, &store.load_run(&one).await)?;
-    let kept = Ok(Some(apart));
-    same(Law::ThreadsAreApart, "another thread", &kept, &store.load_run(&other).await)
-}
-
-fn run(text: &str) -> Result<CompactionRun> {
-    let run = CompactionRun::new(&[Message::user(text)], None, Chunked::default());
-    run.map_err(|error| Law::StoredComesBack.breach(text, "a run", error))
 }

@@ -6,8 +6,7 @@
 //! | [`ProviderThread`](threadfold::model::ProviderThread) | [`provider_thread`] |
 //! | [`WireFormat`](threadfold::wire::WireFormat) | [`wire_format`] |
 //! | [`ThreadStore`](threadfold::store::ThreadStore) | [`store`], and [`failing_store`] with faults |
-//! | [`LeaseStore`](threadfold::store::LeaseStore) | [`leases`], [`runs`], [`workers`](workers()) and [`store`] |
-//! | [`Archive`](threadfold::store::Archive) | [`archive`] |
+//! | [`LeaseStore`](threadfold::store::LeaseStore) | [`leases`], [`workers`](workers()) and [`store`] |
 //! | [`CompactionStrategy`](threadfold::strategy::CompactionStrategy) | [`strategy`](strategy()) |
 //! | [`WordIndex`](threadfold::store::WordIndex) | [`store`], and [`searches`](searches()) |
 //!
@@ -15,7 +14,6 @@
 //! implementation panics, the suite panics too, except the suite for strategies.
 
 mod adapter;
-mod archive;
 mod cases;
 mod law;
 mod leases;
@@ -28,9 +26,8 @@ mod wire_format;
 mod workers;
 
 pub use adapter::{Served, Stubbed, adapter};
-pub use archive::archive;
 pub use law::{Breach, Law};
-pub use leases::{leases, runs};
+pub use leases::leases;
 pub use model::model;
 pub use provider_thread::provider_thread;
 pub use searches::searches;

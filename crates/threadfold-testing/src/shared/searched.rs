@@ -2,7 +2,6 @@
 //! The benches of both databases share it.
 
 use std::{
-    collections::BTreeSet,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,13 +12,9 @@ use threadfold::{
     async_trait,
     compact::{Insert, Splice},
     log::{CompactionRecord, Event, LogId, LoggedEvent},
-    message::{
-        Batch, BatchId, CompactionId, CompactionReason, ModelError, StopReason, ThreadId,
-        Timestamp, ToolUse,
-    },
+    message::{CompactionReason, ModelError, StopReason, ThreadId, Timestamp, ToolUse},
     model::Model,
-    store::{Archive, Journal, Loaded, StoreError, search_entries},
-    strategy::ArchiveEntry,
+    store::{Journal, Loaded, StoreError},
 };
 
 /// A query whose words are in few messages, and one whose word is in all.
@@ -42,38 +37,6 @@ pub async fn recalled(store: &Arc<dyn ThreadStore>, count: u64) {
         }
         let (whole, found) = (middle(whole), middle(found));
         println!("  {name:<26}{:>10.1}   whole log {:>10.1}", ms(found), ms(whole));
-    }
-}
-
-/// Prints the time of searches in `count` archived entries.
-pub async fn archived(archive: &dyn Archive, count: u64) {
-    let (thread, compactions) = (&thread(), count / 1_000);
-    for compaction in 0..compactions {
-        let id = CompactionId(compaction);
-        let entry = |index: u32| {
-            let number = compaction * 1_000 + u64::from(index);
-            let batch = Batch::new(BatchId { compaction: id, index }, text(number));
-            ArchiveEntry::new(batch)
-        };
-        let entries: Vec<_> = (0..1_000).map(entry).collect();
-        archive.write(thread, id, &entries).await.unwrap();
-    }
-    let visible: BTreeSet<CompactionId> = (0..compactions).map(CompactionId).collect();
-    println!("a search of {count} archived entries; middle of 5, in milliseconds");
-    for (name, query) in QUERIES {
-        let (mut all, mut found) = (Vec::new(), Vec::new());
-        for _ in 0..5 {
-            let since = Instant::now();
-            let entries = archive.list(thread, &visible).await.unwrap();
-            let expected = search_entries(&entries, query, 10, &visible);
-            all.push(since.elapsed());
-            let since = Instant::now();
-            let hits = archive.search(thread, query, 10, &visible).await.unwrap();
-            found.push(since.elapsed());
-            assert_eq!(hits, expected);
-        }
-        let (all, found) = (middle(all), middle(found));
-        println!("  {name:<26}{:>10.1}   all entries {:>8.1}", ms(found), ms(all));
     }
 }
 
