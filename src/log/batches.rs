@@ -165,7 +165,7 @@ mod tests {
         let detail = batch(0, 0, 0, "detail");
         let mut gist = batch(1, 0, 0, "gist");
         gist.replaces = vec![detail.id, gist.id];
-        let mut log = log(&[&[detail.clone()], &[gist.clone()]]);
+        let mut log = log(&[std::slice::from_ref(&detail), &[gist.clone()]]);
         assert_eq!(log.batches().unwrap(), [&gist]);
         assert_eq!(log.search_batches("detail", 9).unwrap(), [&detail], "it is found all the same");
         let _ = log.undo(Timestamp(2), CompactionId(1)).unwrap();

@@ -106,7 +106,7 @@ impl Twins {
                 let mut record =
                     CompactionRecord::new(new, CompactionReason::Threshold, "by-hand", plan);
                 let name = BatchId { compaction: new, index: 0 };
-                record.batches = (number % 3 > 0)
+                record.batches = (!number.is_multiple_of(3))
                     .then(|| Batch::new(name, long(number, 9)))
                     .into_iter()
                     .collect();

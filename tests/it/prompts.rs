@@ -215,5 +215,5 @@ fn earlier_batches_are_separate_and_only_new_content_is_requested() {
     };
     let so_far = text_of(&request.system[1]);
     assert!(so_far.ends_with("<summary-so-far>\nThe port is 8443.\n</summary-so-far>"));
-    assert!(question(&request).contains("The account of earlier stretches is kept beside yours"));
+    assert!(question(request).contains("The account of earlier stretches is kept beside yours"));
 }
