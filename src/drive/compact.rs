@@ -254,7 +254,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Finishes a compaction: archives, commits and stores its proposal, or logs its failure. The
+    /// Finishes a compaction: commits and stores its proposal, or logs its failure. The
     /// proposal must be for the [`snapshot_for`](Self::snapshot_for) this conversation and this
     /// brief. [`compact`] is [`propose`](super::propose) followed by this; call them separately to
     /// do something in between.

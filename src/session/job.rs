@@ -158,12 +158,14 @@ impl PreparedCompaction {
     pub fn edited(self, text: impl Into<Text>) -> Self {
         let text = text.into();
         let Self { outcome, snapshot, brief, .. } = self;
-        let outcome = outcome.and_then(|(mut driven, _)| {
+        let outcome = outcome.and_then(|(driven, _)| {
             if text.trim().is_empty() {
                 let blank = StrategyError::BlankSummary { stop_reason: StopReason::EndTurn };
                 return Err(driven.failed(blank));
             }
-            driven.plan = driven.plan.with_last_summary(text);
+            let plan = driven.plan.with_last_summary(text);
+            // Audit and lists were those of the text that is replaced.
+            let driven = Proposal { plan, retention: None, is_filled: false, ..driven };
             let (usage, calls) = (driven.usage, driven.calls);
             // As the strategy's own proposal, it may miss the target.
             let settled = snapshot.settle_within(driven, &brief, brief.limit);
