@@ -6,8 +6,6 @@ use std::{
     ops::Range,
 };
 
-#[cfg(feature = "recall")]
-use super::event::LoggedEvent;
 use super::{error::Result, event::Event, event_log::EventLog, state::EntrySource};
 use crate::{
     compact::{Insert, Splice},
@@ -56,29 +54,6 @@ impl EventLog {
         let numbers = to_ranges(self.removed_numbers()).into_iter().flatten();
         let parts = self.kept_parts();
         Ok(numbers.filter_map(|number| self.taken_at(number, &parts)).collect())
-    }
-
-    /// Returns the removed messages: those that the log holds, and those among the given events
-    /// that are before its base, each with its number.
-    #[cfg(feature = "recall")]
-    pub(crate) fn taken_among(&self, stored: Vec<(u64, LoggedEvent)>) -> Vec<Taken> {
-        let (originals, parts) = (self.original_numbers(), self.kept_parts());
-        let before = self.state().dropped.messages;
-        let stored = stored.into_iter().filter_map(|(number, logged)| {
-            let at = usize::try_from(number).ok().filter(|at| *at < before)?;
-            let is_original = originals.iter().any(|range| range.contains(&at));
-            let Event::MessageAppended(message) = logged.event else { return None };
-            let message = match parts.get(&at) {
-                _ if !is_original => return None,
-                None => message,
-                Some(parts) => without_kept_blocks(&message, parts)?,
-            };
-            Some(Taken { number, at: logged.at, message })
-        });
-        let held = to_ranges(self.removed_numbers()).into_iter().flatten();
-        let held = held.filter(|number| *number >= before);
-        let held = held.filter_map(|number| self.taken_at(number, &parts));
-        stored.chain(held).collect()
     }
 
     /// Returns how many messages were appended before this event.

@@ -35,10 +35,7 @@
 //!   documents become placeholders; reasoning and reminders are left out.
 //! - Text that a [`Redactor`](crate::message::Redactor) removes is neither shown nor searched.
 //! - Nothing is cached between two calls. The time of a search is linear in the removed messages.
-//!   [`Recall::begin`] searches in steps, and a session lets other tasks run between them. A
-//!   session whose store has a [`WordIndex`](crate::store::WordIndex) reads only messages with
-//!   words of the query and their neighbours. It finds the same messages; their order may differ,
-//!   because the rarity of a word is computed from the messages that were read.
+//!   [`Recall::begin`] searches in steps, and a session lets other tasks run between them.
 //!
 //! # How words match
 //!
@@ -60,5 +57,3 @@ pub use answer::{MAX_BYTES, MIN_BYTES, Recall};
 pub use passage::NO_MATCH;
 pub(crate) use request::RecallRequest;
 pub use request::{MAX_QUERY_BYTES, RecallError};
-#[cfg(feature = "recall")]
-pub(crate) use search::{message_words, query_words};

@@ -17,13 +17,13 @@ use std::{
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 use super::{
-    passage::{border, piece_end, rendered},
+    passage::{border, piece_end},
     request::{RecallError, Result},
     tool::RECALL,
 };
 use crate::{
     log::Taken,
-    message::{ContentBlock, Message, Text, steps},
+    message::{ContentBlock, Text, steps},
 };
 
 /// The maximum number of matches in one answer.
@@ -97,27 +97,6 @@ impl Terms {
         });
         doc
     }
-}
-
-/// Returns the words of a query.
-pub(crate) fn query_words(query: &str) -> Result<Vec<String>> {
-    Ok(Terms::of(query)?.0.into_keys().collect())
-}
-
-/// Returns the different words by which a message is found, read piece by piece as by [`Reading`].
-pub(crate) fn message_words(message: &Message) -> Vec<String> {
-    let text = rendered(message);
-    let (mut found, mut start) = (HashSet::new(), 0);
-    while start < text.len() {
-        let end = piece_end(&text, start, PIECE);
-        each_word(text.get(start..end).unwrap_or_default(), |word, _| {
-            if word.chars().any(char::is_alphanumeric) && !found.contains(word) {
-                found.insert(word.to_owned());
-            }
-        });
-        start = end;
-    }
-    found.into_iter().collect()
 }
 
 /// Returns the numbers of messages that contain only calls of the recall tool or their results.

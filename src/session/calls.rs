@@ -168,13 +168,6 @@ impl Session {
     async fn recalled(&self, call: &ToolUse) -> Result<String, Box<dyn Error + Send + Sync>> {
         let input = call.input.json().and_then(|input| input.to_value())?;
         let request = RecallRequest::parse(&input)?;
-        #[cfg(feature = "recall")]
-        if let RecallRequest::Search { query, .. } = &request
-            && let Some(taken) = self.journal.candidates(query).await?
-        {
-            let recall = Recall::of(self.journal.log()).within(self.recall_bytes());
-            return Ok(finished(recall.begin_from(taken, &request)?).await);
-        }
         let log = self.journal.whole().await?;
         let recall = Recall::of(&log).within(self.recall_bytes());
         let recall = match self.journal.redactor() {

@@ -172,7 +172,7 @@ impl ThreadStore for Leased {
         self.store.load(thread).await
     }
 
-    /// Bases and word indexes repeat the stored events, so they need no fence.
+    /// A base repeats the stored events, so it needs no fence.
     fn inner(&self) -> Option<&dyn ThreadStore> {
         Some(self.store.as_ref())
     }

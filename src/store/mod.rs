@@ -4,9 +4,8 @@
 //! |---|---|---|
 //! | the log of a thread | [`ThreadStore`] | [`MemoryStore`], [`JsonlStore`] |
 //! | who may write a thread | [`LeaseStore`] | [`MemoryStore`] |
-//! | the words of stored messages, for searches | [`WordIndex`] | none: a search reads the whole log |
 //!
-//! The packages `threadfold-sqlite` and `threadfold-postgres` implement all three on a database.
+//! The packages `threadfold-sqlite` and `threadfold-postgres` implement both on a database.
 //!
 //! # Logs
 //!
@@ -41,12 +40,9 @@ mod jsonl;
 mod lease;
 mod lease_store;
 mod memory;
-#[cfg(feature = "recall")]
-mod past;
 mod rules_cache;
 mod store_error;
 mod thread_store;
-mod word_index;
 
 pub use crate::log::Loaded;
 #[doc(hidden)]
@@ -58,4 +54,3 @@ pub use lease_store::{LeaseStore, leased};
 pub use memory::MemoryStore;
 pub use store_error::StoreError;
 pub use thread_store::{ThreadStore, check_places, event_lines, stored_event};
-pub use word_index::WordIndex;

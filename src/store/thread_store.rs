@@ -4,10 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use super::{
-    store_error::{Result, StoreError},
-    word_index::WordIndex,
-};
+use super::store_error::{Result, StoreError};
 use crate::{
     log::{EventLog, Loaded, LogError, LogId, LoggedEvent, read_event},
     message::ThreadId,
@@ -183,12 +180,6 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Returns the store's index of words, if it has one. The default has none, and a search then
-    /// reads the whole log.
-    fn word_index(&self) -> Option<&dyn WordIndex> {
-        self.inner()?.word_index()
-    }
-
     /// Returns the ids of the threads with stored events, sorted.
     ///
     /// The future may be dropped at any point.
@@ -199,7 +190,6 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     async fn list(&self) -> Result<Vec<ThreadId>>;
 
     /// Removes the log of a thread, and its lease if the store keeps leases.
-    /// [`Archive::delete_thread`](super::Archive::delete_thread) removes its archive.
     ///
     /// The future may be dropped. Whether the log was removed is then unknown.
     ///
@@ -328,7 +318,6 @@ for_pointers! { ThreadStore {
     async fn list(&self) -> Result<Vec<ThreadId>>;
     async fn delete(&self, thread: &ThreadId) -> Result<()>;
     fn inner(&self) -> Option<&dyn ThreadStore>;
-    fn word_index(&self) -> Option<&dyn WordIndex>;
 } }
 
 /// Whether `events` begin with `prefix`. Events are compared by their stored forms, because a

@@ -8,7 +8,11 @@
 use std::{any::Any, fmt, panic::AssertUnwindSafe, time::Duration};
 
 use async_trait::async_trait;
-use futures::{FutureExt, channel::oneshot, future};
+use futures::{
+    FutureExt,
+    channel::oneshot,
+    future::{self, Either},
+};
 
 use super::{
     error::{Result, StrategyError},
@@ -204,30 +208,31 @@ impl<'a> Ask<'a> {
     /// # Errors
     ///
     /// The [`ModelError`] of the call.
-    pub async fn once(&mut self, call: &ModelCall) -> Result<Turn, ModelError> {
-        self.permitted().await;
-        let answer = AssertUnwindSafe(self.answers.answer(call)).catch_unwind().await;
-        let answer = answer.unwrap_or_else(|payload| {
-            let message = format!("the model panicked: {}", panic_message(payload.as_ref()));
-            Err(ModelError::new(ModelErrorKind::Other, message))
-        });
-        let (spent, called) = match &answer {
-            Ok(turn) => (turn.usage.unwrap_or_default(), true),
-            Err(error) => (error.usage, error.kind != ModelErrorKind::NoModel),
-        };
-        self.usage += spent;
-        self.calls += usize::from(called);
-        answer
-    }
-
-    /// Counts a call that is about to be made. At the limit it waits for ever: a strategy that never
-    /// ends would not end for an error either, so whoever runs it ends it.
-    async fn permitted(&mut self) {
-        if self.tried >= MAX_CALLS {
-            let _ = self.over.take().map(|over| over.send(()));
-            future::pending::<()>().await;
+    pub fn once<'s>(
+        &'s mut self,
+        call: &'s ModelCall,
+    ) -> impl Future<Output = Result<Turn, ModelError>> + Send + use<'s, 'a> {
+        let Self { answers, usage, calls, tried, over } = self;
+        if *tried >= MAX_CALLS {
+            // A strategy that never ends would not end for an error either: whoever runs it ends it.
+            let _ = over.take().map(|over| over.send(()));
+            return Either::Left(future::pending());
         }
-        self.tried += 1;
+        *tried += 1;
+        let answer = AssertUnwindSafe(answers.answer(call)).catch_unwind();
+        Either::Right(answer.map(|answer| {
+            let answer = answer.unwrap_or_else(|payload| {
+                let message = format!("the model panicked: {}", panic_message(payload.as_ref()));
+                Err(ModelError::new(ModelErrorKind::Other, message))
+            });
+            let (spent, called) = match &answer {
+                Ok(turn) => (turn.usage.unwrap_or_default(), true),
+                Err(error) => (error.usage, error.kind != ModelErrorKind::NoModel),
+            };
+            *usage += spent;
+            *calls += usize::from(called);
+            answer
+        }))
     }
 
     /// Asks one question and returns the answer.

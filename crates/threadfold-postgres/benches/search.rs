@@ -25,7 +25,6 @@ async fn main() {
     searched::write(&store, count).await;
     searched::print_size("the log", size(&address).await, count);
     searched::recalled(&store, count).await;
-    searched::print_size("the log and its index", size(&address).await, count);
 }
 
 /// The size of our tables with their indexes, in bytes.

@@ -6,7 +6,6 @@ mod open;
 mod schema;
 mod store;
 mod threads;
-mod words;
 
 pub use open::OpenError;
 pub use store::PostgresStore;

@@ -118,52 +118,6 @@ BEGIN
                     WHERE events.thread = of_thread AND seq = seq_of_base - 1);
 END $$;
 
--- The words of messages. `key` stands for a thread, and each of its words begins with it, so a search
--- reads the part of the index that is of this thread.
-CREATE TABLE threadfold.indexed (
-    key      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    thread   text COLLATE "C" NOT NULL UNIQUE,
-    events   bigint NOT NULL,  -- so many are indexed,
-    messages bigint NOT NULL   -- and so many messages in them
-);
-CREATE TABLE threadfold.messages (
-    key    bigint NOT NULL,
-    number bigint NOT NULL,
-    seq    bigint NOT NULL,
-    words  text[] COLLATE "C" NOT NULL,
-    PRIMARY KEY (key, number)
-);
-CREATE INDEX messages_words ON threadfold.messages USING gin (words);
-
--- Words as the index has them.
-CREATE FUNCTION threadfold.terms(of_key bigint, given text[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS
-    $$ SELECT coalesce(array_agg(of_key || '.' || word), '{}') FROM unnest(given) AS words (word) $$;
-
--- Adds messages, if the log has this id and so many of its events are indexed. Each text holds the
--- words of a message, with blanks between them.
-CREATE FUNCTION threadfold.add_words(
-    of_thread text, of_log text, from_events bigint, to_events bigint, to_messages bigint,
-    numbers bigint[], seqs bigint[], texts text[]
-) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-    of_key bigint;
-BEGIN
-    PERFORM threadfold.lock(of_thread);
-    IF NOT EXISTS (SELECT FROM threadfold.logs LEFT JOIN threadfold.indexed USING (thread)
-                   WHERE thread = of_thread AND log IS NOT DISTINCT FROM of_log
-                   AND coalesce(events, 0) = from_events) THEN
-        RETURN false;
-    END IF;
-    INSERT INTO threadfold.indexed (thread, events, messages)
-        VALUES (of_thread, to_events, to_messages)
-        ON CONFLICT (thread) DO UPDATE SET events = excluded.events, messages = excluded.messages
-        RETURNING key INTO of_key;
-    INSERT INTO threadfold.messages
-        SELECT of_key, number, seq, threadfold.terms(of_key, string_to_array(words, ' '))
-        FROM unnest(numbers, seqs, texts) AS given (number, seq, words);
-    RETURN true;
-END $$;
-
 -- Removes a thread.
 CREATE FUNCTION threadfold.delete_thread(of_thread text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -171,8 +125,6 @@ BEGIN
     DELETE FROM threadfold.events WHERE thread = of_thread;
     DELETE FROM threadfold.logs WHERE thread = of_thread;
     DELETE FROM threadfold.leases WHERE thread = of_thread;
-    DELETE FROM threadfold.messages WHERE key = (SELECT key FROM threadfold.indexed WHERE thread = of_thread);
-    DELETE FROM threadfold.indexed WHERE thread = of_thread;
 END $$;
 
 -- Appends one event, which is what most appends do, with as little work as it can: one statement after

@@ -3,10 +3,7 @@
 use std::io;
 
 use deadpool_postgres::{Client, Pool};
-use threadfold::{
-    message::{Text, ThreadId},
-    store::StoreError,
-};
+use threadfold::{message::Text, store::StoreError};
 use tokio_postgres::{Row, types::ToSql};
 
 use crate::open::{self, OpenError, reason};
@@ -29,7 +26,7 @@ use crate::open::{self, OpenError, reason};
 /// # tokio::runtime::Runtime::new()?.block_on(async {
 /// // let address = "postgres://me:secret@localhost/agents";
 /// let (store, mut log) = (PostgresStore::open(&address).await?, EventLog::new("doc-store".parse()?));
-/// # store.erase(log.thread_id()).await?;
+/// # store.delete(log.thread_id()).await?;
 /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
 /// store.append(log.thread_id(), None, 0, log.events()).await?;
 ///
@@ -73,36 +70,6 @@ impl PostgresStore {
     pub async fn open(address: &str) -> Result<Self, OpenError> {
         let (pool, place) = open::open(address).await?;
         Ok(Self { pool, place })
-    }
-
-    /// Removes all data of a thread in one transaction: log and lease. The bytes stay on the
-    /// server until its tables are vacuumed and its write-ahead log is recycled, and longer in
-    /// backups.
-    ///
-    /// If the future is dropped, the thread is either removed or unchanged.
-    ///
-    /// ```
-    /// use threadfold::store::ThreadStore;
-    /// use threadfold_postgres::PostgresStore;
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let Ok(address) = std::env::var("THREADFOLD_POSTGRES") else { return Ok(()) };
-    /// # tokio::runtime::Runtime::new()?.block_on(async {
-    /// let store = PostgresStore::open(&address).await?;
-    /// store.erase(&"doc-erased".parse()?).await?;
-    /// assert!(store.load(&"doc-erased".parse()?).await?.log.is_empty());
-    /// # Ok(())
-    /// # })
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Medium`].
-    pub async fn erase(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        let delete = "SELECT threadfold.delete_thread($1)";
-        self.row(delete, &[&thread.as_str()]).await?;
-        Ok(())
     }
 
     /// Returns the host and the name of the database, for errors.

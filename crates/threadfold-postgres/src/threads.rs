@@ -5,7 +5,7 @@ use threadfold::{
     EventLog, ThreadStore, async_trait,
     log::{LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
-    store::{Lease, Loaded, StoreError, WordIndex, event_lines, stored_event},
+    store::{Lease, Loaded, StoreError, event_lines, stored_event},
 };
 use tokio_postgres::{Row, types::ToSql};
 
@@ -82,10 +82,6 @@ impl ThreadStore for PostgresStore {
         let values: [&(dyn ToSql + Sync); 3] = [&thread.as_str(), &log.to_string(), &integer(seq)];
         let row = self.row(facts, &values).await?;
         Ok(self.column::<Option<&str>>(&row, 0)?.map(str::to_owned))
-    }
-
-    fn word_index(&self) -> Option<&dyn WordIndex> {
-        Some(self)
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {

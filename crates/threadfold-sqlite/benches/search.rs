@@ -22,7 +22,6 @@ fn main() {
     block_on(searched::write(&store, count));
     searched::print_size("the log", size(), count);
     block_on(searched::recalled(&store, count));
-    searched::print_size("the log and its index", size(), count);
     drop(store);
     std::fs::remove_dir_all(folder).unwrap();
 }

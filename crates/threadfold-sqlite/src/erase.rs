@@ -1,12 +1,13 @@
 //! Removing all data of a thread.
 
-use threadfold::{message::ThreadId, store::StoreError};
+use threadfold::{ThreadStore, message::ThreadId, store::StoreError};
 
-use crate::{lease_rows, store::SqliteStore, threads, words};
+use crate::store::SqliteStore;
 
 impl SqliteStore {
-    /// Removes all data of a thread in one transaction: log and lease. Its bytes are overwritten,
-    /// in the database and in the write-ahead log. If another process is reading, the last copies are overwritten at the next checkpoint.
+    /// Removes a thread like [`delete`](ThreadStore::delete), and empties the write-ahead log, so
+    /// that no file has its bytes any more. If another process is reading, the last copies are
+    /// overwritten at the next checkpoint.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -27,14 +28,7 @@ impl SqliteStore {
     ///
     /// [`StoreError::Medium`] and [`StoreError::Unreadable`].
     pub async fn erase(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        let thread = thread.clone();
-        let erased = self.database.write(move |writing| {
-            threads::delete(writing, &thread)?;
-            lease_rows::end(writing, &thread)?;
-            words::delete(writing, &thread)?;
-            words::purge(writing)
-        });
-        erased.await?;
+        self.delete(thread).await?;
         // If there are readers, the checkpoint ends early and returns a row that says so. The row
         // is ignored.
         let emptied = self.database.run(|connection| {

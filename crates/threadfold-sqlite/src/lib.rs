@@ -9,7 +9,6 @@ mod open;
 mod schema;
 mod store;
 mod threads;
-mod words;
 
 pub use open::OpenError;
 pub use store::SqliteStore;

@@ -36,25 +36,6 @@ const MIGRATIONS: [&str; 1] = [r#"
         worker  TEXT    NOT NULL,
         expires INTEGER NOT NULL  -- in milliseconds since 1970
     ) STRICT;
-    -- The words of messages. `key` stands for a thread, and each of its words begins with it, so a
-    -- search reads the part of the index that is of this thread. No key is given twice.
-    CREATE TABLE indexed (
-        key      INTEGER PRIMARY KEY AUTOINCREMENT,
-        thread   TEXT    NOT NULL UNIQUE,
-        events   INTEGER NOT NULL,  -- so many are indexed,
-        messages INTEGER NOT NULL   -- and so many messages in them
-    ) STRICT;
-    CREATE TABLE messages (
-        id     INTEGER PRIMARY KEY,  -- the row of its words
-        key    INTEGER NOT NULL,
-        number INTEGER NOT NULL,
-        seq    INTEGER NOT NULL,
-        UNIQUE (key, number)
-    ) STRICT;
-    CREATE VIRTUAL TABLE words USING fts5(
-        of_message, content = '', contentless_delete = 1, detail = none,
-        tokenize = "ascii tokenchars '_/\:.->'"
-    );
 "#];
 
 /// The version that this build writes.

@@ -5,14 +5,13 @@ use threadfold::{
     EventLog, ThreadStore, async_trait,
     log::{LogError, LogId, LoggedEvent},
     message::{Text, ThreadId},
-    store::{Loaded, StoreError, WordIndex, event_lines, stored_event},
+    store::{Loaded, StoreError, event_lines, stored_event},
 };
 
 use crate::{
     database::{Database, Failed},
     lease_rows,
     store::SqliteStore,
-    words,
 };
 
 /// The log that an append continues.
@@ -106,10 +105,6 @@ impl ThreadStore for SqliteStore {
         loaded.await
     }
 
-    fn word_index(&self) -> Option<&dyn WordIndex> {
-        Some(self)
-    }
-
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
         let place = self.database.place().clone();
         let listed = self.database.read(move |reading| {
@@ -129,8 +124,13 @@ impl ThreadStore for SqliteStore {
         let thread = thread.clone();
         let deleted = self.database.write(move |writing| {
             lease_rows::end(writing, &thread)?;
-            words::delete(writing, &thread)?;
-            delete(writing, &thread)
+            for table in ["events", "logs"] {
+                writing.execute(
+                    &format!("DELETE FROM {table} WHERE thread = ?1"),
+                    [thread.as_str()],
+                )?;
+            }
+            Ok(())
         });
         deleted.await
     }
@@ -236,13 +236,6 @@ fn events(
         events.push(stored_event(place, seq, line)?);
     }
     Ok(events)
-}
-
-/// Removes the log of a thread.
-pub(crate) fn delete(writing: &Transaction<'_>, thread: &ThreadId) -> Result<(), Failed> {
-    writing.execute("DELETE FROM events WHERE thread = ?1", [thread.as_str()])?;
-    writing.execute("DELETE FROM logs WHERE thread = ?1", [thread.as_str()])?;
-    Ok(())
 }
 
 fn unreadable(place: &Text, source: LogError) -> StoreError {

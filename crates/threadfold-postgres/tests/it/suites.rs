@@ -25,13 +25,6 @@ fn the_store_conforms() {
 }
 
 #[test]
-fn searches_by_the_index_find_what_searches_of_the_whole_log_find() {
-    let Some(server) = server() else { return };
-    let searched = run(conformance::searches(Arc::new(open(&server.database()))));
-    searched.unwrap_or_else(|breach| panic!("{breach}"));
-}
-
-#[test]
 fn the_leases_conform() {
     let Some(server) = server() else { return };
     suite(conformance::leases(|| Box::new(open(&server.database()))));
@@ -113,7 +106,7 @@ fn one_of_many_simultaneous_appends_is_stored_completely() {
 }
 
 #[test]
-fn an_erased_thread_is_in_no_table() {
+fn a_deleted_thread_is_in_no_table() {
     let Some(server) = server() else { return };
     let address = server.database();
     let store = open(&address);
@@ -121,7 +114,7 @@ fn an_erased_thread_is_in_no_table() {
         run(store.append(&thread, None, 0, &[said(0, "hi")])).unwrap();
         run(store.acquire_lease(&thread, "worker", Timestamp(0), TEN)).unwrap();
     }
-    run(store.erase(&id("gone"))).unwrap();
+    run(store.delete(&id("gone"))).unwrap();
     for table in ["logs", "events", "leases"] {
         let left = rows(&address, &format!("SELECT thread FROM threadfold.{table}"));
         assert_eq!(left, ["kept"], "{table}");

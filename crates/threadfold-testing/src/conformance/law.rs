@@ -79,8 +79,6 @@ laws! {
     ListNamesAll: "the threads must be listed, once and sorted",
     DeletedIsGone: "a deleted thread must be gone",
     FailureLeavesBeginning: "a failed append must leave a prefix of the log",
-    WordsAreFound: "a word index must find the messages with a word, and no others" ("A word index finds the messages with a word, of the stored log and of its thread only."),
-    SearchesAgree: "a search by an index must find what a search of the whole log finds",
     OneWorkerHolds: "one worker at a time may hold the lease of a thread" ("While the lease of a thread has not expired, no worker acquires another one, and the refusal has the lease."),
     ExpiredIsFree: "a lease that ended must be free at once",
     FencesRise: "the fence of a lease must be greater than those before it",

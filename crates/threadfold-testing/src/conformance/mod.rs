@@ -8,7 +8,6 @@
 //! | [`ThreadStore`](threadfold::store::ThreadStore) | [`store`], and [`failing_store`] with faults |
 //! | [`LeaseStore`](threadfold::store::LeaseStore) | [`leases`], [`workers`](workers()) and [`store`] |
 //! | [`CompactionStrategy`](threadfold::strategy::CompactionStrategy) | [`strategy`](strategy()) |
-//! | [`WordIndex`](threadfold::store::WordIndex) | [`store`], and [`searches`](searches()) |
 //!
 //! A suite returns the first [`Breach`]: a [`Law`] and the smallest input that breaks it. If the
 //! implementation panics, the suite panics too, except the suite for strategies.
@@ -19,7 +18,6 @@ mod law;
 mod leases;
 mod model;
 mod provider_thread;
-mod searches;
 mod store;
 mod strategy;
 mod wire_format;
@@ -30,7 +28,6 @@ pub use law::{Breach, Law};
 pub use leases::leases;
 pub use model::model;
 pub use provider_thread::provider_thread;
-pub use searches::searches;
 pub use store::{failing_store, store};
 pub use strategy::strategy;
 pub use wire_format::wire_format;

@@ -1,7 +1,5 @@
 //! The conformance suite for thread stores.
 
-use std::ops::Range;
-
 use futures::future::join_all;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,7 +17,7 @@ use super::{
 /// Tests a store: appended events are loaded unchanged; appends that expect another length or do
 /// not continue the log are refused and store nothing; threads are independent; exactly one of
 /// several concurrent appends succeeds; deleted threads are gone. If the store keeps bases, it
-/// keeps only a base of the stored log. If it keeps an index of words, a search finds every word.
+/// keeps only a base of the stored log.
 ///
 /// `make` is called once for each case and must return an empty store.
 ///
@@ -86,8 +84,6 @@ const CASES: &str = include_str!("../../testdata/conformance/store.jsonl");
 enum Operation {
     /// Appends the events with these numbers to a log with this id and length.
     Append(Option<LogId>, u64, Vec<u64>),
-    /// Stores a new log with this id and a message of each text.
-    AppendTexts(Option<LogId>, Vec<String>),
     /// Returns the number of stored events.
     Load,
     /// Returns the numbers of the events from this one on.
@@ -100,13 +96,6 @@ enum Operation {
     LoadFacts(LogId, u64),
     /// Ends the case if the store keeps no bases.
     NeedsBases,
-    /// Ends the case if the store has no word index.
-    NeedsIndex,
-    Indexed(Option<LogId>),
-    Add(Option<LogId>, Range<u64>, u64, Vec<(u64, Vec<String>)>),
-    Find(Vec<String>),
-    /// Returns the number, the `seq` and the text of each of these messages.
-    Read(Vec<u64>),
 }
 
 /// Returns the outcome of an operation; `None` if this store does not support the rest of the case.
@@ -116,10 +105,6 @@ async fn run(store: &dyn ThreadStore, step: &Step<Operation>) -> Option<Value> {
         Operation::Append(log, len, seqs) => {
             let events = events(thread, seqs.iter().copied());
             outcome(store.append(thread, *log, *len, &events).await)
-        }
-        Operation::AppendTexts(log, texts) => {
-            let messages = (0..).zip(texts).map(|(seq, text)| said(seq, text));
-            outcome(store.append(thread, *log, 0, &messages.collect::<Vec<_>>()).await)
         }
         Operation::Load => stored(store, thread).await,
         Operation::LoadFrom(seq) => {
@@ -142,17 +127,6 @@ async fn run(store: &dyn ThreadStore, step: &Step<Operation>) -> Option<Value> {
             Ok(None) => return None,
             kept => outcome(kept.map(drop)),
         },
-        Operation::NeedsIndex => store.word_index().map(|_| Value::Null)?,
-        Operation::Indexed(log) => outcome(store.word_index()?.indexed(thread, *log).await),
-        Operation::Add(log, events, number, messages) => {
-            let index = store.word_index()?;
-            outcome(index.add(thread, *log, events.clone(), *number, messages).await)
-        }
-        Operation::Find(words) => outcome(store.word_index()?.find(thread, words).await),
-        Operation::Read(numbers) => {
-            let found = store.word_index()?.read(thread, numbers).await;
-            outcome(found.map(|found| found.iter().map(message).collect::<Vec<_>>()))
-        }
     })
 }
 
@@ -164,12 +138,6 @@ pub(super) async fn stored(store: &dyn ThreadStore, thread: &ThreadId) -> Value 
         let is_same = (found.log.thread_id(), found.log.events(), found.torn) == expected;
         if is_same { json!(found.log.len()) } else { format!("{found:?}").into() }
     }))
-}
-
-fn message((number, event): &(u64, LoggedEvent)) -> Value {
-    let message =
-        if let Event::MessageAppended(message) = &event.event { Some(message) } else { None };
-    json!([number, event.seq, message.and_then(|message| message.texts().next())])
 }
 
 async fn loads_big_events(store: &dyn ThreadStore) -> Result<()> {

@@ -1,5 +1,4 @@
-//! Measures searches of a thread with a long history, with the store's word index and without it.
-//! The benches of both databases share it.
+//! Measures searches of a thread with a long history. The benches of both databases share it.
 
 use std::{
     sync::Arc,
@@ -11,10 +10,10 @@ use threadfold::{
     ContextWindow, Message, ModelAgent, Plan, Request, Role, Session, ThreadStore, Turn,
     async_trait,
     compact::{Insert, Splice},
-    log::{CompactionRecord, Event, LogId, LoggedEvent},
+    log::{CompactionRecord, Event},
     message::{CompactionReason, ModelError, StopReason, ThreadId, Timestamp, ToolUse},
     model::Model,
-    store::{Journal, Loaded, StoreError},
+    store::Journal,
 };
 
 /// A query whose words are in few messages, and one whose word is in all.
@@ -25,18 +24,13 @@ const QUERIES: [(&str, &str); 2] =
 pub async fn recalled(store: &Arc<dyn ThreadStore>, count: u64) {
     let thread = thread();
     println!("a turn that recalls once, of {count} messages; middle of 5, in milliseconds");
-    let mut plain = open(Arc::new(Whole(store.clone())), &thread).await;
-    let mut indexed = open(store.clone(), &thread).await;
-    let first = turn(&mut indexed, QUERIES[0].1).await;
-    println!("  {:<26}{:>10.1}", "the first, which indexes", ms(first));
+    let mut session = open(store.clone(), &thread).await;
     for (name, query) in QUERIES {
-        let (mut whole, mut found) = (Vec::new(), Vec::new());
+        let mut times = Vec::new();
         for _ in 0..5 {
-            whole.push(turn(&mut plain, query).await);
-            found.push(turn(&mut indexed, query).await);
+            times.push(turn(&mut session, query).await);
         }
-        let (whole, found) = (middle(whole), middle(found));
-        println!("  {name:<26}{:>10.1}   whole log {:>10.1}", ms(found), ms(whole));
+        println!("  {name:<26}{:>10.1}", ms(middle(times)));
     }
 }
 
@@ -113,52 +107,5 @@ impl Model for Asks {
         let call = ToolUse::new("call", "recall", json!({ "query": query }));
         let answer = Message::new(Role::Assistant, vec![call.into()]);
         Ok(Turn::new(answer, StopReason::ToolUse, None))
-    }
-}
-
-/// The same store without its word index. It ignores writes, so that both sessions begin with the
-/// same log.
-#[derive(Debug)]
-struct Whole(Arc<dyn ThreadStore>);
-
-#[async_trait]
-impl ThreadStore for Whole {
-    async fn append(
-        &self,
-        _: &ThreadId,
-        _: Option<LogId>,
-        _: u64,
-        _: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
-        self.0.load(thread).await
-    }
-
-    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
-        self.0.load_from(thread, seq).await
-    }
-
-    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError> {
-        self.0.load_base(thread).await
-    }
-
-    async fn load_facts(
-        &self,
-        thread: &ThreadId,
-        log: LogId,
-        seq: u64,
-    ) -> Result<Option<String>, StoreError> {
-        self.0.load_facts(thread, log, seq).await
-    }
-
-    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
-        self.0.list().await
-    }
-
-    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.0.delete(thread).await
     }
 }
