@@ -16,7 +16,7 @@ use std::sync::Arc;
 use regex::RegexSet;
 use threadfold::{
     ContentBlock, Message, Role, StrategyRegistry,
-    message::{StopReason, ToolResult, Turn},
+    message::{Answer, StopReason, ToolResult},
     retention::{Facts, RetentionPolicy, Statements, audit, enrich},
     strategy::{Brief, CompactionStrategy, ModelCall, Proposal, Snapshot, View},
     testing::asked,
@@ -128,7 +128,7 @@ fn proposed(strategy: &dyn CompactionStrategy, view: &View) -> Proposal {
     const SUMMARY: &str = "They parse lines. See `src/parser/mod.rs`; all 12 tests passed. Ask Zora \
                            Quent about src/parser/unheard_of.rs, which took 417 ms.";
     let answer =
-        |_: &ModelCall| Ok(Turn::new(Message::assistant(SUMMARY), StopReason::EndTurn, None));
+        |_: &ModelCall| Ok(Answer::new(Message::assistant(SUMMARY), StopReason::EndTurn, None));
     asked(strategy, view, answer).1.expect("it is a proposal")
 }
 

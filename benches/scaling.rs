@@ -23,8 +23,8 @@ use std::{process::ExitCode, sync::Arc};
 
 use futures::executor::block_on;
 use threadfold::{
-    ContextWindow, Message, Model, ModelAgent, Replacement, Request, Session, Thread, Turn, Usage,
-    WireFormat, async_trait, compact,
+    Answer, ContextWindow, Message, Model, ModelAgent, Replacement, Request, Session, Thread,
+    Usage, WireFormat, async_trait, compact,
     compact::{CompactOptions, Size, TrimToolResults, trim},
     legality,
     log::{CompactionFailure, CompactionRecord, Event, EventLog},
@@ -350,18 +350,18 @@ fn edits(count: usize, repetitions: usize) -> Row {
 /// A session whose model answers at once, with a window that never fills.
 fn session() -> Session {
     let usage = Some(Usage::new(1_000, 10));
-    let turn = Turn::new(Message::assistant("It is done."), StopReason::EndTurn, usage);
+    let turn = Answer::new(Message::assistant("It is done."), StopReason::EndTurn, usage);
     let agent =
         ModelAgent::new(Arc::new(AtOnce(turn))).with_window(ContextWindow::new(1_000_000_000_000));
     Session::builder(agent).build().expect("a session")
 }
 
 #[derive(Debug)]
-struct AtOnce(Turn);
+struct AtOnce(Answer);
 
 #[async_trait]
 impl Model for AtOnce {
-    async fn complete(&self, _: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, _: Request) -> Result<Answer, ModelError> {
         Ok(self.0.clone())
     }
 }

@@ -19,11 +19,11 @@ use std::{hint::black_box, sync::Arc};
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
-    CheckpointId, ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, Session, Thread,
-    Turn, Usage, async_trait,
+    Answer, CheckpointId, ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, Session,
+    Thread, Usage, async_trait,
     auto::Pressure,
     message::{Json, StopReason, ThreadId, ToolSpec, ToolUse},
-    model::{Model, ModelError, Tool, ToolContext, ToolOutput, turn_of},
+    model::{Model, ModelError, Tool, ToolContext, ToolOutput, answer_of},
     session::SessionBuilder,
     store::{Journal, MemoryStore},
 };
@@ -34,8 +34,8 @@ use yardstick::{Cost, Spread, is_test, thread, time};
 #[derive(Debug)]
 struct Prompt {
     calls: bool,
-    text: Turn,
-    call: Turn,
+    text: Answer,
+    call: Answer,
 }
 
 /// A tool that returns its result at once.
@@ -162,11 +162,11 @@ fn direct(model: &dyn Model, messages: &Arc<Vec<Message>>, turns: usize) -> Spre
         || (first.clone(), second.clone()),
         |(first, second)| {
             block_on(async {
-                let turn = turn_of(model.stream(first)).await.expect("an answer");
+                let turn = answer_of(model.stream(first)).await.expect("an answer");
                 let Some(call) = turn.message.tool_uses().next() else { return turn };
                 let context = ToolContext::new(&id, messages);
                 black_box(AtHand.call(call, &context).await.expect("a result"));
-                turn_of(model.stream(second)).await.expect("an answer")
+                answer_of(model.stream(second)).await.expect("an answer")
             })
         },
     )
@@ -228,15 +228,15 @@ impl Prompt {
         let call = Message::new(Role::Assistant, vec![call.into()]);
         Self {
             calls,
-            text: Turn::new(Message::assistant("It is done."), StopReason::EndTurn, usage),
-            call: Turn::new(call, StopReason::ToolUse, usage),
+            text: Answer::new(Message::assistant("It is done."), StopReason::EndTurn, usage),
+            call: Answer::new(call, StopReason::ToolUse, usage),
         }
     }
 }
 
 #[async_trait]
 impl Model for Prompt {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let last = request.messages.last();
         let answered = last.is_some_and(|message| message.tool_results().next().is_some());
         Ok(if self.calls && !answered { self.call.clone() } else { self.text.clone() })

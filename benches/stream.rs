@@ -12,7 +12,7 @@
     reason = "a bench may panic, and measures what it knows"
 )]
 
-use threadfold::{Turn, WireFormat, wire::SseParser};
+use threadfold::{Answer, WireFormat, wire::SseParser};
 use yardstick::{
     Tables, is_test, memcpy_of, rounds, row, values,
     wire::{CODECS, data, stream},
@@ -47,7 +47,7 @@ fn measure(tables: &mut Tables, codec: &dyn WireFormat, events: usize) {
     tables.print("events", events, stream.len(), rows);
 }
 
-fn answer(codec: &dyn WireFormat, stream: &[u8]) -> Turn {
+fn answer(codec: &dyn WireFormat, stream: &[u8]) -> Answer {
     let (mut parser, mut builder) = (SseParser::default(), codec.turn_builder());
     for packet in stream.chunks(PACKET) {
         parser.push(packet);

@@ -19,7 +19,8 @@ use std::{
 use futures::executor::block_on;
 use serde_json::{Value, json};
 use threadfold::{
-    ContentBlock, Message, Model, ModelAgent, Request, Role, Session, Turn, async_trait, legality,
+    Answer, ContentBlock, Message, Model, ModelAgent, Request, Role, Session, async_trait,
+    legality,
     message::{StopReason, ToolSpec, ToolUse},
     model::{ModelError, Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, SessionEvent},
@@ -149,12 +150,12 @@ struct Scripted {
 
 #[async_trait]
 impl Model for Scripted {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let step = self.step.fetch_add(1, Ordering::Relaxed);
         let call = |words: &str, name: &str, input: Value| {
             let call = ToolUse::new(format!("call_{step}"), name, input);
             let content = vec![ContentBlock::text(words), call.into()];
-            Turn::new(Message::new(Role::Assistant, content), StopReason::ToolUse, None)
+            Answer::new(Message::new(Role::Assistant, content), StopReason::ToolUse, None)
         };
         let turn = match (step, FILES.get(step)) {
             (_, Some((path, _))) => {
@@ -172,7 +173,7 @@ impl Model for Scripted {
             _ => {
                 let words = "The client dials port 8081 and the server listens on 8080: client.rs \
                     and config.toml disagree. I changed nothing.";
-                Turn::new(Message::assistant(words), StopReason::EndTurn, None)
+                Answer::new(Message::assistant(words), StopReason::EndTurn, None)
             }
         };
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);

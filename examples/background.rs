@@ -9,7 +9,7 @@ use std::{error::Error, io, sync::Arc, thread, time::Duration};
 
 use futures::executor::block_on;
 use threadfold::{
-    ContextWindow, Model, ModelAgent, Request, Session, StrategyRegistry, Turn, async_trait,
+    Answer, ContextWindow, Model, ModelAgent, Request, Session, StrategyRegistry, async_trait,
     auto::AutoPolicy,
     model::{Clock, ModelError, std_clock},
     testing::{ExtractiveModel, ScriptedModel},
@@ -138,7 +138,7 @@ struct Unhurried;
 
 #[async_trait]
 impl Model for Unhurried {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         std_clock().sleep(Duration::from_millis(300)).await;
         ExtractiveModel.complete(request).await
     }

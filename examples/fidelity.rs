@@ -34,7 +34,7 @@ use threadfold::{
     CompactionStrategy, Message, Model, Request, StrategyRegistry, async_trait,
     drive::{self, Conversation, Models},
     log::{Event, EventLog},
-    message::{ContentBlock, Delta, InvalidValue, ModelError, Role, Timestamp, Turn},
+    message::{Answer, ContentBlock, Delta, InvalidValue, ModelError, Role, Timestamp},
     retention::RetentionPolicy,
     store::Journal,
     strategy::{Brief, ModelCall},
@@ -153,7 +153,7 @@ struct Quoting {
 
 #[async_trait]
 impl Model for Quoting {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let read: String = request.messages.iter().map(printed).collect();
         let turn = self.writer.complete(request).await?;
         if !read.contains("<user_lifted>") {
@@ -166,7 +166,7 @@ impl Model for Quoting {
         let lines: String =
             lines.map(|(earlier, later)| format!("- {earlier} => {later}\n")).collect();
         let text = format!("{}\n<user_lifted>\n{lines}</user_lifted>", turn.text());
-        Ok(Turn::new(Message::assistant(text), turn.stop_reason.clone(), turn.usage))
+        Ok(Answer::new(Message::assistant(text), turn.stop_reason.clone(), turn.usage))
     }
 }
 

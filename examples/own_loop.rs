@@ -17,7 +17,7 @@ use std::{
 use futures::executor::block_on;
 use serde_json::{Value, json};
 use threadfold::{
-    Compactor, ContentBlock, ContextWindow, Message, Model, Request, Role, Turn, async_trait,
+    Answer, Compactor, ContentBlock, ContextWindow, Message, Model, Request, Role, async_trait,
     compaction::{COMPACT, compact_tool},
     legality,
     message::{StopReason, ToolResult, ToolSpec, ToolUse},
@@ -145,12 +145,12 @@ struct Scripted {
 
 #[async_trait]
 impl Model for Scripted {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let step = self.step.fetch_add(1, Ordering::Relaxed);
         let calls = |name: &str, input: Value| {
             let call = ToolUse::new(format!("call_{step}"), name, input);
             let message = Message::new(Role::Assistant, vec![call.into()]);
-            Turn::new(message, StopReason::ToolUse, None)
+            Answer::new(message, StopReason::ToolUse, None)
         };
         // The third answer compacts what the first two read.
         let file = if step > 2 { step - 1 } else { step };
@@ -166,7 +166,7 @@ impl Model for Scripted {
             (_, None) => {
                 let words = "The client dials port 8081, and the server listens on 8080: client.rs \
                     and config.toml disagree. I changed nothing.";
-                Turn::new(Message::assistant(words), StopReason::EndTurn, None)
+                Answer::new(Message::assistant(words), StopReason::EndTurn, None)
             }
         })
     }

@@ -18,8 +18,8 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    ContentBlock, ContextWindow, Message, Model, ModelAgent, Plan, Request, Session, TokenCounter,
-    Turn, async_trait,
+    Answer, ContentBlock, ContextWindow, Message, Model, ModelAgent, Plan, Request, Session,
+    TokenCounter, async_trait,
     auto::AutoPolicy,
     legality,
     message::{StopReason, ToolSpec, ToolUse},
@@ -200,7 +200,7 @@ impl Quoting {
 
 #[async_trait]
 impl Model for Quoting {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         // Only requests for a summary have an output limit.
         if request.max_output.is_some() {
             return ExtractiveModel.complete(request).await;
@@ -220,7 +220,7 @@ impl Model for Quoting {
         }
         let answer = format!("In the summary that I was sent I find:\n{}", found.join("\n"));
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = request;
-        Ok(Turn::new(Message::assistant(answer), StopReason::EndTurn, None))
+        Ok(Answer::new(Message::assistant(answer), StopReason::EndTurn, None))
     }
 }
 

@@ -26,7 +26,7 @@ use threadfold::{
     session::SessionEvent,
     store::{Journal, JsonlStore},
     strategy::KeepRecent,
-    testing::{Answer, ScriptedModel},
+    testing::{Scripted, ScriptedModel},
 };
 use threadfold_terminal::{Style, first_line, outline, plain, speaker, thousands};
 
@@ -77,7 +77,7 @@ struct Killed {
 fn work_and_die(style: Style, folder: &Path, thread: &ThreadId) -> Result<Killed, Box<dyn Error>> {
     let call = ToolUse::new("call_1", "count_steps", json!({"tower": "north"}));
     let script = [
-        Answer::from("A lighthouse. I have its plans here, ask me anything."),
+        Scripted::from("A lighthouse. I have its plans here, ask me anything."),
         "The lamp was lit in 1874, says the stone above the door.".into(),
         "Granite, brought by sea from the quarry at Kemnay.".into(),
         Message::new(Role::Assistant, vec![ContentBlock::text("Let me count."), call.into()])

@@ -20,7 +20,7 @@ use threadfold::{
     message::{ToolSpec, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, SessionEvent},
-    testing::{Answer, ExtractiveModel, ScriptedModel},
+    testing::{ExtractiveModel, Scripted, ScriptedModel},
 };
 use threadfold_terminal::{Style, first_line, plain, thousands};
 
@@ -100,15 +100,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Returns the answers of the agent: one file at a time, and a final answer.
-fn script() -> Vec<Answer> {
+fn script() -> Vec<Scripted> {
     let round = |(number, path): (usize, &&str)| {
         let words = format!("File {} of {}: I look at {path}.", number + 1, FILES.len());
         let call = ToolUse::new(format!("call_{number}"), "read", json!({ "path": path }));
         let content = vec![threadfold::ContentBlock::text(words), call.into()];
-        Answer::from(Message::new(Role::Assistant, content))
+        Scripted::from(Message::new(Role::Assistant, content))
     };
     let answer = "I have read all twelve files. Every part in them is still to be written.";
-    FILES.iter().enumerate().map(round).chain([Answer::from(answer)]).collect()
+    FILES.iter().enumerate().map(round).chain([Scripted::from(answer)]).collect()
 }
 
 fn show(style: Style, event: SessionEvent, said: &mut String) {

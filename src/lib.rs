@@ -120,8 +120,8 @@ pub(crate) use threadfold_audit::prose;
 #[doc(inline)]
 pub use threadfold_audit::{ledger, retention};
 pub use threadfold_core::{
-    CheckpointId, CompactReport, Compacted, ContentBlock, ContextWindow, Message, Plan,
-    Replacement, Request, Role, TokenCounter, Turn, Usage,
+    Answer, CheckpointId, CompactReport, Compacted, ContentBlock, ContextWindow, Message, Plan,
+    Replacement, Request, Role, TokenCounter, Usage,
 };
 #[doc(inline)]
 pub use threadfold_core::{compact, legality, message, render, tokens};

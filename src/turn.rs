@@ -5,14 +5,14 @@
 //! result, in the order of the calls, in one user message, so no turn ends with an open call.
 //!
 //! ```
-//! use threadfold::{Message, Role, message::{Json, StopReason, ToolResult, ToolUse, Turn}};
+//! use threadfold::{Message, Role, message::{Json, StopReason, ToolResult, ToolUse, Answer}};
 //! use threadfold::turn::{TurnMachine, TurnStep};
 //!
 //! let mut turn = TurnMachine::new(8);
 //! assert_eq!(turn.step(), TurnStep::CallModel);
 //! let call = ToolUse::new("t1", "read", Json::parse("{}")?);
 //! let answer = Message::new(Role::Assistant, vec![call.into()]);
-//! turn.handle_turn(&Turn::new(answer, StopReason::ToolUse, None))?;
+//! turn.handle_answer(&Answer::new(answer, StopReason::ToolUse, None))?;
 //! assert!(matches!(turn.step(), TurnStep::CallTools(calls) if calls.len() == 1));
 //! let results = turn.handle_result(0, ToolResult::text("t1", "hello"))?;
 //! assert!(results.is_some());
@@ -21,7 +21,7 @@
 //! ```
 
 use crate::message::{
-    ContentBlock, InvalidValue, Message, Role, StopReason, ToolResult, ToolUse, Turn,
+    Answer, ContentBlock, InvalidValue, Message, Role, StopReason, ToolResult, ToolUse,
 };
 
 /// The result of a call in the last answer that `max_rounds` allows; the call does not run.
@@ -36,14 +36,14 @@ const NOT_MEANT: &str = "Not executed: the answer that contains this call is inc
 /// One turn of an agent: from a user message to the first answer without tool calls.
 ///
 /// ```
-/// use threadfold::{Message, Role, message::{StopReason, ToolUse, Turn}};
+/// use threadfold::{Message, Role, message::{StopReason, ToolUse, Answer}};
 /// use threadfold::turn::{TurnMachine, TurnStep};
 ///
 /// // A model that never stops calling tools is stopped, and its last call still gets a result.
 /// let call = ToolUse::new("t1", "read", serde_json::json!({}));
 /// let answer = Message::new(Role::Assistant, vec![call.into()]);
 /// let mut turn = TurnMachine::new(1);
-/// let refused = turn.handle_turn(&Turn::new(answer, StopReason::ToolUse, None))?;
+/// let refused = turn.handle_answer(&Answer::new(answer, StopReason::ToolUse, None))?;
 /// assert!(refused.is_some_and(|message| message.tool_results().all(|result| result.is_error)));
 /// assert!(matches!(turn.step(), TurnStep::Finished { capped: true, .. }));
 /// # Ok::<(), threadfold::message::InvalidValue>(())
@@ -103,12 +103,12 @@ impl TurnMachine {
     /// Returns the next step. It does not change the machine.
     ///
     /// ```
-    /// use threadfold::{Message, message::{StopReason, Turn}, turn::{TurnMachine, TurnStep}};
+    /// use threadfold::{Message, message::{StopReason, Answer}, turn::{TurnMachine, TurnStep}};
     ///
     /// let mut turn = TurnMachine::new(8);
     /// assert_eq!(turn.step(), TurnStep::CallModel);
     /// // After a paused answer the model is called again, with no message in between.
-    /// turn.handle_turn(&Turn::new(Message::assistant("One moment."), StopReason::PauseTurn, None))?;
+    /// turn.handle_answer(&Answer::new(Message::assistant("One moment."), StopReason::PauseTurn, None))?;
     /// assert_eq!((turn.step(), turn.rounds()), (TurnStep::CallModel, 1));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
@@ -136,11 +136,11 @@ impl TurnMachine {
     /// declined or aborted do not run.
     ///
     /// ```
-    /// use threadfold::{Message, message::{StopReason, Turn}, turn::{TurnMachine, TurnStep}};
+    /// use threadfold::{Message, message::{StopReason, Answer}, turn::{TurnMachine, TurnStep}};
     ///
     /// let mut turn = TurnMachine::new(8);
-    /// let answer = Turn::new(Message::assistant("Four."), StopReason::EndTurn, None);
-    /// assert_eq!(turn.handle_turn(&answer)?, None);
+    /// let answer = Answer::new(Message::assistant("Four."), StopReason::EndTurn, None);
+    /// assert_eq!(turn.handle_answer(&answer)?, None);
     /// assert!(matches!(turn.step(), TurnStep::Finished { rounds: 1, .. }));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
@@ -148,7 +148,7 @@ impl TurnMachine {
     /// # Errors
     ///
     /// [`InvalidValue`] if no request is open.
-    pub fn handle_turn(&mut self, turn: &Turn) -> Result<Option<Message>, InvalidValue> {
+    pub fn handle_answer(&mut self, turn: &Answer) -> Result<Option<Message>, InvalidValue> {
         let State::Model = self.state else {
             return Err(InvalidValue::unexpected("an answer of the model", "no request is open"));
         };
@@ -173,13 +173,13 @@ impl TurnMachine {
     /// the last result it returns the user message with all results, in the order of the calls.
     ///
     /// ```
-    /// use threadfold::{Message, Role, message::{StopReason, ToolResult, ToolUse, Turn}};
+    /// use threadfold::{Message, Role, message::{StopReason, ToolResult, ToolUse, Answer}};
     /// use threadfold::turn::TurnMachine;
     ///
     /// let calls = ["t1", "t2"].map(|id| ToolUse::new(id, "read", serde_json::json!({})).into());
     /// let answer = Message::new(Role::Assistant, calls.into());
     /// let mut turn = TurnMachine::new(8);
-    /// turn.handle_turn(&Turn::new(answer, StopReason::ToolUse, None))?;
+    /// turn.handle_answer(&Answer::new(answer, StopReason::ToolUse, None))?;
     /// assert_eq!(turn.handle_result(1, ToolResult::text("t2", "second"))?, None);
     /// let results = turn.handle_result(0, ToolResult::text("t1", "first"))?.unwrap();
     /// assert_eq!(results.tool_results().next().unwrap().tool_use_id, *"t1");
@@ -280,11 +280,11 @@ mod tests {
     use super::*;
     use crate::message::Json;
 
-    fn answer(ids: &[&str], stop_reason: StopReason) -> Turn {
+    fn answer(ids: &[&str], stop_reason: StopReason) -> Answer {
         let call = |id: &&str| ContentBlock::from(ToolUse::new(*id, "read", Json::default()));
         let mut content = vec![ContentBlock::text("Well.")];
         content.extend(ids.iter().map(call));
-        Turn::new(Message::new(Role::Assistant, content), stop_reason, None)
+        Answer::new(Message::new(Role::Assistant, content), stop_reason, None)
     }
 
     fn result(id: &str) -> ToolResult {
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn results_are_in_the_order_of_the_calls_whichever_comes_first() {
         let mut turn = TurnMachine::new(3);
-        turn.handle_turn(&answer(&["a", "b", "a"], StopReason::ToolUse)).unwrap();
+        turn.handle_answer(&answer(&["a", "b", "a"], StopReason::ToolUse)).unwrap();
         assert_eq!(turn.handle_result(2, result("a")), Ok(None));
         assert_eq!(turn.handle_result(1, result("b")), Ok(None));
         let message = turn.handle_result(0, result("a")).unwrap().unwrap();
@@ -320,7 +320,7 @@ mod tests {
         ];
         for (stop_reason, calls, next, answered) in rows {
             let mut turn = TurnMachine::new(9);
-            let results = turn.handle_turn(&answer(&calls, stop_reason.clone())).unwrap();
+            let results = turn.handle_answer(&answer(&calls, stop_reason.clone())).unwrap();
             let step = match turn.step() {
                 TurnStep::CallModel => "model",
                 TurnStep::CallTools(_) => "tools",
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn at_the_cap_open_calls_are_answered_and_the_turn_ends() {
         let mut turn = TurnMachine::new(1);
-        let results = turn.handle_turn(&answer(&["a"], StopReason::ToolUse)).unwrap().unwrap();
+        let results = turn.handle_answer(&answer(&["a"], StopReason::ToolUse)).unwrap().unwrap();
         assert!(results.tool_results().all(|result| result.is_error));
         let stop_reason = &StopReason::ToolUse;
         assert_eq!(turn.step(), TurnStep::Finished { stop_reason, rounds: 1, capped: true });
@@ -344,9 +344,9 @@ mod tests {
         let mut turn = TurnMachine::new(3);
         let unexpected = InvalidValue::unexpected("a result for a", "no call is open");
         assert_eq!(turn.handle_result(0, result("a")), Err(unexpected));
-        turn.handle_turn(&answer(&["a", "b"], StopReason::ToolUse)).unwrap();
+        turn.handle_answer(&answer(&["a", "b"], StopReason::ToolUse)).unwrap();
         let before = turn.clone();
-        let again = turn.handle_turn(&answer(&[], StopReason::EndTurn));
+        let again = turn.handle_answer(&answer(&[], StopReason::EndTurn));
         assert_eq!(
             again,
             Err(InvalidValue::unexpected("an answer of the model", "no request is open"))
@@ -366,7 +366,7 @@ mod tests {
         let mut turn = TurnMachine::new(100);
         for id in ["a", "b", "c"] {
             assert_eq!(turn.step(), TurnStep::CallModel);
-            turn.handle_turn(&answer(&[id], StopReason::ToolUse)).unwrap();
+            turn.handle_answer(&answer(&[id], StopReason::ToolUse)).unwrap();
             assert!(
                 turn.handle_result(0, ToolResult::error(id, "no such tool")).unwrap().is_some()
             );
@@ -386,7 +386,7 @@ mod tests {
         ];
         let mut turn = TurnMachine::new(100);
         for result in rows {
-            turn.handle_turn(&answer(&["a"], StopReason::ToolUse)).unwrap();
+            turn.handle_answer(&answer(&["a"], StopReason::ToolUse)).unwrap();
             turn.handle_result(0, result).unwrap();
             assert_eq!(turn.step(), TurnStep::CallModel);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use threadfold::{
     Model,
-    testing::{Answer, ExtractiveModel, ScriptedModel},
+    testing::{ExtractiveModel, Scripted, ScriptedModel},
 };
 
 /// A model that writes summaries, with its name in the table.
@@ -23,7 +23,7 @@ pub(crate) const WRITERS: [Writer; 4] = [
     },
     Writer {
         name: "a model that does not stop",
-        make: || Arc::new(ScriptedModel::repeating([Answer::Inflates])),
+        make: || Arc::new(ScriptedModel::repeating([Scripted::Inflates])),
     },
 ];
 

@@ -13,7 +13,8 @@ use futures::{
 };
 use serde_json::json;
 use threadfold::{
-    ContentBlock, Message, Model, Request, Role, TokenCounter, Turn, Usage, async_trait, legality,
+    Answer, ContentBlock, Message, Model, Request, Role, TokenCounter, Usage, async_trait,
+    legality,
     message::{
         Delta, ModelErrorKind, ServerToolResult, ServerToolUse, StopReason, Thinking, ToolInput,
         ToolResult, ToolUse,
@@ -137,7 +138,7 @@ impl Wild {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answer(&self, request: &Request) -> Result<Turn, ModelError> {
+    fn answer(&self, request: &Request) -> Result<Answer, ModelError> {
         let for_summary = request.max_output.is_some();
         self.look(request, for_summary);
         let said = match (self.refusal(request), for_summary, self.world.is_calm()) {
@@ -152,7 +153,7 @@ impl Wild {
         }
         let (message, stop_reason) = said?;
         let usage = self.usage(request, &message);
-        Ok(Turn::new(message, stop_reason, usage))
+        Ok(Answer::new(message, stop_reason, usage))
     }
 
     fn look(&self, request: &Request, for_summary: bool) {
@@ -438,8 +439,8 @@ impl Wild {
 
 #[async_trait]
 impl Model for Wild {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        model::turn_of(self.stream(request)).await
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+        model::answer_of(self.stream(request)).await
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
@@ -457,7 +458,7 @@ impl Model for Wild {
 
 impl Wild {
     /// Returns the deltas of an answer, sometimes without the end.
-    fn pieces(&self, answer: Result<Turn, ModelError>) -> Vec<Result<Delta, ModelError>> {
+    fn pieces(&self, answer: Result<Answer, ModelError>) -> Vec<Result<Delta, ModelError>> {
         let turn = match answer {
             Ok(turn) => turn,
             Err(error) => return vec![Err(error)],
@@ -465,20 +466,20 @@ impl Wild {
         let texts = turn.message.content.iter().filter_map(ContentBlock::as_text).cloned();
         let mut pieces: Vec<_> = texts.map(|text| Ok(Delta::Text { text })).collect();
         if self.world.is_calm() {
-            pieces.push(Ok(Delta::Turn { turn }));
+            pieces.push(Ok(Delta::Answer { answer: turn }));
             return pieces;
         }
         match self.numbers.below(60) {
             0 => {}
             1 => pieces.push(Err(ModelError::new(ModelErrorKind::Other, "reset by peer"))),
-            _ => pieces.push(Ok(Delta::Turn { turn })),
+            _ => pieces.push(Ok(Delta::Answer { answer: turn })),
         }
         pieces
     }
 }
 
 /// Returns the summary of a model that works properly.
-fn extract(request: &Request) -> Result<Turn, ModelError> {
+fn extract(request: &Request) -> Result<Answer, ModelError> {
     let none = || Err(ModelError::new(ModelErrorKind::Other, "it waits for nobody"));
     ExtractiveModel.complete(request.clone()).now_or_never().unwrap_or_else(none)
 }

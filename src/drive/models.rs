@@ -11,7 +11,7 @@ use futures::{
 use super::span::CompactionSpan;
 use crate::{
     compaction::Result,
-    message::{Delta, ModelError, ModelErrorKind, Redactor, Request, Turn, redact::Redaction},
+    message::{Answer, Delta, ModelError, ModelErrorKind, Redactor, Request, redact::Redaction},
     model::{Clock, Model, StdClock},
     strategy::{
         self, Answers, Brief, CompactionRun, CompactionStrategy, ModelCall, ModelRole, Proposal,
@@ -95,7 +95,7 @@ pub(crate) struct Calls<'a> {
 impl Answers for Calls<'_> {
     /// Waits and calls the model. Returns [`ModelErrorKind::NoModel`] if there is no model for the
     /// role, or if the provider does not offer its own compaction.
-    async fn answer(&mut self, call: &ModelCall) -> Result<Turn, ModelError> {
+    async fn answer(&mut self, call: &ModelCall) -> Result<Answer, ModelError> {
         let Self { models, span, listener } = self;
         let call = &ModelCall { request: models.redacted(&call.request), ..call.clone() };
         let work = async {
@@ -111,7 +111,9 @@ impl Answers for Calls<'_> {
             let mut deltas = asked.stream(call.request.clone());
             while let Some(delta) = deltas.next().await {
                 let delta = match delta? {
-                    Delta::Turn { turn } => Delta::Turn { turn: models.redacted_turn(turn) },
+                    Delta::Answer { answer: turn } => {
+                        Delta::Answer { answer: models.redacted_turn(turn) }
+                    }
                     _ if models.redactor.is_some() => continue,
                     piece @ (Delta::Text { .. }
                     | Delta::Thinking { .. }
@@ -119,7 +121,7 @@ impl Answers for Calls<'_> {
                     | Delta::ToolInput { .. }) => piece,
                 };
                 listener.on_event(call, Some(&delta)).await;
-                if let Delta::Turn { turn } = delta {
+                if let Delta::Answer { answer: turn } = delta {
                     return Ok(turn);
                 }
             }
@@ -201,7 +203,7 @@ impl<'a> Models<'a> {
         }
     }
 
-    fn redacted_turn(&self, turn: Turn) -> Turn {
+    fn redacted_turn(&self, turn: Answer) -> Answer {
         match self.redactor {
             Some(redactor) => Redaction::of(redactor).turn(turn),
             None => turn,

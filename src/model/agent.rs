@@ -18,7 +18,7 @@ use super::model::{self, Model};
 use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Replaced, Replacement},
     log::Thread,
-    message::{ContextWindow, Delta, Message, ModelError, Request, Turn},
+    message::{Answer, ContextWindow, Delta, Message, ModelError, Request},
 };
 
 /// What an adapter keeps of the thread for its provider: the messages in the provider's form, the id
@@ -114,7 +114,7 @@ pub(crate) fn announce<T: ProviderThread + ?Sized>(provider: &mut T, plan: &Plan
 /// ```
 /// use futures::{StreamExt, executor::block_on, stream::{self, BoxStream}};
 /// use threadfold::message::{Delta, ModelError, StopReason};
-/// use threadfold::{Agent, Message, ProviderThread, Request, Role, Session, Turn, compact::Replaced};
+/// use threadfold::{Agent, Message, ProviderThread, Request, Role, Session, Answer, compact::Replaced};
 ///
 /// /// Answers with the number of messages that it had to send.
 /// #[derive(Clone, Debug, Default)]
@@ -127,8 +127,8 @@ pub(crate) fn announce<T: ProviderThread + ?Sized>(provider: &mut T, plan: &Plan
 ///
 /// fn answer(sent: usize) -> BoxStream<'static, Result<Delta, ModelError>> {
 ///     let answer = Message::assistant(format!("{sent} sent"));
-///     let turn = Turn::new(answer, StopReason::EndTurn, None);
-///     stream::iter([Ok(Delta::Turn { turn })]).boxed()
+///     let turn = Answer::new(answer, StopReason::EndTurn, None);
+///     stream::iter([Ok(Delta::Answer { answer: turn })]).boxed()
 /// }
 ///
 /// impl ProviderThread for Stateful {
@@ -168,7 +168,7 @@ pub(crate) fn announce<T: ProviderThread + ?Sized>(provider: &mut T, plan: &Plan
 /// ```
 pub trait Agent: ProviderThread {
     /// Streams the model's answer to the thread as it is now, whose messages the request holds. The
-    /// last item is [`Delta::Turn`] or an error. The adapter may use the provider's state instead of
+    /// last item is [`Delta::Answer`] or an error. The adapter may use the provider's state instead of
     /// sending all messages. An answer that enters the thread is
     /// [announced](ProviderThread::appended) like any message; one that does not is forgotten.
     /// Dropping the stream cancels the request.
@@ -183,7 +183,7 @@ pub trait Agent: ProviderThread {
     fn compact_natively(
         &self,
         _request: Request,
-    ) -> BoxFuture<'_, Result<Option<Turn>, ModelError>> {
+    ) -> BoxFuture<'_, Result<Option<Answer>, ModelError>> {
         future::ready(Ok(None)).boxed()
     }
 
@@ -262,7 +262,7 @@ impl Agent for ModelAgent {
     fn compact_natively(
         &self,
         request: Request,
-    ) -> BoxFuture<'_, Result<Option<Turn>, ModelError>> {
+    ) -> BoxFuture<'_, Result<Option<Answer>, ModelError>> {
         self.model.compact_natively(request)
     }
 
@@ -297,15 +297,15 @@ pub(crate) struct AgentModel<'a>(pub(crate) &'a dyn Agent);
 
 #[async_trait]
 impl Model for AgentModel<'_> {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        model::turn_of(self.stream(request)).await
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+        model::answer_of(self.stream(request)).await
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         self.0.ask(request)
     }
 
-    async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError> {
+    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
         self.0.compact_natively(request).await
     }
 

@@ -19,11 +19,11 @@ use futures::{
 use super::clock::Clock;
 use crate::{
     message::{Delta, ModelError, ModelErrorKind},
-    wire::{SseParser, TurnBuilder, WireFormat, error_within},
+    wire::{AnswerBuilder, SseParser, WireFormat, error_within},
 };
 
 /// Decodes a response body of `text/event-stream` into a stream like that of
-/// [`Model::stream`](super::Model::stream): the last item is [`Delta::Turn`] or an error.
+/// [`Model::stream`](super::Model::stream): the last item is [`Delta::Answer`] or an error.
 ///
 /// Pass the bytes of a response with status 200, in chunks of any size. The input is dropped as
 /// soon as the answer is complete; dropping the output cancels. Tool names are those of the request
@@ -40,7 +40,7 @@ use crate::{
 /// let bytes = stream::iter(body.as_bytes().chunks(7)).map(Ok::<_, std::io::Error>);
 /// let deltas: Vec<_> = block_on(model::deltas_of(bytes, &Dialect::OpenAiChat).collect());
 /// assert_eq!(deltas[0].as_ref().unwrap(), &Delta::Text { text: "hi".into() });
-/// assert!(matches!(&deltas[1], Ok(Delta::Turn { turn }) if turn.text() == "hi"));
+/// assert!(matches!(&deltas[1], Ok(Delta::Answer { answer: turn }) if turn.text() == "hi"));
 /// ```
 ///
 /// The size is limited by the default [`AnswerLimits`]; the time is not limited. For a real server
@@ -141,7 +141,7 @@ struct AnswerDecoder<'s, B> {
     watch: Watch,
     /// The first bytes, while no event came: they may be an error instead of a stream.
     head: Option<Vec<u8>>,
-    builder: Box<dyn TurnBuilder>,
+    builder: Box<dyn AnswerBuilder>,
     ready: VecDeque<Result<Delta, ModelError>>,
 }
 
@@ -216,7 +216,7 @@ impl<B: AsRef<[u8]>> AnswerDecoder<'_, B> {
 
     fn finish(&mut self) {
         let turn = self.builder.finish();
-        self.close(turn.map(|turn| Delta::Turn { turn }));
+        self.close(turn.map(|turn| Delta::Answer { answer: turn }));
     }
 
     /// Ends the stream with a transport error, and the usage reported before it.

@@ -24,7 +24,7 @@ pub use clock::{Clock, std_clock};
 pub(crate) use clock::{StdClock, yield_now};
 pub use deltas::{AnswerLimits, deltas_of, deltas_within};
 pub(crate) use forward::for_pointers;
-pub use model::{Model, turn_of};
+pub use model::{Model, answer_of};
 pub use tool::{Tool, ToolContext, ToolOutput};
 
 pub use crate::message::{ModelError, ModelErrorKind};

@@ -9,7 +9,7 @@ use futures::{
 };
 
 use super::forward::for_pointers;
-use crate::message::{ContextWindow, Delta, ModelError, Request, Turn};
+use crate::message::{Answer, ContextWindow, Delta, ModelError, Request};
 
 /// Answers requests, for example through a provider's HTTP API, a local server, or a script for
 /// tests.
@@ -21,7 +21,7 @@ use crate::message::{ContextWindow, Delta, ModelError, Request, Turn};
 /// when the answer is appended, for example in a log of requests, that vector is copied once.
 ///
 /// ```
-/// use threadfold::{Message, Request, Turn, async_trait, message::StopReason};
+/// use threadfold::{Message, Request, Answer, async_trait, message::StopReason};
 /// use threadfold::model::{Model, ModelError};
 ///
 /// #[derive(Debug)]
@@ -29,9 +29,9 @@ use crate::message::{ContextWindow, Delta, ModelError, Request, Turn};
 ///
 /// #[async_trait]
 /// impl Model for Echo {
-///     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+///     async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
 ///         let text = format!("{} messages", request.messages.len());
-///         Ok(Turn::new(Message::assistant(text), StopReason::EndTurn, None))
+///         Ok(Answer::new(Message::assistant(text), StopReason::EndTurn, None))
 ///     }
 /// }
 ///
@@ -48,9 +48,9 @@ pub trait Model: fmt::Debug + Send + Sync {
     ///
     /// [`ModelError`], which states whether the prompt was too long, whether a retry may help, and
     /// how many tokens were used.
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError>;
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError>;
 
-    /// Streams the answer to a request. The last item is [`Delta::Turn`] with the whole answer, or
+    /// Streams the answer to a request. The last item is [`Delta::Answer`] with the whole answer, or
     /// an error.
     ///
     /// The default waits for the whole answer and then yields its texts and the turn.
@@ -68,7 +68,7 @@ pub trait Model: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// As [`complete`](Self::complete).
-    async fn compact_natively(&self, _request: Request) -> Result<Option<Turn>, ModelError> {
+    async fn compact_natively(&self, _request: Request) -> Result<Option<Answer>, ModelError> {
         Ok(None)
     }
 
@@ -89,38 +89,38 @@ pub trait Model: fmt::Debug + Send + Sync {
 /// use threadfold::model::{self, ModelError};
 ///
 /// let cut = stream::empty().boxed();
-/// let error = block_on(model::turn_of(cut)).unwrap_err();
+/// let error = block_on(model::answer_of(cut)).unwrap_err();
 /// assert!(error.is_retryable());
 /// ```
 ///
 /// # Errors
 ///
 /// The first error of the stream; a retryable error if the stream ends without a turn.
-pub async fn turn_of(
+pub async fn answer_of(
     mut deltas: BoxStream<'_, Result<Delta, ModelError>>,
-) -> Result<Turn, ModelError> {
+) -> Result<Answer, ModelError> {
     while let Some(delta) = deltas.next().await {
-        if let Delta::Turn { turn } = delta? {
+        if let Delta::Answer { answer: turn } = delta? {
             return Ok(turn);
         }
     }
     Err(ModelError::cut_short())
 }
 
-fn deltas(answer: Result<Turn, ModelError>) -> Vec<Result<Delta, ModelError>> {
+fn deltas(answer: Result<Answer, ModelError>) -> Vec<Result<Delta, ModelError>> {
     let turn = match answer {
         Ok(turn) => turn,
         Err(error) => return vec![Err(error)],
     };
     let texts = turn.message.texts().cloned();
     let mut deltas: Vec<_> = texts.map(|text| Ok(Delta::Text { text })).collect();
-    deltas.push(Ok(Delta::Turn { turn }));
+    deltas.push(Ok(Delta::Answer { answer: turn }));
     deltas
 }
 
 for_pointers! { Model {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError>;
-    async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError>;
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError>;
+    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError>;
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
     fn context_window(&self) -> Option<ContextWindow>;
 } }

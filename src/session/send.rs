@@ -175,11 +175,11 @@ impl Session {
     /// use futures::executor::block_on;
     /// use std::sync::Arc;
     /// use threadfold::model::{ModelError, ModelErrorKind};
-    /// use threadfold::testing::{Answer, ScriptedModel};
+    /// use threadfold::testing::{Scripted, ScriptedModel};
     /// use threadfold::{ModelAgent, Session};
     ///
     /// let broken = ModelError::new(ModelErrorKind::Other, "the line is dead");
-    /// let model = Arc::new(ScriptedModel::new([Answer::Error(broken), "Hello!".into()]));
+    /// let model = Arc::new(ScriptedModel::new([Scripted::Error(broken), "Hello!".into()]));
     /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
     /// assert!(block_on(async { session.send("Hi.").await }).is_err());
     /// let reply = block_on(async { session.continue_turn().await })?;
@@ -220,7 +220,7 @@ impl Session {
     }
 
     /// Carries out the command of an input, and returns the turn that it begins.
-    pub(super) async fn turn_of(&mut self, input: UserInput, emit: &mut Emit) -> Result<Begins> {
+    pub(super) async fn answer_of(&mut self, input: UserInput, emit: &mut Emit) -> Result<Begins> {
         Ok(match input {
             UserInput::Message(message) => Begins::With(message),
             UserInput::Continue => self.continuation()?.map_or(Begins::AsItIs, Begins::With),

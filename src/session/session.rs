@@ -13,8 +13,8 @@ use crate::{
     ledger::{Ledger, TITLE},
     log::{Event, EventLog, for_appending},
     message::{
-        CheckpointIds, CompactionId, ContextWindow, Message, Redactor, Text, ThreadId, Timestamp,
-        Turn,
+        Answer, CheckpointIds, CompactionId, ContextWindow, Message, Redactor, Text, ThreadId,
+        Timestamp,
     },
     model::{Agent, AgentModel, Clock, Model, Tools, std_clock},
     retention::RetentionPolicy,
@@ -199,11 +199,11 @@ impl Session {
     /// ```
     /// use futures::executor::block_on;
     /// use std::sync::Arc;
-    /// use threadfold::{Message, ModelAgent, Session, Turn, Usage, message::StopReason};
+    /// use threadfold::{Message, ModelAgent, Session, Answer, Usage, message::StopReason};
     /// use threadfold::testing::ScriptedModel;
     ///
     /// let answer = Message::assistant("Hello!");
-    /// let turn = Turn::new(answer, StopReason::EndTurn, Some(Usage::new(900, 100)));
+    /// let turn = Answer::new(answer, StopReason::EndTurn, Some(Usage::new(900, 100)));
     /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new([turn])));
     /// let mut session = Session::builder(agent).system("Be brief.").build()?;
     /// assert_eq!(session.context_tokens(), 7, "no count so far");
@@ -256,7 +256,7 @@ impl Session {
     }
 
     /// Updates the window and the token ratio from an answer.
-    pub(super) fn learn(&mut self, turn: &Turn) {
+    pub(super) fn learn(&mut self, turn: &Answer) {
         self.table_window = table_window(&turn.message).or(self.table_window);
         let Some(usage) = turn.usage else { return };
         let estimated = self.journal.thread().size().tokens.saturating_add(self.overhead());

@@ -23,8 +23,8 @@ use crate::{
     compaction::COMPACT,
     log::Event,
     message::{
-        CompactionId, CompactionReason, ContentBlock, ContextWindow, Delta, Message, ModelError,
-        Request, Role, StopReason, Text, ToolUse, Turn, Usage,
+        Answer, CompactionId, CompactionReason, ContentBlock, ContextWindow, Delta, Message,
+        ModelError, Request, Role, StopReason, Text, ToolUse, Usage,
     },
     recall::tool::RECALL,
     turn::{self, TurnMachine, TurnStep},
@@ -56,7 +56,7 @@ impl Session {
         self.journal.flush().await?;
         let mut own = Some(input);
         while let Some(input) = self.next_input(&mut own, queued_later, &mut emit).await {
-            let message = match self.turn_of(input, &mut emit).await? {
+            let message = match self.answer_of(input, &mut emit).await? {
                 Begins::With(message) => Some(message),
                 Begins::AsItIs => None,
                 Begins::Not => continue,
@@ -220,14 +220,14 @@ impl Session {
     }
 
     /// Appends an answer to the thread.
-    fn take(&mut self, mut turn: Turn, machine: &mut TurnMachine) -> Result<()> {
+    fn take(&mut self, mut turn: Answer, machine: &mut TurnMachine) -> Result<()> {
         self.learn(&turn);
         if turn.message.role != Role::Assistant {
             turn.message.make_mut().role = Role::Assistant;
         }
         turn.message = self.journal.thread().repaired(turn.message);
         self.count_written(&turn);
-        let refused = machine.handle_turn(&turn)?;
+        let refused = machine.handle_answer(&turn)?;
         // An empty answer is not appended.
         if !turn.message.content.is_empty() {
             self.append(turn.message)?;
@@ -243,7 +243,7 @@ impl Session {
         unanswered: bool,
         usage: &mut Usage,
         emit: &mut Emit,
-    ) -> Result<Turn> {
+    ) -> Result<Answer> {
         let (first, ratio) = (self.next_compaction(), self.ratio);
         loop {
             let mut streamed = String::new();
@@ -277,10 +277,10 @@ impl Session {
     /// helps.
     async fn make_room(
         &mut self,
-        answer: Result<Turn, ModelError>,
+        answer: Result<Answer, ModelError>,
         usage: &mut Usage,
         emit: &mut Emit,
-    ) -> Result<Option<Turn>> {
+    ) -> Result<Option<Answer>> {
         let refusal = match &answer {
             Err(error) => Refusal::of(&error.kind).unwrap_or_default(),
             // An answer that the window cut off shows that prompt and answer fill it. A window that is
@@ -383,7 +383,7 @@ impl Session {
 
     /// Asks the model once. `streamed` collects the emitted text; at the end it equals the text of
     /// the answer.
-    async fn ask(&mut self, streamed: &mut String, emit: &mut Emit) -> Result<Turn, ModelError> {
+    async fn ask(&mut self, streamed: &mut String, emit: &mut Emit) -> Result<Answer, ModelError> {
         let request = self.request();
         let mut deltas = self.agent.run_turn(request);
         // Tool names by call id, because a delta of a call carries only the id.
@@ -404,7 +404,7 @@ impl Session {
                     let Some(name) = names.get(&id).cloned() else { continue };
                     emit.event(SessionEvent::ToolInputDelta { id, name, text }).await;
                 }
-                Delta::Turn { turn } => {
+                Delta::Answer { answer: turn } => {
                     let whole: String = turn.message.texts().map(Text::as_str).collect();
                     if !whole.starts_with(streamed.as_str()) {
                         streamed.clear();
@@ -462,7 +462,7 @@ impl Session {
     }
 
     /// Adds the answer's tokens, as reported or else as estimated.
-    fn count_written(&mut self, turn: &Turn) {
+    fn count_written(&mut self, turn: &Answer) {
         let counter = self.journal.thread().counter();
         let written = turn.usage.map(|usage| usage.output).filter(|tokens| *tokens > 0);
         let written = written.unwrap_or_else(|| counter.message(&turn.message));

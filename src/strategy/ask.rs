@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     ledger::Quotes,
-    message::{ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn, Usage},
+    message::{Answer, ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Usage},
     turn::is_meant,
 };
 
@@ -53,7 +53,7 @@ impl ModelCall {
 
 /// Answers the calls of a strategy.
 ///
-/// A closure `FnMut(&ModelCall) -> Result<Turn, ModelError>` is one that never waits, for tests.
+/// A closure `FnMut(&ModelCall) -> Result<Answer, ModelError>` is one that never waits, for tests.
 /// [`drive::Models`](crate::drive::Models) are the models of a host. A durable engine implements
 /// this trait to journal each answer: a strategy makes the same calls again if it gets the same
 /// answers, so a run that is repeated from its journal continues where it stopped.
@@ -61,7 +61,7 @@ impl ModelCall {
 /// ```
 /// use std::collections::HashMap;
 /// use futures::executor::block_on;
-/// use threadfold::message::{ModelError, Turn};
+/// use threadfold::message::{ModelError, Answer};
 /// use threadfold::model::Model;
 /// use threadfold::strategy::{Answers, Ask, Brief, CompactionStrategy, ModelCall, Snapshot};
 /// use threadfold::strategy::{Summarize, View};
@@ -69,13 +69,13 @@ impl ModelCall {
 ///
 /// /// Answers that were given once are given again.
 /// struct Journaled<'a> {
-///     journal: &'a mut HashMap<u64, Turn>,
+///     journal: &'a mut HashMap<u64, Answer>,
 ///     model: &'a dyn Model,
 /// }
 ///
 /// #[async_trait::async_trait]
 /// impl Answers for Journaled<'_> {
-///     async fn answer(&mut self, call: &ModelCall) -> Result<Turn, ModelError> {
+///     async fn answer(&mut self, call: &ModelCall) -> Result<Answer, ModelError> {
 ///         let key = call.request.key();
 ///         if let Some(turn) = self.journal.get(&key) {
 ///             return Ok(turn.clone());
@@ -110,15 +110,15 @@ pub trait Answers: Send {
     /// # Errors
     ///
     /// [`ModelError`]; [`ModelErrorKind::NoModel`] if there is no model for this role.
-    async fn answer(&mut self, call: &ModelCall) -> Result<Turn, ModelError>;
+    async fn answer(&mut self, call: &ModelCall) -> Result<Answer, ModelError>;
 }
 
 #[async_trait]
 impl<F> Answers for F
 where
-    F: FnMut(&ModelCall) -> Result<Turn, ModelError> + Send,
+    F: FnMut(&ModelCall) -> Result<Answer, ModelError> + Send,
 {
-    async fn answer(&mut self, call: &ModelCall) -> Result<Turn, ModelError> {
+    async fn answer(&mut self, call: &ModelCall) -> Result<Answer, ModelError> {
         self(call)
     }
 }
@@ -127,7 +127,7 @@ where
 ///
 /// ```
 /// use futures::executor::block_on;
-/// use threadfold::message::{Message, ModelError, ModelErrorKind, Request, StopReason, Turn};
+/// use threadfold::message::{Message, ModelError, ModelErrorKind, Request, StopReason, Answer};
 /// use threadfold::strategy::{Ask, ModelCall, ModelRole};
 ///
 /// // The first call fails, the second one answers.
@@ -136,7 +136,7 @@ where
 ///     waits.push(call.after.as_secs());
 ///     match waits.len() {
 ///         1 => Err(ModelError::new(ModelErrorKind::Retryable { after: None }, "overloaded")),
-///         _ => Ok(Turn::new(Message::assistant("A parser."), StopReason::EndTurn, None)),
+///         _ => Ok(Answer::new(Message::assistant("A parser."), StopReason::EndTurn, None)),
 ///     }
 /// };
 /// let mut ask = Ask::new(&mut answers);
@@ -211,7 +211,7 @@ impl<'a> Ask<'a> {
     pub fn once<'s>(
         &'s mut self,
         call: &'s ModelCall,
-    ) -> impl Future<Output = Result<Turn, ModelError>> + Send + use<'s, 'a> {
+    ) -> impl Future<Output = Result<Answer, ModelError>> + Send + use<'s, 'a> {
         let Self { answers, usage, calls, tried, over } = self;
         if *tried >= MAX_CALLS {
             // A strategy that never ends would not end for an error either: whoever runs it ends it.
@@ -246,7 +246,7 @@ impl<'a> Ask<'a> {
     /// - [`StrategyError::NeedsModel`] if no model is configured for this role.
     /// - [`StrategyError::NotNative`] if the provider offers no compaction of its own.
     /// - [`StrategyError::Model`] with the last failure.
-    pub async fn question(&mut self, model: ModelRole, request: Request) -> Result<Turn> {
+    pub async fn question(&mut self, model: ModelRole, request: Request) -> Result<Answer> {
         self.question_with(model, request, Retries::default(), |_| None).await
     }
 
@@ -261,7 +261,7 @@ impl<'a> Ask<'a> {
         max_wait: Duration,
         model: ModelRole,
         request: Request,
-    ) -> Result<Turn> {
+    ) -> Result<Answer> {
         let retries = Retries { max_wait, ..Retries::default() };
         self.question_with(model, request, retries, |_| None).await
     }
@@ -274,7 +274,7 @@ impl<'a> Ask<'a> {
         request: Request,
         mut retries: Retries,
         smaller: impl FnOnce(&ModelError) -> Option<Request> + Send,
-    ) -> Result<Turn> {
+    ) -> Result<Answer> {
         let (mut call, mut smaller) = (ModelCall::new(model, request), Some(smaller));
         let (mut retried, mut waited) = (0, Duration::ZERO);
         loop {
@@ -352,9 +352,9 @@ pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> Text {
 /// Returns the summary in an answer: its text blocks, joined by blank lines.
 ///
 /// ```
-/// use threadfold::{Message, message::{StopReason, Turn}, strategy::summary_of};
+/// use threadfold::{Message, message::{StopReason, Answer}, strategy::summary_of};
 ///
-/// let cut = Turn::new(Message::assistant("They read"), StopReason::MaxTokens, None);
+/// let cut = Answer::new(Message::assistant("They read"), StopReason::MaxTokens, None);
 /// let error = summary_of(&cut).unwrap_err();
 /// assert_eq!(error.to_string(), "the summary is incomplete: the model stopped with max_tokens");
 /// ```
@@ -363,7 +363,7 @@ pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> Text {
 ///
 /// [`StrategyError::CalledTool`], [`StrategyError::Incomplete`] if the answer was cut off or
 /// refused, [`StrategyError::BlankSummary`].
-pub fn summary_of(turn: &Turn) -> Result<Text> {
+pub fn summary_of(turn: &Answer) -> Result<Text> {
     let stop_reason = turn.stop_reason.clone();
     if let Some(call) = turn.message.tool_uses().next() {
         return Err(StrategyError::CalledTool { tool: call.name.clone() });
@@ -384,7 +384,7 @@ pub fn summary_of(turn: &Turn) -> Result<Text> {
 /// # Errors
 ///
 /// As [`summary_of`]; an answer that consists of quotes alone has no summary.
-pub(super) fn quoted_summary_of(turn: &Turn) -> Result<(Text, Quotes)> {
+pub(super) fn quoted_summary_of(turn: &Answer) -> Result<(Text, Quotes)> {
     let answer = summary_of(turn)?;
     let (summary, quotes) = Quotes::cut(&answer);
     if summary.is_empty() {
@@ -408,7 +408,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_no_summary_is_named() {
-        let answer = |message, stop| summary_of(&Turn::new(message, stop, None)).unwrap_err();
+        let answer = |message, stop| summary_of(&Answer::new(message, stop, None)).unwrap_err();
         let call = ToolUse::new("t1", "read", Json::default());
         let call = Message::new(Role::Assistant, vec![call.into()]);
         let rows = [

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::{brief::Brief, fold_batches::FoldBatches};
+use super::{brief::Brief, rolling::Rolling};
 use crate::{
     ledger::without_titled,
     message::{ContentBlock, Message, Summary},
@@ -19,7 +19,7 @@ pub(super) fn text(summary: &Summary) -> Cow<'_, str> {
     if summary.batches.iter().all(|batch| summary.text.contains(batch.text.trim())) {
         return Cow::Borrowed(&summary.text);
     }
-    let all = FoldBatches { clip_first: usize::MAX, ..FoldBatches::default() };
+    let all = Rolling { clip_first: usize::MAX, ..Rolling::default() };
     Cow::Owned(all.view(&summary.batches))
 }
 

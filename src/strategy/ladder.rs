@@ -360,12 +360,12 @@ mod tests {
     use crate::{
         compact::{Insert, Plan, Splice, TrimToolResults},
         message::{
-            ContextWindow, Message, ModelError, ModelErrorKind, Role, StopReason, Summary, Text,
-            Turn, Usage,
+            Answer, ContextWindow, Message, ModelError, ModelErrorKind, Role, StopReason, Summary,
+            Text, Usage,
         },
         retention::RetentionPolicy,
         strategy::{Brief, KeepRecent, ModelCall, Snapshot},
-        testing::{Answer, answers, asked},
+        testing::{Scripted, answers, asked},
     };
 
     /// What a ladder proposes with these answers.
@@ -373,16 +373,16 @@ mod tests {
         ladder: &Ladder,
         thread: Snapshot,
         brief: &Brief,
-        script: impl IntoIterator<Item = Answer>,
+        script: impl IntoIterator<Item = Scripted>,
     ) -> Result<Proposal> {
         asked(ladder, &View::new(thread, brief.clone()), answers(script)).1
     }
 
-    const NONE: [Answer; 0] = [];
+    const NONE: [Scripted; 0] = [];
 
-    fn blank() -> Answer {
+    fn blank() -> Scripted {
         let usage = Some(Usage::new(90, 1));
-        Answer::Turn(Turn::new(Message::assistant(" "), StopReason::EndTurn, usage))
+        Scripted::Answer(Answer::new(Message::assistant(" "), StopReason::EndTurn, usage))
     }
 
     fn thread() -> Snapshot {
@@ -425,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_plan_that_is_refused_is_not_the_end() {
-        let inflated = Answer::from("word ".repeat(5_000).as_str());
+        let inflated = Scripted::from("word ".repeat(5_000).as_str());
         let proposal = proposed(&two(), thread(), &Brief::default(), [inflated]).unwrap();
         let failure = proposal.rungs[0].failure.as_ref().unwrap();
         assert!(matches!(failure, StrategyError::Rejected(_)), "{failure}");
@@ -435,7 +435,7 @@ mod tests {
     fn when_no_rung_does_it_the_error_says_why_each_did_not() {
         let rungs: [Arc<dyn CompactionStrategy>; 2] =
             [Arc::new(Summarize::default()), Arc::new(TrimToolResults::default())];
-        let out = Answer::Error(ModelError::new(ModelErrorKind::Other, "the lamp is out"));
+        let out = Scripted::Error(ModelError::new(ModelErrorKind::Other, "the lamp is out"));
         let ladder = Ladder::new(rungs);
         let error = proposed(&ladder, thread(), &Brief::default(), [out]).unwrap_err();
         let text = error.to_string();
@@ -524,7 +524,7 @@ mod tests {
     fn first_asked(
         ladder: &Ladder,
         thread: Snapshot,
-        answer: impl FnMut(&ModelCall) -> Result<Turn, ModelError> + Send,
+        answer: impl FnMut(&ModelCall) -> Result<Answer, ModelError> + Send,
     ) -> (Vec<Text>, usize) {
         let (calls, outcome) = asked(ladder, &View::new(thread, Brief::default()), answer);
         let rungs = match outcome {
@@ -538,7 +538,7 @@ mod tests {
     #[test]
     fn a_model_that_refuses_the_length_has_it_read_in_pieces_too() {
         let overflow = ModelErrorKind::Overflow { limit: Some(100), found: None, output: None };
-        let overflow = Answer::Error(ModelError::new(overflow, "prompt is too long"));
+        let overflow = Scripted::Error(ModelError::new(overflow, "prompt is too long"));
         let (tried, _) = first_asked(&Ladder::default(), thread(), answers([overflow]));
         assert_eq!(tried[..2], ["summarize", "chunked"]);
     }

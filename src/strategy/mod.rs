@@ -12,7 +12,7 @@
 //! | `chunked` ([`Chunked`]) | the fast one | folds the thread chunk by chunk into one summary |
 //! | `clear-results` ([`ClearResults`]) | no | puts a line in place of old tool results |
 //! | `digest` ([`Digest`]) | no | fills the target: task, course of the work, newest rounds, lines that may be needed |
-//! | `fold-batches` ([`FoldBatches`]) | the fast one | folds the thread chunk by chunk into batches, shows the first and the last |
+//! | `rolling` ([`Rolling`]) | the fast one | folds the thread chunk by chunk into batches, shows the first and the last |
 //! | `ladder` ([`Ladder`]) | as its rungs do | tries strategies in order until one is accepted |
 //! | `native` ([`Native`]) | the conversation's provider | the provider's own compaction of the old part, and a digest beside it |
 //! | `summarize` ([`Summarize`]) | the conversation's own | summarises the old part; keeps the end and the user's newest messages |
@@ -37,7 +37,6 @@ mod engine;
 mod error;
 mod fill;
 mod floor;
-mod fold_batches;
 mod full_summary;
 mod guard;
 mod instructions;
@@ -48,6 +47,7 @@ mod native;
 mod proposal;
 mod registry;
 mod rejection;
+mod rolling;
 mod run_error;
 mod segments;
 mod settle;
@@ -70,7 +70,6 @@ pub use digest::Digest;
 pub use engine::Fallback;
 pub(crate) use engine::{Failed, Terms, propose};
 pub use error::StrategyError;
-pub use fold_batches::FoldBatches;
 pub use guard::without_model;
 pub use keep_recent::KeepRecent;
 pub use ladder::Ladder;
@@ -78,6 +77,7 @@ pub use native::Native;
 pub use proposal::{ModelRole, Proposal};
 pub use registry::StrategyRegistry;
 pub use rejection::Rejection;
+pub use rolling::Rolling;
 pub use run_error::RunError;
 pub use snapshot::Snapshot;
 pub use summarize::Summarize;

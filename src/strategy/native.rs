@@ -21,7 +21,7 @@ use super::{
     view::View,
 };
 use crate::{
-    message::{ContentBlock, Message, Opaque, Request, Text, Turn},
+    message::{Answer, ContentBlock, Message, Opaque, Request, Text},
     turn::is_meant,
 };
 
@@ -49,7 +49,7 @@ options! {
     /// let mut provider = |call: &ModelCall| {
     ///     assert_eq!((call.model, call.request.messages.len()), (ModelRole::Native, 12));
     ///     let answer = Message::new(Role::Assistant, vec![block.clone().into()]);
-    ///     Ok(Turn::new(answer, StopReason::PauseTurn, None))
+    ///     Ok(Answer::new(answer, StopReason::PauseTurn, None))
     /// };
     /// let strategy = Native { messages: 4, ..Native::default() };
     /// let proposal = block_on(strategy.propose(&view, &mut Ask::new(&mut provider)))?;
@@ -148,7 +148,7 @@ impl Native {
 
 /// Returns the opaque blocks of an answer, at least one of which is a compaction. OpenAI also
 /// returns messages of the user as such blocks and requires all of them in later requests.
-fn compaction(turn: &Turn) -> Result<Vec<Opaque>> {
+fn compaction(turn: &Answer) -> Result<Vec<Opaque>> {
     let blocks = turn.message.content.iter().filter_map(|block| {
         if let ContentBlock::Opaque(opaque) = block { Some(opaque.clone()) } else { None }
     });

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     chunked::Chunked, clear_results::ClearResults, contract::CompactionStrategy, digest::Digest,
-    fold_batches::FoldBatches, keep_recent::KeepRecent, ladder::Ladder, native::Native,
+    keep_recent::KeepRecent, ladder::Ladder, native::Native, rolling::Rolling,
     summarize::Summarize,
 };
 use crate::{compact::TrimToolResults, message::InvalidValue};
@@ -23,7 +23,7 @@ use crate::{compact::TrimToolResults, message::InvalidValue};
 /// assert_eq!(
 ///     error.to_string(),
 ///     "\"magic\" is not a registered strategy; expected one of chunked, clear-results, digest, \
-///      fold-batches, keep-recent, ladder, native, summarize, trim-tool-results",
+///      rolling, keep-recent, ladder, native, summarize, trim-tool-results",
 /// );
 /// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
@@ -199,7 +199,7 @@ impl Default for StrategyRegistry {
             configurable::<Chunked>(),
             configurable::<ClearResults>(),
             configurable::<Digest>(),
-            configurable::<FoldBatches>(),
+            configurable::<Rolling>(),
             configurable::<KeepRecent>(),
             ladder,
             configurable::<Native>(),

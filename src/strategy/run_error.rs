@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{ModelErrorKind, StopReason, Text};
 
-/// Why a strategy that reads the thread in chunks (`chunked`, `fold-batches`) gave up, or why no
+/// Why a strategy that reads the thread in chunks (`chunked`, `rolling`) gave up, or why no
 /// model folded a chunk in. The thread is unchanged in every case.
 ///
 /// A run of `chunked` ends without a summary only if no chunk was folded in, or if it was aborted.

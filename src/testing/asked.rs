@@ -2,9 +2,9 @@
 
 use futures::FutureExt;
 
-use super::scripted::{Answer, ScriptedModel};
+use super::scripted::{Scripted, ScriptedModel};
 use crate::{
-    message::{ModelError, ModelErrorKind, Turn},
+    message::{Answer, ModelError, ModelErrorKind},
     model::Model,
     strategy::{Ask, CompactionStrategy, ModelCall, Proposal, StrategyError, View},
 };
@@ -28,7 +28,7 @@ use crate::{
 pub fn asked(
     strategy: &dyn CompactionStrategy,
     view: &View,
-    mut answer: impl FnMut(&ModelCall) -> Result<Turn, ModelError> + Send,
+    mut answer: impl FnMut(&ModelCall) -> Result<Answer, ModelError> + Send,
 ) -> (Vec<ModelCall>, Result<Proposal, StrategyError>) {
     let mut calls = Vec::new();
     let mut answer = |call: &ModelCall| {
@@ -50,10 +50,10 @@ pub fn asked(
 /// assert!(answer(&call).is_ok_and(|turn| turn.text() == "Yes."));
 /// assert!(answer(&call).is_err());
 /// ```
-pub fn answers<A: Into<Answer>>(
+pub fn answers<A: Into<Scripted>>(
     script: impl IntoIterator<Item = A>,
-) -> impl FnMut(&ModelCall) -> Result<Turn, ModelError> + Send {
-    let mut script: Vec<Answer> = script.into_iter().map(Into::into).collect();
+) -> impl FnMut(&ModelCall) -> Result<Answer, ModelError> + Send {
+    let mut script: Vec<Scripted> = script.into_iter().map(Into::into).collect();
     script.reverse();
     move |call| {
         let none = || ModelError::new(ModelErrorKind::NoModel, "");

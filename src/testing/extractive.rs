@@ -11,9 +11,9 @@ use futures::{
     stream::{self, BoxStream},
 };
 
-use super::scripted::{Answer, deltas, estimated, turn_of};
+use super::scripted::{Scripted, answer_of, deltas, estimated};
 use crate::{
-    message::{ContentBlock, Delta, Message, ModelError, Opaque, Request, Role, ToolUse, Turn},
+    message::{Answer, ContentBlock, Delta, Message, ModelError, Opaque, Request, Role, ToolUse},
     model::{self, Model},
     prose::{
         FactClass, Kind, Span, Speaker, one_line, paragraphs, passages_of, sentences, spans, tokens,
@@ -53,7 +53,7 @@ pub struct ExtractiveModel;
 const MIN: usize = 120;
 
 impl ExtractiveModel {
-    fn answer(request: &Request) -> Turn {
+    fn answer(request: &Request) -> Answer {
         let edits = request.tools.iter().any(|tool| tool.name == "edl");
         let old = request.messages.split_last().map_or(&[][..], |(_, old)| old);
         let message = if edits {
@@ -64,7 +64,7 @@ impl ExtractiveModel {
                 question.into_iter().flat_map(Message::texts).map(|text| text.as_str()).collect();
             Message::assistant(sum_up(old, request.max_output) + &quotes(old, &question))
         };
-        estimated(request, turn_of(message))
+        estimated(request, answer_of(message))
     }
 }
 
@@ -112,19 +112,19 @@ fn edit(request: &Request) -> Message {
 
 #[async_trait]
 impl Model for ExtractiveModel {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        model::turn_of(self.stream(request)).await
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+        model::answer_of(self.stream(request)).await
     }
 
-    async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError> {
+    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
         let text = sum_up(&request.messages, request.max_output);
         let value = serde_json::json!({"type": "compaction", "content": text});
         let message = Message::new(Role::Assistant, vec![Opaque::new("extractive", value).into()]);
-        Ok(Some(estimated(&request, turn_of(message))))
+        Ok(Some(estimated(&request, answer_of(message))))
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
-        let answer = stream::once(async move { Answer::from(Self::answer(&request)) });
+        let answer = stream::once(async move { Scripted::from(Self::answer(&request)) });
         answer.map(|answer| stream::iter(deltas(answer))).flatten().boxed()
     }
 }

@@ -3,7 +3,7 @@
 //! | you need | use |
 //! |---|---|
 //! | a model that answers from a script | [`ScriptedModel`] |
-//! | a model that misbehaves | [`ScriptedModel::repeating`] with [`Answer::misbehaving`] |
+//! | a model that misbehaves | [`ScriptedModel::repeating`] with [`Scripted::misbehaving`] |
 //! | a model that summarises offline | [`ExtractiveModel`] |
 //! | the calls of a strategy, and its proposal | [`asked`] |
 //!
@@ -16,4 +16,4 @@ mod scripted;
 
 pub use asked::{answers, asked};
 pub use extractive::ExtractiveModel;
-pub use scripted::{Answer, ScriptedModel};
+pub use scripted::{Scripted, ScriptedModel};

@@ -14,8 +14,8 @@ use futures::{
 
 use crate::{
     message::{
-        ContentBlock, Delta, Json, Message, ModelError, ModelErrorKind, Request, Role, StopReason,
-        Text, ToolUse, Turn, Usage,
+        Answer, ContentBlock, Delta, Json, Message, ModelError, ModelErrorKind, Request, Role,
+        StopReason, Text, ToolUse, Usage,
     },
     model::{self, Model},
     tokens::{ByteEstimate, TokenCounter},
@@ -39,7 +39,7 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct ScriptedModel {
-    script: Arc<Mutex<VecDeque<Answer>>>,
+    script: Arc<Mutex<VecDeque<Scripted>>>,
     repeats: bool,
     requests: Arc<Mutex<Vec<Request>>>,
 }
@@ -48,15 +48,15 @@ pub struct ScriptedModel {
 /// [misbehave](Self::misbehaving).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Answer {
+pub enum Scripted {
     /// A complete turn. If it has no usage, it gets an estimate.
-    Turn(Turn),
+    Answer(Answer),
     /// A failed call.
     Error(ModelError),
     /// The first half of the deltas of a turn, after which the stream ends.
-    Cut(Turn),
+    Cut(Answer),
     /// A turn whose stream is pending a hundred times before each delta.
-    Slow(Turn),
+    Slow(Answer),
     /// Fails because the prompt exceeds the window.
     Overflow,
     /// White space only.
@@ -79,13 +79,13 @@ pub enum Answer {
 
 impl ScriptedModel {
     /// Returns a model with these answers.
-    pub fn new<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
+    pub fn new<A: Into<Scripted>>(script: impl IntoIterator<Item = A>) -> Self {
         let script = script.into_iter().map(Into::into).collect();
         Self { script: Arc::new(Mutex::new(script)), ..Self::default() }
     }
 
     /// Returns a model that repeats these answers without end.
-    pub fn repeating<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
+    pub fn repeating<A: Into<Scripted>>(script: impl IntoIterator<Item = A>) -> Self {
         Self { repeats: true, ..Self::new(script) }
     }
 
@@ -101,7 +101,7 @@ impl ScriptedModel {
         self.script.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    fn next(&self, request: &Request) -> Answer {
+    fn next(&self, request: &Request) -> Scripted {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
         let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = script.pop_front();
@@ -111,7 +111,7 @@ impl ScriptedModel {
         let Some(answer) = answer else {
             return ModelError::new(ModelErrorKind::Other, "the script is over").into();
         };
-        if matches!(answer, Answer::Cut(_) | Answer::Slow(_)) {
+        if matches!(answer, Scripted::Cut(_) | Scripted::Slow(_)) {
             return answer;
         }
         match answer.outcome() {
@@ -124,8 +124,8 @@ impl ScriptedModel {
 
 #[async_trait]
 impl Model for ScriptedModel {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        model::turn_of(self.stream(request)).await
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+        model::answer_of(self.stream(request)).await
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
@@ -138,8 +138,8 @@ impl Model for ScriptedModel {
 /// Number of pending polls of a slow answer before each delta.
 const SLOW_POLLS: usize = 100;
 
-fn stream_of(answer: Answer) -> impl Stream<Item = Result<Delta, ModelError>> {
-    let delay = if matches!(answer, Answer::Slow(_)) { SLOW_POLLS } else { 0 };
+fn stream_of(answer: Scripted) -> impl Stream<Item = Result<Delta, ModelError>> {
+    let delay = if matches!(answer, Scripted::Slow(_)) { SLOW_POLLS } else { 0 };
     stream::iter(deltas(answer)).then(move |delta| async move {
         for _ in 0..delay {
             model::yield_now().await;
@@ -149,8 +149,8 @@ fn stream_of(answer: Answer) -> impl Stream<Item = Result<Delta, ModelError>> {
 }
 
 /// The items of the stream of an answer.
-pub(super) fn deltas(answer: Answer) -> Vec<Result<Delta, ModelError>> {
-    let is_cut = matches!(answer, Answer::Cut(_));
+pub(super) fn deltas(answer: Scripted) -> Vec<Result<Delta, ModelError>> {
+    let is_cut = matches!(answer, Scripted::Cut(_));
     match answer.outcome() {
         Ok(turn) if is_cut => {
             let half = pieces(&turn).count().div_ceil(2);
@@ -158,7 +158,7 @@ pub(super) fn deltas(answer: Answer) -> Vec<Result<Delta, ModelError>> {
         }
         Ok(turn) => {
             let mut deltas: Vec<_> = pieces(&turn).map(Ok).collect();
-            deltas.push(Ok(Delta::Turn { turn }));
+            deltas.push(Ok(Delta::Answer { answer: turn }));
             deltas
         }
         Err(error) => vec![Err(error)],
@@ -166,45 +166,45 @@ pub(super) fn deltas(answer: Answer) -> Vec<Result<Delta, ModelError>> {
 }
 
 /// The turn with an estimate of its usage.
-pub(super) fn estimated(request: &Request, turn: Turn) -> Turn {
+pub(super) fn estimated(request: &Request, turn: Answer) -> Answer {
     let counter = ByteEstimate::TRIGGER;
     let usage = Usage::new(counter.request(request), counter.message(&turn.message));
-    Turn::new(turn.message, turn.stop_reason, Some(usage))
+    Answer::new(turn.message, turn.stop_reason, Some(usage))
 }
 
 /// The turn of this message. Its stop reason depends on whether the message calls tools.
-pub(super) fn turn_of(message: Message) -> Turn {
+pub(super) fn answer_of(message: Message) -> Answer {
     let calls = message.tool_uses().next().is_some();
     let stop_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
-    Turn::new(message, stop_reason, None)
+    Answer::new(message, stop_reason, None)
 }
 
-impl From<&str> for Answer {
+impl From<&str> for Scripted {
     fn from(text: &str) -> Self {
         Message::assistant(text).into()
     }
 }
 
-impl From<String> for Answer {
+impl From<String> for Scripted {
     fn from(text: String) -> Self {
         text.as_str().into()
     }
 }
 
-impl From<Message> for Answer {
+impl From<Message> for Scripted {
     /// The stop reason is [`StopReason::ToolUse`] if the message calls tools.
     fn from(message: Message) -> Self {
-        turn_of(message).into()
+        answer_of(message).into()
     }
 }
 
-impl From<Turn> for Answer {
-    fn from(turn: Turn) -> Self {
-        Self::Turn(turn)
+impl From<Answer> for Scripted {
+    fn from(turn: Answer) -> Self {
+        Self::Answer(turn)
     }
 }
 
-impl From<ModelError> for Answer {
+impl From<ModelError> for Scripted {
     fn from(error: ModelError) -> Self {
         Self::Error(error)
     }
@@ -213,8 +213,8 @@ impl From<ModelError> for Answer {
 /// Approximate size of a delta in bytes.
 const PIECE: usize = 24;
 
-/// Returns the deltas of a turn, in order, without the final [`Delta::Turn`].
-fn pieces(turn: &Turn) -> impl Iterator<Item = Delta> {
+/// Returns the deltas of a turn, in order, without the final [`Delta::Answer`].
+fn pieces(turn: &Answer) -> impl Iterator<Item = Delta> {
     turn.message.content.iter().flat_map(|block| {
         if let ContentBlock::Text(block) = block {
             split(&block.text).map(|text| Delta::Text { text }).collect()
@@ -247,18 +247,18 @@ fn split(text: &str) -> impl Iterator<Item = Text> {
 /// The text of an answer that stops at the output limit.
 const HALF: &str = "This is only the first half of an";
 
-impl Answer {
+impl Scripted {
     /// Returns all ways in which a model or its network misbehaves.
     ///
     /// ```
     /// use futures::executor::block_on;
-    /// use threadfold::{Request, model::Model, testing::{Answer, ScriptedModel}};
+    /// use threadfold::{Request, model::Model, testing::{Scripted, ScriptedModel}};
     ///
-    /// for way in Answer::misbehaving() {
+    /// for way in Scripted::misbehaving() {
     ///     let model = ScriptedModel::repeating([way.clone()]);
     ///     let answer = block_on(model.complete(Request::default()));
     ///     // The code under test must survive the answer, and what follows it.
-    ///     assert_eq!(answer.is_err_and(|error| error.is_overflow()), matches!(way, Answer::Overflow));
+    ///     assert_eq!(answer.is_err_and(|error| error.is_overflow()), matches!(way, Scripted::Overflow));
     /// }
     /// ```
     #[must_use]
@@ -269,20 +269,20 @@ impl Answer {
             Self::Blank,
             Self::Empty,
             Self::CallsTool,
-            Self::Cut(turn_of(Message::assistant(cut))),
+            Self::Cut(answer_of(Message::assistant(cut))),
             Self::Fails,
             Self::Overloaded,
             Self::Truncated,
             Self::Refuses,
-            Self::Slow(turn_of(Message::assistant(slow))),
+            Self::Slow(answer_of(Message::assistant(slow))),
             Self::Inflates,
         ]
     }
 
     /// Returns the turn or the error of the answer, without the faults of its stream.
-    fn outcome(self) -> Result<Turn, ModelError> {
+    fn outcome(self) -> Result<Answer, ModelError> {
         let (text, stop_reason) = match self {
-            Self::Turn(turn) | Self::Slow(turn) | Self::Cut(turn) => return Ok(turn),
+            Self::Answer(turn) | Self::Slow(turn) | Self::Cut(turn) => return Ok(turn),
             Self::Error(error) => return Err(error),
             Self::Overflow => {
                 let kind =
@@ -294,17 +294,17 @@ impl Answer {
                 let kind = ModelErrorKind::Retryable { after: None };
                 return Err(ModelError::new(kind, "hostile"));
             }
-            Self::Empty => return Ok(turn_of(Message::new(Role::Assistant, Vec::new()))),
+            Self::Empty => return Ok(answer_of(Message::new(Role::Assistant, Vec::new()))),
             Self::CallsTool => {
                 let call = ToolUse::new("hostile", "rm", Json::default());
-                return Ok(turn_of(Message::new(Role::Assistant, vec![call.into()])));
+                return Ok(answer_of(Message::new(Role::Assistant, vec![call.into()])));
             }
             Self::Blank => (" \n\t ".to_owned(), StopReason::EndTurn),
             Self::Truncated => (HALF.to_owned(), StopReason::MaxTokens),
             Self::Refuses => ("no".to_owned(), StopReason::Refusal),
             Self::Inflates => ("word ".repeat(200_000), StopReason::EndTurn),
         };
-        Ok(Turn::new(Message::assistant(text), stop_reason, None))
+        Ok(Answer::new(Message::assistant(text), stop_reason, None))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{
 
 use futures::executor::block_on;
 use threadfold::{
-    ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, Session, Turn, Usage,
+    Answer, ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, Session, Usage,
     async_trait,
     message::{Json, StopReason, ToolSpec, ToolUse, steps::steps},
     model::{Model, ModelError, Tool, ToolContext, ToolOutput},
@@ -19,18 +19,18 @@ struct Caller(AtomicUsize);
 
 #[async_trait]
 impl Model for Caller {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let number = self.0.fetch_add(1, Ordering::Relaxed);
         let usage = Some(Usage::new(0, 10));
         let said = format!("I look at src/part_{number}.rs, where step_{number} fails.");
         let prompt = request.messages.last().and_then(|last| last.texts().next());
         if prompt.is_none_or(|text| !text.starts_with("Turn ")) {
-            return Ok(Turn::new(Message::assistant(said), StopReason::EndTurn, usage));
+            return Ok(Answer::new(Message::assistant(said), StopReason::EndTurn, usage));
         }
         let input = Json::parse(&format!("{{\"path\":\"src/part_{number}.rs\"}}")).expect("JSON");
         let call = ToolUse::new(format!("t{number}"), "read", input);
         let content = vec![ContentBlock::text(said), call.into()];
-        Ok(Turn::new(Message::new(Role::Assistant, content), StopReason::ToolUse, usage))
+        Ok(Answer::new(Message::new(Role::Assistant, content), StopReason::ToolUse, usage))
     }
 }
 

@@ -7,7 +7,7 @@ use allocation_counter::measure;
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
-    ContextWindow, Message, ModelAgent, Request, Role, Session, Turn, async_trait,
+    Answer, ContextWindow, Message, ModelAgent, Request, Role, Session, async_trait,
     message::{ModelError, StopReason, ToolSpec, ToolUse},
     model::{Model, Tool, ToolContext, ToolOutput},
     store::JsonlStore,
@@ -30,17 +30,17 @@ struct Worker;
 
 #[async_trait]
 impl Model for Worker {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let rounds = request.messages.iter().rev().take_while(|message| !message.is_typed());
         let rounds = rounds.filter(|message| message.role == Role::User).count();
         if rounds >= ROUNDS {
-            return Ok(Turn::new(Message::assistant("Fixed."), StopReason::EndTurn, None));
+            return Ok(Answer::new(Message::assistant("Fixed."), StopReason::EndTurn, None));
         }
         let number = request.messages.len() * 10 + rounds;
         let input = json!({"path": format!("src/part{number}.rs")});
         let call = ToolUse::new(format!("call-{number}"), "read", input);
         let answer = Message::new(Role::Assistant, vec![call.into()]);
-        Ok(Turn::new(answer, StopReason::ToolUse, None))
+        Ok(Answer::new(answer, StopReason::ToolUse, None))
     }
 }
 

@@ -15,7 +15,7 @@ use threadfold::{
     },
     store::{Journal, JsonlStore, MemoryStore, StoreError, ThreadStore},
     strategy::KeepRecent,
-    testing::{Answer, ScriptedModel},
+    testing::{Scripted, ScriptedModel},
 };
 use threadfold_testing::shared::Folder;
 
@@ -214,8 +214,10 @@ const TURNS: usize = 40;
 /// A session of turns with a long tool result each, compacted every few turns.
 fn session(store: Arc<dyn ThreadStore>) -> Session {
     let script = (0..2 * TURNS).map(|turn| match turn % 2 {
-        0 => Answer::from(calls(&[("c", "quick", &format!("{{\"text\":\"{}\"}}", long(turn, 3)))])),
-        _ => Answer::from("Done."),
+        0 => {
+            Scripted::from(calls(&[("c", "quick", &format!("{{\"text\":\"{}\"}}", long(turn, 3)))]))
+        }
+        _ => Scripted::from("Done."),
     });
     let keep = KeepRecent { messages: 4, ..KeepRecent::default() };
     let agent = ModelAgent::new(Arc::new(ScriptedModel::new(script)));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::{executor::block_on, future::BoxFuture};
 use threadfold::{
-    CompactionStrategy, ContentBlock, Message, Plan, Role, Turn, Usage, async_trait,
+    Answer, CompactionStrategy, ContentBlock, Message, Plan, Role, Usage, async_trait,
     auto::{AutoPolicy, Threshold},
     compact::CompactError,
     drive::{CompactionErrorKind, Conversation},
@@ -17,7 +17,7 @@ use threadfold::{
     session::{CompactionEvent, PreparedCompaction, SessionError},
     store::{Journal, MemoryStore, ThreadStore},
     strategy::{Ask, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize, View},
-    testing::{Answer, ScriptedModel},
+    testing::{Scripted, ScriptedModel},
 };
 
 use crate::support::bench::{self, Bench, bench, calls, compactions, events, say, within};
@@ -29,10 +29,10 @@ fn summarize() -> Summarize {
 /// A session after this many rounds, whose summaries come from a separate model.
 fn with_past(
     rounds: usize,
-    script: impl IntoIterator<Item = Answer>,
+    script: impl IntoIterator<Item = Scripted>,
     summaries: &ScriptedModel,
 ) -> Bench {
-    let past = (0..rounds).map(|round| Answer::from(format!("Old answer {round}.")));
+    let past = (0..rounds).map(|round| Scripted::from(format!("Old answer {round}.")));
     let mut bench = bench(past.chain(script), |builder| {
         builder.strategy(Arc::new(summarize())).fast_model(Arc::new(summaries.clone()))
     });
@@ -49,8 +49,8 @@ fn job(bench: &mut Bench) -> BoxFuture<'static, PreparedCompaction> {
     bench.session.prepare_compaction()
 }
 
-fn replies(texts: &[&str]) -> Vec<Answer> {
-    texts.iter().map(|text| Answer::from(*text)).collect()
+fn replies(texts: &[&str]) -> Vec<Scripted> {
+    texts.iter().map(|text| Scripted::from(*text)).collect()
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn reasoning_appended_during_a_preparation_is_marked() {
     let thought = Thinking::new("hm", Some("sig".into()));
     let thoughtful =
         Message::new(Role::Assistant, vec![thought.into(), ContentBlock::text("Yes.")]);
-    let script = vec![Answer::from(thoughtful), "They talked.".into()];
+    let script = vec![Scripted::from(thoughtful), "They talked.".into()];
     let mut bench = with_past(6, script, &ScriptedModel::default());
     let job = job(&mut bench);
     say(&mut bench.session, "And meanwhile?").unwrap();
@@ -163,7 +163,7 @@ fn a_compaction_prepared_for_a_thread_that_was_rewritten_is_not_adopted() {
 #[test]
 fn the_number_of_a_prepared_compaction_stays_reserved() {
     let error = ModelError::new(ModelErrorKind::Other, "no lamp");
-    let script = vec![Answer::Error(error), "They talked.".into()];
+    let script = vec![Scripted::Error(error), "They talked.".into()];
     let mut bench = with_past(6, script, &ScriptedModel::default());
     let job = job(&mut bench);
     let reported = compactions(&events(&mut bench.session, "/compact"));
@@ -176,7 +176,7 @@ fn the_number_of_a_prepared_compaction_stays_reserved() {
 #[test]
 fn a_failed_preparation_is_logged_and_changes_nothing() {
     let error = ModelError::new(ModelErrorKind::Other, "no lamp");
-    let mut bench = with_past(6, [Answer::Error(error)], &ScriptedModel::default());
+    let mut bench = with_past(6, [Scripted::Error(error)], &ScriptedModel::default());
     let before = bench.session.messages().clone();
     let prepared = block_on(job(&mut bench));
     assert!(prepared.report().is_err());
@@ -296,8 +296,8 @@ fn an_answer_has_the_reported_count_or_an_estimate_if_that_is_zero() {
     ] {
         let mut message = calls(&[("a", "quick", "{}")]);
         message.make_mut().content.insert(0, ContentBlock::text(text));
-        let turn = Turn::new(message, StopReason::ToolUse, Some(Usage::new(1_000, output)));
-        let script = [Answer::from(turn), "Done.".into()];
+        let turn = Answer::new(message, StopReason::ToolUse, Some(Usage::new(1_000, output)));
+        let script = [Scripted::from(turn), "Done.".into()];
         let mut bench = bench(script, |builder| builder.reminder("Be brief.").remind_every(300));
         say(&mut bench.session, "Work.").unwrap();
         let results = &bench.session.messages()[2];
@@ -311,7 +311,7 @@ fn a_reminder_is_added_in_a_long_tool_loop() {
     let long = |id: &str| {
         let mut message = calls(&[(id, "quick", "{}")]);
         message.make_mut().content.insert(0, ContentBlock::text("words ".repeat(100)));
-        Answer::from(message)
+        Scripted::from(message)
     };
     let script = [long("a"), long("b"), long("c"), "Done.".into()];
     let mut bench = bench(script, |builder| builder.reminder("Be brief.").remind_every(300));
@@ -464,7 +464,7 @@ impl CompactionStrategy for FirstRound {
 
 #[test]
 fn an_edited_preview_may_miss_its_target_as_the_preview_did() {
-    let answers = (0..7).map(|_| Answer::from("word ".repeat(1_400)));
+    let answers = (0..7).map(|_| Scripted::from("word ".repeat(1_400)));
     let mut bench = within(20_000, answers, |builder| builder.strategy(Arc::new(FirstRound)));
     for part in 0..7 {
         say(&mut bench.session, format!("Part {part}, please.")).unwrap();

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use threadfold::{
-    ContentBlock, ContextWindow, Message, ModelAgent, Replacement, Role, Session, Turn, WireFormat,
+    Answer, ContentBlock, ContextWindow, Message, ModelAgent, Replacement, Role, Session,
+    WireFormat,
     auto::{AutoPolicy, Threshold},
     legality,
     message::{CompactionReason, Origin, StopReason, Thinking},
@@ -61,7 +62,7 @@ fn reasoning_that_another_provider_signed_is_not_sent() {
     let mut answer =
         Message::new(Role::Assistant, vec![thought.into(), ContentBlock::text("Yes.")]);
     answer.make_mut().origin = Some(Origin::new("anthropic-messages", Some("claude".into())));
-    let mut bench = bench([Turn::new(answer, StopReason::EndTurn, None)], |builder| builder);
+    let mut bench = bench([Answer::new(answer, StopReason::EndTurn, None)], |builder| builder);
     say(&mut bench.session, "Is it so?").unwrap();
     let (other, model) = agent(&["Indeed."], 200_000);
     bench.session.set_agent(other);

@@ -150,11 +150,8 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
     (
         "every setting with its default, checked",
         &[
-            By("tests/it/fold_batches.rs", "options_that_make_no_sense_are_refused_before_a_call"),
-            By(
-                "tests/it/fold_batches.rs",
-                "settings_are_read_from_a_file_and_unknown_ones_are_refused",
-            ),
+            By("tests/it/rolling.rs", "options_that_make_no_sense_are_refused_before_a_call"),
+            By("tests/it/rolling.rs", "settings_are_read_from_a_file_and_unknown_ones_are_refused"),
         ],
     ),
     (
@@ -170,17 +167,17 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
     (
         "the split: earlier batches out, recent messages stay, pairs closed",
         &[
-            By("tests/it/fold_batches.rs", "runs_pass_their_cases"),
-            By("tests/it/fold_batches.rs", "calls_stay_with_their_results"),
-            By("tests/it/fold_batches.rs", "chunks_do_not_divide_calls_from_their_results"),
+            By("tests/it/rolling.rs", "runs_pass_their_cases"),
+            By("tests/it/rolling.rs", "calls_stay_with_their_results"),
+            By("tests/it/rolling.rs", "chunks_do_not_divide_calls_from_their_results"),
         ],
     ),
     (
         "chunks by count and by tokens, no message divided",
         &[
-            By("tests/it/fold_batches.rs", "chunks_have_the_configured_number_of_messages"),
+            By("tests/it/rolling.rs", "chunks_have_the_configured_number_of_messages"),
             By(
-                "tests/it/fold_batches.rs",
+                "tests/it/rolling.rs",
                 "chunks_have_the_configured_tokens_and_no_message_is_divided",
             ),
         ],
@@ -189,11 +186,11 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
         "requests in roles, temperature 0, an output limit, a timeout",
         &[
             By(
-                "tests/it/fold_batches.rs",
+                "tests/it/rolling.rs",
                 "the_first_request_has_a_prompt_the_messages_in_their_roles_and_the_directive",
             ),
             By(
-                "tests/it/fold_batches.rs",
+                "tests/it/rolling.rs",
                 "a_configured_prompt_is_used_word_for_word_and_a_timeout_is_passed_on_or_left_out",
             ),
         ],
@@ -202,10 +199,10 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
         "depth, times and count of every batch; names that cannot collide; lists by thread",
         &[
             By(
-                "tests/it/fold_batches.rs",
+                "tests/it/rolling.rs",
                 "of_twenty_messages_fifteen_become_two_batches_and_five_stay",
             ),
-            By("tests/it/fold_batches.rs", "ids_stay_unique_if_no_log_numbers_compactions"),
+            By("tests/it/rolling.rs", "ids_stay_unique_if_no_log_numbers_compactions"),
             By("src/log/batches.rs", "batches_are_listed_by_time_and_then_by_name"),
         ],
     ),
@@ -213,11 +210,11 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
         "batches summed up again, without a moment at which their sources are lost",
         &[
             By(
-                "tests/it/fold_batches.rs",
+                "tests/it/rolling.rs",
                 "if_the_view_has_no_room_two_batches_are_summarised_into_one",
             ),
             By(
-                "tests/it/fold_batches.rs",
+                "tests/it/rolling.rs",
                 "batches_that_are_summed_up_are_replaced_by_one_that_names_them",
             ),
         ],
@@ -225,11 +222,8 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
     (
         "the view: deterministic, with headings and omission, replacing the one before",
         &[
-            By("tests/it/fold_batches.rs", "the_view_passes_its_cases"),
-            By(
-                "tests/it/fold_batches.rs",
-                "later_compactions_see_the_batches_and_no_earlier_messages",
-            ),
+            By("tests/it/rolling.rs", "the_view_passes_its_cases"),
+            By("tests/it/rolling.rs", "later_compactions_see_the_batches_and_no_earlier_messages"),
         ],
     ),
     (
@@ -245,17 +239,17 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
     (
         "retries with halves and floors, waits that a test can see, a breaker that closes again",
         &[
-            By("tests/it/fold_batches.rs", "a_retryable_failure_is_retried_with_half_of_the_chunk"),
-            By("tests/it/fold_batches.rs", "two_messages_are_not_divided_for_a_timeout"),
+            By("tests/it/rolling.rs", "a_retryable_failure_is_retried_with_half_of_the_chunk"),
+            By("tests/it/rolling.rs", "two_messages_are_not_divided_for_a_timeout"),
             By("src/auto/breaker.rs", "pauses_grow_up_to_the_longest_and_a_success_ends_them"),
         ],
     ),
     (
         "scores as they were, for choosing; time for folding",
         &[
-            By("tests/it/fold_batches.rs", "a_message_is_scored_by_role_age_and_content"),
+            By("tests/it/rolling.rs", "a_message_is_scored_by_role_age_and_content"),
             By(
-                "tests/it/fold_batches.rs",
+                "tests/it/rolling.rs",
                 "with_a_target_the_least_important_messages_are_removed_and_the_order_stays",
             ),
         ],
@@ -291,7 +285,7 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
     ),
     (
         "every criterion has its test or its reason",
-        &[By("tests/it/fold_batches.rs", "every_criterion_names_an_existing_test")],
+        &[By("tests/it/rolling.rs", "every_criterion_names_an_existing_test")],
     ),
 ];
 

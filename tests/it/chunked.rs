@@ -11,7 +11,7 @@ use std::{
 use futures::{executor::block_on, task::noop_waker};
 use proptest::prelude::*;
 use threadfold::{
-    ContentBlock, ContextWindow, Message, Model, Role, Turn, Usage,
+    Answer, ContentBlock, ContextWindow, Message, Model, Role, Usage,
     drive::{Models, advance, propose},
     legality,
     message::{CompactionReason, Delta, ModelErrorKind, StopReason, Summary, ToolInput, ToolUse},
@@ -21,7 +21,7 @@ use threadfold::{
         Brief, ChunkOutcome, Chunked, CompactionRun, ModelCall, RunError, RunStep, Snapshot,
         StrategyError, View, without_model,
     },
-    testing::{Answer, ExtractiveModel, ScriptedModel, asked},
+    testing::{ExtractiveModel, Scripted, ScriptedModel, asked},
 };
 use threadfold_testing::TestClock;
 
@@ -68,8 +68,8 @@ fn an_edit_marked_as_the_last_ends_the_chunk_without_another_call() {
     assert_eq!(run.summary().matches("Part.").count(), 6);
     // A refused edit completes nothing, and neither does another word.
     let mut run = short_run();
-    run.handle_turn(calls(vec![ContentBlock::text("DONE"), call("b", "edl", "{}")])).unwrap();
-    run.handle_turn(done("ABANDONED")).unwrap();
+    run.handle_answer(calls(vec![ContentBlock::text("DONE"), call("b", "edl", "{}")])).unwrap();
+    run.handle_answer(done("ABANDONED")).unwrap();
     assert!(matches!(run.step(), RunStep::Call { chunk: 0, .. }));
 }
 
@@ -89,13 +89,13 @@ pub(crate) fn append(id: &str, text: &str) -> ContentBlock {
     call(id, "edl", &serde_json::json!({ "script": script }).to_string())
 }
 
-fn calls(blocks: Vec<ContentBlock>) -> Turn {
+fn calls(blocks: Vec<ContentBlock>) -> Answer {
     let usage = Some(Usage::new(100, 10));
-    Turn::new(Message::new(Role::Assistant, blocks), StopReason::ToolUse, usage)
+    Answer::new(Message::new(Role::Assistant, blocks), StopReason::ToolUse, usage)
 }
 
-pub(crate) fn says(text: &str) -> Turn {
-    Turn::new(Message::assistant(text), StopReason::EndTurn, Some(Usage::new(100, 1)))
+pub(crate) fn says(text: &str) -> Answer {
+    Answer::new(Message::assistant(text), StopReason::EndTurn, Some(Usage::new(100, 1)))
 }
 
 fn failure(kind: ModelErrorKind) -> ModelError {
@@ -103,10 +103,10 @@ fn failure(kind: ModelErrorKind) -> ModelError {
 }
 
 /// Answers until the run ends, with a turn for each step; returns the number of calls.
-fn answer(run: &mut CompactionRun, mut with: impl FnMut(usize, usize) -> Turn) -> usize {
+fn answer(run: &mut CompactionRun, mut with: impl FnMut(usize, usize) -> Answer) -> usize {
     let mut asked = 0;
     while let RunStep::Call { chunk, .. } = run.step() {
-        run.handle_turn(with(chunk, asked)).unwrap();
+        run.handle_answer(with(chunk, asked)).unwrap();
         asked += 1;
         assert!(asked < 10_000, "the run does not end");
     }
@@ -135,8 +135,8 @@ fn last_results(run: &CompactionRun) -> Vec<(String, bool)> {
 fn one_chunk_is_one_conversation() {
     let mut run = short_run();
     assert!(prompt(&run).contains("chunk 1 of 1") && prompt(&run).contains("Answer 0"));
-    run.handle_turn(calls(vec![append("e1", "Zero.")])).unwrap();
-    run.handle_turn(says("Done.")).unwrap();
+    run.handle_answer(calls(vec![append("e1", "Zero.")])).unwrap();
+    run.handle_answer(says("Done.")).unwrap();
     assert_eq!(run.step(), RunStep::Done { summary: "Zero.\n" });
     assert_eq!((run.steps().len(), run.usage()), (1, Usage::new(200, 11)));
 }
@@ -149,9 +149,9 @@ fn the_summary_is_passed_from_chunk_to_chunk_without_the_conversation() {
         assert_eq!(total, 6);
         if request.messages.len() == 1 {
             prompts.push(prompt(&run));
-            run.handle_turn(calls(vec![append("e1", &format!("Part {chunk}."))])).unwrap();
+            run.handle_answer(calls(vec![append("e1", &format!("Part {chunk}."))])).unwrap();
         } else {
-            run.handle_turn(says("Done.")).unwrap();
+            run.handle_answer(says("Done.")).unwrap();
         }
     }
     assert_eq!(run.summary(), "Part 0.\nPart 1.\nPart 2.\nPart 3.\nPart 4.\nPart 5.\n");
@@ -170,7 +170,7 @@ fn every_call_of_a_round_is_answered_once_and_in_order() {
     let bad = call("b", "edl", "{\"script\":");
     let unknown = call("c", "rm", "{}");
     let read = call("d", "get_file", r#"{"paths":["/summary.md"]}"#);
-    run.handle_turn(calls(vec![append("a", "One."), bad, unknown, read])).unwrap();
+    run.handle_answer(calls(vec![append("a", "One."), bad, unknown, read])).unwrap();
     let expected = [("a", false), ("b", true), ("c", true), ("d", false)];
     let expected = expected.map(|(id, is_error)| (id.to_owned(), is_error));
     assert_eq!(last_results(&run), expected);
@@ -196,21 +196,21 @@ fn at_the_cap_the_edits_so_far_are_kept() {
 #[test]
 fn an_answer_without_an_edit_is_followed_by_one_reminder() {
     let mut run = short_run();
-    run.handle_turn(says("Here is the summary: all went well, and nothing is left to do now."))
+    run.handle_answer(says("Here is the summary: all went well, and nothing is left to do now."))
         .unwrap();
     let RunStep::Call { request, .. } = run.step() else { panic!("{:?}", run.step()) };
     let nudge = request.messages.last().unwrap().content[0].as_text().unwrap();
     assert!(nudge.contains("only that file counts"), "{nudge}");
-    run.handle_turn(says("I wrote it.")).unwrap();
+    run.handle_answer(says("I wrote it.")).unwrap();
     assert_eq!(error(&run), RunError::BlankSummary { chunk: 1 });
 }
 
 #[test]
 fn a_blank_summary_counts_as_none_even_if_it_was_written() {
     let mut run = short_run();
-    run.handle_turn(calls(vec![append("a", "   ")])).unwrap();
-    run.handle_turn(says("Done.")).unwrap();
-    run.handle_turn(says("Done.")).unwrap();
+    run.handle_answer(calls(vec![append("a", "   ")])).unwrap();
+    run.handle_answer(says("Done.")).unwrap();
+    run.handle_answer(says("Done.")).unwrap();
     assert_eq!(error(&run), RunError::BlankSummary { chunk: 1 });
 }
 
@@ -228,10 +228,10 @@ fn a_chunk_that_adds_nothing_is_complete() {
 #[test]
 fn a_cut_off_answer_is_continued() {
     let mut run = short_run();
-    let cut = Turn::new(Message::assistant("I will now"), StopReason::MaxTokens, None);
-    run.handle_turn(cut).unwrap();
-    run.handle_turn(calls(vec![append("a", "One.")])).unwrap();
-    run.handle_turn(says("Done.")).unwrap();
+    let cut = Answer::new(Message::assistant("I will now"), StopReason::MaxTokens, None);
+    run.handle_answer(cut).unwrap();
+    run.handle_answer(calls(vec![append("a", "One.")])).unwrap();
+    run.handle_answer(says("Done.")).unwrap();
     assert!(matches!(run.step(), RunStep::Done { .. }));
 }
 
@@ -239,7 +239,7 @@ fn a_cut_off_answer_is_continued() {
 fn a_refusal_ends_the_run_and_runs_no_calls() {
     let mut run = short_run();
     let message = Message::new(Role::Assistant, vec![append("a", "One.")]);
-    run.handle_turn(Turn::new(message, StopReason::Refusal, None)).unwrap();
+    run.handle_answer(Answer::new(message, StopReason::Refusal, None)).unwrap();
     assert_eq!(error(&run), RunError::Stopped { chunk: 1, reason: StopReason::Refusal });
     assert_eq!(run.summary(), "");
 }
@@ -247,9 +247,9 @@ fn a_refusal_ends_the_run_and_runs_no_calls() {
 #[test]
 fn a_failure_midway_keeps_the_edits_and_the_run_continues() {
     let mut run = run();
-    run.handle_turn(calls(vec![append("a", "Part 0.")])).unwrap();
-    run.handle_turn(says("Done.")).unwrap();
-    run.handle_turn(calls(vec![append("a", "Part 1.")])).unwrap();
+    run.handle_answer(calls(vec![append("a", "Part 0.")])).unwrap();
+    run.handle_answer(says("Done.")).unwrap();
+    run.handle_answer(calls(vec![append("a", "Part 1.")])).unwrap();
     run.handle_error(failure(ModelErrorKind::Other)).unwrap();
     assert!(matches!(run.step(), RunStep::Call { chunk: 2, .. }));
     assert_eq!(run.summary(), "Part 0.\nPart 1.\n");
@@ -264,7 +264,7 @@ fn a_failure_midway_keeps_the_edits_and_the_run_continues() {
     assert_eq!(run.steps()[1].messages.len(), 2, "the conversation before the failure is kept");
     assert_eq!(run.usage(), Usage::new(305, 21));
     assert!(
-        run.handle_turn(says("late")).is_err()
+        run.handle_answer(says("late")).is_err()
             && run.handle_error(failure(ModelErrorKind::Other)).is_err()
     );
 }
@@ -292,7 +292,7 @@ fn retryable_failures_are_retried_with_a_limit() {
 #[test]
 fn a_chunk_that_does_not_fit_is_halved_and_folded_in_once() {
     let mut run = run();
-    run.handle_turn(calls(vec![append("a", "Half of it.")])).unwrap();
+    run.handle_answer(calls(vec![append("a", "Half of it.")])).unwrap();
     run.handle_error(failure(ModelErrorKind::Overflow { limit: None, found: None, output: None }))
         .unwrap();
     assert_eq!(run.summary(), "", "the edits of the whole chunk are reverted");
@@ -315,7 +315,7 @@ fn a_window_that_is_too_small_for_any_chunk_ends_the_run() {
     let mut run = run();
     while let RunStep::Call { .. } = run.step() {
         let stop = StopReason::ContextWindowExceeded;
-        run.handle_turn(Turn::new(Message::assistant("..."), stop, None)).unwrap();
+        run.handle_answer(Answer::new(Message::assistant("..."), stop, None)).unwrap();
     }
     assert!(matches!(error(&run), RunError::DoesNotFit { chunk: 1, .. }), "{:?}", error(&run));
 }
@@ -324,7 +324,7 @@ fn a_window_that_is_too_small_for_any_chunk_ends_the_run() {
 fn a_summary_over_its_cap_is_refused_with_an_explanation() {
     let tight = Chunked { summary_bytes: 100, ..options() };
     let mut run = CompactionRun::new(&conversation()[..2], None, tight).unwrap();
-    run.handle_turn(calls(vec![append("a", &"x".repeat(200))])).unwrap();
+    run.handle_answer(calls(vec![append("a", &"x".repeat(200))])).unwrap();
     assert_eq!(last_results(&run), [("a".to_owned(), true)]);
     assert_eq!(run.summary(), "");
 }
@@ -348,9 +348,9 @@ fn texts_saved_in_one_chunk_take_no_room_in_the_next() {
 #[test]
 fn an_ended_run_continues_only_on_request() {
     let mut run = run();
-    run.handle_turn(calls(vec![append("a", "Part 0.")])).unwrap();
-    run.handle_turn(says("Done.")).unwrap();
-    run.handle_turn(calls(vec![append("a", "Half of part 1.")])).unwrap();
+    run.handle_answer(calls(vec![append("a", "Part 0.")])).unwrap();
+    run.handle_answer(says("Done.")).unwrap();
+    run.handle_answer(calls(vec![append("a", "Half of part 1.")])).unwrap();
     run.abort();
     let mut again = run.clone().with_focus("the parser");
     assert!(matches!(again.step(), RunStep::Failed { .. }));
@@ -365,8 +365,8 @@ fn an_ended_run_continues_only_on_request() {
 #[test]
 fn answers_of_the_model_are_repaired_before_they_are_sent_back() {
     let mut run = short_run();
-    run.handle_turn(says(" ")).unwrap();
-    run.handle_turn(calls(vec![append("a", "One."), append("a", "Two.")])).unwrap();
+    run.handle_answer(says(" ")).unwrap();
+    run.handle_answer(calls(vec![append("a", "One."), append("a", "Two.")])).unwrap();
     let RunStep::Call { request, .. } = run.step() else { panic!("{:?}", run.step()) };
     assert_eq!(legality::violations(&request.messages), []);
     let answered = [("a".to_owned(), false), ("a-2".to_owned(), false)];
@@ -408,7 +408,7 @@ fn a_stored_run_repeats_no_call_and_ends_with_the_same_bytes() {
     let mut asked = Vec::new();
     while let RunStep::Call { chunk, request, .. } = run.step() {
         asked.push(request.key());
-        run.handle_turn(script(chunk, asked.len() - 1)).unwrap();
+        run.handle_answer(script(chunk, asked.len() - 1)).unwrap();
         let stored = serde_json::to_string(&run).unwrap();
         let again: CompactionRun = serde_json::from_str(&stored).unwrap();
         assert_eq!(again, run);
@@ -419,7 +419,7 @@ fn a_stored_run_repeats_no_call_and_ends_with_the_same_bytes() {
     assert_eq!(distinct.len(), asked.len(), "no call is made twice, and each has a key of its own");
 }
 
-fn script(chunk: usize, round: usize) -> Turn {
+fn script(chunk: usize, round: usize) -> Answer {
     if round.is_multiple_of(2) {
         calls(vec![append("a", &format!("Part {chunk}."))])
     } else {
@@ -441,7 +441,7 @@ fn a_corrupt_stored_run_is_refused() {
     assert!(spoil("\"done\":0", "\"done\":18446744073709551615").contains("chunk"));
     let worn = stored.replacen("\"rounds\":0", "\"rounds\":18446744073709551615", 1);
     let mut worn: CompactionRun = serde_json::from_str(&worn).unwrap();
-    worn.handle_turn(says("x")).unwrap();
+    worn.handle_answer(says("x")).unwrap();
 }
 
 fn strategy() -> Chunked {
@@ -450,9 +450,9 @@ fn strategy() -> Chunked {
 
 #[test]
 fn the_strategy_replaces_the_thread_with_the_summary() {
-    let overloaded = Answer::from(failure(ModelErrorKind::Retryable { after: None }));
-    let edit = Answer::from(calls(vec![append("a", "All of it.")]));
-    let done = || Answer::from("Done.");
+    let overloaded = Scripted::from(failure(ModelErrorKind::Retryable { after: None }));
+    let edit = Scripted::from(calls(vec![append("a", "All of it.")]));
+    let done = || Scripted::from("Done.");
     let fast = ScriptedModel::new(
         [overloaded, edit].into_iter().chain(std::iter::repeat_with(done).take(20)),
     );
@@ -553,7 +553,7 @@ fn an_agent_in_the_middle_of_its_work_keeps_what_it_has_not_read() {
 
 #[test]
 fn a_hostile_model_leaves_the_thread_unchanged() {
-    for way in Answer::misbehaving() {
+    for way in Scripted::misbehaving() {
         let model = ScriptedModel::repeating([way.clone()]);
         let (thread, brief, waits) =
             (Snapshot::new(conversation()), Brief::default(), TestClock::default());
@@ -578,7 +578,7 @@ struct Breathing(ScriptedModel);
 
 #[threadfold::async_trait]
 impl Model for Breathing {
-    async fn complete(&self, request: threadfold::Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: threadfold::Request) -> Result<Answer, ModelError> {
         breathe().await;
         let turn = self.0.complete(request).await;
         breathe().await;
@@ -630,7 +630,7 @@ fn a_run_dropped_at_any_await_can_be_continued() {
 }
 
 /// Any answer that a model could give.
-fn any_turn() -> impl Strategy<Value = Result<Turn, ModelError>> {
+fn any_turn() -> impl Strategy<Value = Result<Answer, ModelError>> {
     let block = prop_oneof![
         ".{0,120}".prop_map(|text| ContentBlock::text(text.as_str())),
         ".{0,60}".prop_map(|text| append("a", &text)),
@@ -648,7 +648,7 @@ fn any_turn() -> impl Strategy<Value = Result<Turn, ModelError>> {
         StopReason::Other("tired".into()),
     ]);
     let turn = (prop::collection::vec(block, 0..4), stop).prop_map(|(blocks, stop)| {
-        Ok(Turn::new(Message::new(Role::Assistant, blocks), stop, None))
+        Ok(Answer::new(Message::new(Role::Assistant, blocks), stop, None))
     });
     let error = prop::sample::select(vec![
         ModelErrorKind::Other,
@@ -672,7 +672,7 @@ proptest! {
             let RunStep::Call { request, .. } = run.step() else { break };
             prop_assert_eq!(legality::violations(&request.messages), []);
             match turns.next().unwrap().clone() {
-                Ok(turn) => run.handle_turn(turn).unwrap(),
+                Ok(turn) => run.handle_answer(turn).unwrap(),
                 Err(error) => run.handle_error(error).unwrap(),
             }
             prop_assert!(run.summary().len() <= options().summary_bytes);

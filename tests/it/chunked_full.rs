@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use proptest::prelude::*;
 use threadfold::{
-    ContentBlock, ContextWindow, Message, Role, TokenCounter, Turn, Usage, legality,
+    Answer, ContentBlock, ContextWindow, Message, Role, TokenCounter, Usage, legality,
     message::{ModelError, ModelErrorKind, StopReason, ToolUse},
     render::ChunkBudget,
     retention::RetentionPolicy,
@@ -112,11 +112,11 @@ fn run() -> CompactionRun {
     CompactionRun::new(&conversation(), None, options()).unwrap()
 }
 
-fn append(text: &str) -> Turn {
+fn append(text: &str) -> Answer {
     let script = format!("file /summary.md\nselect eof\ninsert_after <<END\n{text}\nEND\n");
     let call = ToolUse::new("t1", "edl", serde_json::json!({ "script": script }));
     let message = Message::new(Role::Assistant, vec![ContentBlock::ToolUse(call)]);
-    Turn::new(message, StopReason::ToolUse, Some(Usage::new(100, 10)))
+    Answer::new(message, StopReason::ToolUse, Some(Usage::new(100, 10)))
 }
 
 fn fails(kind: ModelErrorKind) -> ModelError {
@@ -134,13 +134,13 @@ struct Asked<'a> {
 }
 
 /// Answers until the run ends.
-fn answer(run: &mut CompactionRun, with: impl Fn(&Asked<'_>) -> Result<Turn, ModelError>) {
+fn answer(run: &mut CompactionRun, with: impl Fn(&Asked<'_>) -> Result<Answer, ModelError>) {
     for _ in 0..2_000 {
         let RunStep::Call { chunk, request, .. } = run.step() else { return };
         let (condenses, opens) = (request.tools.is_empty(), request.messages.len() == 1);
         let asked = Asked { chunk, condenses, opens, summary: run.summary() };
         match with(&asked) {
-            Ok(turn) => run.handle_turn(turn).unwrap(),
+            Ok(turn) => run.handle_answer(turn).unwrap(),
             Err(error) => run.handle_error(error).unwrap(),
         }
         assert!(run.summary().len() <= options().summary_bytes);
@@ -149,7 +149,7 @@ fn answer(run: &mut CompactionRun, with: impl Fn(&Asked<'_>) -> Result<Turn, Mod
 }
 
 /// A model that folds in every chunk with an edit of 400 bytes and marks it as the last.
-fn diligent(asked: &Asked<'_>) -> Turn {
+fn diligent(asked: &Asked<'_>) -> Answer {
     if !asked.opens {
         return says("Done.");
     }
@@ -269,7 +269,7 @@ fn a_chunk_that_is_refused_is_named_and_has_an_extract() {
     let mut run = run();
     answer(&mut run, |asked| {
         let refuses = asked.chunk == 2 && !asked.condenses;
-        let no = Turn::new(Message::assistant("No."), StopReason::Refusal, None);
+        let no = Answer::new(Message::assistant("No."), StopReason::Refusal, None);
         Ok(if refuses { no } else { diligent(asked) })
     });
     let note = "summarised without a model: chunk 3 of 10 \
@@ -356,8 +356,8 @@ fn a_stored_run_with_counters_of_any_size_continues() {
         let overflow = fails(ModelErrorKind::Overflow { limit: None, found: None, output: None });
         match (rounds, opens) {
             (3, _) => run.handle_error(overflow).unwrap(),
-            (_, true) => run.handle_turn(append("More.")).unwrap(),
-            (_, false) => run.handle_turn(says("Done.")).unwrap(),
+            (_, true) => run.handle_answer(append("More.")).unwrap(),
+            (_, false) => run.handle_answer(says("Done.")).unwrap(),
         }
         rounds += 1;
     }
@@ -392,8 +392,8 @@ fn enlarge(stored: &mut serde_json::Value) -> usize {
 }
 
 /// Returns a wrong answer; `way` selects what is wrong with it.
-fn misbehave(way: u8, asked: &Asked<'_>) -> Result<Turn, ModelError> {
-    let stops = |reason| Ok(Turn::new(Message::assistant("No."), reason, None));
+fn misbehave(way: u8, asked: &Asked<'_>) -> Result<Answer, ModelError> {
+    let stops = |reason| Ok(Answer::new(Message::assistant("No."), reason, None));
     match way {
         0 => Ok(says("ok")),
         1 => Ok(says(&"I go on with it. ".repeat(500))),
@@ -444,7 +444,7 @@ impl TokenCounter for Digits {
 }
 
 /// An answer of a model that ignores its maximum length: an edit, a text, or both.
-fn excess(kind: u8, bytes: usize) -> Turn {
+fn excess(kind: u8, bytes: usize) -> Answer {
     let text = "-0123456789 0123456789\n".repeat(bytes / 23 + 1);
     let mut turn = append(&text);
     if kind == 0 {

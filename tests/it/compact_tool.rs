@@ -14,7 +14,7 @@ use threadfold::{
     log::Event,
     message::{CompactionReason, Json, Role, ToolUse},
     session::{CompactionEvent, SessionBuilder, SessionEvent},
-    testing::Answer,
+    testing::Scripted,
 };
 use threadfold_testing::{
     notation,
@@ -29,7 +29,7 @@ use crate::support::{
 /// A session that continues this thread.
 fn from_thread(
     thread: &[Message],
-    answers: Vec<Answer>,
+    answers: Vec<Scripted>,
     build: impl FnOnce(SessionBuilder) -> SessionBuilder,
 ) -> Bench {
     let mut bench = bench(answers, |builder| build(builder.seed(7)));
@@ -89,7 +89,7 @@ fn call(id: &str, name: &str, input: &str) -> ContentBlock {
     ToolUse::new(id, name, Json::parse(input).unwrap()).into()
 }
 
-fn answer(calls: Vec<ContentBlock>) -> Answer {
+fn answer(calls: Vec<ContentBlock>) -> Scripted {
     Message::new(Role::Assistant, calls).into()
 }
 

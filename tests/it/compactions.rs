@@ -6,18 +6,16 @@ use std::sync::{Arc, Mutex};
 
 use futures::{StreamExt, executor::block_on, stream::BoxStream};
 use threadfold::{
-    CompactionStrategy, ContentBlock, ContextWindow, Message, Model, Request, StrategyRegistry,
-    Turn, Usage, async_trait,
+    Answer, CompactionStrategy, ContentBlock, ContextWindow, Message, Model, Request,
+    StrategyRegistry, Usage, async_trait,
     drive::{self, CompactionError, Conversation, Models},
     legality,
     log::{CompactionFailure, CompactionRecord, Event, Rung},
     message::{CompactionId, CompactionReason, Delta, Json, ModelErrorKind, Timestamp},
     model::ModelError,
     store::{Journal, MemoryStore, ThreadStore},
-    strategy::{
-        Brief, Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults,
-    },
-    testing::{Answer, ExtractiveModel, ScriptedModel},
+    strategy::{Brief, Chunked, Digest, KeepRecent, Ladder, Rolling, Summarize, TrimToolResults},
+    testing::{ExtractiveModel, Scripted, ScriptedModel},
 };
 use threadfold_testing::{TestClock, notation};
 
@@ -138,7 +136,7 @@ impl<M> Recorded<M> {
 
 #[async_trait]
 impl<M: Model> Model for Recorded<M> {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         self.requests.lock().unwrap().push(request.clone());
         self.model.complete(request).await
     }
@@ -174,11 +172,11 @@ fn a_compaction_changes_thread_log_and_store_together() {
 #[test]
 fn a_failure_adds_one_event_and_changes_nothing_else() {
     let strategies: [&dyn CompactionStrategy; 3] =
-        [&Summarize::default(), &FoldBatches::default(), &Chunked::default()];
+        [&Summarize::default(), &Rolling::default(), &Chunked::default()];
     for strategy in strategies {
-        for way in Answer::misbehaving() {
+        for way in Scripted::misbehaving() {
             // A slow answer is an answer.
-            if matches!(way, Answer::Slow(_)) {
+            if matches!(way, Scripted::Slow(_)) {
                 continue;
             }
             // A chunked run may turn the few edits of such a model into a summary, or cut it.
@@ -210,14 +208,14 @@ fn a_failure_adds_one_event_and_changes_nothing_else() {
 fn if_all_rungs_fail_the_record_has_the_error_and_usage_of_each() {
     let mut kept = Kept::begun();
     let (thread, stored) = (kept.messages(), kept.stored());
-    let blank = Turn::new(
+    let blank = Answer::new(
         Message::assistant(" "),
         threadfold::message::StopReason::EndTurn,
         Some(Usage::new(900, 2)),
     );
     let model = ScriptedModel::new([
-        Answer::Turn(blank),
-        Answer::Error(ModelError::new(ModelErrorKind::Other, "the lamp is out")),
+        Scripted::Answer(blank),
+        Scripted::Error(ModelError::new(ModelErrorKind::Other, "the lamp is out")),
     ]);
     let patient = KeepRecent { messages: 9_999, ..KeepRecent::default() };
     let text = Summarize { messages: 4, ..Summarize::default() };
@@ -246,7 +244,7 @@ fn if_all_rungs_fail_the_record_has_the_error_and_usage_of_each() {
 #[test]
 fn the_record_of_a_ladder_names_the_successful_rung() {
     let mut kept = Kept::begun();
-    let model = ScriptedModel::repeating([Answer::Blank]);
+    let model = ScriptedModel::repeating([Scripted::Blank]);
     let ladder = Ladder::default();
     let done = kept.compact(&ladder, Models::one(&model)).unwrap();
     let record = kept.journal.log().compaction(done.id).unwrap();
@@ -262,7 +260,7 @@ fn later_compactions_see_the_summary_and_never_the_raw_originals() {
     let strategies: [Arc<dyn CompactionStrategy>; 4] = [
         Arc::new(Summarize { user_messages: 0, ..Summarize::default() }),
         Arc::new(Chunked::default()),
-        Arc::new(FoldBatches::default()),
+        Arc::new(Rolling::default()),
         Arc::new(Digest::default()),
     ];
     for strategy in strategies {
@@ -339,7 +337,7 @@ fn undoing_a_compaction_keeps_the_later_messages() {
 #[test]
 fn the_number_of_a_failed_compaction_is_never_reused() {
     let mut kept = Kept::begun();
-    let fails = ScriptedModel::repeating([Answer::Fails]);
+    let fails = ScriptedModel::repeating([Scripted::Fails]);
     kept.compact(&Summarize::default(), Models::one(&fails)).unwrap_err();
     let done = kept.compact(&Summarize::default(), Models::one(&ExtractiveModel)).unwrap();
     assert_eq!(done.id, CompactionId(1));
@@ -368,7 +366,7 @@ fn only_messages_are_sent_and_no_other_events_of_the_log() {
     ] {
         kept.journal.append(Timestamp(kept.now), event).unwrap();
     }
-    let fails = ScriptedModel::repeating([Answer::Fails]);
+    let fails = ScriptedModel::repeating([Scripted::Fails]);
     kept.compact(&Summarize::default(), Models::one(&fails)).unwrap_err();
     assert_eq!(kept.journal.log().replay().unwrap(), messages);
     let model = Recorded::new(ExtractiveModel);

@@ -13,12 +13,12 @@ use futures::{
 };
 use threadfold::wire::{Dialect, EncodeOptions};
 use threadfold::{
-    CompactReport, Message, Model, ModelAgent, ProviderThread, Replacement, Request, Role, Thread,
-    Turn, WireFormat, async_trait,
+    Answer, CompactReport, Message, Model, ModelAgent, ProviderThread, Replacement, Request, Role,
+    Thread, WireFormat, async_trait,
     compact::{CompactError, Replaced},
     message::{ContentBlock, Delta, ModelError, ModelErrorKind, StopReason},
     model::model_of,
-    testing::{Answer, ExtractiveModel, ScriptedModel},
+    testing::{ExtractiveModel, Scripted, ScriptedModel},
 };
 use threadfold_testing::conformance::{self, Law, Served, Stubbed};
 
@@ -31,8 +31,8 @@ fn our_models_conform() {
         Box::new(ScriptedModel::new(["hello there, how are you today, my friend?"; 5])),
         Box::new(ExtractiveModel),
         Box::new(model_of(&agent)),
-        Box::new(ScriptedModel::repeating([Answer::Slow(said())])),
-        Box::new(ScriptedModel::repeating([Answer::Fails])),
+        Box::new(ScriptedModel::repeating([Scripted::Slow(said())])),
+        Box::new(ScriptedModel::repeating([Scripted::Fails])),
         Box::new(OnlyCompletes),
     ];
     for model in models {
@@ -101,13 +101,13 @@ struct OnlyCompletes;
 
 #[async_trait]
 impl Model for OnlyCompletes {
-    async fn complete(&self, _: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, _: Request) -> Result<Answer, ModelError> {
         Ok(hello())
     }
 }
 
-fn hello() -> Turn {
-    Turn::new(Message::assistant("hello"), StopReason::EndTurn, None)
+fn hello() -> Answer {
+    Answer::new(Message::assistant("hello"), StopReason::EndTurn, None)
 }
 
 fn failure() -> ModelError {
@@ -123,13 +123,13 @@ struct Broken {
 
 #[async_trait]
 impl Model for Broken {
-    async fn complete(&self, _: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, _: Request) -> Result<Answer, ModelError> {
         if self.law == Law::CompleteAgrees { Err(failure()) } else { Ok(hello()) }
     }
 
     fn stream(&self, _: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         let text = |text: &str| Ok(Delta::Text { text: text.into() });
-        let turn = || Ok(Delta::Turn { turn: hello() });
+        let turn = || Ok(Delta::Answer { answer: hello() });
         let mut of_user = hello();
         of_user.message.make_mut().role = Role::User;
         let asked = self.asked.fetch_add(1, Ordering::Relaxed);
@@ -137,7 +137,7 @@ impl Model for Broken {
             Law::StreamEnds => vec![text("hello")],
             Law::NothingFollows => vec![turn(), turn()],
             Law::PiecesJoin => vec![text("hel"), turn()],
-            Law::TurnIsAnswer => vec![Ok(Delta::Turn { turn: of_user })],
+            Law::TurnIsAnswer => vec![Ok(Delta::Answer { answer: of_user })],
             Law::DropIsHarmless if asked > 1 => vec![Err(failure())],
             _ => vec![text("hel"), text("lo"), turn()],
         };
@@ -160,7 +160,7 @@ fn a_broken_model_is_caught() {
         let breach = block_on(conformance::model(&model)).unwrap_err();
         assert_eq!(breach.law, law, "{breach}");
     }
-    let cut = ScriptedModel::repeating([Answer::Cut(said())]);
+    let cut = ScriptedModel::repeating([Scripted::Cut(said())]);
     // `complete` of a cut stream is an error, but the stream itself has no end.
     assert_eq!(block_on(conformance::model(&cut)).unwrap_err().law, Law::StreamEnds);
 }
@@ -187,7 +187,7 @@ struct Through(Lossy, ScriptedModel);
 
 #[async_trait]
 impl Model for Through {
-    async fn complete(&self, mut request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, mut request: Request) -> Result<Answer, ModelError> {
         let mut messages = request.messages.to_vec();
         match self.0 {
             Lossy::System => request.system = Arc::default(),
@@ -211,7 +211,7 @@ impl Model for Through {
             _ => {}
         }
         turn.message.make_mut().usage = None;
-        Ok(Turn::new(turn.message, turn.stop_reason, turn.usage))
+        Ok(Answer::new(turn.message, turn.stop_reason, turn.usage))
     }
 }
 
@@ -233,7 +233,7 @@ fn an_adapter_that_drops_anything_is_caught() {
     for (fault, law) in faults {
         let stub = |served: &Served| {
             let answer = match served {
-                Served::Answer(turn) => Answer::from(turn.clone()),
+                Served::Answer(turn) => Scripted::from(turn.clone()),
                 Served::TooLong(window) => {
                     let (limit, found) = (Some(window.tokens()), None);
                     let kind = ModelErrorKind::Overflow { limit, found, output: None };
@@ -254,8 +254,8 @@ fn an_adapter_that_drops_anything_is_caught() {
     }
 }
 
-fn said() -> Turn {
-    Turn::new(Message::assistant("It is done, I said."), StopReason::EndTurn, None)
+fn said() -> Answer {
+    Answer::new(Message::assistant("It is done, I said."), StopReason::EndTurn, None)
 }
 
 /// The messages as its provider reads them, which go wrong in one way.

@@ -14,14 +14,14 @@ use threadfold::{
         COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, SessionEvent, acp, api, console,
     },
     strategy::Summarize,
-    testing::{Answer, ScriptedModel},
+    testing::{Scripted, ScriptedModel},
 };
 use threadfold_testing::TestClock;
 
 /// A session after eight rounds, which compacts automatically from this many tokens on, or has the
 /// tool.
-fn session(threshold: Option<u64>, answers: impl IntoIterator<Item = Answer>) -> Session {
-    let mut script: Vec<Answer> =
+fn session(threshold: Option<u64>, answers: impl IntoIterator<Item = Scripted>) -> Session {
+    let mut script: Vec<Scripted> =
         (0..8).map(|round| format!("Old answer {round}: {}", "word ".repeat(40)).into()).collect();
     script.extend(answers);
     let agent = ModelAgent::new(Arc::new(ScriptedModel::new(script)));
@@ -83,14 +83,14 @@ fn sent(reports: &[CompactionEvent]) -> Vec<Value> {
     events.map(data).collect()
 }
 
-fn tool_call() -> Answer {
+fn tool_call() -> Scripted {
     let call = ToolUse::new("c1", COMPACT_CONTEXT, Json::parse("{}").unwrap());
-    Answer::from(Message::new(Role::Assistant, vec![ContentBlock::from(call)]))
+    Scripted::from(Message::new(Role::Assistant, vec![ContentBlock::from(call)]))
 }
 
 #[test]
 fn compactions_are_shown_for_every_cause() {
-    let summary = || Answer::from("They talked.");
+    let summary = || Scripted::from("They talked.");
     let rows = [
         (session(Some(1_000), [summary(), "Four.".into()]), "Two and two?", "threshold", true),
         (session(None, [summary()]), "/compact the numbers", "manual", false),

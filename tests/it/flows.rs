@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use futures::{StreamExt, executor::block_on};
 use threadfold::{
-    Agent, ContentBlock, Message, ModelAgent, ProviderThread, Request, Role, Thread, Turn, Usage,
+    Agent, Answer, ContentBlock, Message, ModelAgent, ProviderThread, Request, Role, Thread, Usage,
     drive::{CompactionError, Models, propose},
     ledger::Quotes,
     legality,
     message::{Delta, ModelErrorKind, StopReason, Summary, ToolChoice, ToolSpec, ToolUse},
-    model::{ModelError, model_of, turn_of},
+    model::{ModelError, answer_of, model_of},
     strategy::{
         Ask, Brief, CompactionStrategy, KeepRecent, ModelCall, ModelRole, Proposal, Snapshot,
         StrategyError, Summarize, View,
     },
-    testing::{Answer, ExtractiveModel, ScriptedModel},
+    testing::{ExtractiveModel, Scripted, ScriptedModel},
 };
 use threadfold_testing::notation;
 
@@ -55,7 +55,7 @@ fn the_summary_is_in_the_next_request_and_the_raw_text_is_not() {
     agent.apply(&mut thread, &driven.unwrap().plan).unwrap();
 
     let request = Request::new(thread.messages().clone());
-    let turn = block_on(turn_of(agent.run_turn(request))).unwrap();
+    let turn = block_on(answer_of(agent.run_turn(request))).unwrap();
     assert_eq!(turn.text(), "Nothing is left.");
     let sent = &model.requests()[1].messages;
     let summaries: Vec<&Summary> = sent.iter().flat_map(Message::summaries).collect();
@@ -92,8 +92,8 @@ fn a_second_compaction_sees_the_first_summary_and_not_the_originals() {
 fn the_summary_request_has_the_prompt_and_tools_of_the_conversation() {
     let call = ToolUse::new("t1", "read", serde_json::json!({}));
     let call = Message::new(Role::Assistant, vec![call.into()]);
-    let call = Turn::new(call, StopReason::ToolUse, Some(Usage::new(900, 7)));
-    let model = ScriptedModel::new([Answer::from(call), Answer::from("Summary.")]);
+    let call = Answer::new(call, StopReason::ToolUse, Some(Usage::new(900, 7)));
+    let model = ScriptedModel::new([Scripted::from(call), Scripted::from("Summary.")]);
     let tools = vec![ToolSpec::new("read", "Reads.", serde_json::json!({"type": "object"}))];
     let system = vec![Message::system("You mend parsers.")];
     let thread =
@@ -111,13 +111,13 @@ fn the_summary_request_has_the_prompt_and_tools_of_the_conversation() {
 
 #[test]
 fn a_hostile_summariser_leaves_everything_unchanged() {
-    for way in Answer::misbehaving() {
+    for way in Scripted::misbehaving() {
         let model = ScriptedModel::repeating([way.clone()]);
         let thread = Snapshot::new(conversation());
         let before = thread.messages().to_vec();
         let outcome = run(&Summarize::default(), &thread, Models::one(&model));
         // A slow answer counts as an answer.
-        assert_eq!(outcome.is_ok(), matches!(way, Answer::Slow(_)), "{way:?}: {outcome:?}");
+        assert_eq!(outcome.is_ok(), matches!(way, Scripted::Slow(_)), "{way:?}: {outcome:?}");
         assert_eq!(thread.messages()[..], before[..]);
     }
 }
@@ -126,7 +126,7 @@ fn a_hostile_summariser_leaves_everything_unchanged() {
 fn a_failure_states_the_tokens_spent() {
     let spent = Usage::new(900, 7);
     let error = ModelError::new(ModelErrorKind::Other, "broken").with_usage(spent);
-    let model = ScriptedModel::new([Answer::from(error)]);
+    let model = ScriptedModel::new([Scripted::from(error)]);
     let failed = run(&Summarize::default(), &Snapshot::new(conversation()), Models::one(&model))
         .unwrap_err();
     assert_eq!((failed.usage, failed.calls), (spent, 1));
@@ -148,7 +148,7 @@ fn the_driver_receives_the_summary_while_it_is_written() {
     let (mut text, mut turns, mut calls) = (String::new(), 0, 0);
     let mut observe = |_: &ModelCall, delta: Option<&Delta>| match delta {
         Some(Delta::Text { text: piece }) => text.push_str(piece),
-        Some(Delta::Turn { .. }) => turns += 1,
+        Some(Delta::Answer { .. }) => turns += 1,
         None => calls += 1,
         Some(_) => {}
     };
@@ -187,7 +187,7 @@ fn a_stream_that_is_dropped_midway_does_no_harm() {
     let mut first = agent.run_turn(request.clone());
     assert!(matches!(block_on(first.next()), Some(Ok(Delta::Text { .. }))));
     drop(first);
-    assert_eq!(block_on(turn_of(agent.run_turn(request))).unwrap().text(), "a second");
+    assert_eq!(block_on(answer_of(agent.run_turn(request))).unwrap().text(), "a second");
     assert_eq!(thread.messages().len(), conversation().len(), "an agent appends nothing by itself");
 }
 

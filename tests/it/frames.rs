@@ -8,7 +8,7 @@ use std::{
 
 use futures::{StreamExt, executor::block_on, stream::BoxStream};
 use threadfold::{
-    ContextWindow, Message, Model, ModelAgent, Request, Session, Turn, async_trait,
+    Answer, ContextWindow, Message, Model, ModelAgent, Request, Session, async_trait,
     auto::{AutoPolicy, Threshold},
     drive::{Models, propose},
     message::{Delta, ModelError},
@@ -27,7 +27,7 @@ struct Traced {
 
 #[async_trait]
 impl Model for Traced {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         self.model.complete(request).await
     }
 

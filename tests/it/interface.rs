@@ -11,7 +11,7 @@ use threadfold::{
     ContentBlock, Message, Session,
     session::{CompactionEvent, SessionEvent},
     strategy::KeepRecent,
-    testing::Answer,
+    testing::Scripted,
 };
 
 use crate::support::bench::{Bench, bench, calls, say};
@@ -40,7 +40,7 @@ fn shown(bench: &mut Bench, text: &str) -> Vec<(String, usize)> {
 #[test]
 fn a_tool_event_carries_the_call_and_its_result() {
     let call = calls(&[("a", "quick", "{\"n\":1}")]);
-    let mut bench = bench([Answer::from(call), "Done.".into()], |builder| builder);
+    let mut bench = bench([Scripted::from(call), "Done.".into()], |builder| builder);
     let mut events = bench.session.send("Go.");
     let (mut streamed, mut input, mut result) = (String::new(), None, None);
     while let Some(event) = block_on(events.next()) {
@@ -60,7 +60,7 @@ fn a_tool_event_carries_the_call_and_its_result() {
 
 #[test]
 fn a_handle_shows_the_thread_and_the_tokens_while_the_turn_runs() {
-    let call = Answer::from(calls(&[("a", "quick", "{}")]));
+    let call = Scripted::from(calls(&[("a", "quick", "{}")]));
     let mut bench = bench([call, "Done.".into()], |builder| builder);
     let handle = bench.session.handle();
     assert_eq!((handle.messages().len(), handle.is_busy()), (0, false));

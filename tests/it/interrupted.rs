@@ -10,12 +10,12 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    Message, Model, Request, Turn, async_trait,
+    Answer, Message, Model, Request, async_trait,
     drive::{self, CompactionError, Conversation, Models},
     log::{CompactionRecord, Event, EventLog, LogId, LoggedEvent},
     message::{BatchId, CompactionReason, ModelError, StopReason, ThreadId, Timestamp},
     store::{Journal, Loaded, MemoryStore, StoreError, ThreadStore},
-    strategy::{Brief, CompactionStrategy, FoldBatches},
+    strategy::{Brief, CompactionStrategy, Rolling},
     testing::{ExtractiveModel, ScriptedModel},
 };
 use threadfold_testing::{faulty_store, notation};
@@ -71,7 +71,7 @@ impl<S: ThreadStore> ThreadStore for Slow<S> {
 
 #[async_trait]
 impl<M: Model> Model for Slow<M> {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         pending_once().await;
         let outcome = self.0.complete(request).await;
         pending_once().await;
@@ -275,8 +275,8 @@ impl Kept {
     }
 }
 
-fn fold() -> FoldBatches {
-    FoldBatches { keep_recent: 4, ..FoldBatches::default() }
+fn fold() -> Rolling {
+    Rolling { keep_recent: 4, ..Rolling::default() }
 }
 
 #[test]

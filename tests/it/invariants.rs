@@ -25,8 +25,8 @@ use threadfold::{
     log::{Event, EventLog},
     message::Timestamp,
     store::Journal,
-    strategy::{Brief, FoldBatches, KeepRecent, Proposal, Snapshot, Summarize},
-    testing::{Answer, ExtractiveModel, ScriptedModel},
+    strategy::{Brief, KeepRecent, Proposal, Rolling, Snapshot, Summarize},
+    testing::{ExtractiveModel, Scripted, ScriptedModel},
     wire::{DecodeOptions, EncodeOptions},
 };
 use threadfold_testing::{TestClock, generate::legal_thread};
@@ -41,7 +41,7 @@ fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
     let small: [Arc<dyn CompactionStrategy>; 3] = [
         Arc::new(KeepRecent { messages: 3, ..KeepRecent::default() }),
         Arc::new(Summarize { messages: 2, user_messages: 1, ..Summarize::default() }),
-        Arc::new(FoldBatches { keep_recent: 2, chunk_messages: 3, ..FoldBatches::default() }),
+        Arc::new(Rolling { keep_recent: 2, chunk_messages: 3, ..Rolling::default() }),
     ];
     all.extend(small);
     let ladder =
@@ -193,7 +193,7 @@ fn assert_settled(strategy: &dyn CompactionStrategy, after: &[Message], brief: &
 fn assert_untouched_by_failure(
     strategy: &dyn CompactionStrategy,
     messages: &[Message],
-    way: &Answer,
+    way: &Scripted,
 ) {
     let mut journal = Journal::new(EventLog::new("t".parse().unwrap()));
     for message in messages {
@@ -239,10 +239,10 @@ proptest! {
 
     #[test]
     fn the_invariants_hold_if_the_model_misbehaves(
-        thread in legal_thread(0..16), brief in brief(), way in select(Answer::misbehaving().to_vec())
+        thread in legal_thread(0..16), brief in brief(), way in select(Scripted::misbehaving().to_vec())
     ) {
         // A megabyte of text is tested once, below, because it is slow and finds little.
-        prop_assume!(!matches!(way, Answer::Inflates));
+        prop_assume!(!matches!(way, Scripted::Inflates));
         let request = Request::new(thread);
         for strategy in strategies() {
             let model = || Box::new(ScriptedModel::repeating([way.clone()])) as Box<dyn Model>;
@@ -267,7 +267,7 @@ fn the_invariants_hold_on_real_transcripts() {
                     assert_settled(strategy.as_ref(), &after, &brief);
                 }
             }
-            for way in Answer::misbehaving() {
+            for way in Scripted::misbehaving() {
                 assert_untouched_by_failure(strategy.as_ref(), &request.messages, &way);
             }
         }

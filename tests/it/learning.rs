@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use futures::executor::block_on;
 use threadfold::{
-    ContextWindow, Message, ModelAgent, Request, Session, TokenCounter, Turn, Usage, async_trait,
+    Answer, ContextWindow, Message, ModelAgent, Request, Session, TokenCounter, Usage, async_trait,
     auto::AutoPolicy,
     message::StopReason,
     model::{Model, ModelError},
@@ -32,13 +32,13 @@ impl Provider {
 
 #[async_trait]
 impl Model for Provider {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let count = self.count(ByteEstimate::TRIGGER.request(&request));
         self.counted.lock().unwrap().push(count);
         let answer = Message::assistant("A line of an answer. ".repeat(30));
         let output = self.count(ByteEstimate::TRIGGER.message(&answer));
         let usage = self.says.then(|| Usage::new(count, output));
-        Ok(Turn::new(answer, StopReason::EndTurn, usage))
+        Ok(Answer::new(answer, StopReason::EndTurn, usage))
     }
 }
 

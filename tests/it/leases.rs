@@ -5,12 +5,12 @@ use std::{sync::Arc, time::Duration};
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
-    ModelAgent, Role, Session, Turn, async_trait,
+    Answer, ModelAgent, Role, Session, async_trait,
     message::{StopReason, ThreadId, Timestamp, ToolSpec, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     session::SessionError,
     store::{self, LeaseStore, MemoryStore, StoreError, ThreadStore, leased},
-    testing::{Answer, ScriptedModel},
+    testing::{Scripted, ScriptedModel},
 };
 use threadfold_testing::conformance::{self, Law};
 
@@ -103,8 +103,8 @@ impl Tool for Slow {
 fn a_lease_that_is_lost_in_a_turn_ends_it_before_the_model_is_asked_again() {
     let (store, thread) = (Arc::new(MemoryStore::default()), "t1".parse::<ThreadId>().unwrap());
     let lease = block_on(store.acquire_lease(&thread, "first", Timestamp(0), TEN)).unwrap();
-    let call = Turn::new(calls(&[("call_1", "slow", "{}")]), StopReason::ToolUse, None);
-    let model = Arc::new(ScriptedModel::new([call.into(), Answer::from("It is done.")]));
+    let call = Answer::new(calls(&[("call_1", "slow", "{}")]), StopReason::ToolUse, None);
+    let model = Arc::new(ScriptedModel::new([call.into(), Scripted::from("It is done.")]));
     let builder =
         Session::builder(ModelAgent::new(model.clone())).tool(Arc::new(Slow(store.clone())));
     let leased = leased(store.clone(), lease);

@@ -13,9 +13,10 @@ use threadfold::{
     CompactionStrategy, ContentBlock, Message, Model, Request, Role,
     drive::{self, Models},
     message::{
-        Batch, BatchId, Json, ModelError, StopReason, Summary, ToolInput, ToolResult, ToolUse, Turn,
+        Answer, Batch, BatchId, Json, ModelError, StopReason, Summary, ToolInput, ToolResult,
+        ToolUse,
     },
-    strategy::{Brief, Chunked, Digest, FoldBatches, Ladder, Snapshot, Summarize, View},
+    strategy::{Brief, Chunked, Digest, Ladder, Rolling, Snapshot, Summarize, View},
     testing::{answers, asked},
 };
 use threadfold_testing::TestClock;
@@ -28,26 +29,26 @@ struct Remembers;
 
 #[async_trait]
 impl Model for Remembers {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let edits = request.tools.iter().any(|tool| tool.name == "edl");
         let shown: String = request.messages.iter().map(written).collect();
         if !edits {
             let answer = list(marks(&shown));
             let answer = if answer.is_empty() { "Nothing.".to_owned() } else { answer };
-            return Ok(Turn::new(Message::assistant(answer), StopReason::EndTurn, None));
+            return Ok(Answer::new(Message::assistant(answer), StopReason::EndTurn, None));
         }
         let (brief, chunk) = shown.split_once("The new chunk:").unwrap();
         let known = marks(brief.split_once("The brief so far").unwrap().1);
         let new: BTreeSet<usize> = marks(chunk).difference(&known).copied().collect();
         if new.is_empty() || request.messages.len() > 1 {
-            return Ok(Turn::new(Message::assistant("Done."), StopReason::EndTurn, None));
+            return Ok(Answer::new(Message::assistant("Done."), StopReason::EndTurn, None));
         }
         let script =
             format!("file /summary.md\nselect eof\ninsert_after <<END\n{}\nEND\n", list(new));
         let mut call = ToolUse::new("c1", "edl", Json::default());
         call.input = ToolInput::from_text(serde_json::json!({ "script": script }).to_string());
         let call = Message::new(Role::Assistant, vec![call.into()]);
-        Ok(Turn::new(call, StopReason::ToolUse, None))
+        Ok(Answer::new(call, StopReason::ToolUse, None))
     }
 }
 
@@ -102,7 +103,7 @@ fn summary(block: &ContentBlock) -> Option<&Summary> {
 }
 
 fn view(batches: Vec<Batch>) -> Message {
-    let mut summary = Summary::new(FoldBatches::default().view(&batches));
+    let mut summary = Summary::new(Rolling::default().view(&batches));
     summary.batches = batches.into();
     Message::summary(Role::User, summary)
 }
@@ -163,8 +164,8 @@ fn strategies() -> [Arc<dyn CompactionStrategy>; 6] {
     [
         Arc::new(Summarize { messages: 4, ..Summarize::default() }),
         Arc::new(Summarize { as_text: true, ..Summarize::default() }),
-        Arc::new(FoldBatches { chunk_messages: 5, keep_recent: 2, ..FoldBatches::default() }),
-        Arc::new(FoldBatches::default()),
+        Arc::new(Rolling { chunk_messages: 5, keep_recent: 2, ..Rolling::default() }),
+        Arc::new(Rolling::default()),
         Arc::new(Chunked::default()),
         Arc::new(Ladder::default()),
     ]

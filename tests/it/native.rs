@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use futures::executor::block_on;
 use serde_json::{Value, json};
 use threadfold::{
-    ContentBlock, Message, Model, ModelAgent, Request, Session, Turn, Usage, async_trait, legality,
+    Answer, ContentBlock, Message, Model, ModelAgent, Request, Session, Usage, async_trait,
+    legality,
     message::{ModelError, StopReason},
     recall::Recall,
     strategy::{Brief, CompactionStrategy, Digest, Ladder, Native, View},
@@ -124,19 +125,19 @@ impl Provider {
         }
     }
 
-    fn read(&self, body: &Value) -> Result<Turn, ModelError> {
+    fn read(&self, body: &Value) -> Result<Answer, ModelError> {
         Ok(self.codec.decode_response(body.to_string().as_bytes()).unwrap())
     }
 }
 
 #[async_trait]
 impl Model for Provider {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         self.send(&request);
         self.read(&self.answer(&format!("Answer {} of {}.", self.number(), self.name())))
     }
 
-    async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError> {
+    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
         let Some(request) = self.codec.compaction_request(request) else { return Ok(None) };
         let body = self.send(&request);
         let sealed = self.sealed(true);

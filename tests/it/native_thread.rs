@@ -8,7 +8,7 @@ use threadfold::{
     compact::Replaced,
     message::{Delta, ModelError, ModelErrorKind},
     strategy::KeepRecent,
-    testing::{Answer, ScriptedModel},
+    testing::{Scripted, ScriptedModel},
 };
 
 /// Forwards to a model, and keeps the thread as JSON.
@@ -70,10 +70,10 @@ fn a_native_array_follows_every_change_of_a_session() {
     let too_long = || {
         ModelError::new(ModelErrorKind::Overflow { limit: None, found: None, output: None }, "no")
     };
-    let overflows = std::iter::repeat_with(|| Answer::from(too_long())).take(3);
-    let answers = ["One.", "Two.", "Three.", "Four."].map(Answer::from).into_iter();
+    let overflows = std::iter::repeat_with(|| Scripted::from(too_long())).take(3);
+    let answers = ["One.", "Two.", "Three.", "Four."].map(Scripted::from).into_iter();
     let script = answers.chain([refused.into(), "Five.".into()]).chain(overflows);
-    let model = ScriptedModel::new(script.chain(["Six.", "Seven.", "Eight."].map(Answer::from)));
+    let model = ScriptedModel::new(script.chain(["Six.", "Seven.", "Eight."].map(Scripted::from)));
     let agent = Mirror::new(&model);
     let mut held = Arc::clone(&agent.native);
     let strategy = KeepRecent { messages: 3, ..KeepRecent::default() };

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use serde_json::{Value, json};
 use threadfold::{
-    ContentBlock, Message, ModelAgent, Plan, Request, Role, Session, Turn, WireFormat, async_trait,
+    Answer, ContentBlock, Message, ModelAgent, Plan, Request, Role, Session, WireFormat,
+    async_trait,
     compact::{Insert, Splice},
     log::{CompactionRecord, Event, EventLog, LogError, write_event, write_header},
     message::{
@@ -92,9 +93,9 @@ fn results_within_the_limit_are_read_in_every_stored_form() {
     let request = Request::new(vec![message.clone()]);
     let text = serde_json::to_string(&request).unwrap();
     assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request);
-    let turn = Turn::new(message.clone(), StopReason::EndTurn, None);
+    let turn = Answer::new(message.clone(), StopReason::EndTurn, None);
     let text = serde_json::to_string(&[[[&turn]]]).unwrap();
-    assert_eq!(serde_json::from_str::<[[[Turn; 1]; 1]; 1]>(&text).unwrap(), [[[turn]]]);
+    assert_eq!(serde_json::from_str::<[[[Answer; 1]; 1]; 1]>(&text).unwrap(), [[[turn]]]);
     let mut log = log();
     append(&mut log, message.clone()).unwrap();
     let splice = Splice { at: 0..1, insert: vec![Insert::Message { message }] };
@@ -214,8 +215,8 @@ impl Tool for Nesting {
 fn a_session_refuses_a_result_that_is_too_deep_and_continues() {
     for depth in [3, MAX_NESTING, 62, 200] {
         let call = Message::new(Role::Assistant, vec![ToolUse::new("c", "nest", json!({})).into()]);
-        let call = Turn::new(call, StopReason::ToolUse, None);
-        let answer = || Turn::new(Message::assistant("Good."), StopReason::EndTurn, None);
+        let call = Answer::new(call, StopReason::ToolUse, None);
+        let answer = || Answer::new(Message::assistant("Good."), StopReason::EndTurn, None);
         let model = ScriptedModel::new([call, answer()]);
         let mut session = Session::builder(ModelAgent::new(Arc::new(model.clone())))
             .tool(Arc::new(Nesting(depth)))

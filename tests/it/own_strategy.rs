@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::executor::block_on;
 use threadfold::{
-    CompactionStrategy, ContentBlock, Message, ModelAgent, Plan, Request, Role, Session, Turn,
+    Answer, CompactionStrategy, ContentBlock, Message, ModelAgent, Plan, Request, Role, Session,
     Usage, async_trait,
     drive::{CompactionError, Models, propose},
     legality,
@@ -12,7 +12,7 @@ use threadfold::{
         CompactionId, ModelError, ModelErrorKind, StopReason, Thinking, ToolResult, ToolUse,
     },
     strategy::{Ask, Brief, ModelRole, Proposal, Snapshot, StrategyError, View, summary_of},
-    testing::{Answer, ScriptedModel},
+    testing::{Scripted, ScriptedModel},
 };
 use threadfold_testing::TestClock;
 
@@ -49,16 +49,16 @@ fn seconds(clock: &TestClock) -> Vec<u64> {
     clock.waits().iter().map(Duration::as_secs).collect()
 }
 
-fn busy(after: Option<u64>) -> Answer {
+fn busy(after: Option<u64>) -> Scripted {
     let kind = ModelErrorKind::Retryable { after: after.map(Duration::from_secs) };
     let mut error = ModelError::new(kind, "busy");
     error.usage = Usage::new(10, 0);
     error.into()
 }
 
-fn summary() -> Answer {
+fn summary() -> Scripted {
     let turn = Message::assistant("They looked at the parser.");
-    Turn::new(turn, StopReason::EndTurn, Some(Usage::new(100, 7))).into()
+    Answer::new(turn, StopReason::EndTurn, Some(Usage::new(100, 7))).into()
 }
 
 fn signed(id: &str) -> Message {
@@ -129,7 +129,7 @@ fn the_plan_marks_all_reasoning_in_an_open_tool_loop() {
 #[test]
 fn a_strategy_of_a_host_compacts_a_session() {
     let long = format!("Never touch the lexer. Where is it? {}", "I looked. ".repeat(40));
-    let answers = [Answer::from("In src/parse.rs."), "A hundred lines.".into(), summary()];
+    let answers = [Scripted::from("In src/parse.rs."), "A hundred lines.".into(), summary()];
     let agent = ModelAgent::new(Arc::new(ScriptedModel::new(answers)));
     let strategy = Arc::new(SumUp(ModelRole::Conversation, LONG));
     let mut session = Session::builder(agent).strategy(strategy).build().unwrap();

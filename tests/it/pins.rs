@@ -4,8 +4,8 @@ use std::fmt::Debug;
 
 use serde::{Serialize, de::DeserializeOwned};
 use threadfold::{
-    Agent, Compacted, CompactionStrategy, EventLog, Message, Model, ModelAgent, Plan,
-    ProviderThread, Request, Session, StrategyRegistry, Thread, ThreadStore, TokenCounter, Turn,
+    Agent, Answer, Compacted, CompactionStrategy, EventLog, Message, Model, ModelAgent, Plan,
+    ProviderThread, Request, Session, StrategyRegistry, Thread, ThreadStore, TokenCounter,
     WireFormat,
     auto::{AutoCompactor, AutoPolicy},
     compact::CompactOptions,
@@ -18,11 +18,11 @@ use threadfold::{
     session::{PreparedCompaction, SessionError, SessionEvent, SessionHandle},
     store::{Journal, JsonlStore, MemoryStore},
     strategy::{
-        Ask, Brief, Chunked, CompactionRun, Digest, FoldBatches, KeepRecent, Ladder, Snapshot,
+        Ask, Brief, Chunked, CompactionRun, Digest, KeepRecent, Ladder, Rolling, Snapshot,
         Summarize, TrimToolResults,
     },
     turn::TurnMachine,
-    wire::{DecodeOptions, EncodeOptions, TurnBuilder},
+    wire::{AnswerBuilder, DecodeOptions, EncodeOptions},
 };
 use threadfold_edl::Limits;
 
@@ -52,7 +52,7 @@ fn values_and_machines_are_send_sync_and_debug() {
     goes_anywhere::<StrategyRegistry>();
     goes_anywhere::<Text>();
     goes_anywhere::<Thread>();
-    goes_anywhere::<Turn>();
+    goes_anywhere::<Answer>();
     goes_anywhere::<TurnMachine>();
 }
 
@@ -78,7 +78,7 @@ fn options_are_read_from_settings_and_refuse_unknown_fields() {
     is_setting::<DecodeOptions>();
     is_setting::<Digest>();
     is_setting::<EncodeOptions>();
-    is_setting::<FoldBatches>();
+    is_setting::<Rolling>();
     is_setting::<KeepRecent>();
     is_setting::<Limits>();
     is_setting::<RenderOptions>();
@@ -125,5 +125,5 @@ fn the_traits_for_hosts_are_object_safe() {
     is_object::<dyn WireFormat>();
     fn moves<T: ?Sized + Send>() {}
     moves::<Ask<'_>>();
-    moves::<dyn TurnBuilder>();
+    moves::<dyn AnswerBuilder>();
 }

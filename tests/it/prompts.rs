@@ -4,7 +4,7 @@ use threadfold::{
     CompactionStrategy, ContentBlock, Message, Request, StrategyRegistry,
     message::{CompactionReason, Summary},
     render::ChunkBudget,
-    strategy::{Brief, Chunked, FoldBatches, ModelCall, Snapshot, Summarize, View, without_model},
+    strategy::{Brief, Chunked, ModelCall, Rolling, Snapshot, Summarize, View, without_model},
     testing::answers,
 };
 
@@ -13,7 +13,7 @@ const ASKING: [&str; 4] = [
     r#"{"summarize": OPTIONS}"#,
     r#"{"summarize": {"as_text": true, OPTIONS}}"#,
     r#"{"chunked": OPTIONS}"#,
-    r#"{"fold-batches": OPTIONS}"#,
+    r#"{"rolling": OPTIONS}"#,
 ];
 
 /// The strategies with these options, a list of JSON fields.
@@ -156,7 +156,7 @@ fn chunked() -> Chunked {
 }
 
 /// The summary after answers by a script.
-fn summary_after(strategy: &dyn CompactionStrategy, answers: Vec<threadfold::Turn>) -> String {
+fn summary_after(strategy: &dyn CompactionStrategy, answers: Vec<threadfold::Answer>) -> String {
     let thread = Snapshot::new(compacted());
     let view = View::new(thread.clone(), Brief::default());
     let proposal =
@@ -185,7 +185,7 @@ fn a_chunked_run_edits_the_earlier_summary_and_keeps_its_other_lines_word_for_wo
     let edit = crate::chunked::append("e", "- Question 0 was asked.");
     let edit = Message::new(threadfold::Role::Assistant, vec![edit]);
     let stop = threadfold::message::StopReason::ToolUse;
-    let mut answers = vec![threadfold::Turn::new(edit, stop, None)];
+    let mut answers = vec![threadfold::Answer::new(edit, stop, None)];
     answers.extend((0..20).map(|_| crate::chunked::says("Done.")));
     let summary = summary_after(&strategy, answers);
     assert_eq!(summary, format!("{EARLIER}\n- Question 0 was asked."));
@@ -207,7 +207,7 @@ fn if_the_model_does_not_edit_the_earlier_summary_no_new_message_is_lost() {
 
 #[test]
 fn earlier_batches_are_separate_and_only_new_content_is_requested() {
-    let strategy = FoldBatches { chunk_messages: 6, ..FoldBatches::default() };
+    let strategy = Rolling { chunk_messages: 6, ..Rolling::default() };
     let view = View::new(Snapshot::new(talk()), Brief::default());
     let (calls, _) = threadfold::testing::asked(&strategy, &view, answers(["The port is 8443."]));
     let [_, ModelCall { request, .. }, ..] = calls.as_slice() else {

@@ -12,10 +12,10 @@ use threadfold::{
     ledger::{QuotedChanges, QuotedRule, TakenBack},
     log::{CompactionRecord, Event, EventLog},
     message::{
-        CompactionReason, ModelError, Redactor, StopReason, Timestamp, ToolUse, Turn, Usage,
+        Answer, CompactionReason, ModelError, Redactor, StopReason, Timestamp, ToolUse, Usage,
     },
     store::MemoryStore,
-    strategy::{Chunked, FoldBatches, Ladder, Summarize},
+    strategy::{Chunked, Ladder, Rolling, Summarize},
     tokens::{ByteEstimate, TokenCounter},
 };
 use threadfold_testing::notation;
@@ -49,7 +49,7 @@ impl Quoting {
         notation::write(&self.requests.lock().unwrap().last().unwrap().messages)
     }
 
-    fn answer(&self, request: &Request) -> Turn {
+    fn answer(&self, request: &Request) -> Answer {
         self.requests.lock().unwrap().push(request.clone());
         let asked = notation::write(&request.messages).contains("<user_rules>");
         let list = self.lines.iter().map(|line| format!("- {line}\n")).collect::<String>();
@@ -70,13 +70,13 @@ impl Quoting {
         let stop = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
         let counter = ByteEstimate::TRIGGER;
         let usage = Usage::new(counter.request(request), counter.message(&message));
-        Turn::new(message, stop, Some(usage))
+        Answer::new(message, stop, Some(usage))
     }
 }
 
 #[async_trait]
 impl Model for Quoting {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         Ok(self.answer(&request))
     }
 }
@@ -97,7 +97,7 @@ fn asking() -> Vec<Arc<dyn CompactionStrategy>> {
         Arc::new(Summarize { as_text: true, ..summarize.clone() }),
         Arc::new(Ladder::new([Arc::new(summarize) as Arc<dyn CompactionStrategy>])),
         Arc::new(Chunked::default()),
-        Arc::new(FoldBatches { keep_recent: 2, chunk_messages: 4, ..FoldBatches::default() }),
+        Arc::new(Rolling { keep_recent: 2, chunk_messages: 4, ..Rolling::default() }),
     ]
 }
 
@@ -199,7 +199,7 @@ fn a_rule_is_lifted_only_with_a_later_sentence_of_the_user() {
 
     #[async_trait]
     impl Model for Lifting {
-        async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
             let asked = notation::write(&request.messages).contains("<user_rules>");
             let text = match asked {
                 true => format!(
@@ -208,7 +208,7 @@ fn a_rule_is_lifted_only_with_a_later_sentence_of_the_user() {
                 ),
                 false => "Fine. ".repeat(60),
             };
-            Ok(Turn::new(Message::assistant(text), StopReason::EndTurn, None))
+            Ok(Answer::new(Message::assistant(text), StopReason::EndTurn, None))
         }
     }
 
@@ -252,7 +252,7 @@ fn what_the_user_took_back_is_not_listed_beside_the_newer_statement() {
 
     #[async_trait]
     impl Model for Lifting {
-        async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
             let asked = notation::write(&request.messages).contains("<user_lifted>");
             let text = match asked {
                 true => format!(
@@ -262,7 +262,7 @@ fn what_the_user_took_back_is_not_listed_beside_the_newer_statement() {
                 ),
                 false => "Fine. ".repeat(60),
             };
-            Ok(Turn::new(Message::assistant(text), StopReason::EndTurn, None))
+            Ok(Answer::new(Message::assistant(text), StopReason::EndTurn, None))
         }
     }
 

@@ -26,7 +26,7 @@ use threadfold::{
     message::{CheckpointId, CompactionReason, Json, Redactor, Timestamp, ToolResult, ToolUse},
     recall::{MAX_BYTES, MIN_BYTES, Recall, RecallError, tool},
     session::SessionBuilder,
-    testing::Answer,
+    testing::Scripted,
 };
 use threadfold_testing::{notation, shared::cases};
 
@@ -368,12 +368,12 @@ proptest! {
     }
 }
 
-fn answer(calls: &[(&str, &str, &str)]) -> Answer {
+fn answer(calls: &[(&str, &str, &str)]) -> Scripted {
     bench::calls(calls).into()
 }
 
 /// A session over a typed thread with a checkpoint for `to`.
-fn session(answers: Vec<Answer>, build: impl FnOnce(SessionBuilder) -> SessionBuilder) -> Bench {
+fn session(answers: Vec<Scripted>, build: impl FnOnce(SessionBuilder) -> SessionBuilder) -> Bench {
     let mut bench = bench(answers, |builder| build(builder.compact_tool().recall_tool()));
     let thread = "# user\nThe port is 8443.\n<checkpoint:aaaaaa>\n# assistant\nNoted: src/net.rs";
     bench.begin_with(&notation::parse(thread).unwrap());

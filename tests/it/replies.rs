@@ -12,8 +12,8 @@ use futures::{
     stream::{self, BoxStream},
 };
 use threadfold::{
-    ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role, Session, TokenCounter,
-    Turn, async_trait,
+    Answer, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role, Session,
+    TokenCounter, async_trait,
     message::{Delta, ModelError, StopReason, ToolUse},
     session::SessionEvent,
     strategy::KeepRecent,
@@ -32,8 +32,8 @@ struct Streams {
 
 #[async_trait]
 impl Model for Streams {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        threadfold::model::turn_of(self.stream(request)).await
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+        threadfold::model::answer_of(self.stream(request)).await
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
@@ -49,8 +49,8 @@ fn text(text: &str) -> Result<Delta, ModelError> {
 
 fn turn(texts: &[&str]) -> Result<Delta, ModelError> {
     let blocks = texts.iter().map(|text| ContentBlock::text(*text)).collect();
-    let turn = Turn::new(Message::new(Role::Assistant, blocks), StopReason::EndTurn, None);
-    Ok(Delta::Turn { turn })
+    let turn = Answer::new(Message::new(Role::Assistant, blocks), StopReason::EndTurn, None);
+    Ok(Delta::Answer { answer: turn })
 }
 
 fn session(model: &Arc<Streams>) -> Session {
@@ -79,7 +79,7 @@ fn kinds() -> Vec<(Vec<Streamed>, &'static str)> {
     let refused = || Err(classify_error(400, refused));
     let cut = || {
         let message = Message::assistant("Half of");
-        Ok(Delta::Turn { turn: Turn::new(message, StopReason::ContextWindowExceeded, None) })
+        Ok(Delta::Answer { answer: Answer::new(message, StopReason::ContextWindowExceeded, None) })
     };
     vec![
         (vec![vec![turn(&["Whole."])]], "Whole."),
@@ -139,7 +139,7 @@ fn repeating_the_same_call_ends_the_turn() {
             ToolUse::new("call", "", serde_json::json!({})).into(),
         ];
         let message = Message::new(Role::Assistant, content);
-        vec![Ok(Delta::Turn { turn: Turn::new(message, StopReason::ToolUse, None) })]
+        vec![Ok(Delta::Answer { answer: Answer::new(message, StopReason::ToolUse, None) })]
     };
     *model.streams.lock().unwrap() = (0..100).map(|_| call()).collect();
     let reply = block_on(async { session(&model).send("Look.").await }).unwrap();

@@ -18,12 +18,12 @@ use threadfold::{
     ledger::RuleStatus,
     log::{Event, LoggedEvent},
     message::{
-        ContextWindow, ModelError, Redactor, Role, StopReason, Timestamp, ToolResult, ToolUse,
-        Turn, Usage,
+        Answer, ContextWindow, ModelError, Redactor, Role, StopReason, Timestamp, ToolResult,
+        ToolUse, Usage,
     },
     retention::RetentionPolicy,
     store::MemoryStore,
-    strategy::{Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize},
+    strategy::{Chunked, Digest, KeepRecent, Ladder, Rolling, Summarize},
     tokens::{ByteEstimate, TokenCounter},
 };
 use threadfold_testing::notation;
@@ -74,7 +74,7 @@ impl Stubborn {
         self.requests.lock().unwrap().last().unwrap().clone()
     }
 
-    fn answer(&self, request: &Request) -> Turn {
+    fn answer(&self, request: &Request) -> Answer {
         self.requests.lock().unwrap().push(request.clone());
         let text = match self.way {
             Way::Ok => "ok".to_owned(),
@@ -111,13 +111,13 @@ impl Stubborn {
         let stop = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
         let counter = ByteEstimate::TRIGGER;
         let usage = Usage::new(counter.request(request), counter.message(&message));
-        Turn::new(message, stop, Some(usage))
+        Answer::new(message, stop, Some(usage))
     }
 }
 
 #[async_trait]
 impl Model for Stubborn {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         Ok(self.answer(&request))
     }
 }
@@ -135,7 +135,7 @@ fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
             Arc::new(chunked),
             Arc::new(digest),
         ])),
-        Arc::new(FoldBatches { keep_recent: 2, chunk_messages: 4, ..FoldBatches::default() }),
+        Arc::new(Rolling { keep_recent: 2, chunk_messages: 4, ..Rolling::default() }),
     ]
 }
 

@@ -15,17 +15,17 @@ use threadfold::{
     drive::{self, Conversation, Models},
     log::Event,
     message::{
-        Batch, BatchId, Checkpoint, CompactionReason, ContextUpdate, Delta, Document, Extra, Image,
-        Json, MediaSource, ModelError, ModelErrorKind, Opaque, Origin, RedactedThinking, Redactor,
-        ServerToolResult, ServerToolUse, StopReason, Summary, Text, TextBlock, Thinking, Timestamp,
-        ToolInput, ToolResult, ToolSpec, ToolUse, Turn,
+        Answer, Batch, BatchId, Checkpoint, CompactionReason, ContextUpdate, Delta, Document,
+        Extra, Image, Json, MediaSource, ModelError, ModelErrorKind, Opaque, Origin,
+        RedactedThinking, Redactor, ServerToolResult, ServerToolUse, StopReason, Summary, Text,
+        TextBlock, Thinking, Timestamp, ToolInput, ToolResult, ToolSpec, ToolUse,
     },
     model::{self, Tool, ToolContext, ToolOutput},
     recall::Recall,
     retention::RetentionPolicy,
     session::SessionEvent,
     store::Journal,
-    strategy::{Brief, Digest, FoldBatches, KeepRecent, ModelCall, Summarize},
+    strategy::{Brief, Digest, KeepRecent, ModelCall, Rolling, Summarize},
     testing::ExtractiveModel,
 };
 use threadfold_testing::TestClock;
@@ -175,8 +175,8 @@ struct Listens {
 
 #[async_trait]
 impl Model for Listens {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        model::turn_of(self.stream(request)).await
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+        model::answer_of(self.stream(request)).await
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
@@ -186,7 +186,7 @@ impl Model for Listens {
             return Box::pin(futures::stream::iter([Err(error)]));
         }
         Box::pin(futures::stream::once(async move {
-            ExtractiveModel.complete(request).await.map(|turn| Delta::Turn { turn })
+            ExtractiveModel.complete(request).await.map(|turn| Delta::Answer { answer: turn })
         }))
     }
 }
@@ -197,7 +197,7 @@ fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
         registry.names().map(|name| Arc::clone(registry.get(name).unwrap())).collect();
     all.push(Arc::new(KeepRecent { messages: 3, ..KeepRecent::default() }));
     all.push(Arc::new(Summarize { messages: 3, ..Summarize::default() }));
-    all.push(Arc::new(FoldBatches { keep_recent: 3, chunk_messages: 6, ..FoldBatches::default() }));
+    all.push(Arc::new(Rolling { keep_recent: 3, chunk_messages: 6, ..Rolling::default() }));
     all.push(Arc::new(Digest::default()));
     all
 }
@@ -481,7 +481,7 @@ struct Blabs(Mutex<Vec<Request>>);
 
 #[async_trait]
 impl Model for Blabs {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         self.0.lock().unwrap().push(request.clone());
         let mut turn = ExtractiveModel.complete(request).await?;
         for block in &mut turn.message.make_mut().content {
@@ -496,7 +496,7 @@ impl Model for Blabs {
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         Box::pin(futures::stream::once(async move {
-            self.complete(request).await.map(|turn| Delta::Turn { turn })
+            self.complete(request).await.map(|turn| Delta::Answer { answer: turn })
         }))
     }
 }

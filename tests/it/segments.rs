@@ -11,7 +11,7 @@ use futures::executor::block_on;
 use threadfold::{
     Message, Model, ModelAgent, Request, Role, Session,
     drive::{Models, propose},
-    message::{ContentBlock, ModelError, StopReason, Summary, Turn},
+    message::{Answer, ContentBlock, ModelError, StopReason, Summary},
     strategy::{Brief, Snapshot, Summarize},
 };
 
@@ -35,7 +35,7 @@ fn rewritten(line: &str) -> String {
 
 #[async_trait]
 impl Model for Rewriter {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let question = request.messages.last().unwrap().texts().last().unwrap().to_owned();
         let stands = question.split_once("It ends with this line:\n");
         let last = stands.and_then(|(_, rest)| rest.lines().next());
@@ -47,7 +47,7 @@ impl Model for Rewriter {
         let mut text: Vec<String> = lines[from..].iter().map(|line| rewritten(line)).collect();
         text.push(format!("Done: part-{} written 1", newest(&request)));
         let answer = Message::assistant(text.join("\n"));
-        Ok(Turn::new(answer, StopReason::EndTurn, None))
+        Ok(Answer::new(answer, StopReason::EndTurn, None))
     }
 }
 
@@ -136,7 +136,7 @@ fn what_the_user_took_back_does_not_stand() {
 
     #[async_trait]
     impl Model for Lifting {
-        async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
             let question = request.messages.last().unwrap().texts().last().unwrap().to_owned();
             let text = match question.contains("<user_lifted>") {
                 false => "Fine. ".repeat(60),
@@ -151,7 +151,7 @@ fn what_the_user_took_back_does_not_stand() {
                     }
                 },
             };
-            Ok(Turn::new(Message::assistant(text), StopReason::EndTurn, None))
+            Ok(Answer::new(Message::assistant(text), StopReason::EndTurn, None))
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use serde_json::{Value, json};
 use threadfold::{
-    ContentBlock, Message, ModelAgent, Role, TokenCounter, Turn, Usage, async_trait,
+    Answer, ContentBlock, Message, ModelAgent, Role, TokenCounter, Usage, async_trait,
     auto::{AutoPolicy, Threshold},
     log::Event,
     message::{ModelErrorKind, StopReason, ToolResult, ToolSpec, ToolUse},
@@ -14,7 +14,7 @@ use threadfold::{
     session::{CompactionEvent, Session, SessionBuilder, SessionError, SessionEvent},
     store::{Journal, MemoryStore, ThreadStore},
     strategy::{KeepRecent, Summarize, TrimToolResults},
-    testing::{Answer, ScriptedModel},
+    testing::{Scripted, ScriptedModel},
     tokens::ByteEstimate,
 };
 use threadfold_testing::faulty_store;
@@ -48,7 +48,7 @@ fn every_call_gets_one_result_in_the_order_of_the_calls() {
         ("d", "quick", "{\"fail\":true}"),
         ("e", "quick", "[]"),
     ]);
-    let mut bench = bench([Answer::from(asked), "Done.".into()], |builder| builder);
+    let mut bench = bench([Scripted::from(asked), "Done.".into()], |builder| builder);
     let events = events(&mut bench.session, "Go.");
     let finished = events.iter().filter_map(|event| match event {
         Ok(SessionEvent::ToolFinished { id, .. }) => Some(id.to_string()),
@@ -93,7 +93,7 @@ fn with_past(bench: &mut Bench, rounds: usize) {
     }
 }
 
-fn past(rounds: usize) -> Vec<Answer> {
+fn past(rounds: usize) -> Vec<Scripted> {
     (0..rounds).map(|round| format!("Old answer {round}: {}", "word ".repeat(40)).into()).collect()
 }
 
@@ -125,7 +125,7 @@ fn the_command_compacts_and_asks_the_model_nothing_else() {
 fn a_command_without_an_effect_reports_so_for_every_cause() {
     let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
     let mut script = past(8);
-    script.push(Answer::Error(error));
+    script.push(Scripted::Error(error));
     let summarize = Summarize { messages: 2, ..Summarize::default() };
     let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)));
     let events = events(&mut bench.session, "/compact");
@@ -146,7 +146,7 @@ fn a_command_without_an_effect_reports_so_for_every_cause() {
 #[test]
 fn a_prompt_after_the_command_is_sent_after_the_compaction() {
     let mut script = past(8);
-    script.extend(["They talked.".into(), Answer::from("Four.")]);
+    script.extend(["They talked.".into(), Scripted::from("Four.")]);
     let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
     let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)));
     with_past(&mut bench, 8);
@@ -161,7 +161,7 @@ fn a_prompt_after_the_command_is_sent_after_the_compaction() {
 #[test]
 fn the_thread_is_compacted_before_a_prompt_that_would_not_fit() {
     let mut script = past(8);
-    script.extend(["They talked.".into(), Answer::from("Four.")]);
+    script.extend(["They talked.".into(), Scripted::from("Four.")]);
     let summarize =
         Summarize { messages: 2, user_messages: 0, summary_tokens: 200, ..Summarize::default() };
     let threshold = Threshold::Tokens(1_000);
@@ -184,7 +184,7 @@ fn the_thread_is_compacted_before_a_prompt_that_would_not_fit() {
 fn a_compaction_that_fails_before_it_is_needed_does_not_end_the_turn() {
     let mut script = past(8);
     let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
-    script.extend([Answer::Error(error), Answer::from("Four.")]);
+    script.extend([Scripted::Error(error), Scripted::from("Four.")]);
     let summarize = Summarize { messages: 2, summary_tokens: 200, ..Summarize::default() };
     let policy = AutoPolicy { threshold: Threshold::Tokens(1_000), ..policy() };
     let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)).policy(policy));
@@ -202,8 +202,8 @@ fn after_a_refusal_for_length_the_thread_is_compacted_and_sent_again() {
     let overflow = ModelErrorKind::Overflow { limit: Some(900), found: None, output: None };
     let mut script = past(8);
     script.extend([
-        Answer::Error(ModelError::new(overflow, "prompt is too long")),
-        Answer::from("Four."),
+        Scripted::Error(ModelError::new(overflow, "prompt is too long")),
+        Scripted::from("Four."),
     ]);
     let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
     let mut bench = bench(script, |builder| builder.strategy(Arc::new(keep)));
@@ -218,7 +218,7 @@ fn after_a_refusal_for_length_the_thread_is_compacted_and_sent_again() {
 #[test]
 fn a_turn_that_no_compaction_makes_fit_ends_with_the_refusal() {
     let overflow = ModelErrorKind::Overflow { limit: Some(1_000), found: None, output: None };
-    let refusal = Answer::Error(ModelError::new(overflow, "prompt is too long"));
+    let refusal = Scripted::Error(ModelError::new(overflow, "prompt is too long"));
     let model = Arc::new(ScriptedModel::new(["Hello!".into(), refusal]));
     let mut session = Session::builder(ModelAgent::new(model)).build().unwrap();
     say(&mut session, "Hi.").unwrap();
@@ -229,7 +229,7 @@ fn a_turn_that_no_compaction_makes_fit_ends_with_the_refusal() {
 
 #[test]
 fn a_request_that_cannot_fit_is_refused_with_numbers_and_not_sent() {
-    let mut bench = within(1_000, Vec::<Answer>::new(), |builder| builder);
+    let mut bench = within(1_000, Vec::<Scripted>::new(), |builder| builder);
     let long = "word ".repeat(2_000);
     let error = say(&mut bench.session, long).unwrap_err();
     let SessionError::CannotFit { floor, tokens, limit, .. } = error else { panic!("{error}") };
@@ -269,7 +269,7 @@ fn stats(bench: &Bench) -> Value {
 fn the_model_can_request_a_compaction_in_the_middle_of_its_work() {
     let mut script = past(8);
     script.extend([
-        Answer::from(calls(&[("c", "compact_context", "{}"), ("q", "quick", "{}")])),
+        Scripted::from(calls(&[("c", "compact_context", "{}"), ("q", "quick", "{}")])),
         "They talked.".into(),
         "Going on.".into(),
     ]);
@@ -327,7 +327,7 @@ impl Tool for Length {
 fn calls_after_compact_context_see_the_compacted_thread() {
     let mut script = past(8);
     script.extend([
-        Answer::from(calls(&[
+        Scripted::from(calls(&[
             ("a", "length", "{}"),
             ("c", "compact_context", "{}"),
             ("b", "length", "{}"),
@@ -355,7 +355,7 @@ fn calls_after_compact_context_see_the_compacted_thread() {
 
 #[test]
 fn within_the_budget_the_tool_does_nothing_and_reports_zeros() {
-    let script = [Answer::from(calls(&[("c", "compact_context", "{}")])), "Fine.".into()];
+    let script = [Scripted::from(calls(&[("c", "compact_context", "{}")])), "Fine.".into()];
     let mut bench = bench(script, SessionBuilder::compact_context_tool);
     say(&mut bench.session, "Work.").unwrap();
     let stats = stats(&bench);
@@ -367,7 +367,7 @@ fn within_the_budget_the_tool_does_nothing_and_reports_zeros() {
 #[test]
 fn if_the_strategy_finds_nothing_the_tool_reports_zeros() {
     let mut script = past(8);
-    script.extend([Answer::from(calls(&[("c", "compact_context", "{}")])), "Fine.".into()]);
+    script.extend([Scripted::from(calls(&[("c", "compact_context", "{}")])), "Fine.".into()]);
     let policy =
         AutoPolicy { enabled: false, target: Threshold::Tokens(300), ..AutoPolicy::default() };
     let mut bench = bench(script, |builder| {
@@ -389,8 +389,8 @@ fn the_tool_reports_why_it_failed() {
     let mut script = past(8);
     let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
     script.extend([
-        Answer::from(calls(&[("c", "compact_context", "{}")])),
-        Answer::Error(error),
+        Scripted::from(calls(&[("c", "compact_context", "{}")])),
+        Scripted::Error(error),
         "Never mind.".into(),
     ]);
     let summarize = Summarize { messages: 2, summary_tokens: 50, ..Summarize::default() };
@@ -411,7 +411,7 @@ fn the_tool_reports_why_it_failed() {
 #[test]
 fn texts_queued_before_a_command_are_sent_before_it() {
     let mut script = past(8);
-    script.extend([Answer::from("Two."), "They talked.".into()]);
+    script.extend([Scripted::from("Two."), "They talked.".into()]);
     let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
     let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)));
     with_past(&mut bench, 8);
@@ -466,7 +466,7 @@ fn queued_messages_are_sent_in_their_order() {
 #[test]
 fn a_sent_message_is_of_the_user_and_an_answer_of_the_assistant() {
     let answer = Message::user("I am the model.");
-    let mut bench = bench([Answer::from(answer)], |builder| builder);
+    let mut bench = bench([Scripted::from(answer)], |builder| builder);
     let sent = Message::assistant("I am the user.");
     block_on(bench.session.send_message(sent).into_future()).unwrap();
     let said =
@@ -517,7 +517,7 @@ fn a_named_thread_with_a_store_must_be_opened() {
 #[test]
 fn a_session_counts_earlier_and_later_billed_tokens() {
     let answer =
-        |text: &str, usage| Turn::new(Message::assistant(text), StopReason::EndTurn, Some(usage));
+        |text: &str, usage| Answer::new(Message::assistant(text), StopReason::EndTurn, Some(usage));
     let script = [answer("One.", Usage::new(100, 10)), answer("Two.", Usage::new(120, 20))];
     let mut bench = bench(script, |builder| builder);
     for (text, expected) in [("First.", (100, 10)), ("Second.", (220, 30))] {
@@ -552,7 +552,7 @@ fn a_stream_reports_whether_it_has_ended() {
 #[test]
 fn an_abort_ends_the_turn_and_the_next_one_works() {
     let asked = calls(&[("a", "slow", "{}")]);
-    let mut bench = bench([Answer::from(asked), "Fine.".into()], |builder| builder);
+    let mut bench = bench([Scripted::from(asked), "Fine.".into()], |builder| builder);
     let handle = bench.session.handle();
     let mut stream = bench.session.send("Go.");
     loop {
@@ -617,13 +617,13 @@ fn a_stream_may_be_dropped_at_every_await() {
     let script = || {
         let mut script = past(8);
         script.extend([
-            Answer::from("They talked."),
-            Answer::from(calls(&[("a", "slow", "{}"), ("b", "quick", "{}")])),
-            Answer::from(calls(&[("c", "slow", "{}")])),
-            Answer::from("Done."),
+            Scripted::from("They talked."),
+            Scripted::from(calls(&[("a", "slow", "{}"), ("b", "quick", "{}")])),
+            Scripted::from(calls(&[("c", "slow", "{}")])),
+            Scripted::from("Done."),
         ]);
         // The remaining answers are for the turn after the drop.
-        script.extend((0..8).map(|_| Answer::from("Fine.")));
+        script.extend((0..8).map(|_| Scripted::from("Fine.")));
         script
     };
     let summarize =
@@ -704,8 +704,8 @@ fn a_store_failure_after_the_commit_does_not_fail_the_compaction() {
 }
 
 /// An answer with these blocks and this stop reason.
-fn ended(content: Vec<ContentBlock>, stop_reason: StopReason) -> Answer {
-    Turn::new(Message::new(Role::Assistant, content), stop_reason, None).into()
+fn ended(content: Vec<ContentBlock>, stop_reason: StopReason) -> Scripted {
+    Answer::new(Message::new(Role::Assistant, content), stop_reason, None).into()
 }
 
 #[test]
@@ -718,7 +718,7 @@ fn an_answer_that_no_provider_accepts_is_repaired_or_dropped() {
             ended(vec![ContentBlock::text(" \n")], StopReason::PauseTurn),
             ended(vec![call("a"), ContentBlock::text(""), call("a"), result], StopReason::ToolUse),
             ended(vec![call("b")], StopReason::MaxTokens),
-            Answer::from("Done."),
+            Scripted::from("Done."),
         ],
         |builder| builder,
     );
@@ -754,7 +754,7 @@ fn an_answer_that_no_provider_accepts_is_repaired_or_dropped() {
 #[test]
 fn an_implausible_count_does_not_stop_the_session() {
     let counted = |text: &str, usage| {
-        Answer::from(Turn::new(Message::assistant(text), StopReason::EndTurn, Some(usage)))
+        Scripted::from(Answer::new(Message::assistant(text), StopReason::EndTurn, Some(usage)))
     };
     let nonsense = Usage::new(u64::MAX, u64::MAX);
     let script = [counted("Hello!", nonsense), counted("Yes.", nonsense), "Bye.".into()];
@@ -798,8 +798,8 @@ fn a_resumed_session_draws_no_checkpoint_that_an_undo_could_restore() {
 #[test]
 fn the_tokens_spent_are_reported() {
     let answer = Message::assistant("Hello!");
-    let turn = Turn::new(answer, StopReason::EndTurn, Some(Usage::new(70, 5)));
-    let mut bench = bench([Answer::Turn(turn)], |builder| builder);
+    let turn = Answer::new(answer, StopReason::EndTurn, Some(Usage::new(70, 5)));
+    let mut bench = bench([Scripted::Answer(turn)], |builder| builder);
     let reply = say(&mut bench.session, "Hi.").unwrap();
     assert_eq!(reply.usage, Usage::new(70, 5));
     assert_eq!(bench.session.context_tokens(), 75);

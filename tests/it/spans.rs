@@ -11,7 +11,7 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    CompactionStrategy, ContextWindow, Message, Model, ModelAgent, Request, Session, Turn, Usage,
+    Answer, CompactionStrategy, ContextWindow, Message, Model, ModelAgent, Request, Session, Usage,
     async_trait,
     compact::Prices,
     drive::{self, Conversation, Models, telemetry},
@@ -21,7 +21,7 @@ use threadfold::{
     session::{CompactionEvent, SessionEvent},
     store::{Journal, Loaded, MemoryStore, StoreError, ThreadStore},
     strategy::{Brief, Digest, KeepRecent, ModelCall, Summarize},
-    testing::{Answer, ScriptedModel},
+    testing::{Scripted, ScriptedModel},
 };
 use threadfold_testing::{TestClock, faulty_store};
 use tracing::{
@@ -154,7 +154,7 @@ impl Inside {
 
 #[async_trait]
 impl Model for Inside {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         self.assert_inside();
         pending_once().await;
         self.assert_inside();
@@ -198,8 +198,8 @@ fn summarize() -> Summarize {
     Summarize { messages: 2, user_messages: 0, ..Summarize::default() }
 }
 
-fn turn(text: &str, usage: Usage) -> Turn {
-    Turn::new(Message::assistant(text), StopReason::EndTurn, Some(usage))
+fn turn(text: &str, usage: Usage) -> Answer {
+    Answer::new(Message::assistant(text), StopReason::EndTurn, Some(usage))
 }
 
 /// A thread of ten messages and its journal.
@@ -232,7 +232,7 @@ fn subscribed<T>(spans: &Spans, run: impl FnOnce() -> T) -> T {
 
 /// Compacts with this answer, polls this many times, and returns the span and whether the work
 /// ended.
-fn compacted(answer: impl Into<Answer>, times: usize) -> (Seen, bool) {
+fn compacted(answer: impl Into<Scripted>, times: usize) -> (Seen, bool) {
     let spans = Spans::default();
     let ended = subscribed(&spans, || {
         let mut journal = kept(MemoryStore::default());
@@ -384,7 +384,7 @@ fn a_compaction_that_was_not_stored_is_completed_with_an_error() {
 #[test]
 fn the_outcome_agrees_with_the_log_wherever_the_future_is_dropped() {
     let error = || ModelError::new(ModelErrorKind::Refused, "no").into();
-    for answer in [|| turn("They talked.", Usage::default()).into(), error as fn() -> Answer] {
+    for answer in [|| turn("They talked.", Usage::default()).into(), error as fn() -> Scripted] {
         let mut outcomes = Vec::new();
         for times in 1..9 {
             let spans = Spans::default();
@@ -433,8 +433,8 @@ fn without_anything_to_compact_there_is_no_span() {
 }
 
 /// A session after some turns, with this strategy.
-fn session(answers: Vec<Answer>, strategy: impl CompactionStrategy + 'static) -> Session {
-    let mut script: Vec<Answer> = (0..6).map(|n| format!("{SECRET} {n}").into()).collect();
+fn session(answers: Vec<Scripted>, strategy: impl CompactionStrategy + 'static) -> Session {
+    let mut script: Vec<Scripted> = (0..6).map(|n| format!("{SECRET} {n}").into()).collect();
     script.extend(answers);
     let agent = ModelAgent::new(Arc::new(ScriptedModel::new(script)));
     let mut session = Session::builder(agent.with_window(ContextWindow::new(200_000)))

@@ -11,7 +11,7 @@ use threadfold::{
     model::{Clock, ModelError, ModelErrorKind},
     session::SessionError,
     store::{Journal, JsonlStore, MemoryStore, StoreError, ThreadStore},
-    testing::{Answer, ScriptedModel},
+    testing::{Scripted, ScriptedModel},
 };
 use threadfold_testing::{faulty_store, shared::Folder};
 
@@ -188,7 +188,7 @@ fn two_sessions_with_equal_unanswered_prompts_are_distinguished() {
     for [store, other] in stores(&Folder::new()) {
         let session = |store: &Arc<dyn ThreadStore>| {
             let error = ModelError::new(ModelErrorKind::Authentication, "no");
-            let model = ScriptedModel::new([Answer::Error(error)]);
+            let model = ScriptedModel::new([Scripted::Error(error)]);
             let builder = Session::builder(ModelAgent::new(Arc::new(model)));
             let builder = builder.clock(Arc::new(Still)).seed(1);
             block_on(builder.thread(id()).store(store.clone()).open()).unwrap()

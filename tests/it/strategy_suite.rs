@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use threadfold::{
-    CompactionStrategy, Message, Plan, Request, Role, StrategyRegistry, Turn, async_trait,
+    Answer, CompactionStrategy, Message, Plan, Request, Role, StrategyRegistry, async_trait,
     compact::{Insert, Splice},
     message::Summary,
     retention::Retention,
@@ -39,7 +39,7 @@ enum Does {
     /// Proposes without a model.
     Proposes(fn(&Wrong, &View) -> Outcome),
     /// Asks a model about the whole thread, and proposes after its answer.
-    Asks(fn(&Snapshot, Turn) -> Result<Plan, StrategyError>),
+    Asks(fn(&Snapshot, Answer) -> Result<Plan, StrategyError>),
     /// Asks without end.
     AsksOn,
     /// Awaits something else than an answer.

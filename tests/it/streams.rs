@@ -22,7 +22,7 @@ use proptest::{
     test_runner::{RngAlgorithm, TestRng, TestRunner},
 };
 use threadfold::{
-    ContentBlock, Turn, WireFormat,
+    Answer, ContentBlock, WireFormat,
     message::{Delta, ModelError, ModelErrorKind, Text},
     model::{self, Model},
     wire::Dialect,
@@ -61,22 +61,22 @@ fn bytes(case: &Case) -> &[u8] {
 fn read<'b>(
     codec: &dyn WireFormat,
     pieces: impl IntoIterator<Item = &'b [u8], IntoIter: Send>,
-) -> (Vec<Delta>, Result<Turn, ModelError>) {
+) -> (Vec<Delta>, Result<Answer, ModelError>) {
     let pieces = stream::iter(pieces).map(Ok::<_, io::Error>);
     let items: Vec<_> = block_on(model::deltas_of(pieces, codec).collect());
     ends(items)
 }
 
-fn ends(mut items: Vec<Result<Delta, ModelError>>) -> (Vec<Delta>, Result<Turn, ModelError>) {
+fn ends(mut items: Vec<Result<Delta, ModelError>>) -> (Vec<Delta>, Result<Answer, ModelError>) {
     let last = match items.pop().expect("an end") {
-        Ok(Delta::Turn { turn }) => Ok(turn),
+        Ok(Delta::Answer { answer: turn }) => Ok(turn),
         Ok(delta) => panic!("ends with {delta:?}"),
         Err(error) => Err(error),
     };
     (items.into_iter().map(|delta| delta.expect("nothing follows an error")).collect(), last)
 }
 
-fn answer(codec: &dyn WireFormat, case: &Case) -> Turn {
+fn answer(codec: &dyn WireFormat, case: &Case) -> Answer {
     codec.decode_response(case.section("response").unwrap().as_bytes()).unwrap()
 }
 
@@ -111,7 +111,7 @@ fn written_error(error: &ModelError) -> String {
 /// The expected result of a case: the same wherever its stream is divided.
 struct Expected {
     reported: Option<String>,
-    end: Result<Turn, String>,
+    end: Result<Answer, String>,
 }
 
 fn expected_of(codec: &dyn WireFormat, case: &Case) -> Expected {
@@ -125,7 +125,7 @@ fn expected_of(codec: &dyn WireFormat, case: &Case) -> Expected {
 
 impl Expected {
     /// Checks the deltas, and the answer or its error.
-    fn check(&self, case: &Case, deltas: &[Delta], end: Result<Turn, ModelError>) {
+    fn check(&self, case: &Case, deltas: &[Delta], end: Result<Answer, ModelError>) {
         if let Some(reported) = &self.reported {
             assert_eq!(&written(deltas), reported, "{}", case.name);
         }
@@ -347,7 +347,7 @@ fn the_transport_is_dropped_before_the_last_item_and_with_the_stream() {
     };
     let mut deltas = model::deltas_of(with_guard(vec![bytes(&case).to_vec()]), codec);
     while let Some(item) = block_on(deltas.next()) {
-        let last = matches!(item, Ok(Delta::Turn { .. }));
+        let last = matches!(item, Ok(Delta::Answer { .. }));
         assert_eq!(Arc::strong_count(&held), if last { 1 } else { 2 });
         if last {
             break;
@@ -377,8 +377,8 @@ struct Adapter(&'static dyn WireFormat, Vec<u8>);
 
 #[threadfold::async_trait]
 impl Model for Adapter {
-    async fn complete(&self, request: threadfold::Request) -> Result<Turn, ModelError> {
-        model::turn_of(self.stream(request)).await
+    async fn complete(&self, request: threadfold::Request) -> Result<Answer, ModelError> {
+        model::answer_of(self.stream(request)).await
     }
 
     fn stream(&self, _: threadfold::Request) -> stream::BoxStream<'_, Result<Delta, ModelError>> {

@@ -55,7 +55,7 @@ fn four() -> Vec<Message> {
 }
 
 const ALL: [&str; 6] =
-    ["summarize", "digest", "trim-tool-results", "keep-recent", "fold-batches", "ladder"];
+    ["summarize", "digest", "trim-tool-results", "keep-recent", "rolling", "ladder"];
 
 #[test]
 fn a_result_that_is_most_of_the_thread_prevents_no_strategy() {
@@ -95,7 +95,7 @@ fn the_tail_is_kept_if_the_target_has_room_for_it() {
     }
     thread.push(Message::assistant("All of them are fine."));
     let snapshot = Snapshot::new(thread.clone());
-    for name in ["summarize", "keep-recent", "digest", "fold-batches"] {
+    for name in ["summarize", "keep-recent", "digest", "rolling"] {
         let after = after(named(name).as_ref(), &snapshot, &towards(22_000)).unwrap();
         assert_eq!(after[after.len() - 3..], thread[5..], "{name}");
     }
@@ -132,7 +132,7 @@ fn two_manual_compactions_in_a_row_are_one_even_if_trimming_meets_the_target() {
         prompt,
     ]);
     let brief = Brief { target: Some(1_500), ..Brief::default() };
-    for name in ["summarize", "digest", "fold-batches", "keep-recent"] {
+    for name in ["summarize", "digest", "rolling", "keep-recent"] {
         let asked = after(named(name).as_ref(), &thread, &brief).unwrap();
         assert!(count(&asked) <= 1_500, "{name}");
         let again = after(named(name).as_ref(), &Snapshot::new(asked.clone()), &brief);

@@ -6,14 +6,14 @@ use std::{borrow::Cow, sync::Arc};
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
-    ContentBlock, Message, ModelAgent, Role, Turn, async_trait,
+    Answer, ContentBlock, Message, ModelAgent, Role, async_trait,
     log::{Event, LogError},
     message::{CompactionId, ModelErrorKind, Redactor, StopReason, ToolSpec, ToolUse},
     model::{ModelError, Tool, ToolContext, ToolOutput},
     recall::Recall,
     session::{LastTurn, Session, SessionError, SessionEvent},
     strategy::{KeepRecent, Summarize},
-    testing::{Answer, ScriptedModel},
+    testing::{Scripted, ScriptedModel},
 };
 
 use crate::support::bench::{Bench, bench, calls, say};
@@ -44,12 +44,12 @@ fn continued(session: &mut Session) -> Result<String, SessionError> {
     block_on(session.continue_turn().into_future()).map(|reply| reply.text)
 }
 
-fn broken() -> Answer {
-    Answer::Error(ModelError::new(ModelErrorKind::Other, "the line is dead"))
+fn broken() -> Scripted {
+    Scripted::Error(ModelError::new(ModelErrorKind::Other, "the line is dead"))
 }
 
-fn stopped(text: &str, stop_reason: StopReason) -> Answer {
-    Turn::new(Message::assistant(text), stop_reason, None).into()
+fn stopped(text: &str, stop_reason: StopReason) -> Scripted {
+    Answer::new(Message::assistant(text), stop_reason, None).into()
 }
 
 fn texts(message: &Message) -> Vec<&str> {
@@ -62,7 +62,7 @@ fn text_of(block: &ContentBlock) -> Option<&str> {
 
 #[test]
 fn a_turn_continues_after_a_failed_model_and_a_dropped_stream() {
-    let call = || Answer::from(calls(&[("a", "quick", "{}")]));
+    let call = || Scripted::from(calls(&[("a", "quick", "{}")]));
     let mut bench = bench([broken(), call(), broken(), "Done.".into()], |builder| builder);
     say(&mut bench.session, "Go.").unwrap_err();
     assert_eq!(bench.session.messages().len(), 1);
@@ -76,7 +76,7 @@ fn a_turn_continues_after_a_failed_model_and_a_dropped_stream() {
 
 #[test]
 fn interrupted_calls_are_answered_before_the_turn_continues() {
-    let call = Answer::from(calls(&[("a", "slow", "{}")]));
+    let call = Scripted::from(calls(&[("a", "slow", "{}")]));
     let mut bench = bench([call, "Done.".into()], |builder| builder);
     let mut events = bench.session.send("Go.");
     // Drop the turn while its tool runs.
@@ -93,7 +93,7 @@ fn interrupted_calls_are_answered_before_the_turn_continues() {
 
 #[test]
 fn after_a_crash_another_process_continues_the_turn() {
-    let call = Answer::from(calls(&[("a", "quick", "{}")]));
+    let call = Scripted::from(calls(&[("a", "quick", "{}")]));
     let mut first = bench([call, broken()], |builder| builder);
     say(&mut first.session, "Go.").unwrap_err();
     let Bench { session, store, .. } = first;
@@ -160,7 +160,7 @@ fn after_a_dropped_stream_the_host_knows_whether_the_text_is_in_the_thread() {
 #[test]
 fn a_tool_that_panics_gets_an_error_result_and_its_siblings_finish() {
     let asked = calls(&[("a", "wild", "{\"panic\":1}"), ("b", "slow", "{}")]);
-    let script = [Answer::from(asked), "Done.".into()];
+    let script = [Scripted::from(asked), "Done.".into()];
     let mut bench = bench(script, |builder| builder.tool(Arc::new(Wild)));
     assert_eq!(say(&mut bench.session, "Go.").unwrap().text, "Done.");
     assert_eq!(texts(&bench.session.messages()[2]), ["The tool panicked: as asked.", "slow {}"]);
@@ -169,7 +169,7 @@ fn a_tool_that_panics_gets_an_error_result_and_its_siblings_finish() {
 
 #[test]
 fn a_host_may_let_the_panic_of_a_tool_through() {
-    let script = [Answer::from(calls(&[("a", "wild", "{\"panic\":1}")])), "Done.".into()];
+    let script = [Scripted::from(calls(&[("a", "wild", "{\"panic\":1}")])), "Done.".into()];
     let mut bench = bench(script, |builder| builder.tool(Arc::new(Wild)).tool_panics_unwind());
     let turn = std::panic::AssertUnwindSafe(|| say(&mut bench.session, "Go."));
     std::panic::catch_unwind(turn).unwrap_err();
@@ -179,7 +179,8 @@ fn a_host_may_let_the_panic_of_a_tool_through() {
 
 #[test]
 fn a_long_result_is_cut_on_arrival_and_can_be_recalled_by_its_call() {
-    let script = [Answer::from(calls(&[("a", "wild", "{}"), ("b", "quick", "{}")])), "Ok.".into()];
+    let script =
+        [Scripted::from(calls(&[("a", "wild", "{}"), ("b", "quick", "{}")])), "Ok.".into()];
     let mut bench =
         bench(script, |builder| builder.tool(Arc::new(Wild)).recall_tool().max_tool_result(300));
     say(&mut bench.session, "Go.").unwrap();
@@ -218,12 +219,12 @@ fn a_recalled_whole_result_passes_the_redactor() {
             text.replace("line 1000 of it", "[line]").into()
         }
     }
-    let wild = Answer::from(calls(&[("a", "wild", "{}")]));
+    let wild = Scripted::from(calls(&[("a", "wild", "{}")]));
     let offsets = (0..4).map(|piece| {
         let input = format!("{{\"call\":\"a\",\"offset\":{}}}", piece * 9_000);
-        Answer::from(calls(&[("r", "recall", &input)]))
+        Scripted::from(calls(&[("r", "recall", &input)]))
     });
-    let script = [wild].into_iter().chain(offsets).chain([Answer::from("Ok.")]);
+    let script = [wild].into_iter().chain(offsets).chain([Scripted::from("Ok.")]);
     let mut bench = bench(script.collect::<Vec<_>>(), |builder| {
         let builder = builder.tool(Arc::new(Wild)).recall_tool().max_tool_result(300);
         builder.redactor(Arc::new(Numbers))
@@ -236,8 +237,8 @@ fn a_recalled_whole_result_passes_the_redactor() {
 
 #[test]
 fn recalled_text_is_not_cut_again() {
-    let wild = Answer::from(calls(&[("a", "wild", "{}")]));
-    let recall = Answer::from(calls(&[("r", "recall", "{\"call\":\"a\"}")]));
+    let wild = Scripted::from(calls(&[("a", "wild", "{}")]));
+    let recall = Scripted::from(calls(&[("r", "recall", "{\"call\":\"a\"}")]));
     let mut bench = bench([wild, recall, "Ok.".into()], |builder| {
         builder.tool(Arc::new(Wild)).recall_tool().max_tool_result(300)
     });

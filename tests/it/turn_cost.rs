@@ -15,7 +15,7 @@ use allocation_counter::measure;
 use futures::{StreamExt, executor::block_on, stream, stream::BoxStream};
 use serde_json::json;
 use threadfold::{
-    ContextWindow, Message, ModelAgent, Request, Role, Session, TokenCounter, Turn, Usage,
+    Answer, ContextWindow, Message, ModelAgent, Request, Role, Session, TokenCounter, Usage,
     async_trait,
     message::{Delta, Json, Redactor, StopReason, ToolSpec, ToolUse},
     model::{Clock, Model, ModelError, Tool, ToolContext, ToolOutput},
@@ -239,27 +239,28 @@ impl Caller {
         Self { keeps, last: Mutex::default() }
     }
 
-    fn answer(request: &Request) -> Turn {
+    fn answer(request: &Request) -> Answer {
         let answered = request.messages.last().unwrap().tool_results().next().is_some();
         let usage = Some(Usage::new(1_000, 10));
         if answered || request.tools.is_empty() {
-            return Turn::new(Message::assistant("It is done."), StopReason::EndTurn, usage);
+            return Answer::new(Message::assistant("It is done."), StopReason::EndTurn, usage);
         }
         let call = ToolUse::new("t1", "hand", Json::parse("{}").unwrap());
         let call = Message::new(Role::Assistant, vec![call.into()]);
-        Turn::new(call, StopReason::ToolUse, usage)
+        Answer::new(call, StopReason::ToolUse, usage)
     }
 }
 
 #[async_trait]
 impl Model for Caller {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         Ok(Self::answer(&request))
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         let turn = Self::answer(&request);
-        let deltas = [Ok(Delta::Text { text: turn.text().into() }), Ok(Delta::Turn { turn })];
+        let deltas =
+            [Ok(Delta::Text { text: turn.text().into() }), Ok(Delta::Answer { answer: turn })];
         let held = match self.keeps {
             Keeps::Nothing => None,
             Keeps::WhileStreaming => Some(request),

@@ -10,7 +10,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
-    Message, Request, Role, Turn, legality,
+    Answer, Message, Request, Role, legality,
     message::{Delta, ModelError, ToolResult},
     wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
@@ -296,7 +296,7 @@ mod rules {
 }
 
 /// The answer that a stream gives, and its deltas.
-fn stream(events: &[&str]) -> Result<(Turn, Vec<Delta>), ModelError> {
+fn stream(events: &[&str]) -> Result<(Answer, Vec<Delta>), ModelError> {
     let mut builder = CODEC.turn_builder();
     let mut deltas = Vec::new();
     for data in events {

@@ -6,7 +6,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
-    Message, Request, Turn,
+    Answer, Message, Request,
     message::{Delta, ModelError},
     wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
@@ -238,7 +238,7 @@ fn a_repeated_event_counts_once() {
 /// Hands the events over, and takes the answer at the end of them.
 fn stream<'e>(
     events: impl IntoIterator<Item = &'e (String, String)>,
-) -> (Vec<Delta>, Result<Turn, ModelError>) {
+) -> (Vec<Delta>, Result<Answer, ModelError>) {
     let mut builder = Dialect::OpenAiResponses.turn_builder();
     let mut deltas = Vec::new();
     for event in events {

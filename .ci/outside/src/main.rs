@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use threadfold::{
-    ContextWindow, Message, Model, ModelAgent, Request, Session, Turn, async_trait,
+    ContextWindow, Message, Model, ModelAgent, Request, Session, Answer, async_trait,
     message::StopReason,
     model::ModelError,
     store::ThreadStore,
@@ -22,11 +22,11 @@ struct Wordy;
 
 #[async_trait]
 impl Model for Wordy {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let tokens = ByteEstimate::TRIGGER.request(&request);
         assert!(tokens <= 4_000, "{tokens} tokens do not fit the window");
         let text = format!("{} messages. {}", request.messages.len(), "Well. ".repeat(60));
-        Ok(Turn::new(Message::assistant(text), StopReason::EndTurn, None))
+        Ok(Answer::new(Message::assistant(text), StopReason::EndTurn, None))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use agent_sdk::llm;
 use threadfold::{
-    Message, Model, Request, Turn, Usage, async_trait, message::StopReason, model::ModelError,
+    Message, Model, Request, Answer, Usage, async_trait, message::StopReason, model::ModelError,
 };
 
 use yardstick::thread;
@@ -23,14 +23,14 @@ pub(crate) struct Heard {
 /// Answers both crates with the same summary.
 #[derive(Debug)]
 pub(crate) struct AtOnce {
-    turn: Turn,
+    turn: Answer,
     heard: Option<Mutex<Heard>>,
 }
 
 impl AtOnce {
     pub(crate) fn new() -> Self {
         let usage = Some(Usage::new(1_000, 10));
-        let turn = Turn::new(Message::assistant(SUMMARY), StopReason::EndTurn, usage);
+        let turn = Answer::new(Message::assistant(SUMMARY), StopReason::EndTurn, usage);
         Self { turn, heard: None }
     }
 
@@ -53,7 +53,7 @@ impl AtOnce {
 
 #[async_trait]
 impl Model for AtOnce {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         self.note(|| Heard {
             // The last message is the question.
             messages: request.messages.len() - 1,

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use futures::executor::block_on;
 use threadfold::{
     Compactor, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role, Session,
-    Turn, Usage, async_trait,
+    Answer, Usage, async_trait,
     message::{Json, StopReason, ToolResult, ToolSpec, ToolUse},
     model::{ModelError, Tool, ToolContext, ToolOutput},
     strategy::Brief,
@@ -122,19 +122,19 @@ struct Caller(std::sync::atomic::AtomicUsize);
 
 #[async_trait]
 impl Model for Caller {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let number = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let usage = Some(Usage::new(0, 10));
         let prompt = request.messages.last().and_then(|last| last.texts().next());
         if prompt.is_none_or(|text| !text.starts_with("Turn ")) {
             let said = format!("They parse lines in step {number}, and the tests pass.");
-            return Ok(Turn::new(Message::assistant(said), StopReason::EndTurn, usage));
+            return Ok(Answer::new(Message::assistant(said), StopReason::EndTurn, usage));
         }
         let said = ContentBlock::text(format!("I will read src/part_{number}.rs now."));
         let input = Json::parse(&format!("{{\"path\":\"src/part_{number}.rs\"}}")).expect("JSON");
         let call = ToolUse::new(format!("t{number}"), "read", input);
         let message = Message::new(Role::Assistant, vec![said, call.into()]);
-        Ok(Turn::new(message, StopReason::ToolUse, usage))
+        Ok(Answer::new(message, StopReason::ToolUse, usage))
     }
 }
 

@@ -20,7 +20,9 @@ pub mod retention;
 pub mod tokens;
 
 pub use compact::{CompactReport, Compacted, Plan, Replacement, compact, legality};
-pub use message::{CheckpointId, ContentBlock, ContextWindow, Message, Request, Role, Turn, Usage};
+pub use message::{
+    Answer, CheckpointId, ContentBlock, ContextWindow, Message, Request, Role, Usage,
+};
 pub use tokens::TokenCounter;
 
 /// The code of the README is compiled and run.

@@ -3,7 +3,7 @@
 use genai::chat::{ChatStreamEvent, StreamEnd, ToolCall};
 use serde_json::Value;
 use threadfold::{
-    ContentBlock, Turn,
+    Answer, ContentBlock,
     message::{Delta, Json, Text, ToolInput},
 };
 
@@ -14,14 +14,14 @@ use crate::{
 
 /// An answer that is being received.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Streamed {
     target: Target,
     /// The calls so far, each with its input so far. genai repeats that input with every piece, and
     /// finally parses it as JSON, which changes the text of numbers.
     calls: Vec<(Text, String)>,
 }
 
-impl Answer {
+impl Streamed {
     pub(crate) fn new(target: Target) -> Self {
         Self { target, calls: Vec::new() }
     }
@@ -33,7 +33,7 @@ impl Answer {
                 vec![Delta::Thinking { text: chunk.content.into() }]
             }
             ChatStreamEvent::ToolCallChunk(chunk) => self.call(chunk.tool_call),
-            ChatStreamEvent::End(end) => vec![Delta::Turn { turn: self.turn(end) }],
+            ChatStreamEvent::End(end) => vec![Delta::Answer { answer: self.turn(end) }],
             ChatStreamEvent::Start
             | ChatStreamEvent::ThoughtSignatureChunk(_)
             | ChatStreamEvent::Heartbeat => Vec::new(),
@@ -65,7 +65,7 @@ impl Answer {
         deltas
     }
 
-    fn turn(&mut self, end: StreamEnd) -> Turn {
+    fn turn(&mut self, end: StreamEnd) -> Answer {
         let mut turn = turn_from_genai(end, &self.target);
         for block in &mut turn.message.make_mut().content {
             let ContentBlock::ToolUse(call) = block else { continue };

@@ -13,14 +13,14 @@ use genai::{
 };
 use serde_json::Value;
 use threadfold::{
-    ContextWindow, Model, Request, Turn, async_trait,
+    Answer, ContextWindow, Model, Request, async_trait,
     message::{Delta, ModelError, ModelErrorKind},
     model::{self, Clock, std_clock},
     wire::{self, Adjustment},
 };
 
 use crate::{
-    answer::Answer,
+    answer::Streamed,
     failure::error_from_genai,
     request::{Converted, to_genai},
     target::Target,
@@ -120,15 +120,15 @@ impl GenaiModel {
         drop(request);
         let response = self.client.exec_chat_stream(self.model.clone(), chat, Some(&options)).await;
         let stream = Some(response.map_err(|error| self.failure(error))?.stream);
-        let (answer, ready) = (Answer::new(target), VecDeque::new());
+        let (answer, ready) = (Streamed::new(target), VecDeque::new());
         Ok(Arriving { stream, answer, ready, adjustments, clock: self.clock.clone() })
     }
 }
 
 #[async_trait]
 impl Model for GenaiModel {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        model::turn_of(self.stream(request)).await
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+        model::answer_of(self.stream(request)).await
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
@@ -197,7 +197,7 @@ fn merged(host: ChatOptions, said: ChatOptions, timeout: Option<Duration>) -> Ch
 struct Arriving {
     /// `None` after the last item, when nothing more may be read.
     stream: Option<ChatStream>,
-    answer: Answer,
+    answer: Streamed,
     ready: VecDeque<Delta>,
     /// The adjustments of the request, with the rewritten names of tools.
     adjustments: Vec<Adjustment>,
@@ -223,7 +223,7 @@ impl Arriving {
                     return Some(Err(ModelError::new(kind, words)));
                 }
             }
-            if matches!(self.ready.back(), Some(Delta::Turn { .. })) {
+            if matches!(self.ready.back(), Some(Delta::Answer { .. })) {
                 self.stream = None;
             }
         }

@@ -3,7 +3,7 @@
 use genai::chat::{ContentPart, StopReason as GenaiStop, StreamEnd, ToolCall, Usage as GenaiUsage};
 use serde_json::Value;
 use threadfold::{
-    ContentBlock, Message, Role, Turn, Usage,
+    Answer, ContentBlock, Message, Role, Usage,
     message::{
         Extra, Json, Opaque, Origin, RedactedThinking, StopReason, TextBlock, Thinking, ToolInput,
         ToolUse,
@@ -32,14 +32,14 @@ use crate::{
 /// assert_eq!(turn.text(), "yes");
 /// ```
 #[must_use]
-pub fn turn_from_genai(end: StreamEnd, target: &Target) -> Turn {
+pub fn turn_from_genai(end: StreamEnd, target: &Target) -> Answer {
     let usage = end.captured_usage.as_ref().map(usage);
     let parts = end.captured_content.map(|content| content.into_parts()).unwrap_or_default();
     let content = blocks(parts, end.captured_reasoning_content, target);
     let mut message = Message::new(Role::Assistant, content);
     message.make_mut().origin = Some(Origin::new(target.provider(), Some(target.model().into())));
     let calls = message.tool_uses().next().is_some();
-    Turn::new(message, stop_reason(end.captured_stop_reason, calls), usage)
+    Answer::new(message, stop_reason(end.captured_stop_reason, calls), usage)
 }
 
 fn blocks(

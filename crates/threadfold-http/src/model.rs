@@ -16,7 +16,7 @@ use futures::{
 use reqwest::{Client, RequestBuilder, Response, Url, header::CONTENT_TYPE, redirect};
 use serde_json::{Value, json};
 use threadfold::{
-    ContextWindow, Model, Request, Turn, async_trait,
+    Answer, ContextWindow, Model, Request, async_trait,
     message::{Delta, Extra, Json, ModelError, ModelErrorKind},
     model::{self, Clock, std_clock},
     wire::{self, EncodeOptions, Encoded, classify_error, retry_after, window_of},
@@ -51,8 +51,8 @@ pub struct HttpModel {
 
 #[async_trait]
 impl Model for HttpModel {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        model::turn_of(self.stream(request)).await
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+        model::answer_of(self.stream(request)).await
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
@@ -60,7 +60,7 @@ impl Model for HttpModel {
         answer.map_err(|error| self.without_key(error)).boxed()
     }
 
-    async fn compact_natively(&self, request: Request) -> Result<Option<Turn>, ModelError> {
+    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
         match self.options.dialect.codec().compaction_request(request) {
             Some(request) => self.complete(request).await.map(Some),
             None => Ok(None),
@@ -290,7 +290,7 @@ impl HttpModel {
         let kind = kind.trim_start().to_ascii_lowercase();
         if kind.starts_with("application/json") || kind.starts_with("text/html") {
             let turn = self.in_time(self.whole(response)).await?;
-            return Ok(stream::iter([Ok(Delta::Turn { turn })]).boxed());
+            return Ok(stream::iter([Ok(Delta::Answer { answer: turn })]).boxed());
         }
         let bytes = response.bytes_stream().map_err(|error| words(error).into());
         let bytes: Bytes = match kind.starts_with(event_stream::MEDIA_TYPE) {
@@ -319,7 +319,7 @@ impl HttpModel {
     }
 
     /// Reads the answer of a server that does not stream, or that sends an error with status 200.
-    async fn whole(&self, response: Response) -> Result<Turn, ModelError> {
+    async fn whole(&self, response: Response) -> Result<Answer, ModelError> {
         let status = response.status().as_u16();
         let body = read(response).await?;
         self.options.dialect.codec().decode_response(&body).map_err(|unread| {

@@ -14,7 +14,7 @@ use super::{
     json::*,
     stream::*,
 };
-use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Text, Turn, Usage};
+use threadfold_core::message::{Answer, Delta, Json, ModelError, ModelErrorKind, Text, Usage};
 
 /// The part of a stream builder that depends on the dialect. It assembles the *response body*, and
 /// the codec then reads that body like any other, so a streamed answer equals the whole one.
@@ -65,10 +65,10 @@ impl Output {
 }
 
 /// Reads the fields of a whole response body.
-pub(super) type Decode = fn(Fields<'_>) -> Result<Turn, WireError>;
+pub(super) type Decode = fn(Fields<'_>) -> Result<Answer, WireError>;
 
 /// Reads a whole response body with this function. A body that holds an error is refused.
-pub(super) fn read_answer(body: &[u8], decode: Decode) -> Result<Turn, WireError> {
+pub(super) fn read_answer(body: &[u8], decode: Decode) -> Result<Answer, WireError> {
     let (body, _) = without_halves(body);
     read_whole(&body, |raw| {
         let fields = Fields::read(raw, Path::Body)?;
@@ -88,25 +88,25 @@ pub(super) struct Builder<A> {
     decode: Decode,
     usage: Usage,
     is_complete: bool,
-    end: Option<Result<Turn, ModelError>>,
+    end: Option<Result<Answer, ModelError>>,
 }
 
 impl<A: Assembly + Default + 'static> Builder<A> {
-    pub(super) fn boxed(decode: Decode) -> Box<dyn TurnBuilder> {
+    pub(super) fn boxed(decode: Decode) -> Box<dyn AnswerBuilder> {
         let (assembly, usage) = (A::default(), Usage::default());
         Box::new(Self { assembly, decode, usage, is_complete: false, end: None })
     }
 }
 
 impl<A: Assembly> Builder<A> {
-    fn ended(&mut self) -> Result<Turn, ModelError> {
+    fn ended(&mut self) -> Result<Answer, ModelError> {
         let body = self.assembly.body(self.is_complete).ok_or_else(ModelError::cut_short)?;
         let turn = read_answer(body.as_str().as_bytes(), self.decode);
         turn.map_err(|error| unreadable(&error.to_string()).with_source(error))
     }
 }
 
-impl<A: Assembly> TurnBuilder for Builder<A> {
+impl<A: Assembly> AnswerBuilder for Builder<A> {
     fn handle(&mut self, name: &str, data: &str) -> Result<Vec<Delta>, ModelError> {
         if let Some(Err(error)) = &self.end {
             return Err(error.clone());
@@ -134,7 +134,7 @@ impl<A: Assembly> TurnBuilder for Builder<A> {
         !matches!(self.end, Some(Err(_))) && self.is_complete
     }
 
-    fn finish(&mut self) -> Result<Turn, ModelError> {
+    fn finish(&mut self) -> Result<Answer, ModelError> {
         if let Some(end) = &self.end {
             return end.clone();
         }

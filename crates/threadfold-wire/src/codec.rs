@@ -3,7 +3,7 @@
 
 use threadfold_core::message::*;
 
-use crate::{assembly::*, contract::*, json::*, options::*, stream::TurnBuilder};
+use crate::{assembly::*, contract::*, json::*, options::*, stream::AnswerBuilder};
 
 /// The codec of a dialect: the functions of its module.
 pub(crate) struct Codec {
@@ -11,7 +11,7 @@ pub(crate) struct Codec {
     pub(crate) read: Read,
     pub(crate) write: fn(&Request, &EncodeOptions) -> Encoded,
     pub(crate) read_answer: Decode,
-    pub(crate) builder: fn(Decode) -> Box<dyn TurnBuilder>,
+    pub(crate) builder: fn(Decode) -> Box<dyn AnswerBuilder>,
     pub(crate) compaction: Option<Compaction>,
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{options::*, stream::TurnBuilder};
+use super::{options::*, stream::AnswerBuilder};
 use threadfold_core::{legality::Repair, message::*};
 
 /// A provider's dialect: reads and writes request bodies, and reads answers.
@@ -106,10 +106,10 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
     ///
     /// [`WireError`] if the body is not JSON, or not a response of this dialect, with the path of
     /// the fault.
-    fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError>;
+    fn decode_response(&self, body: &[u8]) -> Result<Answer, WireError>;
 
     /// Returns a builder that makes an answer from the events of its stream.
-    fn turn_builder(&self) -> Box<dyn TurnBuilder>;
+    fn turn_builder(&self) -> Box<dyn AnswerBuilder>;
 }
 
 /// A request body, and the changes that made it valid.
@@ -168,7 +168,7 @@ impl Encoded {
 pub fn as_declared(mut piece: Delta, adjustments: &[Adjustment]) -> Delta {
     match &mut piece {
         Delta::ToolUse { name, .. } => rename(name, adjustments),
-        Delta::Turn { turn } => {
+        Delta::Answer { answer: turn } => {
             for block in &mut turn.message.make_mut().content {
                 if let ContentBlock::ToolUse(call) = block {
                     rename(&mut call.name, adjustments);

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use threadfold_core::message::*;
 
-use crate::{assembly::*, codec::Codec, contract::*, json::*, options::*, stream::TurnBuilder};
+use crate::{assembly::*, codec::Codec, contract::*, json::*, options::*, stream::AnswerBuilder};
 
 /// A dialect of a provider, and its codec. Each variant needs the feature of its dialect.
 ///
@@ -137,11 +137,11 @@ impl WireFormat for Dialect {
         self.codec().compaction.as_ref().map(|of| (of.answer)(model, summary, usage))
     }
 
-    fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError> {
+    fn decode_response(&self, body: &[u8]) -> Result<Answer, WireError> {
         read_answer(body, self.codec().read_answer)
     }
 
-    fn turn_builder(&self) -> Box<dyn TurnBuilder> {
+    fn turn_builder(&self) -> Box<dyn AnswerBuilder> {
         let codec = self.codec();
         (codec.builder)(codec.read_answer)
     }

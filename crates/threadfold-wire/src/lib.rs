@@ -101,7 +101,7 @@ pub use options::{DecodeLimits, DecodeOptions, EncodeOptions};
 pub use retry_after::retry_after;
 pub use server::window_of;
 pub use sse::SseParser;
-pub use stream::TurnBuilder;
+pub use stream::AnswerBuilder;
 
 /// Compiles and runs the code of the README.
 #[cfg(doctest)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use threadfold_core::message::{Delta, ModelError, Turn};
+use threadfold_core::message::{Answer, Delta, ModelError};
 
 /// The result of taking an event, or a part of one.
 pub(super) type Taken = Result<(), ModelError>;
@@ -24,8 +24,8 @@ pub(super) type Taken = Result<(), ModelError>;
 /// assert_eq!(builder.finish()?.text(), "hi");
 /// # Ok::<(), threadfold::model::ModelError>(())
 /// ```
-pub trait TurnBuilder: fmt::Debug + Send {
-    /// Takes the next event and returns the deltas that it adds, but never a [`Delta::Turn`].
+pub trait AnswerBuilder: fmt::Debug + Send {
+    /// Takes the next event and returns the deltas that it adds, but never a [`Delta::Answer`].
     ///
     /// The event is one of `text/event-stream`, or a decoded message of another framing. The name
     /// is empty if the framing has none; the data is JSON, except for words such as `[DONE]`.
@@ -44,7 +44,7 @@ pub trait TurnBuilder: fmt::Debug + Send {
     /// # Errors
     ///
     /// [`ModelError`], retryable, if the stream ended before the answer was complete.
-    fn finish(&mut self) -> Result<Turn, ModelError>;
+    fn finish(&mut self) -> Result<Answer, ModelError>;
 }
 
-const _: Option<Box<dyn TurnBuilder>> = None;
+const _: Option<Box<dyn AnswerBuilder>> = None;

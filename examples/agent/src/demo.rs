@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use threadfold::{
     ContentBlock, Message, Role,
     message::ToolUse,
-    testing::{Answer, ScriptedModel},
+    testing::{Scripted, ScriptedModel},
 };
 
 /// The window of the scripted model, in tokens: small, so that the thread outgrows it.
@@ -163,7 +163,7 @@ pub(crate) fn model() -> ScriptedModel {
             &[("edit", json!({"path": "src/parser.rs", "old": OLD_SUM, "new": NEW_SUM}))],
         ),
         round("Does anything else count on the old tree?", &[("search", json!({"text": "sum()"}))]),
-        Answer::from(
+        Scripted::from(
             "Mended, in src/parser.rs: `sum` now takes its operators from the left with a loop, as \
              `product` does, so 2 - 3 - 4 is -5. The lexer is as it was. I ran nothing: I have no tool \
              for that.",
@@ -173,7 +173,7 @@ pub(crate) fn model() -> ScriptedModel {
             "They cover quotients, and differences are missing.",
             &[("edit", json!({"path": "tests/calc.rs", "old": OLD_TEST, "new": NEW_TEST}))],
         ),
-        Answer::from(
+        Scripted::from(
             "tests/calc.rs has a test for it now: 2 - 3 - 4 is -5, and 2 - (3 - 4) stays 3. \
              `cargo test` runs it.",
         ),
@@ -189,7 +189,7 @@ pub(crate) fn model_again() -> ScriptedModel {
 }
 
 /// An answer that calls tools.
-fn round(words: &str, calls: &[(&str, Value)]) -> Answer {
+fn round(words: &str, calls: &[(&str, Value)]) -> Scripted {
     let mut content = vec![ContentBlock::text(words)];
     for (number, (name, input)) in calls.iter().enumerate() {
         let id = format!("call_{}_{number}", words.len());

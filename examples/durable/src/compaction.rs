@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use restate_sdk::prelude::*;
 use threadfold::{
-    Turn, async_trait,
+    Answer, async_trait,
     drive::{self, CompactionError, CompactionErrorKind},
     message::{CompactionReason, ModelError, ModelErrorKind},
     render::ChunkBudget,
@@ -34,7 +34,7 @@ struct Journaled<'s, 'a, 'ctx> {
 
 #[async_trait]
 impl Answers for Journaled<'_, '_, '_> {
-    async fn answer(&mut self, call: &ModelCall) -> Result<Turn, ModelError> {
+    async fn answer(&mut self, call: &ModelCall) -> Result<Answer, ModelError> {
         let waited = self.steps.wait(call.after).await;
         let answer = match waited {
             Ok(()) => self.steps.ask("compaction", call.request.clone()).await,

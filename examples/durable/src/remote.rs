@@ -3,7 +3,7 @@
 use reqwest::{Client, Response};
 use serde::Serialize;
 use threadfold::{
-    Request, Turn,
+    Answer, Request,
     message::{ModelError, ToolResult, ToolUse},
 };
 
@@ -33,7 +33,7 @@ impl Remote {
         &self,
         key: &str,
         request: &Request,
-    ) -> reqwest::Result<Result<Turn, ModelError>> {
+    ) -> reqwest::Result<Result<Answer, ModelError>> {
         self.post("model", key, request).await?.json().await
     }
 

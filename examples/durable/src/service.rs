@@ -14,7 +14,7 @@ use axum::{Json, Router, extract::State, http::HeaderMap, routing};
 use serde::Serialize;
 use serde_json::json;
 use threadfold::{
-    Message, Model, Request, Role, Turn, legality,
+    Answer, Message, Model, Request, Role, legality,
     message::{ContentBlock, ModelError, ModelErrorKind, StopReason, ToolResult, ToolUse},
     testing::ExtractiveModel,
     tokens::{ByteEstimate, TokenCounter},
@@ -56,7 +56,7 @@ pub struct Call {
     /// Its key.
     pub key: String,
     /// The answer, if it was sent.
-    pub answer: Option<Answer>,
+    pub answer: Option<Answered>,
     /// The violations of its messages.
     pub violations: usize,
     /// The messages of its request.
@@ -67,9 +67,9 @@ pub struct Call {
 /// An answer that was sent.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum Answered {
     /// The model, in a turn.
-    Turn(Result<Turn, ModelError>),
+    Answer(Result<Answer, ModelError>),
     /// The model, in a compaction.
     Summary,
     /// A tool.
@@ -138,7 +138,7 @@ impl Service {
 
     /// Waits, and records that the call is being answered. If the worker dies first, the connection
     /// ends and this is never recorded.
-    async fn answered(&self, place: usize, answer: Answer) {
+    async fn answered(&self, place: usize, answer: Answered) {
         let part = u32::try_from(place * 7 % 10).unwrap_or(0);
         tokio::time::sleep(self.delay * part / 10).await;
         if let Some(call) = self.kept().calls.get_mut(place) {
@@ -148,7 +148,7 @@ impl Service {
 
     /// Returns the next answer of a turn: one or two calls of the tool, or the end. A text without
     /// a number is refused.
-    fn turn(&self, key: &str, messages: &[Message]) -> Result<Turn, ModelError> {
+    fn turn(&self, key: &str, messages: &[Message]) -> Result<Answer, ModelError> {
         let typed = messages.iter().rfind(|message| message.is_typed());
         let mut texts =
             typed.iter().flat_map(|message| &message.content).filter_map(ContentBlock::as_text);
@@ -174,7 +174,7 @@ impl Service {
         let said = format!("Round {round} of call {number}, answer {attempt}.");
         let mut content = vec![ContentBlock::text(said)];
         if is_last {
-            return Ok(Turn::new(
+            return Ok(Answer::new(
                 Message::new(Role::Assistant, content),
                 StopReason::EndTurn,
                 None,
@@ -184,7 +184,7 @@ impl Service {
             let id = format!("call-{number}-{index}-{attempt}");
             content.push(ToolUse::new(id, "read", json!({"part": round})).into());
         }
-        Ok(Turn::new(Message::new(Role::Assistant, content), StopReason::ToolUse, None))
+        Ok(Answer::new(Message::new(Role::Assistant, content), StopReason::ToolUse, None))
     }
 }
 
@@ -192,17 +192,17 @@ async fn model(
     State(service): State<Service>,
     headers: HeaderMap,
     Json(request): Json<Request>,
-) -> Json<Result<Turn, ModelError>> {
+) -> Json<Result<Answer, ModelError>> {
     let key = key(&headers);
     let place = service.arrived(&key, &request.messages);
     // Only requests of a compaction have another tool, or none.
     if request.tools.iter().any(|tool| tool.name == "read") {
         let turn = service.turn(&key, &request.messages);
-        service.answered(place, Answer::Turn(turn.clone())).await;
+        service.answered(place, Answered::Answer(turn.clone())).await;
         return Json(turn);
     }
     let answer = ExtractiveModel.complete(request).await;
-    service.answered(place, Answer::Summary).await;
+    service.answered(place, Answered::Summary).await;
     Json(answer)
 }
 
@@ -217,7 +217,7 @@ async fn tool(
     let line = |line: u64| format!("docs/part-{line}.md: line {line} of {}.\n", call.id);
     let text: String = (1..=20).map(line).collect();
     let result = ToolResult::text(call.id.clone(), format!("Answer {attempt} for {key}.\n{text}"));
-    service.answered(place, Answer::Result(result.clone())).await;
+    service.answered(place, Answered::Result(result.clone())).await;
     Json(result)
 }
 

@@ -13,7 +13,7 @@ use std::{
 use restate_sdk::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
 use threadfold::{
-    Request, Turn,
+    Answer, Request,
     message::{ModelError, Timestamp, ToolResult, ToolUse},
 };
 
@@ -57,7 +57,7 @@ impl<'a, 'ctx> Steps<'a, 'ctx> {
         &mut self,
         purpose: &str,
         request: Request,
-    ) -> Result<Result<Turn, ModelError>, TerminalError> {
+    ) -> Result<Result<Answer, ModelError>, TerminalError> {
         // After a replay the request has the same content, and after every answer another one.
         let key = format!("{}/{purpose}/{:016x}", self.context.key(), request.key());
         let (remote, name) = (self.remote.clone(), key.clone());

@@ -3,7 +3,7 @@
 use restate_sdk::prelude::*;
 use serde_json::json;
 use threadfold::{
-    ContextWindow, Message, Request, Role, Turn,
+    Answer, ContextWindow, Message, Request, Role,
     auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure, Refusal, Threshold},
     log::LogError,
     message::{CompactionReason, InvalidValue, ToolResult, ToolSpec},
@@ -59,7 +59,7 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
                     let answer = self.ask().await?;
                     last = answer.text();
                     self.append(answer.message.clone())?;
-                    if let Some(refused) = machine.handle_turn(&answer).terminal()? {
+                    if let Some(refused) = machine.handle_answer(&answer).terminal()? {
                         self.append(refused)?;
                     }
                 }
@@ -95,7 +95,7 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
     }
 
     /// Asks the model for the next answer, after compacting the thread until it fits the window.
-    async fn ask(&mut self) -> HandlerResult<Turn> {
+    async fn ask(&mut self) -> HandlerResult<Answer> {
         let mut input = Input::BeforeContinue(self.pressure());
         loop {
             match self.auto.handle(self.steps.now(), input) {

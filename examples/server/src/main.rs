@@ -23,7 +23,7 @@ use futures::{
 use lexopt::{Arg, Parser, ValueExt};
 use server::{Threads, router};
 use threadfold::{
-    ContextWindow, Message, Model, ModelAgent, Request, Role, Session, Turn, async_trait,
+    Answer, ContextWindow, Message, Model, ModelAgent, Request, Role, Session, async_trait,
     auto::AutoPolicy,
     message::{Delta, ModelError, StopReason},
     model,
@@ -153,8 +153,8 @@ const STORY: [&str; 6] = [
 
 #[async_trait]
 impl Model for Storyteller {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        model::turn_of(self.stream(request)).await
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+        model::answer_of(self.stream(request)).await
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
@@ -166,7 +166,7 @@ impl Model for Storyteller {
             tokio::time::sleep(self.pause).await;
             Ok(Delta::Text { text: word.into() })
         });
-        let turn = Turn::new(Message::assistant(part), StopReason::EndTurn, None);
-        words.chain(stream::iter([Ok(Delta::Turn { turn })])).boxed()
+        let turn = Answer::new(Message::assistant(part), StopReason::EndTurn, None);
+        words.chain(stream::iter([Ok(Delta::Answer { answer: turn })])).boxed()
     }
 }

@@ -114,7 +114,7 @@ async fn go_on(
 fn answer(begun: Begun) -> Response {
     match begun {
         Begun::Running => StatusCode::ACCEPTED.into_response(),
-        Begun::Turn(events) => {
+        Begun::Answer(events) => {
             let events = Sse::new(server_sent(events));
             // A client that disappeared silently is noticed at the next write.
             events.keep_alive(KeepAlive::default()).into_response()

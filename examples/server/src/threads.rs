@@ -83,7 +83,7 @@ struct Taken {
 /// The result of sending a text or continuing a turn.
 pub enum Begun {
     /// A turn began: its events, as they happen. Dropping the stream cancels the turn.
-    Turn(BoxStream<'static, TurnEvent>),
+    Answer(BoxStream<'static, TurnEvent>),
     /// A turn is running. It takes the text when it ends.
     Running,
 }
@@ -168,7 +168,7 @@ impl Threads {
                 (Arc::clone(&seat.session).lock_owned().await, input)
             }
         };
-        Ok(Begun::Turn(turn(self.opened(seat, session, thread).await?, input)))
+        Ok(Begun::Answer(turn(self.opened(seat, session, thread).await?, input)))
     }
 
     /// Continues a turn that broke off, because its client left or the model failed.
@@ -182,7 +182,7 @@ impl Threads {
         let Ok(session) = Arc::clone(&seat.session).try_lock_owned() else {
             return Ok(Begun::Running);
         };
-        Ok(Begun::Turn(turn(self.opened(seat, session, thread).await?, Input::Rest)))
+        Ok(Begun::Answer(turn(self.opened(seat, session, thread).await?, Input::Rest)))
     }
 
     /// Loads the thread from the store, if it is not in memory.
@@ -370,7 +370,7 @@ impl fmt::Debug for Threads {
 impl fmt::Debug for Begun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Turn(_) => f.write_str("Turn"),
+            Self::Answer(_) => f.write_str("Turn"),
             Self::Running => f.write_str("Running"),
         }
     }

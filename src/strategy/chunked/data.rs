@@ -125,7 +125,7 @@ pub(super) fn workspace_of(summary: &str) -> Workspace {
 /// let mut run = CompactionRun::new(&thread, None, Chunked::default())?.with_rules(rules);
 /// while let RunStep::Call { request, .. } = run.step() {
 ///     match block_on(ExtractiveModel.complete(request.clone())) {
-///         Ok(turn) => run.handle_turn(turn)?,
+///         Ok(turn) => run.handle_answer(turn)?,
 ///         Err(error) => run.handle_error(error)?,
 ///     }
 /// }

@@ -19,8 +19,8 @@ use super::{
 use crate::{
     compact::legality,
     message::{
-        ContentBlock, InvalidValue, Message, ModelError, ModelErrorKind, Request, Role, StopReason,
-        Text, ToolUse, Turn, Usage,
+        Answer, ContentBlock, InvalidValue, Message, ModelError, ModelErrorKind, Request, Role,
+        StopReason, Text, ToolUse, Usage,
     },
     render::{chunk_ranges, render},
     strategy::{
@@ -45,7 +45,7 @@ const NUDGE: &str = include_str!("../prompts/chunk_nudge.md");
 const GO_ON: &str = include_str!("../prompts/chunk_go_on.md");
 
 /// Folds a thread, chunk by chunk, into one summary. A state machine: call [`step`](Self::step),
-/// make the model call that it returns, and pass the outcome to [`handle_turn`](Self::handle_turn)
+/// make the model call that it returns, and pass the outcome to [`handle_answer`](Self::handle_answer)
 /// or [`handle_error`](Self::handle_error).
 ///
 /// ```
@@ -186,15 +186,15 @@ impl CompactionRun {
         Some(ModelCall { done: chunk, total, after, ..call })
     }
 
-    /// Takes the outcome of the [call](Self::call): [`handle_turn`](Self::handle_turn) or
+    /// Takes the outcome of the [call](Self::call): [`handle_answer`](Self::handle_answer) or
     /// [`handle_error`](Self::handle_error).
     ///
     /// # Errors
     ///
     /// [`InvalidValue`] if the run has ended.
-    pub fn handle(&mut self, answer: Result<Turn, ModelError>) -> Result<(), InvalidValue> {
+    pub fn handle(&mut self, answer: Result<Answer, ModelError>) -> Result<(), InvalidValue> {
         match answer {
-            Ok(turn) => self.handle_turn(turn),
+            Ok(turn) => self.handle_answer(turn),
             Err(error) => self.handle_error(error),
         }
     }
@@ -205,7 +205,7 @@ impl CompactionRun {
     /// # Errors
     ///
     /// [`InvalidValue`] if the run has ended.
-    pub fn handle_turn(&mut self, turn: Turn) -> Result<(), InvalidValue> {
+    pub fn handle_answer(&mut self, turn: Answer) -> Result<(), InvalidValue> {
         let State::Asking { after, task } = &mut self.data.state else { return Err(not_asked()) };
         let task = *task;
         *after = Duration::ZERO;
@@ -218,8 +218,8 @@ impl CompactionRun {
         Ok(())
     }
 
-    fn condense(&mut self, turn: Turn) {
-        let Turn { message, stop_reason, .. } = turn;
+    fn condense(&mut self, turn: Answer) {
+        let Answer { message, stop_reason, .. } = turn;
         if stop_reason == StopReason::Aborted {
             return self.data.fail(self.stopped(stop_reason));
         }
@@ -230,9 +230,9 @@ impl CompactionRun {
         self.data.condense(complete.then_some(text.as_str()));
     }
 
-    fn fold(&mut self, turn: Turn) {
+    fn fold(&mut self, turn: Answer) {
         self.data.rounds = self.data.rounds.saturating_add(1);
-        let Turn { message, stop_reason, .. } = turn;
+        let Answer { message, stop_reason, .. } = turn;
         let text = prompt::text_of(&message);
         self.push(shortened(message));
         self.repair();
@@ -369,14 +369,14 @@ impl CompactionRun {
     /// each run of neighbouring chunks. Empty if a model folded everything in.
     ///
     /// ```
-    /// use threadfold::{Message, Turn, message::StopReason};
+    /// use threadfold::{Message, Answer, message::StopReason};
     /// use threadfold::strategy::{CompactionRun, Chunked, RunStep};
     ///
     /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
     /// let mut run = CompactionRun::new(&thread, None, Chunked::default()).unwrap();
     /// assert!(run.notes().is_empty());
-    /// let no = Turn::new(Message::assistant("No."), StopReason::Refusal, None);
-    /// run.handle_turn(no).unwrap();
+    /// let no = Answer::new(Message::assistant("No."), StopReason::Refusal, None);
+    /// run.handle_answer(no).unwrap();
     /// let note = "summarised without a model: chunk 1 of 1 \
     ///             (the model stopped with refusal at chunk 1)";
     /// assert_eq!(run.notes(), [note]);

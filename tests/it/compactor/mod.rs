@@ -11,14 +11,14 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    Compactor, ContextWindow, Message, ModelAgent, Session, Turn, Usage,
+    Answer, Compactor, ContextWindow, Message, ModelAgent, Session, Usage,
     auto::{AutoPolicy, Threshold},
     compaction::compact_tool,
     drive::Models,
     legality,
     message::{CompactionReason, StopReason},
     strategy::{Brief, StrategyError, Summarize},
-    testing::{Answer, ExtractiveModel, ScriptedModel},
+    testing::{ExtractiveModel, Scripted, ScriptedModel},
 };
 
 use support::{Answers, RULE, Way, long, rounds};
@@ -66,8 +66,8 @@ fn a_dropped_future_leaves_vector_and_compactor_unchanged() {
         (0..9).map(|n| Message::user(long(&format!("{n} {RULE}")))).collect();
     messages.push(Message::assistant("Yes."));
     let before = messages.clone();
-    let answer = Turn::new(Message::assistant("slowly said"), StopReason::EndTurn, None);
-    let slow = ScriptedModel::repeating([Answer::Slow(answer)]);
+    let answer = Answer::new(Message::assistant("slowly said"), StopReason::EndTurn, None);
+    let slow = ScriptedModel::repeating([Scripted::Slow(answer)]);
     for polls in 0..30 {
         let mut compactor = Compactor::default();
         let mut work = Box::pin(compactor.compact(&mut messages, 900, &slow));

@@ -6,7 +6,7 @@ use super::*;
 fn a_count_of_zero_is_no_measure() {
     let works = writes(60, 40);
     let model = Played::new(move |request| match works(request) {
-        Answer::Turn(turn) => with_usage(turn, Usage::default()),
+        Scripted::Answer(turn) => with_usage(turn, Usage::default()),
         answer => answer,
     });
     // The trigger waits until a provider counts; a request that does not fit is compacted in any

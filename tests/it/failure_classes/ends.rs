@@ -183,7 +183,7 @@ impl Path {
     }
 
     /// A session in which the next text starts a compaction.
-    fn set(self, sums_up: fn(&Request) -> Answer) -> Bench {
+    fn set(self, sums_up: fn(&Request) -> Scripted) -> Bench {
         let model = Played::new(move |request| {
             let go = typed("Go.", &request.messages[request.messages.len() - 1..]);
             let compacted = !summaries(&request.messages).is_empty();

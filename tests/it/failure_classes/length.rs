@@ -50,7 +50,7 @@ fn a_long_prompt_does_not_make_the_summary_request_too_long() {
         assert!(events.iter().all(Result::is_ok), "{name}: {events:?}");
         for request in bench.model.summaries() {
             let asked = texts(&request.messages);
-            assert!(name == "fold-batches" || asked.contains("Begin. ") && asked.contains(" End."));
+            assert!(name == "rolling" || asked.contains("Begin. ") && asked.contains(" End."));
         }
         // The agent itself gets the whole of it.
         assert!(texts(&bench.last_asked().messages).contains(&long), "{name}");
@@ -63,7 +63,7 @@ fn a_window_learned_from_a_refusal_applies_to_summary_requests() {
     // The window is unknown, and becomes small after some time.
     let window = Arc::new(AtomicU64::new(u64::MAX));
     let refused = Arc::new(AtomicU64::default());
-    let guarded = |answers: fn(&Request) -> Answer| {
+    let guarded = |answers: fn(&Request) -> Scripted| {
         let (window, refused) = (window.clone(), refused.clone());
         move |request: &Request| {
             let limit = window.load(Ordering::Relaxed);

@@ -16,8 +16,8 @@ use std::{
 use futures::{FutureExt, StreamExt, executor::block_on, stream::BoxStream};
 use serde_json::{Value, json};
 use threadfold::{
-    CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role,
-    TokenCounter, Turn, Usage, WireFormat, async_trait,
+    Answer, CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request,
+    Role, TokenCounter, Usage, WireFormat, async_trait,
     auto::{AutoPolicy, Threshold},
     legality,
     log::{CompactionRecord, Event},
@@ -30,8 +30,8 @@ use threadfold::{
         SessionEvent,
     },
     store::{Journal, MemoryStore},
-    strategy::{Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults},
-    testing::{Answer, ExtractiveModel, ScriptedModel},
+    strategy::{Chunked, Digest, KeepRecent, Ladder, Rolling, Summarize, TrimToolResults},
+    testing::{ExtractiveModel, Scripted, ScriptedModel},
     tokens::ByteEstimate,
     wire::{Dialect, EncodeOptions},
 };

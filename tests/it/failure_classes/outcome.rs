@@ -38,14 +38,14 @@ fn a_blank_summary_is_an_error_that_is_reported_and_logged() {
     let strategies: [Arc<dyn CompactionStrategy>; 3] = [
         Arc::new(summarize()),
         Arc::new(Chunked::default()),
-        Arc::new(FoldBatches { keep_recent: 4, ..FoldBatches::default() }),
+        Arc::new(Rolling { keep_recent: 4, ..Rolling::default() }),
     ];
     for strategy in strategies {
-        for blank in [Answer::Blank, Answer::Empty] {
+        for blank in [Scripted::Blank, Scripted::Empty] {
             let name = strategy.name().to_owned();
             let model = Played::new(chats).summing_up(move |request| {
                 let answer = answer_of(ScriptedModel::repeating([blank.clone()]), request);
-                answer.map_or_else(Answer::Error, Answer::Turn)
+                answer.map_or_else(Scripted::Error, Scripted::Answer)
             });
             let mut bench = bench(20_000, model, |b| b.strategy(strategy.clone()));
             bench.chat(12);
@@ -72,10 +72,10 @@ fn an_empty_answer_for_a_batch_is_an_error() {
         // The second batch comes back empty.
         match sums.fetch_add(1, Ordering::Relaxed) {
             1 => "\n".into(),
-            _ => answer_of(ExtractiveModel, request).map_or_else(Answer::Error, Answer::Turn),
+            _ => answer_of(ExtractiveModel, request).map_or_else(Scripted::Error, Scripted::Answer),
         }
     });
-    let strategy = FoldBatches { keep_recent: 4, chunk_messages: 10, ..FoldBatches::default() };
+    let strategy = Rolling { keep_recent: 4, chunk_messages: 10, ..Rolling::default() };
     let mut bench = bench(20_000, model, |b| b.strategy(Arc::new(strategy)));
     bench.chat(20);
     let before = bench.session.messages().clone();

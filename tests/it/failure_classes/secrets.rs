@@ -28,10 +28,10 @@ fn everything(values: impl serde::Serialize) -> String {
 #[test]
 fn secrets_do_not_leave_the_thread() {
     let summaries = ScriptedModel::new(["The password was changed.", "It was changed again."]);
-    let fold = FoldBatches { keep_recent: 2, ..FoldBatches::default() };
+    let fold = Rolling { keep_recent: 2, ..Rolling::default() };
     let script = [
         calls(&[("a", "quick", r#"{"password": "hunter2"}"#)]).into(),
-        Answer::from("Old answer hunter2."),
+        Scripted::from("Old answer hunter2."),
         "Old answer 2.".into(),
         "Fine.".into(),
     ];
@@ -66,8 +66,8 @@ fn secrets_do_not_leave_the_thread() {
 fn displayed_errors_contain_no_secrets() {
     let error = ModelError::new(ModelErrorKind::Other, "no such word: hunter2");
     let summaries = ScriptedModel::default();
-    let past = (0..6).map(|round| Answer::from(format!("Old answer {round}.")));
-    let mut bench = bench(past.chain([Answer::Error(error)]), |builder| {
+    let past = (0..6).map(|round| Scripted::from(format!("Old answer {round}.")));
+    let mut bench = bench(past.chain([Scripted::Error(error)]), |builder| {
         builder
             .strategy(Arc::new(summarize()))
             .fast_model(Arc::new(summaries.clone()))

@@ -5,7 +5,7 @@ use threadfold_testing::TestClock;
 use super::*;
 use crate::support::polls::pending_once;
 
-pub(crate) type Plays = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
+pub(crate) type Plays = Box<dyn Fn(&Request) -> Scripted + Send + Sync>;
 
 /// A model for the conversation and one for summaries. It records its requests.
 pub(crate) struct Played {
@@ -16,9 +16,9 @@ pub(crate) struct Played {
 
 impl Played {
     /// Returns a model that answers the conversation in this way, and summarises by extracts.
-    pub(crate) fn new(works: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(works: impl Fn(&Request) -> Scripted + Send + Sync + 'static) -> Self {
         let extract = |request: &Request| {
-            answer_of(ExtractiveModel, request).map_or_else(Answer::Error, Answer::Turn)
+            answer_of(ExtractiveModel, request).map_or_else(Scripted::Error, Scripted::Answer)
         };
         Self { works: Box::new(works), sums_up: Box::new(extract), requests: Mutex::default() }
     }
@@ -26,7 +26,7 @@ impl Played {
     /// Returns the model with these summaries instead of extracts.
     pub(crate) fn summing_up(
         self,
-        sums_up: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+        sums_up: impl Fn(&Request) -> Scripted + Send + Sync + 'static,
     ) -> Self {
         Self { sums_up: Box::new(sums_up), ..self }
     }
@@ -54,7 +54,7 @@ impl fmt::Debug for Played {
 
 #[async_trait]
 impl Model for Played {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         self.requests.lock().unwrap().push(request.clone());
         let plays = if wants_summary(&request) { &self.sums_up } else { &self.works };
         ScriptedModel::new([plays(&request)]).complete(request).await
@@ -210,29 +210,29 @@ pub(crate) fn question(round: usize) -> String {
 }
 
 /// Answers in some words.
-pub(crate) fn chats(_: &Request) -> Answer {
+pub(crate) fn chats(_: &Request) -> Scripted {
     format!("Well: {}", "there is this to say about it ".repeat(8)).into()
 }
 
-pub(crate) fn with_usage(mut turn: Turn, usage: Usage) -> Answer {
+pub(crate) fn with_usage(mut turn: Answer, usage: Usage) -> Scripted {
     turn.usage = Some(usage);
     turn.into()
 }
 
 /// Returns the answer of this model, which must be ready at once.
-pub(crate) fn answer_of(model: impl Model, request: &Request) -> Result<Turn, ModelError> {
+pub(crate) fn answer_of(model: impl Model, request: &Request) -> Result<Answer, ModelError> {
     model.complete(request.clone()).now_or_never().unwrap()
 }
 
 /// Answers with this count.
-pub(crate) fn counted(text: &str, usage: Usage) -> Answer {
-    Turn::new(Message::assistant(text), StopReason::EndTurn, Some(usage)).into()
+pub(crate) fn counted(text: &str, usage: Usage) -> Scripted {
+    Answer::new(Message::assistant(text), StopReason::EndTurn, Some(usage)).into()
 }
 
 /// Writes this many parts of this many lines, one in each round, and then answers. It only reads
 /// the thread: the last result or summary after the user's newest text says how many parts are
 /// done.
-pub(crate) fn writes(parts: u64, lines: u64) -> impl Fn(&Request) -> Answer + Send + Sync {
+pub(crate) fn writes(parts: u64, lines: u64) -> impl Fn(&Request) -> Scripted + Send + Sync {
     move |request| {
         let asked = request.messages.iter().rposition(Message::is_typed).map_or(0, |at| at + 1);
         let done = request.messages[asked..].iter().map(written).max().unwrap_or_default();
@@ -255,7 +255,7 @@ pub(crate) fn written(message: &Message) -> u64 {
 }
 
 /// One message with the calls for these parts, of this many lines each.
-pub(crate) fn calls(parts: &[(u64, u64)]) -> Answer {
+pub(crate) fn calls(parts: &[(u64, u64)]) -> Scripted {
     let call = |(part, lines): &(u64, u64)| {
         let input = json!({"part": part, "lines": lines});
         ContentBlock::from(ToolUse::new(format!("call-{part}"), "write", input))
@@ -263,11 +263,11 @@ pub(crate) fn calls(parts: &[(u64, u64)]) -> Answer {
     Message::new(Role::Assistant, parts.iter().map(call).collect()).into()
 }
 
-pub(crate) fn fails(kind: ModelErrorKind) -> Answer {
+pub(crate) fn fails(kind: ModelErrorKind) -> Scripted {
     ModelError::new(kind, "as asked").into()
 }
 
-pub(crate) fn overflow(limit: Option<u64>) -> Answer {
+pub(crate) fn overflow(limit: Option<u64>) -> Scripted {
     fails(ModelErrorKind::Overflow { limit, found: None, output: None })
 }
 
@@ -327,7 +327,7 @@ pub(crate) fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
     vec![
         Arc::new(summarize()),
         Arc::new(Chunked::default()),
-        Arc::new(FoldBatches { keep_recent: 4, ..FoldBatches::default() }),
+        Arc::new(Rolling { keep_recent: 4, ..Rolling::default() }),
         Arc::new(KeepRecent { messages: 4, ..KeepRecent::default() }),
         Arc::new(TrimToolResults::default()),
         Arc::new(Digest { messages: 4, digest_tokens: 600, ..Digest::default() }),
@@ -342,7 +342,7 @@ pub(crate) fn summarize() -> Summarize {
 // Compactions in a loop.
 
 /// Summarises in a line, by an edit where one is asked for.
-pub(crate) fn sums_up_in_prose(request: &Request) -> Answer {
+pub(crate) fn sums_up_in_prose(request: &Request) -> Scripted {
     let part = request.messages.iter().map(written).max().unwrap_or_default();
     let line = format!("They have written everything up to part {part}.");
     let edits = request.tools.iter().any(|tool| tool.name == "edl");

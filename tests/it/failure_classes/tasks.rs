@@ -44,8 +44,8 @@ fn the_summariser_is_asked_to_separate_done_from_open_work() {
         ("summarize", "what is finished, so that nobody does it again"),
         ("chunked", "what is done, what is in progress, what has not been started"),
         ("chunked", "You take no part in the conversation and do none of its work"),
-        ("fold-batches", "in the order in which it happened"),
-        ("fold-batches", "You take no part in the conversation and do none of its work"),
+        ("rolling", "in the order in which it happened"),
+        ("rolling", "You take no part in the conversation and do none of its work"),
     ];
     for strategy in strategies() {
         let name = strategy.name().to_owned();
@@ -156,7 +156,7 @@ fn the_summariser_is_asked_to_keep_every_rule_of_the_user() {
             "Every preference, constraint and correction that the user has stated. Quote them.",
         ),
         (
-            Arc::new(FoldBatches { keep_recent: 4, ..FoldBatches::default() }),
+            Arc::new(Rolling { keep_recent: 4, ..Rolling::default() }),
             "every constraint, preference and correction that the user stated, in their own words",
         ),
     ] {

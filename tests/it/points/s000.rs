@@ -11,7 +11,7 @@ use threadfold::{
         Document, Image, MediaSource, ServerToolUse, StopReason, Thinking, ToolResult, ToolUse,
     },
     session::SessionBuilder,
-    testing::Answer,
+    testing::Scripted,
     wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
 use threadfold_testing::notation;
@@ -54,13 +54,13 @@ fn kinds(message: &Message) -> Vec<&str> {
 
 /// A session whose model answers twice and then compacts everything up to the second checkpoint.
 fn agent_that_compacts(summary: &str) -> Bench {
-    let answers = || vec![Answer::from("One."), "Two.".into()];
+    let answers = || vec![Scripted::from("One."), "Two.".into()];
     // The same seed draws the same checkpoints.
     let mut first = bench(answers(), |builder| builder.seed(7));
     two_questions(&mut first);
     let second = first.session.messages()[2].checkpoints().next().unwrap().0;
     let ranges = json!({"replacements": [{"to": second, "summary": summary}]}).to_string();
-    let call = Answer::from(calls(&[("c", "compact", &ranges)]));
+    let call = Scripted::from(calls(&[("c", "compact", &ranges)]));
     let script = [answers(), vec![call, "Going on.".into()]].concat();
     let mut bench = bench(script, |builder| builder.compact_tool().seed(7));
     two_questions(&mut bench);
@@ -81,7 +81,7 @@ fn s000_01_a_typed_message_ends_with_a_checkpoint() {
 
 #[test]
 fn s000_02_a_message_with_results_ends_with_a_checkpoint() {
-    let script = [Answer::from(calls(&[("a", "quick", "{}")])), "Done.".into()];
+    let script = [Scripted::from(calls(&[("a", "quick", "{}")])), "Done.".into()];
     let mut bench = bench(script, |builder| builder);
     say(&mut bench.session, "Go.").unwrap();
     assert_eq!(kinds(&bench.last_request().messages[2]), ["tool_result", "checkpoint"]);
@@ -231,7 +231,7 @@ fn s000_24_in_a_typed_message_the_checkpoint_follows_the_reminder() {
 
 #[test]
 fn s000_25_in_a_message_with_results_the_checkpoint_follows_the_reminder() {
-    let script = [Answer::from(calls(&[("a", "quick", "{}")])), "Done.".into()];
+    let script = [Scripted::from(calls(&[("a", "quick", "{}")])), "Done.".into()];
     let mut bench = bench(script, |builder| builder.reminder("Be short.").remind_every(1));
     say(&mut bench.session, "Go.").unwrap();
     let sent = kinds(&bench.last_request().messages[2]).join(" ");

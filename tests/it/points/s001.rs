@@ -1,7 +1,7 @@
 //! A summary in a file, which a model edits chunk by chunk.
 
 use threadfold::{
-    ContentBlock, Message, Request, Role, Turn,
+    Answer, ContentBlock, Message, Request, Role,
     message::{StopReason, ToolUse},
     render::{self, ChunkBudget, RenderOptions, Rendered, chunk},
     strategy::{Chunked, CompactionRun, RunStep},
@@ -89,8 +89,8 @@ fn fold(run: &mut CompactionRun, line: &str) {
     let script = format!("file /summary.md\nselect eof\ninsert_after <<END\n{line}\nEND\n");
     let call = ToolUse::new("e1", "edl", serde_json::json!({ "script": script }));
     let content = vec![ContentBlock::text("DONE"), call.into()];
-    let turn = Turn::new(Message::new(Role::Assistant, content), StopReason::ToolUse, None);
-    run.handle_turn(turn).unwrap();
+    let turn = Answer::new(Message::new(Role::Assistant, content), StopReason::ToolUse, None);
+    run.handle_answer(turn).unwrap();
 }
 
 #[test]

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
-    ContextWindow, EventLog, Message, ModelAgent, Session, StrategyRegistry, Turn, Usage,
+    Answer, ContextWindow, EventLog, Message, ModelAgent, Session, StrategyRegistry, Usage,
     auto::AutoPolicy,
     compact::{CompactReport, Size},
     log::{Event, TokenBudget, total_usage},
     message::{CompactionId, CompactionReason, StopReason, Timestamp, ToolResult},
     session::{CompactionDisplay, CompactionEvent, SessionEvent, api, console},
     strategy::{KeepRecent, StrategyError, Summarize},
-    testing::{Answer, ScriptedModel},
+    testing::{Scripted, ScriptedModel},
 };
 
 use crate::support::bench::{Bench, bench, compactions, events, say};
 
-fn answer(text: &str, usage: Option<Usage>) -> Answer {
-    Turn::new(Message::assistant(text), StopReason::EndTurn, usage).into()
+fn answer(text: &str, usage: Option<Usage>) -> Scripted {
+    Answer::new(Message::assistant(text), StopReason::EndTurn, usage).into()
 }
 
 fn log_of(usages: &[Option<Usage>]) -> EventLog {
@@ -90,8 +90,8 @@ fn s002_05_without_usage_nothing_is_stored() {
         async fn complete(
             &self,
             _: threadfold::Request,
-        ) -> Result<Turn, threadfold::model::ModelError> {
-            Ok(Turn::new(Message::assistant("Hello!"), StopReason::EndTurn, None))
+        ) -> Result<Answer, threadfold::model::ModelError> {
+            Ok(Answer::new(Message::assistant("Hello!"), StopReason::EndTurn, None))
         }
     }
     let mut session = Session::builder(ModelAgent::new(Arc::new(Silent))).build().unwrap();
@@ -165,7 +165,7 @@ fn s002_18_what_is_no_command_is_an_ordinary_message() {
 
 #[test]
 fn s002_25_an_empty_thread_is_handled() {
-    let mut bench = bench(Vec::<Answer>::new(), |builder| builder);
+    let mut bench = bench(Vec::<Scripted>::new(), |builder| builder);
     let said = events(&mut bench.session, "/compact");
     assert!(matches!(said.last(), Some(Ok(SessionEvent::Notice { .. }))), "{said:?}");
 }

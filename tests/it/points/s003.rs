@@ -10,16 +10,16 @@ use threadfold::{
     message::Json,
     session::SessionBuilder,
     strategy::Summarize,
-    testing::Answer,
+    testing::Scripted,
 };
 
 use crate::support::bench::{Bench, bench, calls, say};
 
 /// A session with eight rounds, whose model then calls `compact_context` with this input.
 fn asked(input: &str) -> Bench {
-    let talk = |round: usize| Answer::from(format!("Old answer {round}: {}", "word ".repeat(40)));
-    let mut script: Vec<Answer> = (0..8).map(talk).collect();
-    let call = Answer::from(calls(&[("c", "compact_context", input)]));
+    let talk = |round: usize| Scripted::from(format!("Old answer {round}: {}", "word ".repeat(40)));
+    let mut script: Vec<Scripted> = (0..8).map(talk).collect();
+    let call = Scripted::from(calls(&[("c", "compact_context", input)]));
     script.extend([call, "They talked.".into(), "Going on.".into()]);
     let summarize =
         Summarize { messages: 2, user_messages: 0, summary_tokens: 50, ..Summarize::default() };

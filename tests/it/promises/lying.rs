@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use futures::executor::block_on;
 use threadfold::{
-    ContextWindow, Message, Model, ModelAgent, Request, Session, TokenCounter, Turn, Usage,
+    Answer, ContextWindow, Message, Model, ModelAgent, Request, Session, TokenCounter, Usage,
     async_trait,
     auto::MAX_SENDS,
     message::{ModelError, ModelErrorKind, StopReason, ToolUse},
@@ -62,7 +62,7 @@ fn overflow(limit: Option<u64>, found: Option<u64>, output: Option<u64>) -> Mode
 
 #[async_trait]
 impl Model for Provider {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let mut state = self.state.lock().unwrap();
         let tokens = ByteEstimate::TRIGGER.request(&request);
         let output = request.max_output.unwrap_or(0);
@@ -93,10 +93,10 @@ impl Model for Provider {
         if std::mem::take(&mut state.calls_tool) {
             let call = ToolUse::new(format!("c{}", state.chance.0), "read", serde_json::json!({}));
             let answer = Message::new(threadfold::Role::Assistant, vec![call.into()]);
-            return Ok(Turn::new(answer, StopReason::ToolUse, usage));
+            return Ok(Answer::new(answer, StopReason::ToolUse, usage));
         }
         let answer = Message::assistant(lines(state.chance.below(self.window / 5) + 10));
-        Ok(Turn::new(answer, StopReason::EndTurn, usage))
+        Ok(Answer::new(answer, StopReason::EndTurn, usage))
     }
 }
 

@@ -127,7 +127,7 @@ fn compacted(strategy: &Arc<dyn CompactionStrategy>) -> (Vec<Message>, Vec<Messa
 #[test]
 fn after_an_automatic_compaction_summaries_and_kept_messages_end_with_a_checkpoint() {
     let registry = StrategyRegistry::default();
-    for name in ["chunked", "digest", "fold-batches", "ladder", "summarize"] {
+    for name in ["chunked", "digest", "rolling", "ladder", "summarize"] {
         let (before, after) = compacted(registry.get(name).unwrap());
         let unnamed: Vec<&Message> = after
             .iter()

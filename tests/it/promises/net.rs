@@ -11,7 +11,7 @@ use threadfold::{
     strategy::{
         Ask, KeepRecent, Ladder, Proposal, StrategyError, Summarize, TrimToolResults, View,
     },
-    testing::Answer,
+    testing::Scripted,
 };
 
 use super::provider::{Read, lines};
@@ -24,10 +24,10 @@ const WINDOW: u64 = 20_000;
 
 /// A session whose next prompt does not fit because of long answers.
 fn nearly_full(
-    next: impl IntoIterator<Item = Answer>,
+    next: impl IntoIterator<Item = Scripted>,
     build: impl FnOnce(SessionBuilder) -> SessionBuilder,
 ) -> Bench {
-    let past = (0..4).map(|_| Answer::from(lines(2_000)));
+    let past = (0..4).map(|_| Scripted::from(lines(2_000)));
     let mut bench = within(WINDOW, past.chain(next), build);
     for turn in 0..4 {
         say(&mut bench.session, format!("Part {turn}, please.")).unwrap();
@@ -59,7 +59,7 @@ fn the_failed_strategy_is_reported_with_its_usage() {
     let mut error = ModelError::new(ModelErrorKind::Other, "no lamp");
     error.usage = spent;
     let summarize = Arc::new(Summarize::default());
-    let answers = [Answer::Error(error), "Fine.".into()];
+    let answers = [Scripted::Error(error), "Fine.".into()];
     let mut bench = nearly_full(answers, |builder| builder.strategy(summarize));
     let rungs = completed(&mut bench, &long_prompt());
     let expected = [("summarize", true, 1), ("trim-tool-results", true, 0), ("digest", false, 0)];
@@ -73,7 +73,7 @@ fn the_rungs_of_a_ladder_that_missed_the_window_are_named_one_by_one() {
     let trim = Arc::new(TrimToolResults::default()) as Arc<dyn CompactionStrategy>;
     let ladder = Arc::new(Ladder::new([trim]));
     let answers =
-        [calls(&[("a", "read", "{}")]).into(), lines(9_000).into(), Answer::from("Fine.")];
+        [calls(&[("a", "read", "{}")]).into(), lines(9_000).into(), Scripted::from("Fine.")];
     let mut bench =
         within(WINDOW, answers, |builder| builder.strategy(ladder).tool(Arc::new(Read(2_000))));
     say(&mut bench.session, "Read it.").unwrap();

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 use threadfold::{
-    ContextWindow, Message, Model, ModelAgent, Request, Session, TokenCounter, Turn, Usage,
+    Answer, ContextWindow, Message, Model, ModelAgent, Request, Session, TokenCounter, Usage,
     async_trait, legality,
     message::{CompactionReason, ModelError, ModelErrorKind, StopReason, ToolSpec, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
@@ -24,7 +24,7 @@ use crate::support::bench::{compactions, wants_summary};
 const MOST_REQUESTS: usize = 2_000;
 
 /// The provider's answer to the n-th request of the conversation.
-type Answer = dyn Fn(&Request, usize) -> Message + Send + Sync;
+type Scripted = dyn Fn(&Request, usize) -> Message + Send + Sync;
 
 /// The refusal of a request with this many tokens, if the provider refuses it.
 type Refusal = dyn Fn(u64) -> Option<ModelError> + Send + Sync;
@@ -34,7 +34,7 @@ type Refusal = dyn Fn(u64) -> Option<ModelError> + Send + Sync;
 pub(crate) struct Provider(Arc<Inner>);
 
 struct Inner {
-    answer: Box<Answer>,
+    answer: Box<Scripted>,
     refuse: Box<Refusal>,
     counts: bool,
     asked: Mutex<Asked>,
@@ -123,7 +123,7 @@ pub(crate) fn tokens(request: &Request) -> u64 {
 
 #[async_trait]
 impl Model for Provider {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let (for_summary, size) = (wants_summary(&request), tokens(&request));
         let place = {
             let mut asked = self.asked();
@@ -145,7 +145,7 @@ impl Model for Provider {
         let calls = message.tool_uses().next().is_some();
         let stop_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
         let usage = Usage::new(size, ByteEstimate::TRIGGER.message(&message));
-        Ok(Turn::new(message, stop_reason, self.0.counts.then_some(usage)))
+        Ok(Answer::new(message, stop_reason, self.0.counts.then_some(usage)))
     }
 }
 

@@ -6,11 +6,11 @@ use std::sync::{
 };
 
 use threadfold::{
-    Message, Request, TokenCounter, Turn,
+    Answer, Message, Request, TokenCounter,
     auto::AutoPolicy,
     message::{CompactionReason, ModelError, StopReason},
     strategy::Digest,
-    testing::Answer,
+    testing::Scripted,
     tokens::ByteEstimate,
     wire::classify_error,
 };
@@ -52,9 +52,9 @@ fn the_tokens_reserved_for_the_answer_are_learned_from_the_refusal() {
 #[test]
 fn an_answer_cut_by_the_window_is_requested_again_after_a_compaction() {
     let cut = Message::assistant("Half an");
-    let cut = Turn::new(cut, StopReason::ContextWindowExceeded, None);
-    let past: Vec<Answer> = (0..4).map(|_| Answer::from(lines(2_000))).collect();
-    let answers = [Answer::from(cut), "They read the log.".into(), "The whole answer.".into()];
+    let cut = Answer::new(cut, StopReason::ContextWindowExceeded, None);
+    let past: Vec<Scripted> = (0..4).map(|_| Scripted::from(lines(2_000))).collect();
+    let answers = [Scripted::from(cut), "They read the log.".into(), "The whole answer.".into()];
     let mut bench = within(20_000, past.into_iter().chain(answers), |builder| builder);
     for turn in 0..4 {
         say(&mut bench.session, format!("Part {turn}, please.")).unwrap();

@@ -11,7 +11,7 @@ use threadfold::{
     session::{CompactionEvent, SessionError, SessionEvent, api},
     store::{Loaded, MemoryStore, StoreError},
     strategy::{KeepRecent, TrimToolResults},
-    testing::Answer,
+    testing::Scripted,
 };
 
 use super::provider::{Provider, Read, lines, reading, unreported};
@@ -171,7 +171,7 @@ fn a_successful_turn_is_compacted_at_its_end_if_the_host_says_so() {
 
 #[test]
 fn an_abort_without_a_running_turn_does_not_end_the_next_turn() {
-    let mut bench = bench(["Once.", "Fine."].map(Answer::from), |builder| builder);
+    let mut bench = bench(["Once.", "Fine."].map(Scripted::from), |builder| builder);
     let handle = bench.session.handle();
     let mut stream = bench.session.send("Go.");
     assert!(block_on(stream.next()).is_some());

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use proptest::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
 use threadfold::{
-    Message, Request, Turn, compact, legality,
+    Answer, Message, Request, compact, legality,
     message::{Extra, Json, StopReason, ToolChoice, ToolSpec},
 };
 use threadfold_testing::{
@@ -66,7 +66,7 @@ proptest! {
         };
         comes_back(&request.with_system("be brief"))?;
         for message in thread {
-            comes_back(&Turn::new(message, StopReason::from("tired"), None))?;
+            comes_back(&Answer::new(message, StopReason::from("tired"), None))?;
         }
     }
 

@@ -10,7 +10,7 @@ use threadfold::{
     legality,
     message::ContentBlock,
     strategy::{Brief, KeepRecent, Proposal, Rejection, Snapshot, StrategyError, Summarize},
-    testing::{Answer, ExtractiveModel, ScriptedModel},
+    testing::{ExtractiveModel, Scripted, ScriptedModel},
 };
 use threadfold_testing::{
     TestClock,
@@ -24,7 +24,7 @@ enum Answers {
     Nobody,
     Script(&'static str),
     Extracts,
-    Misbehaves(Answer),
+    Misbehaves(Scripted),
 }
 
 impl Answers {
@@ -40,12 +40,13 @@ impl Answers {
 
 fn answers() -> impl Strategy<Value = Answers> {
     // A megabyte of text is tested rarely, because it is slow and finds little.
-    let hostile = Answer::misbehaving().into_iter().filter(|way| !matches!(way, Answer::Inflates));
+    let hostile =
+        Scripted::misbehaving().into_iter().filter(|way| !matches!(way, Scripted::Inflates));
     prop_oneof![
         40 => Just(Answers::Script("They fixed the parser.")),
         20 => Just(Answers::Extracts),
         30 => select(hostile.collect::<Vec<_>>()).prop_map(Answers::Misbehaves),
-        1 => Just(Answers::Misbehaves(Answer::Inflates)),
+        1 => Just(Answers::Misbehaves(Scripted::Inflates)),
         5 => Just(Answers::Nobody),
     ]
 }

@@ -13,7 +13,7 @@ use threadfold::{
     model::{Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, Reply, Session, SessionBuilder, SessionError, SessionEvent},
     store::{Journal, MemoryStore, ThreadStore},
-    testing::{Answer, ScriptedModel},
+    testing::{Scripted, ScriptedModel},
 };
 use threadfold_testing::TestClock;
 
@@ -55,14 +55,14 @@ pub(crate) struct Bench {
 
 pub(crate) const THREAD: &str = "thread-1";
 
-pub(crate) fn bench<A: Into<Answer>>(
+pub(crate) fn bench<A: Into<Scripted>>(
     script: impl IntoIterator<Item = A>,
     build: impl FnOnce(SessionBuilder) -> SessionBuilder,
 ) -> Bench {
     within(200_000, script, build)
 }
 
-pub(crate) fn within<A: Into<Answer>>(
+pub(crate) fn within<A: Into<Scripted>>(
     window: u64,
     script: impl IntoIterator<Item = A>,
     build: impl FnOnce(SessionBuilder) -> SessionBuilder,

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use threadfold::{
-    Request, Turn, WireFormat, legality,
+    Answer, Request, WireFormat, legality,
     message::{Extra, Json},
     wire::{Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, WireError},
 };
@@ -84,11 +84,11 @@ impl WireFormat for Identity {
         Encoded { body: Json::parse(&text).unwrap(), adjustments }
     }
 
-    fn decode_response(&self, _: &[u8]) -> Result<Turn, WireError> {
+    fn decode_response(&self, _: &[u8]) -> Result<Answer, WireError> {
         Err(WireError::NotJson { reason: "there are none".to_owned() })
     }
 
-    fn turn_builder(&self) -> Box<dyn threadfold::wire::TurnBuilder> {
+    fn turn_builder(&self) -> Box<dyn threadfold::wire::AnswerBuilder> {
         threadfold::wire::Dialect::Anthropic.turn_builder()
     }
 }

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
     Request, legality,
-    message::{Delta, ModelError, Turn},
+    message::{Answer, Delta, ModelError},
     wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
 use threadfold_testing::shared::cases::{self, Case};
@@ -238,7 +238,7 @@ mod streams {
     }
 
     /// Feeds the events; what they added, and the answer.
-    fn feed(events: &[Event]) -> (Vec<Delta>, Result<Turn, ModelError>) {
+    fn feed(events: &[Event]) -> (Vec<Delta>, Result<Answer, ModelError>) {
         let mut builder = Dialect::BedrockConverse.turn_builder();
         let mut deltas = Vec::new();
         for (name, data) in events {
@@ -255,7 +255,7 @@ mod streams {
         (deltas, builder.finish())
     }
 
-    fn answers() -> Vec<(String, Vec<Event>, Turn)> {
+    fn answers() -> Vec<(String, Vec<Event>, Answer)> {
         let cases = stream_cases::read("converse");
         let whole = cases.iter().filter_map(|case| {
             let response = case.section("response")?;

@@ -17,7 +17,7 @@ use hyper::{
 use threadfold::{
     WireFormat,
     message::ModelError,
-    wire::{SseParser, TurnBuilder, classify_error, error_within},
+    wire::{AnswerBuilder, SseParser, classify_error, error_within},
 };
 
 use super::{
@@ -49,7 +49,7 @@ pub(super) struct Answer {
 /// How an answer is read while it is passed on.
 enum Content {
     /// A stream of events, until its end or the first event that cannot be read.
-    Events(Framing, Box<dyn TurnBuilder>),
+    Events(Framing, Box<dyn AnswerBuilder>),
     /// The body so far.
     Whole(Dialect, Vec<u8>),
     /// Not read: the answer is compressed, an error, or unreadable.

@@ -13,13 +13,13 @@ use super::{text::Text, usage::Usage};
 /// source.
 ///
 /// ```
-/// use threadfold::{Turn, message::{ModelError, ModelErrorKind}};
+/// use threadfold::{Answer, message::{ModelError, ModelErrorKind}};
 ///
 /// // A durable host stores the outcome of each call.
-/// let outcome: Result<Turn, ModelError> = Err(ModelError::new(ModelErrorKind::Refused, "no"));
+/// let outcome: Result<Answer, ModelError> = Err(ModelError::new(ModelErrorKind::Refused, "no"));
 /// let stored = serde_json::to_string(&outcome)?;
 /// assert_eq!(stored, r#"{"Err":{"kind":"refused","message":"no"}}"#);
-/// let again: Result<Turn, ModelError> = serde_json::from_str(&stored)?;
+/// let again: Result<Answer, ModelError> = serde_json::from_str(&stored)?;
 /// assert!(again.is_err_and(|error| error.kind == ModelErrorKind::Refused));
 /// # Ok::<(), serde_json::Error>(())
 /// ```

@@ -10,7 +10,7 @@
 //! | the blocks of a message | [`ContentBlock`] and a struct for each kind |
 //! | text, JSON and unknown fields, unchanged | [`Text`], [`Json`], [`Extra`] |
 //! | a position in the thread | [`CheckpointId`] |
-//! | a request to a model and its answer | [`Request`], [`Turn`], [`Delta`], [`ModelError`] |
+//! | a request to a model and its answer | [`Request`], [`Answer`], [`Delta`], [`ModelError`] |
 //! | a window, tokens spent, a time | [`ContextWindow`], [`Usage`], [`Timestamp`] |
 //! | the id of a compaction and its reason | [`CompactionId`], [`CompactionReason`] |
 //! | the id of a thread, and pieces of its summary | [`ThreadId`], [`Batch`], [`BatchId`], [`Segment`] |
@@ -85,7 +85,7 @@ pub use message::Message;
 pub use nesting::MAX_NESTING;
 pub use parts::{MessageParts, Origin, Role, StopReason};
 pub use redact::Redactor;
-pub use request::{Delta, Request, Turn};
+pub use request::{Answer, Delta, Request};
 pub use text::Text;
 pub(crate) use text::boundary_before;
 #[doc(hidden)]

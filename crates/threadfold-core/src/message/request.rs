@@ -66,7 +66,7 @@ pub struct Request {
 /// The answer of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Turn {
+pub struct Answer {
     /// The answer as a message, ready to be appended to the thread.
     pub message: Message,
     /// The tokens of the call, if the provider reported them.
@@ -106,9 +106,9 @@ pub enum Delta {
         text: Text,
     },
     /// The answer is complete. No piece follows.
-    Turn {
+    Answer {
         /// The complete answer.
-        turn: Turn,
+        answer: Answer,
     },
 }
 
@@ -204,14 +204,14 @@ mod cache_form {
     }
 }
 
-impl Turn {
+impl Answer {
     /// Returns an answer. Its usage and stop reason are also set on the message, so that the thread
     /// keeps them.
     ///
     /// ```
-    /// use threadfold::{Message, Turn, Usage, message::StopReason};
+    /// use threadfold::{Message, Answer, Usage, message::StopReason};
     ///
-    /// let turn = Turn::new(Message::assistant("yes"), StopReason::EndTurn, Some(Usage::new(9, 1)));
+    /// let turn = Answer::new(Message::assistant("yes"), StopReason::EndTurn, Some(Usage::new(9, 1)));
     /// assert_eq!(turn.message.usage, Some(Usage::new(9, 1)));
     /// ```
     #[must_use]
@@ -224,9 +224,9 @@ impl Turn {
     /// The text blocks of the answer, joined by blank lines. Reasoning and tool calls are left out.
     ///
     /// ```
-    /// use threadfold::{Message, Turn, message::StopReason};
+    /// use threadfold::{Message, Answer, message::StopReason};
     ///
-    /// let turn = Turn::new(Message::assistant("yes"), StopReason::EndTurn, None);
+    /// let turn = Answer::new(Message::assistant("yes"), StopReason::EndTurn, None);
     /// assert_eq!(turn.text(), "yes");
     /// ```
     #[must_use]

@@ -4,7 +4,7 @@ use futures::StreamExt;
 use genai::adapter::AdapterKind;
 use serde_json::Value;
 use threadfold::{
-    ContentBlock, Message, Model, Request, Role, Turn, Usage, WireFormat,
+    Answer, ContentBlock, Message, Model, Request, Role, Usage, WireFormat,
     message::{
         Delta, Extra, Json, Origin, RedactedThinking, StopReason, Thinking, ToolInput, ToolResult,
         ToolSpec, ToolUse,
@@ -26,13 +26,13 @@ fn usage() -> Usage {
     Usage { cache_read: 60, cache_write: 20, ..Usage::new(90, 9) }
 }
 
-fn turn(content: Vec<ContentBlock>, provider: &str, model: &str, usage: Usage) -> Turn {
+fn turn(content: Vec<ContentBlock>, provider: &str, model: &str, usage: Usage) -> Answer {
     let mut message = Message::new(Role::Assistant, content);
     message.make_mut().origin = Some(Origin::new(provider, Some(model.into())));
-    Turn::new(message, StopReason::ToolUse, Some(usage))
+    Answer::new(message, StopReason::ToolUse, Some(usage))
 }
 
-fn anthropic_turn() -> Turn {
+fn anthropic_turn() -> Answer {
     let content = vec![
         Thinking::new("Hm.", Some("c2ln/+==".into())).into(),
         RedactedThinking::new("ZGF0YQ==").into(),
@@ -43,7 +43,7 @@ fn anthropic_turn() -> Turn {
     turn(content, "anthropic-messages", "claude-opus-4-6", usage())
 }
 
-fn chat_turn() -> Turn {
+fn chat_turn() -> Answer {
     let mut thought = Thinking::new("Hm.", None);
     let name = Json::parse("\"reasoning_content\"").unwrap();
     thought.extra = Extra::new("openai-chat", [("~as", name)]);
@@ -74,7 +74,7 @@ async fn anthropic_answers_are_complete_for_every_division_of_their_bytes() {
     for size in [1, 2, 3, 7, 64, 100_000] {
         let server = Server::start(vec![Reply::events(streams::ANTHROPIC, size)]);
         let deltas = pieces(&server, AdapterKind::Anthropic, "claude-opus-4-6").await;
-        let last = Delta::Turn { turn: anthropic_turn() };
+        let last = Delta::Answer { answer: anthropic_turn() };
         assert_eq!(deltas.last(), Some(&last), "in pieces of {size}");
         assert_eq!(deltas[0], Delta::Thinking { text: "Hm.".into() });
         assert_eq!(deltas[1], Delta::Text { text: "Grüße 🎉".into() });
@@ -90,7 +90,7 @@ async fn chat_answers_are_complete_for_every_division_of_their_bytes() {
     for size in [1, 2, 3, 7, 64, 100_000] {
         let server = Server::start(vec![Reply::events(streams::CHAT, size)]);
         let deltas = pieces(&server, AdapterKind::OpenAI, "some-model").await;
-        let last = Delta::Turn { turn: chat_turn() };
+        let last = Delta::Answer { answer: chat_turn() };
         assert_eq!(deltas.last(), Some(&last), "in pieces of {size}");
         let texts = deltas.iter().filter(|delta| matches!(delta, Delta::Text { .. })).count();
         assert_eq!(texts, 2);
@@ -98,7 +98,7 @@ async fn chat_answers_are_complete_for_every_division_of_their_bytes() {
 }
 
 /// The thread after an answer, with a failed result and a result that is a picture.
-fn answered(turn: Turn) -> Request {
+fn answered(turn: Answer) -> Request {
     let ids: Vec<_> = turn.message.tool_uses().map(|call| call.id.clone()).collect();
     let results = vec![
         ToolResult::error(ids[0].clone(), "gone").into(),

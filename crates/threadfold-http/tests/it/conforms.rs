@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use serde_json::{Map, Value, json};
-use threadfold::{ContentBlock, Turn, message::StopReason};
+use threadfold::{Answer, ContentBlock, message::StopReason};
 use threadfold_http::Dialect;
 use threadfold_testing::conformance::{self, Served, Stubbed};
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Returns an answer as the provider of this dialect sends it in one body.
-fn native(dialect: Dialect, turn: &Turn) -> Value {
+fn native(dialect: Dialect, turn: &Answer) -> Value {
     let usage = turn.usage.unwrap_or_default();
     let (input, output) = (usage.input, usage.output);
     let call = |block: &ContentBlock| match block {

@@ -12,7 +12,7 @@ use threadfold_http::{Dialect, HttpModel, HttpOptions};
 use threadfold_testing::shared::cases;
 
 use crate::{
-    http::{Answer, KEY, Server, ask, codec, deltas_and_turn, streamed},
+    http::{KEY, Response, Server, ask, codec, deltas_and_turn, streamed},
     runtime::run,
 };
 
@@ -82,7 +82,7 @@ fn frames(stream: &str) -> Vec<u8> {
 }
 
 /// Sends frames in chunks of this many bytes.
-fn framed(frames: Vec<u8>, size: usize) -> Answer {
+fn framed(frames: Vec<u8>, size: usize) -> Response {
     Box::new(move |socket| {
         let head = format!(
             "HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\

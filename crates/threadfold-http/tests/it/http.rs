@@ -17,7 +17,7 @@ use std::{
 use futures::StreamExt;
 use serde_json::{Value, json};
 use threadfold::{
-    Agent, ContextWindow, Message, Model, ModelAgent, Request, Session, Turn, WireFormat,
+    Agent, Answer, ContextWindow, Message, Model, ModelAgent, Request, Session, WireFormat,
     async_trait, legality,
     message::{Delta, ModelError, ModelErrorKind, ToolChoice, ToolSpec, ToolUse},
     model::{AnswerLimits, Tool, ToolContext, ToolOutput},
@@ -36,7 +36,7 @@ pub(crate) const KEY: &str = "sk-test-4f1d9c";
 const BOTH: [Dialect; 2] = [Dialect::Anthropic, Dialect::Compatible];
 
 /// What a server does with a connection after reading its request.
-pub(crate) type Answer = Box<dyn FnOnce(&mut TcpStream) + Send>;
+pub(crate) type Response = Box<dyn FnOnce(&mut TcpStream) + Send>;
 
 /// A server that answers each request with the next of its answers, and then closes its socket.
 pub(crate) struct Server {
@@ -52,11 +52,11 @@ pub(crate) struct Received {
 }
 
 impl Server {
-    pub(crate) fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
+    pub(crate) fn new(answers: impl IntoIterator<Item = Response>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (sender, received) = mpsc::channel();
-        let answers: Vec<Answer> = answers.into_iter().collect();
+        let answers: Vec<Response> = answers.into_iter().collect();
         thread::spawn(move || {
             for answer in answers {
                 let (mut socket, _) = listener.accept().unwrap();
@@ -120,7 +120,7 @@ fn read_request(socket: &mut TcpStream) -> Received {
 }
 
 /// An answer in one piece.
-fn whole(status: &str, headers: &str, body: impl Into<String>) -> Answer {
+fn whole(status: &str, headers: &str, body: impl Into<String>) -> Response {
     let body = body.into();
     let length = body.len();
     let head = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n");
@@ -129,7 +129,7 @@ fn whole(status: &str, headers: &str, body: impl Into<String>) -> Answer {
 }
 
 /// A JSON body of this status.
-pub(crate) fn body(status: &str, body: Value) -> Answer {
+pub(crate) fn body(status: &str, body: Value) -> Response {
     whole(status, "content-type: application/json\r\n", body.to_string())
 }
 
@@ -147,7 +147,7 @@ fn begin(socket: &mut TcpStream, stream: &str, size: usize) {
 }
 
 /// A streamed answer.
-pub(crate) fn streamed(stream: impl Into<String>, size: usize) -> Answer {
+pub(crate) fn streamed(stream: impl Into<String>, size: usize) -> Response {
     let stream = stream.into();
     Box::new(move |socket| {
         begin(socket, &stream, size);
@@ -243,10 +243,10 @@ pub(crate) fn ask() -> Request {
 pub(crate) fn deltas_and_turn(
     model: &HttpModel,
     request: Request,
-) -> (Vec<Delta>, Result<Turn, ModelError>) {
+) -> (Vec<Delta>, Result<Answer, ModelError>) {
     let mut items: Vec<_> = run(model.stream(request).collect());
     let last = match items.pop().expect("an end") {
-        Ok(Delta::Turn { turn }) => Ok(turn),
+        Ok(Delta::Answer { answer: turn }) => Ok(turn),
         Ok(delta) => panic!("ends with {delta:?}"),
         Err(error) => Err(error),
     };
@@ -491,7 +491,7 @@ fn an_incomplete_answer_is_reported_and_not_retried() {
     for dialect in BOTH {
         let first = events_until(dialect, "half");
         let unread = format!("{first}data: {{\"type\":\n\n");
-        let cut: Answer = Box::new(move |socket| begin(socket, &first, 40));
+        let cut: Response = Box::new(move |socket| begin(socket, &first, 40));
         for answer in [cut, streamed(unread, 40)] {
             let server = Server::new([answer, streamed(events(dialect, "again"), 99)]);
             let (deltas, last) = deltas_and_turn(&server.model(dialect), ask());
@@ -527,7 +527,7 @@ fn a_retryable_refusal_is_retried_after_the_stated_wait() {
 #[test]
 fn retries_are_limited_and_useless_retries_are_omitted() {
     let overloaded = || whole("529 ", "", "Overloaded");
-    let rows: [(fn() -> Answer, usize); 4] = [
+    let rows: [(fn() -> Response, usize); 4] = [
         (|| whole("529 ", "", "Overloaded"), 3),
         (|| whole("401 Unauthorized", "", "no"), 1),
         (|| whole("400 Bad Request", "", "prompt is too long: 9 tokens > 8 maximum"), 1),
@@ -557,7 +557,7 @@ fn the_error_for_an_unreachable_server_omits_its_address() {
 #[test]
 fn a_slow_server_hits_the_timeout_of_the_request() {
     for told_first in [false, true] {
-        let slow: Answer = Box::new(move |socket| {
+        let slow: Response = Box::new(move |socket| {
             if told_first {
                 begin(socket, &events_until(Dialect::Anthropic, "half"), 500);
             }
@@ -575,7 +575,7 @@ fn a_slow_server_hits_the_timeout_of_the_request() {
 
 #[test]
 fn a_server_that_stops_sending_hits_the_timeout() {
-    let silent: Answer = Box::new(|socket| {
+    let silent: Response = Box::new(|socket| {
         begin(socket, &events_until(Dialect::Compatible, "half")[..40], 40);
         thread::sleep(Duration::from_secs(10));
     });
@@ -606,7 +606,7 @@ fn the_key_is_never_printed_even_if_the_server_repeats_it() {
     for dialect in BOTH {
         let json =
             json!({"type": "error", "error": {"type": "authentication_error", "message": says}});
-        let answers: [fn(Value) -> Answer; 3] = [
+        let answers: [fn(Value) -> Response; 3] = [
             |json| body("401 Unauthorized", json),
             |json| body("200 OK", json),
             |json| streamed(format!("data: {json}\n\n"), 99),
@@ -732,7 +732,7 @@ fn an_agent_has_the_window_that_the_adapter_was_given_or_the_published_one() {
 #[test]
 fn a_dropped_stream_closes_the_connection() {
     let (sender, closed) = mpsc::channel();
-    let endless: Answer = Box::new(move |socket| {
+    let endless: Response = Box::new(move |socket| {
         begin(socket, &events_until(Dialect::Compatible, "once upon a time"), 99);
         // The client sends nothing until it closes the connection.
         let end = socket.read(&mut [0; 9]);
@@ -829,7 +829,7 @@ fn a_session_continues_after_its_thread_was_refused_as_too_long() {
 
 /// Sends this chunk again and again in a body of this type, with a wait between two, until the
 /// client stops reading.
-fn endless(kind: &'static str, chunk: String, wait: Duration) -> Answer {
+fn endless(kind: &'static str, chunk: String, wait: Duration) -> Response {
     Box::new(move |socket| {
         let head = format!(
             "HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\
@@ -845,7 +845,7 @@ fn endless(kind: &'static str, chunk: String, wait: Duration) -> Answer {
 }
 
 /// Returns how an answer ends under these limits, and the deltas before the end.
-fn within(answer: Answer, limits: AnswerLimits) -> (Vec<Delta>, Result<Turn, ModelError>) {
+fn within(answer: Response, limits: AnswerLimits) -> (Vec<Delta>, Result<Answer, ModelError>) {
     let server = Server::new([answer]);
     let options = HttpOptions { tries: 1, limits, ..server.options(Dialect::Compatible) };
     deltas_and_turn(&HttpModel::new(options).unwrap(), ask())
@@ -903,7 +903,7 @@ fn an_answer_in_small_pieces_hits_the_total_limit() {
 #[test]
 fn events_within_the_timeout_are_read() {
     let whole = events(Dialect::Compatible, "hello");
-    let answer: Answer = Box::new(move |socket| {
+    let answer: Response = Box::new(move |socket| {
         begin(socket, "", 1);
         for event in whole.split_inclusive("\n\n") {
             thread::sleep(Duration::from_millis(450));

@@ -16,7 +16,7 @@ use std::{
 use futures::{StreamExt, stream::BoxStream};
 use serde_json::{Value, json};
 use threadfold::{
-    CompactionStrategy, Message, Model, ModelAgent, Request, Role, Session, Turn, async_trait,
+    Answer, CompactionStrategy, Message, Model, ModelAgent, Request, Role, Session, async_trait,
     legality,
     message::{
         CompactionReason, Delta, ModelError, ModelErrorKind, StopReason, ToolChoice, ToolResult,
@@ -81,8 +81,8 @@ struct Watched {
 
 #[async_trait]
 impl Model for Watched {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        model::turn_of(self.stream(request)).await
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+        model::answer_of(self.stream(request)).await
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
@@ -91,7 +91,7 @@ impl Model for Watched {
         let deltas = self.model.stream(request);
         let printed = move |delta: &Result<Delta, ModelError>| {
             let words = match delta {
-                Ok(Delta::Turn { turn }) => {
+                Ok(Delta::Answer { answer: turn }) => {
                     let usage = turn.usage.unwrap_or_default();
                     let reason = &turn.stop_reason;
                     format!("{} tokens in, {} out, {reason:?}", usage.input, usage.output)

@@ -6,8 +6,8 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use threadfold::{
     message::{
-        ContentBlock, ContextWindow, Delta, Message, ModelErrorKind, Request, Role, StopReason,
-        Summary, Text, ToolResult, ToolSpec, ToolUse, Turn, Usage,
+        Answer, ContentBlock, ContextWindow, Delta, Message, ModelErrorKind, Request, Role,
+        StopReason, Summary, Text, ToolResult, ToolSpec, ToolUse, Usage,
     },
     model::Model,
 };
@@ -21,7 +21,7 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Served {
     /// An answer with these texts and calls, this usage and this stop reason.
-    Answer(Turn),
+    Answer(Answer),
     /// A refusal because the prompt exceeds this window.
     TooLong(ContextWindow),
 }
@@ -62,7 +62,7 @@ impl fmt::Debug for Stubbed {
 /// ```
 /// use futures::executor::block_on;
 /// use threadfold::message::{ModelError, ModelErrorKind};
-/// use threadfold::testing::{Answer, ScriptedModel};
+/// use threadfold::testing::{Scripted, ScriptedModel};
 /// use threadfold_testing::conformance::{self, Served, Stubbed};
 /// use threadfold::wire::{Dialect, EncodeOptions, WireFormat};
 ///
@@ -91,7 +91,8 @@ impl fmt::Debug for Stubbed {
 ///
 /// The first [`Breach`](super::Breach).
 pub async fn adapter(mut stub: impl FnMut(&Served) -> Stubbed) -> Result<()> {
-    let served = Served::Answer(Turn::new(Message::assistant("Done."), StopReason::EndTurn, None));
+    let served =
+        Served::Answer(Answer::new(Message::assistant("Done."), StopReason::EndTurn, None));
     for stream in [false, true] {
         let stubbed = stub(&served);
         let answered = asked(&stubbed, request(), stream).await?;
@@ -127,7 +128,7 @@ async fn asked(
     stubbed: &Stubbed,
     request: Request,
     stream: bool,
-) -> Result<std::result::Result<Turn, threadfold::message::ModelError>> {
+) -> Result<std::result::Result<Answer, threadfold::message::ModelError>> {
     match stream {
         true => streamed(stubbed.model.stream(request)).await,
         false => Ok(stubbed.model.complete(request).await),
@@ -193,7 +194,7 @@ fn request() -> Request {
 }
 
 /// The answers that an agent needs whole.
-fn answers() -> [Turn; 3] {
+fn answers() -> [Answer; 3] {
     let usage = |input| Some(Usage::new(input, 56));
     let calls = vec![
         ContentBlock::text("I look twice."),
@@ -201,9 +202,9 @@ fn answers() -> [Turn; 3] {
         call("call_b2", "a \"quoted\" \\ word").into(),
     ];
     [
-        Turn::new(Message::assistant("A sheet is a rope."), StopReason::EndTurn, usage(1_234)),
-        Turn::new(Message::new(Role::Assistant, calls), StopReason::ToolUse, usage(2_345)),
-        Turn::new(Message::assistant("A sheet is a"), StopReason::MaxTokens, usage(3_456)),
+        Answer::new(Message::assistant("A sheet is a rope."), StopReason::EndTurn, usage(1_234)),
+        Answer::new(Message::new(Role::Assistant, calls), StopReason::ToolUse, usage(2_345)),
+        Answer::new(Message::assistant("A sheet is a"), StopReason::MaxTokens, usage(3_456)),
     ]
 }
 
@@ -264,7 +265,7 @@ struct Essence {
 }
 
 impl Essence {
-    fn of(turn: &Turn) -> Self {
+    fn of(turn: &Answer) -> Self {
         let calls = turn.message.tool_uses();
         let calls = calls.map(|call| (call.name.clone(), value_of(call.input.as_str())));
         Self {
@@ -277,8 +278,8 @@ impl Essence {
 }
 
 fn check_answer(
-    served: &Turn,
-    found: std::result::Result<Turn, String>,
+    served: &Answer,
+    found: std::result::Result<Answer, String>,
     stream: bool,
 ) -> Result<()> {
     let input = format!("{served:?}, {}", if stream { "streamed" } else { "whole" });
@@ -298,7 +299,7 @@ fn check_answer(
 }
 
 /// Checks that the pieces of calls, if a stream has any, join to their inputs.
-async fn check_pieces(served: &Turn, stubbed: &Stubbed) -> Result<()> {
+async fn check_pieces(served: &Answer, stubbed: &Stubbed) -> Result<()> {
     let mut deltas = stubbed.model.stream(request());
     let mut pieces: Vec<(Text, String)> = Vec::new();
     while let Some(Ok(delta)) = deltas.next().await {

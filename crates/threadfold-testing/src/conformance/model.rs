@@ -2,7 +2,7 @@
 
 use futures::{StreamExt, stream::BoxStream};
 use threadfold::{
-    message::{ContentBlock, Delta, Message, ModelError, Request, Role, Turn},
+    message::{Answer, ContentBlock, Delta, Message, ModelError, Request, Role},
     model::Model,
 };
 
@@ -52,14 +52,14 @@ fn question() -> Request {
 /// Reads a stream to its end and checks it.
 pub(super) async fn streamed(
     mut deltas: BoxStream<'_, Result<Delta, ModelError>>,
-) -> Result<Result<Turn, ModelError>> {
+) -> Result<Result<Answer, ModelError>> {
     let (mut text, mut thinking) = (String::new(), String::new());
     for _ in 0..MAX_DELTAS {
         let outcome = match deltas.next().await {
             None => {
                 return Err(Law::StreamEnds.breach("a stream", "a turn or an error", "nothing"));
             }
-            Some(Ok(Delta::Turn { turn })) => Ok(turn),
+            Some(Ok(Delta::Answer { answer: turn })) => Ok(turn),
             Some(Err(error)) => Err(error),
             Some(Ok(delta)) => {
                 if let Delta::Text { text: piece } = &delta {
@@ -82,9 +82,9 @@ pub(super) async fn streamed(
     Err(Law::StreamEnds.breach("a stream", "a turn or an error", "a million deltas"))
 }
 
-fn check_turn(turn: &Turn, text: &str, thinking: &str) -> Result<()> {
+fn check_turn(turn: &Answer, text: &str, thinking: &str) -> Result<()> {
     let message = &turn.message;
-    let expected = Turn::new(message.clone(), turn.stop_reason.clone(), turn.usage);
+    let expected = Answer::new(message.clone(), turn.stop_reason.clone(), turn.usage);
     if message.role != Role::Assistant || expected != *turn {
         let found = format!("{turn:?}");
         return Err(Law::TurnIsAnswer.breach("a turn", "what `Turn::new` makes", found));
@@ -103,7 +103,11 @@ fn check_turn(turn: &Turn, text: &str, thinking: &str) -> Result<()> {
 }
 
 /// Checks that both outcomes are answers, or errors of the same kind. The texts may differ.
-fn agree(law: Law, one: &Result<Turn, ModelError>, other: &Result<Turn, ModelError>) -> Result<()> {
+fn agree(
+    law: Law,
+    one: &Result<Answer, ModelError>,
+    other: &Result<Answer, ModelError>,
+) -> Result<()> {
     let [one, other] = [one, other].map(|outcome| match outcome {
         Ok(_) => "an answer".to_owned(),
         Err(error) => format!("an error: {}", error.kind),

@@ -13,8 +13,8 @@ use threadfold::{
     ledger::Ledger,
     log,
     message::{
-        CompactionId, CompactionReason, ContentBlock, ContextWindow, Message, ModelError,
-        ModelErrorKind, Request, Role, StopReason, Summary, Text, Turn,
+        Answer, CompactionId, CompactionReason, ContentBlock, ContextWindow, Message, ModelError,
+        ModelErrorKind, Request, Role, StopReason, Summary, Text,
     },
     model::Model,
     retention::RetentionPolicy,
@@ -22,7 +22,7 @@ use threadfold::{
         Answers, Ask, Brief, CompactionStrategy, ModelCall, Proposal, Rejection, Snapshot,
         StrategyError, View,
     },
-    testing::{Answer, ExtractiveModel, ScriptedModel},
+    testing::{ExtractiveModel, Scripted, ScriptedModel},
 };
 use threadfold_audit::prose::sentences;
 
@@ -74,7 +74,7 @@ pub fn strategy(strategy: &dyn CompactionStrategy) -> Result<()> {
     }
     for_all(&legal_thread(0..24), 12, |messages| {
         for case in generated(messages) {
-            for way in [Way::Extracts, Way::Misbehaves(Answer::Fails)] {
+            for way in [Way::Extracts, Way::Misbehaves(Scripted::Fails)] {
                 conforms(strategy, &case, &way)?;
             }
         }
@@ -97,7 +97,7 @@ fn nothing_to_do(strategy: &dyn CompactionStrategy, case: &Case) -> Result<()> {
 /// Checks one case, and returns the number of its model calls.
 fn conforms(strategy: &dyn CompactionStrategy, case: &Case, way: &Way) -> Result<usize> {
     let first = guarded(strategy, case, way)?;
-    if matches!(way, Way::Extracts | Way::Misbehaves(Answer::Overloaded)) {
+    if matches!(way, Way::Extracts | Way::Misbehaves(Scripted::Overloaded)) {
         // A future that is dropped in the middle must not affect the next one.
         let _ = catch_unwind(AssertUnwindSafe(|| begin_and_drop(strategy, case, way)));
         let second = guarded(strategy, case, way)?;
@@ -126,7 +126,7 @@ struct Limited<'a> {
 
 #[async_trait]
 impl Answers for Limited<'_> {
-    async fn answer(&mut self, call: &ModelCall) -> Result<Turn, ModelError> {
+    async fn answer(&mut self, call: &ModelCall) -> Result<Answer, ModelError> {
         if self.calls >= self.most {
             return future::pending().await;
         }
@@ -381,22 +381,22 @@ pub(super) enum Way {
     Tags,
     /// Answers with much more text than requested.
     Inflates,
-    Misbehaves(Answer),
+    Misbehaves(Scripted),
 }
 
 impl Way {
     pub(super) fn all() -> impl Iterator<Item = Self> {
         // A strategy never sees a stream, and a megabyte in each answer takes too long.
-        let hostile = Answer::misbehaving()
-            .into_iter()
-            .filter(|way| !matches!(way, Answer::Slow(_) | Answer::Cut(_) | Answer::Inflates));
+        let hostile = Scripted::misbehaving().into_iter().filter(|way| {
+            !matches!(way, Scripted::Slow(_) | Scripted::Cut(_) | Scripted::Inflates)
+        });
         [Self::Extracts]
             .into_iter()
             .chain(hostile.map(Self::Misbehaves))
             .chain([Self::Inflates, Self::Tags])
     }
 
-    pub(super) fn answer(&self, request: &Request) -> Result<Turn, ModelError> {
+    pub(super) fn answer(&self, request: &Request) -> Result<Answer, ModelError> {
         let text = match self {
             Self::Extracts => return at_once(&ExtractiveModel, request),
             Self::Misbehaves(way) => return at_once(&ScriptedModel::new([way.clone()]), request),
@@ -406,18 +406,18 @@ impl Way {
             }
             Self::Inflates => &"word ".repeat(20_000),
         };
-        Ok(Turn::new(Message::assistant(text), StopReason::EndTurn, None))
+        Ok(Answer::new(Message::assistant(text), StopReason::EndTurn, None))
     }
 
     /// The text of an answer that stops at the output limit, if this is the way.
     fn cut_off(&self) -> Option<String> {
-        let Self::Misbehaves(Answer::Truncated) = self else { return None };
+        let Self::Misbehaves(Scripted::Truncated) = self else { return None };
         self.answer(&Request::default()).ok().map(|turn| turn.text())
     }
 }
 
 /// The answer of a model that does not wait.
-fn at_once(model: &dyn Model, request: &Request) -> Result<Turn, ModelError> {
+fn at_once(model: &dyn Model, request: &Request) -> Result<Answer, ModelError> {
     let none = ModelError::new(ModelErrorKind::Other, "no answer");
     model.complete(request.clone()).now_or_never().unwrap_or(Err(none))
 }

@@ -13,7 +13,7 @@ use futures::future::join_all;
 use threadfold::{
     compact::legality::violations,
     log::{Event, LogId, LoggedEvent},
-    message::{Message, ModelError, Request, StopReason, ThreadId, Timestamp, Turn},
+    message::{Answer, Message, ModelError, Request, StopReason, ThreadId, Timestamp},
     model::{Model, ModelAgent},
     session::{Session, SessionError},
     store::{self, Lease, LeaseStore, Loaded, StoreError, ThreadStore},
@@ -252,7 +252,7 @@ struct Thinker {
 
 #[async_trait]
 impl Model for Thinker {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let found = violations(&request.messages);
         if !found.is_empty() {
             let found = format!("{found:?}");
@@ -261,7 +261,7 @@ impl Model for Thinker {
         }
         self.world.time.sleep(self.millis).await;
         let answer = Message::assistant(format!("{} answer", self.fence));
-        Ok(Turn::new(answer, StopReason::EndTurn, None))
+        Ok(Answer::new(answer, StopReason::EndTurn, None))
     }
 }
 

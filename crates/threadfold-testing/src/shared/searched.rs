@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 use threadfold::{
-    ContextWindow, Message, ModelAgent, Plan, Request, Role, Session, ThreadStore, Turn,
+    Answer, ContextWindow, Message, ModelAgent, Plan, Request, Role, Session, ThreadStore,
     async_trait,
     compact::{Insert, Splice},
     log::{CompactionRecord, Event},
@@ -98,14 +98,14 @@ struct Asks;
 
 #[async_trait]
 impl Model for Asks {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let last = request.messages.last().unwrap();
         if last.tool_results().next().is_some() {
-            return Ok(Turn::new(Message::assistant("Done."), StopReason::EndTurn, None));
+            return Ok(Answer::new(Message::assistant("Done."), StopReason::EndTurn, None));
         }
         let query = last.content.iter().find_map(|block| block.as_text()).unwrap().as_str();
         let call = ToolUse::new("call", "recall", json!({ "query": query }));
         let answer = Message::new(Role::Assistant, vec![call.into()]);
-        Ok(Turn::new(answer, StopReason::ToolUse, None))
+        Ok(Answer::new(answer, StopReason::ToolUse, None))
     }
 }

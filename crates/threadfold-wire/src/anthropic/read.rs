@@ -198,7 +198,7 @@ fn take_optional(fields: &mut Fields<'_>, note: &'static str) -> Option<Option<T
 }
 
 /// Reads a response body.
-pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
+pub(super) fn turn(mut fields: Fields<'_>) -> Result<Answer> {
     if let Some(raw) = fields.get("type").filter(|raw| raw.get() != "\"message\"") {
         let path = Path::Field(&Path::Body, "type");
         return Err(path.mismatch("a response of type `message`", raw));
@@ -219,7 +219,7 @@ pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
     fields.take("role");
     // The other fields of the response, which a request cannot hold.
     parts.extra = Extra::default().with(NAME, "~answer", fields.json());
-    Ok(Turn::new(parts.into(), stop_reason, usage))
+    Ok(Answer::new(parts.into(), stop_reason, usage))
 }
 
 const CONTENT: &str = "an array of blocks";
@@ -379,7 +379,7 @@ mod tests_of_response {
     use super::*;
     use threadfold_core::message::{ContentBlock, Json};
 
-    fn turn(body: &[u8]) -> Result<Turn> {
+    fn turn(body: &[u8]) -> Result<Answer> {
         crate::Dialect::Anthropic.decode_response(body)
     }
 

@@ -165,7 +165,7 @@ fn read_server_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
 }
 
 /// Reads a response body.
-pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
+pub(super) fn turn(mut fields: Fields<'_>) -> Result<Answer> {
     const OUTPUT: &str = "an answer with its `output`";
     const MESSAGE: &str = "a message";
     let path = Path::Field(&Path::Body, "output");
@@ -187,7 +187,7 @@ pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
     parts.origin = Some(Origin::new(NAME, None));
     // The other fields of the response, which a request cannot hold.
     parts.extra = parts.extra.with(NAME, "~answer", fields.json());
-    Ok(Turn::new(message, stop_reason, usage))
+    Ok(Answer::new(message, stop_reason, usage))
 }
 
 fn stop_reason(reason: Option<Text>) -> StopReason {
@@ -329,7 +329,7 @@ mod tests_of_response {
     use super::*;
     use threadfold_core::message::{ContentBlock, Usage};
 
-    fn turn(body: &[u8]) -> Result<Turn> {
+    fn turn(body: &[u8]) -> Result<Answer> {
         crate::Dialect::BedrockConverse.decode_response(body)
     }
 

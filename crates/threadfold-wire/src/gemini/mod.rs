@@ -103,7 +103,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Answers are read to a [`Turn`], from the first of several candidates. The output of its usage
+//! Answers are read to a [`Answer`], from the first of several candidates. The output of its usage
 //! includes reasoning, which this provider counts separately. A `STOP` with calls is read as a stop
 //! for their results, and a blocked prompt as a refusal. The other fields of the body are kept with
 //! the message and never sent back.

@@ -115,7 +115,7 @@ pub(super) fn arrange(thread: &Thread, notes: &mut Notes) -> Thread {
             let merged = turn.chunk_by(|_, (_, next)| !has_mark(&next.extra, "~beside"));
             arranged.extend(merged.filter_map(|run| merge(run, notes)));
         } else {
-            let mut made = Turn::default();
+            let mut made = Answer::default();
             turn.iter().for_each(|(at, message)| made.add(*at, message, notes));
             let groups = made.results.iter().chain(&made.others);
             let mut contents = groups.filter_map(|group| merge(group, notes)).collect();
@@ -129,14 +129,14 @@ pub(super) fn arrange(thread: &Thread, notes: &mut Notes) -> Thread {
 /// The contents of a user turn in groups; each group becomes one content. A group is merged when
 /// the turn is complete, because each merge copies all of its blocks.
 #[derive(Default)]
-struct Turn {
+struct Answer {
     /// The groups of results, which are written first.
     results: Vec<Thread>,
     /// The groups with other blocks.
     others: Vec<Thread>,
 }
 
-impl Turn {
+impl Answer {
     fn add(&mut self, at: usize, message: &Message, notes: &mut Notes) {
         notes.turn_to(at);
         if has_mark(&message.extra, "~placed") {

@@ -163,7 +163,7 @@ fn of_server(mut part: Part<'_>, calls: &mut Calls) -> Option<ContentBlock> {
 }
 
 /// Reads a response body: its first candidate.
-pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
+pub(super) fn turn(mut fields: Fields<'_>) -> Result<Answer> {
     let refused = is_blocked(&fields);
     let path = Path::Field(&Path::Body, "candidates");
     let candidates = fields.take_any_items("candidates", Path::Body, "an array of candidates")?;
@@ -185,7 +185,7 @@ pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
     let origin = Some(Origin::new(CODEC, fields.text("modelVersion")));
     let parts = MessageParts::new(Role::Assistant, content);
     let message = MessageParts { origin, extra: rest.keep(CODEC), ..parts }.into();
-    Ok(Turn::new(message, stop_reason, usage))
+    Ok(Answer::new(message, stop_reason, usage))
 }
 
 /// The id for a call that was read without one.

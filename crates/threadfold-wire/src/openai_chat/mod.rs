@@ -95,7 +95,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Answers are read to a [`Turn`], from the first choice. The usage counts cached tokens in the
+//! Answers are read to a [`Answer`], from the first choice. The usage counts cached tokens in the
 //! prompt, as this provider does. A `stop` with calls is read as a stop for their results. The
 //! other fields of the body are kept with the message and never sent back. A streamed answer is
 //! complete with `[DONE]`; for servers that omit it, also after its finish reason.

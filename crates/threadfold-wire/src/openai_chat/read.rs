@@ -260,7 +260,7 @@ fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
 }
 
 /// Reads a `chat.completion` body: its first choice.
-pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
+pub(super) fn turn(mut fields: Fields<'_>) -> Result<Answer> {
     let choices = Path::Field(&Path::Body, "choices");
     let path = Path::Item(&choices, 0);
     let all = fields.take_items("choices", Path::Body, "an array of choices")?;
@@ -282,7 +282,7 @@ pub(super) fn turn(mut fields: Fields<'_>) -> Result<Turn> {
     let mut message = assistant(message, Some(id.into()), path)?;
     message.make_mut().origin = Some(Origin::new(CODEC, model));
     let stop_reason = stop_reason(reason, &message.content);
-    Ok(Turn::new(message, stop_reason, usage))
+    Ok(Answer::new(message, stop_reason, usage))
 }
 
 /// Refuses an answer that its server reports as failed: what it holds is a part of an answer.

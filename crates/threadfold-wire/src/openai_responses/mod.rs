@@ -105,7 +105,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Answers are read to a [`Turn`]. The usage counts cached tokens in the prompt, as this provider
+//! Answers are read to a [`Answer`]. The usage counts cached tokens in the prompt, as this provider
 //! does. An answer with calls is read as a stop for their results. The other fields of the body are
 //! kept with the message and never sent back, except those that repeat the request.
 //!

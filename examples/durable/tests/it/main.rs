@@ -17,7 +17,7 @@ mod support;
 
 use std::{collections::HashSet, env, time::Duration};
 
-use durable::service::{Answer, Call, Service};
+use durable::service::{Answered, Call, Service};
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
 use support::{DELAY, bench, bench_with, until};
 use threadfold::{EventLog, Message, Role, legality, log::Event, message::ToolResult};
@@ -98,9 +98,9 @@ fn asked_once_each<'c>(calls: &'c [Call], kills: &[Kill]) -> Vec<&'c [Call]> {
 /// Checks that the log holds each answer that counts once, in order, and that the thread is legal.
 fn check_log(log: &EventLog, asked: &[&[Call]], turns: usize) {
     let counted = asked.iter().filter_map(|calls| match calls.last()?.answer.as_ref() {
-        Some(Answer::Turn(turn)) => Some(Said::Answer(turn.as_ref().unwrap().message.clone())),
-        Some(Answer::Result(result)) => Some(Said::Result(result.clone())),
-        Some(Answer::Summary) => None,
+        Some(Answered::Answer(turn)) => Some(Said::Answer(turn.as_ref().unwrap().message.clone())),
+        Some(Answered::Result(result)) => Some(Said::Result(result.clone())),
+        Some(Answered::Summary) => None,
         None => panic!("never answered: {:?}", calls[0].key),
     });
     let counted: Vec<Said> = counted.collect();
@@ -207,7 +207,7 @@ async fn a_thread_refused_as_too_long_is_compacted_and_sent_again() {
     let answer = bench.say("long", "Read 20 parts.").await.unwrap();
     assert!(answer.starts_with("Round 21 "), "{answer}");
     let calls = bench.service.calls();
-    let refused = calls.iter().filter(|call| matches!(call.answer, Some(Answer::Turn(Err(_)))));
+    let refused = calls.iter().filter(|call| matches!(call.answer, Some(Answered::Answer(Err(_)))));
     let log = bench.log("long").await;
     assert!(refused.count() > 0 && log.standing().count() > 0);
     assert_eq!(legality::violations(&log.replay().unwrap()), []);

@@ -19,8 +19,8 @@ use futures::{
 use serde_json::json;
 use server::Threads;
 use threadfold::{
-    ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role, Session, ThreadStore,
-    TokenCounter, Turn, Usage, async_trait,
+    Answer, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role, Session,
+    ThreadStore, TokenCounter, Usage, async_trait,
     auto::AutoPolicy,
     legality,
     message::{Delta, ModelError, StopReason, ToolSpec, ToolUse},
@@ -139,8 +139,8 @@ struct Answers(Arc<Judge>);
 
 #[async_trait]
 impl Model for Answers {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        model::turn_of(self.stream(request)).await
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+        model::answer_of(self.stream(request)).await
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
@@ -152,7 +152,9 @@ impl Model for Answers {
         let again = request.messages.last().is_some_and(|last| last.tool_results().count() > 0);
         let turn = match way {
             Way::Tool | Way::StopInTool if !again => call(&name, way),
-            _ => Turn::new(Message::assistant(words(&name)), StopReason::EndTurn, usage(&request)),
+            _ => {
+                Answer::new(Message::assistant(words(&name)), StopReason::EndTurn, usage(&request))
+            }
         };
         let text = turn.text();
         let begun = stream::once(async move {
@@ -169,7 +171,7 @@ impl Model for Answers {
                     if way == Way::StopWithin {
                         judge.wait(&name).await;
                     }
-                    Ok(Delta::Turn { turn })
+                    Ok(Delta::Answer { answer: turn })
                 });
                 stream::iter([Ok(first)]).chain(rest)
             })
@@ -191,7 +193,7 @@ struct Summaries(Arc<Judge>);
 
 #[async_trait]
 impl Model for Summaries {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let judge = &self.0;
         judge.summaries.fetch_add(1, Ordering::SeqCst);
         judge.check(&request);
@@ -202,7 +204,7 @@ impl Model for Summaries {
             judge.wait(&name[..end]).await;
         }
         let summary = Message::assistant("They looked at many things, one after the other.");
-        Ok(Turn::new(summary, StopReason::EndTurn, usage(&request)))
+        Ok(Answer::new(summary, StopReason::EndTurn, usage(&request)))
     }
 
     fn context_window(&self) -> Option<ContextWindow> {
@@ -250,14 +252,14 @@ fn typed(request: &Request) -> (String, Way) {
     (name.to_owned(), way)
 }
 
-fn call(name: &str, way: Way) -> Turn {
+fn call(name: &str, way: Way) -> Answer {
     let input = match way {
         Way::StopInTool => json!({ "stop": name }),
         _ => json!({}),
     };
     let call = ToolUse::new(format!("call-{name}"), "look", input);
     let content = vec![ContentBlock::text("I look at it."), call.into()];
-    Turn::new(Message::new(Role::Assistant, content), StopReason::ToolUse, None)
+    Answer::new(Message::new(Role::Assistant, content), StopReason::ToolUse, None)
 }
 
 fn words(name: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use threadfold::{
-    ContentBlock, Message, Request, Role, Turn, WireFormat,
+    Answer, ContentBlock, Message, Request, Role, WireFormat,
     message::{ToolResult, ToolSpec},
     wire::{EncodeOptions, SseParser},
 };
@@ -86,7 +86,7 @@ impl Agent {
         request.header(header, key)
     }
 
-    pub(crate) async fn ask(&self) -> Result<Turn, String> {
+    pub(crate) async fn ask(&self) -> Result<Answer, String> {
         let request = self.post(&self.url).body(self.body()).header("x-own", "kept");
         let answer = request.send().await.map_err(|error| error.to_string())?;
         let status = answer.status();

@@ -7,7 +7,7 @@ use std::{
 
 use threadfold::{
     CompactionStrategy, Model,
-    message::{ModelError, ModelErrorKind, Request, StopReason, Turn},
+    message::{Answer, ModelError, ModelErrorKind, Request, StopReason},
     store::MemoryStore,
     strategy::{Ask, ModelRole, Proposal, StrategyError, Summarize, View},
 };
@@ -51,7 +51,7 @@ struct Never;
 
 #[threadfold::async_trait]
 impl Model for Never {
-    async fn complete(&self, _: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, _: Request) -> Result<Answer, ModelError> {
         std::future::pending().await
     }
 }
@@ -61,7 +61,7 @@ struct Down;
 
 #[threadfold::async_trait]
 impl Model for Down {
-    async fn complete(&self, _: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, _: Request) -> Result<Answer, ModelError> {
         Err(ModelError::new(ModelErrorKind::Authentication, "no key"))
     }
 }
@@ -72,10 +72,10 @@ struct Writes(Mutex<Vec<Request>>);
 
 #[threadfold::async_trait]
 impl Model for Writes {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         self.0.lock().unwrap().push(request);
         let answer = threadfold::Message::assistant("They wrote some lines.");
-        Ok(Turn::new(answer, StopReason::EndTurn, None))
+        Ok(Answer::new(answer, StopReason::EndTurn, None))
     }
 }
 

@@ -15,9 +15,9 @@ use threadfold::{
     ContentBlock, ContextWindow, EventLog, Message, Model, ModelAgent, Request, Role, Session,
     StrategyRegistry, async_trait,
     auto::AutoPolicy,
-    message::{Delta, ModelError, ModelErrorKind, ToolSpec, ToolUse, Turn},
+    message::{Answer, Delta, ModelError, ModelErrorKind, ToolSpec, ToolUse},
     model::{self, Tool, ToolContext, ToolOutput},
-    testing::{Answer, ExtractiveModel, ScriptedModel},
+    testing::{ExtractiveModel, Scripted, ScriptedModel},
 };
 use threadfold_testing::TestClock;
 
@@ -73,7 +73,7 @@ fn question(turn: usize) -> String {
 }
 
 /// Returns a call and an answer, or an answer alone.
-fn answers(turn: usize) -> Vec<Answer> {
+fn answers(turn: usize) -> Vec<Scripted> {
     let area = area(turn);
     let said = format!(
         "I looked at src/{area}/part_{}.rs. The {area} keeps its order now, and case {turn} passes; \
@@ -129,8 +129,8 @@ struct Tired(AtomicU64);
 
 #[async_trait]
 impl Model for Tired {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        model::turn_of(self.stream(request)).await
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+        model::answer_of(self.stream(request)).await
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {

@@ -4,7 +4,7 @@
 #![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
 
 use threadfold::{
-    Message, Request, Turn, WireFormat,
+    Answer, Message, Request, WireFormat,
     message::{Delta, ModelError},
     wire::{EncodeOptions, SseParser},
 };
@@ -42,7 +42,10 @@ fn events(bytes: &[u8], size: usize) -> Vec<(String, String)> {
 }
 
 /// The number of bytes in the deltas, and the end of the answer.
-fn build(codec: &dyn WireFormat, events: &[(String, String)]) -> (usize, Result<Turn, ModelError>) {
+fn build(
+    codec: &dyn WireFormat,
+    events: &[(String, String)],
+) -> (usize, Result<Answer, ModelError>) {
     let mut builder = codec.turn_builder();
     let mut reported = 0;
     for event in events {
@@ -67,6 +70,6 @@ fn size(delta: &Delta) -> usize {
             text.len()
         }
         Delta::ToolUse { name, .. } => name.len(),
-        Delta::Turn { .. } => panic!("a turn before the end: {delta:?}"),
+        Delta::Answer { .. } => panic!("a turn before the end: {delta:?}"),
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `options` | [`FoldBatches`], its checks, the score of a message, and the text that represents all batches |
+//! | `options` | [`Rolling`], its checks, the score of a message, and the text that represents all batches |
 //! | `split` | renders messages as plain text, divides the old part into stretches between legal cuts, chooses those to remove, and builds the plan |
 //! | `chunks` | groups stretches into chunks |
 //! | `requests` | writes the requests, with messages shortened to fit |
@@ -25,4 +25,4 @@ mod options;
 mod requests;
 mod split;
 
-pub use options::FoldBatches;
+pub use options::Rolling;

@@ -1,4 +1,4 @@
-//! Options of `fold-batches`, and their checks.
+//! Options of `rolling`, and their checks.
 //!
 //! The view is the summary text that stands for all batches. It is never parsed, because the
 //! batches are stored with it as data.
@@ -34,7 +34,7 @@ options! {
     ///
     /// let message = |round| Message::assistant(format!("{round}. {}", "A few words. ".repeat(12)));
     /// let thread = Snapshot::new((0..30).map(message).collect::<Vec<_>>());
-    /// let strategy = FoldBatches { chunk_messages: 10, ..FoldBatches::default() };
+    /// let strategy = Rolling { chunk_messages: 10, ..Rolling::default() };
     /// let view = View::new(thread, Brief::default());
     /// let (calls, proposal) = asked(&strategy, &view, answers(["They talked."; 3]));
     /// assert_eq!((calls[0].request.messages.len(), calls[0].total), (10 + 1, 3));
@@ -43,7 +43,7 @@ options! {
     /// ```
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
-    pub struct FoldBatches {
+    pub struct Rolling {
         /// Upper limit for the messages of a chunk. Calls and their results stay in one chunk even
         /// if they exceed it.
         pub chunk_messages: usize = 20,
@@ -102,13 +102,13 @@ options! {
     }
 }
 
-impl FoldBatches {
+impl Rolling {
     /// Checks that all options have valid values. Every compaction begins with this check.
     ///
     /// ```
-    /// use threadfold::strategy::FoldBatches;
+    /// use threadfold::strategy::Rolling;
     ///
-    /// let options = FoldBatches { chunk_messages: 0, ..FoldBatches::default() };
+    /// let options = Rolling { chunk_messages: 0, ..Rolling::default() };
     /// let error = options.check().unwrap_err();
     /// assert_eq!(error.to_string(), "chunk_messages is 0; expected at least 1");
     /// ```
@@ -160,15 +160,15 @@ const LENGTH_UNIT: f64 = 100.0;
 /// Upper limit for the points for length.
 const MAX_FOR_LENGTH: f64 = 3.0;
 
-impl FoldBatches {
+impl Rolling {
     /// Returns the importance of the message at `index` of `total` candidates: the weight of its
     /// role, multiplied by `recency_decay` for every later message, plus points for a question
     /// mark, tool calls, each keyword, and the length.
     ///
     /// ```
-    /// use threadfold::{Message, strategy::FoldBatches};
+    /// use threadfold::{Message, strategy::Rolling};
     ///
-    /// let options = FoldBatches::default();
+    /// let options = Rolling::default();
     /// let score = |text: &str| options.score(&Message::user(text), 0, 10);
     /// assert!(score("Which port?") > score("The port."));
     /// assert_eq!(options.score(&Message::assistant("At work"), 0, 1), 3.07);
@@ -214,7 +214,7 @@ fn text(message: &Message) -> String {
     texts.join("\n")
 }
 
-impl FoldBatches {
+impl Rolling {
     /// Returns the text that the thread shows for these batches: a line with the number of messages
     /// that they replace, then the first and the last batches, with the number of those omitted
     /// between them.
@@ -222,10 +222,10 @@ impl FoldBatches {
     /// That line also states the number of cycles: how often the oldest messages were summarised.
     ///
     /// ```
-    /// use threadfold::{message::{Batch, BatchId}, strategy::FoldBatches};
+    /// use threadfold::{message::{Batch, BatchId}, strategy::Rolling};
     ///
     /// let batch = Batch::new(BatchId::default(), "They fixed the parser.");
-    /// let view = FoldBatches::default().view(&[batch]);
+    /// let view = Rolling::default().view(&[batch]);
     /// assert!(view.starts_with("[Summary of the conversation so far: 0 messages compressed"));
     /// assert!(view.ends_with("They fixed the parser."));
     /// ```

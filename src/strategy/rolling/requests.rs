@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{chunks::Piece, options::FoldBatches};
+use super::{chunks::Piece, options::Rolling};
 use crate::{
     ledger::Quotes,
     message::{ContentBlock, Message, Request, Text},
@@ -32,7 +32,7 @@ pub(super) const MIN_TOKENS: u64 = 1_000;
 /// Writes requests that fit the window.
 #[derive(Debug)]
 pub(super) struct RequestWriter {
-    pub(super) options: FoldBatches,
+    pub(super) options: Rolling,
     directive: Message,
     /// Upper limit for the tokens of the summary so far.
     so_far: u64,
@@ -46,7 +46,7 @@ impl RequestWriter {
     /// # Errors
     ///
     /// [`RunError::NoRoom`] if a chunk would not fit the window.
-    pub(super) fn new(options: FoldBatches, task: &View) -> Result<Self, RunError> {
+    pub(super) fn new(options: Rolling, task: &View) -> Result<Self, RunError> {
         let counter = task.thread.counter();
         let values = [("sections", &*sections(&options.sections, SECTIONS)), ("values", VALUES)];
         let directive = fill(DIRECTIVE, &values) + "\n\n" + Quotes::ASK + &asides(task, "", NEXT);

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{
     chunks::{self, Chunk, Item, Limits, Piece},
-    options::{self, FoldBatches},
+    options::{self, Rolling},
     requests::{MIN_TOKENS, RequestWriter},
     split::{Earlier, Split},
 };
@@ -31,9 +31,9 @@ use crate::{
 const MAX_WAIT: Duration = Duration::from_secs(600);
 
 #[async_trait]
-impl CompactionStrategy for FoldBatches {
+impl CompactionStrategy for Rolling {
     fn name(&self) -> &str {
-        "fold-batches"
+        "rolling"
     }
 
     async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal> {

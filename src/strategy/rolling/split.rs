@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::options::FoldBatches;
+use super::options::Rolling;
 use crate::{
     compact::{CompactError, CompactOptions, Plan, Position, legality},
     message::{Batch, ContentBlock, Message, Role, Summary, Text},
@@ -50,7 +50,7 @@ pub(super) struct Split {
     pub(super) candidate: Candidate,
 }
 
-impl FoldBatches {
+impl Rolling {
     /// Returns the stretches to remove.
     ///
     /// # Errors
@@ -294,7 +294,7 @@ pub(super) struct PlainOptions {
 pub(super) fn plain(
     message: &Message,
     PlainOptions { kept, tool_ids }: PlainOptions,
-    options: &FoldBatches,
+    options: &Rolling,
 ) -> Option<Message> {
     let options = RenderOptions {
         tool_ids,
@@ -342,7 +342,7 @@ mod tests {
     use crate::message::{Json, Thinking, ToolResult, ToolUse};
 
     fn written(message: &Message) -> Option<(Role, Vec<String>)> {
-        let plain = plain(message, PlainOptions::default(), &FoldBatches::default())?;
+        let plain = plain(message, PlainOptions::default(), &Rolling::default())?;
         let texts = plain.content.iter().filter_map(ContentBlock::as_text);
         Some((plain.role, texts.map(ToString::to_string).collect()))
     }

@@ -1,4 +1,4 @@
-//! `fold-batches` against scripted models: the requests, the results, and the next compaction of
+//! `rolling` against scripted models: the requests, the results, and the next compaction of
 //! these.
 //!
 //! Cases under `testdata/fold/`: `view-*` have `--- options` and `--- batches` in JSON and the text
@@ -17,11 +17,11 @@ use threadfold::{
     drive::{CompactionError, Models, propose},
     legality,
     message::{
-        Batch, BatchId, CompactionId, CompactionReason, ContentBlock, Json, ModelError,
-        ModelErrorKind, Request, StopReason, Summary, Text, Timestamp, ToolResult, ToolUse, Turn,
+        Answer, Batch, BatchId, CompactionId, CompactionReason, ContentBlock, Json, ModelError,
+        ModelErrorKind, Request, StopReason, Summary, Text, Timestamp, ToolResult, ToolUse,
     },
-    strategy::{Brief, FoldBatches, Proposal, Rejection, RunError, Snapshot, StrategyError, View},
-    testing::{Answer, ExtractiveModel, ScriptedModel, answers, asked},
+    strategy::{Brief, Proposal, Rejection, Rolling, RunError, Snapshot, StrategyError, View},
+    testing::{ExtractiveModel, Scripted, ScriptedModel, answers, asked},
     tokens::{ByteEstimate, TokenCounter},
 };
 use threadfold_testing::{
@@ -41,8 +41,8 @@ struct Run {
 }
 
 impl Run {
-    fn of<A: Into<Answer>>(
-        strategy: &FoldBatches,
+    fn of<A: Into<Scripted>>(
+        strategy: &Rolling,
         thread: &Snapshot,
         brief: &Brief,
         answers: impl IntoIterator<Item = A>,
@@ -54,7 +54,7 @@ impl Run {
     }
 
     /// A compaction whose every answer is a short account, numbered.
-    fn numbered(strategy: &FoldBatches, thread: &Snapshot, brief: &Brief) -> Self {
+    fn numbered(strategy: &Rolling, thread: &Snapshot, brief: &Brief) -> Self {
         Self::of(strategy, thread, brief, (1..100).map(|number| format!("Account {number}.")))
     }
 
@@ -104,8 +104,8 @@ fn snapshot(messages: Vec<Message>) -> Snapshot {
     Snapshot::new(messages).with_times(times)
 }
 
-fn by_tens() -> FoldBatches {
-    FoldBatches { chunk_messages: 10, ..FoldBatches::default() }
+fn by_tens() -> Rolling {
+    Rolling { chunk_messages: 10, ..Rolling::default() }
 }
 
 fn brief() -> Brief {
@@ -132,11 +132,11 @@ fn result(id: &str, text: &str) -> Message {
     Message::new(Role::User, vec![ToolResult::text(id, text).into()])
 }
 
-fn timeout() -> Answer {
+fn timeout() -> Scripted {
     ModelError::new(ModelErrorKind::Retryable { after: None }, "timed out").into()
 }
 
-fn overflow() -> Answer {
+fn overflow() -> Scripted {
     let kind = ModelErrorKind::Overflow { limit: None, found: None, output: None };
     ModelError::new(kind, "prompt is too long").into()
 }
@@ -147,7 +147,7 @@ fn the_view_passes_its_cases() {
     let views: Vec<_> = all.iter().filter(|case| case.name.starts_with("view-")).collect();
     assert!(!views.is_empty());
     for case in views {
-        let options: FoldBatches = serde_json::from_str(case.section("options").unwrap()).unwrap();
+        let options: Rolling = serde_json::from_str(case.section("options").unwrap()).unwrap();
         let batches: Vec<Batch> = serde_json::from_str(case.section("batches").unwrap()).unwrap();
         let expected = case.section("expect").unwrap().trim_end();
         assert_eq!(options.view(&batches), expected, "{}", case.name);
@@ -160,7 +160,7 @@ fn runs_pass_their_cases() {
     let runs: Vec<_> = all.iter().filter(|case| case.name.starts_with("run-")).collect();
     assert!(!runs.is_empty());
     for case in runs {
-        let options: FoldBatches = serde_json::from_str(case.section("options").unwrap()).unwrap();
+        let options: Rolling = serde_json::from_str(case.section("options").unwrap()).unwrap();
         let thread = notation::parse(case.section("thread").unwrap()).unwrap();
         let thread = Snapshot::new(thread);
         let answers = case.sections_of("answer").map(|(_, answer)| answer.trim_end());
@@ -247,12 +247,11 @@ fn the_first_request_has_a_prompt_the_messages_in_their_roles_and_the_directive(
 #[test]
 fn a_configured_prompt_is_used_word_for_word_and_a_timeout_is_passed_on_or_left_out() {
     let prompt = "  Sum up. {{summary}} $& ";
-    let options =
-        FoldBatches { prompt: Some(prompt.into()), timeout_ms: Some(30_000), ..by_tens() };
+    let options = Rolling { prompt: Some(prompt.into()), timeout_ms: Some(30_000), ..by_tens() };
     let run = Run::numbered(&options, &snapshot(talk(20)), &brief());
     assert_eq!(system(&run.requests[0]), [prompt]);
     assert_eq!(run.requests[0].timeout, Some(Duration::from_secs(30)));
-    let options = FoldBatches { timeout_ms: None, ..by_tens() };
+    let options = Rolling { timeout_ms: None, ..by_tens() };
     let run = Run::numbered(&options, &snapshot(talk(20)), &brief());
     assert_eq!(run.requests[0].timeout, None);
 }
@@ -277,7 +276,7 @@ fn later_requests_contain_the_earlier_batches_as_context() {
 #[test]
 fn a_long_context_of_earlier_batches_shows_its_beginning_and_end() {
     let answers = (0..12).map(|number| format!("Part {number}. {}", "y".repeat(3_000)));
-    let options = FoldBatches { clip_last: 1, ..by_tens() };
+    let options = Rolling { clip_last: 1, ..by_tens() };
     let run = Run::of(&options, &snapshot(talk(125)), &brief(), answers);
     let last = &system(&run.requests[11])[1];
     let found: Vec<usize> =
@@ -291,7 +290,7 @@ fn chunks_have_the_configured_number_of_messages() {
     for (messages, chunk, expected) in
         [(11, 3, vec![3, 3, 3, 1]), (3, 5, vec![2]), (4, 1, vec![1, 1, 1])]
     {
-        let options = FoldBatches { chunk_messages: chunk, keep_recent: 1, ..by_tens() };
+        let options = Rolling { chunk_messages: chunk, keep_recent: 1, ..by_tens() };
         let thread = snapshot((1..=messages).map(|number| said(2 * number, 400)).collect());
         let run = Run::numbered(&options, &thread, &brief());
         assert_eq!(run.shown()[..expected.len()], expected, "{messages} by {chunk}");
@@ -307,12 +306,8 @@ fn chunks_have_the_configured_tokens_and_no_message_is_divided() {
         (vec![400; 8], 250, vec![2, 2, 2, 2]),
     ];
     for (sizes, most, expected) in rows {
-        let options = FoldBatches {
-            chunk_tokens: Some(most),
-            chunk_messages: 1,
-            keep_recent: 2,
-            ..by_tens()
-        };
+        let options =
+            Rolling { chunk_tokens: Some(most), chunk_messages: 1, keep_recent: 2, ..by_tens() };
         let sizes = sizes.iter().chain(&[400, 400]);
         let messages = sizes.enumerate().map(|(number, size)| said(2 * number + 2, *size));
         let thread = snapshot(messages.collect()).with_counter(Arc::new(ByteEstimate::CHUNK));
@@ -327,7 +322,7 @@ fn a_thread_of_kept_messages_only_is_unchanged_and_costs_no_call() {
     for (count, keep_recent, brief) in
         [(3, 10, brief()), (3, 3, brief()), (0, 5, brief()), (20, 5, within)]
     {
-        let options = FoldBatches { keep_recent, ..by_tens() };
+        let options = Rolling { keep_recent, ..by_tens() };
         let run = Run::numbered(&options, &snapshot(talk(count)), &brief);
         let nothing = matches!(run.error(), StrategyError::NothingToCompact { .. });
         assert!(nothing, "{count}: {}", run.error());
@@ -339,7 +334,7 @@ fn a_thread_of_kept_messages_only_is_unchanged_and_costs_no_call() {
 /// stay.
 fn with_calls(keep_recent: usize, behind: Vec<Message>) -> usize {
     let thread: Vec<Message> = talk(20).into_iter().chain(behind).collect();
-    let options = FoldBatches { keep_recent, ..by_tens() };
+    let options = Rolling { keep_recent, ..by_tens() };
     let thread = snapshot(thread);
     let run = Run::numbered(&options, &thread, &brief());
     assert_eq!(legality::violations(&run.after(&thread)), []);
@@ -377,7 +372,7 @@ fn chunks_do_not_divide_calls_from_their_results() {
         [call(&id), result(&id, &"z".repeat(300))]
     });
     let thread: Vec<Message> = rounds.chain(talk(6)).collect();
-    let options = FoldBatches { chunk_messages: 3, ..FoldBatches::default() };
+    let options = Rolling { chunk_messages: 3, ..Rolling::default() };
     let run = Run::numbered(&options, &snapshot(thread), &brief());
     assert_eq!(run.shown()[..10], [2, 2, 2, 2, 2, 2, 2, 2, 2, 3]);
     assert!(text(&run.requests[0]).contains("## tool_use: read"), "{}", text(&run.requests[0]));
@@ -392,7 +387,7 @@ fn the_newest_typed_text_stays_and_is_shown_for_context() {
     let thread: Vec<Message> =
         [Message::user("Fix the parser.")].into_iter().chain(rounds).collect();
     let thread = snapshot(thread);
-    let run = Run::numbered(&FoldBatches::default(), &thread, &brief());
+    let run = Run::numbered(&Rolling::default(), &thread, &brief());
     let after = run.after(&thread);
     assert_eq!(after[0], Message::user("Fix the parser."));
     assert_eq!(summary(&after[1..2]).unwrap().batches[0].messages, 18);
@@ -408,7 +403,7 @@ fn an_agent_at_work_keeps_the_result_that_it_has_not_read() {
         [call(&id), result(&id, &"z".repeat(300))]
     });
     let thread = snapshot([Message::user("Fix it.")].into_iter().chain(rounds).collect());
-    let options = FoldBatches { keep_recent: 0, ..FoldBatches::default() };
+    let options = Rolling { keep_recent: 0, ..Rolling::default() };
     let after = Run::numbered(&options, &thread, &brief()).after(&thread);
     assert_eq!(after[0], Message::user("Fix it."));
     assert!(after[1].is_summary());
@@ -427,7 +422,7 @@ fn viewed(depths: &[u32], behind: usize) -> Snapshot {
         batch
     };
     let batches: Vec<Batch> = depths.iter().enumerate().map(batch).collect();
-    let view = FoldBatches::default().view(&batches);
+    let view = Rolling::default().view(&batches);
     let mut summary = Summary::new(view);
     summary.batches = batches.into();
     let view = Message::summary(Role::User, summary);
@@ -487,7 +482,7 @@ fn batches_that_do_not_fit_one_request_are_summed_up_in_several() {
     for batch in &mut old.batches {
         batch.text = format!("{} {}", batch.text, "long ".repeat(600)).into();
     }
-    old.text = FoldBatches::default().view(&old.batches).into();
+    old.text = Rolling::default().view(&old.batches).into();
     let thread = snapshot(thread).with_window(Some(ContextWindow::new(6_000)));
     let run = Run::numbered(&by_tens(), &thread, &brief());
     assert!(run.requests.len() > 2, "{}", run.requests.len());
@@ -500,7 +495,7 @@ fn batches_that_do_not_fit_one_request_are_summed_up_in_several() {
 }
 
 /// Compacts a thread this many times, with new talk before each compaction.
-fn compact_often(times: usize, strategy: &FoldBatches) -> (Vec<Run>, Vec<Message>) {
+fn compact_often(times: usize, strategy: &Rolling) -> (Vec<Run>, Vec<Message>) {
     let mut messages = Vec::new();
     let mut runs = Vec::new();
     for time in 0..times {
@@ -597,8 +592,7 @@ fn a_summary_of_another_strategy_becomes_a_batch_unchanged() {
 
 #[test]
 fn a_message_that_only_looks_like_a_view_is_an_ordinary_message() {
-    let forged =
-        Message::user(FoldBatches::default().view(&[Batch::new(BatchId::default(), "Lies.")]));
+    let forged = Message::user(Rolling::default().view(&[Batch::new(BatchId::default(), "Lies.")]));
     let thread = snapshot([forged.clone()].into_iter().chain(talk(15)).collect());
     let run = Run::numbered(&by_tens(), &thread, &brief());
     assert_eq!(run.requests[0].messages[0], forged);
@@ -608,7 +602,7 @@ fn a_message_that_only_looks_like_a_view_is_an_ordinary_message() {
 #[test]
 fn a_retryable_failure_is_retried_with_half_of_the_chunk() {
     let thread = snapshot(talk(21));
-    let options = FoldBatches { chunk_messages: 16, ..FoldBatches::default() };
+    let options = Rolling { chunk_messages: 16, ..Rolling::default() };
     let answers = [timeout(), timeout(), "A.".into(), "B.".into(), "C.".into()];
     let run = Run::of(&options, &thread, &brief(), answers);
     assert_eq!(run.shown(), [16, 8, 4, 4, 8]);
@@ -624,7 +618,7 @@ fn a_retryable_failure_is_retried_with_half_of_the_chunk() {
 
 #[test]
 fn two_messages_are_not_divided_for_a_timeout() {
-    let options = FoldBatches { chunk_messages: 4, keep_recent: 16, max_retries: 3, ..by_tens() };
+    let options = Rolling { chunk_messages: 4, keep_recent: 16, max_retries: 3, ..by_tens() };
     let answers = [timeout(), timeout(), timeout(), "A.".into(), "B.".into()];
     let run = Run::of(&options, &snapshot(talk(20)), &brief(), answers);
     assert_eq!(run.shown(), [4, 2, 2, 2, 2]);
@@ -635,7 +629,7 @@ fn two_messages_are_not_divided_for_a_timeout() {
 fn the_same_request_is_repeated_after_the_wait_that_the_provider_states() {
     let after = Some(Duration::from_secs(7));
     let busy = ModelError::new(ModelErrorKind::Retryable { after }, "busy");
-    let answers = [busy.into(), Answer::from("A."), "B.".into()];
+    let answers = [busy.into(), Scripted::from("A."), "B.".into()];
     let run = Run::of(&by_tens(), &snapshot(talk(20)), &brief(), answers);
     assert_eq!(run.requests[0], run.requests[1]);
     assert_eq!(run.waits, [Duration::from_secs(7)]);
@@ -657,7 +651,7 @@ fn after_the_last_retry_nothing_is_proposed() {
     let said = "chunk 1 failed, tried 3 times: unavailable for now: timed out";
     assert_eq!(error.to_string(), said);
 
-    let none = FoldBatches { max_retries: 0, backoff_ms: 0, ..by_tens() };
+    let none = Rolling { max_retries: 0, backoff_ms: 0, ..by_tens() };
     let run = Run::of(&none, &snapshot(talk(20)), &brief(), [timeout()]);
     assert_eq!((run.requests.len(), run.waits.len()), (1, 0));
 
@@ -670,10 +664,10 @@ fn after_the_last_retry_nothing_is_proposed() {
 
 #[test]
 fn a_permanent_failure_ends_the_compaction_at_once() {
-    let failed = |kind| Answer::from(ModelError::new(kind, "no"));
-    let blank = Answer::from(" \n");
-    let calls = Answer::from(call("t1"));
-    let cut = Turn::new(Message::assistant("And so th"), StopReason::MaxTokens, None);
+    let failed = |kind| Scripted::from(ModelError::new(kind, "no"));
+    let blank = Scripted::from(" \n");
+    let calls = Scripted::from(call("t1"));
+    let cut = Answer::new(Message::assistant("And so th"), StopReason::MaxTokens, None);
     let rows = [
         (failed(ModelErrorKind::Authentication), "authentication failed: no"),
         (failed(ModelErrorKind::Refused), "refused: no"),
@@ -693,7 +687,7 @@ fn a_permanent_failure_ends_the_compaction_at_once() {
 #[test]
 fn a_chunk_that_does_not_fit_is_halved_without_waiting_and_then_clipped() {
     let thread = snapshot((1..=8).map(|number| said(number, 9_000)).collect());
-    let options = FoldBatches { keep_recent: 6, max_retries: 0, ..FoldBatches::default() };
+    let options = Rolling { keep_recent: 6, max_retries: 0, ..Rolling::default() };
     let answers = [overflow(), overflow(), "A.".into(), "B.".into()];
     let run = Run::of(&options, &thread, &brief(), answers);
     assert_eq!(run.shown(), [2, 1, 1, 1]);
@@ -723,31 +717,31 @@ fn a_view_larger_than_its_source_is_refused() {
 
 #[test]
 fn options_that_make_no_sense_are_refused_before_a_call() {
-    let all = FoldBatches::default;
+    let all = Rolling::default;
     let rows = [
-        (FoldBatches { chunk_messages: 0, ..all() }, "chunk_messages is 0; expected at least 1"),
-        (FoldBatches { chunk_tokens: Some(0), ..all() }, "chunk_tokens is 0; expected at least 1"),
-        (FoldBatches { summary_tokens: 0, ..all() }, "summary_tokens is 0; expected at least 1"),
-        (FoldBatches { timeout_ms: Some(0), ..all() }, "timeout_ms is 0; expected at least 1"),
+        (Rolling { chunk_messages: 0, ..all() }, "chunk_messages is 0; expected at least 1"),
+        (Rolling { chunk_tokens: Some(0), ..all() }, "chunk_tokens is 0; expected at least 1"),
+        (Rolling { summary_tokens: 0, ..all() }, "summary_tokens is 0; expected at least 1"),
+        (Rolling { timeout_ms: Some(0), ..all() }, "timeout_ms is 0; expected at least 1"),
         (
-            FoldBatches { clip_first: 0, clip_last: 0, ..all() },
+            Rolling { clip_first: 0, clip_last: 0, ..all() },
             "clip_first is 0; expected at least 1, because clip_last is 0 too and no batch would be shown",
         ),
         (
-            FoldBatches { prompt: Some(" ".into()), ..all() },
+            Rolling { prompt: Some(" ".into()), ..all() },
             "prompt is blank; expected a text, or none for the built-in one",
         ),
-        (FoldBatches { user_weight: -1.0, ..all() }, "user_weight is -1; expected a number from 0"),
+        (Rolling { user_weight: -1.0, ..all() }, "user_weight is -1; expected a number from 0"),
         (
-            FoldBatches { length_weight: f64::NAN, ..all() },
+            Rolling { length_weight: f64::NAN, ..all() },
             "length_weight is NaN; expected a number from 0",
         ),
         (
-            FoldBatches { recency_decay: 1.5, ..all() },
+            Rolling { recency_decay: 1.5, ..all() },
             "recency_decay is 1.5; expected a number from 0 to 1",
         ),
         (
-            FoldBatches { keywords: vec!["".into()], ..all() },
+            Rolling { keywords: vec!["".into()], ..all() },
             "a word of keywords is blank; expected a word, because every text contains a blank one",
         ),
     ];
@@ -757,24 +751,23 @@ fn options_that_make_no_sense_are_refused_before_a_call() {
         assert_eq!(run.error().to_string(), expected);
         assert_eq!(run.requests, []);
     }
-    let zeros =
-        FoldBatches { keep_recent: 0, max_retries: 0, clip_first: 0, backoff_ms: 0, ..all() };
+    let zeros = Rolling { keep_recent: 0, max_retries: 0, clip_first: 0, backoff_ms: 0, ..all() };
     assert_eq!(zeros.check(), Ok(()));
 }
 
 #[test]
 fn settings_are_read_from_a_file_and_unknown_ones_are_refused() {
     let text = r#"{"chunk_messages":7,"user_weight":9.0}"#;
-    let read: FoldBatches = serde_json::from_str(text).unwrap();
-    assert_eq!(read, FoldBatches { chunk_messages: 7, user_weight: 9.0, ..FoldBatches::default() });
-    assert!(serde_json::from_str::<FoldBatches>(r#"{"chunk_size":7}"#).is_err());
+    let read: Rolling = serde_json::from_str(text).unwrap();
+    assert_eq!(read, Rolling { chunk_messages: 7, user_weight: 9.0, ..Rolling::default() });
+    assert!(serde_json::from_str::<Rolling>(r#"{"chunk_size":7}"#).is_err());
     let stored = serde_json::to_string(&read).unwrap();
-    assert_eq!(serde_json::from_str::<FoldBatches>(&stored).unwrap(), read);
+    assert_eq!(serde_json::from_str::<Rolling>(&stored).unwrap(), read);
 }
 
 #[test]
 fn a_message_is_scored_by_role_age_and_content() {
-    let scoring = FoldBatches::default();
+    let scoring = Rolling::default();
     let alone = |message: &Message| scoring.score(message, 0, 1);
     let text = "the same text";
     let (system, user, assistant) =
@@ -801,8 +794,7 @@ fn a_message_is_scored_by_role_age_and_content() {
 
 #[test]
 fn weights_are_options() {
-    let scoring =
-        FoldBatches { user_weight: 2.0, assistant_weight: 20.0, ..FoldBatches::default() };
+    let scoring = Rolling { user_weight: 2.0, assistant_weight: 20.0, ..Rolling::default() };
     let score = |message: Message| scoring.score(&message, 0, 1);
     assert!(score(Message::user("a")) < score(Message::assistant("a")));
 }
@@ -819,7 +811,7 @@ fn with_a_target_the_least_important_messages_are_removed_and_the_order_stays() 
     let marked = |text: &str| Message::assistant(format!("{text} {}", "x".repeat(100)));
     messages[3] = marked("A decision: we agreed on a constraint. Is that a requirement? A fix!");
     messages[9] = marked("The bug is an error. Why does it fail? A decision was agreed.");
-    let options = FoldBatches { summary_tokens: 100, ..by_tens() };
+    let options = Rolling { summary_tokens: 100, ..by_tens() };
     let brief = to_target(&messages, 400);
     let thread = snapshot(messages.clone());
     let run = Run::numbered(&options, &thread, &brief);
@@ -847,8 +839,8 @@ fn with_a_target_the_least_important_messages_are_removed_and_the_order_stays() 
 
 #[test]
 fn of_messages_with_equal_scores_the_older_are_removed_first() {
-    let flat = FoldBatches { recency_decay: 1.0, user_weight: 3.0, ..by_tens() };
-    let options = FoldBatches { summary_tokens: 100, ..flat };
+    let flat = Rolling { recency_decay: 1.0, user_weight: 3.0, ..by_tens() };
+    let options = Rolling { summary_tokens: 100, ..flat };
     let messages: Vec<Message> = (1..=30).map(|number| said(2 * number, 100)).collect();
     let thread = snapshot(messages.clone());
     let run = Run::numbered(&options, &thread, &to_target(&messages, 300));
@@ -864,7 +856,7 @@ fn without_a_target_everything_is_folded_and_an_option_can_set_one() {
     let run = Run::numbered(&by_tens(), &thread, &brief());
     assert_eq!(run.after(&thread).len(), 6);
     let target = to_target(thread.messages(), 400).target;
-    let options = FoldBatches { target, summary_tokens: 100, ..by_tens() };
+    let options = Rolling { target, summary_tokens: 100, ..by_tens() };
     let run = Run::numbered(&options, &thread, &brief());
     assert!(run.after(&thread).len() > 7);
 }
@@ -888,14 +880,14 @@ fn every_request_fits_the_window() {
     let window = Some(ContextWindow::new(8_000));
     let thread = snapshot(messages).with_window(window);
     let answers = (0..40).map(|number| format!("Account {number}. {}", "y".repeat(2_000)));
-    let run = Run::of(&FoldBatches::default(), &thread, &brief(), answers);
+    let run = Run::of(&Rolling::default(), &thread, &brief(), answers);
     fits(&run.requests, &thread);
     assert!(run.requests.len() > 3);
     assert!(run.requests.iter().any(|request| text(request).contains(" bytes omitted ...]")));
     assert!(run.outcome.is_ok(), "{}", run.error());
 
     let thread = thread.with_window(Some(ContextWindow::new(2_000)));
-    let run = Run::numbered(&FoldBatches::default(), &thread, &brief());
+    let run = Run::numbered(&Rolling::default(), &thread, &brief());
     let StrategyError::Run(error) = run.error() else { panic!("{}", run.error()) };
     assert!(matches!(**error, RunError::NoRoom { window: 2_000, .. }), "{error}");
 }
@@ -911,7 +903,7 @@ fn fits(requests: &[Request], thread: &Snapshot) {
 #[test]
 fn every_result_is_accepted_or_has_a_reason_and_is_reproducible() {
     let thread = snapshot(talk(60));
-    for way in Answer::misbehaving() {
+    for way in Scripted::misbehaving() {
         let run = || {
             let (model, clock) = (ScriptedModel::repeating([way.clone()]), TestClock::default());
             let models = Models { clock: Some(&clock), ..Models::one(&model) };
@@ -930,24 +922,24 @@ struct Asked(std::sync::Mutex<Vec<Request>>);
 
 #[threadfold::async_trait]
 impl Model for Asked {
-    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         self.0.lock().unwrap().push(request.clone());
         ExtractiveModel.complete(request).await
     }
 }
 
-fn small_options() -> impl Strategy<Value = FoldBatches> {
+fn small_options() -> impl Strategy<Value = Rolling> {
     let sizes = (1_usize..6, option::of(1_u64..400), 0_usize..6, 20_u64..200);
     (sizes, 0_usize..3, 1_usize..3).prop_map(|(sizes, clip_first, clip_last)| {
         let (chunk_messages, chunk_tokens, keep_recent, summary_tokens) = sizes;
-        FoldBatches {
+        Rolling {
             chunk_messages,
             chunk_tokens,
             keep_recent,
             summary_tokens,
             clip_first,
             clip_last,
-            ..FoldBatches::default()
+            ..Rolling::default()
         }
     })
 }
@@ -1231,7 +1223,7 @@ const CRITERIA: &[(&str, Shown)] = &[
 
 #[test]
 fn every_criterion_names_an_existing_test() {
-    let source = include_str!("fold_batches.rs");
+    let source = include_str!("rolling.rs");
     for (criterion, shown) in CRITERIA {
         let name = match shown {
             By(name) => name,
