@@ -309,9 +309,9 @@ impl AutoCompactor {
             }
             Input::TurnEnded(pressure) => self.turn_ended(now, pressure),
             Input::Overflowed { pressure, refusal } => Some(self.overflowed(pressure, refusal)),
-            Input::Requested { focus, pressure } => {
+            Input::Requested { instructions, pressure } => {
                 let target = self.requested_target(pressure);
-                let reason = CompactionReason::Manual { focus };
+                let reason = CompactionReason::Manual { instructions };
                 Some(Output::Compact { reason, target, limit: None })
             }
             Input::Compacted { reason } => {

@@ -24,8 +24,8 @@ pub enum Input {
     },
     /// The user, the host or the agent requested a compaction.
     Requested {
-        /// The focus of the summary.
-        focus: Option<Text>,
+        /// The user's instructions for the summary.
+        instructions: Option<Text>,
         /// How full the context is.
         pressure: Pressure,
     },

@@ -16,7 +16,7 @@
 //!
 //! Names that begin with `gen_ai.` are from OpenTelemetry's semantic conventions for generative AI,
 //! which are not stable yet; the others are specific to this crate. No attribute holds text of the
-//! thread, of the user's focus or of an error.
+//! thread, of the user's instructions or of an error.
 //!
 //! [`Started`]: crate::session::CompactionEvent::Started
 //! [`Progress`]: crate::session::CompactionEvent::Progress

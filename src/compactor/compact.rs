@@ -33,7 +33,7 @@ impl Compactor {
     /// a brief with this target, in tokens as the provider counts them. Without a target, it
     /// follows from the [window](Self::with_window); without a window too, the strategy decides.
     ///
-    /// The focus is in the `reason` of the brief. `models` is one model, or [`Models`] with a fast
+    /// The user's instructions are in the `reason` of the brief. `models` is one model, or [`Models`] with a fast
     /// one as well; [`Models::default`] is for strategies that call no model. A result that misses
     /// the target is accepted if it is smaller than before and fits the window; the report shows
     /// its size. If the thread does not fit the window and the strategy fails, tool results are
@@ -49,7 +49,7 @@ impl Compactor {
     /// let mut messages = vec![Message::user(format!("Read src/a.rs. {}", "Slowly. ".repeat(300)))];
     /// messages.extend([Message::assistant("I read it."), Message::user("And now?")]);
     /// let mut compactor = Compactor::default();
-    /// let reason = CompactionReason::Manual { focus: Some("the parser".into()) };
+    /// let reason = CompactionReason::Manual { instructions: Some("the parser".into()) };
     /// let brief = Brief { target: Some(300), reason, ..Brief::default() };
     /// // Without a model the ladder ends with a digest.
     /// let done = block_on(compactor.compact(&mut messages, brief, Models::default()))?;

@@ -176,8 +176,8 @@ mod tests {
         vec![
             CompactionReason::Threshold,
             CompactionReason::Overflow,
-            CompactionReason::Manual { focus: None },
-            CompactionReason::Manual { focus: Some("the \"parser\"".into()) },
+            CompactionReason::Manual { instructions: None },
+            CompactionReason::Manual { instructions: Some("the \"parser\"".into()) },
             CompactionReason::AgentTool,
             CompactionReason::ModelSwitch,
             CompactionReason::Background,

@@ -277,7 +277,9 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub async fn preview(&mut self, strategy: Arc<dyn CompactionStrategy>) -> PreparedCompaction {
-        self.job(strategy, CompactionReason::Manual { focus: None }).run(&mut |_, _| {}).await
+        self.job(strategy, CompactionReason::Manual { instructions: None })
+            .run(&mut |_, _| {})
+            .await
     }
 
     /// Applies a prepared compaction, if the messages that it was prepared for are still in the
@@ -350,7 +352,7 @@ impl Session {
     ) -> Result<CompactionRecord, CompactionError> {
         // A host's text is used unchanged, and a redone plan was settled the first time, so do not
         // settle the plan again.
-        let reason = CompactionReason::Manual { focus: None };
+        let reason = CompactionReason::Manual { instructions: None };
         let brief = Brief { retention: None, ..self.brief(reason, None) };
         let plan = plan.with_new_messages(|message| renumber(message, brief.compaction));
         let driven = Proposal::new(plan);

@@ -38,7 +38,7 @@
 //!
 //! # Commands and tools
 //!
-//! `/compact FOCUS` compacts and does not ask the agent; the focus is optional and names what the
+//! `/compact INSTRUCTIONS` compacts and does not ask the agent; the instructions are optional and name what the
 //! summary should concentrate on. `@compact PROMPT` compacts and then sends the prompt.
 //!
 //! The model can compact through tools. With [`COMPACT_CONTEXT`] the strategy chooses what to

@@ -28,7 +28,7 @@ pub(super) enum UserInput {
     /// Send this and run a turn.
     Message(Message),
     /// Compact with this strategy, or else with that of the session, and do not ask the agent.
-    Compact { strategy: Option<Arc<dyn CompactionStrategy>>, focus: Option<Text> },
+    Compact { strategy: Option<Arc<dyn CompactionStrategy>>, instructions: Option<Text> },
     /// Compact, then send the prompt.
     CompactAndSend(Option<Message>),
     /// Continue the turn that broke off.
@@ -42,8 +42,8 @@ impl UserInput {
     pub(super) fn parse(text: Text) -> Self {
         // Every message is parsed here, so compare only the start of an ordinary one.
         let start = text.trim_start();
-        if let Some(focus) = argument(start, "/compact") {
-            return Self::Compact { strategy: None, focus };
+        if let Some(instructions) = argument(start, "/compact") {
+            return Self::Compact { strategy: None, instructions };
         }
         match argument(start, "@compact") {
             Some(prompt) => Self::CompactAndSend(prompt.map(Message::user)),
@@ -65,7 +65,7 @@ pub(super) enum Begins {
 
 impl Session {
     /// Sends a user message and returns the events of the turn, and of the turns of queued messages
-    /// after it. The commands `/compact FOCUS` and `@compact PROMPT` are run instead of sent.
+    /// after it. The commands `/compact INSTRUCTIONS` and `@compact PROMPT` are run instead of sent.
     ///
     /// No model or tool is called and nothing is written before the first poll of the stream; the
     /// session's status is `Working` from this call on. The stream may be dropped at any point.
@@ -118,7 +118,7 @@ impl Session {
         self.run(UserInput::Message(message))
     }
 
-    /// Compacts the thread now and does not ask the agent. `focus` names what the summary should
+    /// Compacts the thread now and does not ask the agent. `instructions` name what the summary should
     /// concentrate on. Same as the command `/compact`.
     ///
     /// ```
@@ -136,8 +136,8 @@ impl Session {
     /// assert!(reply.text.starts_with("Compacted: 4 to 2 messages"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn compact(&mut self, focus: Option<Text>) -> Events<'_> {
-        self.run(UserInput::Compact { strategy: None, focus })
+    pub fn compact(&mut self, instructions: Option<Text>) -> Events<'_> {
+        self.run(UserInput::Compact { strategy: None, instructions })
     }
 
     /// Same as [`compact`](Self::compact), with this strategy for this one compaction.
@@ -159,9 +159,9 @@ impl Session {
     pub fn compact_with(
         &mut self,
         strategy: Arc<dyn CompactionStrategy>,
-        focus: Option<Text>,
+        instructions: Option<Text>,
     ) -> Events<'_> {
-        self.run(UserInput::Compact { strategy: Some(strategy), focus })
+        self.run(UserInput::Compact { strategy: Some(strategy), instructions })
     }
 
     /// Continues a turn that broke off: because the model failed, the stream was dropped, the host
@@ -224,8 +224,8 @@ impl Session {
         Ok(match input {
             UserInput::Message(message) => Begins::With(message),
             UserInput::Continue => self.continuation()?.map_or(Begins::AsItIs, Begins::With),
-            UserInput::Compact { strategy, focus } => {
-                self.command(strategy, focus, None, emit).boxed().await?;
+            UserInput::Compact { strategy, instructions } => {
+                self.command(strategy, instructions, None, emit).boxed().await?;
                 Begins::Not
             }
             UserInput::CompactAndSend(prompt) => {
@@ -240,7 +240,7 @@ impl Session {
     async fn command(
         &mut self,
         strategy: Option<Arc<dyn CompactionStrategy>>,
-        focus: Option<Text>,
+        instructions: Option<Text>,
         next_prompt: Option<Message>,
         emit: &mut Emit,
     ) -> Result<()> {
@@ -250,7 +250,7 @@ impl Session {
         let thread = self.ratio.scale(self.journal.thread().size().tokens);
         let target = self.requested_target().filter(|target| thread > *target);
         let target = target.map(|target| target.min(thread / 2));
-        let reason = CompactionReason::Manual { focus };
+        let reason = CompactionReason::Manual { instructions };
         let order = Order { reason, target, limit: None, next_prompt, strategy };
         let line = match self.compact_for(order, emit).await? {
             Ok(done) => format!("Compacted: {}.", done.report),
@@ -345,7 +345,9 @@ mod tests {
         ];
         for (text, command) in rows {
             let parsed = match UserInput::parse(text.into()) {
-                UserInput::Compact { focus, .. } => format!("compact {:?}", focus.as_deref()),
+                UserInput::Compact { instructions, .. } => {
+                    format!("compact {:?}", instructions.as_deref())
+                }
                 UserInput::CompactAndSend(prompt) => {
                     let prompt = prompt.map(|prompt| prompt.texts().next().cloned());
                     format!("send {:?}", prompt.flatten().as_deref())

@@ -10,7 +10,7 @@ use crate::{
 pub struct Brief {
     /// Id of the compaction, if a log numbers compactions. It is stored in the new summaries.
     pub compaction: Option<CompactionId>,
-    /// Why the thread is compacted, with the focus that the user asked for.
+    /// Why the thread is compacted, with the user's instructions.
     pub reason: CompactionReason,
     /// The user message that is sent right after the compaction.
     pub next_prompt: Option<Message>,
@@ -34,7 +34,7 @@ impl From<u64> for Brief {
 }
 
 impl Brief {
-    /// Returns the brief with its focus and next prompt redacted.
+    /// Returns the brief with its instructions and next prompt redacted.
     ///
     /// ```
     /// use std::borrow::Cow;

@@ -9,7 +9,7 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// Token limit for each text beside the thread: the focus and the next prompt. Every request
+/// Token limit for each text beside the thread: the instructions and the next prompt. Every request
 /// repeats them, so a long paste must not inflate all requests.
 pub(super) const ASIDE_TOKENS: u64 = 2_000;
 

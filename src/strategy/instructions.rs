@@ -1,7 +1,7 @@
 //! The texts with which every strategy asks a model for a summary.
 //!
 //! A request consists of an opening, a list of sections, the rule that values stay literal, and
-//! asides: focus, standing rules, next prompt. A host may replace the opening and the sections. The
+//! asides: the user's instructions, standing rules, next prompt. A host may replace the opening and the sections. The
 //! rest stays, because the acceptance check and the next compaction rely on it.
 
 use std::{borrow::Cow, collections::HashSet};
@@ -21,7 +21,7 @@ pub(super) const VALUES: &str = "Write values, not descriptions: names, numbers,
                                  commands and errors word for word (\"port 8443\", not \"a \
                                  port\").";
 
-/// The line before the focus. It asks for the focus first, because a later shortening keeps the
+/// The line before the user's instructions. It asks for what they name first, because a later shortening keeps the
 /// beginning of a summary.
 pub(super) const FOCUS: &str = "The user asks you to pay special attention to this. Begin every \
                                 section with what concerns it, and shorten everything else first:";
@@ -55,12 +55,18 @@ pub(super) fn check(prompt: Option<&Text>, sections: &[Text]) -> Result<(), RunE
     Ok(())
 }
 
-/// Returns the asides, each after the line that introduces it: the focus of the brief, these rules,
+/// Returns the asides, each after the line that introduces it: the instructions of the brief, these rules,
 /// and the next prompt after the line `next`.
 pub(super) fn asides(View { thread, brief }: &View, rules: &str, next: &str) -> String {
     let counter = thread.counter();
     let asides = [
-        (FOCUS, brief.reason.focus().map(|focus| clip(focus, ASIDE_TOKENS, counter))),
+        (
+            FOCUS,
+            brief
+                .reason
+                .instructions()
+                .map(|instructions| clip(instructions, ASIDE_TOKENS, counter)),
+        ),
         (RULES, Some(rules.trim_end().to_owned()).filter(|rules| !rules.is_empty())),
         (next, brief.next_text().map(|text| clip(&text, ASIDE_TOKENS, counter))),
     ];

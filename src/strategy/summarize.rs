@@ -87,7 +87,7 @@ options! {
         /// prompt cache may apply.
         pub as_text: bool = false,
         /// The opening of the question, instead of the built-in one: what to write, and for whom.
-        /// The rest of the question follows: sections, literal values, focus, rules.
+        /// The rest of the question follows: sections, literal values, instructions, rules.
         pub prompt: Option<Text> = None,
         /// The sections of the summary, in order: one text each that describes its content. Empty
         /// for the built-in eight.
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_request_is_the_old_part_and_the_question() {
-        let reason = CompactionReason::Manual { focus: Some("the parser".into()) };
+        let reason = CompactionReason::Manual { instructions: Some("the parser".into()) };
         let next_prompt = Some(Message::user("What now?"));
         let brief = Brief { reason, next_prompt, ..Brief::default() };
         let request = request(&Summarize::default(), &thread(), brief).unwrap();

@@ -128,7 +128,7 @@ fn input(row: &str, divisor: u64) -> Input {
         "threshold" => CompactionReason::Threshold,
         "overflow" => CompactionReason::Overflow,
         "model_switch" => CompactionReason::ModelSwitch,
-        "manual" => CompactionReason::Manual { focus: None },
+        "manual" => CompactionReason::Manual { instructions: None },
         _ => panic!("{row}"),
     };
     match kind {
@@ -140,7 +140,7 @@ fn input(row: &str, divisor: u64) -> Input {
             let refusal = Refusal { limit, found: plain("found"), output };
             Input::Overflowed { pressure, refusal }
         }
-        "requested" => Input::Requested { focus: None, pressure },
+        "requested" => Input::Requested { instructions: None, pressure },
         "compacted" => Input::Compacted { reason: reason() },
         "failed" => Input::Failed { reason: reason() },
         _ => panic!("{row}"),
@@ -204,7 +204,7 @@ fn any_input() -> impl Strategy<Value = Input> {
             CompactionReason::Threshold,
             CompactionReason::Overflow,
             CompactionReason::ModelSwitch,
-            CompactionReason::Manual { focus: None },
+            CompactionReason::Manual { instructions: None },
             CompactionReason::AgentTool,
             CompactionReason::Background,
         ])
@@ -218,7 +218,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         2 => (pressure(), limit).prop_map(|(pressure, limit)| Input::Overflowed {
             pressure, refusal: Refusal { limit, ..Refusal::default() }
         }),
-        1 => pressure().prop_map(|pressure| Input::Requested { focus: None, pressure }),
+        1 => pressure().prop_map(|pressure| Input::Requested { instructions: None, pressure }),
         2 => reason().prop_map(|reason| Input::Compacted { reason }),
         2 => reason().prop_map(|reason| Input::Failed { reason }),
     ]

@@ -352,14 +352,14 @@ fn an_ended_run_continues_only_on_request() {
     run.handle_answer(says("Done.")).unwrap();
     run.handle_answer(calls(vec![append("a", "Half of part 1.")])).unwrap();
     run.abort();
-    let mut again = run.clone().with_focus("the parser");
+    let mut again = run.clone().with_instructions("the parser");
     assert!(matches!(again.step(), RunStep::Failed { .. }));
     again.retry();
     assert!(matches!(again.step(), RunStep::Call { chunk: 1, .. }), "{:?}", again.step());
     assert_eq!(again.summary(), "Part 0.\n", "the unfinished chunk is repeated");
     let mut aborted = short_run();
     aborted.abort();
-    assert!(matches!(aborted.with_focus("x").step(), RunStep::Failed { .. }));
+    assert!(matches!(aborted.with_instructions("x").step(), RunStep::Failed { .. }));
 }
 
 #[test]
@@ -492,7 +492,7 @@ fn every_request_fits_the_window_with_its_answer() {
         let thread = Snapshot::new(thread.clone()).with_window(window);
         let brief = Brief {
             reason: CompactionReason::Manual {
-                focus: Some("the parser ".repeat(20 * long).into()),
+                instructions: Some("the parser ".repeat(20 * long).into()),
             },
             next_prompt: Some(Message::user("And now? ".repeat(30 * long))),
             ..Brief::default()

@@ -47,7 +47,7 @@ fn compacted() -> Vec<Message> {
 const EARLIER: &str = "## Request\n\n- Keep the tower lit.\n\n## Values\n\n- The port is 8443.";
 
 fn focused() -> Brief {
-    let reason = CompactionReason::Manual { focus: Some("the lamp".into()) };
+    let reason = CompactionReason::Manual { instructions: Some("the lamp".into()) };
     Brief { reason, ..Brief::default() }
 }
 

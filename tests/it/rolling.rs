@@ -222,7 +222,7 @@ fn without_times_and_a_log_batches_have_the_time_of_the_compaction_and_the_first
 
 #[test]
 fn the_first_request_has_a_prompt_the_messages_in_their_roles_and_the_directive() {
-    let reason = CompactionReason::Manual { focus: Some("the parser".into()) };
+    let reason = CompactionReason::Manual { instructions: Some("the parser".into()) };
     let next_prompt = Some(Message::user("What now?"));
     let brief = Brief { reason, next_prompt, ..brief() };
     let thread = snapshot(talk(20));

@@ -344,7 +344,7 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let schema = Json::parse(r#"{"description":"J\u00fcrgen"}"#).unwrap();
     let tools = ["ask_hunter2", "ask_other"].map(|name| tool(name, schema.clone()));
     let brief = Brief {
-        reason: CompactionReason::Manual { focus: Some("Keep hunter2 in mind.".into()) },
+        reason: CompactionReason::Manual { instructions: Some("Keep hunter2 in mind.".into()) },
         next_prompt: Some(Message::user("Where is hunter2?")),
         target: Some(3_000),
         retention: Some(RetentionPolicy::default()),

@@ -216,7 +216,7 @@ fn kept(store: impl ThreadStore + 'static) -> Journal {
 }
 
 fn brief() -> Brief {
-    let reason = CompactionReason::Manual { focus: Some(SECRET.into()) };
+    let reason = CompactionReason::Manual { instructions: Some(SECRET.into()) };
     Brief { reason, now: Timestamp(2), ..Brief::default() }
 }
 

@@ -249,7 +249,7 @@ fn compacted(strategy: &dyn CompactionStrategy, hostile: &str) -> Option<Vec<Mes
     // A model that repeats its request, including tags.
     let model = ScriptedModel::new(std::iter::repeat_n(hostile, 40));
     let brief = Brief {
-        reason: CompactionReason::Manual { focus: Some(hostile.into()) },
+        reason: CompactionReason::Manual { instructions: Some(hostile.into()) },
         target: Some(1_500),
         retention: Some(RetentionPolicy::default()),
         ..Brief::default()

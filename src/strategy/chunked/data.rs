@@ -22,7 +22,7 @@ pub(super) const FORMAT: u32 = 1;
 pub(super) struct Data {
     pub(super) format: u32,
     pub(super) options: Chunked,
-    pub(super) focus: Option<Text>,
+    pub(super) instructions: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rules: Option<Text>,
     pub(super) next_prompt: Option<Message>,
@@ -255,7 +255,7 @@ options! {
         /// and results of their calls. At this limit the work on the chunk ends, as at
         /// `max_rounds`.
         pub conversation_bytes: usize = 200_000,
-        /// Upper limit for the bytes of each other text in a request: next prompt, focus, rules.
+        /// Upper limit for the bytes of each other text in a request: next prompt, instructions, rules.
         pub aside_bytes: usize = 8_000,
         /// Upper limit for the tokens of one answer.
         pub answer_tokens: u64 = 8_192,

@@ -52,7 +52,7 @@ pub(super) fn chunk(run: &Data) -> Request {
         ("status", &format!("{first}{work}{last}")),
         ("room", &run.options.summary_bytes.to_string()),
         ("next_prompt", &tagged("next-prompt", next.as_deref().unwrap_or(CARRY_ON))),
-        ("asides", &(focus(run) + &aside(RULES, "rules", rules))),
+        ("asides", &(instructions(run) + &aside(RULES, "rules", rules))),
         ("sections", &sections(&run.options.sections, SECTIONS)),
         ("values", VALUES),
         ("quotes", Quotes::ASK_IN_FILE),
@@ -71,7 +71,7 @@ pub(super) fn shorter(run: &Data, most: usize) -> Request {
         ("most", &most.to_string()),
         ("sections", &sections(&run.options.sections, SECTIONS)),
         ("values", VALUES),
-        ("asides", &focus(run)),
+        ("asides", &instructions(run)),
         ("summary", &tagged("summary", run.summary())),
     ];
     request(run, CONDENSE_SYSTEM, fill(CONDENSE, &values))
@@ -82,9 +82,9 @@ fn request(run: &Data, system: &str, text: String) -> Request {
     Request { max_output: Some(run.options.answer_tokens), ..request }
 }
 
-fn focus(run: &Data) -> String {
+fn instructions(run: &Data) -> String {
     let most = run.options.aside_bytes;
-    aside(FOCUS, "focus", run.focus.as_ref().map(|focus| clipped(focus, most)))
+    aside(FOCUS, "focus", run.instructions.as_ref().map(|focus| clipped(focus, most)))
 }
 
 /// Returns a line that introduces the text, the text in tags, and a blank line; nothing without a

@@ -52,7 +52,7 @@ const GO_ON: &str = include_str!("../prompts/chunk_go_on.md");
 /// use threadfold::{Message, strategy::{CompactionRun, RunError, Chunked, RunStep}};
 ///
 /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
-/// let run = CompactionRun::new(&thread, None, Chunked::default())?.with_focus("the parser");
+/// let run = CompactionRun::new(&thread, None, Chunked::default())?.with_instructions("the parser");
 /// let RunStep::Call { chunk, total, .. } = run.step() else { panic!("it has not been asked") };
 /// assert_eq!((chunk, total), (0, 1));
 ///
@@ -99,21 +99,21 @@ impl CompactionRun {
         Ok(Self { data: Data::new(rendered.into_text(), chunks, next_prompt, options) })
     }
 
-    /// Returns the run with a focus: what the summary should concentrate on.
+    /// Returns the run with the user's instructions: what the summary should concentrate on.
     ///
     /// ```
     /// use threadfold::{Message, strategy::{Chunked, CompactionRun, RunError, RunStep}};
     ///
     /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
     /// let run = CompactionRun::new(&thread, None, Chunked::default())?;
-    /// let run = run.with_focus("the names of the tests").with_rules("- Never touch the lexer.\n");
+    /// let run = run.with_instructions("the names of the tests").with_rules("- Never touch the lexer.\n");
     /// let RunStep::Call { request, .. } = run.step() else { panic!("no model was asked yet") };
     /// let prompt = request.messages[0].content[0].as_text().unwrap();
     /// assert!(prompt.contains("the names of the tests") && prompt.contains("Never touch the lexer."));
     /// # Ok::<(), RunError>(())
     /// ```
-    pub fn with_focus(mut self, focus: impl Into<Text>) -> Self {
-        self.data.focus = Some(focus.into());
+    pub fn with_instructions(mut self, instructions: impl Into<Text>) -> Self {
+        self.data.instructions = Some(instructions.into());
         self.with_new_prompt()
     }
 

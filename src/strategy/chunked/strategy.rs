@@ -196,7 +196,7 @@ const MIN_ROOM: usize = 1_200;
 /// Tokens of the results of an edit, and of the message that asks for a correction.
 const RESULTS: u64 = 120;
 
-/// Returns the run for these messages, with the focus and next prompt of the brief and the standing
+/// Returns the run for these messages, with the instructions and next prompt of the brief and the standing
 /// rules of the thread.
 pub(super) fn new_run(
     messages: &[Message],
@@ -204,8 +204,8 @@ pub(super) fn new_run(
     options: Chunked,
 ) -> Result<CompactionRun, RunError> {
     let run = CompactionRun::new(messages, brief.next_prompt.clone(), options)?;
-    let run = match brief.reason.focus() {
-        Some(focus) => run.with_focus(focus.clone()),
+    let run = match brief.reason.instructions() {
+        Some(instructions) => run.with_instructions(instructions.clone()),
         None => run,
     };
     let rules = lists::for_model(thread);

@@ -137,8 +137,8 @@ fn system_prompt_and_tools_are_counted_and_part_of_summary_requests() {
     assert!(compactor.context_tokens() > alone + 600);
     let strategy = Arc::new(Summarize { messages: 1, user_messages: 0, ..Summarize::default() });
     compactor = compactor.with_strategy(strategy);
-    let focus = CompactionReason::Manual { focus: Some("the parser".into()) };
-    let brief = Brief { reason: focus, ..Brief::default() };
+    let instructions = CompactionReason::Manual { instructions: Some("the parser".into()) };
+    let brief = Brief { reason: instructions, ..Brief::default() };
     block_on(compactor.compact(&mut messages, brief, &model)).unwrap();
     let request = &model.requests()[0];
     assert_eq!((request.system[..].to_vec(), request.tools.len()), (system, 1));

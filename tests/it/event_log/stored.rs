@@ -55,7 +55,7 @@ fn failure(log: &EventLog) -> CompactionFailure {
 }
 
 fn reported(mut record: CompactionRecord) -> CompactionRecord {
-    record.reason = CompactionReason::Manual { focus: Some("the parser".into()) };
+    record.reason = CompactionReason::Manual { instructions: Some("the parser".into()) };
     let mut report = CompactReport::default();
     report.before = Size { messages: 4, bytes: 40, tokens: 13 };
     report.blocks_stripped = 1;

@@ -175,7 +175,9 @@ impl Path {
 
     fn reason(self) -> CompactionReason {
         match self {
-            Self::Command | Self::CommandAndPrompt => CompactionReason::Manual { focus: None },
+            Self::Command | Self::CommandAndPrompt => {
+                CompactionReason::Manual { instructions: None }
+            }
             Self::Tool => CompactionReason::AgentTool,
             Self::Threshold | Self::AfterTurn => CompactionReason::Threshold,
             Self::Refusal | Self::WindowTooSmall => CompactionReason::Overflow,

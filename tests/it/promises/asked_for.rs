@@ -106,7 +106,7 @@ fn compacting_and_continuing_adds_no_text_in_the_name_of_the_user() {
     let (mut session, provider) = session_of(&[10, 3_000, 10, 3_000, 10, 3_000]);
     let before = typed(session.messages());
     let reported = events(&mut session, "@compact");
-    assert_eq!(reasons(&reported), [CompactionReason::Manual { focus: None }]);
+    assert_eq!(reasons(&reported), [CompactionReason::Manual { instructions: None }]);
     let after = typed(session.messages());
     assert!(after.iter().all(|text| before.contains(text)), "{after:?}");
     let sent = provider.conversation().pop().unwrap().messages;
@@ -152,7 +152,7 @@ fn a_command_queued_while_idle_is_carried_out_first() {
     let (mut session, provider) = session_of(&[10, 3_000, 10, 3_000, 10, 3_000]);
     session.handle().queue("/compact");
     let reported = events(&mut session, "Go on.");
-    assert_eq!(reasons(&reported), [CompactionReason::Manual { focus: None }]);
+    assert_eq!(reasons(&reported), [CompactionReason::Manual { instructions: None }]);
     assert!(!was_sent(&provider, "/compact"));
     let sent = provider.conversation().remove(0).messages;
     assert!(sent.iter().any(Message::is_summary), "it is compacted before the message is sent");

@@ -54,7 +54,11 @@ fn reasoning_after_a_plan_of_splices_is_marked_and_not_sent_if_bound() {
         say(&mut session, text).unwrap();
     }
     let reported = events(&mut session, "/compact");
-    assert_eq!(reasons(&reported), [CompactionReason::Manual { focus: None }], "{reported:?}");
+    assert_eq!(
+        reasons(&reported),
+        [CompactionReason::Manual { instructions: None }],
+        "{reported:?}"
+    );
     let kept: Vec<&Message> = session
         .messages()
         .iter()

@@ -35,15 +35,15 @@ pub(super) fn card(compaction: &Compaction<'_>) -> String {
                 .to_owned()
         }
     };
-    let focus = reason.focus().map_or(String::new(), |focus| {
+    let instructions = reason.instructions().map_or(String::new(), |instructions| {
         format!(
             "<p class=\"lead\">Asked to attend to: <q class=\"said\">{}</q></p>",
-            line(focus, 200)
+            line(instructions, 200)
         )
     });
     format!(
         "<article id=\"c{id}\" class=\"{state}\">\n<h3><span class=\"id\">{id}</span> {} <span class=\"chip\">{}</span></h3>\n\
-         <p class=\"over\">turn {turn} · {at} · {}</p>\n{focus}{body}{}</article>\n",
+         <p class=\"over\">turn {turn} · {at} · {}</p>\n{instructions}{body}{}</article>\n",
         line(strategy, 60),
         outcome(compaction),
         reason.as_str().replace('_', " "),

@@ -41,7 +41,7 @@ pub enum CompactionReason {
     Manual {
         /// What the summary should concentrate on, if the person named something.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        focus: Option<Text>,
+        instructions: Option<Text>,
     },
     /// The agent asked for it through a tool.
     AgentTool,
@@ -52,9 +52,9 @@ pub enum CompactionReason {
 }
 
 impl Default for CompactionReason {
-    /// A manual compaction without a focus.
+    /// A manual compaction without instructions.
     fn default() -> Self {
-        Self::Manual { focus: None }
+        Self::Manual { instructions: None }
     }
 }
 
@@ -66,12 +66,12 @@ impl CompactionReason {
         matches!(self, Self::Manual { .. })
     }
 
-    /// The kind of reason as one word, the `type` of its serde form. It does not include the focus.
+    /// The kind of reason as one word, the `type` of its serde form. It does not include the instructions.
     ///
     /// ```
     /// use threadfold::message::CompactionReason;
     ///
-    /// let reason = CompactionReason::Manual { focus: Some("the parser".into()) };
+    /// let reason = CompactionReason::Manual { instructions: Some("the parser".into()) };
     /// assert_eq!(reason.as_str(), "manual");
     /// ```
     #[must_use]
@@ -108,12 +108,12 @@ impl CompactionReason {
     /// ```
     /// use threadfold::message::CompactionReason;
     ///
-    /// let reason = CompactionReason::Manual { focus: Some("the parser".into()) };
-    /// assert_eq!(reason.focus().map(|text| text.as_str()), Some("the parser"));
-    /// assert_eq!(CompactionReason::Overflow.focus(), None);
+    /// let reason = CompactionReason::Manual { instructions: Some("the parser".into()) };
+    /// assert_eq!(reason.instructions().map(|text| text.as_str()), Some("the parser"));
+    /// assert_eq!(CompactionReason::Overflow.instructions(), None);
     /// ```
     #[must_use]
-    pub fn focus(&self) -> Option<&Text> {
-        if let Self::Manual { focus } = self { focus.as_ref() } else { None }
+    pub fn instructions(&self) -> Option<&Text> {
+        if let Self::Manual { instructions } = self { instructions.as_ref() } else { None }
     }
 }

@@ -101,11 +101,11 @@ impl Message {
 }
 
 impl CompactionReason {
-    /// Returns the reason without what the redactor removes from its focus.
+    /// Returns the reason without what the redactor removes from its instructions.
     #[doc(hidden)]
     pub fn redacted(&self, redactor: &dyn Redactor) -> Self {
-        let Self::Manual { focus: Some(focus) } = self else { return self.clone() };
-        Self::Manual { focus: Some(redacted_text(focus, redactor)) }
+        let Self::Manual { instructions: Some(instructions) } = self else { return self.clone() };
+        Self::Manual { instructions: Some(redacted_text(instructions, redactor)) }
     }
 }
 

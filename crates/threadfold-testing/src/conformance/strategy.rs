@@ -325,10 +325,10 @@ pub(super) fn generated(messages: &[Message]) -> [Case; 2] {
 fn with_briefs(messages: &[Message]) -> Vec<Case> {
     let tokens = Case::new(messages.to_vec(), Brief::default());
     let tokens = tokens.snapshot.counter().messages(messages);
-    let focus = Some("the parser".into());
+    let instructions = Some("the parser".into());
     let asked = Brief {
         compaction: Some(CompactionId(7)),
-        reason: CompactionReason::Manual { focus },
+        reason: CompactionReason::Manual { instructions },
         retention: Some(RetentionPolicy::default()),
         ..Brief::default()
     };

@@ -187,7 +187,7 @@ impl Model for Answers {
     }
 }
 
-/// The model of summaries. It waits if the focus of the compaction names a stop.
+/// The model of summaries. It waits if the instructions of the compaction name a stop.
 #[derive(Debug)]
 struct Summaries(Arc<Judge>);
 

@@ -53,7 +53,7 @@ fn hostile() -> EventLog {
         let mut after = log.replay().unwrap();
         let before = ByteEstimate::TRIGGER.messages(&after);
         let _ = plan.apply(&mut after).unwrap();
-        let reason = CompactionReason::Manual { focus: Some(all.as_str().into()) };
+        let reason = CompactionReason::Manual { instructions: Some(all.as_str().into()) };
         let id = log.next_compaction();
         let mut record = CompactionRecord::new(id, reason.clone(), all.as_str(), plan);
         record.report.before.tokens = before;
