@@ -23,7 +23,7 @@ use crate::{compact::TrimToolResults, message::InvalidValue};
 /// assert_eq!(
 ///     error.to_string(),
 ///     "\"magic\" is not a registered strategy; expected one of chunked, clear-results, digest, \
-///      rolling, keep-recent, ladder, native, summarize, trim-tool-results",
+///      keep-recent, ladder, native, rolling, summarize, trim-tool-results",
 /// );
 /// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
