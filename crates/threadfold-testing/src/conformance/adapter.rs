@@ -67,7 +67,7 @@ impl fmt::Debug for Stubbed {
 /// use threadfold::wire::{Dialect, EncodeOptions, WireFormat};
 ///
 /// let stub = |served: &Served| {
-///     let answer: Answer = match served {
+///     let answer: Scripted = match served {
 ///         Served::Answer(turn) => turn.clone().into(),
 ///         Served::TooLong(window) => {
 ///             let (limit, found) = (Some(window.tokens()), None);
