@@ -56,7 +56,7 @@ pub struct Models<'a> {
 ///
 /// # Errors
 ///
-/// [`CompactionError`], with the token usage: the strategy gave up, or its proposal was rejected.
+/// [`CompactionError`](super::CompactionError), with the token usage: the strategy gave up, or its proposal was rejected.
 pub async fn propose(
     strategy: &dyn CompactionStrategy,
     thread: &Snapshot,
