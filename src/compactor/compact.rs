@@ -33,11 +33,11 @@ impl Compactor {
     /// a brief with this target, in tokens as the provider counts them. Without a target, it
     /// follows from the [window](Self::with_window); without a window too, the strategy decides.
     ///
-    /// The user's instructions are in the `reason` of the brief. `models` is one model, or [`Models`] with a fast
-    /// one as well; [`Models::default`] is for strategies that call no model. A result that misses
-    /// the target is accepted if it is smaller than before and fits the window; the report shows
-    /// its size. If the thread does not fit the window and the strategy fails, tool results are
-    /// trimmed, and then a digest is made.
+    /// The user's instructions are in the `reason` of the brief. `models` is one model, or
+    /// [`Models`] with a fast one as well; [`Models::default`] is for strategies that call no model.
+    /// A result that misses the target is accepted if it is smaller than before and fits the window;
+    /// the report shows its size. If the thread does not fit the window and the strategy fails, tool
+    /// results are trimmed, and then a digest is made.
     ///
     /// The future may be dropped at any point; the thread is then unchanged.
     ///

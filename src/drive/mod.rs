@@ -2,9 +2,9 @@
 //!
 //! [`propose`] runs a strategy on a snapshot and changes nothing: the caller applies the proposal,
 //! and dropping the future cancels the strategy. [`compact`] also changes thread, log and store of a
-//! [`Conversation`]. It proposes, commits and stores, in this order, so a
-//! failure before the commit changes nothing, except that one event in the log reports it. With the
-//! feature `tracing` a compaction is one span; [`telemetry`] documents it.
+//! [`Conversation`]. It proposes, commits and stores, in this order, so a failure before the commit
+//! changes nothing, except that one event in the log reports it. With the feature `tracing` a
+//! compaction is one span; [`telemetry`] documents it.
 
 mod compact;
 mod models;

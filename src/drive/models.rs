@@ -56,7 +56,8 @@ pub struct Models<'a> {
 ///
 /// # Errors
 ///
-/// [`CompactionError`](super::CompactionError), with the token usage: the strategy gave up, or its proposal was rejected.
+/// [`CompactionError`](super::CompactionError), with the token usage: the strategy gave up, or its
+/// proposal was rejected.
 pub async fn propose(
     strategy: &dyn CompactionStrategy,
     thread: &Snapshot,
@@ -105,14 +106,14 @@ impl Answers for Calls<'_> {
                 models.clock.unwrap_or(&StdClock).sleep(call.after).await;
             }
             if call.model == ModelRole::Native {
-                let turn = asked.compact_natively(call.request.clone()).await?;
-                return Ok(models.redacted_turn(turn.ok_or_else(no_model)?));
+                let answer = asked.compact_natively(call.request.clone()).await?;
+                return Ok(models.redacted_answer(answer.ok_or_else(no_model)?));
             }
             let mut deltas = asked.stream(call.request.clone());
             while let Some(delta) = deltas.next().await {
                 let delta = match delta? {
-                    Delta::Answer { answer: turn } => {
-                        Delta::Answer { answer: models.redacted_turn(turn) }
+                    Delta::Answer { answer } => {
+                        Delta::Answer { answer: models.redacted_answer(answer) }
                     }
                     _ if models.redactor.is_some() => continue,
                     piece @ (Delta::Text { .. }
@@ -121,8 +122,8 @@ impl Answers for Calls<'_> {
                     | Delta::ToolInput { .. }) => piece,
                 };
                 listener.on_event(call, Some(&delta)).await;
-                if let Delta::Answer { answer: turn } = delta {
-                    return Ok(turn);
+                if let Delta::Answer { answer } = delta {
+                    return Ok(answer);
                 }
             }
             Err(ModelError::cut_short())
@@ -203,10 +204,10 @@ impl<'a> Models<'a> {
         }
     }
 
-    fn redacted_turn(&self, turn: Answer) -> Answer {
+    fn redacted_answer(&self, answer: Answer) -> Answer {
         match self.redactor {
-            Some(redactor) => Redaction::of(redactor).turn(turn),
-            None => turn,
+            Some(redactor) => Redaction::of(redactor).answer(answer),
+            None => answer,
         }
     }
 

@@ -114,7 +114,7 @@ pub(crate) fn announce<T: ProviderThread + ?Sized>(provider: &mut T, plan: &Plan
 /// ```
 /// use futures::{StreamExt, executor::block_on, stream::{self, BoxStream}};
 /// use threadfold::message::{Delta, ModelError, StopReason};
-/// use threadfold::{Agent, Message, ProviderThread, Request, Role, Session, Answer, compact::Replaced};
+/// use threadfold::{Agent, Answer, Message, ProviderThread, Request, Role, Session, compact::Replaced};
 ///
 /// /// Answers with the number of messages that it had to send.
 /// #[derive(Clone, Debug, Default)]
@@ -126,9 +126,9 @@ pub(crate) fn announce<T: ProviderThread + ?Sized>(provider: &mut T, plan: &Plan
 /// }
 ///
 /// fn answer(sent: usize) -> BoxStream<'static, Result<Delta, ModelError>> {
-///     let answer = Message::assistant(format!("{sent} sent"));
-///     let turn = Answer::new(answer, StopReason::EndTurn, None);
-///     stream::iter([Ok(Delta::Answer { answer: turn })]).boxed()
+///     let message = Message::assistant(format!("{sent} sent"));
+///     let answer = Answer::new(message, StopReason::EndTurn, None);
+///     stream::iter([Ok(Delta::Answer { answer })]).boxed()
 /// }
 ///
 /// impl ProviderThread for Stateful {

@@ -40,7 +40,7 @@ use crate::{
 /// let bytes = stream::iter(body.as_bytes().chunks(7)).map(Ok::<_, std::io::Error>);
 /// let deltas: Vec<_> = block_on(model::deltas_of(bytes, &Dialect::OpenAiChat).collect());
 /// assert_eq!(deltas[0].as_ref().unwrap(), &Delta::Text { text: "hi".into() });
-/// assert!(matches!(&deltas[1], Ok(Delta::Answer { answer: turn }) if turn.text() == "hi"));
+/// assert!(matches!(&deltas[1], Ok(Delta::Answer { answer }) if answer.text() == "hi"));
 /// ```
 ///
 /// The size is limited by the default [`AnswerLimits`]; the time is not limited. For a real server
@@ -215,8 +215,8 @@ impl<B: AsRef<[u8]>> AnswerDecoder<'_, B> {
     }
 
     fn finish(&mut self) {
-        let turn = self.builder.finish();
-        self.close(turn.map(|turn| Delta::Answer { answer: turn }));
+        let answer = self.builder.finish();
+        self.close(answer.map(|answer| Delta::Answer { answer }));
     }
 
     /// Ends the stream with a transport error, and the usage reported before it.

@@ -21,7 +21,7 @@ use crate::message::{Answer, ContextWindow, Delta, ModelError, Request};
 /// when the answer is appended, for example in a log of requests, that vector is copied once.
 ///
 /// ```
-/// use threadfold::{Message, Request, Answer, async_trait, message::StopReason};
+/// use threadfold::{Answer, Message, Request, async_trait, message::StopReason};
 /// use threadfold::model::{Model, ModelError};
 ///
 /// #[derive(Debug)]
@@ -95,26 +95,26 @@ pub trait Model: fmt::Debug + Send + Sync {
 ///
 /// # Errors
 ///
-/// The first error of the stream; a retryable error if the stream ends without a turn.
+/// The first error of the stream; a retryable error if the stream ends without an answer.
 pub async fn answer_of(
     mut deltas: BoxStream<'_, Result<Delta, ModelError>>,
 ) -> Result<Answer, ModelError> {
     while let Some(delta) = deltas.next().await {
-        if let Delta::Answer { answer: turn } = delta? {
-            return Ok(turn);
+        if let Delta::Answer { answer } = delta? {
+            return Ok(answer);
         }
     }
     Err(ModelError::cut_short())
 }
 
 fn deltas(answer: Result<Answer, ModelError>) -> Vec<Result<Delta, ModelError>> {
-    let turn = match answer {
-        Ok(turn) => turn,
+    let answer = match answer {
+        Ok(answer) => answer,
         Err(error) => return vec![Err(error)],
     };
-    let texts = turn.message.texts().cloned();
+    let texts = answer.message.texts().cloned();
     let mut deltas: Vec<_> = texts.map(|text| Ok(Delta::Text { text })).collect();
-    deltas.push(Ok(Delta::Answer { answer: turn }));
+    deltas.push(Ok(Delta::Answer { answer }));
     deltas
 }
 

@@ -199,7 +199,7 @@ impl Session {
     /// ```
     /// use futures::executor::block_on;
     /// use std::sync::Arc;
-    /// use threadfold::{Message, ModelAgent, Session, Answer, Usage, message::StopReason};
+    /// use threadfold::{Answer, Message, ModelAgent, Session, Usage, message::StopReason};
     /// use threadfold::testing::ScriptedModel;
     ///
     /// let answer = Message::assistant("Hello!");

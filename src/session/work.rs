@@ -404,8 +404,8 @@ impl Session {
                     let Some(name) = names.get(&id).cloned() else { continue };
                     emit.event(SessionEvent::ToolInputDelta { id, name, text }).await;
                 }
-                Delta::Answer { answer: turn } => {
-                    let whole: String = turn.message.texts().map(Text::as_str).collect();
+                Delta::Answer { answer } => {
+                    let whole: String = answer.message.texts().map(Text::as_str).collect();
                     if !whole.starts_with(streamed.as_str()) {
                         streamed.clear();
                         emit.event(SessionEvent::AnswerDiscarded).await;
@@ -417,7 +417,7 @@ impl Session {
                         emit.event(SessionEvent::TextDelta { text: rest.into() }).await;
                     }
                     *streamed = whole;
-                    return Ok(turn);
+                    return Ok(answer);
                 }
             }
         }

@@ -61,7 +61,7 @@ impl ModelCall {
 /// ```
 /// use std::collections::HashMap;
 /// use futures::executor::block_on;
-/// use threadfold::message::{ModelError, Answer};
+/// use threadfold::message::{Answer, ModelError};
 /// use threadfold::model::Model;
 /// use threadfold::strategy::{Answers, Ask, Brief, CompactionStrategy, ModelCall, Snapshot};
 /// use threadfold::strategy::{Summarize, View};
@@ -127,7 +127,7 @@ where
 ///
 /// ```
 /// use futures::executor::block_on;
-/// use threadfold::message::{Message, ModelError, ModelErrorKind, Request, StopReason, Answer};
+/// use threadfold::message::{Answer, Message, ModelError, ModelErrorKind, Request, StopReason};
 /// use threadfold::strategy::{Ask, ModelCall, ModelRole};
 ///
 /// // The first call fails, the second one answers.

@@ -8,13 +8,13 @@
 //!
 //! | name | calls a model | effect |
 //! |---|---|---|
-//! | `keep-recent` ([`KeepRecent`]) | no | keeps the end of the thread, drops the rest |
 //! | `chunked` ([`Chunked`]) | the fast one | folds the thread chunk by chunk into one summary |
 //! | `clear-results` ([`ClearResults`]) | no | puts a line in place of old tool results |
 //! | `digest` ([`Digest`]) | no | fills the target: task, course of the work, newest rounds, lines that may be needed |
-//! | `rolling` ([`Rolling`]) | the fast one | folds the thread chunk by chunk into batches, shows the first and the last |
+//! | `keep-recent` ([`KeepRecent`]) | no | keeps the end of the thread, drops the rest |
 //! | `ladder` ([`Ladder`]) | as its rungs do | tries strategies in order until one is accepted |
 //! | `native` ([`Native`]) | the conversation's provider | the provider's own compaction of the old part, and a digest beside it |
+//! | `rolling` ([`Rolling`]) | the fast one | folds the thread chunk by chunk into batches, shows the first and the last |
 //! | `summarize` ([`Summarize`]) | the conversation's own | summarises the old part; keeps the end and the user's newest messages |
 //! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of long tool results |
 //!

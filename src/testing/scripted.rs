@@ -152,13 +152,13 @@ fn stream_of(answer: Scripted) -> impl Stream<Item = Result<Delta, ModelError>> 
 pub(super) fn deltas(answer: Scripted) -> Vec<Result<Delta, ModelError>> {
     let is_cut = matches!(answer, Scripted::Cut(_));
     match answer.outcome() {
-        Ok(turn) if is_cut => {
-            let half = pieces(&turn).count().div_ceil(2);
-            pieces(&turn).take(half).map(Ok).collect()
+        Ok(answer) if is_cut => {
+            let half = pieces(&answer).count().div_ceil(2);
+            pieces(&answer).take(half).map(Ok).collect()
         }
-        Ok(turn) => {
-            let mut deltas: Vec<_> = pieces(&turn).map(Ok).collect();
-            deltas.push(Ok(Delta::Answer { answer: turn }));
+        Ok(answer) => {
+            let mut deltas: Vec<_> = pieces(&answer).map(Ok).collect();
+            deltas.push(Ok(Delta::Answer { answer }));
             deltas
         }
         Err(error) => vec![Err(error)],

@@ -137,7 +137,7 @@ impl Model for Broken {
             Law::StreamEnds => vec![text("hello")],
             Law::NothingFollows => vec![turn(), turn()],
             Law::PiecesJoin => vec![text("hel"), turn()],
-            Law::TurnIsAnswer => vec![Ok(Delta::Answer { answer: of_user })],
+            Law::AnswerIsAssistants => vec![Ok(Delta::Answer { answer: of_user })],
             Law::DropIsHarmless if asked > 1 => vec![Err(failure())],
             _ => vec![text("hel"), text("lo"), turn()],
         };
@@ -151,7 +151,7 @@ fn a_broken_model_is_caught() {
         Law::StreamEnds,
         Law::NothingFollows,
         Law::PiecesJoin,
-        Law::TurnIsAnswer,
+        Law::AnswerIsAssistants,
         Law::CompleteAgrees,
         Law::DropIsHarmless,
     ];

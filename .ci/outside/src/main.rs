@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use threadfold::{
-    ContextWindow, Message, Model, ModelAgent, Request, Session, Answer, async_trait,
+    Answer, ContextWindow, Message, Model, ModelAgent, Request, Session, async_trait,
     message::StopReason,
     model::ModelError,
     store::ThreadStore,

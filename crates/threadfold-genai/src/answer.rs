@@ -8,8 +8,8 @@ use threadfold::{
 };
 
 use crate::{
+    from_genai::answer_from_genai,
     target::{Dialect, Target},
-    turn::turn_from_genai,
 };
 
 /// An answer that is being received.
@@ -66,7 +66,7 @@ impl Streamed {
     }
 
     fn turn(&mut self, end: StreamEnd) -> Answer {
-        let mut turn = turn_from_genai(end, &self.target);
+        let mut turn = answer_from_genai(end, &self.target);
         for block in &mut turn.message.make_mut().content {
             let ContentBlock::ToolUse(call) = block else { continue };
             let came = self.calls.iter().find(|(id, _)| *id == call.id);

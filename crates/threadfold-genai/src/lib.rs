@@ -3,6 +3,7 @@
 
 mod answer;
 mod failure;
+mod from_genai;
 mod lift_anthropic;
 mod lift_chat;
 mod media;
@@ -11,10 +12,9 @@ mod notes;
 mod params;
 mod request;
 mod target;
-mod turn;
 
 pub use failure::error_from_genai;
+pub use from_genai::answer_from_genai;
 pub use model::GenaiModel;
 pub use request::{Converted, to_genai};
 pub use target::Target;
-pub use turn::turn_from_genai;

@@ -289,8 +289,8 @@ impl HttpModel {
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.trim_start().to_ascii_lowercase();
         if kind.starts_with("application/json") || kind.starts_with("text/html") {
-            let turn = self.in_time(self.whole(response)).await?;
-            return Ok(stream::iter([Ok(Delta::Answer { answer: turn })]).boxed());
+            let answer = self.in_time(self.whole(response)).await?;
+            return Ok(stream::iter([Ok(Delta::Answer { answer })]).boxed());
         }
         let bytes = response.bytes_stream().map_err(|error| words(error).into());
         let bytes: Bytes = match kind.starts_with(event_stream::MEDIA_TYPE) {

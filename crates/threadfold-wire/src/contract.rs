@@ -168,8 +168,8 @@ impl Encoded {
 pub fn as_declared(mut piece: Delta, adjustments: &[Adjustment]) -> Delta {
     match &mut piece {
         Delta::ToolUse { name, .. } => rename(name, adjustments),
-        Delta::Answer { answer: turn } => {
-            for block in &mut turn.message.make_mut().content {
+        Delta::Answer { answer } => {
+            for block in &mut answer.message.make_mut().content {
                 if let ContentBlock::ToolUse(call) = block {
                     rename(&mut call.name, adjustments);
                 }

@@ -369,7 +369,7 @@ impl CompactionRun {
     /// each run of neighbouring chunks. Empty if a model folded everything in.
     ///
     /// ```
-    /// use threadfold::{Message, Answer, message::StopReason};
+    /// use threadfold::{Answer, Message, message::StopReason};
     /// use threadfold::strategy::{CompactionRun, Chunked, RunStep};
     ///
     /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];

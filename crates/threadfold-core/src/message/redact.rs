@@ -240,14 +240,14 @@ impl<'r> Redaction<'r> {
     /// Returns the answer of a model without what the redactor removes. Opaque blocks stay: only
     /// their provider can read them, and it refuses a changed one.
     #[doc(hidden)]
-    pub fn turn(mut self, turn: Answer) -> Answer {
-        let mut message = self.message(&turn.message);
-        for (clean, block) in message.make_mut().content.iter_mut().zip(&turn.message.content) {
+    pub fn answer(mut self, answer: Answer) -> Answer {
+        let mut message = self.message(&answer.message);
+        for (clean, block) in message.make_mut().content.iter_mut().zip(&answer.message.content) {
             if matches!(block, ContentBlock::Opaque(_)) {
                 *clean = block.clone();
             }
         }
-        Answer { message, ..turn }
+        Answer { message, ..answer }
     }
 
     /// Redacts the texts and numbers in a JSON value, and then its whole text, in which a redactor

@@ -209,7 +209,7 @@ impl Answer {
     /// keeps them.
     ///
     /// ```
-    /// use threadfold::{Message, Answer, Usage, message::StopReason};
+    /// use threadfold::{Answer, Message, Usage, message::StopReason};
     ///
     /// let turn = Answer::new(Message::assistant("yes"), StopReason::EndTurn, Some(Usage::new(9, 1)));
     /// assert_eq!(turn.message.usage, Some(Usage::new(9, 1)));
@@ -224,7 +224,7 @@ impl Answer {
     /// The text blocks of the answer, joined by blank lines. Reasoning and tool calls are left out.
     ///
     /// ```
-    /// use threadfold::{Message, Answer, message::StopReason};
+    /// use threadfold::{Answer, Message, message::StopReason};
     ///
     /// let turn = Answer::new(Message::assistant("yes"), StopReason::EndTurn, None);
     /// assert_eq!(turn.text(), "yes");

@@ -246,7 +246,7 @@ pub(crate) fn deltas_and_turn(
 ) -> (Vec<Delta>, Result<Answer, ModelError>) {
     let mut items: Vec<_> = run(model.stream(request).collect());
     let last = match items.pop().expect("an end") {
-        Ok(Delta::Answer { answer: turn }) => Ok(turn),
+        Ok(Delta::Answer { answer }) => Ok(answer),
         Ok(delta) => panic!("ends with {delta:?}"),
         Err(error) => Err(error),
     };

@@ -91,9 +91,9 @@ impl Model for Watched {
         let deltas = self.model.stream(request);
         let printed = move |delta: &Result<Delta, ModelError>| {
             let words = match delta {
-                Ok(Delta::Answer { answer: turn }) => {
-                    let usage = turn.usage.unwrap_or_default();
-                    let reason = &turn.stop_reason;
+                Ok(Delta::Answer { answer }) => {
+                    let usage = answer.usage.unwrap_or_default();
+                    let reason = &answer.stop_reason;
                     format!("{} tokens in, {} out, {reason:?}", usage.input, usage.output)
                 }
                 Ok(_) => return,

@@ -47,10 +47,10 @@ macro_rules! laws {
 }
 
 laws! {
-    StreamEnds: "a stream must end with one turn or one error",
-    NothingFollows: "a stream must have no items after its turn or error",
-    PiecesJoin: "the deltas of a stream must join to the text of its turn" ("The text deltas of a stream, if any, join to the text of its turn; so do the reasoning deltas."),
-    TurnIsAnswer: "the message of a turn must be the answer" ("The message of a turn has the role assistant, and the stop reason and usage of the turn."),
+    StreamEnds: "a stream must end with one answer or one error",
+    NothingFollows: "a stream must have no items after its answer or error",
+    PiecesJoin: "the deltas of a stream must join to the text of its answer" ("The text deltas of a stream, if any, join to the text of its answer; so do the reasoning deltas."),
+    AnswerIsAssistants: "the message of an answer must be the assistant's" ("The message of an answer has the role assistant, and the stop reason and usage of the answer."),
     CompleteAgrees: "`complete` and `stream` must end alike" ("`complete` and `stream` end alike: with an answer, or with an error of the same kind."),
     DropIsHarmless: "a dropped stream must leave the model ready",
     RequestIsWhole: "everything of a thread must reach the provider, in its order",

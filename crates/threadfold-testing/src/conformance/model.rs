@@ -11,7 +11,7 @@ use super::law::{Law, Result};
 /// A stream that answers the suite's short question with more deltas than this counts as endless.
 const MAX_DELTAS: usize = 1_000_000;
 
-/// Tests a model: its streams end properly, the deltas agree with the turn, and dropping a stream
+/// Tests a model: its streams end properly, the deltas agree with the answer, and dropping a stream
 /// is harmless.
 ///
 /// The model is asked up to five times to say hello, and must answer every time, or fail every time
@@ -57,9 +57,9 @@ pub(super) async fn streamed(
     for _ in 0..MAX_DELTAS {
         let outcome = match deltas.next().await {
             None => {
-                return Err(Law::StreamEnds.breach("a stream", "a turn or an error", "nothing"));
+                return Err(Law::StreamEnds.breach("a stream", "an answer or an error", "nothing"));
             }
-            Some(Ok(Delta::Answer { answer: turn })) => Ok(turn),
+            Some(Ok(Delta::Answer { answer })) => Ok(answer),
             Some(Err(error)) => Err(error),
             Some(Ok(delta)) => {
                 if let Delta::Text { text: piece } = &delta {
@@ -74,20 +74,21 @@ pub(super) async fn streamed(
             let found = format!("{more:?}");
             return Err(Law::NothingFollows.breach("a stream", "its end", found));
         }
-        if let Ok(turn) = &outcome {
-            check_turn(turn, &text, &thinking)?;
+        if let Ok(answer) = &outcome {
+            check_answer(answer, &text, &thinking)?;
         }
         return Ok(outcome);
     }
-    Err(Law::StreamEnds.breach("a stream", "a turn or an error", "a million deltas"))
+    Err(Law::StreamEnds.breach("a stream", "an answer or an error", "a million deltas"))
 }
 
-fn check_turn(turn: &Answer, text: &str, thinking: &str) -> Result<()> {
-    let message = &turn.message;
-    let expected = Answer::new(message.clone(), turn.stop_reason.clone(), turn.usage);
-    if message.role != Role::Assistant || expected != *turn {
-        let found = format!("{turn:?}");
-        return Err(Law::TurnIsAnswer.breach("a turn", "what `Turn::new` makes", found));
+fn check_answer(answer: &Answer, text: &str, thinking: &str) -> Result<()> {
+    let message = &answer.message;
+    let expected = Answer::new(message.clone(), answer.stop_reason.clone(), answer.usage);
+    if message.role != Role::Assistant || expected != *answer {
+        let found = format!("{answer:?}");
+        let expected = "what `Answer::new` makes of a message of the assistant";
+        return Err(Law::AnswerIsAssistants.breach("an answer", expected, found));
     }
     let texts: String = message.texts().map(|text| text.as_str()).collect();
     let thoughts = message.content.iter().filter_map(|block| {

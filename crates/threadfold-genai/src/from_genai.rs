@@ -24,15 +24,15 @@ use crate::{
 ///
 /// ```
 /// use genai::{adapter::AdapterKind, chat::{MessageContent, StreamEnd}};
-/// use threadfold_genai::{Target, turn_from_genai};
+/// use threadfold_genai::{Target, answer_from_genai};
 ///
 /// let captured_content = Some(MessageContent::from_text("yes"));
 /// let end = StreamEnd { captured_content, ..StreamEnd::default() };
-/// let turn = turn_from_genai(end, &Target::new(AdapterKind::OpenAI, "gpt-5"));
-/// assert_eq!(turn.text(), "yes");
+/// let answer = answer_from_genai(end, &Target::new(AdapterKind::OpenAI, "gpt-5"));
+/// assert_eq!(answer.text(), "yes");
 /// ```
 #[must_use]
-pub fn turn_from_genai(end: StreamEnd, target: &Target) -> Answer {
+pub fn answer_from_genai(end: StreamEnd, target: &Target) -> Answer {
     let usage = end.captured_usage.as_ref().map(usage);
     let parts = end.captured_content.map(|content| content.into_parts()).unwrap_or_default();
     let content = blocks(parts, end.captured_reasoning_content, target);
