@@ -73,13 +73,13 @@ pub(crate) async fn propose(
     answers: &mut dyn Answers,
     terms: Terms,
 ) -> Result<Proposal, Failed> {
-    let mut ask = Ask::new(answers);
-    let seen = view.as_seen();
     view.check_started(strategy, terms).map_err(|error| Failed {
         error,
         usage: Usage::default(),
         calls: 0,
     })?;
+    let mut ask = Ask::new(answers);
+    let seen = view.as_seen();
     let (rung, outcome) = guard::run(strategy, &seen, &mut ask).await;
     let (usage, calls) = (ask.usage(), ask.calls());
     let outcome = match outcome.and_then(|proposal| seen.settled(proposal, terms.fallback)) {
