@@ -17,10 +17,13 @@ use serde_json::json;
 use threadfold::{
     Answer, ContextWindow, Message, ModelAgent, Request, Role, Session, TokenCounter, Usage,
     async_trait,
+    drive::{self, Models},
     message::{Delta, Json, Redactor, StopReason, ToolSpec, ToolUse},
     model::{Clock, Model, ModelError, Tool, ToolContext, ToolOutput},
     retention::RetentionPolicy,
     store::{Journal, MemoryStore},
+    strategy::{Brief, Snapshot, Summarize},
+    testing::ScriptedModel,
 };
 use threadfold_testing::TestClock;
 
@@ -169,6 +172,24 @@ fn reading_values_costs_nothing() {
     });
     assert_eq!((looked.count_total, looked.bytes_total), (0, 0));
     assert_eq!(counter.given().0 - before, 0, "the size of each message is known");
+}
+
+#[test]
+fn a_compaction_reads_no_prose_if_the_user_took_nothing_back() {
+    let messages = (0..2_000).map(|number| match number % 2 {
+        0 => Message::user(format!("Look at part {number} of the parser, and mend its limit.")),
+        _ => Message::assistant(format!("Part {number} is mended.")),
+    });
+    let (thread, brief) = (Snapshot::new(messages.collect::<Vec<_>>()), Brief::default());
+    let (model, strategy) = (ScriptedModel::new(["They mend it."]), Summarize::default());
+    let models = Models::one(&model);
+    let allocated = measure(|| {
+        let mut observe = |_: &_, _: Option<&_>| {};
+        let proposal = drive::propose(&strategy, &thread, &brief, models, &mut observe);
+        assert_eq!(block_on(proposal).unwrap().calls, 1);
+    });
+    // To read a sentence, and to compare it with others, takes eight.
+    assert!(allocated.count_total < 2_000, "{allocated:?}");
 }
 
 /// The average cost of a turn in the middle of some, because sometimes a vector or a map grows.
