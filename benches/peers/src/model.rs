@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use agent_sdk::llm;
 use threadfold::{
-    Message, Model, Request, Answer, Usage, async_trait, message::StopReason, model::ModelError,
+    Answer, Message, Model, Request, Usage, async_trait, message::StopReason, model::ModelError,
 };
 
 use yardstick::thread;

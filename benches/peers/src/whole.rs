@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Instant};
 
 use futures::executor::block_on;
 use threadfold::{
-    Compactor, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role, Session,
-    Answer, Usage, async_trait,
+    Answer, Compactor, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role,
+    Session, Usage, async_trait,
     message::{Json, StopReason, ToolResult, ToolSpec, ToolUse},
     model::{ModelError, Tool, ToolContext, ToolOutput},
     strategy::Brief,
