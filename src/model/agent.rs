@@ -2,7 +2,7 @@
 //!
 //! A session owns its thread and reports each change, so an adapter keeps nothing, an array in the
 //! provider's form, or the id of the last answer, and never a second copy of the messages.
-//! [`Agent::run_turn`] answers the thread and may use the provider's state; [`Agent::ask`] answers
+//! [`Agent::answer`] answers the thread and may use the provider's state; [`Agent::ask`] answers
 //! a question outside the conversation, such as one for a summary, and changes nothing.
 
 use std::{fmt, sync::Arc};
@@ -145,7 +145,7 @@ pub(crate) fn announce<T: ProviderThread + ?Sized>(provider: &mut T, plan: &Plan
 /// }
 ///
 /// impl Agent for Stateful {
-///     fn run_turn(&mut self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+///     fn answer(&mut self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
 ///         self.asked = request.messages.len();
 ///         answer(self.asked - self.held)
 ///     }
@@ -172,7 +172,7 @@ pub trait Agent: ProviderThread {
     /// sending all messages. An answer that enters the thread is
     /// [announced](ProviderThread::appended) like any message; one that does not is forgotten.
     /// Dropping the stream cancels the request.
-    fn run_turn(&mut self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
+    fn answer(&mut self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
 
     /// Streams the answer to a request outside the conversation, such as one for a summary. It must
     /// not change the adapter's state.
@@ -251,7 +251,7 @@ impl ProviderThread for ModelAgent {
 }
 
 impl Agent for ModelAgent {
-    fn run_turn(&mut self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+    fn answer(&mut self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         self.model.stream(request)
     }
 

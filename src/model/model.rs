@@ -36,8 +36,8 @@ use crate::message::{Answer, ContextWindow, Delta, ModelError, Request};
 /// }
 ///
 /// let request = Request::new(vec![Message::user("hi")]);
-/// let turn = futures::executor::block_on(Echo.complete(request))?;
-/// assert_eq!(turn.text(), "1 messages");
+/// let answer = futures::executor::block_on(Echo.complete(request))?;
+/// assert_eq!(answer.text(), "1 messages");
 /// # Ok::<(), ModelError>(())
 /// ```
 #[async_trait]

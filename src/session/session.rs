@@ -202,9 +202,9 @@ impl Session {
     /// use threadfold::{Answer, Message, ModelAgent, Session, Usage, message::StopReason};
     /// use threadfold::testing::ScriptedModel;
     ///
-    /// let answer = Message::assistant("Hello!");
-    /// let turn = Answer::new(answer, StopReason::EndTurn, Some(Usage::new(900, 100)));
-    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new([turn])));
+    /// let message = Message::assistant("Hello!");
+    /// let answer = Answer::new(message, StopReason::EndTurn, Some(Usage::new(900, 100)));
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new([answer])));
     /// let mut session = Session::builder(agent).system("Be brief.").build()?;
     /// assert_eq!(session.context_tokens(), 7, "no count so far");
     /// block_on(async { session.send("Hi.").await })?;

@@ -151,11 +151,11 @@ impl Session {
                     if std::mem::replace(&mut recheck, true) {
                         self.guard(None, emit).await?;
                     }
-                    let turn = self.call_model(unanswered, &mut usage, emit).await?;
+                    let answer = self.call_model(unanswered, &mut usage, emit).await?;
                     unanswered = false;
                     self.tick();
-                    usage += turn.usage.unwrap_or_default();
-                    self.take(turn, &mut machine)?;
+                    usage += answer.usage.unwrap_or_default();
+                    self.take(answer, &mut machine)?;
                 }
                 TurnStep::CallTools(calls) => {
                     let Called { results, appended } = self.call_tools(calls, emit).await?;
@@ -385,7 +385,7 @@ impl Session {
     /// the answer.
     async fn ask(&mut self, streamed: &mut String, emit: &mut Emit) -> Result<Answer, ModelError> {
         let request = self.request();
-        let mut deltas = self.agent.run_turn(request);
+        let mut deltas = self.agent.answer(request);
         // Tool names by call id, because a delta of a call carries only the id.
         let mut names: HashMap<Text, Text> = HashMap::new();
         while let Some(delta) = deltas.next().await {

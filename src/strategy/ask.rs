@@ -80,9 +80,9 @@ impl ModelCall {
 ///         if let Some(turn) = self.journal.get(&key) {
 ///             return Ok(turn.clone());
 ///         }
-///         let turn = self.model.complete(call.request.clone()).await?;
-///         self.journal.insert(key, turn.clone());
-///         Ok(turn)
+///         let answer = self.model.complete(call.request.clone()).await?;
+///         self.journal.insert(key, answer.clone());
+///         Ok(answer)
 ///     }
 /// }
 ///
@@ -141,8 +141,8 @@ where
 /// };
 /// let mut ask = Ask::new(&mut answers);
 /// let request = Request::new(vec![Message::user("What is it about?")]);
-/// let turn = block_on(ask.question(ModelRole::Fast, request))?;
-/// assert_eq!((turn.text().as_str(), ask.calls()), ("A parser.", 2));
+/// let answer = block_on(ask.question(ModelRole::Fast, request))?;
+/// assert_eq!((answer.text().as_str(), ask.calls()), ("A parser.", 2));
 /// drop(ask);
 /// assert_eq!(waits, [0, 1]);
 /// # Ok::<(), threadfold::strategy::StrategyError>(())

@@ -40,8 +40,8 @@ options! {
     /// use threadfold::{Message, Role, message::*, strategy::*};
     ///
     /// let question = |n| Message::user(format!("Question {n}? {}", "Word ".repeat(30)));
-    /// let turn = |n| [question(n), Message::assistant("Answer.")];
-    /// let thread = Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>());
+    /// let answer = |n| [question(n), Message::assistant("Answer.")];
+    /// let thread = Snapshot::new((0..8).flat_map(answer).collect::<Vec<_>>());
     /// let view = View::new(thread, Brief::default());
     ///
     /// let block = r#"{"type":"compaction","content":"They talked.","signature":"c2ln"}"#;
@@ -83,8 +83,8 @@ impl CompactionStrategy for Native {
         let head = candidates.first().map_or(0, |candidate| candidate.cut);
         let request = self.request(&task.thread, head)?;
         let retries = Retries { most: 0, repeats_without_calls: false, ..Retries::default() };
-        let turn = ask.question_with(ModelRole::Native, request, retries, |_| None).await?;
-        let blocks = compaction(&turn)?;
+        let answer = ask.question_with(ModelRole::Native, request, retries, |_| None).await?;
+        let blocks = compaction(&answer)?;
         let note = note(&blocks, head);
         let first = self.message(task, head, blocks);
         let plan = task.first_within_target(&candidates, |candidate| {

@@ -57,8 +57,8 @@ options! {
     /// use threadfold::{Message, strategy::*, testing::{answers, asked}};
     ///
     /// let question = |n| Message::user(format!("Question {n}? {}", "Word ".repeat(30)));
-    /// let turn = |n| [question(n), Message::assistant("Answer.")];
-    /// let thread = Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>());
+    /// let answer = |n| [question(n), Message::assistant("Answer.")];
+    /// let thread = Snapshot::new((0..8).flat_map(answer).collect::<Vec<_>>());
     /// let view = View::new(thread, Brief::default());
     /// let strategy = Summarize { messages: 4, ..Summarize::default() };
     /// let (calls, proposal) = asked(&strategy, &view, answers(["They talked."]));
@@ -130,8 +130,8 @@ impl CompactionStrategy for Summarize {
             let most = most.map_or(u64::MAX, |most| most / 2);
             Some(Request { max_output: request.max_output.map(|it| it.min(most)), ..request })
         };
-        let turn = ask.question_with(model, request, retries, smaller).await?;
-        let (text, quotes) = quoted_summary_of(&turn)?;
+        let answer = ask.question_with(model, request, retries, smaller).await?;
+        let (text, quotes) = quoted_summary_of(&answer)?;
         let task = task.quoting(&quotes);
         // Whole sentences go before the text is cut at any place.
         let text = task.thread.own_text(&text);

@@ -42,8 +42,8 @@ use crate::{
 ///     Message::assistant("I read src/parser.rs and found that it parses nothing at all yet."),
 ///     Message::user("Sum it up."),
 /// ]);
-/// let turn = block_on(ExtractiveModel.complete(request))?;
-/// assert!(turn.text().contains("Never touch the lexer"), "{}", turn.text());
+/// let answer = block_on(ExtractiveModel.complete(request))?;
+/// assert!(answer.text().contains("Never touch the lexer"), "{}", answer.text());
 /// # Ok::<(), threadfold::model::ModelError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]

@@ -31,8 +31,8 @@ use crate::{
 /// use threadfold::{Message, Request, model::Model, testing::ScriptedModel};
 ///
 /// let model = ScriptedModel::new(["hello"]);
-/// let turn = block_on(model.complete(Request::new(vec![Message::user("hi")])))?;
-/// assert_eq!(turn.text(), "hello");
+/// let answer = block_on(model.complete(Request::new(vec![Message::user("hi")])))?;
+/// assert_eq!(answer.text(), "hello");
 /// assert_eq!(model.requests()[0].messages[0], Message::user("hi"));
 /// # Ok::<(), threadfold::model::ModelError>(())
 /// ```

@@ -55,7 +55,7 @@ fn the_summary_is_in_the_next_request_and_the_raw_text_is_not() {
     agent.apply(&mut thread, &driven.unwrap().plan).unwrap();
 
     let request = Request::new(thread.messages().clone());
-    let turn = block_on(answer_of(agent.run_turn(request))).unwrap();
+    let turn = block_on(answer_of(agent.answer(request))).unwrap();
     assert_eq!(turn.text(), "Nothing is left.");
     let sent = &model.requests()[1].messages;
     let summaries: Vec<&Summary> = sent.iter().flat_map(Message::summaries).collect();
@@ -184,10 +184,10 @@ fn a_stream_that_is_dropped_midway_does_no_harm() {
     let model = ScriptedModel::new(["a first answer that comes in several pieces", "a second"]);
     let (mut agent, thread) = agent(&model);
     let request = Request::new(thread.messages().clone());
-    let mut first = agent.run_turn(request.clone());
+    let mut first = agent.answer(request.clone());
     assert!(matches!(block_on(first.next()), Some(Ok(Delta::Text { .. }))));
     drop(first);
-    assert_eq!(block_on(answer_of(agent.run_turn(request))).unwrap().text(), "a second");
+    assert_eq!(block_on(answer_of(agent.answer(request))).unwrap().text(), "a second");
     assert_eq!(thread.messages().len(), conversation().len(), "an agent appends nothing by itself");
 }
 

@@ -66,7 +66,7 @@ fn few_functions_lie_between_a_text_and_a_request() {
     assert!(session.messages().iter().any(Message::is_summary), "a model wrote a summary");
     let calls = traced.calls.lock().unwrap();
     let (turns, summaries): (Vec<_>, Vec<_>) =
-        calls.iter().partition(|call| call[0].ends_with("::run_turn"));
+        calls.iter().partition(|call| call[0].ends_with("::answer"));
     assert!(turns.len() == 3 && !summaries.is_empty(), "{calls:#?}");
     // From the poll of the stream to the agent, which calls `Model::stream`.
     for call in turns {

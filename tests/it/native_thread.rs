@@ -44,10 +44,10 @@ impl ProviderThread for Mirror {
 }
 
 impl Agent for Mirror {
-    fn run_turn(&mut self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+    fn answer(&mut self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         let asked: Vec<String> = request.messages.iter().map(native).collect();
         assert_eq!(*self.native.lock().unwrap(), asked, "it holds what it is asked about");
-        self.agent.run_turn(request)
+        self.agent.answer(request)
     }
 
     fn ask(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {

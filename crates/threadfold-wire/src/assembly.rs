@@ -1,6 +1,6 @@
 //! Building answers from streams: the part that all dialects share.
 //!
-//! A turn builder assembles the body of the whole answer from the events of a stream and passes it
+//! An answer builder assembles the body of the whole answer from the events of a stream and passes it
 //! to the reader of whole answers, so that streamed and whole answers are equal by construction. A
 //! stream whose events are out of order is refused: half an answer is never taken for a whole one.
 
@@ -101,8 +101,8 @@ impl<A: Assembly + Default + 'static> Builder<A> {
 impl<A: Assembly> Builder<A> {
     fn ended(&mut self) -> Result<Answer, ModelError> {
         let body = self.assembly.body(self.is_complete).ok_or_else(ModelError::cut_short)?;
-        let turn = read_answer(body.as_str().as_bytes(), self.decode);
-        turn.map_err(|error| unreadable(&error.to_string()).with_source(error))
+        let answer = read_answer(body.as_str().as_bytes(), self.decode);
+        answer.map_err(|error| unreadable(&error.to_string()).with_source(error))
     }
 }
 

@@ -211,8 +211,8 @@ impl Answer {
     /// ```
     /// use threadfold::{Answer, Message, Usage, message::StopReason};
     ///
-    /// let turn = Answer::new(Message::assistant("yes"), StopReason::EndTurn, Some(Usage::new(9, 1)));
-    /// assert_eq!(turn.message.usage, Some(Usage::new(9, 1)));
+    /// let answer = Answer::new(Message::assistant("yes"), StopReason::EndTurn, Some(Usage::new(9, 1)));
+    /// assert_eq!(answer.message.usage, Some(Usage::new(9, 1)));
     /// ```
     #[must_use]
     pub fn new(mut message: Message, stop_reason: StopReason, usage: Option<Usage>) -> Self {
@@ -226,8 +226,8 @@ impl Answer {
     /// ```
     /// use threadfold::{Answer, Message, message::StopReason};
     ///
-    /// let turn = Answer::new(Message::assistant("yes"), StopReason::EndTurn, None);
-    /// assert_eq!(turn.text(), "yes");
+    /// let answer = Answer::new(Message::assistant("yes"), StopReason::EndTurn, None);
+    /// assert_eq!(answer.text(), "yes");
     /// ```
     #[must_use]
     pub fn text(&self) -> String {

@@ -481,8 +481,8 @@ fn an_answer_in_one_body_is_read_too() {
         let case = case.iter().find(|case| case.name == "text").unwrap();
         let response = case.section("response").unwrap();
         let server = Server::new([whole("200 OK", "content-type: application/json\r\n", response)]);
-        let turn = deltas_and_turn(&server.model(dialect), ask()).1.unwrap();
-        assert_eq!(turn, codec(dialect).decode_response(response.as_bytes()).unwrap());
+        let answer = deltas_and_turn(&server.model(dialect), ask()).1.unwrap();
+        assert_eq!(answer, codec(dialect).decode_response(response.as_bytes()).unwrap());
     }
 }
 

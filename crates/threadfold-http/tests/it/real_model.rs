@@ -262,17 +262,17 @@ fn a_required_tool_is_called_and_its_result_used() {
             tool_choice: Some(ToolChoice::Tool("weather".into())),
             ..Request::new(vec![Message::user("What is the weather in Aberdeen?")])
         };
-        let turn = run(model.complete(ask.clone())).unwrap();
-        let call = turn.message.tool_uses().next().expect("a call").clone();
+        let answer = run(model.complete(ask.clone())).unwrap();
+        let call = answer.message.tool_uses().next().expect("a call").clone();
         let input = call.input.json().unwrap().to_value().unwrap();
         println!("{dialect:?}: {} {input}", call.name.as_str());
-        assert_eq!((call.name.as_str(), &turn.stop_reason), ("weather", &StopReason::ToolUse));
+        assert_eq!((call.name.as_str(), &answer.stop_reason), ("weather", &StopReason::ToolUse));
         assert!(["Kemnay", "Aberdeen"].contains(&input["city"].as_str().unwrap_or_default()));
         assert!(matches!(input, Value::Object(_)));
 
         let result = ToolResult::text(call.id, "Rain.");
         let mut messages = ask.messages.to_vec();
-        messages.extend([turn.message, Message::new(Role::User, vec![result.into()])]);
+        messages.extend([answer.message, Message::new(Role::User, vec![result.into()])]);
         let answer =
             run(model.complete(Request { tool_choice: None, messages: messages.into(), ..ask }))
                 .unwrap();

@@ -135,5 +135,5 @@ mod write;
 use crate::kit::*;
 
 pub(crate) const CODEC: Codec =
-    Codec::new::<stream::Response>(forms::NAME, read::request, write::request, read::turn)
+    Codec::new::<stream::Response>(forms::NAME, read::request, write::request, read::answer)
         .compacting(compaction::NATIVE);

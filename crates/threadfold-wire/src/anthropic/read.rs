@@ -198,7 +198,7 @@ fn take_optional(fields: &mut Fields<'_>, note: &'static str) -> Option<Option<T
 }
 
 /// Reads a response body.
-pub(super) fn turn(mut fields: Fields<'_>) -> Result<Answer> {
+pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     if let Some(raw) = fields.get("type").filter(|raw| raw.get() != "\"message\"") {
         let path = Path::Field(&Path::Body, "type");
         return Err(path.mismatch("a response of type `message`", raw));
@@ -379,7 +379,7 @@ mod tests_of_response {
     use super::*;
     use threadfold_core::message::{ContentBlock, Json};
 
-    fn turn(body: &[u8]) -> Result<Answer> {
+    fn answer(body: &[u8]) -> Result<Answer> {
         crate::Dialect::Anthropic.decode_response(body)
     }
 
@@ -389,29 +389,29 @@ mod tests_of_response {
             "content":[{"type":"text","text":"yes"}],"stop_reason":"end_turn","stop_sequence":null,
             "usage":{"input_tokens":3,"cache_creation_input_tokens":20,"cache_read_input_tokens":100,
             "output_tokens":7,"output_tokens_details":{"thinking_tokens":5}}}"#;
-        let turn = turn(body.as_bytes()).unwrap();
+        let answer = answer(body.as_bytes()).unwrap();
         let usage = Usage { input: 123, output: 7, cache_read: 100, cache_write: 20, reasoning: 5 };
-        assert_eq!((turn.usage, turn.message.usage), (Some(usage), Some(usage)));
-        assert_eq!(turn.stop_reason, StopReason::EndTurn);
-        assert_eq!(turn.message.content, [ContentBlock::text("yes")]);
-        assert_eq!(turn.message.origin, Some(Origin::new(NAME, Some("claude-x".into()))));
-        let rest = turn.message.extra.get(NAME, "~answer").map(Json::as_str).unwrap();
+        assert_eq!((answer.usage, answer.message.usage), (Some(usage), Some(usage)));
+        assert_eq!(answer.stop_reason, StopReason::EndTurn);
+        assert_eq!(answer.message.content, [ContentBlock::text("yes")]);
+        assert_eq!(answer.message.origin, Some(Origin::new(NAME, Some("claude-x".into()))));
+        let rest = answer.message.extra.get(NAME, "~answer").map(Json::as_str).unwrap();
         assert!(rest.starts_with(r#"{"id":"msg_1","type":"message","stop_sequence":null,"#));
     }
 
     #[test]
     fn missing_counts_are_zero_and_a_missing_usage_is_none() {
         let body = |usage| format!(r#"{{"content":[],"stop_reason":"odd"{usage}}}"#);
-        let counted = turn(body(r#","usage":{"input_tokens":null}"#).as_bytes()).unwrap();
+        let counted = answer(body(r#","usage":{"input_tokens":null}"#).as_bytes()).unwrap();
         assert_eq!(counted.usage, Some(Usage::default()));
         assert_eq!(counted.stop_reason, StopReason::Other("odd".into()));
-        assert_eq!(turn(body("").as_bytes()).unwrap().usage, None);
+        assert_eq!(answer(body("").as_bytes()).unwrap().usage, None);
     }
 
     #[test]
     fn an_error_body_is_no_answer() {
         let body = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
-        let error = turn(body.as_bytes()).unwrap_err().to_string();
+        let error = answer(body.as_bytes()).unwrap_err().to_string();
         assert_eq!(
             error,
             "error: expected an answer without an error, found \

@@ -135,4 +135,4 @@ mod write;
 use crate::kit::*;
 
 pub(crate) const CODEC: Codec =
-    Codec::new::<stream::Response>(forms::NAME, read::request, write::request, read::turn);
+    Codec::new::<stream::Response>(forms::NAME, read::request, write::request, read::answer);

@@ -165,7 +165,7 @@ fn read_server_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
 }
 
 /// Reads a response body.
-pub(super) fn turn(mut fields: Fields<'_>) -> Result<Answer> {
+pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     const OUTPUT: &str = "an answer with its `output`";
     const MESSAGE: &str = "a message";
     let path = Path::Field(&Path::Body, "output");
@@ -329,7 +329,7 @@ mod tests_of_response {
     use super::*;
     use threadfold_core::message::{ContentBlock, Usage};
 
-    fn turn(body: &[u8]) -> Result<Answer> {
+    fn answer(body: &[u8]) -> Result<Answer> {
         crate::Dialect::BedrockConverse.decode_response(body)
     }
 
@@ -338,13 +338,13 @@ mod tests_of_response {
         let body = r#"{"output":{"message":{"role":"assistant","content":[{"text":"yes"}]}},
             "stopReason":"end_turn","usage":{"inputTokens":3,"outputTokens":7,"totalTokens":10,
             "cacheReadInputTokens":100,"cacheWriteInputTokens":20},"metrics":{"latencyMs":5}}"#;
-        let turn = turn(body.as_bytes()).unwrap();
+        let answer = answer(body.as_bytes()).unwrap();
         let usage = Usage { input: 123, output: 7, cache_read: 100, cache_write: 20, reasoning: 0 };
-        assert_eq!((turn.usage, turn.message.usage), (Some(usage), Some(usage)));
-        assert_eq!(turn.stop_reason, StopReason::EndTurn);
-        assert_eq!(turn.message.content, [ContentBlock::text("yes")]);
-        assert_eq!(turn.message.origin, Some(Origin::new(NAME, None)));
-        let rest = turn.message.extra.get(NAME, "~answer").map(Json::as_str).unwrap();
+        assert_eq!((answer.usage, answer.message.usage), (Some(usage), Some(usage)));
+        assert_eq!(answer.stop_reason, StopReason::EndTurn);
+        assert_eq!(answer.message.content, [ContentBlock::text("yes")]);
+        assert_eq!(answer.message.origin, Some(Origin::new(NAME, None)));
+        let rest = answer.message.extra.get(NAME, "~answer").map(Json::as_str).unwrap();
         assert!(rest.ends_with(r#","metrics":{"latencyMs":5}}"#), "{rest}");
     }
 
@@ -363,14 +363,14 @@ mod tests_of_response {
             let body = format!(
                 r#"{{"output":{{"message":{{"role":"assistant","content":[]}}}},"stopReason":"{word}"}}"#
             );
-            let turn = turn(body.as_bytes()).unwrap();
-            assert_eq!((turn.stop_reason, turn.usage), (reason, None));
+            let answer = answer(body.as_bytes()).unwrap();
+            assert_eq!((answer.stop_reason, answer.usage), (reason, None));
         }
     }
 
     #[test]
     fn an_error_body_is_no_answer() {
-        let error = turn(br#"{"message":"Too many requests"}"#).unwrap_err().to_string();
+        let error = answer(br#"{"message":"Too many requests"}"#).unwrap_err().to_string();
         assert_eq!(
             error,
             "body: expected an answer with its `output`, found \"Too many requests\""

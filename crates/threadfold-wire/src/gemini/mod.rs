@@ -111,11 +111,11 @@
 //! ```
 //! use threadfold::{Usage, message::StopReason, wire::{Dialect, WireFormat}};
 //!
-//! let turn = Dialect::Gemini.decode_response(br#"{"candidates":[
+//! let answer = Dialect::Gemini.decode_response(br#"{"candidates":[
 //!     {"content":{"role":"model","parts":[{"text":"yes"}]},"finishReason":"STOP"}],
 //!     "usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":1,"thoughtsTokenCount":4}}"#)?;
-//! assert_eq!((turn.text().as_str(), &turn.stop_reason), ("yes", &StopReason::EndTurn));
-//! assert_eq!(turn.usage, Some(Usage { reasoning: 4, ..Usage::new(9, 5) }));
+//! assert_eq!((answer.text().as_str(), &answer.stop_reason), ("yes", &StopReason::EndTurn));
+//! assert_eq!(answer.usage, Some(Usage { reasoning: 4, ..Usage::new(9, 5) }));
 //! # Ok::<(), threadfold::wire::WireError>(())
 //! ```
 
@@ -133,4 +133,4 @@ mod write;
 use crate::kit::*;
 
 pub(crate) const CODEC: Codec =
-    Codec::new::<stream::Response>(marks::CODEC, read::request, write::request, read::turn);
+    Codec::new::<stream::Response>(marks::CODEC, read::request, write::request, read::answer);

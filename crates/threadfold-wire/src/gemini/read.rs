@@ -37,7 +37,7 @@ fn system(fields: &mut Fields<'_>) -> Option<Message> {
 
 /// Reads the parts of one content of the model. Its calls are added to `calls`, to be paired with
 /// results.
-pub(super) fn answer(
+pub(super) fn blocks(
     parts: Vec<Raw<'_>>,
     calls: &mut Calls,
     made_up: impl Fn(usize) -> Text,
@@ -83,7 +83,7 @@ impl Reader<'_> {
             if !beside {
                 self.calls = Calls::default();
             }
-            answer(parts, &mut self.calls, |number| format!("call_{index}_{number}").into())
+            blocks(parts, &mut self.calls, |number| format!("call_{index}_{number}").into())
         } else {
             let blocks = self.user(parts);
             if self.placed(&blocks) {
@@ -163,7 +163,7 @@ fn of_server(mut part: Part<'_>, calls: &mut Calls) -> Option<ContentBlock> {
 }
 
 /// Reads a response body: its first candidate.
-pub(super) fn turn(mut fields: Fields<'_>) -> Result<Answer> {
+pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     let refused = is_blocked(&fields);
     let path = Path::Field(&Path::Body, "candidates");
     let candidates = fields.take_any_items("candidates", Path::Body, "an array of candidates")?;
@@ -231,7 +231,7 @@ fn content<'a>(
         None => Fields::default(),
     };
     let parts = content.take_any_items("parts", path, "an array of parts")?;
-    let mut blocks = answer(parts, &mut Calls::default(), |number| made_up_id(id, number));
+    let mut blocks = self::blocks(parts, &mut Calls::default(), |number| made_up_id(id, number));
     blocks.retain(says_something);
     Ok((blocks, content))
 }

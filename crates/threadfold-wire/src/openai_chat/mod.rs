@@ -103,11 +103,11 @@
 //! ```
 //! use threadfold::{Usage, message::StopReason, wire::{Dialect, WireFormat}};
 //!
-//! let turn = Dialect::OpenAiChat.decode_response(br#"{"model":"gpt-5","choices":[
+//! let answer = Dialect::OpenAiChat.decode_response(br#"{"model":"gpt-5","choices":[
 //!     {"message":{"role":"assistant","content":"yes"},"finish_reason":"stop"}],
 //!     "usage":{"prompt_tokens":9,"completion_tokens":1}}"#)?;
-//! assert_eq!((turn.text().as_str(), &turn.stop_reason), ("yes", &StopReason::EndTurn));
-//! assert_eq!(turn.usage, Some(Usage::new(9, 1)));
+//! assert_eq!((answer.text().as_str(), &answer.stop_reason), ("yes", &StopReason::EndTurn));
+//! assert_eq!(answer.usage, Some(Usage::new(9, 1)));
 //! # Ok::<(), threadfold::wire::WireError>(())
 //! ```
 
@@ -123,4 +123,4 @@ mod write;
 use crate::kit::*;
 
 pub(crate) const CODEC: Codec =
-    Codec::new::<stream::Response>(marks::CODEC, read::request, write::request, read::turn);
+    Codec::new::<stream::Response>(marks::CODEC, read::request, write::request, read::answer);

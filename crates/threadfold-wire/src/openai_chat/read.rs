@@ -260,7 +260,7 @@ fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
 }
 
 /// Reads a `chat.completion` body: its first choice.
-pub(super) fn turn(mut fields: Fields<'_>) -> Result<Answer> {
+pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     let choices = Path::Field(&Path::Body, "choices");
     let path = Path::Item(&choices, 0);
     let all = fields.take_items("choices", Path::Body, "an array of choices")?;

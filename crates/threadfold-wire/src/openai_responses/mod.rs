@@ -112,11 +112,11 @@
 //! ```
 //! use threadfold::{Usage, message::StopReason, wire::{Dialect, WireFormat}};
 //!
-//! let turn = Dialect::OpenAiResponses.decode_response(br#"{"model":"gpt-5","status":"completed","output":[
+//! let answer = Dialect::OpenAiResponses.decode_response(br#"{"model":"gpt-5","status":"completed","output":[
 //!     {"type":"message","role":"assistant","content":[{"type":"output_text","text":"yes"}]}],
 //!     "usage":{"input_tokens":9,"output_tokens":1}}"#)?;
-//! assert_eq!((turn.text().as_str(), &turn.stop_reason), ("yes", &StopReason::EndTurn));
-//! assert_eq!(turn.usage, Some(Usage::new(9, 1)));
+//! assert_eq!((answer.text().as_str(), &answer.stop_reason), ("yes", &StopReason::EndTurn));
+//! assert_eq!(answer.usage, Some(Usage::new(9, 1)));
 //! # Ok::<(), threadfold::wire::WireError>(())
 //! ```
 
@@ -136,7 +136,7 @@ mod write;
 use crate::kit::*;
 
 pub(crate) const CODEC: Codec =
-    Codec::new::<stream::Response>(marks::CODEC, read::request, write::request, read::turn)
+    Codec::new::<stream::Response>(marks::CODEC, read::request, write::request, read::answer)
         .compacting(compaction::NATIVE);
 
 /// Returns the body for `POST /v1/responses/compact`, which answers with all user messages and a

@@ -97,7 +97,7 @@ const ECHOES: &str = "background include instructions max_output_tokens max_tool
     store temperature text tool_choice tools top_logprobs top_p truncation user";
 
 /// Reads a `response` body.
-pub(super) fn turn(mut fields: Fields<'_>) -> Result<Answer> {
+pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     let output = fields.take_items("output", Path::Body, "an array of items")?;
     let content = blocks(&output, Path::Field(&Path::Body, "output"))?;
     let stop_reason = stop_reason(&fields, &content);

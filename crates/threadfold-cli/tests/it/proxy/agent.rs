@@ -45,9 +45,9 @@ impl Agent {
         let text = format!("Go on with part {number}. {}", "Read it with care. ".repeat(8));
         self.messages.push(Message::user(text));
         loop {
-            let turn = self.ask().await?;
-            let calls: Vec<_> = turn.message.tool_uses().cloned().collect();
-            self.messages.push(turn.message);
+            let answer = self.ask().await?;
+            let calls: Vec<_> = answer.message.tool_uses().cloned().collect();
+            self.messages.push(answer.message);
             if calls.is_empty() {
                 return Ok(());
             }
