@@ -18,6 +18,7 @@ mod measured;
 mod model;
 mod ours;
 mod rig;
+mod scoreboard;
 mod table;
 mod theirs;
 mod whole;
@@ -27,6 +28,9 @@ mod whole;
 const SIZES: [usize; 4] = [50, 1_000, 10_000, 100_000];
 
 fn main() {
+    if std::env::args().any(|argument| argument == "--scoreboard") {
+        return scoreboard::print();
+    }
     let sizes = if is_test() { &SIZES[..1] } else { &SIZES };
     for count in sizes {
         let messages = thread::thread(*count);

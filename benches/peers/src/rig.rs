@@ -36,7 +36,7 @@ pub(crate) fn compact(messages: &[Message], tokens: usize, repetitions: usize) -
     row("rig-memory: CompactingMemory::load", repetitions, own, load).into()
 }
 
-fn converted(message: &Message) -> Theirs {
+pub(crate) fn converted(message: &Message) -> Theirs {
     if message.role == Role::Assistant {
         let blocks = message.content.iter().filter_map(answered).collect();
         return Theirs::Assistant(AssistantMessage::new(blocks));
