@@ -8,6 +8,7 @@
 //! | threads as text, in test cases and failure messages | [`notation`] |
 //! | a deterministic clock that does not wait | [`TestClock`] |
 //! | a store whose appends fail on request | [`faulty_store`] |
+//! | a provider that judges requests and answers by a script | [`rulebook`] |
 //!
 //! Models that answer from a script, misbehave, or summarise offline are in the library itself,
 //! under its feature `testing`, which this crate enables: see [`threadfold::testing`].
@@ -18,6 +19,7 @@ pub mod conformance;
 mod faulty_store;
 pub mod generate;
 pub mod notation;
+pub mod rulebook;
 #[doc(hidden)]
 pub mod shared;
 mod test_clock;

@@ -1,0 +1,87 @@
+//! For the tests of this module: a book, a clock and a script.
+
+use serde_json::{Value, json};
+use threadfold::message::Timestamp;
+
+use super::{Api, Asked, BookOptions, HttpCall, Purpose, Reply, ReplyBody, Rulebook, Said};
+
+pub(super) struct Desk {
+    pub(super) book: Rulebook,
+    pub(super) now: u64,
+    headers: Vec<(&'static str, &'static str)>,
+    path: &'static str,
+}
+
+impl Desk {
+    pub(super) fn new(
+        api: Api,
+        path: &'static str,
+        headers: &[(&'static str, &'static str)],
+    ) -> Self {
+        Self::with(api, path, headers, BookOptions::default())
+    }
+
+    pub(super) fn with(
+        api: Api,
+        path: &'static str,
+        headers: &[(&'static str, &'static str)],
+        options: BookOptions,
+    ) -> Self {
+        Self { book: Rulebook::new(api, options), now: 0, headers: headers.to_vec(), path }
+    }
+
+    /// The reply to a body. The model thinks, and then says "Done."; its summary is "A summary.".
+    pub(super) fn ask(&mut self, body: &Value) -> Reply {
+        let mut script = |asked: &Asked<'_>| match asked.purpose {
+            Purpose::Answer => Said::text("Done.").after("Hm."),
+            Purpose::Compaction => Said::text("A summary."),
+        };
+        self.ask_with(body, &mut script)
+    }
+
+    pub(super) fn ask_with(&mut self, body: &Value, script: &mut dyn super::Script) -> Reply {
+        let body = body.to_string();
+        let call = HttpCall { path: self.path, headers: &self.headers, body: body.as_bytes() };
+        self.book.answer(&call, Timestamp(self.now), script)
+    }
+
+    pub(super) fn at(&mut self, path: &'static str) -> &mut Self {
+        self.path = path;
+        self
+    }
+
+    /// The body of a reply with status 200.
+    pub(super) fn answered(&mut self, body: &Value) -> Value {
+        let reply = self.ask(body);
+        assert_eq!(reply.status, 200, "{reply:?}");
+        whole(reply)
+    }
+
+    /// The message of a refusal, and the name of its rule.
+    pub(super) fn refused(&mut self, body: &Value) -> (String, &'static str) {
+        let reply = self.ask(body);
+        assert!(reply.status >= 400, "{reply:?}");
+        let rule = self.book.seen().violations.last().map_or("", |violation| violation.rule.name);
+        let body = whole(reply);
+        (body["error"]["message"].as_str().unwrap().to_owned(), rule)
+    }
+}
+
+pub(super) fn whole(reply: Reply) -> Value {
+    let ReplyBody::Json(value) = reply.body else { panic!("not one value") };
+    value
+}
+
+/// A field of a body set to another value.
+pub(super) fn with(body: &Value, field: &str, value: Value) -> Value {
+    let mut body = body.clone();
+    body[field] = value;
+    body
+}
+
+/// A list and more items.
+pub(super) fn more(list: &Value, items: Value) -> Value {
+    let mut list = list.as_array().unwrap().clone();
+    list.extend(items.as_array().unwrap().iter().cloned());
+    json!(list)
+}
