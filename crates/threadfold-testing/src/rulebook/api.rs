@@ -10,11 +10,19 @@ pub enum Api {
     Anthropic,
     /// OpenAI Responses. The model of a request says whether reasoning is bound: since GPT-6.2.
     Responses,
+    /// OpenAI Chat Completions.
+    Chat,
+    /// Gemini `generateContent`. The model of a request says whether calls need their signatures:
+    /// since Gemini 3.
+    Gemini,
+    /// Bedrock Converse. The model of a request says whose rules hold beside those of the API.
+    Converse,
 }
 
 impl Api {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Anthropic, Self::Responses];
+    pub const ALL: [Self; 5] =
+        [Self::Anthropic, Self::Responses, Self::Chat, Self::Gemini, Self::Converse];
 }
 
 impl fmt::Display for Api {
@@ -22,6 +30,9 @@ impl fmt::Display for Api {
         f.write_str(match self {
             Self::Anthropic => "Anthropic Messages",
             Self::Responses => "OpenAI Responses",
+            Self::Chat => "OpenAI Chat Completions",
+            Self::Gemini => "Gemini",
+            Self::Converse => "Bedrock Converse",
         })
     }
 }

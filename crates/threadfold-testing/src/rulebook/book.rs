@@ -9,6 +9,9 @@ use super::{
     bound::Bound,
     cache::Cache,
     call::{HttpCall, Reply},
+    chat::Chat,
+    converse::Converse,
+    gemini::Gemini,
     held::Held,
     numbers::{Numbers, hash_of},
     options::{BookOptions, Fit, Refusal},
@@ -49,6 +52,9 @@ impl Rulebook {
         let vendor: Box<dyn Vendor> = match api {
             Api::Anthropic => Box::new(Anthropic),
             Api::Responses => Box::new(Responses),
+            Api::Chat => Box::new(Chat),
+            Api::Gemini => Box::new(Gemini),
+            Api::Converse => Box::new(Converse),
         };
         let state = State {
             numbers: Numbers::new(options.seed),
@@ -223,11 +229,18 @@ impl Rulebook {
         {
             return reply;
         }
-        Reply::json(violation.status, error)
+        self.with_headers(&violation, error)
     }
 
     fn written(&mut self, violation: &Violation) -> Reply {
-        Reply::json(violation.status, self.vendor.error(violation, &mut self.state.numbers))
+        let error = self.vendor.error(violation, &mut self.state.numbers);
+        self.with_headers(violation, error)
+    }
+
+    fn with_headers(&self, violation: &Violation, error: Value) -> Reply {
+        let mut reply = Reply::json(violation.status, error);
+        reply.headers.extend(self.vendor.error_headers(violation));
+        reply
     }
 }
 

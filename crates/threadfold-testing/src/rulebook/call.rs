@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::frames;
+use super::{event::Event, frames};
 
 /// A request: what an HTTP client sends, without the connection.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +23,11 @@ impl<'a> HttpCall<'a> {
         let values = self.headers.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name));
         let values: Vec<&str> = values.map(|(_, value)| *value).collect();
         (!values.is_empty()).then(|| values.join(","))
+    }
+
+    /// The query, without its question mark.
+    pub(super) fn query(&self) -> &'a str {
+        self.path.split_once('?').map_or("", |(_, query)| query)
     }
 
     /// The path without its query.
@@ -53,23 +58,6 @@ pub enum ReplyBody {
     Array(Vec<Value>),
     /// The events of a stream in the binary frames of AWS.
     Frames(Vec<Event>),
-}
-
-/// An event of a stream.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Event {
-    /// Its name, if the vendor names its events.
-    pub name: Option<String>,
-    /// Its data.
-    pub data: Value,
-}
-
-impl Event {
-    /// An event that is named by the `type` of its data.
-    pub(super) fn typed(data: Value) -> Self {
-        let name = data.get("type").and_then(Value::as_str).map(str::to_owned);
-        Self { name, data }
-    }
 }
 
 impl Reply {

@@ -63,7 +63,8 @@ impl Desk {
         assert!(reply.status >= 400, "{reply:?}");
         let rule = self.book.seen().violations.last().map_or("", |violation| violation.rule.name);
         let body = whole(reply);
-        (body["error"]["message"].as_str().unwrap().to_owned(), rule)
+        let message = body["error"]["message"].as_str().or(body["message"].as_str());
+        (message.unwrap().to_owned(), rule)
     }
 }
 

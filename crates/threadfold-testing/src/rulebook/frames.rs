@@ -1,7 +1,7 @@
 //! The binary frames of AWS event streams (Amazon Transcribe's and Bedrock's documents describe the
 //! format: lengths and checksums of four bytes, headers of typed values).
 
-use super::call::Event;
+use super::event::Event;
 
 /// Returns the frame of an event.
 pub(super) fn written(event: &Event) -> Vec<u8> {

@@ -42,11 +42,14 @@ mod book;
 mod bound;
 mod cache;
 mod call;
-#[cfg(test)]
-mod desk;
+mod chat;
+mod converse;
+mod event;
 mod frames;
+mod gemini;
 mod held;
 mod numbers;
+mod openai;
 mod options;
 mod piece;
 mod responses;
@@ -60,9 +63,13 @@ pub use api::Api;
 pub use book::Rulebook;
 pub use bound::VoidReason;
 pub use cache::{CacheMarks, CacheRules, CacheUse};
-pub use call::{Event, HttpCall, Reply, ReplyBody};
+pub use call::{HttpCall, Reply, ReplyBody};
+pub use event::Event;
 pub use options::{Account, BookOptions, Fit, Refusal};
 pub use responses::openai_cache;
 pub use rule::{Rule, Source, Violation};
 pub use script::{Asked, Part, Purpose, Said, Script};
 pub use seen::{Last, Outcome, Seen};
+
+#[cfg(test)]
+mod desk;

@@ -6,7 +6,8 @@ use threadfold::message::Timestamp;
 use super::{
     bound::{Bound, End, Strictness, VoidReason},
     cache::{CacheRules, CacheUse},
-    call::{Event, HttpCall, Reply},
+    call::{HttpCall, Reply},
+    event::Event,
     held::Held,
     numbers::Numbers,
     options::BookOptions,
@@ -58,6 +59,12 @@ pub(super) trait Vendor: std::fmt::Debug + Send {
 
     /// The body of an error.
     fn error(&self, violation: &Violation, numbers: &mut Numbers) -> Value;
+
+    /// Headers of an error besides its type.
+    fn error_headers(&self, violation: &Violation) -> Vec<(String, String)> {
+        let _ = violation;
+        Vec::new()
+    }
 
     /// The reply that refuses inside of a stream of status 200; `None` if the API has no stream.
     fn refusal_in_stream(

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::super::{
+    bound::Bound,
+    numbers::hash_of,
+    rule::Violation,
+    vendor::{Incoming, Wants, items, word},
+};
 use super::{
-    super::{
-        bound::Bound,
-        numbers::hash_of,
-        rule::Violation,
-        vendor::{Incoming, Wants, items, word},
-    },
     family::Family,
     rules,
     turns::{Block, Turn, blocks, merged, turns},

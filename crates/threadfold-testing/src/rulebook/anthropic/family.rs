@@ -1,13 +1,11 @@
 //! What differs between Anthropic's models.
 
-use super::{
-    super::cache::{CacheMarks, CacheRules},
-    rules,
-};
+use super::super::cache::{CacheMarks, CacheRules};
+use super::rules;
 
 /// A family of models, read from a name such as `claude-opus-5-5` or `claude-sonnet-4-5-20250929`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Family {
+pub(crate) struct Family {
     /// `None` if the name is not one of Anthropic's.
     version: Option<(u32, u32)>,
     name: Name,
@@ -24,7 +22,7 @@ enum Name {
 }
 
 impl Family {
-    pub(super) fn of(model: &str) -> Self {
+    pub(crate) fn of(model: &str) -> Self {
         let names = [
             ("opus", Name::Opus),
             ("sonnet", Name::Sonnet),
@@ -41,12 +39,12 @@ impl Family {
         Self { version: version.map(|major| (major, numbers.next().unwrap_or(0))), name }
     }
 
-    pub(super) fn binds(self) -> bool {
+    pub(crate) fn binds(self) -> bool {
         let first = if self.name == Name::Tale { (5, 1) } else { (5, 5) };
         self.version.is_some_and(|version| version >= first)
     }
 
-    pub(super) fn refuses_prefill(self) -> bool {
+    pub(crate) fn refuses_prefill(self) -> bool {
         self.version.is_some_and(|version| version >= (4, 6))
     }
 
@@ -56,7 +54,7 @@ impl Family {
     }
 
     /// Its thinking is not tied to the model (AWS, "Preserved thinking").
-    pub(super) fn is_read_by_all(self) -> bool {
+    pub(crate) fn is_read_by_all(self) -> bool {
         self.name == Name::Haiku && self.version == Some((5, 5))
     }
 

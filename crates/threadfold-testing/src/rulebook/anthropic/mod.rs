@@ -7,8 +7,6 @@
 mod check;
 mod family;
 mod rules;
-#[cfg(test)]
-mod tests;
 mod turns;
 mod write;
 
@@ -17,7 +15,8 @@ use serde_json::{Value, json};
 use super::{
     bound::{Bound, Strictness, VoidReason},
     cache::CacheRules,
-    call::{Event, HttpCall, Reply},
+    call::{HttpCall, Reply},
+    event::Event,
     held::{Held, Thread},
     numbers::Numbers,
     options::{Account, BookOptions},
@@ -26,7 +25,7 @@ use super::{
     script::Said,
     vendor::{Incoming, Size, Vendor, Wants, Writing, items, stream, word},
 };
-use family::Family;
+pub(super) use family::Family;
 pub use family::anthropic_cache;
 use turns::{blocks, turns};
 
@@ -232,3 +231,6 @@ fn piece(block: &turns::Block, place: Place) -> Option<Piece> {
     }
     Some(piece)
 }
+
+#[cfg(test)]
+mod tests;

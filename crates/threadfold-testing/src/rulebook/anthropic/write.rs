@@ -2,17 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    super::{
-        bound::{End, VoidReason},
-        call::{Event, Reply},
-        numbers::hash_of,
-        piece::{MINUTE, Piece, Place},
-        script::{Part, Said},
-        vendor::{Incoming, Wants, Writing, halves, items, stream, word},
-    },
-    family::Family,
+use super::super::{
+    bound::{End, VoidReason},
+    call::Reply,
+    event::Event,
+    numbers::hash_of,
+    piece::{MINUTE, Piece, Place},
+    script::{Part, Said},
+    vendor::{Incoming, Wants, Writing, halves, items, stream, word},
 };
+use super::family::Family;
 
 /// How long a thread lives after its last request.
 const THREAD_LIFE: u64 = 5 * MINUTE;

@@ -4,16 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::{
-    super::{
-        bound::Bound,
-        rule::{Rule, Violation},
-        vendor::{Incoming, items, word},
-    },
-    items::kind_of,
-    rules,
-    version::version,
+use super::super::{
+    bound::Bound,
+    openai::version,
+    rule::{Rule, Violation},
+    vendor::{Incoming, items, word},
 };
+use super::{items::kind_of, rules};
 
 /// The fields of a body: ResponseCreateParams and ResponseCompactParams, openai 3.57.0.
 const FIELDS: [&str; 36] = [

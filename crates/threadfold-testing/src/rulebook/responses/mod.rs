@@ -6,8 +6,6 @@
 mod check;
 mod items;
 mod rules;
-#[cfg(test)]
-mod tests;
 mod version;
 mod write;
 
@@ -17,7 +15,8 @@ use self::items::{is_bare_reference, kind_of, piece};
 use super::{
     bound::{Bound, Strictness, VoidReason},
     cache::CacheRules,
-    call::{Event, HttpCall, Reply},
+    call::{HttpCall, Reply},
+    event::Event,
     held::Held,
     numbers::Numbers,
     options::BookOptions,
@@ -178,3 +177,6 @@ impl Vendor for Responses {
         write::reply(request, said, writing)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,20 +1,10 @@
 //! What differs between OpenAI's models.
 
-use super::{
-    super::{
-        cache::{CacheMarks, CacheRules},
-        piece::MINUTE,
-    },
-    rules,
+use super::super::{
+    cache::CacheRules,
+    openai::{cache_rules, version},
 };
-
-/// The version in a name such as `gpt-6.2-sol`.
-pub(super) fn version(model: &str) -> Option<(u32, u32)> {
-    let (_, rest) = model.split_once("gpt-")?;
-    let digits = rest.split(|char: char| char != '.' && !char.is_ascii_digit()).next()?;
-    let mut numbers = digits.split('.').map(|part| part.parse().ok());
-    Some((numbers.next()??, numbers.next().flatten().unwrap_or(0)))
-}
+use super::rules;
 
 /// Whether a model binds reasoning to its prefix.
 pub(super) fn binds(model: &str) -> bool {
@@ -31,27 +21,5 @@ pub(super) fn binds(model: &str) -> bool {
 /// ```
 #[must_use]
 pub fn openai_cache(model: &str) -> CacheRules {
-    let version = version(model).unwrap_or_default();
-    let is_new = version >= (5, 6);
-    CacheRules {
-        minimum: 1_024,
-        marks: CacheMarks::Implicit { life: if is_new { 30 * MINUTE } else { 5 * MINUTE } },
-        read_price: if version >= (5, 0) { 0.1 } else { 0.5 },
-        write_price: if is_new { 1.25 } else { 1.0 },
-        hour_write_price: if is_new { 1.25 } else { 1.0 },
-        rule: &rules::CACHE,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_read() {
-        assert_eq!(version("gpt-6.2-astra"), Some((6, 2)));
-        assert_eq!(version("gpt-6-sol"), Some((6, 0)));
-        assert_eq!(version("gpt-4o"), Some((4, 0)));
-        assert_eq!(version("o3"), None);
-    }
+    cache_rules(model, &rules::CACHE)
 }

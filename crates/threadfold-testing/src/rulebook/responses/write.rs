@@ -2,14 +2,15 @@
 
 use serde_json::{Value, json};
 
+use super::super::{
+    bound::VoidReason,
+    call::Reply,
+    event::Event,
+    piece::MINUTE,
+    script::{Part, Said},
+    vendor::{Incoming, Wants, Writing, halves, items, stream, word},
+};
 use super::{
-    super::{
-        bound::VoidReason,
-        call::{Event, Reply},
-        piece::MINUTE,
-        script::{Part, Said},
-        vendor::{Incoming, Wants, Writing, halves, items, stream, word},
-    },
     items::{kind_of, piece, wants_encrypted},
     version::binds,
 };
