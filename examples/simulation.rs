@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! cargo run -q --release --example simulation -- [--turns N] [--seed S] [--seeds K] [--strategy NAME]
+//! cargo run -q --release --example simulation -- --rules [--turns N] [--seed S] [--strategy NAME]
 //! ```
 //!
 //! Every strategy runs on its own in every window, known and unknown, with providers that count
@@ -13,6 +14,10 @@
 //! trigger. Every request is checked: it fits, it is legal, both codecs write it without a repair,
 //! and it equals the thread in the store. The first violation ends its session and is printed, and
 //! the exit code is 1.
+//!
+//! With `--rules`, every strategy runs over the rules of every vendor instead: N turns at each, with
+//! changes of the provider. `simulation/books.rs` says what is counted. The exit code is 1 if a request
+//! was illegal.
 
 use std::{
     collections::BTreeMap,
@@ -24,16 +29,25 @@ use std::{
 };
 
 use lexopt::{Arg, Parser, ValueExt};
-use simulation::{Kind, Tally, Violation, run_all};
+use simulation::{
+    Kind, Tally, Violation,
+    books::{self, Judged, Vendor},
+    run_all,
+};
+use threadfold::StrategyRegistry;
 use threadfold_terminal::{Style, thousands};
 
 #[path = "simulation/mod.rs"]
 mod simulation;
 
 fn main() -> ExitCode {
-    match Options::from_arguments().map(|options| simulate(&options)) {
-        Ok(violations) if violations.is_empty() => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
+    let right = Options::from_arguments().and_then(|options| match options.rules {
+        true => over_rules(&options),
+        false => Ok(simulate(&options).is_empty()),
+    });
+    match right {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("simulation: {error}");
             ExitCode::FAILURE
@@ -47,17 +61,20 @@ struct Options {
     seed: u64,
     seeds: u64,
     strategy: Option<String>,
+    /// Over the rules of the vendors.
+    rules: bool,
 }
 
 impl Options {
     fn from_arguments() -> Result<Self, Box<dyn Error>> {
-        let mut options = Self { turns: 10_000, seed: 0, seeds: 1, strategy: None };
+        let mut options = Self { turns: 10_000, seed: 0, seeds: 1, strategy: None, rules: false };
         let mut parser = Parser::from_env();
         while let Some(argument) = parser.next()? {
             match argument {
                 Arg::Long("turns") => options.turns = parser.value()?.parse()?,
                 Arg::Long("seed") => options.seed = parser.value()?.parse()?,
                 Arg::Long("seeds") => options.seeds = parser.value()?.parse()?,
+                Arg::Long("rules") => options.rules = true,
                 Arg::Long("strategy") => options.strategy = Some(parser.value()?.string()?),
                 Arg::Long(_) | Arg::Short(_) | Arg::Value(_) => {
                     return Err(argument.unexpected().into());
@@ -66,6 +83,64 @@ impl Options {
         }
         Ok(options)
     }
+}
+
+/// Runs every strategy over the rules of every vendor, prints a line for each, and returns whether
+/// every request was legal.
+fn over_rules(options: &Options) -> Result<bool, Box<dyn Error>> {
+    let style = Style::of(&io::stdout());
+    println!("{}", style.heading("Every strategy over the rules of every vendor"));
+    let head = [
+        "turns",
+        "requests",
+        "compacted",
+        "refused",
+        "failed",
+        "illegal",
+        "dropped",
+        "kept",
+        "arrived %",
+    ];
+    let head: Vec<String> = head.iter().map(|name| format!("{name:>9}")).collect();
+    let registry = StrategyRegistry::default();
+    let names = registry
+        .names()
+        .filter(|name| options.strategy.as_ref().is_none_or(|wanted| wanted == name));
+    let names: Vec<&str> = names.collect();
+    let turns = options.turns.div_ceil(names.len().max(1) as u64);
+    let mut complaints = Vec::new();
+    for vendor in Vendor::ALL {
+        println!("{}", style.bold(format!("{:<18}{}", vendor.to_string(), head.join(" "))));
+        let mut all = Judged::default();
+        for name in &names {
+            let judged = books::run(vendor, name, options.seed, turns)?;
+            println!("{}", line(name, &judged));
+            all += judged;
+        }
+        println!("{}\n", line("all", &all));
+        let failed = all.failed.iter().take(2).map(|text| format!("{vendor} failed: {text}"));
+        complaints.extend(failed);
+        let illegal = all.illegal.iter().take(5);
+        complaints.extend(illegal.map(|text| format!("at home with {vendor}: illegal: {text}")));
+    }
+    complaints.iter().for_each(|text| println!("{text}"));
+    Ok(!complaints.iter().any(|text| text.contains("illegal: ")))
+}
+
+fn line(name: &str, judged: &Judged) -> String {
+    let numbers = [
+        judged.turns,
+        judged.requests,
+        judged.compactions,
+        judged.overflows,
+        judged.failed.len() as u64,
+        judged.illegal.len() as u64,
+        judged.dropped,
+        judged.kept,
+    ];
+    let numbers = numbers.map(|number| format!(" {:>9}", thousands(number))).concat();
+    let share = judged.share().map_or("-".to_owned(), |share| share.to_string());
+    format!("{name:<17}{numbers} {share:>9}")
 }
 
 /// The results of a strategy.

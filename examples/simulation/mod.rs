@@ -8,6 +8,7 @@
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "it looks for one kind of block or error")]
 
+pub(crate) mod books;
 mod checks;
 mod fault;
 mod host;

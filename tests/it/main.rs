@@ -81,6 +81,7 @@ mod replies;
 mod retention;
 mod retention_bar;
 mod rolling;
+mod rulebook;
 mod rules;
 mod secrets;
 mod segments;

@@ -237,7 +237,6 @@ fn the_first_request_has_a_prompt_the_messages_in_their_roles_and_the_directive(
     let expected = Request {
         system: request.system.clone(),
         max_output: Some(1_024),
-        temperature: Some(0.0),
         timeout: Some(Duration::from_secs(120)),
         ..Request::new(request.messages.clone())
     };

@@ -85,10 +85,10 @@ impl RequestWriter {
         let most = [piece.most, self.room].into_iter().flatten().min().unwrap_or(u64::MAX);
         let mut messages = fit(&piece.messages(), most, counter);
         messages.push(self.directive.clone());
+        // No temperature: newer models refuse sampling parameters.
         Request {
             system: Arc::new(system),
             max_output: Some(self.options.summary_tokens),
-            temperature: Some(0.0),
             timeout: self.options.timeout_ms.map(Duration::from_millis),
             ..Request::new(messages)
         }

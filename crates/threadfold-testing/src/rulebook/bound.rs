@@ -118,6 +118,7 @@ impl Bound {
         let mut end = End { head: 0, prefix: 0, last: Place::Head, before: None };
         for (index, piece) in pieces.iter().enumerate() {
             match &piece.kind {
+                Kind::Aside => continue,
                 Kind::Content => {
                     end.prefix = chain(end.prefix, piece.hash);
                     if piece.place == Place::Head {

@@ -14,6 +14,13 @@ pub(super) fn version(model: &str) -> Option<(u32, u32)> {
     Some((numbers.next()??, numbers.next().flatten().unwrap_or(0)))
 }
 
+/// Whether a model is one of OpenAI's. Other servers of its dialects ignore fields that they do not
+/// know.
+pub(super) fn is_own(model: &str) -> bool {
+    let names = ["gpt-", "o1", "o3", "o4", "chatgpt-", "codex-", "computer-use-"];
+    names.iter().any(|name| model.starts_with(name))
+}
+
 /// The cache of a model.
 pub(super) fn cache_rules(model: &str, rule: &'static Rule) -> CacheRules {
     let version = version(model).unwrap_or_default();

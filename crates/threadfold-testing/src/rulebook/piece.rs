@@ -39,6 +39,8 @@ pub(super) enum Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Content,
+    /// Content that no reasoning is bound to.
+    Aside,
     /// Reasoning, by its signature or id.
     Reasoning(String),
     /// A compaction of the vendor, by its signature or encrypted content.

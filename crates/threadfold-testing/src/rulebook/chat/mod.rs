@@ -14,7 +14,7 @@ use super::{
     event::Event,
     held::Held,
     numbers::Numbers,
-    openai::{cache_rules, version},
+    openai::{cache_rules, is_own, version},
     options::BookOptions,
     piece::{Piece, Place},
     rule::{Rule, Violation},
@@ -174,7 +174,7 @@ fn wrong(rule: &'static Rule, param: impl Into<String>, message: impl Into<Strin
 }
 
 fn fields(request: &Incoming<'_>) -> Found {
-    let fields = request.body.as_object()?;
+    let fields = request.body.as_object().filter(|_| is_own(&request.model))?;
     let strange = fields.keys().find(|key| !FIELDS.contains(&key.as_str()))?;
     let message = format!("Unrecognized request argument supplied: {strange}");
     wrong(&rules::FIELDS, strange.clone(), message)

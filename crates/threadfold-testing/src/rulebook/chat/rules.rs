@@ -12,7 +12,7 @@ pub(super) static RULES: &[&Rule] = &[
 
 pub(super) static FIELDS: Rule = Rule::new(
     "fields",
-    "A body has only the fields of the API.",
+    "A body for a model of OpenAI has only the fields of the API.",
     Sdk("openai 3.57.0, CompletionCreateParams"),
 );
 pub(super) static ROLES: Rule = Rule::new(

@@ -73,6 +73,11 @@ pub(super) fn signature(part: &Value) -> Option<&str> {
     field(part, "thoughtSignature").and_then(Value::as_str)
 }
 
+/// Whether a signature stands in for one of the API's.
+pub(super) fn is_stand_in(signature: &str) -> bool {
+    STAND_INS.contains(&signature)
+}
+
 /// Gemini 3 or later.
 pub(super) fn is_third(model: &str) -> bool {
     let rest = model.split_once("gemini-").map(|(_, rest)| rest);
@@ -137,7 +142,9 @@ fn order(contents: &[&Value]) -> Found {
         let was_model = before.map(|before| word(before, "role") == "model");
         let responses = of_kind(content, "functionResponse");
         let calls = before.map(|before| of_kind(before, "functionCall")).unwrap_or_default();
-        if was_model == Some(is_model) {
+        let had_responses =
+            before.is_some_and(|before| !of_kind(before, "functionResponse").is_empty());
+        if was_model == Some(is_model) && (is_model || (!had_responses && responses.is_empty())) {
             return wrong(
                 &rules::ALTERNATE,
                 "Please ensure that multiturn requests alternate between user and model.",
@@ -180,7 +187,7 @@ fn signatures(request: &Incoming<'_>, contents: &[&Value], bound: &Bound) -> Fou
     for (at, content) in contents.iter().enumerate() {
         for (number, part) in items(content.get("parts")).enumerate() {
             let signature = signature(part);
-            let is_known = |text: &str| bound.made(text).is_some() || STAND_INS.contains(&text);
+            let is_known = |text: &str| bound.made(text).is_some() || is_stand_in(text);
             if signature.is_some_and(|text| !is_known(text)) {
                 let message =
                     format!("Invalid thought signature in contents[{at}].parts[{number}]");

@@ -68,7 +68,8 @@ impl Vendor for Gemini {
                 if word(content, "role") == "model" { Place::Assistant } else { Place::User };
             for (number, part) in items(content.get("parts")).enumerate() {
                 let mut piece = Piece::new(format!("contents[{at}].parts[{number}]"), place, part);
-                if let Some(signature) = check::signature(part) {
+                let signature = check::signature(part).filter(|text| !check::is_stand_in(text));
+                if let Some(signature) = signature {
                     piece.kind = Kind::Reasoning(signature.to_owned());
                 }
                 pieces.push(piece);

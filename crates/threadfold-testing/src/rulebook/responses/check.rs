@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::{
     bound::Bound,
-    openai::version,
+    openai::{is_own, version},
     rule::{Rule, Violation},
     vendor::{Incoming, items, word},
 };
@@ -86,7 +86,8 @@ fn wrong(rule: &'static Rule, param: impl Into<String>, message: impl Into<Strin
 }
 
 fn fields(looked: &Looked<'_>) -> Found {
-    let fields = looked.request.body.as_object()?;
+    let request = looked.request;
+    let fields = request.body.as_object().filter(|_| is_own(&request.model))?;
     let strange = fields.keys().find(|key| !FIELDS.contains(&key.as_str()))?;
     wrong(&rules::FIELDS, strange.clone(), format!("Unknown parameter: '{strange}'."))
 }

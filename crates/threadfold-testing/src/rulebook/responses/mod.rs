@@ -20,7 +20,7 @@ use super::{
     held::Held,
     numbers::Numbers,
     options::BookOptions,
-    piece::{Piece, Place},
+    piece::{Kind, Piece, Place},
     rule::{Rule, Violation},
     script::Said,
     vendor::{Incoming, Size, Vendor, Wants, Writing, items, openai_error, stream, word},
@@ -116,7 +116,7 @@ impl Vendor for Responses {
             }
         }
         if stand_last {
-            pieces.extend(instructions.map(|piece| Piece { place: Place::System, ..piece }));
+            pieces.extend(instructions.map(|piece| Piece { kind: Kind::Aside, ..piece }));
         }
         pieces
     }

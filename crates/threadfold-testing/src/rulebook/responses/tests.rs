@@ -115,6 +115,11 @@ fn since_gpt_6_2_reasoning_after_a_change_is_dropped_and_reported() {
         json!("Be brief."),
     ));
     assert_eq!(told["input_transformations"], json!([]));
+    let mut told =
+        with(&body("gpt-6.2-sol", json!([user("One?")])), "instructions", json!("Be brief."));
+    let answer = desk.answered(&told);
+    told["input"] = more(&more(&told["input"], answer["output"].clone()), json!([user("Two?")]));
+    assert_eq!(desk.answered(&told)["input_transformations"], json!([]));
     let other = desk.answered(&body("gpt-6.2-astra", input.clone()));
     assert_eq!(other["input_transformations"][0], removed(1, "model_mismatch"));
 }

@@ -1,0 +1,220 @@
+//! A model behind a rulebook.
+
+use std::{
+    convert::Infallible,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use async_trait::async_trait;
+use futures::{
+    FutureExt, StreamExt,
+    stream::{self, BoxStream},
+};
+use serde_json::{Map, Value, json};
+use threadfold::{
+    Answer, ContextWindow, Model, Request, WireFormat,
+    message::{Delta, ModelError, ModelErrorKind},
+    model::{self, Clock},
+    wire::{self, EncodeOptions, classify_error},
+};
+
+use super::{
+    api::Api,
+    book::Rulebook,
+    call::{HttpCall, Reply, ReplyBody},
+    script::{Asked, Said},
+};
+
+/// A [`Model`] whose provider is a [`Rulebook`]: requests are encoded as an HTTP adapter encodes them,
+/// judged, and answered in the vendor's form, every other time as a stream. Bedrock is not streamed,
+/// because its binary frames are read by the HTTP adapter.
+///
+/// ```
+/// use std::sync::Arc;
+/// use futures::executor::block_on;
+/// use threadfold::{Message, Model, Request, wire::Dialect};
+/// use threadfold_testing::{TestClock, rulebook::*};
+///
+/// let book = Rulebook::new(Api::Anthropic, BookOptions::default());
+/// let says = |request: &Request| Said::text(format!("{} messages", request.messages.len()));
+/// let clock = Arc::new(TestClock::default());
+/// let model = RulebookModel::new(book, &Dialect::Anthropic, "claude-opus-5-5", clock, says);
+/// let answer = block_on(model.complete(Request::new(vec![Message::user("Hi.")])))?;
+/// assert_eq!(answer.text(), "1 messages");
+/// assert_eq!(model.book().seen().answered, 1);
+/// # Ok::<(), threadfold::message::ModelError>(())
+/// ```
+pub struct RulebookModel {
+    codec: &'static dyn WireFormat,
+    model: String,
+    fields: Map<String, Value>,
+    headers: Vec<(String, String)>,
+    clock: Arc<dyn Clock>,
+    says: Box<dyn Fn(&Request) -> Said + Send + Sync>,
+    book: Mutex<Rulebook>,
+}
+
+impl RulebookModel {
+    /// Returns a model with this name. The codec is that of the book's API. The closure is the script:
+    /// it gets the request before it is encoded.
+    pub fn new(
+        book: Rulebook,
+        codec: &'static dyn WireFormat,
+        model: impl Into<String>,
+        clock: Arc<dyn Clock>,
+        says: impl Fn(&Request) -> Said + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            codec,
+            model: model.into(),
+            fields: Map::new(),
+            headers: HEADERS.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            clock,
+            says: Box::new(says),
+            book: Mutex::new(book),
+        }
+    }
+
+    /// Adds fields to every body that lacks them, such as `thinking` or `include`.
+    #[must_use]
+    pub fn with_fields(mut self, fields: Map<String, Value>) -> Self {
+        self.fields.extend(fields);
+        self
+    }
+
+    /// Sends a header with every request, instead of one with the same name.
+    #[must_use]
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
+        self.headers.retain(|(key, _)| key != name);
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The name of the model.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.model
+    }
+
+    /// The book. While it is borrowed, no request is answered.
+    pub fn book(&self) -> MutexGuard<'_, Rulebook> {
+        // A panic while it was held can only have been one of a script.
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a request.
+    fn ask(
+        &self,
+        mut request: Request,
+    ) -> Result<BoxStream<'static, Result<Delta, ModelError>>, ModelError> {
+        let said = (self.says)(&request);
+        request.max_output.get_or_insert(4_096);
+        request.cache = true;
+        let encoded = self.codec.encode(&request, &EncodeOptions::for_model(&self.model));
+        let mut body = encoded.body.to_value().map_err(|error| {
+            ModelError::new(ModelErrorKind::Other, format!("the codec wrote no JSON: {error}"))
+        })?;
+        let (reply, api) = {
+            let mut book = self.book();
+            let api = book.api();
+            let streams = api != Api::Converse && book.seen().requests % 2 == 1;
+            let path = self.completed(&mut body, api, streams);
+            let bytes = body.to_string();
+            let headers = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            let headers: Vec<(&str, &str)> = headers.collect();
+            let call = HttpCall { path: &path, headers: &headers, body: bytes.as_bytes() };
+            let mut script = move |_: &Asked<'_>| said.clone();
+            (book.answer(&call, self.clock.now(), &mut script), api)
+        };
+        if reply.status != 200 {
+            return Err(classify_error(reply.status, &reply.bytes()));
+        }
+        let adjustments = encoded.adjustments;
+        let declared = move |piece: Result<Delta, ModelError>| {
+            piece.map(|piece| wire::as_declared(piece, &adjustments))
+        };
+        Ok(self.read(&reply, api)?.map(declared).boxed())
+    }
+
+    /// Adds to a body what an HTTP client adds, and returns its path.
+    fn completed(&self, body: &mut Value, api: Api, streams: bool) -> String {
+        let Some(fields) = body.as_object_mut() else { return String::new() };
+        for (name, value) in &self.fields {
+            fields.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        let model = &self.model;
+        if streams && api != Api::Gemini {
+            fields.insert("stream".to_owned(), json!(true));
+        }
+        match api {
+            Api::Anthropic => "/v1/messages".to_owned(),
+            Api::Responses => "/v1/responses".to_owned(),
+            Api::Chat => {
+                if streams {
+                    fields.insert("stream_options".to_owned(), json!({"include_usage": true}));
+                }
+                "/v1/chat/completions".to_owned()
+            }
+            Api::Gemini if streams => {
+                format!("/v1beta/models/{model}:streamGenerateContent?alt=sse")
+            }
+            Api::Gemini => format!("/v1beta/models/{model}:generateContent"),
+            Api::Converse => format!("/model/{model}/converse"),
+        }
+    }
+
+    fn read(
+        &self,
+        reply: &Reply,
+        api: Api,
+    ) -> Result<BoxStream<'static, Result<Delta, ModelError>>, ModelError> {
+        let bytes = reply.bytes();
+        if let ReplyBody::Json(_) = reply.body {
+            let answer = self.codec.decode_response(&bytes).map_err(|error| {
+                ModelError::new(ModelErrorKind::Other, format!("{api} answered: {error}"))
+            })?;
+            return Ok(stream::iter([Ok(Delta::Answer { answer })]).boxed());
+        }
+        Ok(model::deltas_of(stream::iter([Ok::<_, Infallible>(bytes)]), self.codec))
+    }
+}
+
+/// What a client of Anthropic sends. Other books read none of it.
+const HEADERS: [(&str, &str); 2] = [
+    ("anthropic-version", "2026-10-21"),
+    ("anthropic-beta", "compact-2026-09-04,thinking-binding-controls-2026-08-01"),
+];
+
+#[async_trait]
+impl Model for RulebookModel {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+        model::answer_of(self.stream(request)).await
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        let answer = async move { self.ask(request) };
+        let deltas = answer.map(|answer| match answer {
+            Ok(deltas) => deltas,
+            Err(error) => stream::iter([Err(error)]).boxed(),
+        });
+        deltas.flatten_stream().boxed()
+    }
+
+    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
+        match self.codec.compaction_request(request) {
+            Some(request) => self.complete(request).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn context_window(&self) -> Option<ContextWindow> {
+        Some(ContextWindow::new(self.book().options_mut().window))
+    }
+}
+
+impl fmt::Debug for RulebookModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RulebookModel").field("model", &self.model).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,373 @@
+//! Every strategy over the rules of every vendor: an agent that reasons, calls tools and sometimes
+//! changes its provider, behind a [`Rulebook`] for each.
+//!
+//! It counts what the rules find illegal, the reasoning that a request sends in vain, and of the
+//! reasoning in kept turns the part that reaches the model.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    ops::AddAssign,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use futures::{FutureExt, executor::block_on};
+use serde_json::{Map, Value, json};
+use threadfold::{
+    Answer, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role, Session,
+    StrategyRegistry, async_trait,
+    message::{ModelError, ToolSpec, ToolUse},
+    model::{Tool, ToolContext, ToolOutput},
+    testing::ExtractiveModel,
+    wire::Dialect,
+};
+use threadfold_testing::{
+    TestClock,
+    rulebook::{Api, BookOptions, Fit, Outcome, Part, Rulebook, RulebookModel, Said},
+};
+
+use super::numbers::Numbers;
+
+/// The tokens of every window.
+const WINDOW: u64 = 16_000;
+
+/// A vendor's API with a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Vendor {
+    pub(crate) api: Api,
+    pub(crate) model: &'static str,
+    version: &'static str,
+    fit: Fit,
+    codec: Dialect,
+}
+
+impl Vendor {
+    /// All vendors, before and since their last change of rules.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::new(Api::Anthropic, "claude-sonnet-4-5", Dialect::Anthropic),
+        Self::new(Api::Anthropic, "claude-opus-5-5", Dialect::Anthropic),
+        Self::new(Api::Responses, "gpt-5.2", Dialect::OpenAiResponses),
+        Self::new(Api::Responses, "gpt-6.2-sol", Dialect::OpenAiResponses),
+        Self::new(Api::Chat, "gpt-5.2", Dialect::OpenAiChat),
+        Self::new(Api::Gemini, "gemini-3-pro", Dialect::Gemini),
+        Self::new(Api::Converse, "anthropic.claude-opus-5-5-v1:0", Dialect::BedrockConverse),
+    ];
+
+    const fn new(api: Api, model: &'static str, codec: Dialect) -> Self {
+        Self { api, model, version: "2026-10-21", fit: Fit::Prompt, codec }
+    }
+
+    /// The codec of this vendor.
+    fn codec(self) -> &'static dyn threadfold::WireFormat {
+        match self.codec {
+            Dialect::Anthropic => &Dialect::Anthropic,
+            Dialect::OpenAiResponses => &Dialect::OpenAiResponses,
+            Dialect::OpenAiChat => &Dialect::OpenAiChat,
+            Dialect::Gemini => &Dialect::Gemini,
+            _ => &Dialect::BedrockConverse,
+        }
+    }
+
+    /// With a manual budget there is no answer without reasoning.
+    fn always_reasons(self) -> bool {
+        self.model == "claude-sonnet-4-5"
+    }
+
+    /// Whether an answer of this vendor holds reasoning that goes back to it. Gemini signs calls too.
+    fn keeps_reasoning(self, said: &Said) -> bool {
+        let has = |wanted: fn(&Part) -> bool| said.parts.iter().any(wanted);
+        let has_reasoning = has(|part| matches!(part, Part::Reasoning(_)));
+        match self.api {
+            Api::Chat => false,
+            Api::Gemini => has_reasoning || has(|part| matches!(part, Part::Call { .. })),
+            Api::Anthropic | Api::Responses | Api::Converse => has_reasoning,
+        }
+    }
+
+    /// What an HTTP client of this vendor adds to a body.
+    fn fields(self) -> Map<String, Value> {
+        let adaptive = json!({"type": "adaptive"});
+        let fields = match (self.api, self.model) {
+            (Api::Anthropic, "claude-sonnet-4-5") => {
+                json!({"thinking": {"type": "enabled", "budget_tokens": 1_024}})
+            }
+            (Api::Anthropic, _) => json!({"thinking": adaptive}),
+            (Api::Responses, _) => {
+                json!({"store": false, "include": ["reasoning.encrypted_content"]})
+            }
+            (Api::Converse, _) => {
+                json!({"additionalModelRequestFields": {"thinking": adaptive}})
+            }
+            _ => json!({}),
+        };
+        fields.as_object().cloned().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Vendor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.api, self.model)
+    }
+}
+
+/// What came of the turns of a strategy at a vendor.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Judged {
+    pub(crate) turns: u64,
+    pub(crate) requests: u64,
+    pub(crate) compactions: u64,
+    /// Turns that ended with an error, and the first of these.
+    pub(crate) failed: Vec<String>,
+    pub(crate) overflows: u64,
+    /// What the rules found.
+    pub(crate) illegal: Vec<String>,
+    /// Reasoning that a request sent, and that the vendor dropped.
+    pub(crate) dropped: u64,
+    /// Reasoning of kept turns, and how much of it reached the model.
+    pub(crate) kept: u64,
+    pub(crate) arrived: u64,
+}
+
+impl Judged {
+    /// The share of the reasoning of kept turns that reached the model, in percent.
+    pub(crate) fn share(&self) -> Option<u64> {
+        (self.arrived * 100).checked_div(self.kept)
+    }
+}
+
+impl AddAssign for Judged {
+    fn add_assign(&mut self, other: Self) {
+        self.turns += other.turns;
+        self.requests += other.requests;
+        self.compactions += other.compactions;
+        self.failed.extend(other.failed);
+        self.overflows += other.overflows;
+        self.illegal.extend(other.illegal);
+        self.dropped += other.dropped;
+        self.kept += other.kept;
+        self.arrived += other.arrived;
+    }
+}
+
+/// Runs a strategy for so many turns at home at a vendor, with excursions to the others.
+pub(crate) fn run(vendor: Vendor, strategy: &str, seed: u64, turns: u64) -> Result<Judged, String> {
+    let home = Vendor::ALL.iter().position(|it| *it == vendor).unwrap_or(0);
+    let numbers = Arc::new(Numbers::new(seed));
+    let providers = Arc::new(Providers::new(&numbers, home, seed));
+    let agent = ModelAgent::new(Arc::clone(&providers) as Arc<dyn Model>);
+    let registry = StrategyRegistry::default();
+    let mut session = Session::builder(agent)
+        .strategy(registry.get(strategy).cloned().map_err(|error| error.to_string())?)
+        .system("You work on a large program.")
+        .tool(Arc::new(Read))
+        .clock(Arc::new(TestClock::default()))
+        .seed(seed)
+        .build()
+        .map_err(|error| error.to_string())?;
+    let mut away = 0;
+    for turn in 0..turns {
+        if away > 0 {
+            away -= 1;
+        } else if numbers.once_in(20) {
+            away = numbers.below(4);
+            providers.go_to(numbers.below(Vendor::ALL.len() as u64) as usize);
+        } else {
+            providers.go_to(home);
+        }
+        let text = format!("Go on with part {turn}. {}", numbers.words(12));
+        let failed = send(&mut session, text).err();
+        let mut judged = providers.judged();
+        judged.turns += 1;
+        judged.failed.extend(failed);
+    }
+    let mut judged = providers.judged().clone();
+    judged.compactions = session.log().standing().count() as u64;
+    Ok(judged)
+}
+
+fn send(session: &mut Session, text: String) -> Result<(), String> {
+    let mut events = session.send(text);
+    while let Some(event) = block_on(events.next()) {
+        event.map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// The models of all vendors, one of which answers.
+#[derive(Debug)]
+struct Providers {
+    models: Vec<RulebookModel>,
+    current: AtomicUsize,
+    reasoned: Arc<Mutex<HashMap<u64, usize>>>,
+    judged: Mutex<Judged>,
+}
+
+impl Providers {
+    fn new(numbers: &Arc<Numbers>, home: usize, seed: u64) -> Self {
+        let reasoned: Arc<Mutex<HashMap<u64, usize>>> = Arc::default();
+        let answers = Arc::new(AtomicUsize::new(0));
+        let models = Vendor::ALL.iter().enumerate().map(|(place, vendor)| {
+            let (numbers, reasoned) = (Arc::clone(numbers), Arc::clone(&reasoned));
+            let answers = Arc::clone(&answers);
+            let says = move |request: &Request| match request.max_output.is_some() {
+                true => extracted(request),
+                false => {
+                    let number = answers.fetch_add(1, Ordering::Relaxed) as u64;
+                    let said = worked(&numbers, number, vendor.always_reasons());
+                    if vendor.keeps_reasoning(&said) {
+                        lock(&reasoned).insert(number, place);
+                    }
+                    said
+                }
+            };
+            let options =
+                BookOptions { window: WINDOW, fit: vendor.fit, seed, ..BookOptions::default() };
+            let book = Rulebook::new(vendor.api, options);
+            let clock = Arc::new(TestClock::default());
+            RulebookModel::new(book, vendor.codec(), vendor.model, clock, says)
+                .with_fields(vendor.fields())
+                .with_header("anthropic-version", vendor.version)
+        });
+        let models = models.collect();
+        Self { models, current: AtomicUsize::new(home), reasoned, judged: Mutex::default() }
+    }
+
+    fn go_to(&self, place: usize) {
+        self.current.store(place, Ordering::Relaxed);
+    }
+
+    fn judged(&self) -> MutexGuard<'_, Judged> {
+        lock(&self.judged)
+    }
+
+    /// The number of answers with reasoning of this provider in a request.
+    fn kept(&self, request: &Request, place: usize) -> u64 {
+        let answers = request.messages.iter().filter(|message| message.role == Role::Assistant);
+        let numbers = answers.filter_map(number_of);
+        let reasoned = lock(&self.reasoned);
+        numbers.filter(|number| reasoned.get(number) == Some(&place)).count() as u64
+    }
+}
+
+#[async_trait]
+impl Model for Providers {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+        let place = self.current.load(Ordering::Relaxed);
+        let Some(model) = self.models.get(place) else { return Err(ModelError::cut_short()) };
+        let kept = (request.max_output.is_none()).then(|| self.kept(&request, place));
+        let answer = model.complete(request).await;
+        self.look(model, place, kept);
+        answer
+    }
+
+    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
+        let place = self.current.load(Ordering::Relaxed);
+        let Some(model) = self.models.get(place) else { return Ok(None) };
+        let before = model.book().seen().requests;
+        let answer = model.compact_natively(request).await;
+        if model.book().seen().requests > before {
+            self.look(model, place, None);
+        }
+        answer
+    }
+
+    fn context_window(&self) -> Option<ContextWindow> {
+        Some(ContextWindow::new(WINDOW))
+    }
+}
+
+impl Providers {
+    /// Counts what happened to the last request of a model.
+    fn look(&self, model: &RulebookModel, place: usize, kept: Option<u64>) {
+        let book = model.book();
+        let last = &book.seen().last;
+        let mut judged = self.judged();
+        judged.requests += 1;
+        judged.dropped += last.void.len() as u64;
+        match last.outcome {
+            Outcome::Illegal => {
+                let vendor = Vendor::ALL.get(place).map(ToString::to_string).unwrap_or_default();
+                let kind = if kept.is_some() { "answer" } else { "summary" };
+                let found = book.seen().violations.last().map(ToString::to_string);
+                let found = found.unwrap_or_default();
+                judged.illegal.push(format!("{vendor}, for the {kind}: {found}"));
+            }
+            Outcome::TooLong => judged.overflows += 1,
+            Outcome::Answered => {
+                if let Some(kept) = kept {
+                    judged.kept += kept;
+                    judged.arrived += last.arrived.len() as u64;
+                }
+            }
+            Outcome::None | Outcome::NotFound => {}
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The number of an answer, which its text begins with.
+fn number_of(message: &Message) -> Option<u64> {
+    let text = message.content.iter().find_map(ContentBlock::as_text)?;
+    text.strip_prefix("[answer ")?.split_once(']')?.0.parse().ok()
+}
+
+/// An answer of the agent: mostly with reasoning, often with calls.
+fn worked(numbers: &Numbers, number: u64, always_reasons: bool) -> Said {
+    let mut parts = vec![Part::Text(format!("[answer {number}] {}", numbers.words(8)))];
+    let calls = numbers.below(3);
+    parts.extend((0..calls).map(|call| {
+        let size = numbers.below(if numbers.once_in(30) { 12_000 } else { 1_500 });
+        let path = format!("src/part_{number}_{call}.rs");
+        Part::Call { name: "read".into(), input: json!({"path": path, "size": size}) }
+    }));
+    let said = Said { parts };
+    if !always_reasons && numbers.once_in(4) {
+        return said;
+    }
+    said.after(format!("Thought {number} about it."))
+}
+
+/// A summary, or the edits of one, as an offline model writes them.
+fn extracted(request: &Request) -> Said {
+    let answer = ExtractiveModel.complete(request.clone()).now_or_never();
+    let Some(Ok(answer)) = answer else { return Said::text("They worked.") };
+    let parts = answer.message.content.iter().filter_map(|block| match block {
+        ContentBlock::ToolUse(call) => {
+            let input = call.input.json().ok()?.to_value().ok()?;
+            Some(Part::Call { name: call.name.to_string(), input })
+        }
+        block => block.as_text().map(|text| Part::Text(text.to_string())),
+    });
+    Said { parts: parts.collect() }
+}
+
+/// The agent's tool: results of any size.
+#[derive(Debug)]
+struct Read;
+
+#[async_trait]
+impl Tool for Read {
+    fn spec(&self) -> ToolSpec {
+        let schema = json!({"type": "object", "properties": {
+            "path": {"type": "string"}, "size": {"type": "integer"}}});
+        ToolSpec::new("read", "Reads a file.", schema)
+    }
+
+    async fn call(
+        &self,
+        call: &ToolUse,
+        _: &ToolContext<'_>,
+    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
+        let input: Value = call.input.json()?.to_value()?;
+        let path = input.get("path").and_then(Value::as_str).ok_or("which file?")?;
+        let size = input.get("size").and_then(Value::as_u64).ok_or("how much?")?;
+        let lines = (1..=size / 40 + 1).map(|line| format!("fn of_{line}() {{}} // in {path}\n"));
+        Ok(ToolOutput::from(lines.collect::<String>()))
+    }
+}

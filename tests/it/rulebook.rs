@@ -1,0 +1,39 @@
+//! Every registered strategy over the rules of every vendor, with changes of the provider.
+//! `examples/simulation/books.rs` says what happens; `cargo run --example simulation -- --rules` runs
+//! longer and prints the numbers.
+
+use std::thread;
+
+use threadfold::StrategyRegistry;
+
+use crate::support::examples::simulation::books::{self, Judged, Vendor};
+
+const TURNS: u64 = 180;
+
+#[test]
+fn no_strategy_sends_what_a_vendor_finds_illegal_or_drops() {
+    let registry = StrategyRegistry::default();
+    let names: Vec<&str> = registry.names().collect();
+    let turns = TURNS.div_ceil(names.len() as u64);
+    let of_vendor = |vendor| {
+        let judged = names.iter().map(|name| books::run(vendor, name, 0, turns).unwrap());
+        judged.fold(Judged::default(), |mut all, judged| {
+            all += judged;
+            all
+        })
+    };
+    thread::scope(|scope| {
+        let runs = Vendor::ALL.map(|vendor| (vendor, scope.spawn(move || of_vendor(vendor))));
+        for (vendor, run) in runs {
+            let all = run.join().unwrap();
+            let none = (&Vec::new(), &Vec::new(), 0);
+            assert_eq!((&all.illegal, &all.failed, all.dropped), none, "{vendor}");
+            assert!(all.turns >= TURNS && all.compactions >= names.len() as u64 / 2, "{vendor}");
+            println!(
+                "{vendor}: {} requests, {:?} % of the reasoning in kept turns arrived",
+                all.requests,
+                all.share()
+            );
+        }
+    });
+}
