@@ -38,7 +38,7 @@ agent() {
 for run in ${runs:-$all}; do
     language=${run%:*} kind=${run#*:}
     folder=$(mktemp -d "$home/run.XXXXXX")
-    serve "$folder" "$window"
+    serve "$folder" "$window" --bodies "$folder/bodies"
     if ! bytes=$(agent "$language" "$kind" "$proxy" "$turns" 2>"$folder/agent"); then
         tail -n 5 "$folder/agent" "$folder/proxy"
         exit 1
@@ -51,6 +51,7 @@ assert turns < 100 or bytes / 4 > 10 * window, (bytes, window)
 print("{:<4} {:<10} {} turns, {} answers, 0 refused, 0 illegal; thread about {:,} tokens, largest request {:,} of {:,}"
       .format(sys.argv[5], sys.argv[6], turns, seen["answered"], bytes // 4, seen["largest"], window))
 ' "$(seen)" "$bytes" "$turns" "$window" "$language" "$kind"
+    judge_bodies "$folder/bodies"
     if agent "$language" "$kind" "$upstream" "$turns" >/dev/null 2>"$folder/alone"; then
         echo "without the proxy the agent went through: the window is not small"
         exit 1

@@ -2,17 +2,19 @@
 # the program, a provider and a proxy on loopback. It is sourced.
 
 # The SDKs' own types judge too, where a folder of transcripts has the program that asks them beside it.
-checker=()
+checker=
 if [ -f "${THREADFOLD_TRANSCRIPTS:-/nowhere}/../tools/validate_wire.py" ]; then
-    checker=(--checker "$THREADFOLD_TRANSCRIPTS/../tools/validate_wire.py")
+    checker=$THREADFOLD_TRANSCRIPTS/../tools/validate_wire.py
 fi
-command -v python3 >/dev/null || { echo "skipped: without Python there is no provider to talk to"; exit 0; }
+command -v python3 >/dev/null || { echo "skipped: without Python there are no agents and no judge"; exit 0; }
 environment=target/wire-check
 [ -x "$environment/bin/python" ] || python3 -m venv "$environment"
 python=$PWD/$environment/bin/python
 "$python" -c 'import anthropic, openai, jsonschema' 2>/dev/null ||
     "$environment/bin/pip" install --quiet --disable-pip-version-check anthropic openai jsonschema zstandard
 [ -n "${THREADFOLD_PROGRAM:-}" ] || cargo build --quiet -p threadfold-cli
+cargo build --quiet -p threadfold-testing --example provider
+provider=${CARGO_TARGET_DIR:-$PWD/target}/debug/examples/provider
 threadfold=${THREADFOLD_PROGRAM:-${CARGO_TARGET_DIR:-$PWD/target}/debug/threadfold}
 tests=$PWD/tests/proxy
 
@@ -40,11 +42,11 @@ started=()
 stop() { for process in "${started[@]}"; do kill "$process" 2>/dev/null || true; done; started=(); }
 trap stop EXIT
 
-# `serve FOLDER WINDOW [OPTION...]`: with options of upstream.py; sets `upstream` and `proxy` to their addresses.
+# `serve FOLDER WINDOW [OPTION...]`: with options of the provider; sets `upstream` and `proxy` to their addresses.
 serve() {
     # Here, not in the process: what an earlier server wrote must be gone before anybody waits.
     : >"$1/upstream"
-    "$python" "$tests/upstream.py" "$2" "${checker[@]}" "${@:3}" >"$1/upstream" &
+    "$provider" "$2" "${@:3}" >"$1/upstream" &
     started+=($!)
     wait_for "$1/upstream" '[0-9]'
     upstream=http://127.0.0.1:$(cat "$1/upstream")
@@ -60,6 +62,9 @@ serve_proxy() {
     wait_for "$1/proxy" 'listening on'
     proxy=$(sed -n 's/.*listening on \(http[^,]*\),.*/\1/p' "$1/proxy")
 }
+
+# `judge_bodies FILE`: the types of the SDKs find nothing wrong in the bodies of a file.
+judge_bodies() { [ -z "$checker" ] || "$python" "$tests/bodies.py" "$checker" "$1"; }
 
 # What the provider saw, as JSON.
 seen() { "$python" -c "import urllib.request; print(urllib.request.urlopen('$upstream/seen').read().decode())"; }
