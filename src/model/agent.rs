@@ -18,7 +18,7 @@ use super::model::{self, Model};
 use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Replaced, Replacement},
     log::Thread,
-    message::{Answer, ContextWindow, Delta, Message, ModelError, Request},
+    message::{Answer, ContextWindow, Delta, Message, ModelError, Request, Text},
 };
 
 /// What an adapter keeps of the thread for its provider: the messages in the provider's form, the id
@@ -183,6 +183,7 @@ pub trait Agent: ProviderThread {
     fn compact_natively(
         &self,
         _request: Request,
+        _instructions: Option<Text>,
     ) -> BoxFuture<'_, Result<Option<Answer>, ModelError>> {
         future::ready(Ok(None)).boxed()
     }
@@ -262,8 +263,9 @@ impl Agent for ModelAgent {
     fn compact_natively(
         &self,
         request: Request,
+        instructions: Option<Text>,
     ) -> BoxFuture<'_, Result<Option<Answer>, ModelError>> {
-        self.model.compact_natively(request)
+        self.model.compact_natively(request, instructions)
     }
 
     fn context_window(&self) -> Option<ContextWindow> {
@@ -305,8 +307,12 @@ impl Model for AgentModel<'_> {
         self.0.ask(request)
     }
 
-    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
-        self.0.compact_natively(request).await
+    async fn compact_natively(
+        &self,
+        request: Request,
+        instructions: Option<Text>,
+    ) -> Result<Option<Answer>, ModelError> {
+        self.0.compact_natively(request, instructions).await
     }
 
     fn context_window(&self) -> Option<ContextWindow> {

@@ -17,7 +17,7 @@ use reqwest::{Client, RequestBuilder, Response, Url, header::CONTENT_TYPE, redir
 use serde_json::{Value, json};
 use threadfold::{
     Answer, ContextWindow, Model, Request, async_trait,
-    message::{Delta, Extra, Json, ModelError, ModelErrorKind},
+    message::{Delta, Extra, Json, ModelError, ModelErrorKind, Text},
     model::{self, Clock, std_clock},
     wire::{self, EncodeOptions, Encoded, classify_error, retry_after, window_of},
 };
@@ -60,8 +60,13 @@ impl Model for HttpModel {
         answer.map_err(|error| self.without_key(error)).boxed()
     }
 
-    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
-        match self.options.dialect.codec().compaction_request(request) {
+    async fn compact_natively(
+        &self,
+        request: Request,
+        instructions: Option<Text>,
+    ) -> Result<Option<Answer>, ModelError> {
+        let instructions = instructions.as_ref().map(Text::as_str);
+        match self.options.dialect.codec().compaction_request(request, instructions) {
             Some(request) => self.complete(request).await.map(Some),
             None => Ok(None),
         }
