@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -30,6 +30,7 @@ pub(crate) enum Command {
     Edl(EdlOptions),
     Report(ReportOptions),
     Import(ImportOptions),
+    Run(RunArguments),
     Proxy(ProxyArguments),
     Mcp(McpArguments),
     /// Print completions for a shell; save them where the shell looks for completions
@@ -307,6 +308,72 @@ pub(crate) struct ProxyArguments {
     /// Server for requests in the dialect of Gemini
     #[arg(long, value_name = "URL", default_value = "https://generativelanguage.googleapis.com")]
     pub(crate) gemini: String,
+    #[command(flatten)]
+    pub(crate) serving: ServingOptions,
+}
+
+/// Run an agent with its thread kept inside the window: one word in front of its command
+///
+/// Starts a proxy on a free port, points the agent at it, passes the terminal through, and takes
+/// everything down when the agent ends. The exit code is the agent's; 128 and the number of the
+/// signal if one killed it; 127 if there is no such program.
+///
+/// Recognised: aider, Claude Code, Codex, Gemini CLI, llm, OpenCode, pi and Qwen Code. For any other
+/// program name the APIs that it uses. Requests go where they would go without threadfold: to the
+/// address in the agent's own variable, or else to the vendor.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    threadfold run -- claude\n  \
+    threadfold run -- codex exec \"fix the build\"\n  \
+    threadfold run --window 32768 --openai=http://127.0.0.1:11434/v1 -- aider\n  \
+    threadfold run --anthropic -- python my_agent.py")]
+pub(crate) struct RunArguments {
+    /// The agent and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "AGENT", value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<OsString>,
+    /// Agent that the command starts, if its name does not say it
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<Agent>,
+    /// The agent uses Anthropic's API; with an address, its requests go there
+    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true)]
+    pub(crate) anthropic: Option<Option<String>>,
+    /// The agent uses OpenAI's API; with an address, its requests go there
+    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true)]
+    pub(crate) openai: Option<Option<String>>,
+    /// The agent uses the API of Gemini; with an address, its requests go there
+    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true)]
+    pub(crate) gemini: Option<Option<String>>,
+    /// Address of the proxy; port 0 is a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) listen: std::net::SocketAddr,
+    #[command(flatten)]
+    pub(crate) serving: ServingOptions,
+}
+
+/// The agents that `run` points at its proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Agent {
+    /// aider
+    Aider,
+    /// Claude Code
+    Claude,
+    /// Codex
+    Codex,
+    /// Gemini CLI
+    Gemini,
+    /// llm
+    Llm,
+    /// OpenCode
+    Opencode,
+    /// pi
+    Pi,
+    /// Qwen Code
+    Qwen,
+}
+
+/// How a proxy compacts, and what it stores.
+#[derive(Args, Debug)]
+pub(crate) struct ServingOptions {
     /// Folder for threads and views
     #[arg(long, value_name = "FOLDER", default_value = ".threadfold", value_hint = ValueHint::DirPath)]
     pub(crate) folder: PathBuf,

@@ -11,6 +11,8 @@ pub(crate) enum Ended {
     Unchanged,
     /// The output differs from the input, but misses the target.
     Missed,
+    /// Another program was run, and ended with this exit code.
+    With(u8),
 }
 
 /// Why a command failed, in one line that names the file and the remedy.
@@ -23,6 +25,7 @@ impl Ended {
             Self::Done => ExitCode::SUCCESS,
             Self::Unchanged => ExitCode::from(3),
             Self::Missed => ExitCode::from(1),
+            Self::With(code) => ExitCode::from(code),
         }
     }
 }

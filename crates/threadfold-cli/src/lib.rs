@@ -28,11 +28,12 @@ pub mod proxy;
 pub mod relay;
 #[doc(hidden)]
 pub mod report;
+mod run;
 mod stored;
 mod strategies;
 
 /// Runs the command with these arguments, and returns its exit code: 0 for success, 1 for failure,
-/// 2 for an invalid command line, 3 if there was nothing to do.
+/// 2 for an invalid command line, 3 if there was nothing to do; of `run`, the code of the agent.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
@@ -82,6 +83,7 @@ fn carry_out(command: Command) -> Result<Ended, Failure> {
         Command::Edl(options) => edl::run(&options),
         Command::Report(options) => report::run(options),
         Command::Import(options) => import::run(&options),
+        Command::Run(options) => run::run(options),
         Command::Proxy(options) => proxy::run(options),
         Command::Mcp(options) => mcp::run(&options),
         Command::Completions { shell } => {

@@ -9,7 +9,7 @@
 //! holds the body and not the decoded thread, so 200 agents need only the memory of their bodies;
 //! after a refusal the body is decoded again.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use threadfold::{
     CompactionStrategy, StrategyRegistry,
@@ -22,7 +22,7 @@ use threadfold_sqlite::SqliteStore;
 use tokio::net::TcpListener;
 
 use crate::{
-    args::ProxyArguments,
+    args::{ProxyArguments, ServingOptions},
     error::{Ended, Failure},
     input,
 };
@@ -35,15 +35,19 @@ mod endpoint;
 mod forward;
 mod guard;
 mod keys;
+mod notes;
 mod page;
 mod prepare;
 mod server;
 mod state;
+mod tally;
 mod threads;
 mod trouble;
 pub(crate) mod views;
 
+pub(crate) use notes::Notes;
 pub use state::{Proxy, ProxyOptions};
+pub(crate) use tally::Counts;
 pub use views::Views;
 
 /// Returns the policy of a proxy. It uses estimates, because a proxy has no counts before it
@@ -72,51 +76,93 @@ pub fn strategy(name: &str) -> Result<Arc<dyn CompactionStrategy>, InvalidValue>
     })
 }
 
+/// The servers that a proxy sends requests to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Upstreams {
+    pub(crate) anthropic: String,
+    pub(crate) openai: String,
+    pub(crate) gemini: String,
+}
+
 pub(crate) fn run(arguments: ProxyArguments) -> Result<Ended, Failure> {
-    // The message of a panic may quote a text of a thread.
-    std::panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map(ToString::to_string).unwrap_or_default();
-        eprintln!("threadfold: panicked at {place}");
-    }));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(arguments))
 }
 
 async fn serve(arguments: ProxyArguments) -> Result<Ended, Failure> {
-    let folder = arguments.folder.clone();
-    input::check_stored(&folder)?;
-    let database = folder.join("threads.db");
-    let views = Views::open(&database)?;
-    let store: Arc<dyn ThreadStore> = Arc::new(SqliteStore::open(&database)?);
-    let options = ProxyOptions {
-        anthropic: arguments.anthropic,
-        openai: arguments.openai,
-        gemini: arguments.gemini,
-        window: arguments.window,
-        policy: policy(arguments.threshold),
-        strategy: strategy(&arguments.strategy)?,
-        model: arguments.model.open_named().await?.map(Arc::from),
-        shadow: arguments.shadow,
-        max_body: arguments.max_body,
-        max_threads: arguments.max_threads,
-        max_stored: arguments.max_stored,
-        patience: Duration::from_secs(arguments.patience),
-        stall: Duration::from_secs(120),
-    };
-    let listen = arguments.listen;
-    let listener =
-        TcpListener::bind(listen).await.map_err(|error| format!("--listen {listen}: {error}"))?;
-    let address = listener.local_addr()?;
-    let proxy = Arc::new(Proxy::new(options, store, views)?);
+    let ProxyArguments { listen, anthropic, openai, gemini, serving } = arguments;
+    let folder = serving.folder.clone();
+    open_folder(&folder)?;
+    let upstreams = Upstreams { anthropic, openai, gemini };
+    let proxy = open(serving, upstreams, Notes::StandardError).await?;
+    let (listener, address) = bind(listen).await?;
     announce(address, &folder);
     tokio::select! {
-        () = proxy.serve(listener) => {}
+        () = Arc::new(proxy).serve(listener) => {}
         stopped = tokio::signal::ctrl_c() => stopped?,
     }
     Ok(Ended::Done)
 }
 
-fn announce(address: std::net::SocketAddr, folder: &Path) {
+/// Opens the folder, and returns the proxy of these options. From now on a panic is noted by its
+/// place only, because its message may quote a text of a thread.
+pub(crate) async fn open(
+    serving: ServingOptions,
+    upstreams: Upstreams,
+    notes: Notes,
+) -> Result<Proxy, Failure> {
+    let folder = &serving.folder;
+    let notes = Arc::new(notes);
+    let panics = Arc::clone(&notes);
+    std::panic::set_hook(Box::new(move |panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        panics.line(&format!("panicked at {place}"));
+    }));
+    let database = folder.join("threads.db");
+    let views = Views::open(&database)?;
+    let store: Arc<dyn ThreadStore> = Arc::new(SqliteStore::open(&database)?);
+    let options = ProxyOptions {
+        anthropic: upstreams.anthropic,
+        openai: upstreams.openai,
+        gemini: upstreams.gemini,
+        window: serving.window,
+        policy: policy(serving.threshold),
+        strategy: strategy(&serving.strategy)?,
+        model: serving.model.open_named().await?.map(Arc::from),
+        shadow: serving.shadow,
+        max_body: serving.max_body,
+        max_threads: serving.max_threads,
+        max_stored: serving.max_stored,
+        patience: Duration::from_secs(serving.patience),
+        stall: Duration::from_secs(120),
+    };
+    Ok(Proxy::new(options, store, views)?.noted_in(notes))
+}
+
+/// Creates the folder of a proxy if it is missing, and keeps Git from reading it: it holds texts of
+/// threads, and an agent that commits all files would commit them.
+pub(crate) fn open_folder(folder: &Path) -> Result<(), Failure> {
+    input::check_stored(folder)?;
+    let ignored = folder.join(".gitignore");
+    let created = std::fs::create_dir_all(folder);
+    let created = created.and_then(|()| match ignored.exists() {
+        true => Ok(()),
+        false => std::fs::write(&ignored, "*\n"),
+    });
+    created.map_err(|error| format!("--folder {}: {error}", folder.display()).into())
+}
+
+/// Binds the socket of a proxy, and returns its address with the port.
+pub(crate) async fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let bound = async {
+        let listener = TcpListener::bind(listen).await?;
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    };
+    bound.await.map_err(|error: std::io::Error| format!("--listen {listen}: {error}").into())
+}
+
+fn announce(address: SocketAddr, folder: &Path) {
     eprintln!("threadfold: listening on http://{address}, threads in {}", folder.display());
     eprintln!("  ANTHROPIC_BASE_URL=http://{address}");
     eprintln!("  OPENAI_BASE_URL=http://{address}/v1");

@@ -201,6 +201,7 @@ impl Proxy {
     ) -> Result<Response<Body>, (StatusCode, String)> {
         let (name, mut first, mut is_last) = (upstream.name(), None, false);
         let mut sends = 0;
+        self.tally.asked();
         loop {
             sends += 1;
             // The thread is dropped while the provider answers; after a refusal it is read again.
@@ -213,9 +214,11 @@ impl Proxy {
             };
             let is_smaller = smaller.is_some();
             let sent = smaller.unwrap_or_else(|| body.clone());
+            let bytes = sent.len();
             let answer = outgoing.send(&self.client, upstream, sent).await.map_err(unreachable)?;
             let mut answer = Answer::new(answer, Some(asked));
             let Some(error) = answer.refusal().await.map_err(unreachable)? else {
+                self.tally.answered(body.len(), bytes, first.is_some());
                 if let Some(waiting) = waiting.filter(|waiting| waiting.was_refused) {
                     let (proxy, name) = (Arc::clone(self), name.clone());
                     self.apart(async move { proxy.accepted(&name, waiting).await }).await;
@@ -223,14 +226,15 @@ impl Proxy {
                 return Ok(answer.passed_back(&outgoing.method, on_count));
             };
             let goes_on = !is_last && sends < MAX_SENDS;
-            let is_refused_again = !goes_on && error.is_overflow() && first.is_some();
+            let is_overflow = error.is_overflow();
+            let is_refused_again = !goes_on && is_overflow && first.is_some();
             if goes_on && is_smaller && !error.is_overflow() && answer.blames_the_request() {
                 let (status, kind) = (answer.status().as_u16(), trouble::kind(&error.kind));
                 self.note(&format!("a smaller thread was refused: status {status}, {kind}"));
                 is_last = true;
                 continue;
             }
-            if goes_on && error.is_overflow() {
+            if goes_on && is_overflow {
                 journey = self.asks_again(asked, &name, &body, (waiting, error)).await;
             }
             if is_refused_again {
@@ -240,6 +244,9 @@ impl Proxy {
                 ));
             }
             if journey.is_none() {
+                if first.is_some() || is_overflow {
+                    self.tally.refused();
+                }
                 return Ok(first.unwrap_or(answer).passed_back(&outgoing.method, None));
             }
             first = first.or(Some(answer));

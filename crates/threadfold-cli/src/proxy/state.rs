@@ -14,6 +14,8 @@ use tokio::sync::Semaphore;
 use super::{
     endpoint::Vendor,
     forward::{Upstream, words},
+    notes::Notes,
+    tally::{Counts, Tally},
     threads::Threads,
     views::{Limits, Views},
 };
@@ -67,6 +69,9 @@ pub struct Proxy {
     pub(super) openai: Upstream,
     pub(super) google: Upstream,
     pub(super) reading: Arc<Semaphore>,
+    pub(super) notes: Arc<Notes>,
+    /// What was done since the start.
+    pub(super) tally: Tally,
 }
 
 impl Proxy {
@@ -100,10 +105,22 @@ impl Proxy {
             reading: Arc::new(Semaphore::new(MAX_READ)),
             threads: Threads::default(),
             client: client.map_err(words)?,
+            notes: Arc::new(Notes::StandardError),
+            tally: Tally::default(),
             store,
             views,
             options,
         })
+    }
+
+    /// Sets where the lines about requests go; without it, to standard error.
+    pub(crate) fn noted_in(self, notes: Arc<Notes>) -> Self {
+        Self { notes, ..self }
+    }
+
+    /// What was done since the start.
+    pub(crate) fn counts(&self) -> Counts {
+        self.tally.counts()
     }
 
     /// Deletes the oldest threads until the folder is within its limits. The thread that was
@@ -124,10 +141,10 @@ impl Proxy {
         }
     }
 
-    /// Prints a line to standard error. It must hold no header and no text of a thread or a
+    /// Writes a line about a request. It must hold no header and no text of a thread or a
     /// provider: see [`Trouble`](super::trouble::Trouble).
     pub(super) fn note(&self, line: &str) {
-        eprintln!("threadfold: {}", threadfold_terminal::first_line(line, 300));
+        self.notes.line(line);
     }
 
     /// The size in tokens from which threads are examined, if `room` tokens are available.

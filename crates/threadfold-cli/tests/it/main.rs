@@ -10,3 +10,5 @@ mod mcp;
 mod proxy;
 mod relay;
 mod report;
+#[cfg(unix)]
+mod run;

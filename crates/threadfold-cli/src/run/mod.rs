@@ -1,0 +1,204 @@
+//! `run`: an agent with a proxy of its own.
+//!
+//! The proxy listens on a free port of loopback; [`launch`] decides how the agent finds it. The
+//! screen belongs to the agent, so the proxy writes its lines to a file. When the agent has ended,
+//! one line says what was done.
+
+use std::{env, ffi::OsString, fs, io, path::Path, process::Command, sync::Arc, time::Duration};
+
+use threadfold_terminal::thousands;
+
+use crate::{
+    args::RunArguments,
+    error::{Ended, Failure},
+    proxy::{self, Counts, Notes, Upstreams},
+};
+
+mod child;
+mod launch;
+
+use launch::{Launch, Vendors};
+
+/// The exit codes of shells for a program that is missing, and for one that cannot be started.
+const NOT_FOUND: u8 = 127;
+const NOT_STARTED: u8 = 126;
+
+/// How long a compaction that is still running may hold the end.
+const GRACE: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(arguments: RunArguments) -> Result<Ended, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let ended = runtime.block_on(carry_out(arguments));
+    runtime.shutdown_timeout(GRACE);
+    ended
+}
+
+async fn carry_out(arguments: RunArguments) -> Result<Ended, Failure> {
+    let RunArguments { command, agent, anthropic, openai, gemini, listen, serving } = arguments;
+    let (at, agent) = match agent {
+        Some(agent) => (0, Some(agent)),
+        None => launch::recognised(&command).map_or((0, None), |(at, agent)| (at, Some(agent))),
+    };
+    let named = Vendors {
+        anthropic: anthropic.is_some(),
+        openai: openai.is_some(),
+        gemini: gemini.is_some(),
+    };
+    let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    let upstreams = Upstreams {
+        anthropic: upstream(anthropic, &launch::ANTHROPIC, "https://api.anthropic.com", variable),
+        openai: upstream(openai, &launch::OPENAI, "https://api.openai.com/v1", variable),
+        gemini: upstream(
+            gemini,
+            &launch::GEMINI,
+            "https://generativelanguage.googleapis.com",
+            variable,
+        ),
+    };
+    let Some(vendors) = launch::vendors(agent, named) else {
+        return Err(launch::unknown(&command).into());
+    };
+
+    let folder = serving.folder.clone();
+    proxy::open_folder(&folder)?;
+    let notes = folder.join("proxy.log");
+    let notes = Notes::in_file(&notes).map_err(|error| format!("{}: {error}", notes.display()))?;
+    let proxy = Arc::new(proxy::open(serving, upstreams.clone(), notes).await?);
+    let (listener, address) = proxy::bind(listen).await?;
+    let Launch { variables, arguments, extension } =
+        launch::launch(agent, vendors, (address, &upstreams), variable)?;
+    let extension = extension.map(|text| Extension::write(&folder, address.port(), &text));
+    let extension = extension.transpose()?;
+
+    let mut words = command.into_iter();
+    let before: Vec<OsString> = words.by_ref().take(at + 1).collect();
+    let Some((program, wrapped)) = before.split_first() else {
+        return Err("name the program of the agent".into());
+    };
+    let mut started = Command::new(program);
+    started.args(wrapped).args(arguments);
+    started.args(extension.iter().flat_map(Extension::arguments)).args(words).envs(variables);
+    let server = tokio::spawn(Arc::clone(&proxy).serve(listener));
+    let ending = child::run(started).await;
+    server.abort();
+    drop(extension);
+    let ending = match ending {
+        Ok(ending) => ending,
+        Err(error) => return Ok(not_started(&program.to_string_lossy(), &error)),
+    };
+    if let Some(signal) = ending.signal() {
+        eprintln!("threadfold: the agent was ended by signal {signal}");
+    }
+    eprintln!("threadfold: {}; {}", told(proxy.counts()), folder.display());
+    Ok(Ended::With(ending.code()))
+}
+
+/// The server of an API: the one of the option, or the one that the agent would have used, or else
+/// the vendor's.
+fn upstream(
+    named: Option<Option<String>>,
+    variables: &[&str],
+    vendor: &str,
+    variable: impl Fn(&str) -> Option<String>,
+) -> String {
+    let own = || variables.iter().find_map(|name| variable(name));
+    named.flatten().or_else(own).unwrap_or_else(|| vendor.to_owned())
+}
+
+fn not_started(program: &str, error: &io::Error) -> Ended {
+    let program = threadfold_terminal::first_line(program, 80);
+    if error.kind() == io::ErrorKind::NotFound {
+        eprintln!("threadfold: {program}: there is no such program in PATH; nothing was run");
+        return Ended::With(NOT_FOUND);
+    }
+    eprintln!("threadfold: {program}: {error}; nothing was run");
+    Ended::With(NOT_STARTED)
+}
+
+/// What the proxy did, in one line.
+fn told(counts: Counts) -> String {
+    let Counts { requests, compactions, smaller, bytes_less, refused, hidden } = counts;
+    let number = |count: u64, one: &str, more: &str| {
+        let word = if count == 1 { one } else { more };
+        format!("{} {word}", thousands(count))
+    };
+    if requests == 0 {
+        return "no request came through; the agent may use another address, see \
+                `threadfold help run`"
+            .to_owned();
+    }
+    let mut line = number(requests, "request", "requests");
+    line += &match compactions {
+        0 => ", no compaction was needed".to_owned(),
+        _ => format!(", {}", number(compactions, "compaction", "compactions")),
+    };
+    if smaller > 0 {
+        // Three bytes a token, as the proxy estimates.
+        let tokens = thousands(bytes_less / 3);
+        line += &format!(
+            ", {} sent smaller by about {tokens} tokens in all",
+            number(smaller, "request", "requests")
+        );
+    }
+    if hidden > 0 {
+        line += &format!(", {} hidden", number(hidden, "refusal", "refusals"));
+    }
+    if refused > 0 {
+        line += &format!(", {} for the length passed on", number(refused, "refusal", "refusals"));
+    }
+    line
+}
+
+/// A file that the agent loads, which is deleted when this is dropped.
+struct Extension(std::path::PathBuf);
+
+impl Extension {
+    fn write(folder: &Path, port: u16, text: &str) -> Result<Self, Failure> {
+        let named = |error| format!("{}: {error}", folder.display());
+        // The agent may read it from another folder.
+        let file = folder.canonicalize().map_err(named)?.join(format!("extension-{port}.js"));
+        fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+        Ok(Self(file))
+    }
+
+    fn arguments(&self) -> [OsString; 2] {
+        ["--extension".into(), self.0.clone().into()]
+    }
+}
+
+impl Drop for Extension {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_says_what_was_done() {
+        let counts = Counts { requests: 62, ..Counts::default() };
+        assert_eq!(told(counts), "62 requests, no compaction was needed");
+        let counts = Counts { compactions: 1, smaller: 41, bytes_less: 30_000, ..counts };
+        let line =
+            "62 requests, 1 compaction, 41 requests sent smaller by about 10,000 tokens in all";
+        assert_eq!(told(counts), line);
+        let counts = Counts { hidden: 1, refused: 2, ..counts };
+        let more = format!("{line}, 1 refusal hidden, 2 refusals for the length passed on");
+        assert_eq!(told(counts), more);
+        assert!(told(Counts::default()).starts_with("no request came through"));
+    }
+
+    #[test]
+    fn requests_go_where_they_went_without_the_proxy() {
+        let none = |_: &str| None;
+        let held = |name: &str| (name == "OPENAI_API_BASE").then(|| "http://own/v1".to_owned());
+        let of = |named, held: &dyn Fn(&str) -> Option<String>| {
+            upstream(named, &launch::OPENAI, "https://vendor", held)
+        };
+        assert_eq!(of(None, &none), "https://vendor");
+        assert_eq!(of(Some(None), &held), "http://own/v1");
+        assert_eq!(of(Some(Some("http://named".to_owned())), &held), "http://named");
+    }
+}
