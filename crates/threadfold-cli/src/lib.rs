@@ -30,6 +30,7 @@ pub mod relay;
 pub mod report;
 mod stored;
 mod strategies;
+mod words;
 
 /// Runs the command with these arguments, and returns its exit code: 0 for success, 1 for failure,
 /// 2 for an invalid command line, 3 if there was nothing to do.

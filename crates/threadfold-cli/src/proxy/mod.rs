@@ -29,14 +29,17 @@ use crate::{
 
 mod answer;
 mod body;
+mod client;
 mod compaction;
 mod elements;
 mod endpoint;
 mod forward;
 mod guard;
 mod keys;
+mod list;
 mod page;
 mod prepare;
+mod prices;
 mod server;
 mod state;
 mod threads;
