@@ -1,87 +1,113 @@
-"""Draws the picture of the README: what the example `session` prints in a terminal, as an SVG.
+"""Draws the picture of the README from what the example `session` prints, as an SVG.
 
-    pip install rich
     python3 docs/picture.py > docs/session.svg
 
-Runs the example in a pseudo-terminal, so that it has its colours, and gives its output to `rich`,
-which knows how to draw one.
+The picture is as narrow as a phone, so that its texts can be read there, and has colours of its own, so
+that it looks the same on a light and on a dark page.
 """
 
-import io
-import os
-import pty
+import re
 import subprocess
 import sys
-
-from rich.console import Console
-from rich.terminal_theme import TerminalTheme
-from rich.text import Text
+import textwrap
+from html import escape
 
 COMMAND = ["cargo", "run", "--quiet", "--example", "session"]
-# As wide as the longest line of the example.
-WIDTH = 92
 
-DARK = TerminalTheme(
-    (22, 24, 29),
-    (214, 218, 226),
-    [(22, 24, 29), (240, 113, 120), (126, 192, 126), (226, 190, 110), (110, 164, 235), (198, 140, 220),
-     (108, 196, 204), (214, 218, 226)],
-    [(92, 99, 112), (240, 113, 120), (126, 192, 126), (226, 190, 110), (110, 164, 235), (198, 140, 220),
-     (108, 196, 204), (255, 255, 255)],
-)
+WIDTH, MARGIN, LINE, SIZE = 440, 20, 21, 14
+# Where the words begin, to the right of who says them.
+INDENT = 102
+# How many characters of this size fit beside the indent.
+COLUMNS = 42
 
-# As rich has it, but that nothing is fetched: the fonts are those of whoever looks at it.
-SVG = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
-<style>
-.{unique_id}-matrix {{
-    font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
-    font-size: {char_height}px;
-    line-height: {line_height}px;
-    font-variant-east-asian: full-width;
-}}
-{styles}
-</style>
-<defs>
-<clipPath id="{unique_id}-clip-terminal">
-<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" />
-</clipPath>
-{lines}
-</defs>
-<rect fill="#16181d" x="1" y="1" width="{width}" height="{height}" rx="8" />
-<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
-{backgrounds}
-<g class="{unique_id}-matrix">
-{matrix}
-</g>
-</g>
-</svg>
-"""
+PAPER, INK, SOFT, FULL, FREED, TRACK = "#16181d", "#e4e7ee", "#a4acba", "#f07178", "#7ec07e", "#3a404c"
 
 
-def recorded(command):
-    """What a command prints to a terminal."""
-    reader, terminal = pty.openpty()
-    with subprocess.Popen(command, stdout=terminal) as process:
-        os.close(terminal)
-        output = b""
-        while True:
-            try:
-                piece = os.read(reader, 4096)
-            except OSError:  # What Linux says at the end.
-                break
-            if not piece:
-                break
-            output += piece
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(command)} failed: {process.returncode}")
-    return output.decode().replace("\r\n", "\n").strip("\n")
+def steps(output):
+    """Yields what happens: (who, words) or ("window", (percent, words))."""
+    lines = [line for line in output.splitlines() if line.strip()]
+    files = []
+    for line in lines:
+        read = re.fullmatch(r"\s+read File \d+ of \d+: I look at (\S+)\.", line)
+        if read:
+            files.append(read[1])
+            continue
+        if files:
+            yield "reads", ", ".join(files)
+            files = []
+        size = re.fullmatch(r" {8,}[█░]+\s+(\d+) %\s+(\S+) of (\S+) tokens", line)
+        said = re.fullmatch(r"(user|assistant)\s+(.+)", line)
+        if size:
+            yield "window", (int(size[1]), size[2])
+        elif said:
+            yield said[1], said[2]
+
+
+class Drawing:
+    """Lines from the top to the bottom."""
+
+    def __init__(self):
+        self.y, self.parts = MARGIN, []
+
+    def text(self, words, x=INDENT, fill=INK, weight="400", anchor="start"):
+        self.parts.append(
+            f'<text x="{x}" y="{self.y}" fill="{fill}" font-weight="{weight}" text-anchor="{anchor}">{escape(words)}</text>'
+        )
+
+    def said(self, who, words):
+        self.y += LINE
+        self.text(who, MARGIN, SOFT)
+        for number, line in enumerate(textwrap.wrap(words, COLUMNS)):
+            self.y += LINE if number else 0
+            self.text(line)
+        self.y += LINE * 0.4
+
+    def bar(self, name, percent, tokens, fill):
+        self.y += LINE
+        room = WIDTH - INDENT - MARGIN - 104
+        self.text(name, MARGIN, SOFT)
+        for width, colour in [(room, TRACK), (room * percent / 100, fill)]:
+            self.parts.append(
+                f'<rect x="{INDENT}" y="{self.y - 11:g}" width="{width:g}" height="11" rx="2" fill="{colour}"/>'
+            )
+        self.text(f"{percent} %  {tokens}", WIDTH - MARGIN, fill, anchor="end")
+
+    def svg(self, title):
+        height = self.y + MARGIN
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:g}" viewBox="0 0 {WIDTH} {height:g}" '
+            f'role="img" aria-labelledby="title" style="background:{PAPER};border-radius:8px;max-width:100%;height:auto" '
+            f'font-family="ui-sans-serif, system-ui, sans-serif" font-size="{SIZE}">\n'
+            f'<title id="title">{escape(title)}</title>\n' + "\n".join(self.parts) + "\n</svg>\n"
+        )
 
 
 def main():
-    text = Text.from_ansi(recorded(COMMAND))
-    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
-    console.print(text, soft_wrap=True)
-    print(console.export_svg(theme=DARK, code_format=SVG, unique_id="session"), end="")
+    done = subprocess.run(COMMAND, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(COMMAND)} failed: {done.returncode}")
+    window = re.search(r"The window holds (\S+) tokens", done.stdout)
+    found = list(steps(done.stdout))
+    sizes = [what for who, what in found if who == "window"]
+    if not window or not sizes or len(sizes) % 2:
+        sys.exit("the example prints something else than this script reads")
+    drawing = Drawing()
+    drawing.y += 4
+    drawing.text(f"A long task in a window of {window[1]} tokens", MARGIN, weight="600")
+    drawing.y += LINE * 0.5
+    before = True
+    for who, what in found:
+        if who != "window":
+            drawing.said(who, what)
+            continue
+        percent, tokens = what
+        drawing.bar("is full" if before else "compacted", percent, tokens, FULL if before else FREED)
+        if not before:
+            drawing.y += LINE * 0.6
+        before = not before
+    times = len(sizes) // 2
+    title = f"An agent reads twelve files in a window that is too small for them; its thread is compacted {times} times meanwhile"
+    print(drawing.svg(title), end="")
 
 
 main()

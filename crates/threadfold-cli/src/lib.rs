@@ -31,6 +31,7 @@ pub mod report;
 mod run;
 mod stored;
 mod strategies;
+mod words;
 
 /// Runs the command with these arguments, and returns its exit code: 0 for success, 1 for failure,
 /// 2 for an invalid command line, 3 if there was nothing to do; of `run`, the code of the agent.

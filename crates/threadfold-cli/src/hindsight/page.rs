@@ -7,7 +7,7 @@ use crate::report::{STYLE, escaped};
 
 const OWN_STYLE: &str = "svg .s0{stroke:#8d979b;stroke-dasharray:4 4}svg .s1{stroke:#0b7285}svg .s2{stroke:#c2410c}\
     svg .s3{stroke:#6d28d9}svg .s4{stroke:#15803d}svg .s5{stroke:#475569}svg .s6{stroke:#be185d}\
-    figure{overflow-x:auto}figure svg{min-width:34rem}svg .series{fill:none;stroke-width:2}svg .dot{fill:var(--paper);stroke-width:2}\
+    figure{overflow-x:auto}figure svg{min-width:44rem}svg .series{fill:none;stroke-width:2}svg .dot{fill:var(--paper);stroke-width:2}\
     details{margin:.5rem 0}summary{cursor:pointer}code{overflow-wrap:anywhere}td b{font-weight:600}\
     .legend svg{width:1.6rem;height:.6rem;display:inline-block;margin-right:.4rem}\
     @media(prefers-color-scheme:dark){svg .s0{stroke:#98a2a6}svg .s1{stroke:#4cc3d9}svg .s2{stroke:#fb923c}\
@@ -85,7 +85,7 @@ fn chart(table: &Table<'_>) -> String {
         (x, TOP + (1.0 - kept) * (height - TOP - BOTTOM))
     };
     let mut svg = format!(
-        "<figure><svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"Kept share over the size that was \
+        "<figure tabindex=\"0\" aria-label=\"Kept share over size\"><svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"Kept share over the size that was \
          used; the table has the same figures\">"
     );
     for step in 0..=4 {
@@ -156,7 +156,7 @@ fn grid(table: &Table<'_>) -> String {
         format!("<tr><td>{}</td>{}</tr>", escaped(name), cells.collect::<String>())
     });
     format!(
-        "<div class=\"wide\"><table><thead><tr><th>target</th>{head}</tr></thead><tbody>{}</tbody></table></div>\
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Kept shares\"><table><thead><tr><th>target</th>{head}</tr></thead><tbody>{}</tbody></table></div>\
          <p class=\"note\">Kept of what was needed; in brackets the size that was used.</p>",
         rows.collect::<String>()
     )

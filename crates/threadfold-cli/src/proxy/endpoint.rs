@@ -35,7 +35,7 @@ pub(super) enum Endpoint {
     Other,
 }
 
-/// How a request with a thread, and its answer, are read.
+/// How a request with a thread, and its answer, are read, and who sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) dialect: Dialect,
@@ -43,6 +43,8 @@ pub(super) struct Asked {
     pub(super) model: Option<String>,
     /// Whether an answer that is no event stream is an array of JSON that grows.
     pub(super) streams_array: bool,
+    /// The client that sent it, by its own name; empty if it has none.
+    pub(super) client: String,
 }
 
 /// The fields of a body besides its messages.
@@ -133,7 +135,8 @@ impl Route {
 
 impl Endpoint {
     fn of(segments: &[&str]) -> Self {
-        let asked = |dialect| Asked { dialect, model: None, streams_array: false };
+        let asked =
+            |dialect| Asked { dialect, model: None, streams_array: false, client: String::new() };
         match segments {
             [.., models, call] if matches!(*models, "models" | "tunedModels") => {
                 let Some((model, verb)) = call.rsplit_once(':') else { return Self::Other };
@@ -142,7 +145,7 @@ impl Endpoint {
                 }
                 let streams_array = verb == "streamGenerateContent";
                 let model = Some(model.to_owned());
-                Self::Answer(Asked { dialect: Dialect::Gemini, model, streams_array })
+                Self::Answer(Asked { model, streams_array, ..asked(Dialect::Gemini) })
             }
             [root @ .., "messages"] if is_anthropic_root(root) => {
                 Self::Answer(asked(Dialect::Anthropic))

@@ -29,15 +29,18 @@ use crate::{
 
 mod answer;
 mod body;
+mod client;
 mod compaction;
 mod elements;
 mod endpoint;
 mod forward;
 mod guard;
 mod keys;
+mod list;
 mod notes;
 mod page;
 mod prepare;
+mod prices;
 mod server;
 mod state;
 mod tally;

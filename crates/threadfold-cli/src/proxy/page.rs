@@ -9,71 +9,53 @@ use hyper::{
     },
 };
 use threadfold::message::ThreadId;
-use threadfold_terminal::thousands;
 
 use super::{
     forward::{Body, full, response},
+    list,
     state::Proxy,
-    views::About,
 };
-use crate::report::{self, escaped};
-
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;\
-    padding:0 1rem;color:#1c1c1c;background:#fff}table{border-collapse:collapse;width:100%}\
-    td,th{padding:.3rem .6rem;text-align:left;border-bottom:1px solid #ddd}\
-    td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}\
-    @media(prefers-color-scheme:dark){body{color:#ddd;background:#161616}a{color:#8ab4f8}}";
+use crate::report::{self, STYLE, escaped};
 
 pub(super) async fn answer(proxy: &Proxy, method: &Method, path: &str) -> Response<Body> {
     if method != Method::GET && method != Method::HEAD {
-        let words = "<p>This page is only read.</p>";
-        let mut answer = html(StatusCode::METHOD_NOT_ALLOWED, words);
+        let mut answer = notice(StatusCode::METHOD_NOT_ALLOWED, "This page is only read.");
         answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return answer;
     }
     let found = match path.strip_prefix("/threadfold/threads/").map(str::parse::<ThreadId>) {
         Some(Ok(thread)) => match proxy.store.load(&thread).await {
             Ok(loaded) if loaded.log.is_empty() => Ok(None),
-            Ok(loaded) => Ok(Some(report::page(&loaded.log, proxy.options.window))),
+            Ok(loaded) => {
+                let about = proxy.views.about(&thread);
+                let window = about.and_then(|about| about.window).or(proxy.options.window);
+                Ok(Some(report::page_of_list(&loaded.log, window, "/threadfold")))
+            }
             Err(error) => Err(error.to_string()),
         },
         None if path.trim_end_matches('/') == "/threadfold" => {
-            proxy.views.list().map(|views| Some(index(&views)))
+            proxy.views.list().map(|(threads, all)| Some(list::page(&threads, all)))
         }
         Some(Err(_)) | None => Ok(None),
     };
     match found {
         Ok(Some(page)) => html(StatusCode::OK, &page),
-        Ok(None) => html(StatusCode::NOT_FOUND, "<p>There is no such page.</p>"),
-        Err(error) => {
-            html(StatusCode::INTERNAL_SERVER_ERROR, &format!("<p>{}</p>", escaped(&error)))
-        }
+        Ok(None) => notice(StatusCode::NOT_FOUND, "There is no such page."),
+        Err(error) => notice(StatusCode::INTERNAL_SERVER_ERROR, &error),
     }
 }
 
-fn index(views: &[About]) -> String {
-    let saved: u64 = views.iter().map(|view| view.before.saturating_sub(view.after)).sum();
-    let rows: String = views.iter().map(row).collect();
-    format!(
-        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport \
-         content=\"width=device-width\"><title>threadfold</title><style>{STYLE}</style>\
-         <h1>threadfold</h1><p>{} compactions took about {} tokens out of threads. Each request \
-         after one is smaller by what it took.</p><table><tr><th>thread<th>model<th>dialect\
-         <th class=n>tokens before<th class=n>after<th>when</tr>{rows}</table></html>",
-        views.len(),
-        thousands(saved)
-    )
-}
-
-fn row(view: &About) -> String {
-    let About { thread, at, dialect, model, before, after, .. } = view;
-    let (before, after) = (thousands(*before), thousands(*after));
-    format!(
-        "<tr><td><a href=\"/threadfold/threads/{thread}\">{thread}</a><td>{}<td>{}\
-         <td class=n>{before}<td class=n>{after}<td>{at}</tr>",
-        escaped(model),
-        escaped(dialect)
-    )
+/// A page with a line, such as one about what is missing.
+fn notice(status: StatusCode, words: &str) -> Response<Body> {
+    let title = status.canonical_reason().unwrap_or_default();
+    let page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{title}</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<p class=\"over\">threadfold proxy</p>\n<h1>{}</h1>\n\
+         <p><a href=\"/threadfold\">All threads</a></p>\n</main>\n</body>\n</html>\n",
+        escaped(words)
+    );
+    html(status, &page)
 }
 
 fn html(status: StatusCode, page: &str) -> Response<Body> {

@@ -8,7 +8,7 @@ use threadfold::{
     ContextWindow, EventLog, Request, WireFormat,
     auto::AutoCompactor,
     drive::CompactionError,
-    message::{Extra, Json, ModelErrorKind},
+    message::{Extra, Json, ModelErrorKind, ThreadId},
     model::{Clock, std_clock},
     store::Journal,
     tokens::Calibrated,
@@ -28,11 +28,12 @@ use super::{
     trouble::Trouble,
     views::{About, Row},
 };
-use crate::input::Dialect;
+use crate::{input::Dialect, words::first_words};
 
 /// A request in progress, whose thread is known.
 pub(super) struct Journey {
     dialect: Dialect,
+    client: String,
     model: String,
     window: Option<ContextWindow>,
     relay: Relay,
@@ -66,8 +67,9 @@ pub(super) struct Waiting {
     found: Option<Arc<Row>>,
     unkept: Option<Unkept>,
     pub(super) was_refused: bool,
-    /// The tokens of the request that was sent, by the estimate.
+    /// The tokens of the request that was sent, by the estimate, and those that its view left out.
     tokens: u64,
+    spared: u64,
 }
 
 /// A compaction for a refusal, before the provider accepts the request.
@@ -77,6 +79,9 @@ struct Unkept {
     /// The view that the row replaces.
     parent: Option<Link>,
 }
+
+/// The length of the first words of a thread, in characters.
+const MAX_WORDS: usize = 120;
 
 impl Proxy {
     /// Whether a body is certainly too short to need a compaction: a token has at least two bytes.
@@ -113,7 +118,7 @@ impl Proxy {
         }
         super::body::check(body)?;
         let model = head.model.as_deref().unwrap_or_default().to_owned();
-        let format = dialect;
+        let (format, client) = (dialect, asked.client.clone());
         let request = format.decode_slice(body, &DecodeOptions::default())?;
         let chain = Chain::of(format.name(), &request.messages);
         let Some(root) = chain.after(1) else { return Ok(None) };
@@ -141,8 +146,19 @@ impl Proxy {
                 Relay::sent(request, found.as_ref().map(|row| &row.view), &options)
             }
         };
-        let mut journey =
-            Journey { dialect, model, window, relay, chain, root, found, auto, lock, unkept };
+        let mut journey = Journey {
+            dialect,
+            client,
+            model,
+            window,
+            relay,
+            chain,
+            root,
+            found,
+            auto,
+            lock,
+            unkept,
+        };
         if compacts {
             self.go_on(&mut journey).await;
         }
@@ -265,8 +281,10 @@ impl Proxy {
         if let Some(error) = unstored {
             self.note(&format!("thread {thread} is in memory only: {}", Trouble::from(error)));
         }
-        let (dialect, model) = (journey.dialect.name().to_owned(), journey.model.clone());
-        let about = About { thread, events, at, dialect, model, before, after };
+        let (client, model) = (journey.client.clone(), journey.model.clone());
+        let window = journey.window.map(ContextWindow::tokens);
+        let words = first_words(journey.relay.original().messages.iter(), MAX_WORDS);
+        let about = About { thread, events, at, client, model, window, words, before, after };
         let parent = journey.found.as_ref().map(|row| row.link);
         let row = Arc::new(Row { link, view, about });
         if let Some(log) = log {
@@ -291,6 +309,15 @@ impl Proxy {
     }
 }
 
+impl Waiting {
+    /// The thread whose view was sent, and the tokens that it left out; `None` if the request was
+    /// sent with all of its messages.
+    pub(super) fn saved(&self) -> Option<(&ThreadId, u64)> {
+        let row = self.found.as_ref().filter(|_| self.spared > 0)?;
+        Some((&row.about.thread, self.spared))
+    }
+}
+
 impl Journey {
     /// Returns the function that corrects the thread's estimates by the provider's count.
     pub(super) fn on_count(&self, proxy: &Arc<Proxy>, upstream: &str) -> OnCount {
@@ -308,8 +335,9 @@ impl Journey {
     pub(super) fn waiting(self) -> Waiting {
         let ratio = self.relay.ratio();
         let (was_refused, tokens) = (self.relay.was_refused(), self.relay.tokens());
+        let spared = self.relay.spared();
         let Self { root, model, window, auto, found, unkept, .. } = self;
-        Waiting { root, model, window, auto, ratio, found, unkept, was_refused, tokens }
+        Waiting { root, model, window, auto, ratio, found, unkept, was_refused, tokens, spared }
     }
 
     /// The body to send; `None` to send the original one.

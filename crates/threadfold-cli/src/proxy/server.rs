@@ -22,7 +22,7 @@ use tokio_io_timeout::TimeoutStream;
 
 use super::{
     answer::Answer,
-    body,
+    body, client,
     endpoint::{Asked, Endpoint, Head, Route, Vendor},
     forward::{Body, Outgoing, Upstream, full, passed_on, response},
     guard::{self, MAX_HEAD, Reached},
@@ -139,7 +139,9 @@ impl Proxy {
         let headers = passed_on(&head.headers, compacts);
         let outgoing = Outgoing { method: head.method, path, query, headers };
         let asked = match endpoint {
-            Endpoint::Answer(asked) | Endpoint::Count(asked) if is_plain => asked,
+            Endpoint::Answer(asked) | Endpoint::Count(asked) if is_plain => {
+                Asked { client: client::name(&head.headers), ..asked }
+            }
             Endpoint::Answer(_) | Endpoint::Count(_) | Endpoint::Other => {
                 if let Some(coding) = coding.filter(|_| endpoint != Endpoint::Other) {
                     let trouble = format!("its content encoding is {coding}, which is not read");
@@ -219,6 +221,9 @@ impl Proxy {
             let mut answer = Answer::new(answer, Some(asked));
             let Some(error) = answer.refusal().await.map_err(unreachable)? else {
                 self.tally.answered(body.len(), bytes, first.is_some());
+                if let Some((thread, tokens)) = waiting.as_ref().and_then(Waiting::saved) {
+                    self.views.saved(thread, tokens);
+                }
                 if let Some(waiting) = waiting.filter(|waiting| waiting.was_refused) {
                     let (proxy, name) = (Arc::clone(self), name.clone());
                     self.apart(async move { proxy.accepted(&name, waiting).await }).await;

@@ -1,7 +1,7 @@
 //! The table of views, which replace the beginnings of threads. It is in the database of the logs.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     error::Error,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -30,6 +30,11 @@ const SCHEMA: &str = "
         model TEXT NOT NULL,
         tokens INTEGER NOT NULL,
         PRIMARY KEY (upstream, model)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS proxy_savings (
+        thread TEXT PRIMARY KEY,
+        requests INTEGER NOT NULL,
+        tokens INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;";
 
 /// The maximum number of windows. Further ones are not learnt, because a client names the models.
@@ -58,11 +63,35 @@ pub(super) struct About {
     /// The number of events in the log of the thread.
     pub(super) events: u64,
     pub(super) at: Timestamp,
-    pub(super) dialect: String,
+    /// The client of the request, by its own name.
+    pub(super) client: String,
     pub(super) model: String,
+    /// The window of the model in tokens, if it was known.
+    pub(super) window: Option<u64>,
+    /// The first words that a person typed into the thread.
+    pub(super) words: String,
     /// The tokens of the thread before and after the compaction.
     pub(super) before: u64,
     pub(super) after: u64,
+}
+
+/// A thread, for the list.
+#[derive(Debug)]
+pub(super) struct Listed {
+    /// The metadata of its newest view.
+    pub(super) about: About,
+    /// How many times it was compacted.
+    pub(super) times: u64,
+    pub(super) saved: Saved,
+}
+
+/// What the requests of a thread were spared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Saved {
+    /// The number of requests that were sent smaller than they came.
+    pub(super) requests: u64,
+    /// The tokens that these did not send.
+    pub(super) tokens: u64,
 }
 
 /// The views of a proxy, in memory and in a database.
@@ -74,6 +103,9 @@ pub struct Views {
     known: Mutex<HashMap<Link, Option<Arc<Row>>>>,
     /// The windows that refusals stated, by upstream and model.
     windows: Mutex<HashMap<(String, String), u64>>,
+    /// The savings that are not in the database yet. They are written with the next view, before a
+    /// list, and at the end: a request must not wait for a disk.
+    savings: Mutex<HashMap<ThreadId, Saved>>,
 }
 
 impl Views {
@@ -108,6 +140,7 @@ impl Views {
             connection: Mutex::new(connection),
             known: Mutex::new(known),
             windows: Mutex::new(windows),
+            savings: Mutex::default(),
         })
     }
 
@@ -148,6 +181,41 @@ impl Views {
         }
     }
 
+    /// Counts a request that was sent smaller than it came.
+    pub(super) fn saved(&self, thread: &ThreadId, tokens: u64) {
+        let mut savings = locked(&self.savings);
+        let saved = savings.entry(thread.clone()).or_default();
+        saved.requests = saved.requests.saturating_add(1);
+        saved.tokens = saved.tokens.saturating_add(tokens);
+    }
+
+    /// Writes the savings to the database. Those that cannot be written stay in memory.
+    fn write_savings(&self) {
+        const ADD: &str = "INSERT INTO proxy_savings VALUES (?, ?, ?) ON CONFLICT (thread) DO \
+            UPDATE SET requests = requests + excluded.requests, tokens = tokens + excluded.tokens";
+        let savings = std::mem::take(&mut *locked(&self.savings));
+        if savings.is_empty() {
+            return;
+        }
+        let mut connection = locked(&self.connection);
+        let written = connection.transaction().and_then(|transaction| {
+            for (thread, saved) in &savings {
+                let (requests, tokens) = (saved.requests.cast_signed(), saved.tokens.cast_signed());
+                transaction.execute(ADD, params![thread.as_str(), requests, tokens])?;
+            }
+            transaction.commit()
+        });
+        drop(connection);
+        if written.is_err() {
+            let mut kept = locked(&self.savings);
+            for (thread, saved) in savings {
+                let all = kept.entry(thread).or_default();
+                all.requests = all.requests.saturating_add(saved.requests);
+                all.tokens = all.tokens.saturating_add(saved.tokens);
+            }
+        }
+    }
+
     /// Whether there are no views.
     pub(super) fn is_empty(&self) -> bool {
         locked(&self.known).is_empty()
@@ -165,6 +233,7 @@ impl Views {
     /// Keeps a view, at least in memory. `parent` is the view that it replaces.
     pub(super) fn insert(&self, row: Arc<Row>, parent: Option<Link>) -> Result<(), String> {
         let written = self.write(&row);
+        self.write_savings();
         let mut known = locked(&self.known);
         // A view that could not be stored must stay in memory.
         if written.is_ok()
@@ -176,12 +245,39 @@ impl Views {
         written.map_err(|error| error.to_string())
     }
 
-    /// The metadata of the newest views.
-    pub(super) fn list(&self) -> Result<Vec<About>, String> {
-        /// The maximum number of views on the page.
-        const SHOWN: i64 = 500;
-        let views = latest(&locked(&self.connection), SHOWN);
-        views.map_err(|error| error.to_string())
+    /// The threads, the one that was compacted last first, and how many there are in all.
+    pub(super) fn list(&self) -> Result<(Vec<Listed>, u64), String> {
+        /// The maximum number of threads on the page.
+        const SHOWN: u64 = 500;
+        // With `max`, SQLite takes the other columns of the row that has it.
+        const SELECT: &str = "SELECT max(at), about, count(*), coalesce(saved.requests, 0), \
+            coalesce(saved.tokens, 0) FROM proxy_views LEFT JOIN proxy_savings AS saved USING (thread) \
+            GROUP BY thread ORDER BY max(at) DESC";
+        self.write_savings();
+        let connection = locked(&self.connection);
+        let listed = || -> rusqlite::Result<(Vec<Listed>, u64)> {
+            let (mut select, mut threads, mut count) = (connection.prepare(SELECT)?, Vec::new(), 0);
+            let mut rows = select.query([])?;
+            while let Some(row) = rows.next()? {
+                count += 1;
+                let number = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
+                let about = serde_json::from_str(&row.get::<_, String>(1)?);
+                if let (Ok(about), true) = (about, count <= SHOWN) {
+                    let saved = Saved { requests: number(3)?, tokens: number(4)? };
+                    threads.push(Listed { about, times: number(2)?, saved });
+                }
+            }
+            Ok((threads, count))
+        };
+        listed().map_err(|error| error.to_string())
+    }
+
+    /// The metadata of the newest view of a thread.
+    pub(super) fn about(&self, thread: &ThreadId) -> Option<About> {
+        let select = "SELECT about FROM proxy_views WHERE thread = ? ORDER BY at DESC LIMIT 1";
+        let connection = locked(&self.connection);
+        let about = connection.query_row(select, [thread.as_str()], |row| row.get::<_, String>(0));
+        serde_json::from_str(&about.ok()?).ok()
     }
 
     /// The thread to delete, if the folder holds more than the limits: the one whose last compaction
@@ -219,6 +315,9 @@ impl Views {
             let links = connection.prepare(delete).and_then(|mut delete| {
                 delete.query_map([thread.as_str()], |row| row.get(0))?.collect()
             });
+            locked(&self.savings).remove(thread);
+            let savings = "DELETE FROM proxy_savings WHERE thread = ?";
+            connection.execute(savings, [thread.as_str()]).map_err(|error| error.to_string())?;
             links.map_err(|error: rusqlite::Error| error.to_string())?
         };
         let links: Vec<String> = links;
@@ -260,16 +359,21 @@ impl Views {
     }
 }
 
+impl Drop for Views {
+    fn drop(&mut self) {
+        self.write_savings();
+    }
+}
+
 /// The threads of the views in this database, the thread with the newest view first. Empty if there
 /// are no views, or if they cannot be read.
 pub(crate) fn latest_threads(path: &Path) -> Vec<ThreadId> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let connection = resolved(path).map(|file| Connection::open_with_flags(file, flags));
     let Ok(Ok(connection)) = connection else { return Vec::new() };
-    let views = latest(&connection, -1).unwrap_or_default();
-    let mut seen = HashSet::new();
-    let threads = views.into_iter().map(|about| about.thread);
-    threads.filter(|thread| seen.insert(thread.clone())).collect()
+    let select = "SELECT thread FROM proxy_views GROUP BY thread ORDER BY max(at) DESC";
+    let threads = column(&connection, select).unwrap_or_default();
+    threads.iter().filter_map(|thread| thread.parse().ok()).collect()
 }
 
 /// The path with the links of its folder resolved. The file itself must be no link.
@@ -277,14 +381,6 @@ fn resolved(path: &Path) -> std::io::Result<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let name = path.file_name().ok_or(std::io::ErrorKind::InvalidFilename)?;
     Ok(folder.unwrap_or(Path::new(".")).canonicalize()?.join(name))
-}
-
-/// The metadata of the newest views, the newest first; a negative limit returns all. Unreadable
-/// metadata are skipped.
-fn latest(connection: &Connection, limit: i64) -> rusqlite::Result<Vec<About>> {
-    let select = format!("SELECT about FROM proxy_views ORDER BY at DESC LIMIT {limit}");
-    let views = column(connection, &select)?;
-    Ok(views.iter().filter_map(|about| serde_json::from_str(about).ok()).collect())
 }
 
 fn windows(connection: &Connection) -> rusqlite::Result<HashMap<(String, String), u64>> {
@@ -317,8 +413,10 @@ mod tests {
                 thread: format!("thread-{number}").parse().unwrap(),
                 events: 1,
                 at: Timestamp(number.into()),
-                dialect: String::new(),
+                client: String::new(),
                 model: String::new(),
+                window: None,
+                words: format!("thread {number}"),
                 before: 9,
                 after: 3,
             },
@@ -346,6 +444,38 @@ mod tests {
         views.forget(first).unwrap();
         assert_eq!(latest_threads(&path), [third.clone(), second.clone()]);
         assert_eq!(locked(&views.known).len(), 2);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_thread_is_listed_once_with_what_it_saved() {
+        let folder = std::env::temp_dir().join(format!("threadfold-listed-{}", std::process::id()));
+        let path = folder.join("threads.db");
+        let views = Views::open(&path).unwrap();
+        let other = row(9).about.thread;
+        for (number, at) in [(1, 1), (2, 7), (9, 5)] {
+            let mut row = row(number);
+            row.about.at = Timestamp(at);
+            if number != 9 {
+                row.about.thread = "one".parse().unwrap();
+            }
+            views.insert(Arc::new(row), None).unwrap();
+        }
+        views.saved(&other, 30);
+        views.saved(&other, 12);
+        drop(views);
+        let views = Views::open(&path).unwrap();
+        views.saved(&other, 8);
+        let (listed, all) = views.list().unwrap();
+        let found: Vec<_> =
+            listed.iter().map(|row| (row.about.words.as_str(), row.times, row.saved)).collect();
+        let saved = Saved { requests: 3, tokens: 50 };
+        assert_eq!(found, [("thread 2", 2, Saved::default()), ("thread 9", 1, saved)]);
+        assert_eq!(all, 2);
+        assert_eq!(views.about(&other).unwrap().words, "thread 9");
+        views.forget(&other).unwrap();
+        assert_eq!(views.list().unwrap().1, 1);
+        drop(views);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -239,6 +239,14 @@ impl Relay {
         self.pressure().estimate()
     }
 
+    /// The tokens that the view leaves out of the request.
+    pub(crate) fn spared(&self) -> u64 {
+        let Some(viewed) = &self.viewed else { return 0 };
+        let counter = self.options.ratio.base();
+        let whole = counter.messages(&self.original.messages);
+        self.options.ratio.scale(whole.saturating_sub(counter.messages(viewed)))
+    }
+
     /// The tokens of the request that would be sent now, by the counter of the ratio. Pass them to
     /// [`Calibrated::learn`] with the provider's count.
     #[must_use]

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use threadfold::{ContentBlock, Message, Role, log::Rung};
 
 use super::{
-    escape::{escaped, folded, line, number, short},
+    escape::{counted, escaped, folded, line, number, short},
     story::{Compaction, Done, Mix, Outcome},
 };
 
@@ -69,10 +69,10 @@ fn sizes(done: &Done<'_>) -> String {
     let (before, after) = (done.report.before, done.report.after);
     let row = |name: &str, mix: Mix, tokens: u64, messages: usize| {
         format!(
-            "<div class=\"size\"><span>{name}</span>{}<span><b>{}</b> tokens, {} messages</span></div>",
+            "<div class=\"size\"><span>{name}</span>{}<span><b>{}</b> tokens, {}</span></div>",
             stack(mix, most),
             number(tokens),
-            number(messages as u64)
+            counted(messages as u64, "message")
         )
     };
     let saved = done.report.tokens_saved();
@@ -80,12 +80,13 @@ fn sizes(done: &Done<'_>) -> String {
     format!(
         "{}{}<p class=\"legend small\"><i class=\"key p1\"></i>user <i class=\"key p2\"></i>assistant \
          <i class=\"key p3\"></i>tools <i class=\"key p4\"></i>summaries \
-         <span class=\"note\">{} tokens {word} ({} %); {} messages of the user stay</span></p>",
+         <span class=\"note\">{} tokens {word} ({}\u{202f}%); {} of the user {}</span></p>",
         row("before", done.before, before.tokens, before.messages),
         row("after", done.after, after.tokens, after.messages),
         number(saved.unsigned_abs()),
         percent(saved.unsigned_abs(), before.tokens),
-        done.report.user_messages_preserved,
+        counted(done.report.user_messages_preserved as u64, "message"),
+        if done.report.user_messages_preserved == 1 { "stays" } else { "stay" }
     )
 }
 
@@ -158,6 +159,7 @@ fn missing(done: &Done<'_>) -> String {
     let lost = retention.overall.facts.saturating_sub(retention.overall.kept);
     let note = match lost.saturating_sub(missing.len().min(12) as u64) {
         0 => String::new(),
+        1 => "<p class=\"note\">and a lighter one</p>".to_owned(),
         more => format!("<p class=\"note\">and {} lighter ones</p>", number(more)),
     };
     format!("<h4>Missing, what weighs most first</h4><ul class=\"missing\">{items}</ul>{note}")
@@ -195,6 +197,9 @@ fn summaries(done: &Done<'_>) -> String {
 }
 
 fn gone(messages: &[Message]) -> String {
+    if messages.is_empty() {
+        return String::new();
+    }
     let items: String = messages.iter().take(LISTED).map(item).collect();
     let more = messages.len().saturating_sub(LISTED);
     let note = if more > 0 {
@@ -203,9 +208,13 @@ fn gone(messages: &[Message]) -> String {
         String::new()
     };
     format!(
-        "<details><summary>{} messages were taken out or shortened</summary><ul class=\"gone\">{items}</ul>{note}</details>",
-        number(messages.len() as u64)
+        "<details><summary>{} taken out or shortened</summary><ul class=\"gone\">{items}</ul>{note}</details>",
+        counted_was(messages.len() as u64)
     )
+}
+
+fn counted_was(count: u64) -> String {
+    format!("{} {}", counted(count, "message"), if count == 1 { "was" } else { "were" })
 }
 
 fn item(message: &Message) -> String {
@@ -257,7 +266,7 @@ fn expected(done: &Done<'_>) -> String {
     let Some(cost) = &done.report.cost else { return String::new() };
     let money = |micros: i64| format!("{:.4}", micros as f64 / 1e6);
     let paid = match cost.pays_after {
-        Some(requests) => format!("it has paid for itself after {} requests", number(requests)),
+        Some(requests) => format!("it has paid for itself after {}", counted(requests, "request")),
         None => "it never pays for itself".to_owned(),
     };
     format!(
@@ -273,9 +282,9 @@ fn expected(done: &Done<'_>) -> String {
 fn since(done: &Done<'_>) -> String {
     let Some(gain) = done.since.filter(|gain| gain.answers > 0) else { return String::new() };
     format!(
-        " For the {} answers until the next one the provider reported prompts of {} tokens: {} read \
+        " For the {} until the next one the provider reported prompts of {} tokens: {} read \
          from its cache and {} written to it. Without the compaction they would have had {}.",
-        number(gain.answers),
+        counted(gain.answers, "answer"),
         number(gain.reported.input),
         number(gain.reported.cache_read),
         number(gain.reported.cache_write),

@@ -13,37 +13,71 @@ const MAX_POINTS: usize = 1_200;
 /// The maximum number of marks with a number beside them.
 const MAX_NAMES: usize = 40;
 
-/// The size of the large figure.
-const WIDTH: f64 = 960.0;
-const HEIGHT: f64 = 300.0;
-const LEFT: f64 = 52.0;
-const RIGHT: f64 = 888.0;
+/// The size of a large figure, in units of its view box, and the room of its lines.
+pub(crate) struct Frame {
+    class: &'static str,
+    width: f64,
+    height: f64,
+    left: f64,
+    right: f64,
+    bottom: f64,
+    /// How many steps the axes have, about.
+    steps: (f64, f64),
+    /// Whether the name of the window is at the right of its line, or above it.
+    names_at_the_right: bool,
+}
+
 const TOP: f64 = 44.0;
 /// The lane of compactions that failed or were undone.
 const LANE: f64 = 28.0;
-const BOTTOM: f64 = 258.0;
+
+impl Frame {
+    /// For a page of the width of a desk.
+    pub(crate) const WIDE: Self = Self {
+        class: "context",
+        width: 960.0,
+        height: 300.0,
+        left: 52.0,
+        right: 888.0,
+        bottom: 258.0,
+        steps: (4.0, 6.0),
+        names_at_the_right: true,
+    };
+    /// For the width of a hand, so that its texts are as large as those of the page.
+    pub(crate) const NARROW: Self = Self {
+        class: "context narrow",
+        width: 360.0,
+        height: 300.0,
+        left: 44.0,
+        right: 352.0,
+        bottom: 258.0,
+        steps: (4.0, 3.0),
+        names_at_the_right: false,
+    };
+}
 
 /// The size of the context over time, with the window and every compaction.
-pub(crate) fn context(story: &Story<'_>) -> String {
+pub(crate) fn context(story: &Story<'_>, frame: &Frame) -> String {
+    let Frame { class, width, height, left, right, bottom, .. } = *frame;
     let largest = story.sizes.iter().map(|point| point.tokens).max().unwrap_or(0);
     let top = story.window.unwrap_or(0).max(largest).max(1);
     // Leaves room for the line of the window.
     let top = top as f64 * if story.window.unwrap_or(0) >= largest { 1.04 } else { 1.1 };
     let said = story.said.max(1) as f64;
-    let x = |at: usize| LEFT + (RIGHT - LEFT) * at as f64 / said;
-    let y = |tokens: u64| BOTTOM - (BOTTOM - TOP) * (tokens as f64 / top).min(1.0);
+    let x = |at: usize| left + (right - left) * at as f64 / said;
+    let y = |tokens: u64| bottom - (bottom - TOP) * (tokens as f64 / top).min(1.0);
 
     let mut svg = format!(
-        "<svg class=\"context\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"context-title\">\
-         <title id=\"context-title\">Tokens of the context over the messages of the thread</title>"
+        "<svg class=\"{class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+         aria-label=\"Tokens of the context over the messages of the thread\">"
     );
-    grid(&mut svg, top, said, &x, &y);
+    grid(&mut svg, frame, (top, said), &x, &y);
     let line = path(&thinned(&story.sizes), &x, &y);
     if let (Some(first), Some(last)) = (story.sizes.first(), story.sizes.last()) {
         let (first, last) = (x(first.said), x(last.said));
         let _ = write!(
             svg,
-            "<path class=\"area\" d=\"{line} L{last:.1} {BOTTOM} L{first:.1} {BOTTOM} Z\"/>"
+            "<path class=\"area\" d=\"{line} L{last:.1} {bottom} L{first:.1} {bottom} Z\"/>"
         );
         let _ = write!(svg, "<path class=\"line\" d=\"{line}\"/>");
     }
@@ -51,15 +85,25 @@ pub(crate) fn context(story: &Story<'_>) -> String {
         let at = y(window);
         let _ = write!(
             svg,
-            "<line class=\"window\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
-             <text class=\"label\" x=\"{:.1}\" y=\"{:.1}\">window</text>\
-             <text class=\"label\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            RIGHT + 8.0,
-            at - 2.0,
-            RIGHT + 8.0,
-            at + 12.0,
-            number(window)
+            "<line class=\"window\" x1=\"{left}\" x2=\"{right}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>"
         );
+        let _ = match frame.names_at_the_right {
+            true => write!(
+                svg,
+                "<text class=\"label\" x=\"{0:.1}\" y=\"{1:.1}\">window</text>\
+                 <text class=\"label\" x=\"{0:.1}\" y=\"{2:.1}\">{3}</text>",
+                right + 8.0,
+                at - 2.0,
+                at + 12.0,
+                number(window)
+            ),
+            false => write!(
+                svg,
+                "<text class=\"label\" x=\"{right}\" y=\"{:.1}\" text-anchor=\"end\">window {}</text>",
+                at + 14.0,
+                number(window)
+            ),
+        };
     }
     let named = story.compactions.len() <= MAX_NAMES;
     for compaction in &story.compactions {
@@ -69,36 +113,42 @@ pub(crate) fn context(story: &Story<'_>) -> String {
     svg
 }
 
-fn grid(svg: &mut String, top: f64, said: f64, x: &impl Fn(usize) -> f64, y: &impl Fn(u64) -> f64) {
-    let step = pleasant(top / 4.0);
+fn grid(
+    svg: &mut String,
+    frame: &Frame,
+    (top, said): (f64, f64),
+    x: &impl Fn(usize) -> f64,
+    y: &impl Fn(u64) -> f64,
+) {
+    let Frame { left, right, bottom, height, steps, .. } = *frame;
+    let step = pleasant(top / steps.0);
     for tokens in (0..).map(|tick| tick * step).take_while(|tokens| *tokens as f64 <= top).take(12)
     {
         let at = y(tokens);
         let _ = write!(
             svg,
-            "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
+            "<line class=\"grid\" x1=\"{left}\" x2=\"{right}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
              <text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            LEFT - 8.0,
+            left - 8.0,
             at + 4.0,
             short(tokens)
         );
     }
-    let step = pleasant(said / 6.0);
+    let step = pleasant(said / steps.1);
     for at in (0..).map(|tick| tick * step).take_while(|at| *at as f64 <= said).take(12) {
         let place = x(usize::try_from(at).unwrap_or(usize::MAX));
         let _ = write!(
             svg,
             "<text class=\"tick\" x=\"{place:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            BOTTOM + 17.0,
+            bottom + 17.0,
             number(at)
         );
     }
     let _ = write!(
         svg,
-        "<text class=\"axis\" x=\"{LEFT}\" y=\"{:.1}\">tokens in the context</text>\
-         <text class=\"axis\" x=\"{RIGHT}\" y=\"{:.1}\" text-anchor=\"end\">messages said</text>",
-        11.0,
-        HEIGHT - 6.0
+        "<text class=\"axis\" x=\"{left}\" y=\"11\">tokens in the context</text>\
+         <text class=\"axis\" x=\"{right}\" y=\"{:.1}\" text-anchor=\"end\">messages said</text>",
+        height - 6.0
     );
 }
 
@@ -153,7 +203,10 @@ fn mark(svg: &mut String, compaction: &Compaction<'_>, x: f64, y: f64, named: bo
         Outcome::Failed { .. } => ("mark failed", "came to nothing"),
         Outcome::LeftOut => ("mark failed", "left out"),
     };
-    let _ = write!(svg, "<a href=\"#c{id}\"><title>Compaction {id}: {word}</title>");
+    let _ = write!(
+        svg,
+        "<a href=\"#c{id}\" aria-label=\"Compaction {id}: {word}\"><title>Compaction {id}: {word}</title>"
+    );
     let stands = class == "mark";
     // Marks of other compactions have a lane of their own, because the next attempt is at the same
     // position.
@@ -202,6 +255,11 @@ const SMALL_LEFT: f64 = 36.0;
 const SMALL_RIGHT: f64 = 214.0;
 
 impl Small<'_> {
+    /// Whether a value is there that is not zero, so that the figure would not be empty.
+    pub(crate) fn says_something(&self) -> bool {
+        self.values.iter().any(|(_, value)| value.is_some_and(|value| value > 0 || self.percent))
+    }
+
     pub(crate) fn figure(&self) -> String {
         let most = self.values.iter().filter_map(|(_, value)| *value).max().unwrap_or(0).max(1);
         let top = if self.percent { 100 } else { most };

@@ -89,6 +89,11 @@ pub(crate) fn number(number: u64) -> String {
     groups.join("\u{202f}")
 }
 
+/// Returns a count with its noun, whose plural has an `s`: `1 message`, `3 messages`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", number(count), if count == 1 { "" } else { "s" })
+}
+
 /// Returns a number in short form: 950, 12.3 k, 1.2 M.
 pub(crate) fn short(number: u64) -> String {
     let with = |unit: u64, name: &str| {

@@ -21,9 +21,9 @@ mod escape;
 mod page;
 pub mod story;
 
-pub(crate) use escape::escaped;
-pub(crate) use page::STYLE;
+pub(crate) use escape::{counted, escaped, line, number, short};
 pub use page::{MAX_BYTES, page};
+pub(crate) use page::{STYLE, page_of_list};
 
 use story::{Outcome, Story};
 

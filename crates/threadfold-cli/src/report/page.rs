@@ -7,8 +7,8 @@ use threadfold::{
 
 use super::{
     card::{self, outcome, percent},
-    chart::{self, Small},
-    escape::{escaped, line, number, short},
+    chart::{self, Frame, Small},
+    escape::{counted, escaped, line, number, short},
     story::{Compaction, Done, Outcome, Story},
 };
 
@@ -26,6 +26,16 @@ const MAX_DRAWN: usize = 150;
 
 /// Returns the page about a log, for a model with a window of this many tokens.
 pub fn page(log: &EventLog, window: Option<u64>) -> String {
+    written(log, window, "")
+}
+
+/// Returns the page about a log with a link to the list of all threads, which is at this address.
+pub(crate) fn page_of_list(log: &EventLog, window: Option<u64>, list: &str) -> String {
+    let link = format!("<nav><a href=\"{}\">All threads</a></nav>\n", escaped(list));
+    written(log, window, &link)
+}
+
+fn written(log: &EventLog, window: Option<u64>, nav: &str) -> String {
     let mut story = Story::of(log, window);
     let all = story.compactions.len();
     let head = head(&story);
@@ -39,63 +49,108 @@ pub fn page(log: &EventLog, window: Option<u64>) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n\
          <title>Compactions of {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         {head}{figures}{rows}{cards}{}</main>\n</body>\n</html>\n",
+         {nav}{head}{figures}{rows}{cards}{}</main>\n</body>\n</html>\n",
         foot()
     )
 }
 
-/// Returns a sentence and five numbers about the thread.
+/// Returns a sentence about the thread, and the numbers that it has.
 fn head(story: &Story<'_>) -> String {
-    let (done, undone, failed) = counts(story);
-    let spent = story.spent.compaction.context_tokens();
-    let share = percent(spent, story.spent.total().context_tokens());
-    let times = match done {
-        0 => "was never compacted".to_owned(),
-        1 => "was compacted <em>once</em>".to_owned(),
-        done => format!("was compacted <em>{} times</em>", number(done)),
-    };
-    let cost = match spent {
-        0 => "no token was spent on it".to_owned(),
-        spent => format!("{} were spent on it, {share} % of all", short(spent)),
-    };
-    let freed = story.freed();
-    let freed = format!("{}{}", if freed < 0 { "−" } else { "" }, short(freed.unsigned_abs()));
-    let standing = story.done().filter(|(_, done)| done.undone.is_none()).last();
-    let kept = standing.and_then(|(_, done)| done.kept());
-    let kept = kept.map_or("–".into(), |percent| format!("{percent}\u{202f}%"));
-    let numbers = [
-        ("compactions", number(done), format!("{failed} came to nothing, {undone} taken back")),
-        ("tokens freed", freed.clone(), "summed over all that stand".to_owned()),
-        (
-            "tokens spent",
-            short(spent),
-            format!("{share} % of {} in all", short(story.spent.total().context_tokens())),
-        ),
-        ("kept", kept, "of the weight of all facts, at the last".to_owned()),
-        (
-            "in the context now",
-            short(story.left.1),
-            format!(
-                "{} messages of {} said",
-                number(story.left.0 as u64),
-                number(story.said as u64)
-            ),
-        ),
-    ];
-    let tiles: String = numbers
+    let tiles: String = tiles(story)
         .into_iter()
         .map(|(name, value, note)| {
             format!("<div><dt>{name}</dt><dd><b>{value}</b><span>{note}</span></dd></div>")
         })
         .collect();
     let time = story.times.map_or(String::new(), |(from, to)| format!(" · {from} to {to}"));
+    let words = match story.words.as_str() {
+        "" => String::new(),
+        words => format!(
+            "<p class=\"lead\">It begins with: <q class=\"said\">{}</q></p>\n",
+            line(words, 160)
+        ),
+    };
     format!(
         "<header>\n<p class=\"over\">Thread <bdi>{}</bdi>{time}</p>\n\
-         <h1>In {} turns this thread {times}. It freed {freed} tokens; {cost}.</h1>\n\
-         <dl class=\"tiles\">{tiles}</dl>\n</header>\n",
+         <h1>{}</h1>\n{words}<dl class=\"tiles\">{tiles}</dl>\n</header>\n",
         line(story.thread, 80),
-        number(story.turns as u64),
+        sentence(story)
     )
+}
+
+fn sentence(story: &Story<'_>) -> String {
+    let (done, _, failed) = counts(story);
+    let turns = counted(story.turns as u64, "turn");
+    let times = match (done, failed) {
+        (0, 0) => return format!("In {turns} this thread was never compacted."),
+        (0, 1) => {
+            return format!(
+                "In {turns} this thread was never compacted; one attempt came to nothing."
+            );
+        }
+        (0, failed) => {
+            return format!(
+                "In {turns} this thread was never compacted; {} attempts came to nothing.",
+                number(failed)
+            );
+        }
+        (1, _) => "once".to_owned(),
+        (done, _) => format!("{} times", number(done)),
+    };
+    let cost = match story.spent.compaction.context_tokens() {
+        0 => "it cost none".to_owned(),
+        spent => format!("{} were spent on it", short(spent)),
+    };
+    format!(
+        "In {turns} this thread was compacted <em>{times}</em>. It freed {} tokens; {cost}.",
+        freed(story)
+    )
+}
+
+/// The name, the value and the explanation of each number. Numbers that would say nothing are left out.
+fn tiles(story: &Story<'_>) -> Vec<(&'static str, String, String)> {
+    let (done, undone, failed) = counts(story);
+    let mut tiles = Vec::new();
+    if done + failed > 0 {
+        let note = match (failed, undone) {
+            (0, 0) => "all of them stand".to_owned(),
+            (failed, 0) => format!("{} came to nothing", number(failed)),
+            (0, undone) => format!("{} taken back", number(undone)),
+            (failed, undone) => {
+                format!("{} came to nothing, {} taken back", number(failed), number(undone))
+            }
+        };
+        tiles.push(("compactions", number(done), note));
+    }
+    if done > 0 {
+        tiles.push(("tokens freed", freed(story), "summed over all that stand".to_owned()));
+    }
+    let spent = story.spent.compaction.context_tokens();
+    let all = story.spent.total().context_tokens();
+    if done + failed > 0 {
+        let note = match spent {
+            0 => "no model was asked".to_owned(),
+            // The log of a proxy has no usage of the agent.
+            spent if spent == all => "by the models that summarised".to_owned(),
+            spent => format!("{}\u{202f}% of {} in all", percent(spent, all), short(all)),
+        };
+        tiles.push(("tokens spent", short(spent), note));
+    }
+    let standing = story.done().filter(|(_, done)| done.undone.is_none()).last();
+    if let Some(kept) = standing.and_then(|(_, done)| done.kept()) {
+        let note = "of the weight of all facts, at the last".to_owned();
+        tiles.push(("kept", format!("{kept}\u{202f}%"), note));
+    }
+    let (left, tokens) = story.left;
+    let note = format!("{} of {} said", counted(left as u64, "message"), number(story.said as u64));
+    tiles.push(("tokens in the context now", short(tokens), note));
+    tiles
+}
+
+/// The tokens that the compactions removed, in short form.
+fn freed(story: &Story<'_>) -> String {
+    let freed = story.freed();
+    format!("{}{}", if freed < 0 { "−" } else { "" }, short(freed.unsigned_abs()))
 }
 
 /// Returns how many compactions were carried out, how many of these were undone, and how many
@@ -107,25 +162,54 @@ fn counts(story: &Story<'_>) -> (u64, u64, u64) {
 }
 
 fn figures(story: &Story<'_>, early: usize) -> String {
+    if story.sizes.is_empty() {
+        return String::new();
+    }
     let note = match early {
         0 => String::new(),
+        1 => "<p class=\"note\">The figures leave out the first compaction.</p>".to_owned(),
         early => format!(
             "<p class=\"note\">The figures leave out the first {} compactions.</p>",
             number(early as u64)
         ),
     };
-    let legend = "<ul class=\"legend\"><li><i class=\"key line\"></i>context, as estimated</li>\
-         <li><i class=\"key window\"></i>window of the model</li>\
-         <li><i class=\"key mark\"></i>compacted</li><li><i class=\"key undone\"></i>taken back</li>\
-         <li><i class=\"key failed\"></i>came to nothing</li></ul>";
-    let smalls: String = smalls(story).iter().map(Small::figure).collect();
+    let mut figures = format!(
+        "<section>\n<h2>How full the context was</h2>\n{}\n<figure>{}{}</figure>\n{note}</section>\n",
+        legend(story),
+        chart::context(story, &Frame::WIDE),
+        chart::context(story, &Frame::NARROW)
+    );
+    let smalls = smalls(story);
+    let smalls: String =
+        smalls.iter().filter(|small| small.says_something()).map(Small::figure).collect();
+    // A single compaction is told by its card.
+    if story.compactions.len() > 1 && !smalls.is_empty() {
+        figures.push_str(&format!(
+            "<section>\n<h2>What each compaction did</h2>\n\
+             <p class=\"lead\">One value for each compaction, the first on the left. What is kept is measured by \
+             its words: of everything that was ever said, how much of the weight the thread still says.</p>\n\
+             <div class=\"smalls\">{smalls}</div>\n</section>\n"
+        ));
+    }
+    figures
+}
+
+/// The signs of the large figure that occur in it.
+fn legend(story: &Story<'_>) -> String {
+    let (done, undone, failed) = counts(story);
+    let window = match story.window {
+        Some(_) => "<li><i class=\"key window\"></i>window of the model</li>",
+        None => "<li>the window of the model is not known</li>",
+    };
+    let signs = [
+        (done > undone, "<li><i class=\"key mark\"></i>compacted</li>"),
+        (undone > 0, "<li><i class=\"key undone\"></i>taken back</li>"),
+        (failed > 0, "<li><i class=\"key failed\"></i>came to nothing</li>"),
+    ];
+    let signs: String =
+        signs.into_iter().filter(|(occurs, _)| *occurs).map(|(_, sign)| sign).collect();
     format!(
-        "<section>\n<h2>How full the context was</h2>\n{legend}\n<figure>{}</figure>\n{note}</section>\n\
-         <section>\n<h2>What each compaction did</h2>\n\
-         <p class=\"lead\">One value for each compaction, the first on the left. What is kept is measured by its \
-         words: of everything that was ever said, how much of the weight the thread still says.</p>\n\
-         <div class=\"smalls\">{smalls}</div>\n</section>\n",
-        chart::context(story)
+        "<ul class=\"legend\"><li><i class=\"key line\"></i>context, as estimated</li>{window}{signs}</ul>"
     )
 }
 
@@ -145,7 +229,11 @@ fn smalls(story: &Story<'_>) -> Vec<Small<'static>> {
         Small { title, total, values, percent: true }
     };
     let class = |title, class| {
-        of(title, &|retention| retention.classes.get(&class).map(|recall| recall.weight_percent()))
+        let stated = move |retention: &Retention| {
+            let recall = retention.classes.get(&class).filter(|recall| recall.facts > 0)?;
+            Some(recall.weight_percent())
+        };
+        of(title, &stated)
     };
     let done = |one: &Compaction<'_>, value: &dyn Fn(&Done<'_>) -> u64| match &one.outcome {
         Outcome::Done(done) => Some(value(done)),
@@ -176,10 +264,11 @@ fn rows(story: &Story<'_>) -> String {
     }
     let note = match left {
         0 => String::new(),
+        1 => "<p class=\"note\">One earlier is left out.</p>".to_owned(),
         left => format!("<p class=\"note\">{} earlier ones are left out.</p>", number(left)),
     };
     format!(
-        "<section>\n<h2>All of them, the latest first</h2>\n<div class=\"wide\"><table>\n<thead><tr><th>№</th><th>turn</th>\
+        "<section>\n<h2>All of them, the latest first</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"All compactions\"><table>\n<thead><tr><th>№</th><th>turn</th>\
          <th>why</th><th>strategy</th><th class=\"n\">before</th><th class=\"n\">after</th>\
          <th class=\"n\">kept</th><th class=\"n\">spent</th><th>outcome</th></tr></thead>\n\
          <tbody>\n{body}</tbody></table></div>\n{note}</section>\n"
@@ -225,8 +314,12 @@ fn cards(story: &Story<'_>) -> String {
     let note = match left {
         0 => String::new(),
         left => format!(
-            "<p class=\"note\">The {} earliest are only in the table: a page with all of them would be too large.</p>",
-            number(left)
+            "<p class=\"note\">{} only in the table: a page with all of them would be too large.</p>",
+            if left == 1 {
+                "The earliest is".into()
+            } else {
+                format!("The {} earliest are", number(left))
+            }
         ),
     };
     format!("<section>\n<h2>One by one</h2>\n{body}{note}</section>\n")

@@ -9,6 +9,8 @@ use threadfold::{
     tokens::ByteEstimate,
 };
 
+use crate::words::first_words;
+
 const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
 
 /// The maximum number of compactions for which retention and savings are computed.
@@ -29,6 +31,8 @@ const IN_TOKENS: Prices = Prices {
 #[derive(Debug, Default)]
 pub struct Story<'a> {
     pub thread: &'a str,
+    /// The first words that a person typed into it.
+    pub words: String,
     /// The window of the model in tokens, if it is known.
     pub window: Option<u64>,
     pub times: Option<(Timestamp, Timestamp)>,
@@ -137,7 +141,12 @@ impl<'a> Story<'a> {
     /// Returns the history in this log, for a model with this window.
     pub fn of(log: &'a EventLog, window: Option<u64>) -> Self {
         let mut teller = Teller {
-            story: Self { thread: log.thread_id().as_str(), window, ..Self::default() },
+            story: Self {
+                thread: log.thread_id().as_str(),
+                words: first_words(log.iter().filter_map(appended), 160),
+                window,
+                ..Self::default()
+            },
             so_far: EventLog::new(log.thread_id().clone()),
             messages: Vec::new(),
             tokens: 0,
@@ -288,6 +297,13 @@ impl<'a> Teller<'a> {
             }
         }
         self.rewritten();
+    }
+}
+
+fn appended(logged: &LoggedEvent) -> Option<&Message> {
+    match &logged.event {
+        Event::MessageAppended(message) => Some(message),
+        _ => None,
     }
 }
 
