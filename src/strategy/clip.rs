@@ -237,6 +237,12 @@ fn states_fact(text: &str) -> bool {
     found
 }
 
+/// Whether a line is only the note on what was omitted, in any of the forms that this module writes.
+pub(crate) fn is_note(line: &str) -> bool {
+    let inner = line.strip_prefix("[... ").and_then(|line| line.strip_suffix(" omitted ...]"));
+    inner.is_some_and(|inner| inner.trim_start_matches(|it: char| it.is_ascii_digit()) == " bytes")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

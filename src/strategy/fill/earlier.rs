@@ -3,6 +3,8 @@
 //! A text is a digest if its first line is exactly the first line of one. Every line that is quoted
 //! as a whole begins with a mark, and no other line begins with `#`, so none is taken for a heading.
 
+use crate::strategy::clip::is_note;
+
 pub(super) const TASK: &str = "## The task";
 pub(super) const BEFORE: &str = "## Earlier summary";
 pub(super) const DONE: &str = "## What was done, in order";
@@ -62,6 +64,10 @@ impl Earlier {
                 continue;
             }
             let quoted = line.strip_prefix("> ").or_else(|| line.strip_prefix('>'));
+            // The note of an earlier cut says nothing that an agent needs.
+            if is_note(quoted.unwrap_or(line).trim()) {
+                continue;
+            }
             match (section, quoted) {
                 (TASK, Some(quoted)) => push_line(&mut earlier.task, quoted),
                 (BEFORE, Some(quoted)) => push_line(&mut earlier.summary, quoted),
@@ -81,4 +87,19 @@ impl Earlier {
 fn push_line(text: &mut String, line: &str) {
     text.push_str(line);
     text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_of_earlier_cuts_are_no_lines_of_a_digest() {
+        let note = "[... 864 bytes omitted ...]";
+        let text = format!(
+            "{}\n\n{DETAILS}\n\n- from before:\n  {note}\n  src/lex.rs:3\n\n{LAST}\n\n> {note}\n> let x = 1;\n",
+            opening(9, true)
+        );
+        assert_eq!(Earlier::read(&text).details, "\nfrom before:\nsrc/lex.rs:3\n\nlet x = 1;\n");
+    }
 }

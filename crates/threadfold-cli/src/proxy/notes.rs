@@ -37,7 +37,8 @@ impl Notes {
     pub(crate) fn line(&self, text: &str) {
         let text = first_line(text, 300);
         match self {
-            Self::StandardError => eprintln!("threadfold: {text}"),
+            // Whoever read the lines may be gone; that must not cost a request.
+            Self::StandardError => drop(writeln!(io::stderr(), "threadfold: {text}")),
             Self::File(file) => {
                 let now: Timestamp = std_clock().now();
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
