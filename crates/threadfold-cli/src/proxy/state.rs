@@ -1,6 +1,6 @@
 //! The state of a proxy, which its server, its pages and the preparation of requests share.
 
-use std::{io::Write, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use reqwest::Client;
 use threadfold::{
