@@ -137,6 +137,7 @@ pub use wire::WireFormat;
 /// |---|---|
 /// | [Getting started](guide::getting_started) | run a session that never overflows, and give it tools |
 /// | [A provider adapter](guide::provider_adapter) | connect your provider |
+/// | [A provider without a codec](guide::no_codec) | connect a provider whose dialect the crate does not know |
 /// | [Strategy and policy](guide::strategy_and_policy) | decide how and when to compact, or let the agent decide |
 /// | [What a compaction did, and what it lost](guide::what_was_lost) | show and trace compactions, restore what they lost, undo them |
 /// | [Persistence and resume](guide::persistence) | store threads, resume them, and let one worker at a time write |
@@ -161,6 +162,12 @@ pub mod guide {
     /// [`deltas_of`](crate::model::deltas_of), [`classify_error`](crate::wire::classify_error),
     /// [`ProviderThread`](crate::ProviderThread), [`Agent`](crate::Agent).
     pub mod provider_adapter {}
+
+    #[doc = include_str!("../docs/guide/no-codec.md")]
+    ///
+    /// In this chapter: [`text_of`](crate::wire::text_of), [`deltas_by`](crate::model::deltas_by),
+    /// [`AnswerBuilder`](crate::wire::AnswerBuilder), [`ModelError`](crate::model::ModelError).
+    pub mod no_codec {}
 
     #[doc = include_str!("../docs/guide/strategy-and-policy.md")]
     ///

@@ -19,7 +19,7 @@ use futures::{
 use super::clock::Clock;
 use crate::{
     message::{Delta, ModelError, ModelErrorKind},
-    wire::{AnswerBuilder, SseParser, WireFormat, error_within},
+    wire::{AnswerBuilder, LineParser, SseParser, WireError, WireFormat, error_within},
 };
 
 /// Decodes a response body of `text/event-stream` into a stream like that of
@@ -59,11 +59,13 @@ where
     B: AsRef<[u8]> + 's,
     E: Into<Box<dyn Error + Send + Sync>>,
 {
-    watched(
+    let parser = Parser::new(Framing::EventStream, AnswerLimits::default());
+    let watch = Watch::new(AnswerLimits::default(), None);
+    decoded(
         bytes.map(|chunk| chunk.map_err(Into::into)).boxed(),
-        codec,
-        AnswerLimits::default(),
-        None,
+        parser,
+        codec.turn_builder(),
+        watch,
     )
 }
 
@@ -96,21 +98,131 @@ where
     B: AsRef<[u8]> + 's,
     E: Into<Box<dyn Error + Send + Sync>>,
 {
-    watched(bytes.map(|chunk| chunk.map_err(Into::into)).boxed(), codec, limits, Some(clock))
+    deltas_by(bytes, Framing::EventStream, codec.turn_builder(), limits, clock)
 }
 
-fn watched<'s, B: AsRef<[u8]> + 's>(
-    bytes: Bytes<'s, B>,
-    codec: &dyn WireFormat,
+/// Same as [`deltas_within`], for a provider without a codec: the bytes are divided as the framing
+/// says, and the builder reads the answer from the events or lines. The limits and the idle time are
+/// the same; a line of JSON counts as an event.
+///
+/// ```
+/// use std::sync::Arc;
+/// use futures::{StreamExt, executor::block_on, stream};
+/// use threadfold::model::{self, AnswerLimits, Framing, ModelError, std_clock};
+/// use threadfold::{Answer, Message, message::{Delta, StopReason}, wire::AnswerBuilder};
+///
+/// /// Reads lines that are words, up to a full stop.
+/// #[derive(Debug, Default)]
+/// struct Words(Vec<String>);
+///
+/// impl AnswerBuilder for Words {
+///     fn handle(&mut self, _: &str, line: &str) -> Result<Vec<Delta>, ModelError> {
+///         self.0.push(line.trim_matches('"').to_owned());
+///         Ok(Vec::new())
+///     }
+///
+///     fn is_complete(&self) -> bool {
+///         self.0.last().is_some_and(|word| word == ".")
+///     }
+///
+///     fn finish(&mut self) -> Result<Answer, ModelError> {
+///         if !self.is_complete() {
+///             return Err(ModelError::cut_short());
+///         }
+///         Ok(Answer::new(Message::assistant(self.0.concat()), StopReason::EndTurn, None))
+///     }
+/// }
+///
+/// let read = |body: &'static str| {
+///     let bytes = stream::iter(body.as_bytes().chunks(3)).map(Ok::<_, std::io::Error>);
+///     let (limits, clock) = (AnswerLimits::default(), Arc::new(std_clock()));
+///     let deltas = model::deltas_by(bytes, Framing::JsonLines, Box::<Words>::default(), limits, clock);
+///     block_on(model::answer_of(deltas))
+/// };
+/// assert_eq!(read("\"Hello\"\n\".\"\n")?.text(), "Hello.");
+/// assert!(read("\"Hello\"\n").unwrap_err().is_retryable());
+/// # Ok::<(), ModelError>(())
+/// ```
+pub fn deltas_by<'s, S, B, E>(
+    bytes: S,
+    framing: Framing,
+    builder: Box<dyn AnswerBuilder>,
     limits: AnswerLimits,
-    clock: Option<Arc<dyn Clock>>,
+    clock: Arc<dyn Clock>,
+) -> BoxStream<'s, Result<Delta, ModelError>>
+where
+    S: Stream<Item = Result<B, E>> + Send + 's,
+    B: AsRef<[u8]> + 's,
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    let watch = Watch::new(limits, Some(clock));
+    let bytes = bytes.map(|chunk| chunk.map_err(Into::into)).boxed();
+    decoded(bytes, Parser::new(framing, limits), builder, watch)
+}
+
+/// How the bytes of a streamed answer are divided into the pieces that an
+/// [`AnswerBuilder`] reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// Events of `text/event-stream`, each with a name and data.
+    EventStream,
+    /// Lines of JSON (NDJSON), as Ollama's native API sends them. They have no names.
+    JsonLines,
+}
+
+/// Divides the bytes of an answer.
+enum Parser {
+    Events(SseParser),
+    Lines(LineParser),
+}
+
+impl Parser {
+    fn new(framing: Framing, limits: AnswerLimits) -> Self {
+        match framing {
+            Framing::EventStream => Self::Events(SseParser::with_max_bytes(limits.event_bytes)),
+            Framing::JsonLines => Self::Lines(LineParser::with_max_bytes(limits.event_bytes)),
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Events(parser) => parser.push(bytes),
+            Self::Lines(parser) => parser.push(bytes),
+        }
+    }
+
+    /// Returns the name and the data of the next event or line.
+    fn next_event(&mut self) -> Result<Option<(String, String)>, WireError> {
+        match self {
+            Self::Events(parser) => parser.next_event(),
+            Self::Lines(parser) => Ok(parser.next_line()?.map(unnamed)),
+        }
+    }
+
+    fn rest(&mut self) -> Option<(String, String)> {
+        match self {
+            Self::Events(parser) => parser.rest(),
+            Self::Lines(parser) => parser.rest().map(unnamed),
+        }
+    }
+}
+
+fn unnamed(line: String) -> (String, String) {
+    (String::new(), line)
+}
+
+fn decoded<'s, B: AsRef<[u8]> + 's>(
+    bytes: Bytes<'s, B>,
+    parser: Parser,
+    builder: Box<dyn AnswerBuilder>,
+    watch: Watch,
 ) -> BoxStream<'s, Result<Delta, ModelError>> {
     let decoder = AnswerDecoder {
         bytes: Some(bytes),
-        parser: SseParser::with_max_bytes(limits.event_bytes),
-        watch: Watch::new(limits, clock),
+        parser,
+        watch,
         head: Some(Vec::new()),
-        builder: codec.turn_builder(),
+        builder,
         ready: VecDeque::new(),
     };
     stream::unfold(decoder, |mut decoder| async move {
@@ -137,7 +249,7 @@ fn error_of(body: &[u8]) -> Option<ModelError> {
 struct AnswerDecoder<'s, B> {
     /// The input. `None` once the last item is in `ready`.
     bytes: Option<Bytes<'s, B>>,
-    parser: SseParser,
+    parser: Parser,
     watch: Watch,
     /// The first bytes, while no event came: they may be an error instead of a stream.
     head: Option<Vec<u8>>,
@@ -255,7 +367,7 @@ options! {
     pub struct AnswerLimits {
         /// The maximum bytes of the whole response body, including comments.
         pub bytes: u64 = 128 << 20,
-        /// The maximum bytes of one event.
+        /// The maximum bytes of one event, or of one line of JSON.
         pub event_bytes: usize = 16 << 20,
         /// The longest time without an event; `None` for no limit. Comments are no events. Silence
         /// is noticed at most a quarter of this time late.

@@ -7,7 +7,8 @@
 //! | a runtime with its own timer | [`Clock`]: the wait before a retry |
 //!
 //! [`deltas_of`] decodes an answer from the bytes of its HTTP response, and [`deltas_within`] also
-//! limits its time ([`AnswerLimits`]). [`ModelAgent`] turns a model into an agent, and
+//! limits its time ([`AnswerLimits`]); [`deltas_by`] does so for a provider without a codec.
+//! [`ModelAgent`] turns a model into an agent, and
 //! [`model_of`] an agent into a model.
 
 mod agent;
@@ -22,7 +23,7 @@ pub use agent::{Agent, ModelAgent, ProviderThread, model_of};
 pub(crate) use agent::{AgentModel, announce};
 pub use clock::{Clock, std_clock};
 pub(crate) use clock::{StdClock, yield_now};
-pub use deltas::{AnswerLimits, deltas_of, deltas_within};
+pub use deltas::{AnswerLimits, Framing, deltas_by, deltas_of, deltas_within};
 pub(crate) use forward::for_pointers;
 pub use model::{Model, answer_of};
 pub use tool::{Tool, ToolContext, ToolOutput};

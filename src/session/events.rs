@@ -131,6 +131,45 @@ impl Events<'_> {
         StreamExt::next(self).await
     }
 
+    /// Returns the reply, as awaiting the stream does, and passes each piece of the model's text to
+    /// this function as it arrives: also text before tool calls, and of answers that are asked for
+    /// again. The future may be dropped, which cancels the turn.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// let mut shown = String::new();
+    /// let reply = block_on(session.send("Hi.").each_text(|piece| shown.push_str(piece)))?;
+    /// assert_eq!((shown, reply.text), ("Hello!".to_owned(), "Hello!".to_owned()));
+    /// # Ok::<(), threadfold::session::SessionError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The error that ends the stream.
+    pub async fn each_text(mut self, mut each: impl FnMut(&str)) -> Result<Reply> {
+        let (mut reply, mut line) = (Reply::default(), None);
+        while let Some(event) = self.next().await {
+            let event = event?;
+            if let SessionEvent::TextDelta { text } = &event {
+                each(text);
+            }
+            if let SessionEvent::Notice { text } = event {
+                line = Some(text);
+            } else {
+                reply.note(event);
+            }
+        }
+        if let Some(line) = line.filter(|_| self.is_command) {
+            reply.text = line.to_string();
+        }
+        Ok(reply)
+    }
+
     /// Whether the message of this stream is in the thread. Before that, dropping the stream leaves
     /// the thread without it. The same as
     /// [`SessionHandle::is_text_in_thread`](super::SessionHandle::is_text_in_thread).
@@ -201,23 +240,8 @@ impl<'a> IntoFuture for Events<'a> {
     type IntoFuture = BoxFuture<'a, Self::Output>;
 
     /// Returns the future of the turn's reply.
-    fn into_future(mut self) -> Self::IntoFuture {
-        let work = async move {
-            let (mut reply, mut line) = (Reply::default(), None);
-            while let Some(event) = self.next().await {
-                let event = event?;
-                if let SessionEvent::Notice { text } = event {
-                    line = Some(text);
-                } else {
-                    reply.note(event);
-                }
-            }
-            if let Some(line) = line.filter(|_| self.is_command) {
-                reply.text = line.to_string();
-            }
-            Ok(reply)
-        };
-        work.boxed()
+    fn into_future(self) -> Self::IntoFuture {
+        self.each_text(|_| {}).boxed()
     }
 }
 

@@ -179,6 +179,7 @@ enum Lossy {
     Usage,
     Stop,
     Overflow,
+    Break,
 }
 
 /// A model that changes what it sends on and what it gets.
@@ -200,7 +201,9 @@ impl Model for Through {
         }
         request.messages = messages.into();
         let mut turn = self.1.complete(request).await.map_err(|error| match self.0 {
-            Lossy::Overflow => ModelError::new(ModelErrorKind::Other, "bad request"),
+            Lossy::Overflow if error.is_overflow() => {
+                ModelError::new(ModelErrorKind::Other, "bad request")
+            }
             _ => error,
         })?;
         let is_call = |block: &ContentBlock| matches!(block, ContentBlock::ToolUse(_));
@@ -229,11 +232,14 @@ fn an_adapter_that_drops_anything_is_caught() {
         (Lossy::Usage, Some(Law::AnswerIsWhole)),
         (Lossy::Stop, Some(Law::AnswerIsWhole)),
         (Lossy::Overflow, Some(Law::OverflowIsTold)),
+        (Lossy::Break, Some(Law::BreakIsRetryable)),
     ];
     for (fault, law) in faults {
         let stub = |served: &Served| {
             let answer = match served {
                 Served::Answer(turn) => Scripted::from(turn.clone()),
+                Served::CutOff(turn) if fault == Lossy::Break => turn.clone().into(),
+                Served::CutOff(_) => ModelError::cut_short().into(),
                 Served::TooLong(window) => {
                     let (limit, found) = (Some(window.tokens()), None);
                     let kind = ModelErrorKind::Overflow { limit, found, output: None };

@@ -61,6 +61,7 @@ mod names;
 mod native;
 mod native_thread;
 mod nesting;
+mod ollama;
 mod other_languages;
 mod own_strategy;
 mod own_words;

@@ -11,6 +11,7 @@
 //! | a whole answer | [`WireFormat::decode_response`] |
 //! | the bytes of a streamed answer | `model::deltas_of`, which uses the next two |
 //! | the events in `text/event-stream` | [`SseParser`] |
+//! | lines of JSON, as some servers stream them | [`LineParser`] |
 //! | an answer from its events | [`WireFormat::turn_builder`] |
 //! | the provider's own compaction | [`WireFormat::compaction_request`] asks for it |
 //! | an error status | [`classify_error`], and [`retry_after`] for its headers |
@@ -24,6 +25,9 @@
 //! | OpenAI Chat Completions, and the many servers that speak it | `Dialect::OpenAiChat` | `openai-chat` |
 //! | Gemini `generateContent` | `Dialect::Gemini` | `gemini` |
 //! | OpenAI Responses | `Dialect::OpenAiResponses` | `openai-responses` |
+//!
+//! A provider without a codec needs three parts: [`text_of`] for the blocks that no provider knows,
+//! an [`AnswerBuilder`] of its own, and `model::deltas_by`, which reads its stream.
 //!
 //! The features `anthropic` and `openai-chat` are on by default. Errors, limits and events of
 //! streams are read for every provider, with any features.
@@ -66,6 +70,7 @@ pub mod gemini;
 mod growing;
 mod json;
 mod kit;
+mod lines;
 mod messages;
 mod names;
 mod normal;
@@ -95,6 +100,7 @@ pub use dialect::Dialect;
 pub use find_body::{FoundBody, find_body};
 #[doc(hidden)]
 pub use json::without_halves;
+pub use lines::LineParser;
 #[doc(hidden)]
 pub use normal::extra_mut;
 pub use options::{DecodeLimits, DecodeOptions, EncodeOptions};
@@ -102,6 +108,7 @@ pub use retry_after::retry_after;
 pub use server::window_of;
 pub use sse::SseParser;
 pub use stream::AnswerBuilder;
+pub use texts::text_of;
 
 /// Compiles and runs the code of the README.
 #[cfg(doctest)]

@@ -9,7 +9,8 @@ pub(super) type Taken = Result<(), ModelError>;
 
 /// Builds one answer from the events of its stream.
 ///
-/// Events of unknown types are ignored. The answer equals the one that
+/// The codecs have one each; implement it for a provider without a codec, and pass it to
+/// `model::deltas_by`. Events of unknown types are ignored. The answer equals the one that
 /// [`decode_response`](super::WireFormat::decode_response) returns for the same answer in one body.
 ///
 /// ```

@@ -118,7 +118,13 @@ impl ModelError {
     }
 
     /// Returns the failure of an answer that ended before it was complete. It is retryable.
-    #[doc(hidden)]
+    ///
+    /// ```
+    /// use threadfold::message::ModelError;
+    ///
+    /// assert!(ModelError::cut_short().is_retryable());
+    /// ```
+    #[must_use]
     pub fn cut_short() -> Self {
         let kind = ModelErrorKind::Retryable { after: None };
         Self::new(kind, "the answer broke off before it was complete")

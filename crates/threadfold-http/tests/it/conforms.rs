@@ -9,7 +9,7 @@ use threadfold_http::Dialect;
 use threadfold_testing::conformance::{self, Served, Stubbed};
 
 use crate::{
-    http::{Server, body},
+    http::{Server, body, half},
     runtime::run,
 };
 
@@ -129,11 +129,16 @@ fn every_dialect_carries_everything() {
     ];
     for dialect in dialects {
         let stub = |served: &Served| {
-            let (status, answer) = match served {
-                Served::Answer(turn) => ("200 OK", native(dialect, turn)),
-                Served::TooLong(window) => too_long(dialect, window.tokens()),
+            let answers = match served {
+                Served::Answer(turn) => vec![body("200 OK", native(dialect, turn))],
+                // Each attempt breaks off.
+                Served::CutOff(turn) => (0..3).map(|_| half(native(dialect, turn))).collect(),
+                Served::TooLong(window) => {
+                    let (status, answer) = too_long(dialect, window.tokens());
+                    vec![body(status, answer)]
+                }
             };
-            let server = Server::new([body(status, answer)]);
+            let server = Server::new(answers);
             let (model, server) = (server.model(dialect), Mutex::new(server));
             let received = move || {
                 server.lock().unwrap().received().pop().map(|it| it.body).unwrap_or_default()

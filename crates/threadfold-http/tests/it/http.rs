@@ -133,6 +133,15 @@ pub(crate) fn body(status: &str, body: Value) -> Response {
     whole(status, "content-type: application/json\r\n", body.to_string())
 }
 
+/// The first half of a JSON body. Then the connection ends.
+pub(crate) fn half(body: Value) -> Response {
+    let body = body.to_string();
+    let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\n";
+    let head = format!("{head}content-length: {}\r\n\r\n", body.len());
+    let sent = [head.as_bytes(), &body.as_bytes()[..body.len() / 2]].concat();
+    Box::new(move |socket| socket.write_all(&sent).unwrap())
+}
+
 /// Sends the beginning of a streamed answer, in chunks of this many bytes, and no end.
 fn begin(socket: &mut TcpStream, stream: &str, size: usize) {
     let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\

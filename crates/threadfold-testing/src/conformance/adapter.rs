@@ -6,8 +6,9 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use threadfold::{
     message::{
-        Answer, ContentBlock, ContextWindow, Delta, Message, ModelErrorKind, Request, Role,
-        StopReason, Summary, Text, ToolResult, ToolSpec, ToolUse, Usage,
+        Answer, ContentBlock, ContextUpdate, ContextWindow, Delta, Message, ModelError,
+        ModelErrorKind, Request, Role, StopReason, Summary, Text, ToolChoice, ToolResult, ToolSpec,
+        ToolUse, Usage,
     },
     model::Model,
 };
@@ -22,6 +23,8 @@ use super::{
 pub enum Served {
     /// An answer with these texts and calls, this usage and this stop reason.
     Answer(Answer),
+    /// The beginning of this answer. Then the connection ends.
+    CutOff(Answer),
     /// A refusal because the prompt exceeds this window.
     TooLong(ContextWindow),
 }
@@ -52,9 +55,11 @@ impl fmt::Debug for Stubbed {
 }
 
 /// Tests an adapter against a stub of its provider: everything of a thread reaches the provider in
-/// its order (system prompt, tools, calls, results, summaries, reminders, checkpoints), everything
-/// of an answer comes back (texts, calls, usage, stop reason), whole and streamed, and a refusal for
-/// the length is an overflow. [`model`](super::model()) tests how streams end.
+/// its order (system prompt, tools, single and parallel calls, results, summaries, reminders,
+/// context updates, checkpoints), also in a request that forbids calls, as one for a summary does;
+/// everything of an answer comes back (texts, calls, usage, stop reason), whole and streamed; an
+/// answer that breaks off is a retryable error; and a refusal for the length is an overflow.
+/// [`model`](super::model()) tests how streams end.
 ///
 /// `stub` starts a stub that answers every request with what is served, whether a stream was asked
 /// for or not.
@@ -69,6 +74,7 @@ impl fmt::Debug for Stubbed {
 /// let stub = |served: &Served| {
 ///     let answer: Scripted = match served {
 ///         Served::Answer(turn) => turn.clone().into(),
+///         Served::CutOff(_) => ModelError::cut_short().into(),
 ///         Served::TooLong(window) => {
 ///             let (limit, found) = (Some(window.tokens()), None);
 ///             ModelError::new(ModelErrorKind::Overflow { limit, found, output: None }, "").into()
@@ -93,9 +99,10 @@ impl fmt::Debug for Stubbed {
 pub async fn adapter(mut stub: impl FnMut(&Served) -> Stubbed) -> Result<()> {
     let served =
         Served::Answer(Answer::new(Message::assistant("Done."), StopReason::EndTurn, None));
-    for stream in [false, true] {
+    let summarised = Request { tool_choice: Some(ToolChoice::None), ..request() };
+    for (request, stream) in [(request(), false), (request(), true), (summarised, true)] {
         let stubbed = stub(&served);
-        let answered = asked(&stubbed, request(), stream).await?;
+        let answered = asked(&stubbed, request, stream).await?;
         answered.map_err(|error| Law::AnswerIsWhole.breach(show(&served), "an answer", error))?;
         check_received(&(stubbed.received)())?;
     }
@@ -106,6 +113,16 @@ pub async fn adapter(mut stub: impl FnMut(&Served) -> Stubbed) -> Result<()> {
             check_answer(&turn, found.map_err(|error| error.to_string()), stream)?;
         }
         check_pieces(&turn, &stub(&served)).await?;
+    }
+    for turn in answers() {
+        let served = Served::CutOff(turn);
+        for stream in [false, true] {
+            let found = asked(&stub(&served), request(), stream).await?;
+            if !found.as_ref().is_err_and(ModelError::is_retryable) {
+                let expected = "a retryable error";
+                return Err(Law::BreakIsRetryable.breach(show(&served), expected, show(&found)));
+            }
+        }
     }
     let window = ContextWindow::new(8_192);
     let served = Served::TooLong(window);
@@ -128,7 +145,7 @@ async fn asked(
     stubbed: &Stubbed,
     request: Request,
     stream: bool,
-) -> Result<std::result::Result<Answer, threadfold::message::ModelError>> {
+) -> Result<std::result::Result<Answer, ModelError>> {
     match stream {
         true => streamed(stubbed.model.stream(request)).await,
         false => Ok(stubbed.model.complete(request).await),
@@ -145,7 +162,7 @@ const TOOL: &str = "look_up";
 /// What stands anywhere in a body, and what stands in the order of the thread.
 const ANYWHERE: [&str; 5] =
     ["Answer as a sailor would.", TOOL, "Looks a word up.", "which_word", "in_which_book"];
-const IN_ORDER: [&str; 11] = [
+const IN_ORDER: [&str; 16] = [
     "They spoke of ropes before.",
     "What is a sheet?",
     "Be brief, as agreed.",
@@ -156,8 +173,16 @@ const IN_ORDER: [&str; 11] = [
     "And in that one?",
     "zeil",
     "No such word in it.",
-    "So what is it, then?",
+    "Both at once, then.",
+    "sheave",
+    "halyard",
+    "A wheel in a block.",
+    "A rope that hoists a sail.",
+    "docs/ropes.md",
 ];
+
+/// What the user typed last, after the results and the files that changed meanwhile.
+const LAST: &str = "So what is it, then?";
 
 fn call(id: &str, word: &str) -> ToolUse {
     ToolUse::new(id, TOOL, json!({"which_word": word, "in_which_book": 7}))
@@ -165,7 +190,8 @@ fn call(id: &str, word: &str) -> ToolUse {
 
 /// A request with everything that a thread may hold and every provider can carry.
 fn request() -> Request {
-    let [summary, ask, remind, _, look, first, found, more, second, missing, then] = IN_ORDER;
+    let [summary, ask, remind, _, look, first, found, more, second, missing, rest @ ..] = IN_ORDER;
+    let [both, third, fourth, wheel, hoist, path] = rest;
     let [system, tool, description, word, book] = ANYWHERE;
     let schema = json!({"type": "object", "properties": {word: {"type": "string"}, book: {"type": "integer"}}});
     let checkpoint = "a1b2c3".parse().map(ContentBlock::checkpoint);
@@ -182,8 +208,23 @@ fn request() -> Request {
         Message::new(Role::User, vec![ToolResult::text("call_1", found).into()]),
         answer(more, call("call_2", second)),
         Message::new(Role::User, vec![ToolResult::error("call_2", missing).into()]),
-        Message::assistant("It is not there."),
-        Message::user(then),
+        Message::new(
+            Role::Assistant,
+            vec![
+                ContentBlock::text(both),
+                call("call_3", third).into(),
+                call("call_4", fourth).into(),
+            ],
+        ),
+        Message::new(
+            Role::User,
+            vec![
+                ToolResult::text("call_3", wheel).into(),
+                ToolResult::text("call_4", hoist).into(),
+                ContextUpdate::new(vec![path.into()], "It changed meanwhile.").into(),
+                ContentBlock::text(LAST),
+            ],
+        ),
     ];
     let tools = vec![ToolSpec::new(tool, description, schema)];
     Request {
@@ -221,7 +262,7 @@ fn check_received(body: &str) -> Result<()> {
         return breach(format!("{MAX_OUTPUT} as the most tokens of the answer"));
     }
     let mut rest = texts.as_str();
-    for text in IN_ORDER {
+    for text in IN_ORDER.into_iter().chain([LAST]) {
         // An input may be a text of JSON in the body, so it is looked for without its marks.
         let Some((_, after)) = rest.split_once(text) else {
             return breach(format!("the text {text:?} after the one before it"));

@@ -55,6 +55,7 @@ laws! {
     DropIsHarmless: "a dropped stream must leave the model ready",
     RequestIsWhole: "everything of a thread must reach the provider, in its order",
     AnswerIsWhole: "everything of an answer must come back",
+    BreakIsRetryable: "an answer that breaks off must be a retryable error",
     OverflowIsTold: "a refusal for the length must be an overflow",
     NewIsEmpty: "a new thread must be empty",
     FollowsThread: "what an adapter holds must follow the thread",
