@@ -29,7 +29,7 @@
 //! | you have | use |
 //! |---|---|
 //! | a vector of messages, and summaries that you wrote | [`compact()`]: replaces ranges between checkpoints with them |
-//! | a loop and a message vector of your own | [`Compactor`]: it keeps rules and facts, and a strategy writes the summaries |
+//! | a loop and a message vector of your own | [`Compactor`]: it keeps rules and facts, and a strategy writes the summaries; [`foreign`] for messages of your own type |
 //! | no loop yet, or one that a session may replace | [`Session`]: it compacts on its own, and on `/compact` |
 //!
 //! # What a host plugs in
@@ -97,6 +97,7 @@ pub mod auto;
 pub mod compaction;
 pub mod compactor;
 pub mod drive;
+pub mod foreign;
 pub mod hindsight;
 pub mod log;
 pub mod model;

@@ -8,6 +8,7 @@
 //! | you have | use |
 //! |---|---|
 //! | a vector of messages | [`Compactor::compact`] |
+//! | messages of your own type | [`Compactor::plan_host`], with [`foreign`](crate::foreign) |
 //! | a request, for example from a codec | [`Compactor::compact_request`] |
 //! | a model that compacts on its own | [`Compactor::push_results`], with the tools of [`compaction`](crate::compaction) |
 //!
@@ -26,7 +27,9 @@
 
 mod compact;
 mod configure;
+mod host;
 mod memory;
 mod value;
 
+pub use host::PlannedHost;
 pub use value::Compactor;

@@ -233,7 +233,7 @@ impl Compactor {
         self.next = self.next.next();
     }
 
-    fn append(&mut self, new: &[Message]) {
+    pub(super) fn append(&mut self, new: &[Message]) {
         let overhead = self.overhead();
         let Some(thread) = &mut self.live.thread else { return };
         for message in new {
@@ -250,7 +250,7 @@ impl Compactor {
     }
 
     /// Reads a thread that does not continue the observed one.
-    fn read_again(&mut self, messages: &[Message]) {
+    pub(super) fn read_again(&mut self, messages: &[Message]) {
         let past = self.past.iter().rposition(|past| past.leads_to(messages));
         let base = past.and_then(|past| self.past.get(past));
         let policy = self.options.retention.as_ref();

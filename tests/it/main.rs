@@ -45,6 +45,7 @@ mod event_log;
 mod examples;
 mod failure_classes;
 mod flows;
+mod foreign;
 mod frames;
 mod fuzz_bounded;
 mod hindsight;
