@@ -97,7 +97,7 @@ pub use find_body::{FoundBody, find_body};
 pub use json::without_halves;
 #[doc(hidden)]
 pub use normal::extra_mut;
-pub use options::{DecodeLimits, DecodeOptions, EncodeOptions};
+pub use options::{AnthropicVersion, DecodeLimits, DecodeOptions, EncodeOptions, PrefixMismatch};
 pub use retry_after::retry_after;
 pub use server::window_of;
 pub use sse::SseParser;
