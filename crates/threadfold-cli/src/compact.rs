@@ -18,8 +18,8 @@ use threadfold_terminal::{Style, first_line, outline, thousands};
 
 use crate::{
     args::CompactOptions,
+    body::Body,
     error::{Ended, Failure},
-    input::Body,
     out,
 };
 

@@ -18,8 +18,8 @@ use threadfold_terminal::{Style, first_line, thousands};
 
 use crate::{
     args::StrategiesOptions,
+    body::Body,
     error::{Ended, Failure},
-    input::Body,
     out::say,
 };
 
