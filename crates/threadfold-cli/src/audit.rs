@@ -19,8 +19,9 @@ use crate::relay::View;
 
 use crate::{
     args::AuditArguments,
+    body::Body,
     error::{Ended, Failure},
-    input::{self, Body},
+    input,
     out::say,
     report,
 };

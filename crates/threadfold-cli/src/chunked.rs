@@ -18,8 +18,9 @@ use threadfold_terminal::{Style, counted, thousands};
 
 use crate::{
     args::ChunkedOptions,
+    body::Body,
     error::{Ended, Failure},
-    input::{self, Body},
+    input,
     out::{self, say},
 };
 

@@ -11,6 +11,7 @@ use error::{Ended, Failure};
 
 mod args;
 mod audit;
+mod body;
 mod chunked;
 mod compact;
 mod context;
