@@ -5,7 +5,7 @@
 //! reasoning in kept turns the part that reaches the model.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     ops::AddAssign,
     sync::{
@@ -26,7 +26,7 @@ use threadfold::{
 };
 use threadfold_testing::{
     TestClock,
-    rulebook::{Api, BookOptions, Fit, Outcome, Part, Rulebook, RulebookModel, Said},
+    rulebook::{Api, BookOptions, Outcome, Part, Rulebook, RulebookModel, Said},
 };
 
 use super::numbers::Numbers;
@@ -40,14 +40,16 @@ pub(crate) struct Vendor {
     pub(crate) api: Api,
     pub(crate) model: &'static str,
     version: &'static str,
-    fit: Fit,
     codec: Dialect,
 }
 
 impl Vendor {
     /// All vendors, before and since their last change of rules.
     pub(crate) const ALL: [Self; 7] = [
-        Self::new(Api::Anthropic, "claude-sonnet-4-5", Dialect::Anthropic),
+        Self {
+            version: "2023-06-01",
+            ..Self::new(Api::Anthropic, "claude-sonnet-4-5", Dialect::Anthropic)
+        },
         Self::new(Api::Anthropic, "claude-opus-5-5", Dialect::Anthropic),
         Self::new(Api::Responses, "gpt-5.2", Dialect::OpenAiResponses),
         Self::new(Api::Responses, "gpt-6.2-sol", Dialect::OpenAiResponses),
@@ -57,7 +59,7 @@ impl Vendor {
     ];
 
     const fn new(api: Api, model: &'static str, codec: Dialect) -> Self {
-        Self { api, model, version: "2026-10-21", fit: Fit::Prompt, codec }
+        Self { api, model, version: "2026-10-21", codec }
     }
 
     /// The codec of this vendor.
@@ -209,6 +211,8 @@ impl Providers {
     fn new(numbers: &Arc<Numbers>, home: usize, seed: u64) -> Self {
         let reasoned: Arc<Mutex<HashMap<u64, usize>>> = Arc::default();
         let answers = Arc::new(AtomicUsize::new(0));
+        // The models of a vendor share its book, as those of one account do.
+        let mut books: BTreeMap<Api, Arc<Mutex<Rulebook>>> = BTreeMap::new();
         let models = Vendor::ALL.iter().enumerate().map(|(place, vendor)| {
             let (numbers, reasoned) = (Arc::clone(numbers), Arc::clone(&reasoned));
             let answers = Arc::clone(&answers);
@@ -223,9 +227,11 @@ impl Providers {
                     said
                 }
             };
-            let options =
-                BookOptions { window: WINDOW, fit: vendor.fit, seed, ..BookOptions::default() };
-            let book = Rulebook::new(vendor.api, options);
+            let book = books.entry(vendor.api).or_insert_with(|| {
+                let options = BookOptions { window: WINDOW, seed, ..BookOptions::default() };
+                Arc::new(Mutex::new(Rulebook::new(vendor.api, options)))
+            });
+            let book = Arc::clone(book);
             let clock = Arc::new(TestClock::default());
             RulebookModel::new(book, vendor.codec(), vendor.model, clock, says)
                 .with_fields(vendor.fields())

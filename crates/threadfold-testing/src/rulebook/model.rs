@@ -31,7 +31,7 @@ use super::{
 /// because its binary frames are read by the HTTP adapter.
 ///
 /// ```
-/// use std::sync::Arc;
+/// use std::sync::{Arc, Mutex};
 /// use futures::executor::block_on;
 /// use threadfold::{Message, Model, Request, wire::Dialect};
 /// use threadfold_testing::{TestClock, rulebook::*};
@@ -39,6 +39,7 @@ use super::{
 /// let book = Rulebook::new(Api::Anthropic, BookOptions::default());
 /// let says = |request: &Request| Said::text(format!("{} messages", request.messages.len()));
 /// let clock = Arc::new(TestClock::default());
+/// let book = Arc::new(Mutex::new(book));
 /// let model = RulebookModel::new(book, &Dialect::Anthropic, "claude-opus-5-5", clock, says);
 /// let answer = block_on(model.complete(Request::new(vec![Message::user("Hi.")])))?;
 /// assert_eq!(answer.text(), "1 messages");
@@ -52,14 +53,15 @@ pub struct RulebookModel {
     headers: Vec<(String, String)>,
     clock: Arc<dyn Clock>,
     says: Box<dyn Fn(&Request) -> Said + Send + Sync>,
-    book: Mutex<Rulebook>,
+    book: Arc<Mutex<Rulebook>>,
 }
 
 impl RulebookModel {
     /// Returns a model with this name. The codec is that of the book's API. The closure is the script:
-    /// it gets the request before it is encoded.
+    /// it gets the request before it is encoded. Models of one vendor share a book, as those of one
+    /// account do.
     pub fn new(
-        book: Rulebook,
+        book: Arc<Mutex<Rulebook>>,
         codec: &'static dyn WireFormat,
         model: impl Into<String>,
         clock: Arc<dyn Clock>,
@@ -72,7 +74,7 @@ impl RulebookModel {
             headers: HEADERS.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
             clock,
             says: Box::new(says),
-            book: Mutex::new(book),
+            book,
         }
     }
 

@@ -120,7 +120,7 @@ fn sampling(looked: &Looked<'_>) -> Found {
 }
 
 fn limit(looked: &Looked<'_>) -> Found {
-    let is_set = looked.request.body.get("max_tokens").and_then(Value::as_u64).is_some();
+    let is_set = looked.request.body.get("max_tokens").is_some_and(Value::is_number);
     let needed = looked.request.wants != Wants::Count;
     (needed && !is_set).then(|| Violation::new(&rules::LIMIT, "max_tokens: Field required"))
 }
