@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use threadfold::{
     Agent, Answer, ContextWindow, Message, Model, ProviderThread, Request, Role,
     compact::Replaced,
-    message::{Delta, ModelError, ModelErrorKind, ToolSpec},
+    message::{Delta, ModelError, ModelErrorKind, Text, ToolSpec},
 };
 
 use crate::{dialect::Dialect, model::HttpModel};
@@ -139,8 +139,9 @@ impl Agent for HeldThread {
     fn compact_natively(
         &self,
         request: Request,
+        instructions: Option<Text>,
     ) -> BoxFuture<'_, Result<Option<Answer>, ModelError>> {
-        self.model.compact_natively(request)
+        self.model.compact_natively(request, instructions)
     }
 
     fn context_window(&self) -> Option<ContextWindow> {
@@ -191,6 +192,9 @@ pub(crate) fn continuing(dialect: Dialect, body: &str, id: &str) -> Option<Strin
     if items.is_empty() {
         return None;
     }
+    if dialect == Dialect::Anthropic {
+        items.iter_mut().for_each(unmark);
+    }
     let (key, value) = if dialect == Dialect::Anthropic {
         ("thread", json!({"type": "continue", "previous_message_id": id}))
     } else {
@@ -198,6 +202,16 @@ pub(crate) fn continuing(dialect: Dialect, body: &str, id: &str) -> Option<Strin
     };
     fields.insert(key.to_owned(), value);
     Some(body.to_string())
+}
+
+/// Removes the cache marks of a message or a block: those of the request that created the thread stay
+/// with it, and a thread may have four in all.
+fn unmark(item: &mut Value) {
+    let Some(fields) = item.as_object_mut() else { return };
+    fields.remove("cache_control");
+    if let Some(Value::Array(blocks)) = fields.get_mut("content") {
+        blocks.iter_mut().for_each(unmark);
+    }
 }
 
 /// Whether the model wrote a message or an item. Results of tools are the host's.
@@ -217,11 +231,13 @@ mod tests {
     #[test]
     fn only_what_follows_the_last_answer_is_sent() {
         let messages = json!([{"role": "user", "content": "One?"}, {"role": "assistant", "content": "1"},
-            {"role": "user", "content": "Two?"}]);
+            {"role": "user", "content": [{"type": "text", "text": "Two?",
+                "cache_control": {"type": "ephemeral"}}]}]);
         let body =
             json!({"model": "m", "messages": messages, "thread": {"type": "create"}}).to_string();
         let short = continuing(Dialect::Anthropic, &body, "msg_1").unwrap();
-        let expected = json!({"model": "m", "messages": [{"role": "user", "content": "Two?"}],
+        let expected = json!({"model": "m", "messages": [{"role": "user",
+            "content": [{"type": "text", "text": "Two?"}]}],
             "thread": {"type": "continue", "previous_message_id": "msg_1"}});
         assert_eq!(short, expected.to_string());
         assert_eq!(continuing(Dialect::Compatible, &body, "msg_1"), None);
