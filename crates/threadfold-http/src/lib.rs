@@ -2,6 +2,7 @@
 //!
 //! - [`HttpModel`] sends requests with retries, and streams the answers. Dropping a stream closes the
 //!   connection, and the provider stops.
+//! - [`HeldThread`] is an agent whose provider holds the thread, so that requests send only what is new.
 //! - [`HttpOptions`] sets limits and waits; [`Dialect`] says what a server speaks.
 //! - [`ModelArguments`] reads the arguments of a command line that name a model.
 //! - [`TokioClock`] is the timer of a session on this runtime.
@@ -15,6 +16,7 @@ mod arguments;
 mod clock;
 mod dialect;
 mod event_stream;
+mod held;
 mod key;
 mod model;
 mod options;
@@ -22,6 +24,7 @@ mod options;
 pub use arguments::{ModelArguments, NamedModel};
 pub use clock::TokioClock;
 pub use dialect::Dialect;
+pub use held::HeldThread;
 pub use key::Key;
 pub use model::HttpModel;
 pub use options::HttpOptions;

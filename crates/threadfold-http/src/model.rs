@@ -19,13 +19,14 @@ use threadfold::{
     Answer, ContextWindow, Model, Request, async_trait,
     message::{Delta, Extra, Json, ModelError, ModelErrorKind, Text},
     model::{self, Clock, std_clock},
-    wire::{self, EncodeOptions, Encoded, classify_error, retry_after, window_of},
+    wire::{self, Adjustment, EncodeOptions, Encoded, classify_error, retry_after, window_of},
 };
 
 use crate::{
     clock::TokioClock,
     dialect::Dialect,
     event_stream::{self, EventStream},
+    held,
     key::Key,
     options::HttpOptions,
 };
@@ -36,7 +37,7 @@ const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// The maximum time for a server to state its window.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-type Deltas = BoxStream<'static, Result<Delta, ModelError>>;
+pub(crate) type Deltas = BoxStream<'static, Result<Delta, ModelError>>;
 
 /// The body of a streamed answer, as `text/event-stream`.
 type Bytes = BoxStream<'static, Result<Vec<u8>, Box<dyn Error + Send + Sync>>>;
@@ -238,12 +239,43 @@ impl HttpModel {
     /// repeated once its first delta has arrived.
     async fn answer(&self, request: Request) -> Result<Deltas, ModelError> {
         let end = request.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let Encoded { body, adjustments } = self.encoded(request, Vec::new());
+        self.answer_to(body.as_str(), adjustments, end).await
+    }
+
+    /// Returns the stream of an answer from a provider that holds the thread. It continues the answer
+    /// with this id if the provider still can, and otherwise sends the whole thread, which it asks the
+    /// provider to hold.
+    pub(crate) async fn held(
+        &self,
+        request: Request,
+        previous: Option<String>,
+    ) -> Result<Deltas, ModelError> {
+        let dialect = self.options.dialect;
+        let end = request.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let Encoded { body, adjustments } = self.encoded(request, held::creating(dialect));
+        let short = previous.and_then(|id| held::continuing(dialect, body.as_str(), &id));
+        if let Some(short) = short {
+            match self.answer_to(&short, adjustments.clone(), end).await {
+                Err(error) if held::must_replay(&error) => {}
+                answer => return answer.map_err(|error| self.without_key(error)),
+            }
+        }
+        let answer = self.answer_to(body.as_str(), adjustments, end).await;
+        answer.map_err(|error| self.without_key(error))
+    }
+
+    /// Returns the stream of the answer to a body.
+    async fn answer_to(
+        &self,
+        body: &str,
+        adjustments: Vec<Adjustment>,
+        end: Option<Instant>,
+    ) -> Result<Deltas, ModelError> {
         let left = || end.map(|end| end.saturating_duration_since(Instant::now()));
-        let Encoded { body, adjustments } = self.encoded(request);
-        let body = body.as_str().to_owned();
         let mut tried = 0;
         loop {
-            let error = match self.ask(body.clone(), left()).await {
+            let error = match self.ask(body.to_owned(), left()).await {
                 Ok(deltas) => {
                     let declared = move |piece| wire::as_declared(piece, &adjustments);
                     return Ok(deltas.map_ok(declared).boxed());
@@ -261,13 +293,13 @@ impl HttpModel {
 
     /// Returns the body of a request. Its `adjustments` list the changes that the provider's rules
     /// required: the changed names of tools, and others that a host may log.
-    fn encoded(&self, mut request: Request) -> Encoded {
+    fn encoded(&self, mut request: Request, beside: Vec<(&'static str, Value)>) -> Encoded {
         let dialect = self.options.dialect;
         let limit = *request.max_output.get_or_insert(self.options.max_output);
         if dialect == Dialect::Anthropic {
             request.cache = true;
         }
-        let ours = dialect.fields(limit);
+        let ours = [dialect.fields(limit), beside].concat();
         let codec = dialect.codec();
         let is_ours = |key: &str| ours.iter().any(|(name, _)| *name == key);
         let theirs = request.extra.of(codec.name()).filter(|(key, _)| !is_ours(key));
@@ -287,12 +319,13 @@ impl HttpModel {
 
     /// The betas of Anthropic that a body needs. Its own compaction blocks, and requests for them,
     /// are accepted only with the first; with the second the answer reports reasoning that was left
-    /// out.
+    /// out; with the third it holds the thread.
     fn betas(&self, body: &str) -> Option<String> {
         let compacts = body.contains("\"compaction\"").then_some("compact-2026-09-04");
         let binds = self.encode_options().binds_reasoning;
         let binds = binds.then_some("thinking-binding-controls-2026-08-01");
-        let betas: Vec<&str> = compacts.into_iter().chain(binds).collect();
+        let holds = body.contains("\"thread\":{\"").then_some("message-threads-2026-08-12");
+        let betas: Vec<&str> = compacts.into_iter().chain(binds).chain(holds).collect();
         let is_asked = self.options.dialect == Dialect::Anthropic && !betas.is_empty();
         is_asked.then(|| betas.join(","))
     }

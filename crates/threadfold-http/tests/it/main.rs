@@ -11,6 +11,7 @@
 
 mod conforms;
 mod dialects;
+mod held;
 mod http;
 mod real_model;
 mod runtime;
