@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use threadfold::{
     Answer, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role, Session,
     StrategyRegistry, async_trait,
-    message::{ModelError, ToolSpec, ToolUse},
+    message::{ModelError, Text, ToolSpec, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     testing::ExtractiveModel,
     wire::Dialect,
