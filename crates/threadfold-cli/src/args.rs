@@ -251,13 +251,13 @@ pub(crate) struct ReportOptions {
     pub(crate) output: PathBuf,
 }
 
-/// Import the stored log of Claude Code, Codex or pi, to continue its thread elsewhere
+/// Import the stored log of an agent, to continue its thread elsewhere
 ///
 /// Writes a log of threadfold, or with `--to` a request body. Lists on standard error the lines
 /// that are not part of the thread, and all changes. The times of messages are not imported.
 #[derive(Args, Debug)]
 pub(crate) struct ImportOptions {
-    /// The log, in JSON Lines
+    /// The log, in JSON Lines or as one document
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) log: PathBuf,
     /// Agent that wrote the log, if it is not recognised
@@ -283,6 +283,40 @@ pub(crate) enum StoredBy {
     Codex,
     /// pi: ~/.pi/agent/sessions/*/*.jsonl
     Pi,
+    /// Gemini CLI: ~/.gemini/tmp/*/chats/session-*
+    GeminiCli,
+    /// OpenCode: the output of `opencode export`
+    #[value(name = "opencode")]
+    OpenCode,
+    /// SWE-agent: *.traj
+    SweAgent,
+    /// mini-swe-agent: *.traj.json
+    MiniSweAgent,
+    /// OpenHands: a trajectory, an array of events
+    #[value(name = "openhands")]
+    OpenHands,
+    /// Agent Development Kit: a session with its events, in JSON
+    Adk,
+    /// inspect: a log in JSON; `inspect log convert` makes one of an .eval file
+    Inspect,
+}
+
+impl StoredBy {
+    /// The name of the agent for people.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::Codex => "Codex",
+            Self::Pi => "pi",
+            Self::GeminiCli => "Gemini CLI",
+            Self::OpenCode => "OpenCode",
+            Self::SweAgent => "SWE-agent",
+            Self::MiniSweAgent => "mini-swe-agent",
+            Self::OpenHands => "OpenHands",
+            Self::Adk => "the Agent Development Kit",
+            Self::Inspect => "inspect",
+        }
+    }
 }
 
 /// Compact between any agent and its provider: the agent keeps its whole thread, the provider gets

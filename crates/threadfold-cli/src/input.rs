@@ -1,4 +1,4 @@
-//! Reading request bodies, logs and texts from files.
+//! Reading request bodies, and threads in every other form, from files.
 
 use std::{
     fs,
@@ -13,61 +13,19 @@ use threadfold::{
 
 use crate::{
     error::Failure,
+    import,
     log_file::{self, BYTE_ORDER_MARK, is_json},
     stored::stored_thread,
 };
 
 pub(crate) use threadfold::wire::Dialect;
 
-/// Reads a file. The error names it.
-pub(crate) fn whole(file: &Path) -> Result<String, Failure> {
-    fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()).into())
-}
-
-/// Reads the bytes of a file, which may not be UTF-8. The error names the file.
-pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {
-    fs::read(file).map_err(|error| format!("{}: {error}", file.display()).into())
-}
-
-/// Reads a text, without a byte order mark. The error names the file.
-pub(crate) fn text(file: &Path) -> Result<String, Failure> {
-    whole(file).map(without_mark)
-}
-
-/// Returns the text without a byte order mark at its start.
-pub(crate) fn without_mark(text: String) -> String {
-    match text.strip_prefix('\u{feff}') {
-        Some(rest) => rest.to_owned(),
-        None => text,
-    }
-}
+pub(crate) use crate::files::{check_stored, is_log, is_store, text, whole, without_mark};
 
 /// Reads a log: a file of `JsonlStore` or `threadfold import`, or a thread of a store. The error for
 /// other files ends with this hint. Lines that cannot be read are named on standard error.
 pub(crate) fn log(file: &Path, thread: Option<&str>, hint: &str) -> Result<EventLog, Failure> {
     if is_store(file) { stored_thread(file, thread) } else { log_file::read(file, hint) }
-}
-
-/// Whether the path is a folder or a database, and not a file with one thread.
-pub(crate) fn is_store(path: &Path) -> bool {
-    path.is_dir() || path.extension().is_some_and(|extension| extension == "db")
-}
-
-/// Refuses SQLite's name for a database in memory as the name of a file or folder to save in.
-pub(crate) fn check_stored(path: &Path) -> Result<(), Failure> {
-    if path.as_os_str() == ":memory:" {
-        return Err(
-            ":memory: is not a file or folder; expected a place that outlives this command".into(),
-        );
-    }
-    Ok(())
-}
-
-/// Whether these are the bytes of a log of threadfold: its first line is a header.
-pub(crate) fn is_log(bytes: &[u8]) -> bool {
-    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-    let line = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
-    EventLog::read(line).is_ok()
 }
 
 /// Whether the bytes are several values of JSON, one a line.
@@ -110,9 +68,15 @@ impl Body {
             let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
             return Self::of_log(&log_file::log_of(bytes, &name.to_string())?, dialect);
         }
+        // A dialect that is named says that the file is a body.
+        if dialect.is_none()
+            && let Some(found) = import::of_agent(&bytes)
+        {
+            return Self::of_agent(found, &name.to_string());
+        }
         let input = find_body(&bytes, dialect).map_err(|error| {
             let hint = if has_lines(&bytes) {
-                " (lines of JSON; `threadfold import` reads the logs of agents)"
+                " (lines of JSON, and the log of no agent that `threadfold import --help` lists)"
             } else {
                 ""
             };
@@ -136,6 +100,19 @@ impl Body {
             Some(source) => value(source).is_some_and(|source| value(body) == Some(source)),
             None => *self.request.messages == messages,
         }
+    }
+
+    /// The thread in the log of an agent, as `threadfold import` reads it.
+    fn of_agent(found: import::Found, name: &str) -> Result<Self, Failure> {
+        let agent = found.agent();
+        let thread = import::thread(found, None, name)?;
+        eprintln!(
+            "threadfold: {name}: a log of {agent}, {} messages; `threadfold import` says what is left \
+             out",
+            thread.request.messages.len()
+        );
+        let import::Thread { request, dialect, model, .. } = thread;
+        Ok(Self { request, dialect, model, source: None })
     }
 
     fn of_log(log: &EventLog, dialect: Option<Dialect>) -> Result<Self, Failure> {

@@ -17,6 +17,7 @@ mod context;
 #[doc(hidden)]
 pub mod edl;
 mod error;
+mod files;
 mod hindsight;
 mod import;
 mod input;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::lines::{Carried, Imported, Left, branch, text};
-use crate::input::Dialect;
+use threadfold::wire::Dialect;
 
 pub(super) fn read(lines: &[Value]) -> Imported {
     let mut left = Left::default();
@@ -13,7 +13,9 @@ pub(super) fn read(lines: &[Value]) -> Imported {
     let has_main = lines.iter().any(|line| is_message(line) && !is_marked_side(line));
     let is_side = |line: &Value| has_main && is_marked_side(line);
     let is_own = |line: &Value| is_message(line) && !is_side(line);
-    let chain = branch(lines, lines.iter().rposition(is_own), ("uuid", "parentUuid"), is_own);
+    let mut chain = branch(lines, lines.iter().rposition(is_own), ("uuid", "parentUuid"), is_own);
+    let preserved = Preserved::of(lines, &chain);
+    chain.extend(preserved.lines.iter().copied());
     let on_chain = lines.iter().enumerate().filter(|(at, _)| chain.contains(at));
     // Calls of one answer are siblings in the tree, and so are their results.
     let answers: HashSet<&str> =
@@ -25,7 +27,7 @@ pub(super) fn read(lines: &[Value]) -> Imported {
 
     let (mut messages, mut model): (Vec<Carried>, &str) = (Vec::new(), "");
     let mut last_answer = "";
-    for (at, line) in lines.iter().enumerate() {
+    for (at, line) in preserved.order(lines) {
         if !is_message(line) {
             left.out(if text(line, "type") == "system" {
                 "a notice of the agent"
@@ -76,6 +78,59 @@ pub(super) fn read(lines: &[Value]) -> Imported {
         ("max_tokens".to_owned(), 8192.into()),
     ]);
     Imported { body, dialect: Dialect::Anthropic, messages, left }
+}
+
+/// The messages that a compaction kept word for word. Their parents are those before the compaction,
+/// so only its boundary names them.
+#[derive(Default)]
+struct Preserved {
+    /// In the order of the boundary.
+    lines: Vec<usize>,
+    /// The message that they follow: the summary.
+    anchor: usize,
+}
+
+impl Preserved {
+    /// Reads the last boundary of the thread: one that is the ancestor of its last message, or that
+    /// a message of the thread has as its anchor.
+    fn of(lines: &[Value], chain: &HashSet<usize>) -> Self {
+        let boundary = |(at, line): (usize, &Value)| {
+            let metadata = line.get("compactMetadata").or_else(|| line.get("compact_metadata"))?;
+            let kept = ["preservedMessages", "preserved_messages"];
+            let kept = kept.iter().find_map(|field| metadata.get(*field))?;
+            let anchor = ["anchorUuid", "anchor_uuid"].iter().find_map(|name| kept.get(*name))?;
+            let of_anchor = |line: &Value| line.get("uuid") == Some(anchor);
+            let anchor = lines.iter().position(of_anchor).unwrap_or(at);
+            chain.contains(&anchor).then(|| (kept.clone(), anchor))
+        };
+        let Some((kept, anchor)) = lines.iter().enumerate().rev().find_map(boundary) else {
+            return Self::default();
+        };
+        let ids = kept.get("uuids").and_then(Value::as_array).into_iter().flatten();
+        let of_id = |id: &Value| lines.iter().position(|line| line.get("uuid") == Some(id));
+        let mut kept: Vec<usize> = Vec::new();
+        for at in ids.filter_map(of_id) {
+            if !chain.contains(&at) && !kept.contains(&at) {
+                kept.push(at);
+            }
+        }
+        Self { lines: kept, anchor }
+    }
+
+    /// All lines, with those that were kept after their anchor.
+    fn order<'v>(&self, lines: &'v [Value]) -> Vec<(usize, &'v Value)> {
+        let mut order = Vec::with_capacity(lines.len());
+        let kept: HashSet<usize> = self.lines.iter().copied().collect();
+        for (at, line) in lines.iter().enumerate() {
+            if !kept.contains(&at) {
+                order.push((at, line));
+            }
+            if at == self.anchor {
+                order.extend(self.lines.iter().filter_map(|kept| Some((*kept, lines.get(*kept)?))));
+            }
+        }
+        order
+    }
 }
 
 /// Whether the agent wrote an answer itself: an error of the API, or "No response requested."

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::lines::{Carried, Imported, Left, text};
-use crate::input::Dialect;
+use threadfold::wire::Dialect;
 
 /// The bytes of the user's messages that Codex keeps beside the summary of a compaction: 20,000
 /// tokens of four bytes.
@@ -42,7 +42,12 @@ pub(super) fn read(lines: &[Value]) -> Imported {
             continue;
         }
         match kind {
-            "session_meta" => instructions = text(payload, "instructions"),
+            // A fork has the head of the session that it is of, too; its own is the first.
+            "session_meta" if instructions.is_empty() => {
+                let base = payload.get("base_instructions").map_or("", |base| text(base, "text"));
+                let own = Some(text(payload, "instructions")).filter(|own| !own.is_empty());
+                instructions = own.unwrap_or(base);
+            }
             "turn_context" => model = text(payload, "model"),
             "" if instructions.is_empty() => instructions = text(line, "instructions"),
             _ => {}

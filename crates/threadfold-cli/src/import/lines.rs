@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::input::Dialect;
+use threadfold::wire::Dialect;
 
 /// The content of an agent's log.
 #[derive(Debug)]
@@ -15,6 +15,26 @@ pub(super) struct Imported {
     /// The messages or items of the thread.
     pub(super) messages: Vec<Carried>,
     pub(super) left: Left,
+}
+
+impl Imported {
+    /// Sets the system prompt, as the dialect has it.
+    pub(super) fn set_system(&mut self, text: String) {
+        match self.dialect {
+            Dialect::OpenAiResponses => self.body.insert("instructions".to_owned(), text.into()),
+            Dialect::Gemini => {
+                self.body.insert("systemInstruction".to_owned(), json!({"parts": [{"text": text}]}))
+            }
+            Dialect::OpenAiChat => {
+                let value = json!({"role": "system", "content": text});
+                self.messages.insert(0, Carried { value, lines: Vec::new() });
+                None
+            }
+            Dialect::Anthropic | Dialect::BedrockConverse | _ => {
+                self.body.insert("system".to_owned(), text.into())
+            }
+        };
+    }
 }
 
 /// A message or an item of the thread.

@@ -257,7 +257,7 @@ fn an_imported_log_of_pi_is_the_branch_that_it_ended_on() {
 #[test]
 fn a_file_that_is_no_log_is_refused_with_what_to_do() {
     let words = errors(1, &["import", THREAD]);
-    assert!(words.contains("no log of Claude Code, Codex or pi"), "{words}");
+    assert!(words.contains("a request body; `compact`"), "{words}");
 }
 
 #[test]

@@ -35,6 +35,7 @@ fn written(message: &Value) -> String {
         words.push(match text("type") {
             "tool_use" => format!("call {} {}", text("id"), text("name")),
             "tool_result" => format!("result {}", text("tool_use_id")),
+            "thinking" => text("thinking").to_owned(),
             _ => text("text").to_owned(),
         });
     }
@@ -64,10 +65,31 @@ fn every_log_gives_the_thread_that_can_be_read() {
         let (messages, parts) = expected.split_once("--- expect report\n").unwrap();
         let messages: Vec<&str> = messages.strip_prefix("messages\n").unwrap().lines().collect();
         let body: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let found: Vec<String> = body["messages"].as_array().unwrap().iter().map(written).collect();
+        let messages_found = body["messages"].as_array().unwrap().iter();
+        let found: Vec<String> =
+            messages_found.map(|message| written(message).replace('\n', "\\n")).collect();
         assert_eq!(found, messages, "{name}: {report}");
         for part in parts.lines() {
             assert!(report.contains(part), "{name}: {part:?} is not in {report}");
         }
+    }
+}
+
+#[test]
+fn other_commands_read_the_logs_of_agents() {
+    let folder = Folder::new();
+    let log = folder.join("session.json");
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/imports/inspect-a-log.txt");
+    let case = fs::read_to_string(case).unwrap();
+    let (text, _) = case.split_once("--- expect ").unwrap();
+    fs::write(&log, text.strip_prefix("--- log\n").unwrap()).unwrap();
+    let log = log.to_str().unwrap();
+    for command in
+        [&["context", "--json"][..], &["compact", "--keep-size"], &["hindsight", "--json"]]
+    {
+        let output = threadfold(&[command, &[log]].concat());
+        let report = String::from_utf8(output.stderr).unwrap();
+        assert_ne!(output.status.code(), Some(1), "{command:?}: {report}");
+        assert!(report.contains("a log of inspect, 4 messages"), "{command:?}: {report}");
     }
 }

@@ -1,0 +1,211 @@
+//! Logs in the shape of Gemini's contents: of Gemini CLI, and of Google's Agent Development Kit.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value, json};
+
+use super::lines::{Carried, Imported, Left, text};
+use threadfold::wire::Dialect;
+
+/// Reads a log of Gemini CLI, as one document or as lines.
+///
+/// As the CLI itself resumes: a line with `$rewindTo` takes back this message and all after it, or
+/// everything if it is unknown; `$set` with messages replaces all; a message that is written again
+/// replaces its earlier form. Source: its class `ChatRecordingService`, 0.61.0.
+pub(super) fn read_cli(lines: &[Value]) -> Imported {
+    let mut left = Left::default();
+    let mut found: Vec<(usize, &Value)> = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let set = line.get("$set").and_then(|set| set.get("messages")).and_then(Value::as_array);
+        if let Some(id) = line.get("$rewindTo") {
+            let first = found.iter().position(|(_, message)| message.get("id") == Some(id));
+            found.drain(first.unwrap_or(0)..).for_each(|_| left.out("a turn that was taken back"));
+            left.out("bookkeeping of the agent");
+        } else if let Some(messages) = set {
+            found.drain(..).for_each(|_| left.out("what the agent compacted away or replaced"));
+            found.extend(messages.iter().map(|message| (at, message)));
+            if messages.is_empty() {
+                left.out("bookkeeping of the agent");
+            }
+        } else if line.get("type").is_some() {
+            let id = line.get("id").filter(|id| !id.is_null());
+            let same = found.iter_mut().find(|(_, other)| id.is_some() && other.get("id") == id);
+            match same {
+                Some(earlier) => {
+                    *earlier = (at, line);
+                    left.out("an earlier form of a message");
+                }
+                None => found.push((at, line)),
+            }
+        } else {
+            left.out("bookkeeping of the agent");
+        }
+    }
+    let (mut messages, mut model, mut carried) = (Vec::new(), "", HashSet::new());
+    for (at, message) in found {
+        // The messages of a `$set` are of one line, which counts once.
+        let own: Vec<usize> = carried.insert(at).then_some(at).into_iter().collect();
+        match text(message, "type") {
+            "user" => {
+                let value = json!({"role": "user", "parts": parts(message.get("content"))});
+                messages.push(Carried { value, lines: own });
+            }
+            "gemini" => {
+                model = message.get("model").and_then(Value::as_str).unwrap_or(model);
+                answer(message, own, &mut messages);
+            }
+            _ => own.iter().for_each(|_| left.out("a notice of the agent")),
+        }
+    }
+    imported(messages, model, left)
+}
+
+/// An answer with its calls, and their results.
+fn answer(message: &Value, lines: Vec<usize>, messages: &mut Vec<Carried>) {
+    let mut said = parts(message.get("content"));
+    let calls = message.get("toolCalls").and_then(Value::as_array);
+    let mut results = Vec::new();
+    for call in calls.into_iter().flatten() {
+        let (id, name) = (text(call, "id"), text(call, "name"));
+        let args = call.get("args").cloned().unwrap_or_else(|| json!({}));
+        said.push(json!({"functionCall": {"id": id, "name": name, "args": args}}));
+        let result = parts(call.get("result"));
+        if result.is_empty() {
+            let response = json!({"error": format!("no result: {}", text(call, "status"))});
+            results
+                .push(json!({"functionResponse": {"id": id, "name": name, "response": response}}));
+        }
+        results.extend(result);
+    }
+    messages.push(Carried { value: json!({"role": "model", "parts": said}), lines });
+    if !results.is_empty() {
+        let value = json!({"role": "user", "parts": results});
+        messages.push(Carried { value, lines: Vec::new() });
+    }
+}
+
+/// The parts of a content: a text, a part, or a list of both.
+fn parts(content: Option<&Value>) -> Vec<Value> {
+    match content {
+        Some(Value::String(text)) if text.is_empty() => Vec::new(),
+        Some(Value::String(text)) => vec![json!({"text": text})],
+        Some(Value::Array(parts)) => {
+            parts.iter().flat_map(|part| self::parts(Some(part))).collect()
+        }
+        Some(part @ Value::Object(_)) => vec![part.clone()],
+        _ => Vec::new(),
+    }
+}
+
+/// Reads the events of a session of the Agent Development Kit.
+///
+/// As the kit itself builds a request: events of invocations that were rewound are left out, a
+/// compaction replaces the events of its time, and pieces of a stream are followed by the whole.
+/// Source: its `flows/llm_flows/contents.py`.
+pub(super) fn read_adk(events: &[Value]) -> Imported {
+    let mut left = Left::default();
+    let mut kept: Vec<(usize, Value)> = Vec::new();
+    let rewound = rewound(events);
+    let compactions: Vec<&Value> =
+        events.iter().filter_map(|event| action(event, "compaction")).collect();
+    for (at, event) in events.iter().enumerate() {
+        let compaction = action(event, "compaction");
+        let content = compaction.map_or_else(
+            || event.get("content"),
+            |compaction| either(compaction, "compactedContent", "compacted_content"),
+        );
+        if rewound.contains(&at) {
+            left.out("a turn that was taken back");
+        } else if event.get("partial") == Some(&Value::Bool(true)) {
+            left.out("a piece of an answer that follows as a whole");
+        } else if compaction.is_none() && compactions.iter().any(|range| covers(range, event)) {
+            left.out("what the agent compacted away");
+        } else if let Some(content) = content.filter(|content| has_parts(content)) {
+            kept.push((at, with_role(content, event, compaction.is_some())));
+        } else {
+            left.out("an event without content");
+        }
+    }
+    let messages = kept.into_iter().map(|(at, value)| Carried { value, lines: vec![at] });
+    let messages = messages.collect();
+    let model = events
+        .iter()
+        .rev()
+        .find_map(|event| either(event, "modelVersion", "model_version").and_then(Value::as_str));
+    imported(messages, model.unwrap_or(""), left)
+}
+
+/// The positions of events that a rewind took back: from the first event of the invocation to the
+/// rewind itself.
+fn rewound(events: &[Value]) -> HashSet<usize> {
+    let mut gone = HashSet::new();
+    for (at, event) in events.iter().enumerate() {
+        let Some(invocation) = action(event, "rewindBeforeInvocationId") else { continue };
+        let is_of =
+            |event: &Value| either(event, "invocationId", "invocation_id") == Some(invocation);
+        if let Some(first) = events.iter().take(at).position(is_of) {
+            gone.extend(first..=at);
+        }
+    }
+    gone
+}
+
+/// The value of an action, by its name in camel case.
+fn action<'v>(event: &'v Value, name: &'static str) -> Option<&'v Value> {
+    let snake = if name == "compaction" { "compaction" } else { "rewind_before_invocation_id" };
+    either(event.get("actions")?, name, snake)
+}
+
+fn covers(compaction: &Value, event: &Value) -> bool {
+    let time = |value: &Value, camel, snake| either(value, camel, snake).and_then(Value::as_f64);
+    let (start, end) = (
+        time(compaction, "startTimestamp", "start_timestamp"),
+        time(compaction, "endTimestamp", "end_timestamp"),
+    );
+    let at = event.get("timestamp").and_then(Value::as_f64);
+    matches!((start, at, end), (Some(start), Some(at), Some(end)) if start <= at && at <= end)
+}
+
+fn has_parts(content: &Value) -> bool {
+    content.get("parts").and_then(Value::as_array).is_some_and(|parts| !parts.is_empty())
+}
+
+/// The content with the names of the API's JSON, and with a role. The author of a summary is the
+/// agent, and results of tools are the user's in this dialect.
+fn with_role(content: &Value, event: &Value, is_summary: bool) -> Value {
+    const NAMES: [(&str, &str); 5] = [
+        ("function_call", "functionCall"),
+        ("function_response", "functionResponse"),
+        ("inline_data", "inlineData"),
+        ("file_data", "fileData"),
+        ("thought_signature", "thoughtSignature"),
+    ];
+    let parts = content.get("parts").and_then(Value::as_array).into_iter().flatten();
+    let parts: Vec<Value> = parts
+        .map(|part| {
+            let fields =
+                part.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+            let renamed = fields.map(|(name, value)| {
+                let name = NAMES
+                    .iter()
+                    .find(|(snake, _)| snake == name)
+                    .map_or(name.as_str(), |(_, camel)| camel);
+                (name.to_owned(), value.clone())
+            });
+            Value::Object(renamed.collect())
+        })
+        .collect();
+    let has_result = parts.iter().any(|part| part.get("functionResponse").is_some());
+    let is_of_user = text(event, "author") == "user" || has_result || is_summary;
+    json!({"role": if is_of_user { "user" } else { "model" }, "parts": parts})
+}
+
+/// A field in camel case, as in JSON of the API, or in snake case, as Python writes it.
+fn either<'v>(value: &'v Value, camel: &str, snake: &str) -> Option<&'v Value> {
+    value.get(camel).or_else(|| value.get(snake)).filter(|value| !value.is_null())
+}
+
+fn imported(messages: Vec<Carried>, model: &str, left: Left) -> Imported {
+    let body = Map::from_iter([("model".to_owned(), model.into())]);
+    Imported { body, dialect: Dialect::Gemini, messages, left }
+}
