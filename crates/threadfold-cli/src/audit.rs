@@ -19,7 +19,7 @@ use crate::relay::View;
 
 use crate::{
     args::AuditArguments,
-    body::Body,
+    input::Body,
     error::{Ended, Failure},
     input,
     out::say,

@@ -18,7 +18,7 @@ use threadfold_terminal::{Style, counted, thousands};
 
 use crate::{
     args::ChunkedOptions,
-    body::Body,
+    input::Body,
     error::{Ended, Failure},
     input,
     out::{self, say},

@@ -18,7 +18,7 @@ use threadfold_terminal::{Style, counted, first_line, outline, thousands, wrappe
 
 use crate::{
     args::CompactOptions,
-    body::Body,
+    input::Body,
     error::{Ended, Failure},
     out::{self, Waiting},
 };

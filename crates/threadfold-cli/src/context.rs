@@ -11,7 +11,7 @@ use threadfold_terminal::{Style, first_line, outline, speaker, thousands};
 
 use crate::{
     args::ContextOptions,
-    body::Body,
+    input::Body,
     error::{Ended, Failure},
     out::say,
 };

@@ -11,13 +11,14 @@ use error::{Ended, Failure};
 
 mod args;
 mod audit;
-mod body;
+
 mod chunked;
 mod compact;
 mod context;
 #[doc(hidden)]
 pub mod edl;
 mod error;
+mod files;
 mod hindsight;
 mod import;
 mod input;

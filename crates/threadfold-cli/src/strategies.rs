@@ -18,7 +18,7 @@ use threadfold_terminal::{Style, counted, first_line, thousands, wrapped};
 
 use crate::{
     args::StrategiesOptions,
-    body::Body,
+    input::Body,
     error::{Ended, Failure},
     out::{Waiting, say},
 };

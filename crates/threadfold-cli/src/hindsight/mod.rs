@@ -21,7 +21,7 @@ use table::{Cell, Row, TAIL, Table, percent};
 
 use crate::{
     args::HindsightOptions,
-    body::Body,
+    input::Body,
     error::{Ended, Failure},
     out::{self, say},
 };

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::lines::{Carried, Imported, Left, text};
-use crate::input::Dialect;
+use threadfold::wire::Dialect;
 
 /// Reads the history of SWE-agent. Without function calling, the output of a command is a message
 /// of the user, marked as an observation: it becomes the result of a call.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::lines::{Carried, Imported, Left, branch, text};
-use crate::input::Dialect;
+use threadfold::wire::Dialect;
 
 pub(super) fn read(lines: &[Value]) -> Imported {
     let mut left = Left::default();

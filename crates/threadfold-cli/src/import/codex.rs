@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::lines::{Carried, Imported, Left, text};
-use crate::input::Dialect;
+use threadfold::wire::Dialect;
 
 /// The bytes of the user's messages that Codex keeps beside the summary of a compaction: 20,000
 /// tokens of four bytes.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::input::Dialect;
+use threadfold::wire::Dialect;
 
 /// The content of an agent's log.
 #[derive(Debug)]

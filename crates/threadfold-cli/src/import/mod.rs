@@ -17,14 +17,16 @@ use threadfold::{
     log::Event,
     message::ThreadId,
     model::{Clock, std_clock},
-    wire::{DecodeLimits, DecodeOptions, EncodeOptions, WireError, find_body, without_halves},
+    wire::{
+        DecodeLimits, DecodeOptions, Dialect, EncodeOptions, WireError, find_body, without_halves,
+    },
 };
 use threadfold_terminal::thousands;
 
 use crate::{
     args::{ImportOptions, StoredBy},
     error::{Ended, Failure},
-    input::{self, Dialect},
+    files,
     log_file::BYTE_ORDER_MARK,
     out,
 };
@@ -68,10 +70,10 @@ impl Unreadable {
 
 pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
     let name = options.log.display();
-    let is_store = input::is_store(&options.log);
-    let bytes = if is_store { Vec::new() } else { input::bytes(&options.log)? };
+    let is_store = files::is_store(&options.log);
+    let bytes = if is_store { Vec::new() } else { files::bytes(&options.log)? };
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
-    if is_store || input::is_log(bytes) {
+    if is_store || files::is_log(bytes) {
         return Err(format!(
             "{name}: a log or a store of threadfold; `compact`, `context`, `strategies`, `chunked`, `audit` and \
              `report` read it as it is"
@@ -216,7 +218,7 @@ pub(crate) fn thread(found: Found, system: Option<&Path>, name: &str) -> Result<
     }
     // Agents do not log their system prompt completely.
     if let Some(path) = system {
-        imported.set_system(input::text(path)?);
+        imported.set_system(files::text(path)?);
     }
     calls::name(&mut imported);
     let request = match decoded(&imported, &imported.messages) {

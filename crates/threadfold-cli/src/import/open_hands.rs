@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::lines::{Carried, Imported, Left, text};
-use crate::input::Dialect;
+use threadfold::wire::Dialect;
 
 /// What an event is for the thread.
 enum Part {

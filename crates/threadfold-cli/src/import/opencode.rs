@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::lines::{Carried, Imported, Left, text};
-use crate::input::Dialect;
+use threadfold::wire::Dialect;
 
 /// The words that OpenCode 1.18.33 sends in the place of a result that it has cleared.
 const CLEARED: &str = "[Old tool result content cleared]";

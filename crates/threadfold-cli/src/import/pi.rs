@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::lines::{Carried, Imported, Left, branch, text};
-use crate::input::Dialect;
+use threadfold::wire::Dialect;
 
 pub(super) fn read(lines: &[Value]) -> Imported {
     let mut left = Left::default();
