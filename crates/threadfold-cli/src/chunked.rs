@@ -14,7 +14,7 @@ use threadfold::{
     render::{BYTES_PER_TOKEN, ChunkBudget},
     strategy::{ChunkOutcome, Chunked, CompactionRun, RunStep},
 };
-use threadfold_terminal::{Style, thousands};
+use threadfold_terminal::{Style, counted, thousands};
 
 use crate::{
     args::ChunkedOptions,
@@ -27,7 +27,11 @@ pub(crate) async fn run(options: &ChunkedOptions, model: &dyn Model) -> Result<E
     let style = Style::of(&io::stdout());
     let (mut run, resumed) = open(options)?;
     if resumed && !options.json {
-        say!("{}", style.yellow(format!("Continued after {} chunks.", run.steps().len())));
+        say!(
+            "{}",
+            style
+                .yellow(format!("Continued after {}.", counted(run.steps().len() as u64, "chunk")))
+        );
     }
     let bar = progress();
     let mut shown = run.steps().len();
@@ -123,11 +127,14 @@ fn show_chunk(style: Style, run: &CompactionRun, index: usize, summary_before: u
     let added = run.summary().get(summary_before..).unwrap_or_default();
     let mut lines = added.lines().filter(|line| !line.trim().is_empty());
     for line in lines.by_ref().take(12) {
-        say!("  {} {}", style.green("+"), threadfold_terminal::first_line(line, 94));
+        say!("  {} {}", style.green("+"), threadfold_terminal::first_line(line, 74));
     }
     match lines.count() {
         0 => {}
-        more => say!("  {}", style.dim(format!("+ and {more} more lines"))),
+        more => {
+            let more = counted(more as u64, "more line");
+            say!("  {}", style.dim(format!("+ and {more}")));
+        }
     }
 }
 
@@ -153,8 +160,8 @@ fn finish(options: &ChunkedOptions, style: Style, run: &CompactionRun) -> Result
             say!(
                 "{}",
                 style.dim(format!(
-                    "{} chunks, about {} tokens in and {} out.",
-                    run.steps().len(),
+                    "{}, about {} tokens in and {} out.",
+                    counted(run.steps().len() as u64, "chunk"),
                     thousands(usage.input),
                     thousands(usage.output)
                 ))

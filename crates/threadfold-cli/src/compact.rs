@@ -1,6 +1,6 @@
 //! `compact`: makes the thread of a request body smaller, replaces ranges, changes the dialect.
 
-use std::io;
+use std::io::{self, IsTerminal};
 
 use serde::Serialize;
 use threadfold::{
@@ -14,7 +14,7 @@ use threadfold::{
     tokens::{ByteEstimate, TokenCounter},
     wire::{Adjustment, EncodeOptions, Encoded},
 };
-use threadfold_terminal::{Style, first_line, outline, thousands};
+use threadfold_terminal::{Style, counted, first_line, outline, thousands, wrapped};
 
 use crate::{
     args::CompactOptions,
@@ -120,7 +120,10 @@ async fn compact(
         true => Models::default(),
         false => Models::one(model),
     };
-    match propose(strategy.as_ref(), &thread, &brief, models, &mut |_, _| {}).await {
+    let waiting = out::Waiting::on(format_args!("compacting with {name}"));
+    let proposed = propose(strategy.as_ref(), &thread, &brief, models, &mut |_, _| {}).await;
+    drop(waiting);
+    match proposed {
         Ok(proposal) => {
             let Proposal { usage, calls, .. } = proposal;
             let before = Size::of(&messages, &ByteEstimate::TRIGGER);
@@ -130,11 +133,12 @@ async fn compact(
             done.notes = proposal.notes;
             report.line(name, format_args!("{done}"));
             let ended = against_target(report, brief.target, &messages);
-            let spent = (thousands(usage.input), thousands(usage.output));
-            report.line(
-                "spent",
-                format_args!("{calls} calls, {} tokens in, {} out", spent.0, spent.1),
-            );
+            // An extract is made here: it costs nothing.
+            if options.model.name.is_some() {
+                let calls = counted(calls as u64, "call");
+                let (input, output) = (thousands(usage.input), thousands(usage.output));
+                report.line("spent", format_args!("{calls}, {input} tokens in, {output} out"));
+            }
             Ok((messages, ended, ended))
         }
         // A thread that cannot get smaller is no error of the caller.
@@ -206,7 +210,8 @@ fn encode(body: &Body, messages: &[Message], options: &CompactOptions) -> Encode
 
 fn size(messages: &[Message]) -> String {
     let size = Size::of(messages, &ByteEstimate::TRIGGER);
-    format!("{} messages, about {} tokens", size.messages, thousands(size.tokens))
+    let messages = counted(size.messages as u64, "message");
+    format!("{messages}, about {} tokens", thousands(size.tokens))
 }
 
 /// Lines for standard error, which are printed after the body.
@@ -243,8 +248,15 @@ impl Report {
             eprintln!("{}", serde_json::to_string(&self.lines)?);
             return Ok(());
         }
+        let is_terminal = io::stderr().is_terminal();
         for Line { about, text } in &self.lines {
-            eprintln!("{}  {text}", self.style.bold(format!("{about:>17}")));
+            let about = self.style.bold(format!("{about:>17}"));
+            // A program reads whole lines, a person 80 columns.
+            let text = match is_terminal {
+                true => wrapped(text, 61).join(&format!("\n{:19}", "")),
+                false => text.clone(),
+            };
+            eprintln!("{about}  {text}");
         }
         Ok(())
     }

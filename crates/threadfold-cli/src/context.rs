@@ -52,12 +52,15 @@ pub(crate) fn run(options: &ContextOptions) -> Result<Ended, Failure> {
         None => say!("about {} tokens; --window sets the window to compare with", thousands(total)),
     }
     say!();
+    // What is left of 80 columns.
+    let room = if options.price.is_some() { 50 } else { 62 };
     for part in &parts {
-        row(style, options.price, total, part.tokens, name(part));
+        row(style, options.price, total, part.tokens, first_line(&name(part), room));
     }
     say!("{}", style.heading("The largest messages"));
     for Heavy { index, message, tokens } in heavy {
         let about = format!("{index:>5} {:<9} {}", speaker(message), outline(message, 60));
+        let about = first_line(&about, room);
         row(style, options.price, total, tokens, about);
     }
     say!("\n{}", style.dim("Tokens are estimates, a third of the bytes."));

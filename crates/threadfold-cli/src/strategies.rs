@@ -14,7 +14,7 @@ use threadfold::{
     strategy::{Brief, Snapshot, StrategyError},
     tokens::ByteEstimate,
 };
-use threadfold_terminal::{Style, first_line, thousands};
+use threadfold_terminal::{Style, counted, first_line, thousands, wrapped};
 
 use crate::{
     args::StrategiesOptions,
@@ -22,6 +22,9 @@ use crate::{
     input::Body,
     out::say,
 };
+
+/// The columns of a strategy's name: the longest is `trim-tool-results`.
+const NAME: usize = 17;
 
 /// The result of a strategy.
 #[derive(Serialize)]
@@ -50,7 +53,10 @@ pub(crate) async fn run(options: &StrategiesOptions, model: &dyn Model) -> Resul
     let registry = StrategyRegistry::default();
     let (mut reasons, mut rows) = (Vec::new(), Vec::new());
     for name in registry.names() {
+        // A strategy can take seconds with a model.
+        let waiting = crate::out::Waiting::on(format_args!("trying {name}"));
         let row = tried(registry.get(name)?.as_ref(), &thread, &brief, model).await;
+        drop(waiting);
         match row {
             _ if options.json => rows.push(row.map_or_else(
                 |failed| json!({"strategy": name, "failure": failed.to_string()}),
@@ -61,8 +67,9 @@ pub(crate) async fn run(options: &StrategiesOptions, model: &dyn Model) -> Resul
                 reasons.extend(row.rungs.iter().map(|rung| (name, reason(rung))));
             }
             Err(failed) => {
-                let nothing = style.yellow(format!("{:>8}", "as it was"));
-                say!("{} {nothing} {:>43}", style.cyan(format!("{name:<18}")), failed.calls);
+                let nothing = style.yellow(format!("{:<43}", "as it was"));
+                let calls = thousands(failed.calls as u64);
+                say!("{} {nothing}{calls:>6}", style.cyan(format!("{name:<NAME$}")));
                 reasons.push((name, failed.to_string()));
             }
         }
@@ -73,7 +80,10 @@ pub(crate) async fn run(options: &StrategiesOptions, model: &dyn Model) -> Resul
     }
     say!();
     for (name, reason) in &reasons {
-        say!("  {} {}", style.dim(format!("{name:<18}")), first_line(reason, 76));
+        for (at, line) in wrapped(&first_line(reason, 400), 78 - NAME).iter().enumerate() {
+            let name = if at == 0 { *name } else { "" };
+            say!(" {} {line}", style.dim(format!("{name:<NAME$}")));
+        }
     }
     let legend = "facts, paths, cmds: how many of them are no longer stated word for word.";
     say!(
@@ -114,13 +124,14 @@ fn reason(rung: &Rung<StrategyError>) -> String {
 fn head(style: Style, name: &str, before: Size, target: u64) {
     let (tokens, target) = (thousands(before.tokens), thousands(target));
     say!("{}", style.heading("Every strategy on one thread"));
-    say!("{name}: {} messages, about {tokens} tokens. The target is {target}.\n", before.messages);
+    let messages = counted(before.messages as u64, "message");
+    say!("{name}\n{messages}, about {tokens} tokens. The target is {target}.\n");
     let head = cells(["messages", "tokens", "saved", "facts", "paths", "cmds", "calls", "tokens"]);
     let below = cells(["left", "left", "", "lost", "lost", "lost", "", "spent"]);
     say!(
         "{}\n{}",
-        style.bold(format!("{:<18}{head}", "strategy")),
-        style.dim(format!("{:<18}{below}", ""))
+        style.bold(format!("{:<NAME$}{head}", "strategy")),
+        style.dim(format!("{:<NAME$}{below}", ""))
     );
 }
 
@@ -128,25 +139,25 @@ impl Row<'_> {
     fn print(&self, style: Style, before: Size) {
         let saved = before.tokens.saturating_sub(self.after.tokens);
         let cells = cells([
-            &self.after.messages.to_string(),
+            &thousands(self.after.messages as u64),
             &thousands(self.after.tokens),
             &format!("{} %", saved.saturating_mul(100) / before.tokens.max(1)),
             &lost(self.retention.overall),
             &lost(self.retention.of(FactClass::Path)),
             &lost(self.retention.of(FactClass::Command)),
-            &self.calls.to_string(),
+            &thousands(self.calls as u64),
             &thousands(self.usage.context_tokens()),
         ]);
-        say!("{}{cells}", style.cyan(format!("{:<18}", self.strategy)));
+        say!("{}{cells}", style.cyan(format!("{:<NAME$}", self.strategy)));
     }
 }
 
 fn lost(share: KeptShare) -> String {
-    share.facts.saturating_sub(share.kept).to_string()
+    thousands(share.facts.saturating_sub(share.kept))
 }
 
 fn cells([messages, tokens, saved, facts, paths, commands, calls, spent]: [&str; 8]) -> String {
     format!(
-        " {messages:>8} {tokens:>9} {saved:>6} {facts:>6} {paths:>6} {commands:>6} {calls:>6} {spent:>10}"
+        " {messages:>8} {tokens:>9} {saved:>5} {facts:>6} {paths:>5} {commands:>5} {calls:>5} {spent:>9}"
     )
 }

@@ -121,6 +121,44 @@ pub fn thousands(number: u64) -> String {
     groups.join(",")
 }
 
+/// Returns a count with its noun, whose plural has an `s`.
+///
+/// ```
+/// assert_eq!(threadfold_terminal::counted(1, "call"), "1 call");
+/// assert_eq!(threadfold_terminal::counted(1_200, "call"), "1,200 calls");
+/// ```
+#[must_use]
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", thousands(count), if count == 1 { "" } else { "s" })
+}
+
+/// Returns a text on lines of at most this many characters, which are divided at blanks; a longer word
+/// has a line of its own.
+///
+/// ```
+/// assert_eq!(threadfold_terminal::wrapped("one two three", 8), ["one two", "three"]);
+/// ```
+#[must_use]
+pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = Vec::<String>::new();
+    let mut room = 0;
+    for word in text.split_whitespace() {
+        let width = word.chars().count();
+        match lines.last_mut() {
+            Some(line) if width < room => {
+                line.push(' ');
+                line.push_str(word);
+                room -= width + 1;
+            }
+            _ => {
+                lines.push(word.to_owned());
+                room = columns.saturating_sub(width);
+            }
+        }
+    }
+    lines
+}
+
 /// Returns the first line of a text, [safe for a terminal](plain) and cut to this many characters.
 ///
 /// ```

@@ -12,7 +12,7 @@ use threadfold::message::ThreadId;
 
 use super::{
     forward::{Body, full, response},
-    list,
+    index,
     state::Proxy,
 };
 use crate::report::{self, STYLE, escaped};
@@ -34,7 +34,7 @@ pub(super) async fn answer(proxy: &Proxy, method: &Method, path: &str) -> Respon
             Err(error) => Err(error.to_string()),
         },
         None if path.trim_end_matches('/') == "/threadfold" => {
-            proxy.views.list().map(|(threads, all)| Some(list::page(&threads, all)))
+            proxy.views.list().map(|(threads, all)| Some(index::page(&threads, all)))
         }
         Some(Err(_)) | None => Ok(None),
     };

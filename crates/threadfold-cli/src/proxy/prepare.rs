@@ -311,9 +311,9 @@ impl Proxy {
 impl Waiting {
     /// The thread whose view was sent, and the tokens that it left out; `None` if the request was
     /// sent with all of its messages.
-    pub(super) fn saved(&self) -> Option<(&ThreadId, u64)> {
+    pub(super) fn saved(&self) -> Option<(ThreadId, u64)> {
         let row = self.found.as_ref().filter(|_| self.spared > 0)?;
-        Some((&row.about.thread, self.spared))
+        Some((row.about.thread.clone(), self.spared))
     }
 }
 

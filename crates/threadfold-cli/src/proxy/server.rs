@@ -213,17 +213,18 @@ impl Proxy {
                 }
                 None => (None, None, None),
             };
+            let saved = waiting.as_ref().and_then(Waiting::saved);
             let is_smaller = smaller.is_some();
             let sent = smaller.unwrap_or_else(|| body.clone());
             let answer = outgoing.send(&self.client, upstream, sent).await.map_err(unreachable)?;
             let mut answer = Answer::new(answer, Some(asked));
             let Some(error) = answer.refusal().await.map_err(unreachable)? else {
-                if let Some((thread, tokens)) = waiting.as_ref().and_then(Waiting::saved) {
-                    self.views.saved(thread, tokens);
-                }
                 if let Some(waiting) = waiting.filter(|waiting| waiting.was_refused) {
                     let (proxy, name) = (Arc::clone(self), name.clone());
                     self.apart(async move { proxy.accepted(&name, waiting).await }).await;
+                }
+                if let Some((thread, tokens)) = saved {
+                    self.views.saved(&thread, tokens);
                 }
                 return Ok(answer.passed_back(&outgoing.method, on_count));
             };

@@ -1,6 +1,6 @@
 //! The state of a proxy, which its server, its pages and the preparation of requests share.
 
-use std::{io::Write, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use reqwest::Client;
 use threadfold::{
@@ -127,9 +127,7 @@ impl Proxy {
     /// Prints a line to standard error. It must hold no header and no text of a thread or a
     /// provider: see [`Trouble`](super::trouble::Trouble).
     pub(super) fn note(&self, line: &str) {
-        let line = threadfold_terminal::first_line(line, 300);
-        // Whoever read the lines may be gone; that must not cost a request.
-        let _ = writeln!(std::io::stderr(), "threadfold: {line}");
+        eprintln!("threadfold: {}", threadfold_terminal::first_line(line, 300));
     }
 
     /// The size in tokens from which threads are examined, if `room` tokens are available.

@@ -7,7 +7,7 @@ use super::{
 use crate::report::{STYLE, counted, line, number, short};
 
 /// What this page has besides the style of the pages about threads.
-const OWN_STYLE: &str = include_str!("list.css");
+const OWN_STYLE: &str = include_str!("index.css");
 
 /// Returns the page about these threads, which are the newest of `all`.
 pub(super) fn page(threads: &[Listed], all: u64) -> String {
