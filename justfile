@@ -15,6 +15,10 @@ quick:
 full:
     .ci/run
 
+# A program for Linux with its checksum, in target/dist.
+dist:
+    packaging/dist
+
 # What comes before a release: every check, the licences, the interface against the last release, and the packages.
 release: full
     cargo deny check

@@ -65,7 +65,8 @@ impl Earlier {
             }
             let quoted = line.strip_prefix("> ").or_else(|| line.strip_prefix('>'));
             // The note of an earlier cut says nothing that an agent needs.
-            if is_note(quoted.unwrap_or(line).trim()) {
+            let is_quote = [DETAILS, LAST].contains(&section);
+            if is_quote && is_note(quoted.unwrap_or(line).trim()) {
                 continue;
             }
             match (section, quoted) {
