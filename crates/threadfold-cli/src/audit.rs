@@ -19,9 +19,9 @@ use crate::relay::View;
 
 use crate::{
     args::AuditArguments,
-    input::Body,
     error::{Ended, Failure},
     input,
+    input::Body,
     out::say,
     report,
 };

@@ -18,9 +18,9 @@ use threadfold_terminal::{Style, counted, thousands};
 
 use crate::{
     args::ChunkedOptions,
-    input::Body,
     error::{Ended, Failure},
     input,
+    input::Body,
     out::{self, say},
 };
 

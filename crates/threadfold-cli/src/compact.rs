@@ -18,8 +18,8 @@ use threadfold_terminal::{Style, counted, first_line, outline, thousands, wrappe
 
 use crate::{
     args::CompactOptions,
-    input::Body,
     error::{Ended, Failure},
+    input::Body,
     out::{self, Waiting},
 };
 

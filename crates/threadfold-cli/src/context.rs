@@ -11,8 +11,8 @@ use threadfold_terminal::{Style, first_line, outline, speaker, thousands};
 
 use crate::{
     args::ContextOptions,
-    input::Body,
     error::{Ended, Failure},
+    input::Body,
     out::say,
 };
 

@@ -18,8 +18,8 @@ use threadfold_terminal::{Style, counted, first_line, thousands, wrapped};
 
 use crate::{
     args::StrategiesOptions,
-    input::Body,
     error::{Ended, Failure},
+    input::Body,
     out::{Waiting, say},
 };
 

@@ -21,8 +21,8 @@ use table::{Cell, Row, TAIL, Table, percent};
 
 use crate::{
     args::HindsightOptions,
-    input::Body,
     error::{Ended, Failure},
+    input::Body,
     out::{self, say},
 };
 
