@@ -188,12 +188,6 @@ pub trait Agent: ProviderThread {
         future::ready(Ok(None)).boxed()
     }
 
-    /// Whether the provider ties reasoning to the messages before it, as
-    /// [`Model::binds_reasoning`] states. The default returns `false`.
-    fn binds_reasoning(&self) -> bool {
-        false
-    }
-
     /// Returns the window of the model, in tokens, if it is known. The default returns `None`.
     fn context_window(&self) -> Option<ContextWindow> {
         None
@@ -274,10 +268,6 @@ impl Agent for ModelAgent {
         self.model.compact_natively(request, instructions)
     }
 
-    fn binds_reasoning(&self) -> bool {
-        self.model.binds_reasoning()
-    }
-
     fn context_window(&self) -> Option<ContextWindow> {
         self.window.or_else(|| self.model.context_window())
     }
@@ -323,10 +313,6 @@ impl Model for AgentModel<'_> {
         instructions: Option<Text>,
     ) -> Result<Option<Answer>, ModelError> {
         self.0.compact_natively(request, instructions).await
-    }
-
-    fn binds_reasoning(&self) -> bool {
-        self.0.binds_reasoning()
     }
 
     fn context_window(&self) -> Option<ContextWindow> {

@@ -79,17 +79,6 @@ pub trait Model: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Whether the provider ties the model's reasoning to the messages before it, and leaves it out if
-    /// one of them was changed (OpenAI since GPT-6.2, Anthropic since Claude 5.1;
-    /// [`EncodeOptions::binds_reasoning`](field@crate::wire::EncodeOptions::binds_reasoning) states
-    /// it by name). The default ladder then asks for the provider's [own
-    /// compaction](Self::compact_natively) first, which keeps later reasoning.
-    ///
-    /// The default returns `false`.
-    fn binds_reasoning(&self) -> bool {
-        false
-    }
-
     /// Returns the window of the model on this route, in tokens, if it is known: from the server,
     /// the configuration, or [`ContextWindow::for_model`].
     /// [`ModelAgent::with_window`](super::ModelAgent::with_window) overrides it.
@@ -144,6 +133,5 @@ for_pointers! { Model {
         instructions: Option<Text>
     ) -> Result<Option<Answer>, ModelError>;
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
-    fn binds_reasoning(&self) -> bool;
     fn context_window(&self) -> Option<ContextWindow>;
 } }

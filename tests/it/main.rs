@@ -23,7 +23,6 @@ mod bases;
 mod beside;
 mod bills;
 mod bodies;
-mod bound_reasoning;
 mod changes;
 mod checklists;
 mod chunked;

@@ -6,7 +6,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use threadfold::{CheckpointId, Replacement};
 
-use crate::{input::Dialect, models::ModelOptions};
+use threadfold::wire::Dialect;
+
+use crate::models::ModelOptions;
 
 /// Keeps the threads of LLM agents inside their context window
 ///

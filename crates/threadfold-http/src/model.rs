@@ -73,10 +73,6 @@ impl Model for HttpModel {
         }
     }
 
-    fn binds_reasoning(&self) -> bool {
-        self.encode_options().binds_reasoning
-    }
-
     fn context_window(&self) -> Option<ContextWindow> {
         self.options.window.or_else(|| ContextWindow::for_model(&self.options.model))
     }
@@ -181,7 +177,7 @@ impl HttpModel {
         if options.dialect == Dialect::Gemini {
             url.query_pairs_mut().append_pair("alt", "sse");
         }
-        let headers = options.dialect.headers(options.anthropic_version, options.key.as_ref())?;
+        let headers = options.dialect.headers(options.key.as_ref())?;
         let client = Client::builder()
             .default_headers(headers)
             // A redirect could send the key to another server.
@@ -306,26 +302,15 @@ impl HttpModel {
         let theirs = theirs.map(|(key, json)| (key.to_owned(), json.clone()));
         let ours = ours.iter().map(|(key, value)| ((*key).to_owned(), Json::from(value)));
         request.extra = Extra::new(codec.name(), theirs.chain(ours).collect::<Vec<_>>());
-        codec.encode(&request, &self.encode_options())
-    }
-
-    fn encode_options(&self) -> EncodeOptions {
-        EncodeOptions {
-            anthropic_version: self.options.anthropic_version,
-            prefix_mismatch: self.options.prefix_mismatch,
-            ..EncodeOptions::for_model(&self.options.model)
-        }
+        codec.encode(&request, &EncodeOptions::for_model(self.options.model.as_str()))
     }
 
     /// The betas of Anthropic that a body needs. Its own compaction blocks, and requests for them,
-    /// are accepted only with the first; with the second the answer reports reasoning that was left
-    /// out; with the third it holds the thread.
+    /// are accepted only with the first; with the second it holds the thread.
     fn betas(&self, body: &str) -> Option<String> {
         let compacts = body.contains("\"compaction\"").then_some("compact-2026-09-04");
-        let binds = self.encode_options().binds_reasoning;
-        let binds = binds.then_some("thinking-binding-controls-2026-08-01");
         let holds = body.contains("\"thread\":{\"").then_some("message-threads-2026-08-12");
-        let betas: Vec<&str> = compacts.into_iter().chain(binds).chain(holds).collect();
+        let betas: Vec<&str> = compacts.into_iter().chain(holds).collect();
         let is_asked = self.options.dialect == Dialect::Anthropic && !betas.is_empty();
         is_asked.then(|| betas.join(","))
     }
@@ -333,8 +318,10 @@ impl HttpModel {
     /// Sends a request once, and returns the answer from its first delta on.
     async fn ask(&self, body: String, left: Option<Duration>) -> Result<Deltas, ModelError> {
         let mut post = self.client.post(self.url.clone());
-        if let Some(betas) = self.betas(&body) {
-            post = post.header("anthropic-beta", betas);
+        // Anthropic accepts its own compaction blocks, and requests for them, only with this
+        // header.
+        if self.options.dialect == Dialect::Anthropic && body.contains("\"compaction\"") {
+            post = post.header("anthropic-beta", "compact-2026-09-04");
         }
         let post = post.body(body);
         let post = left.into_iter().fold(post, |post, left| post.timeout(left));

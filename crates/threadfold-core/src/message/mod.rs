@@ -62,7 +62,6 @@ mod thread_id;
 mod tool;
 mod usage;
 mod window;
-mod withheld;
 
 pub use batch::{Batch, BatchId};
 pub use checkpoint::{CheckpointId, CheckpointIds};
@@ -97,4 +96,3 @@ pub use usage::{Timestamp, Usage};
 pub use window::ContextWindow;
 #[doc(hidden)]
 pub use window::version as model_version;
-pub use withheld::{Withheld, WithheldReason};
