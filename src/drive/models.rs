@@ -106,8 +106,7 @@ impl Answers for Calls<'_> {
                 models.clock.unwrap_or(&StdClock).sleep(call.after).await;
             }
             if call.model == ModelRole::Native {
-                let instructions = call.instructions.clone();
-                let answer = asked.compact_natively(call.request.clone(), instructions).await?;
+                let answer = asked.compact_natively(call.request.clone()).await?;
                 return Ok(models.redacted_answer(answer.ok_or_else(no_model)?));
             }
             let mut deltas = asked.stream(call.request.clone());

@@ -18,7 +18,7 @@ use super::model::{self, Model};
 use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Replaced, Replacement},
     log::Thread,
-    message::{Answer, ContextWindow, Delta, Message, ModelError, Request, Text},
+    message::{Answer, ContextWindow, Delta, Message, ModelError, Request},
 };
 
 /// What an adapter keeps of the thread for its provider: the messages in the provider's form, the id
@@ -183,7 +183,6 @@ pub trait Agent: ProviderThread {
     fn compact_natively(
         &self,
         _request: Request,
-        _instructions: Option<Text>,
     ) -> BoxFuture<'_, Result<Option<Answer>, ModelError>> {
         future::ready(Ok(None)).boxed()
     }
@@ -263,9 +262,8 @@ impl Agent for ModelAgent {
     fn compact_natively(
         &self,
         request: Request,
-        instructions: Option<Text>,
     ) -> BoxFuture<'_, Result<Option<Answer>, ModelError>> {
-        self.model.compact_natively(request, instructions)
+        self.model.compact_natively(request)
     }
 
     fn context_window(&self) -> Option<ContextWindow> {
@@ -307,12 +305,8 @@ impl Model for AgentModel<'_> {
         self.0.ask(request)
     }
 
-    async fn compact_natively(
-        &self,
-        request: Request,
-        instructions: Option<Text>,
-    ) -> Result<Option<Answer>, ModelError> {
-        self.0.compact_natively(request, instructions).await
+    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
+        self.0.compact_natively(request).await
     }
 
     fn context_window(&self) -> Option<ContextWindow> {

@@ -9,7 +9,7 @@ use futures::{
 };
 
 use super::forward::for_pointers;
-use crate::message::{Answer, ContextWindow, Delta, ModelError, Request, Text};
+use crate::message::{Answer, ContextWindow, Delta, ModelError, Request};
 
 /// Answers requests, for example through a provider's HTTP API, a local server, or a script for
 /// tests.
@@ -62,20 +62,13 @@ pub trait Model: fmt::Debug + Send + Sync {
     /// holds opaque [compactions](crate::message::Opaque::is_compaction). `None` if the provider
     /// does not offer this. The strategy [`Native`](crate::strategy::Native) calls it.
     ///
-    /// `instructions` is the prompt for the compaction, if the user asked for something special; it
-    /// replaces the provider's own prompt. A provider that takes none ignores it.
-    ///
     /// An adapter sends [`compaction_request`](crate::WireFormat::compaction_request) as it
     /// sends any request. The default returns `None`.
     ///
     /// # Errors
     ///
     /// As [`complete`](Self::complete).
-    async fn compact_natively(
-        &self,
-        _request: Request,
-        _instructions: Option<Text>,
-    ) -> Result<Option<Answer>, ModelError> {
+    async fn compact_natively(&self, _request: Request) -> Result<Option<Answer>, ModelError> {
         Ok(None)
     }
 
@@ -127,11 +120,7 @@ fn deltas(answer: Result<Answer, ModelError>) -> Vec<Result<Delta, ModelError>> 
 
 for_pointers! { Model {
     async fn complete(&self, request: Request) -> Result<Answer, ModelError>;
-    async fn compact_natively(
-        &self,
-        request: Request,
-        instructions: Option<Text>
-    ) -> Result<Option<Answer>, ModelError>;
+    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError>;
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
     fn context_window(&self) -> Option<ContextWindow>;
 } }

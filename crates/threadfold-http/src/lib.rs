@@ -17,6 +17,7 @@ mod clock;
 mod dialect;
 mod event_stream;
 mod held;
+mod held_body;
 mod key;
 mod model;
 mod options;

@@ -17,7 +17,7 @@ use reqwest::{Client, RequestBuilder, Response, Url, header::CONTENT_TYPE, redir
 use serde_json::{Value, json};
 use threadfold::{
     Answer, ContextWindow, Model, Request, async_trait,
-    message::{Delta, Extra, Json, ModelError, ModelErrorKind, Text},
+    message::{Delta, Extra, Json, ModelError, ModelErrorKind},
     model::{self, Clock, std_clock},
     wire::{self, Adjustment, EncodeOptions, Encoded, classify_error, retry_after, window_of},
 };
@@ -26,7 +26,7 @@ use crate::{
     clock::TokioClock,
     dialect::Dialect,
     event_stream::{self, EventStream},
-    held,
+    held_body,
     key::Key,
     options::HttpOptions,
 };
@@ -61,13 +61,8 @@ impl Model for HttpModel {
         answer.map_err(|error| self.without_key(error)).boxed()
     }
 
-    async fn compact_natively(
-        &self,
-        request: Request,
-        instructions: Option<Text>,
-    ) -> Result<Option<Answer>, ModelError> {
-        let instructions = instructions.as_ref().map(Text::as_str);
-        match self.options.dialect.codec().compaction_request(request, instructions) {
+    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
+        match self.options.dialect.codec().compaction_request(request) {
             Some(request) => self.complete(request).await.map(Some),
             None => Ok(None),
         }
@@ -249,11 +244,11 @@ impl HttpModel {
     ) -> Result<Deltas, ModelError> {
         let dialect = self.options.dialect;
         let end = request.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let Encoded { body, adjustments } = self.encoded(request, held::creating(dialect));
-        let short = previous.and_then(|id| held::continuing(dialect, body.as_str(), &id));
+        let Encoded { body, adjustments } = self.encoded(request, held_body::creating(dialect));
+        let short = previous.and_then(|id| held_body::continuing(dialect, body.as_str(), &id));
         if let Some(short) = short {
             match self.answer_to(&short, adjustments.clone(), end).await {
-                Err(error) if held::must_replay(&error) => {}
+                Err(error) if held_body::must_replay(&error) => {}
                 answer => return answer.map_err(|error| self.without_key(error)),
             }
         }
@@ -318,10 +313,8 @@ impl HttpModel {
     /// Sends a request once, and returns the answer from its first delta on.
     async fn ask(&self, body: String, left: Option<Duration>) -> Result<Deltas, ModelError> {
         let mut post = self.client.post(self.url.clone());
-        // Anthropic accepts its own compaction blocks, and requests for them, only with this
-        // header.
-        if self.options.dialect == Dialect::Anthropic && body.contains("\"compaction\"") {
-            post = post.header("anthropic-beta", "compact-2026-09-04");
+        if let Some(betas) = self.betas(&body) {
+            post = post.header("anthropic-beta", betas);
         }
         let post = post.body(body);
         let post = left.into_iter().fold(post, |post, left| post.timeout(left));

@@ -28,7 +28,6 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let mut system = rules::system(&claude, &request.system, &mut notes);
     let mut tools = fit_tools(&request.tools, &mut notes);
     let mut thread = rules::thread(&claude, messages, &mut notes);
-    compaction::as_returned(&mut thread);
     rules::drop_unanswered(&mut thread, ending.stays || prefill, &mut notes);
     results_first(&mut thread, Kinds::USUAL, &mut notes);
     fit_end(&mut thread, &ending, Kinds::USUAL, &mut notes);
