@@ -7,7 +7,7 @@ use serde_json::Value;
 use threadfold::{
     Agent, Answer, ContextWindow, Message, Model, ProviderThread, Request, Role,
     compact::Replaced,
-    message::{Delta, ModelError, Text, ToolSpec},
+    message::{Delta, ModelError, ToolSpec},
 };
 
 use crate::model::HttpModel;
