@@ -28,7 +28,7 @@ impl HostPlan {
     /// let shadows = shadows(&thread);
     /// let plan = Plan::summarise(&shadows, 0..2, "One and two.")?;
     /// let applied = HostPlan::new(&plan, &shadows)?.apply(&mut thread, |new, _| (new.role, new.text()))?;
-    /// assert_eq!(thread[0].1, "One and two.");
+    /// assert!(thread[0].1.contains("One and two."));
     /// assert_eq!(applied.removed.len(), 2);
     /// # Ok::<(), threadfold::compact::CompactError>(())
     /// ```
