@@ -197,7 +197,7 @@ fn a_card_shows_what_was_expected_what_the_provider_reported_and_what_is_opaque(
     for words in [
         "to bill 1\u{202f}234 tokens again and to cost 0.0250 once",
         "save 0.0009 with every request after that; it has paid for itself after 29 requests.",
-        "For the 1 answers until the next one the provider reported prompts of 2\u{202f}000 tokens",
+        "For the 1 answer until the next one the provider reported prompts of 2\u{202f}000 tokens",
         "1\u{202f}000 read from its cache and 0 written to it",
         "they would have had 5\u{202f}000.",
         "Its block cannot be looked into.",
