@@ -1,172 +1,265 @@
-//! The hook.
+//! The hook: what is sent in the place of a history that is too long.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::lock::Mutex;
 use rig_agent::agent::{
-    AgentHook, CompletionCallAction, CompletionCallEvent, HookContext, ModelTurnAction,
-    ModelTurnFinished, RequestPatch,
+    AgentHook, DispatchAction, DispatchEvent, HookContext, OutcomeAction, OutcomeEvent, RunId,
+    RunSettled, SettledOutcome,
 };
 use rig_core::{
     DynModel,
-    message::{AssistantContent, Message},
+    completion::CompletionRequest,
+    effect::{EffectId, EffectKind},
+    message,
     operation::Completion,
 };
 use threadfold::{
-    CompactionStrategy, Compactor, ContextWindow, Model, Usage, drive::Models, strategy::Brief,
+    CompactionStrategy, Compactor, ContextWindow, Message, drive::Models, message::ToolSpec,
+    strategy::Brief,
 };
 
-use crate::{model::Writer, view::View};
+use crate::{
+    host::{Shared, made},
+    model::{RigModel, is_overflow, usage},
+};
 
-/// The number of histories whose views are remembered.
-const REMEMBERED: usize = 16;
+/// The share of the window above which a request is compacted, in percent. The rest is for the
+/// answer and for the error of the estimate.
+const THRESHOLD: u64 = 75;
 
-/// The share of the window from which on a history is compacted, in percent.
-const THRESHOLD: u64 = 80;
+/// The number of conversations that a hook remembers. One that was forgotten is compacted again
+/// from its history.
+const REMEMBERED: usize = 32;
 
-/// Compacts the history of a rig agent before the model call that would fill the window.
+/// A hook that sends a compacted history whenever an agent's request would not fit the window.
 ///
-/// Add it to an agent with `add_hook`. Clones share their state, so keep one to ask for
-/// [`compactions`](Self::compactions). One value serves any number of agents and concurrent runs: a
-/// view belongs to the history that it was made of.
+/// One hook serves any number of runs and conversations at the same time: it finds the compacted
+/// form of a history by its messages. What a run adds to the history is kept by rig as it is; only
+/// the requests are shorter. The summaries live as long as the hook.
 ///
-/// The whole history stays in rig: a hook changes what is sent. If a compaction fails, the whole
-/// history is sent, and the provider decides.
+/// A request is compacted above three quarters of the window, by the estimate of threadfold, which
+/// the usage that providers report corrects. System prompt, documents and tools count. If a
+/// compaction fails, the request is sent with the last compacted history.
+///
+/// rig ends a run whose request the provider refused as too long. The hook remembers the refusal:
+/// if the host prompts once more with the same history, it is compacted to half of what was sent.
+///
+/// Clones share what they remember.
 #[derive(Clone, Debug)]
 pub struct Folding {
+    compactor: Compactor,
     window: ContextWindow,
-    strategy: Option<Arc<dyn CompactionStrategy>>,
-    model: Option<Writer>,
-    state: Arc<Mutex<State>>,
+    model: Option<RigModel>,
+    conversations: Arc<Mutex<Vec<Folded>>>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    /// The views, the latest last.
-    views: Vec<View>,
-    compactions: usize,
-    /// The usage of the latest answers, which are not in a history yet.
-    reported: Vec<(Vec<AssistantContent>, Usage)>,
-    /// Whether the provider refused the last request as too long.
+/// A conversation and its compacted form.
+#[derive(Debug)]
+struct Folded {
+    /// The messages of the last request, before the compaction.
+    history: Vec<Arc<message::Message>>,
+    /// What was sent.
+    view: Vec<Shared>,
+    compactor: Compactor,
+    /// The last request of this conversation.
+    sent: Option<EffectId>,
+    /// The run that made it.
+    run: Option<RunId>,
+    /// Whether the provider refused it as too long.
     is_refused: bool,
+    /// The number of compactions.
+    compactions: usize,
 }
 
 impl Folding {
-    /// A hook for a model with this context window, without a model for summaries.
+    /// Returns a hook for models with this context window.
+    ///
+    /// ```
+    /// use threadfold::ContextWindow;
+    /// use threadfold_rig::Folding;
+    ///
+    /// let hook = Folding::new(ContextWindow::new(200_000));
+    /// ```
     #[must_use]
     pub fn new(window: ContextWindow) -> Self {
-        Self { window, strategy: None, model: None, state: Arc::default() }
+        Self {
+            compactor: Compactor::default().with_window(window),
+            window,
+            model: None,
+            conversations: Arc::default(),
+        }
     }
 
-    /// Returns the hook with a completion model of rig that writes the summaries, usually a small
-    /// one. If it fails, an extract takes the place of its summary.
+    /// Returns the hook with a model of rig that writes the summaries. Without one, a digest
+    /// replaces the old part.
+    ///
+    /// ```
+    /// use rig_core::test_utils::MockCompletionModel;
+    /// use threadfold::ContextWindow;
+    /// use threadfold_rig::Folding;
+    ///
+    /// let hook = Folding::new(ContextWindow::new(200_000))
+    ///     .with_model(MockCompletionModel::text("They talked."));
+    /// ```
     #[must_use]
     pub fn with_model(self, model: impl Into<DynModel<Completion>>) -> Self {
-        Self { model: Some(Writer(model.into())), ..self }
+        Self { model: Some(RigModel::new(model)), ..self }
     }
 
-    /// Returns the hook with this strategy instead of the ladder of threadfold's sessions.
+    /// Returns the hook with this strategy; the default is the ladder of threadfold's sessions.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{ContextWindow, strategy::Digest};
+    /// use threadfold_rig::Folding;
+    ///
+    /// let hook = Folding::new(ContextWindow::new(200_000)).with_strategy(Arc::new(Digest::default()));
+    /// ```
     #[must_use]
-    pub fn with_strategy(self, strategy: Arc<dyn CompactionStrategy>) -> Self {
-        Self { strategy: Some(strategy), ..self }
+    pub fn with_strategy(mut self, strategy: Arc<dyn CompactionStrategy>) -> Self {
+        self.compactor = self.compactor.with_strategy(strategy);
+        self
     }
 
-    /// The number of compactions so far.
-    pub async fn compactions(&self) -> usize {
-        self.state.lock().await.compactions
+    /// The number of compactions in the conversations that are remembered.
+    #[must_use]
+    pub fn compactions(&self) -> usize {
+        self.lock().iter().map(|folded| folded.compactions).sum()
     }
 
-    /// Tells the hook that the provider refused a request as too long although it seemed to fit: the
-    /// next request is compacted to half. rig's runner ends a run with such an error, so the host
-    /// calls this and prompts again, once.
-    pub async fn refused(&self) {
-        self.state.lock().await.is_refused = true;
-    }
-
-    /// What to send instead of this history before a prompt; `None` for the history itself.
-    async fn fold(&self, history: &[Message], prompt: &Message) -> Option<Vec<Message>> {
-        let mut state = self.state.lock().await;
-        let known = state.views.iter().enumerate().filter(|(_, view)| view.is_of(history));
-        let known = known.max_by_key(|(_, view)| view.read()).map(|(index, _)| index);
-        let mut view = match known {
-            Some(index) => state.views.remove(index),
-            None => self.view(),
-        };
-        view.add(history, &mut state.reported);
-        let is_refused = std::mem::take(&mut state.is_refused);
-        let messages = self.compacted(&mut view, prompt, is_refused).await;
-        state.compactions += usize::from(messages.is_some());
-        if let Some(messages) = messages {
-            view.replace(messages);
-        }
-        let sent = view.sent(history);
-        state.views.push(view);
-        let excess = state.views.len().saturating_sub(REMEMBERED);
-        state.views.drain(..excess);
-        sent
-    }
-
-    fn view(&self) -> View {
-        let compactor = Compactor::default().with_window(self.window);
-        let compactor = match &self.strategy {
-            Some(strategy) => compactor.with_strategy(Arc::clone(strategy)),
-            None => compactor,
-        };
-        View::new(compactor)
-    }
-
-    /// The messages of the view after a compaction; `None` if none is due or it failed.
-    async fn compacted(
+    /// The form of the request that fits, or `None` if it fits as it is.
+    async fn folded(
         &self,
-        view: &mut View,
-        prompt: &Message,
-        is_refused: bool,
-    ) -> Option<Vec<threadfold::Message>> {
-        let mut messages = view.messages.clone();
-        messages.push(crate::convert::read(prompt));
-        view.compactor.observe(&messages);
-        let tokens = view.compactor.context_tokens();
-        let threshold = self.window.tokens() / 100 * THRESHOLD;
-        if tokens <= threshold && !is_refused {
-            return None;
-        }
-        let brief = match is_refused {
-            true => Brief::from(tokens / 2),
-            false => Brief::default(),
+        run: RunId,
+        id: EffectId,
+        request: &CompletionRequest,
+    ) -> Option<CompletionRequest> {
+        let (system, history) = match request.chat_history.split_first() {
+            Some((message::Message::System { content }, history)) => (Some(content), history),
+            _ => (None, request.chat_history.as_slice()),
         };
-        let conversation = self.model.as_ref().map(|model| model as &dyn Model);
-        let models = Models { conversation, ..Models::default() };
-        view.compactor.compact(&mut messages, brief, models).await.ok()?;
-        // The prompt is sent by rig as it is.
-        messages.pop();
-        Some(messages)
+        let mut folded = self.take(history);
+        let new = history.get(folded.history.len()..).unwrap_or_default();
+        for message in new {
+            let message = Arc::new(message.clone());
+            folded.history.push(Arc::clone(&message));
+            folded.view.push(Shared(message));
+        }
+        let context = context(system, request);
+        folded.compactor = folded.compactor.with_context(context, tools(request));
+        folded.compactor.observe_host(&folded.view);
+        let limit = self.window.tokens() / 100 * THRESHOLD;
+        let tokens = folded.compactor.context_tokens();
+        let target = std::mem::take(&mut folded.is_refused).then_some(tokens / 2);
+        if tokens > limit || target.is_some() {
+            let brief = Brief { target, ..Brief::default() };
+            let models = self.model.as_ref().map_or_else(Models::default, Models::from);
+            let planned = folded.compactor.plan_host(&folded.view, brief, models).await;
+            // Without a plan the request is sent as it is: the provider decides.
+            if let Ok(planned) = planned {
+                let applied = planned.plan.apply(&mut folded.view, made);
+                folded.compactions += usize::from(applied.is_ok());
+            }
+        }
+        (folded.sent, folded.run) = (Some(id), Some(run));
+        let is_same = folded.view.len() == folded.history.len() && {
+            folded.view.iter().zip(&folded.history)
+        }
+        .all(|(sent, whole)| Arc::ptr_eq(&sent.0, whole));
+        let shorter = (!is_same).then(|| {
+            let head = request.chat_history.len() - history.len();
+            let head = request.chat_history.iter().take(head).cloned();
+            let sent = folded.view.iter().map(|message| (*message.0).clone());
+            let mut shorter = request.clone();
+            shorter.chat_history = head.chain(sent).collect();
+            shorter
+        });
+        self.put(folded);
+        shorter
+    }
+
+    /// Takes the conversation that this history continues, the one with the most messages.
+    fn take(&self, history: &[message::Message]) -> Folded {
+        let mut conversations = self.lock();
+        let continued = |folded: &Folded| {
+            folded.history.len() <= history.len() && { folded.history.iter().zip(history) }
+                .all(|(one, other)| **one == *other)
+        };
+        let found = conversations.iter().enumerate().filter(|(_, folded)| continued(folded));
+        let found = found.max_by_key(|(_, folded)| folded.history.len()).map(|(index, _)| index);
+        match found {
+            Some(index) => conversations.remove(index),
+            None => Folded {
+                history: Vec::new(),
+                view: Vec::new(),
+                compactor: self.compactor.clone(),
+                sent: None,
+                run: None,
+                is_refused: false,
+                compactions: 0,
+            },
+        }
+    }
+
+    fn put(&self, folded: Folded) {
+        let mut conversations = self.lock();
+        conversations.push(folded);
+        let excess = conversations.len().saturating_sub(REMEMBERED);
+        conversations.drain(..excess);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Folded>> {
+        // Nothing panics while it is held, and each conversation in it is whole.
+        self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// The system prompt and the documents of a request, which take room beside its messages.
+fn context(system: Option<&String>, request: &CompletionRequest) -> Vec<Message> {
+    let documents = request
+        .normalized_documents()
+        .map(|documents| threadfold::foreign::shadow(&Shared(Arc::new(documents))));
+    let system = system.map(|text| Message::system(text.as_str()));
+    system.into_iter().chain(documents).collect()
+}
+
+fn tools(request: &CompletionRequest) -> Vec<ToolSpec> {
+    let tools = request.tools.iter().map(|tool| {
+        let schema = threadfold::message::Json::from(&tool.parameters);
+        ToolSpec::new(tool.name.as_str(), tool.description.as_str(), schema)
+    });
+    tools.collect()
+}
+
 impl AgentHook for Folding {
-    async fn on_completion_call(
-        &self,
-        _: &HookContext,
-        event: CompletionCallEvent<'_>,
-    ) -> CompletionCallAction {
-        match self.fold(event.history, event.prompt).await {
-            Some(history) => CompletionCallAction::patch(RequestPatch::new().history(history)),
-            None => CompletionCallAction::Continue,
+    async fn on_dispatch(&self, ctx: &HookContext, event: DispatchEvent<'_>) -> DispatchAction {
+        let EffectKind::Completion { request, stream } = event.kind else {
+            return DispatchAction::Proceed;
+        };
+        match self.folded(ctx.run_id(), event.id, request).await {
+            Some(request) => {
+                DispatchAction::Patch(EffectKind::Completion { request, stream: *stream })
+            }
+            None => DispatchAction::Proceed,
         }
     }
 
-    async fn on_model_turn_finished(
-        &self,
-        _: &HookContext,
-        event: ModelTurnFinished<'_>,
-    ) -> ModelTurnAction {
-        let tokens = (event.usage.input_tokens, event.usage.output_tokens);
-        if let (Some(input), Some(output)) = tokens {
-            let reported = &mut self.state.lock().await.reported;
-            reported.push((event.content.clone(), Usage::new(input, output)));
-            let excess = reported.len().saturating_sub(REMEMBERED);
-            reported.drain(..excess);
+    async fn on_outcome(&self, _ctx: &HookContext, event: OutcomeEvent<'_>) -> OutcomeAction {
+        let mut conversations = self.lock();
+        let sent = conversations.iter_mut().find(|folded| folded.sent == Some(event.id));
+        let Some(folded) = sent else { return OutcomeAction::Proceed };
+        let reported = event.completion().and_then(|response| usage(&response.usage));
+        // An implausible report is ignored.
+        let _ = reported.map(|reported| folded.compactor.learn(reported));
+        OutcomeAction::Proceed
+    }
+
+    async fn on_run_settled(&self, ctx: &HookContext, event: RunSettled<'_>) {
+        let SettledOutcome::Error(error) = event.outcome else { return };
+        let mut conversations = self.lock();
+        let failed = conversations.iter_mut().find(|folded| folded.run == Some(ctx.run_id()));
+        if let Some(folded) = failed {
+            folded.is_refused = is_overflow(error);
         }
-        ModelTurnAction::Continue
     }
 }

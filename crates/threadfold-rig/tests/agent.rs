@@ -1,7 +1,7 @@
 //! A rig agent with a tool, 60 steps, in a window that its history exceeds many times. Every request
 //! that its model received is checked.
 
-#![allow(clippy::expect_used, reason = "tests")]
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "tests may panic")]
 
 use std::collections::HashSet;
 
@@ -139,7 +139,7 @@ async fn sixty_steps_fit_a_window_that_they_exceed() {
         let is_whole = |whole: &Message| whole == last;
         assert!(done.messages.iter().any(is_whole), "the prompt is one of the run");
     }
-    let compactions = folding.compactions().await;
+    let compactions = folding.compactions();
     assert!((3..20).contains(&compactions), "{compactions} compactions");
     // Between two compactions a request continues the one before, so that a prompt cache serves it.
     let continued = requests.windows(2).filter(|pair| {
@@ -181,13 +181,12 @@ async fn a_later_prompt_continues_the_view_and_asks_no_model_again() {
     assert!(last.iter().any(|message| texts(message).contains("They read files.")));
     assert!(writer.request_count() <= asked + 1, "the view of the history was known");
     for request in writer.requests() {
-        assert!(request.tools.is_empty());
         assert_legal(&request.chat_history);
     }
 }
 
 #[tokio::test]
-async fn a_refused_request_is_compacted_to_half() {
+async fn a_history_that_the_provider_refused_is_compacted_to_half() {
     let turns = steps(12).into_iter().take(12);
     let turns = turns.chain([MockTurn::error("prompt is too long"), MockTurn::text("Done.")]);
     let model = MockCompletionModel::from_turns(turns);
@@ -195,7 +194,6 @@ async fn a_refused_request_is_compacted_to_half() {
     let agent = agent(&model, &folding);
     agent.prompt(TASK).await.expect_err("the provider refuses");
     let refused = model.requests().pop().expect("a request").chat_history;
-    folding.refused().await;
     let (prompt, history) = refused.split_last().expect("a prompt");
     let history = history.iter().filter(|it| !matches!(it, Message::System { .. })).cloned();
     let done = agent.prompt(prompt.clone()).history(history.collect::<Vec<_>>()).await;
@@ -208,4 +206,14 @@ async fn a_refused_request_is_compacted_to_half() {
         tokens(&sent),
         tokens(&refused)
     );
+}
+
+#[tokio::test]
+async fn a_request_that_fits_is_sent_as_it_is() {
+    let model = MockCompletionModel::text("Hello!");
+    let folding = Folding::new(ContextWindow::new(WINDOW));
+    let agent = AgentBuilder::new(model.clone()).add_hook(folding.clone()).build();
+    agent.prompt("Hi.").await.expect("an answer");
+    assert_eq!(model.requests()[0].chat_history, [Message::user("Hi.")]);
+    assert_eq!(folding.compactions(), 0);
 }
