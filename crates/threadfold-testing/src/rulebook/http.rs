@@ -18,13 +18,13 @@ const MAX_BYTES: usize = 256 * 1024 * 1024;
 /// Answers the requests of a listener, each with what the function returns for its method and itself,
 /// until the listener fails. It blocks; a test calls it in a thread of its own.
 ///
-/// ```no_run
+/// ```
 /// use std::{io::{Read, Write}, net::{TcpListener, TcpStream}, thread};
 /// use threadfold_testing::rulebook::{HttpCall, Reply, ReplyBody, serve};
 ///
 /// let listener = TcpListener::bind("127.0.0.1:0")?;
 /// let address = listener.local_addr()?;
-/// thread::spawn(|| {
+/// thread::spawn(move || {
 ///     serve(&listener, |method: &str, call: &HttpCall<'_>| Reply {
 ///         status: 200,
 ///         headers: Vec::new(),
