@@ -161,14 +161,10 @@ pub mod guide {
     ///
     /// In this chapter: [`Model`](crate::Model), [`WireFormat`](crate::WireFormat),
     /// [`deltas_of`](crate::model::deltas_of), [`classify_error`](crate::wire::classify_error),
-    /// [`ProviderThread`](crate::ProviderThread), [`Agent`](crate::Agent).
+    /// [`ProviderThread`](crate::ProviderThread), [`Agent`](crate::Agent),
+    /// [`text_of`](crate::wire::text_of), [`deltas_by`](crate::model::deltas_by),
+    /// [`AnswerBuilder`](crate::wire::AnswerBuilder).
     pub mod provider_adapter {}
-
-    #[doc = include_str!("../docs/guide/no-codec.md")]
-    ///
-    /// In this chapter: [`text_of`](crate::wire::text_of), [`deltas_by`](crate::model::deltas_by),
-    /// [`AnswerBuilder`](crate::wire::AnswerBuilder), [`ModelError`](crate::model::ModelError).
-    pub mod no_codec {}
 
     #[doc = include_str!("../docs/guide/strategy-and-policy.md")]
     ///

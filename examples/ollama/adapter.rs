@@ -1,5 +1,5 @@
 //! The adapter for Ollama's native `/api/chat`, which has no codec. The chapter
-//! `docs/guide/no-codec.md` shows this file, line by line.
+//! `docs/guide/provider-adapter.md` shows this file, line by line.
 
 use std::{
     collections::HashMap,

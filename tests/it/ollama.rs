@@ -178,6 +178,6 @@ fn the_chapter_shows_the_adapter() {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
     let adapter = read("examples/ollama/adapter.rs").replace("pub(crate) ", "pub ");
     let (_, code) = adapter.split_once("\n\n").unwrap();
-    let chapter = read("docs/guide/no-codec.md");
+    let chapter = read("docs/guide/provider-adapter.md");
     assert!(chapter.contains(code.trim()), "the chapter must show examples/ollama/adapter.rs");
 }
