@@ -70,6 +70,7 @@ pub mod gemini;
 mod growing;
 mod json;
 mod kit;
+mod line_buffer;
 mod lines;
 mod messages;
 mod names;

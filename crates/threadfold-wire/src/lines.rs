@@ -1,9 +1,6 @@
 //! Parsing lines of JSON (NDJSON) from pieces of any size.
 
-use super::contract::WireError;
-
-/// The default limit of one line: 16 MiB, as for an event of `text/event-stream`.
-const MAX: usize = 16 * 1024 * 1024;
+use super::{contract::WireError, line_buffer::LineBuffer};
 
 /// Divides the bytes of a stream into lines of JSON, also called NDJSON or JSON Lines: Ollama's
 /// native API streams so. Lines end with LF or CRLF, blank lines and a leading byte order mark are
@@ -24,15 +21,7 @@ const MAX: usize = 16 * 1024 * 1024;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct LineParser {
-    /// The limit of one line in bytes, if the host set one.
-    limit: Option<usize>,
-    /// The bytes that were pushed; those before `at` are parsed. No line ends between `at` and
-    /// `searched`.
-    bytes: Vec<u8>,
-    at: usize,
-    searched: usize,
-    begun: bool,
-    failed: bool,
+    pieces: LineBuffer,
 }
 
 impl LineParser {
@@ -48,7 +37,7 @@ impl LineParser {
     /// ```
     #[must_use]
     pub fn with_max_bytes(limit: usize) -> Self {
-        Self { limit: Some(limit), ..Self::default() }
+        Self { pieces: LineBuffer::with_max_bytes(limit) }
     }
 
     /// Takes the next bytes of the stream. Call [`next_line`](Self::next_line) until it returns
@@ -65,13 +54,7 @@ impl LineParser {
     /// # Ok::<(), threadfold::wire::WireError>(())
     /// ```
     pub fn push(&mut self, bytes: &[u8]) {
-        if self.failed {
-            return;
-        }
-        self.bytes.drain(..self.at);
-        self.searched -= self.at;
-        self.at = 0;
-        self.bytes.extend_from_slice(bytes);
+        self.pieces.push(bytes);
     }
 
     /// Returns the next line that is not blank, without its end, or `None` if more bytes are needed.
@@ -90,31 +73,13 @@ impl LineParser {
     /// [`WireError::EventTooLarge`] if a line exceeds the limit, after all earlier lines were
     /// returned. Every later call returns it again.
     pub fn next_line(&mut self) -> Result<Option<String>, WireError> {
-        let limit = self.limit.unwrap_or(MAX);
-        let too_large = WireError::EventTooLarge { limit };
-        if self.failed {
-            return Err(too_large);
-        }
-        loop {
-            let mut unsearched = self.bytes.iter().skip(self.searched);
-            let end = unsearched.position(|byte| *byte == b'\n');
-            let end = end.map(|length| self.searched + length);
-            self.searched = end.unwrap_or(self.bytes.len());
-            if self.searched - self.at > limit {
-                (self.failed, self.bytes, self.at, self.searched) = (true, Vec::new(), 0, 0);
-                return Err(too_large);
-            }
-            let Some(end) = end else { return Ok(None) };
-            let line = String::from_utf8_lossy(self.bytes.get(self.at..end).unwrap_or_default());
-            let is_first = !std::mem::replace(&mut self.begun, true);
-            let line = if is_first { line.trim_start_matches('\u{feff}') } else { &*line };
-            let line = line.trim().to_owned();
-            self.at = end + 1;
-            self.searched = self.at;
-            if !line.is_empty() {
-                return Ok(Some(line));
+        while let Some(line) = self.pieces.next_line(|byte| byte == b'\n', 0)? {
+            let line = String::from_utf8_lossy(&line);
+            if !line.trim().is_empty() {
+                return Ok(Some(line.trim().to_owned()));
             }
         }
+        Ok(None)
     }
 
     /// Returns the bytes after the last line end as a line. Call it at the end of the stream: some
@@ -191,7 +156,7 @@ mod tests {
         for _ in 0..1_000 {
             parser.push(&[b'x'; 50]);
             let _ = parser.next_line();
-            assert!(parser.bytes.len() <= 150);
+            assert!(parser.pieces.len() <= 150);
         }
         assert!(parser.next_line().is_err() && parser.rest().is_none());
     }

@@ -1,11 +1,7 @@
 //! Parsing `text/event-stream` from pieces of any size.
 
-use super::contract::WireError;
+use super::{contract::WireError, line_buffer::LineBuffer};
 use std::time::Duration;
-
-/// The default limit of one event: 16 MiB. Results of the provider's own tools arrive in one event
-/// and may be large.
-const MAX: usize = 16 * 1024 * 1024;
 
 /// Parses bytes of `text/event-stream` into events, as the WHATWG specifies: lines end with LF, CR
 /// or CRLF, a leading byte order mark and comments are skipped, the data lines of an event are
@@ -26,21 +22,11 @@ const MAX: usize = 16 * 1024 * 1024;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct SseParser {
-    /// The limit of one event in bytes, if the host set one.
-    limit: Option<usize>,
-    /// The bytes that were pushed; those before `at` are parsed. No line ends between `at` and
-    /// `searched`.
-    bytes: Vec<u8>,
-    at: usize,
-    searched: usize,
-    /// Whether the previous line ended with CR, so that an LF directly after it belongs to it.
-    after_return: bool,
-    begun: bool,
+    pieces: LineBuffer,
     name: String,
     data: Option<String>,
     id: String,
     retry: Option<Duration>,
-    failed: bool,
 }
 
 impl SseParser {
@@ -56,7 +42,7 @@ impl SseParser {
     /// ```
     #[must_use]
     pub fn with_max_bytes(limit: usize) -> Self {
-        Self { limit: Some(limit), ..Self::default() }
+        Self { pieces: LineBuffer::with_max_bytes(limit), ..Self::default() }
     }
 
     /// Takes the next bytes of the stream. Call [`next_event`](Self::next_event) until it returns
@@ -74,13 +60,7 @@ impl SseParser {
     /// # Ok::<(), threadfold::wire::WireError>(())
     /// ```
     pub fn push(&mut self, bytes: &[u8]) {
-        if self.failed {
-            return;
-        }
-        self.bytes.drain(..self.at);
-        self.searched -= self.at;
-        self.at = 0;
-        self.bytes.extend_from_slice(bytes);
+        self.pieces.push(bytes);
     }
 
     /// Returns the name and the data of the next event, or `None` if more bytes are needed. The
@@ -159,46 +139,10 @@ impl SseParser {
         self.retry
     }
 
-    /// Removes and returns the next complete line, without its end.
+    /// Returns the next complete line. What the event has so far counts towards its limit.
     fn next_line(&mut self) -> Result<Option<Vec<u8>>, WireError> {
-        if self.failed {
-            return Err(self.too_large());
-        }
-        if self.after_return && self.bytes.get(self.at) == Some(&b'\n') {
-            self.at += 1;
-            self.searched = self.at;
-            self.after_return = false;
-        }
-        debug_assert!(self.at <= self.searched && self.searched <= self.bytes.len());
-        let mut unsearched = self.bytes.iter().skip(self.searched);
-        let end = unsearched.position(|byte| matches!(byte, b'\n' | b'\r'));
-        let end = end.map(|length| self.searched + length);
-        self.searched = end.unwrap_or(self.bytes.len());
-        self.check(self.searched - self.at)?;
-        let Some(end) = end else { return Ok(None) };
-        let line: Vec<u8> = self.bytes.iter().take(end).skip(self.at).copied().collect();
-        self.after_return = self.bytes.get(end) == Some(&b'\r');
-        self.at = end + 1;
-        self.searched = self.at;
-        // A byte order mark before the first line is no part of it.
-        let is_first = !std::mem::replace(&mut self.begun, true);
-        let unmarked = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| is_first).map(<[u8]>::to_vec);
-        Ok(Some(unmarked.unwrap_or(line)))
-    }
-
-    fn too_large(&self) -> WireError {
-        WireError::EventTooLarge { limit: self.limit.unwrap_or(MAX) }
-    }
-
-    /// Fails if a line of this length makes the event too large.
-    fn check(&mut self, line: usize) -> Result<(), WireError> {
         let held = self.name.len() + self.data.as_ref().map_or(0, String::len);
-        if line.saturating_add(held) <= self.limit.unwrap_or(MAX) {
-            return Ok(());
-        }
-        self.failed = true;
-        self.bytes = Vec::new();
-        Err(self.too_large())
+        self.pieces.next_line(|byte| matches!(byte, b'\n' | b'\r'), held)
     }
 
     fn field(&mut self, line: &str) {
@@ -362,7 +306,7 @@ mod tests {
         for _ in 0..1_000 {
             parser.push(&[b'x'; 50]);
             let _ = parser.next_event();
-            assert!(parser.bytes.len() <= 150);
+            assert!(parser.pieces.len() <= 150);
         }
         assert!(parser.next_event().is_err());
     }
