@@ -24,8 +24,11 @@ pub(super) trait Vendor: std::fmt::Debug + Send {
     /// What a path asks for; `None` if the API has no such path.
     fn wants(&self, call: &HttpCall<'_>, body: &Value) -> Option<Wants>;
 
-    /// The model that a request names.
-    fn model(&self, call: &HttpCall<'_>, body: &Value) -> String;
+    /// The model that a request names, in most APIs in its body.
+    fn model(&self, call: &HttpCall<'_>, body: &Value) -> String {
+        let _ = call;
+        word(body, "model").to_owned()
+    }
 
     /// Puts what the server holds of the thread before the messages of the body.
     fn resume(&self, request: &mut Incoming<'_>, held: &mut Held) -> Result<(), Violation>;

@@ -4,6 +4,7 @@
 //! (`compact_20260112`), the clearing of results and thinking by the API, and the reports
 //! `thinking_mismatch_allowed` of an old account.
 
+pub(super) mod binding;
 mod check;
 mod family;
 mod rules;
@@ -19,7 +20,7 @@ use super::{
     event::Event,
     held::{Held, Thread},
     numbers::Numbers,
-    options::{Account, BookOptions},
+    options::BookOptions,
     piece::{Kind, Piece, Place},
     rule::{Rule, Violation},
     script::Said,
@@ -45,10 +46,6 @@ impl Vendor for Anthropic {
             "/v1/messages/count_tokens" => Some(Wants::Count),
             _ => None,
         }
-    }
-
-    fn model(&self, _: &HttpCall<'_>, body: &Value) -> String {
-        word(body, "model").to_owned()
     }
 
     fn resume(&self, request: &mut Incoming<'_>, held: &mut Held) -> Result<(), Violation> {
@@ -128,13 +125,11 @@ impl Vendor for Anthropic {
     }
 
     fn strictness(&self, model: &str, options: &BookOptions) -> Strictness {
-        let binds = Family::of(model).binds();
-        Strictness { prefix: binds && options.account == Account::New, gaps: true, roles: true }
+        binding::strictness(model, options)
     }
 
     fn reads(&self, model: &str, of: &str) -> bool {
-        let is_checked = Family::of(model).binds() || Family::of(of).binds();
-        model == of || !is_checked || Family::of(of).is_read_by_all()
+        binding::reads(model, of)
     }
 
     fn refuses_void(
@@ -143,19 +138,7 @@ impl Vendor for Anthropic {
         piece: &Piece,
         reason: VoidReason,
     ) -> Option<Violation> {
-        let thinking = request.body.get("thinking").unwrap_or(&Value::Null);
-        let binding = thinking.get("block_binding").unwrap_or(&Value::Null);
-        let drops = word(binding, "prefix_mismatch_behavior") == "drop_block";
-        if reason == VoidReason::Model || drops {
-            return None;
-        }
-        let message = format!(
-            "{}: Invalid `signature` in `thinking` block. The block is bound to a different \
-             conversation. Remove the block, or set \
-             `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\".",
-            piece.path
-        );
-        Some(Violation::new(&rules::BINDING, message))
+        binding::refuses_void(&request.body["thinking"], piece, reason, &rules::BINDING)
     }
 
     fn cache(&self, model: &str) -> CacheRules {

@@ -77,10 +77,6 @@ impl Vendor for Chat {
         (route == "/chat/completions").then_some(Wants::Answer)
     }
 
-    fn model(&self, _: &HttpCall<'_>, body: &Value) -> String {
-        word(body, "model").to_owned()
-    }
-
     fn resume(&self, _: &mut Incoming<'_>, _: &mut Held) -> Result<(), Violation> {
         Ok(())
     }

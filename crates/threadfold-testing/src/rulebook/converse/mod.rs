@@ -10,14 +10,14 @@ mod write;
 use serde_json::{Value, json};
 
 use super::{
-    anthropic::{Family, anthropic_cache},
+    anthropic::{anthropic_cache, binding},
     bound::{Bound, Strictness, VoidReason},
     cache::CacheRules,
     call::{HttpCall, Reply, ReplyBody},
     event::Event,
     held::Held,
     numbers::Numbers,
-    options::{Account, BookOptions},
+    options::BookOptions,
     piece::{Kind, MINUTE, Piece, Place},
     rule::{Rule, Violation},
     script::Said,
@@ -83,13 +83,11 @@ impl Vendor for Converse {
     }
 
     fn strictness(&self, model: &str, options: &BookOptions) -> Strictness {
-        let binds = Family::of(model).binds() && options.account == Account::New;
-        Strictness { prefix: binds, gaps: true, roles: true }
+        binding::strictness(model, options)
     }
 
     fn reads(&self, model: &str, of: &str) -> bool {
-        let is_checked = Family::of(model).binds() || Family::of(of).binds();
-        model == of || !is_checked || Family::of(of).is_read_by_all()
+        binding::reads(model, of)
     }
 
     fn refuses_void(
@@ -98,19 +96,12 @@ impl Vendor for Converse {
         piece: &Piece,
         reason: VoidReason,
     ) -> Option<Violation> {
-        let fields = &request.body["additionalModelRequestFields"];
-        let binding = &fields["thinking"]["block_binding"];
-        let drops = word(binding, "prefix_mismatch_behavior") == "drop_block";
-        if drops || reason == VoidReason::Model {
-            return None;
-        }
-        let message = format!(
-            "{}: Invalid `signature` in `thinking` block. The block is bound to a different \
-             conversation. Remove the block, or set \
-             `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\".",
-            piece.path
-        );
-        Some(Violation::new(&rules::BINDING, message))
+        binding::refuses_void(
+            &request.body["additionalModelRequestFields"]["thinking"],
+            piece,
+            reason,
+            &rules::BINDING,
+        )
     }
 
     fn cache(&self, model: &str) -> CacheRules {

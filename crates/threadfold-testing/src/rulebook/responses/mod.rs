@@ -48,10 +48,6 @@ impl Vendor for Responses {
         }
     }
 
-    fn model(&self, _: &HttpCall<'_>, body: &Value) -> String {
-        word(body, "model").to_owned()
-    }
-
     fn resume(&self, request: &mut Incoming<'_>, held: &mut Held) -> Result<(), Violation> {
         let mut input = Vec::new();
         if let Some(id) = request.body.get("previous_response_id").and_then(Value::as_str) {
