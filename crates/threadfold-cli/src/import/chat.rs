@@ -8,78 +8,78 @@ use threadfold::wire::Dialect;
 /// Reads the history of SWE-agent. Without function calling, the output of a command is a message
 /// of the user, marked as an observation: it becomes the result of a call.
 pub(super) fn read_swe(history: &[Value]) -> Imported {
-    let mut left = Left::default();
-    let mut messages: Vec<Carried> = Vec::new();
-    let mut was_answered = false;
-    for (at, entry) in history.iter().enumerate() {
+    in_order(history, "", |entry, at, before| {
         if entry.get("is_demo") == Some(&Value::Bool(true)) {
-            left.out("a demonstration");
-            continue;
+            return Err("a demonstration");
         }
-        let value = match text(entry, "role") {
+        Ok(match text(entry, "role") {
             "assistant" if calls(entry).is_empty() => {
                 said_and_called(&content(entry), "action", text(entry, "action"), at)
             }
             // The task is an observation too, before the first answer.
-            "user" if was_answered && text(entry, "message_type") == "observation" => {
-                result_of(messages.last(), entry)
+            "user" if before.is_answered && text(entry, "message_type") == "observation" => {
+                result_of(before.last, entry)
             }
-            role @ ("system" | "user" | "assistant" | "tool") => plain(role, entry),
-            _ => {
-                left.out("an entry without a role");
-                continue;
-            }
-        };
-        was_answered |= text(entry, "role") == "assistant";
-        messages.push(Carried { value, lines: vec![at] });
-    }
-    imported(messages, "", left)
+            role => known(role, entry)?,
+        })
+    })
 }
 
 /// Reads the messages of mini-swe-agent. Commands are blocks of code in a text, and their output is
 /// a message of the user; newer versions call a tool.
 pub(super) fn read_mini(entries: &[Value]) -> Imported {
-    let mut left = Left::default();
-    let mut messages: Vec<Carried> = Vec::new();
-    let mut was_answered = false;
-    for (at, entry) in entries.iter().enumerate() {
-        let value = match text(entry, "role") {
+    in_order(entries, "", |entry, at, before| {
+        Ok(match text(entry, "role") {
             "assistant" if calls(entry).is_empty() => {
                 let said = content(entry);
                 said_and_called(&said, "bash", &command_in(&said), at)
             }
             // After the first answer, only the agent itself writes under the user's role.
-            "user" if was_answered => result_of(messages.last(), entry),
-            role @ ("system" | "user" | "assistant" | "tool") => plain(role, entry),
-            "exit" => {
-                left.out("bookkeeping of the agent");
-                continue;
+            "user" if before.is_answered => result_of(before.last, entry),
+            "exit" => return Err("bookkeeping of the agent"),
+            role => known(role, entry)?,
+        })
+    })
+}
+
+/// What precedes an entry.
+struct Before<'m> {
+    last: Option<&'m Carried>,
+    /// Whether the agent has answered.
+    is_answered: bool,
+}
+
+/// Reads entries in their order. `read` returns the message of an entry, or why it is left out.
+fn in_order(
+    entries: &[Value],
+    model: &str,
+    read: impl Fn(&Value, usize, Before<'_>) -> Result<Value, &'static str>,
+) -> Imported {
+    let mut left = Left::default();
+    let mut messages: Vec<Carried> = Vec::new();
+    let mut is_answered = false;
+    for (at, entry) in entries.iter().enumerate() {
+        match read(entry, at, Before { last: messages.last(), is_answered }) {
+            Ok(value) => {
+                is_answered |= text(entry, "role") == "assistant";
+                messages.push(Carried { value, lines: vec![at] });
             }
-            _ => {
-                left.out("an entry without a role");
-                continue;
-            }
-        };
-        was_answered |= text(entry, "role") == "assistant";
-        messages.push(Carried { value, lines: vec![at] });
+            Err(why) => left.out(why),
+        }
     }
-    imported(messages, "", left)
+    let body = Map::from_iter([("model".to_owned(), model.into())]);
+    Imported { body, dialect: Dialect::OpenAiChat, messages, left }
+}
+
+fn known(role: &str, entry: &Value) -> Result<Value, &'static str> {
+    let is_known = matches!(role, "system" | "user" | "assistant" | "tool");
+    if is_known { Ok(plain(role, entry)) } else { Err("an entry without a role") }
 }
 
 /// Reads the messages of a sample of inspect.
 pub(super) fn read_inspect(entries: &[Value]) -> Imported {
-    let mut left = Left::default();
-    let (mut messages, mut model) = (Vec::new(), "");
-    for (at, entry) in entries.iter().enumerate() {
-        let role = text(entry, "role");
-        if !matches!(role, "system" | "user" | "assistant" | "tool") {
-            left.out("an entry without a role");
-            continue;
-        }
-        model = entry.get("model").and_then(Value::as_str).unwrap_or(model);
-        messages.push(Carried { value: plain(role, entry), lines: vec![at] });
-    }
-    imported(messages, model, left)
+    let named = entries.iter().rev().find_map(|entry| entry.get("model").and_then(Value::as_str));
+    in_order(entries, named.unwrap_or(""), |entry, _, _| known(text(entry, "role"), entry))
 }
 
 /// A message with the fields of the dialect, and no others.
@@ -161,9 +161,4 @@ fn command_in(said: &str) -> String {
         (Some(command), None) => command,
         _ => String::new(),
     }
-}
-
-fn imported(messages: Vec<Carried>, model: &str, left: Left) -> Imported {
-    let body = Map::from_iter([("model".to_owned(), model.into())]);
-    Imported { body, dialect: Dialect::OpenAiChat, messages, left }
 }

@@ -101,7 +101,8 @@ fn parts(content: Option<&Value>) -> Vec<Value> {
 ///
 /// As the kit itself builds a request: events of invocations that were rewound are left out, a
 /// compaction replaces the events of its time, and pieces of a stream are followed by the whole.
-/// Source: its `flows/llm_flows/contents.py`.
+/// Source: `events/_rewind_events.py`, `events/event_actions.py` and
+/// `flows/llm_flows/context/_compaction.py` of google-adk 2.13.0.
 pub(super) fn read_adk(events: &[Value]) -> Imported {
     let mut left = Left::default();
     let mut kept: Vec<(usize, Value)> = Vec::new();
