@@ -137,8 +137,7 @@ pub use wire::WireFormat;
 /// | chapter | you want to |
 /// |---|---|
 /// | [Getting started](guide::getting_started) | run a session that never overflows, and give it tools |
-/// | [A provider adapter](guide::provider_adapter) | connect your provider |
-/// | [A provider without a codec](guide::no_codec) | connect a provider whose dialect the crate does not know |
+/// | [A provider adapter](guide::provider_adapter) | connect your provider, also one whose dialect the crate does not know |
 /// | [Strategy and policy](guide::strategy_and_policy) | decide how and when to compact, or let the agent decide |
 /// | [What a compaction did, and what it lost](guide::what_was_lost) | show and trace compactions, restore what they lost, undo them |
 /// | [Persistence and resume](guide::persistence) | store threads, resume them, and let one worker at a time write |

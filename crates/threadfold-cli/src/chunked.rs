@@ -19,7 +19,7 @@ use threadfold_terminal::{Style, counted, thousands};
 use crate::{
     args::ChunkedOptions,
     error::{Ended, Failure},
-    input,
+    files,
     input::Body,
     out::{self, say},
 };
@@ -59,7 +59,7 @@ pub(crate) async fn run(options: &ChunkedOptions, model: &dyn Model) -> Result<E
 /// stored run.
 fn open(options: &ChunkedOptions) -> Result<(CompactionRun, bool), Failure> {
     if let Some(path) = &options.store {
-        input::check_stored(path)?;
+        files::check_stored(path)?;
         // Refused before a model is asked, whose answer could then not be saved.
         if path.is_symlink() {
             return Err(
@@ -77,7 +77,7 @@ fn open(options: &ChunkedOptions) -> Result<(CompactionRun, bool), Failure> {
     let Some(path) = options.store.as_ref().filter(|path| path.exists()) else {
         return Ok((new, false));
     };
-    let stored = input::text(path)?;
+    let stored = files::text(path)?;
     let run = serde_json::from_str::<CompactionRun>(&stored);
     let mut run = run.map_err(|error| format!("{}: {error}", path.display()))?;
     if serde_json::to_value(&run)?.get("rendered") != serde_json::to_value(&new)?.get("rendered") {

@@ -14,7 +14,7 @@ use write::write_all;
 use crate::{
     args::EdlOptions,
     error::{Ended, Failure},
-    input,
+    files,
     out::say,
 };
 
@@ -22,8 +22,8 @@ pub mod write;
 
 pub(crate) fn run(options: &EdlOptions) -> Result<Ended, Failure> {
     let script = match options.script.as_str() {
-        "-" => input::without_mark(io::read_to_string(io::stdin())?),
-        path => input::text(Path::new(path))?,
+        "-" => files::without_mark(io::read_to_string(io::stdin())?),
+        path => files::text(Path::new(path))?,
     };
     let script = Script::parse(&script)?;
     let mut workspace = load(&options.files)?;
@@ -45,7 +45,7 @@ pub(crate) fn run(options: &EdlOptions) -> Result<Ended, Failure> {
 fn load(names: &[String]) -> Result<Workspace, Failure> {
     let mut workspace = Workspace::new();
     for name in names {
-        if workspace.insert(name, input::whole(Path::new(name))?)?.is_some() {
+        if workspace.insert(name, files::whole(Path::new(name))?)?.is_some() {
             return Err(format!("{name} is named twice").into());
         }
     }

@@ -8,19 +8,16 @@ use std::{
 
 use threadfold::{
     EventLog, Message, Request, WireFormat,
-    wire::{DecodeOptions, find_body},
+    wire::{DecodeOptions, Dialect, find_body},
 };
 
 use crate::{
     error::Failure,
+    files::{is_log, is_store},
     import,
     log_file::{self, BYTE_ORDER_MARK, is_json},
     stored::stored_thread,
 };
-
-pub(crate) use threadfold::wire::Dialect;
-
-pub(crate) use crate::files::{check_stored, is_log, is_store, text, whole, without_mark};
 
 /// Reads a log: a file of `JsonlStore` or `threadfold import`, or a thread of a store. The error for
 /// other files ends with this hint. Lines that cannot be read are named on standard error.

@@ -25,7 +25,7 @@ use super::{
     endpoint::Asked,
     forward::{Body, Failed, response, without_connection, words},
 };
-use crate::input::Dialect;
+use threadfold::wire::Dialect;
 
 /// The limits for reading a refusal, or a stream before its first content: bytes and time.
 const MAX_READ: usize = 1024 * 1024;

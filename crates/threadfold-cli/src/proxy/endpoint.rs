@@ -6,7 +6,7 @@ use hyper::Method;
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use super::trouble::Trouble;
-use crate::input::Dialect;
+use threadfold::wire::Dialect;
 
 /// A vendor of models. Each has one upstream and keys of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,7 +24,7 @@ use tokio::net::TcpListener;
 use crate::{
     args::{ProxyArguments, ServingOptions},
     error::{Ended, Failure},
-    input,
+    files,
 };
 
 mod answer;
@@ -145,7 +145,7 @@ pub(crate) async fn open(
 /// Creates the folder of a proxy if it is missing, and keeps Git from reading it: it holds texts of
 /// threads, and an agent that commits all files would commit them.
 pub(crate) fn open_folder(folder: &Path) -> Result<(), Failure> {
-    input::check_stored(folder)?;
+    files::check_stored(folder)?;
     let ignored = folder.join(".gitignore");
     let created = std::fs::create_dir_all(folder);
     let created = created.and_then(|()| match ignored.exists() {

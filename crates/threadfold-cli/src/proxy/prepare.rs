@@ -12,7 +12,7 @@ use threadfold::{
     model::{Clock, std_clock},
     store::Journal,
     tokens::Calibrated,
-    wire::{DecodeOptions, EncodeOptions},
+    wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 use threadfold_terminal::thousands;
 
@@ -28,7 +28,7 @@ use super::{
     trouble::Trouble,
     views::{About, Row},
 };
-use crate::{input::Dialect, words::first_words};
+use crate::words::first_words;
 
 /// A request in progress, whose thread is known.
 pub(super) struct Journey {

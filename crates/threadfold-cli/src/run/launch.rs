@@ -2,11 +2,11 @@
 //!
 //! | agent | how it is pointed at the proxy | seen in |
 //! |---|---|---|
-//! | aider | variables of LiteLLM | its documentation of environment variables |
+//! | aider | variables of LiteLLM | the documentation of LiteLLM; it was not run |
 //! | Claude Code | `ANTHROPIC_BASE_URL`, `DISABLE_AUTO_COMPACT` | 2.1.197 |
 //! | Codex | setting `openai_base_url`, for its own provider | 0.169.0 |
-//! | Gemini CLI | `GOOGLE_GEMINI_BASE_URL` | 0.61.0 |
-//! | llm | variables of the vendors' SDKs | 0.36 |
+//! | Gemini CLI | `GOOGLE_GEMINI_BASE_URL` | the code of 0.61.0, which was not run |
+//! | llm | variables of the vendors' SDKs | the documentation of the SDKs; it was not run |
 //! | OpenCode | `OPENCODE_CONFIG_CONTENT`, for the providers of the vendors | 1.18.33 |
 //! | pi | an extension, for the providers of the vendors | 0.73.1 |
 //! | Qwen Code | variables of the vendors' SDKs | 0.15.10 |

@@ -2,16 +2,14 @@
 
 use serde_json::Value;
 
-use super::{
-    super::{
-        bound::{Strictness, VoidReason},
-        options::{Account, BookOptions},
-        piece::Piece,
-        rule::{Rule, Violation},
-        vendor::word,
-    },
-    family::Family,
+use super::super::{
+    bound::{Strictness, VoidReason},
+    options::{Account, BookOptions},
+    piece::Piece,
+    rule::{Rule, Violation},
+    vendor::word,
 };
+use super::family::Family;
 
 pub(crate) fn strictness(model: &str, options: &BookOptions) -> Strictness {
     let binds = Family::of(model).binds();
