@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::memory::{Memory, Past};
+use super::memory::{AfterCompaction, Memory};
 use crate::{
     auto::{AutoCompactor, AutoPolicy, Pressure},
     compact::Size,
@@ -53,7 +53,7 @@ const REMEMBERED: usize = 2;
 #[must_use]
 pub struct Compactor {
     /// The latest compactions, the last one at the end.
-    past: Vec<Past>,
+    past: Vec<AfterCompaction>,
     /// The host's changes of the rules.
     changes: Vec<RuleChange>,
     pub(super) ratio: Calibrated,
@@ -223,7 +223,7 @@ impl Compactor {
     ) {
         let known = self.live.known.clone();
         self.past.truncate(self.live.past);
-        self.past.push(Past::new(known, self.changes.len(), thread.messages(), new));
+        self.past.push(AfterCompaction::new(known, self.changes.len(), thread.messages(), new));
         let excess = self.past.len().saturating_sub(REMEMBERED);
         self.past.drain(..excess);
         self.live.past = self.past.len();
