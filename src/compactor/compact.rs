@@ -16,7 +16,7 @@ use crate::{
         ToolUse,
     },
     store::Journal,
-    strategy::{Brief, Fallback, Known, Proposal, Terms},
+    strategy::{Brief, ConversationFacts, Fallback, Proposal, Terms},
 };
 
 /// The work of a compaction.
@@ -128,7 +128,7 @@ impl Compactor {
                     .window
                     .map(|window| ContextWindow::new(self.ratio.unscale(window.tokens()))),
             );
-        conversation.known = Some(Known {
+        conversation.known = Some(ConversationFacts {
             next_compaction: self.next,
             rules: Arc::new(known.rules.clone()),
             facts: known.facts.clone(),

@@ -29,7 +29,7 @@
 mod ask;
 mod brief;
 mod call_facts;
-pub(crate) use call_facts::Known;
+pub(crate) use call_facts::ConversationFacts;
 mod chunked;
 mod clear_results;
 mod clip;
