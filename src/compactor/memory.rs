@@ -27,7 +27,7 @@ pub(super) struct Memory {
 
 /// The memory right after a compaction, and how to find the compaction's messages again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Past {
+pub(super) struct AfterCompaction {
     pub(super) known: Memory,
     /// How many changes of the host's rules are in `known`.
     #[serde(default)]
@@ -59,7 +59,7 @@ impl Memory {
     }
 }
 
-impl Past {
+impl AfterCompaction {
     /// Returns the record of a compaction after which the thread has these messages, `new` of them
     /// inserted.
     pub(super) fn new<'m>(
@@ -158,10 +158,10 @@ mod tests {
         let rule = Message::user("Never touch the lexer.");
         known.read(&rule, None);
         let summary = Message::summary(Role::User, Summary::new("They talked."));
-        let past = Past::new(known, 0, &[summary.clone(), rule], [&summary]);
+        let past = AfterCompaction::new(known, 0, &[summary.clone(), rule], [&summary]);
         let stored = r#"{"known":{"rules":{"rules":[],"left_out":0},"messages":1},"changes":0,"marks":[8181261424462088],"left":[8181261424462088,5601497326880383]}"#;
         assert_eq!(serde_json::to_string(&past).unwrap(), stored);
-        let read: Past = serde_json::from_str(stored).unwrap();
+        let read: AfterCompaction = serde_json::from_str(stored).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), stored);
     }
 

@@ -25,11 +25,8 @@
 //! reads only texts that this compaction did not leave. A summary in a decoded body is recognised
 //! only by its fingerprint, because a user may type our tags.
 
-mod compact;
-mod configure;
-mod host;
+#[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
+mod compactor;
 mod memory;
-mod value;
 
-pub use host::PlannedHost;
-pub use value::Compactor;
+pub use compactor::{Compactor, PlannedHost};

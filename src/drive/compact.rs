@@ -16,8 +16,8 @@ use crate::{
     model::{self, ProviderThread, Tools},
     store::Journal,
     strategy::{
-        self, Brief, CompactionStrategy, Fallback, Known, ModelCall, Proposal, Snapshot,
-        StrategyError, Terms, View,
+        self, Brief, CompactionStrategy, ConversationFacts, Fallback, ModelCall, Proposal,
+        Snapshot, StrategyError, Terms, View,
     },
 };
 
@@ -34,7 +34,7 @@ pub struct Conversation<'a> {
     /// A message that is appended to thread and log together with the commit, or not at all.
     pub(crate) arriving: Option<Message>,
     /// Rules and facts of the whole conversation, if the log is not whole.
-    pub(crate) known: Option<Known>,
+    pub(crate) known: Option<ConversationFacts>,
     prices: Option<Prices>,
     pub(crate) terms: Terms,
 }

@@ -16,8 +16,8 @@ use super::{
     error::{LogError, Result},
     event::{CompactionRecord, Event, LoggedEvent},
     event_log::EventLog,
+    removed::to_ranges,
     state::{Entry, EntrySource, Outcome},
-    taken::to_ranges,
 };
 use crate::{
     compact::{Insert, Plan, Splice},

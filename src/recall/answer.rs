@@ -15,7 +15,7 @@ use super::{
     request::{RecallError, RecallRequest, abridged},
 };
 use crate::{
-    log::{Event, EventLog, Taken},
+    log::{Event, EventLog, Removed},
     message::{CheckpointId, ContentBlock, Message, Redactor, Role, Text, redact::redacted_text},
 };
 
@@ -122,7 +122,7 @@ impl<'a> Recall<'a> {
     /// let recall = Recall::of(&log);
     /// assert_eq!(recall.call(&json!({}))?, "No message of this range was removed by a compaction.");
     /// let error = recall.call(&json!({"message": 3})).unwrap_err();
-    /// assert_eq!(error, RecallError::NotTaken { number: 3 });
+    /// assert_eq!(error, RecallError::NotRemoved { number: 3 });
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -155,7 +155,7 @@ impl<'a> Recall<'a> {
     /// As [`call`](Self::call).
     pub fn begin(&self, input: &Value) -> Result<impl Iterator<Item = Option<String>> + use<'a>> {
         let request = RecallRequest::parse(input)?;
-        let mut step = Some(self.begin_from(self.log.taken()?, &request)?);
+        let mut step = Some(self.begin_from(self.log.removed()?, &request)?);
         Ok(iter::from_fn(move || {
             let recalled = step.as_mut()?();
             if recalled.is_some() {
@@ -168,16 +168,18 @@ impl<'a> Recall<'a> {
     /// Begins an answer from these removed messages, which must be in the order of the log.
     pub(crate) fn begin_from(
         &self,
-        taken: Vec<Taken>,
+        removed: Vec<Removed>,
         request: &RecallRequest,
     ) -> Result<Steps<'a>> {
         let recalled = match request {
             RecallRequest::Range { from, to, offset } => {
-                self.range(&taken, (*from, *to), *offset)?
+                self.range(&removed, (*from, *to), *offset)?
             }
-            RecallRequest::Message { number, offset } => self.message(&taken, *number, *offset)?,
+            RecallRequest::Message { number, offset } => {
+                self.message(&removed, *number, *offset)?
+            }
             RecallRequest::Call { id, offset } => self.whole_result(id, *offset)?,
-            RecallRequest::Search { query, offset } => return self.search(taken, query, *offset),
+            RecallRequest::Search { query, offset } => return self.search(removed, query, *offset),
         };
         let mut found = Some(Recalled { request: request.clone(), ..recalled });
         Ok(Box::new(move || found.take()))
@@ -190,38 +192,39 @@ impl<'a> Recall<'a> {
 
     fn range(
         &self,
-        taken: &[Taken],
+        removed: &[Removed],
         (from, to): (Option<CheckpointId>, Option<CheckpointId>),
         offset: u64,
     ) -> Result<Recalled> {
-        let begin = from.map_or(Ok(0), |id| self.bounds(taken, id).map(|bounds| bounds.begin))?;
-        let end = to.map_or(Ok(u64::MAX), |id| self.bounds(taken, id).map(|bounds| bounds.end))?;
+        let begin = from.map_or(Ok(0), |id| self.bounds(removed, id).map(|bounds| bounds.begin))?;
+        let end =
+            to.map_or(Ok(u64::MAX), |id| self.bounds(removed, id).map(|bounds| bounds.end))?;
         if let (Some(from), Some(to)) = (from, to)
             && end <= begin
         {
             return Err(RecallError::Inverted { from, to });
         }
-        let selected = taken.iter().filter(|taken| (begin..end).contains(&taken.number));
+        let selected = removed.iter().filter(|removed| (begin..end).contains(&removed.number));
         let mut recalled = Recalled { found: selected.clone().count(), ..Recalled::default() };
         let mut room = self.room();
-        for taken in selected.filter(|taken| taken.number >= offset) {
-            let text = self.text(taken);
+        for removed in selected.filter(|removed| removed.number >= offset) {
+            let text = self.text(removed);
             let fits = text.len() + HEADING <= room;
             if !fits && !recalled.passages.is_empty() {
-                recalled.next = Some(taken.number);
+                recalled.next = Some(removed.number);
                 break;
             }
             let end = piece_end(&text, 0, room.saturating_sub(HEADING));
             room = room.saturating_sub(end + HEADING);
-            recalled.passages.push(passage(taken, &text, 0..end));
+            recalled.passages.push(passage(removed, &text, 0..end));
         }
         Ok(recalled)
     }
 
-    fn message(&self, taken: &[Taken], number: u64, offset: u64) -> Result<Recalled> {
-        let index = taken.binary_search_by_key(&number, |taken| taken.number).ok();
-        let taken = index.and_then(|index| taken.get(index));
-        self.piece(taken.ok_or(RecallError::NotTaken { number })?, offset)
+    fn message(&self, removed: &[Removed], number: u64, offset: u64) -> Result<Recalled> {
+        let index = removed.binary_search_by_key(&number, |removed| removed.number).ok();
+        let removed = index.and_then(|index| removed.get(index));
+        self.piece(removed.ok_or(RecallError::NotRemoved { number })?, offset)
     }
 
     /// Returns a piece of the whole result of a call, from the latest event that holds one.
@@ -236,32 +239,32 @@ impl<'a> Recall<'a> {
         let content = vec![ContentBlock::ToolResult((**result).clone())];
         let message = Message::new(Role::User, content);
         let number = self.log.arrivals_before(logged.seq);
-        self.piece(&Taken { number, at: logged.at, message }, offset)
+        self.piece(&Removed { number, at: logged.at, message }, offset)
     }
 
-    fn piece(&self, taken: &Taken, offset: u64) -> Result<Recalled> {
-        let number = taken.number;
-        let text = self.text(taken);
+    fn piece(&self, removed: &Removed, offset: u64) -> Result<Recalled> {
+        let number = removed.number;
+        let text = self.text(removed);
         let start = usize::try_from(offset).ok().filter(|start| *start < text.len());
         let beyond = RecallError::Beyond { number, offset, len: text.len() };
         let start = border(&text, start.ok_or(beyond)?);
         let end = piece_end(&text, start, self.room() - HEADING);
         let next = (end < text.len()).then_some(end as u64);
-        let passages = vec![passage(taken, &text, start..end)];
+        let passages = vec![passage(removed, &text, start..end)];
         Ok(Recalled { passages, found: 1, next, ..Recalled::default() })
     }
 
     #[cfg(not(feature = "recall"))]
     #[expect(clippy::unused_self, reason = "with the feature it searches")]
-    fn search(&self, _: Vec<Taken>, _: &Text, _: u64) -> Result<Steps<'a>> {
+    fn search(&self, _: Vec<Removed>, _: &Text, _: u64) -> Result<Steps<'a>> {
         Err(RecallError::NoSearch)
     }
 
     #[cfg(feature = "recall")]
-    fn search(&self, taken: Vec<Taken>, query: &Text, offset: u64) -> Result<Steps<'a>> {
+    fn search(&self, removed: Vec<Removed>, query: &Text, offset: u64) -> Result<Steps<'a>> {
         let (recall, terms) = (*self, Terms::of(query)?);
-        let quoting = search::quoting(&taken);
-        let mut search = Search { taken, quoting, terms, reading: Reading::default() };
+        let quoting = search::quoting(&removed);
+        let mut search = Search { removed, quoting, terms, reading: Reading::default() };
         let (query, skip) = (query.clone(), usize::try_from(offset).unwrap_or(usize::MAX));
         Ok(Box::new(move || {
             if search.read(&recall) {
@@ -273,18 +276,19 @@ impl<'a> Recall<'a> {
     }
 
     /// Returns the rendered text of a message, without the heading of its role.
-    fn text(&self, taken: &Taken) -> String {
-        let Some(redactor) = self.redactor else { return rendered(&taken.message) };
+    fn text(&self, removed: &Removed) -> String {
+        let Some(redactor) = self.redactor else { return rendered(&removed.message) };
         // The rendered text shows names beside their values, so it is redacted too.
-        let text = rendered(&taken.message.redacted(redactor));
+        let text = rendered(&removed.message.redacted(redactor));
         redacted_text(&text.into(), redactor).to_string()
     }
 
     /// Returns the bounds of a checkpoint among the messages, removed or in the thread. If a
     /// checkpoint occurs more than once, the bounds give the widest range.
-    fn bounds(&self, taken: &[Taken], id: CheckpointId) -> Result<CheckpointBounds> {
-        let removed =
-            taken.iter().filter_map(|taken| CheckpointBounds::of(taken.number, &taken.message, id));
+    fn bounds(&self, removed: &[Removed], id: CheckpointId) -> Result<CheckpointBounds> {
+        let removed = removed
+            .iter()
+            .filter_map(|removed| CheckpointBounds::of(removed.number, &removed.message, id));
         let thread = self.log.replay()?;
         let kept = thread.iter().zip(self.log.numbers());
         let kept = kept.filter_map(|(message, number)| CheckpointBounds::of(number?, message, id));
@@ -303,7 +307,7 @@ pub(crate) type Steps<'a> = Box<dyn FnMut() -> Option<Recalled> + Send + 'a>;
 #[cfg(feature = "recall")]
 #[derive(Debug)]
 struct Search {
-    taken: Vec<Taken>,
+    removed: Vec<Removed>,
     /// The numbers of messages that only quote an earlier recall, which the search skips.
     quoting: HashSet<u64>,
     terms: Terms,
@@ -314,10 +318,11 @@ struct Search {
 impl Search {
     /// Reads a slice of the messages, and returns whether there is more to read.
     fn read(&mut self, recall: &Recall<'_>) -> bool {
-        let Self { taken, quoting, terms, .. } = self;
-        self.reading.read(terms, taken.len(), |index| {
-            let taken = taken.get(index).filter(|taken| !quoting.contains(&taken.number))?;
-            Some(recall.text(taken))
+        let Self { removed, quoting, terms, .. } = self;
+        self.reading.read(terms, removed.len(), |index| {
+            let removed =
+                removed.get(index).filter(|removed| !quoting.contains(&removed.number))?;
+            Some(recall.text(removed))
         })
     }
 
@@ -327,15 +332,15 @@ impl Search {
         let mut recalled = Recalled { found: ranked.len(), ..Recalled::default() };
         let mut room = recall.room();
         for (rank, matched) in ranked.into_iter().enumerate().skip(skip) {
-            let Some(taken) = self.taken.get(matched.index) else { continue };
-            let text = recall.text(taken);
+            let Some(removed) = self.removed.get(matched.index) else { continue };
+            let text = recall.text(removed);
             let bytes = self.terms.excerpt(&text, matched.bytes);
             if recalled.passages.len() == search::SHOWN || bytes.len() + HEADING > room {
                 recalled.next = Some(rank as u64);
                 break;
             }
             room -= bytes.len() + HEADING;
-            recalled.passages.push(passage(taken, &text, bytes));
+            recalled.passages.push(passage(removed, &text, bytes));
         }
         recalled
     }
@@ -364,11 +369,11 @@ impl CheckpointBounds {
     }
 }
 
-fn passage(taken: &Taken, text: &str, bytes: Range<usize>) -> Passage {
+fn passage(removed: &Removed, text: &str, bytes: Range<usize>) -> Passage {
     Passage {
-        number: taken.number,
-        at: taken.at,
-        role: taken.message.role,
+        number: removed.number,
+        at: removed.at,
+        role: removed.message.role,
         text: text.get(bytes.clone()).unwrap_or_default().to_owned(),
         bytes,
         len: text.len(),

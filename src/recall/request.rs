@@ -115,7 +115,7 @@ pub enum RecallError {
     },
     /// A message was not removed by a compaction, or does not exist.
     #[error("message {number} was not removed by a compaction")]
-    NotTaken {
+    NotRemoved {
         /// The number of the message.
         number: u64,
     },

@@ -22,7 +22,7 @@ use super::{
     tool::RECALL,
 };
 use crate::{
-    log::Taken,
+    log::Removed,
     message::{ContentBlock, Text, steps},
 };
 
@@ -101,16 +101,16 @@ impl Terms {
 
 /// Returns the numbers of messages that contain only calls of the recall tool or their results.
 /// Such a message would rank above the message that it quotes.
-pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
+pub(super) fn quoting(removed: &[Removed]) -> HashSet<u64> {
     let mut calls: HashSet<&Text> = HashSet::new();
     let mut quoting = HashSet::new();
-    for taken in taken {
-        let uses = taken.message.tool_uses().filter(|call| call.name == *RECALL);
+    for removed in removed {
+        let uses = removed.message.tool_uses().filter(|call| call.name == *RECALL);
         calls.extend(uses.map(|call| &call.id));
-        let blocks = taken.message.content.iter().filter(|block| Taken::is_content(block));
+        let blocks = removed.message.content.iter().filter(|block| Removed::is_content(block));
         let mut blocks = blocks.peekable();
         if blocks.peek().is_some() && blocks.all(|block| quotes(block, &calls)) {
-            quoting.insert(taken.number);
+            quoting.insert(removed.number);
         }
     }
     quoting

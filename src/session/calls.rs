@@ -174,7 +174,7 @@ impl Session {
             Some(redactor) => recall.redacted_by(redactor.as_ref()),
             None => recall,
         };
-        Ok(finished(recall.begin_from(log.taken()?, &request)?).await)
+        Ok(finished(recall.begin_from(log.removed()?, &request)?).await)
     }
 
     /// The maximum bytes of a result of `recall`: an eighth of the window, at four bytes per token.

@@ -13,6 +13,7 @@ use futures::{
     channel::oneshot,
     future::{self, Either},
 };
+use serde::{Deserialize, Serialize};
 
 use super::{
     error::{Result, StrategyError},
@@ -157,13 +158,18 @@ pub struct Ask<'a> {
     over: Option<oneshot::Sender<()>>,
 }
 
-/// The limits for the retries of one question.
+/// When a call that failed is made again: the limits for a question, or for the pieces of one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Retries {
-    /// Maximum number of retries of the call after retryable failures.
+    /// Maximum number of retries after retryable failures.
     pub(super) most: usize,
-    /// Maximum total wait before retries. A call that would have to wait longer is not retried.
+    /// Maximum wait before one retry. A call that would have to wait longer is not retried.
     pub(super) max_wait: Duration,
+    /// The same for all waits together.
+    pub(super) max_waits: Duration,
+    /// The wait before the first retry if the provider states none, doubled for each further one;
+    /// `None` for [`WAITS`].
+    pub(super) first_wait: Option<Duration>,
     /// Whether a model that calls a tool is asked once more with tool calls forbidden. The first
     /// request allows them, because Anthropic's prompt cache is keyed by `tool_choice`.
     pub(super) repeats_without_calls: bool,
@@ -172,17 +178,58 @@ pub(super) struct Retries {
 impl Default for Retries {
     /// Four retries, at most two minutes of waits, and one more call without tool calls.
     fn default() -> Self {
-        Self { most: 4, max_wait: Duration::from_secs(120), repeats_without_calls: true }
+        let max_wait = Duration::from_secs(120);
+        Self {
+            most: 4,
+            max_wait,
+            max_waits: max_wait,
+            first_wait: None,
+            repeats_without_calls: true,
+        }
     }
+}
+
+/// The retries that were made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Tried {
+    pub(super) retries: usize,
+    pub(super) waited: Duration,
 }
 
 /// The waits before each retry, in seconds. Later retries wait as long as the fourth.
 const WAITS: [u64; 4] = [1, 5, 10, 30];
 
-/// The wait before the next retry, after this many retries.
-pub(super) fn backoff(retries: usize) -> Duration {
-    let [.., longest] = WAITS;
-    Duration::from_secs(WAITS.get(retries).copied().unwrap_or(longest))
+impl Retries {
+    /// The limits of a job that reads a thread in many calls: nobody waits for each of them, so one
+    /// wait may take ten minutes.
+    pub(super) const fn of_job(most: usize) -> Self {
+        let (max_wait, max_waits) = (Duration::from_secs(600), Duration::MAX);
+        Self { most, max_wait, max_waits, first_wait: None, repeats_without_calls: false }
+    }
+
+    /// Returns the wait before the call is made again after this failure, and counts a retry; `None`
+    /// if it is not made again.
+    pub(super) fn wait(&self, tried: &mut Tried, error: &ModelError) -> Option<Duration> {
+        let ModelErrorKind::Retryable { after } = error.kind else { return None };
+        let wait = after.unwrap_or_else(|| self.backoff(tried.retries));
+        let waited = tried.waited.saturating_add(wait);
+        let is_within = wait <= self.max_wait && waited <= self.max_waits;
+        if tried.retries >= self.most || !is_within {
+            return None;
+        }
+        *tried = Tried { retries: tried.retries + 1, waited };
+        Some(wait)
+    }
+
+    /// The wait before the next retry, after this many retries.
+    fn backoff(&self, retries: usize) -> Duration {
+        let [.., longest] = WAITS;
+        let Some(first) = self.first_wait else {
+            return Duration::from_secs(WAITS.get(retries).copied().unwrap_or(longest));
+        };
+        let doubled = u32::try_from(retries).ok().and_then(|retries| 2_u32.checked_pow(retries));
+        first.saturating_mul(doubled.unwrap_or(u32::MAX)).min(self.max_wait)
+    }
 }
 
 impl<'a> Ask<'a> {
@@ -262,7 +309,7 @@ impl<'a> Ask<'a> {
         model: ModelRole,
         request: Request,
     ) -> Result<Answer> {
-        let retries = Retries { max_wait, ..Retries::default() };
+        let retries = Retries { max_wait, max_waits: max_wait, ..Retries::default() };
         self.question_with(model, request, retries, |_| None).await
     }
 
@@ -276,7 +323,7 @@ impl<'a> Ask<'a> {
         smaller: impl FnOnce(&ModelError) -> Option<Request> + Send,
     ) -> Result<Answer> {
         let (mut call, mut smaller) = (ModelCall::new(model, request), Some(smaller));
-        let (mut retried, mut waited) = (0, Duration::ZERO);
+        let mut tried = Tried::default();
         loop {
             let error = match self.once(&call).await {
                 Ok(turn) => {
@@ -292,13 +339,9 @@ impl<'a> Ask<'a> {
                 }
                 Err(error) => error,
             };
-            if let ModelErrorKind::Retryable { after } = error.kind {
-                let after = after.unwrap_or_else(|| backoff(retried));
-                waited = waited.saturating_add(after);
-                if retried < retries.most && waited <= retries.max_wait {
-                    (retried, call.after) = (retried + 1, after);
-                    continue;
-                }
+            if let Some(after) = retries.wait(&mut tried, &error) {
+                call.after = after;
+                continue;
             }
             if error.is_overflow()
                 && let Some(smaller) = smaller.take()
@@ -452,8 +495,11 @@ mod tests {
         assert_eq!(waits(retries, Some(Duration::from_secs(50))), [0, 50, 50]);
         assert_eq!(waits(retries, Some(Duration::from_secs(121))), [0]);
         assert_eq!(waits(Retries { most: 0, ..retries }, None), [0]);
-        let hours = Retries { most: 99, max_wait: Duration::MAX, ..retries };
+        let hours = Retries::of_job(99);
         assert_eq!(waits(hours, None).len(), 100);
+        assert_eq!(waits(hours, Some(Duration::from_secs(601))), [0]);
+        let doubled = Retries { first_wait: Some(Duration::from_secs(200)), ..hours };
+        assert_eq!(waits(doubled, None)[..5], [0, 200, 400, 600, 600]);
         let mut calls = 0;
         let mut forbids = |_: &ModelCall| {
             calls += 1;

@@ -89,7 +89,7 @@ impl Snapshot {
 /// The rules and facts of the whole conversation, for a log that is not whole; redacted if there is
 /// a redactor.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct ConversationFacts {
     pub(crate) next_compaction: CompactionId,
     pub(crate) rules: Arc<Ledger>,
     pub(crate) facts: Option<Arc<Facts>>,
@@ -97,7 +97,7 @@ pub(crate) struct Known {
     pub(crate) compacted_by: Option<Text>,
 }
 
-impl Known {
+impl ConversationFacts {
     /// Returns the snapshot with these rules and facts.
     pub(crate) fn added_to(&self, snapshot: Snapshot) -> Snapshot {
         // This log holds only the live thread, so its numbers would recall nothing.

@@ -254,9 +254,7 @@ pub(super) fn redact_rungs(rungs: &mut [Rung<StrategyError>], redactor: &dyn Red
 fn redact_run(error: &mut RunError, redactor: &dyn Redactor) {
     match error {
         RunError::Stopped { reason, .. } => redact_reason(reason, redactor),
-        RunError::Model { message, .. } | RunError::Exhausted { message, .. } => {
-            redact(message, redactor);
-        }
+        RunError::Model { message, .. } => redact(message, redactor),
         RunError::NothingToSummarise
         | RunError::TooManyChunks { .. }
         | RunError::TooManyRounds { .. }
@@ -268,7 +266,6 @@ fn redact_run(error: &mut RunError, redactor: &dyn Redactor) {
         | RunError::Chunks { .. }
         | RunError::Option { .. }
         | RunError::NoRoom { .. }
-        | RunError::PieceTooLarge { .. }
         | RunError::NotSmaller { .. } => {}
     }
 }

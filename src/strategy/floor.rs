@@ -13,7 +13,7 @@
 //! room, calls and results become text that nobody typed, which needs no reasoning before it. This
 //! is done only if less than a third of what stays as text could stay otherwise.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     brief::Brief,
@@ -159,16 +159,14 @@ impl Snapshot {
         let Some(Cut { room, as_text }) = self.unread_cut(brief) else { return Vec::new() };
         let from = self.unread_from();
         let recall = |index: usize| self.recall_number(from + index);
-        let cut = cut_to(self.unread(), room, self.counter(), &recall);
-        let mut cut: BTreeMap<usize, Message> =
-            cut.into_iter().map(|(index, message)| (from + index, message)).collect();
-        if as_text {
-            for (index, message) in self.messages().iter().enumerate().skip(self.round_from()) {
-                let message = cut.get(&index).unwrap_or(message);
-                cut.insert(index, round_as_text(message));
-            }
+        let cut = cut_to(self.unread(), room, self.counter(), &recall).into_iter();
+        let cut = cut.map(|(index, message)| (from + index, message)).collect();
+        if !as_text {
+            return cut;
         }
-        cut.into_iter().collect()
+        let messages = replaced(self.messages(), cut).into_iter().enumerate();
+        let round = messages.skip(self.round_from());
+        round.map(|(index, message)| (index, round_as_text(&message))).collect()
     }
 
     /// Returns the thread as strategies see it: with its unread results cut, if they do not fit.
@@ -177,13 +175,7 @@ impl Snapshot {
         if cuts.is_empty() {
             return self.clone();
         }
-        let mut messages = self.messages().to_vec();
-        for (index, message) in cuts {
-            if let Some(place) = messages.get_mut(index) {
-                *place = message;
-            }
-        }
-        self.with_messages(Arc::new(messages))
+        self.with_messages(Arc::new(replaced(self.messages(), cuts)))
     }
 
     /// Returns the brief with a target that can be reached, if its limit allows to miss the target. If
@@ -338,10 +330,19 @@ fn cut_to(
     while after(&bare, &cut, counter) > room && drop_largest_medium(&mut bare, counter) {
         cut = texts_cut_to(&bare, room, counter, recall);
     }
-    let mut whole: BTreeMap<usize, Message> = bare.into_iter().enumerate().collect();
-    whole.extend(cut);
-    whole.retain(|index, message| messages.get(*index).is_none_or(|before| before != message));
-    whole.into_iter().collect()
+    let all = replaced(&bare, cut).into_iter().enumerate().zip(messages);
+    all.filter(|((_, after), before)| after != *before).map(|(after, _)| after).collect()
+}
+
+/// Returns the messages with these in the places of others.
+fn replaced(messages: &[Message], others: Vec<(usize, Message)>) -> Vec<Message> {
+    let mut messages = messages.to_vec();
+    for (index, message) in others {
+        if let Some(place) = messages.get_mut(index) {
+            *place = message;
+        }
+    }
+    messages
 }
 
 /// The tokens of the messages with these cuts.

@@ -18,6 +18,9 @@
 //! | `summarize` ([`Summarize`]) | the conversation's own | summarises the old part; keeps the end and the user's newest messages |
 //! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of long tool results |
 //!
+//! `chunked` and `rolling` read a thread piece by piece, with one loop (`pieces`): it repeats a call,
+//! divides a piece that is too long, and counts what is left.
+//!
 //! [`Ask::question`] asks one question with retries, [`summary_of`] reads its answer, and
 //! [`Plan::summarise`](crate::Plan::summarise) is the most common plan, so a custom strategy takes
 //! about twenty lines; `threadfold_testing::conformance::strategy` tests it. [`StrategyRegistry`]
@@ -26,7 +29,7 @@
 mod ask;
 mod brief;
 mod call_facts;
-pub(crate) use call_facts::Known;
+pub(crate) use call_facts::ConversationFacts;
 mod chunked;
 mod clear_results;
 mod clip;
@@ -44,6 +47,7 @@ mod keep_recent;
 mod ladder;
 mod lists;
 mod native;
+mod pieces;
 mod proposal;
 mod registry;
 mod rejection;

@@ -1,6 +1,6 @@
 //! Strategies by name.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -29,7 +29,8 @@ use crate::{compact::TrimToolResults, message::InvalidValue};
 /// ```
 #[derive(Clone, Debug)]
 pub struct StrategyRegistry {
-    entries: BTreeMap<String, Entry>,
+    /// In the order of their names.
+    entries: Vec<Entry>,
 }
 
 /// A strategy with its default options, and a function that builds it with other options.
@@ -56,7 +57,7 @@ impl StrategyRegistry {
     /// ```
     #[must_use]
     pub fn empty() -> Self {
-        Self { entries: BTreeMap::new() }
+        Self { entries: Vec::new() }
     }
 
     /// Registers a strategy under its name. Settings can name it but cannot set its options.
@@ -164,26 +165,31 @@ impl StrategyRegistry {
     /// assert!(registry.names().is_sorted());
     /// ```
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.entries.keys().map(String::as_str)
+        self.entries.iter().map(|entry| entry.strategy.name())
     }
 
     fn insert(&mut self, entry: Entry) -> Result<(), InvalidValue> {
-        let name = entry.strategy.name().to_owned();
-        if self.entries.contains_key(&name) {
+        let name = entry.strategy.name();
+        let Err(place) = self.place(name) else {
             let rule = format!("the registered names are {}", self.all_names());
-            return Err(InvalidValue::new("a new name of a strategy", rule, &name));
-        }
-        self.entries.insert(name, entry);
+            return Err(InvalidValue::new("a new name of a strategy", rule, name));
+        };
+        self.entries.insert(place, entry);
         Ok(())
     }
 
     fn entry(&self, name: &str) -> Result<&Entry, InvalidValue> {
         let own = if name == "ai-summarize" { "summarize" } else { name };
-        let entry = self.entries.get(name).or_else(|| self.entries.get(own));
-        entry.ok_or_else(|| {
+        let place = self.place(name).or_else(|_| self.place(own));
+        place.ok().and_then(|place| self.entries.get(place)).ok_or_else(|| {
             let rule = format!("expected one of {}", self.all_names());
             InvalidValue::new("a registered strategy", rule, name)
         })
+    }
+
+    /// The index of a name, or else that of a new one.
+    fn place(&self, name: &str) -> Result<usize, usize> {
+        self.entries.binary_search_by(|entry| entry.strategy.name().cmp(name))
     }
 
     fn all_names(&self) -> String {
@@ -206,8 +212,12 @@ impl Default for StrategyRegistry {
             configurable::<Summarize>(),
             configurable::<TrimToolResults>(),
         ];
-        let named = built_in.into_iter().map(|entry| (entry.strategy.name().to_owned(), entry));
-        Self { entries: named.collect() }
+        let mut registry = Self::empty();
+        for entry in built_in {
+            // Their names differ, so each finds a place.
+            let _ = registry.insert(entry);
+        }
+        registry
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{ModelErrorKind, StopReason, Text};
+use crate::message::{ModelError, ModelErrorKind, StopReason, Text};
 
 /// Why a strategy that reads the thread in chunks (`chunked`, `rolling`) gave up, or why no
 /// model folded a chunk in. The thread is unchanged in every case.
@@ -52,12 +52,14 @@ pub enum RunError {
         /// Why the model stopped.
         reason: StopReason,
     },
-    /// The model call failed, including its retries.
-    #[error("chunk {chunk}: {message}")]
+    /// The model call failed, and so did its retries.
+    #[error("chunk {chunk} failed{}: {kind}{}", after_tries(*.tries), after_colon(.message))]
     Model {
-        /// Which chunk, from 1.
+        /// Which chunk, from 1; the number after the last chunk if batches are being merged.
         chunk: usize,
-        /// Kind of the failure.
+        /// The number of calls that failed, one after the other.
+        tries: usize,
+        /// Kind of the last failure.
         kind: ModelErrorKind,
         /// Message of the model or provider.
         message: Text,
@@ -110,26 +112,6 @@ pub enum RunError {
         /// Tokens of the prompts and of the answer.
         fixed: u64,
     },
-    /// The model call for a chunk failed, and so did every retry.
-    #[error("chunk {chunk} failed, tried {tries} times: {kind}{}", after_colon(.message))]
-    Exhausted {
-        /// Which chunk, from 1; the number after the last chunk if batches are being merged.
-        chunk: usize,
-        /// The number of calls for the chunk or for parts of it.
-        tries: u32,
-        /// The kind of the last failure.
-        kind: ModelErrorKind,
-        /// The message of the provider.
-        message: Text,
-    },
-    /// Even the smallest piece of a chunk does not fit the model's window.
-    #[error("chunk {chunk} does not fit the model's window even at about {tokens} tokens")]
-    PieceTooLarge {
-        /// Which chunk, from 1.
-        chunk: usize,
-        /// The size of the piece in tokens.
-        tokens: u64,
-    },
     /// The batches are no smaller than the messages that they would replace.
     #[error("the batches ({after} tokens) would replace only {before} tokens")]
     NotSmaller {
@@ -149,10 +131,20 @@ impl RunError {
         )
     }
 
+    /// The error of a call about this chunk, after this many tries.
+    pub(super) fn model(chunk: usize, tries: usize, error: &ModelError) -> Self {
+        let ModelError { kind, message, .. } = error.clone();
+        Self::Model { chunk, tries, kind, message }
+    }
+
     /// The error of an option with an invalid value.
     pub(super) fn option(option: &str, found: impl Into<Text>, rule: &str) -> Self {
         Self::Option { option: option.into(), found: found.into(), rule: rule.into() }
     }
+}
+
+fn after_tries(tries: usize) -> String {
+    if tries > 1 { format!(", tried {tries} times") } else { String::new() }
 }
 
 fn after_colon(message: &Text) -> String {

@@ -68,8 +68,8 @@ fn an_edit_marked_as_the_last_ends_the_chunk_without_another_call() {
     assert_eq!(run.summary().matches("Part.").count(), 6);
     // A refused edit completes nothing, and neither does another word.
     let mut run = short_run();
-    run.handle_answer(calls(vec![ContentBlock::text("DONE"), call("b", "edl", "{}")])).unwrap();
-    run.handle_answer(done("ABANDONED")).unwrap();
+    run.handle(Ok(calls(vec![ContentBlock::text("DONE"), call("b", "edl", "{}")]))).unwrap();
+    run.handle(Ok(done("ABANDONED"))).unwrap();
     assert!(matches!(run.step(), RunStep::Call { chunk: 0, .. }));
 }
 
@@ -106,7 +106,7 @@ fn failure(kind: ModelErrorKind) -> ModelError {
 fn answer(run: &mut CompactionRun, mut with: impl FnMut(usize, usize) -> Answer) -> usize {
     let mut asked = 0;
     while let RunStep::Call { chunk, .. } = run.step() {
-        run.handle_answer(with(chunk, asked)).unwrap();
+        run.handle(Ok(with(chunk, asked))).unwrap();
         asked += 1;
         assert!(asked < 10_000, "the run does not end");
     }
@@ -135,8 +135,8 @@ fn last_results(run: &CompactionRun) -> Vec<(String, bool)> {
 fn one_chunk_is_one_conversation() {
     let mut run = short_run();
     assert!(prompt(&run).contains("chunk 1 of 1") && prompt(&run).contains("Answer 0"));
-    run.handle_answer(calls(vec![append("e1", "Zero.")])).unwrap();
-    run.handle_answer(says("Done.")).unwrap();
+    run.handle(Ok(calls(vec![append("e1", "Zero.")]))).unwrap();
+    run.handle(Ok(says("Done."))).unwrap();
     assert_eq!(run.step(), RunStep::Done { summary: "Zero.\n" });
     assert_eq!((run.steps().len(), run.usage()), (1, Usage::new(200, 11)));
 }
@@ -149,9 +149,9 @@ fn the_summary_is_passed_from_chunk_to_chunk_without_the_conversation() {
         assert_eq!(total, 6);
         if request.messages.len() == 1 {
             prompts.push(prompt(&run));
-            run.handle_answer(calls(vec![append("e1", &format!("Part {chunk}."))])).unwrap();
+            run.handle(Ok(calls(vec![append("e1", &format!("Part {chunk}."))]))).unwrap();
         } else {
-            run.handle_answer(says("Done.")).unwrap();
+            run.handle(Ok(says("Done."))).unwrap();
         }
     }
     assert_eq!(run.summary(), "Part 0.\nPart 1.\nPart 2.\nPart 3.\nPart 4.\nPart 5.\n");
@@ -170,7 +170,7 @@ fn every_call_of_a_round_is_answered_once_and_in_order() {
     let bad = call("b", "edl", "{\"script\":");
     let unknown = call("c", "rm", "{}");
     let read = call("d", "get_file", r#"{"paths":["/summary.md"]}"#);
-    run.handle_answer(calls(vec![append("a", "One."), bad, unknown, read])).unwrap();
+    run.handle(Ok(calls(vec![append("a", "One."), bad, unknown, read]))).unwrap();
     let expected = [("a", false), ("b", true), ("c", true), ("d", false)];
     let expected = expected.map(|(id, is_error)| (id.to_owned(), is_error));
     assert_eq!(last_results(&run), expected);
@@ -196,21 +196,21 @@ fn at_the_cap_the_edits_so_far_are_kept() {
 #[test]
 fn an_answer_without_an_edit_is_followed_by_one_reminder() {
     let mut run = short_run();
-    run.handle_answer(says("Here is the summary: all went well, and nothing is left to do now."))
+    run.handle(Ok(says("Here is the summary: all went well, and nothing is left to do now.")))
         .unwrap();
     let RunStep::Call { request, .. } = run.step() else { panic!("{:?}", run.step()) };
     let nudge = request.messages.last().unwrap().content[0].as_text().unwrap();
     assert!(nudge.contains("only that file counts"), "{nudge}");
-    run.handle_answer(says("I wrote it.")).unwrap();
+    run.handle(Ok(says("I wrote it."))).unwrap();
     assert_eq!(error(&run), RunError::BlankSummary { chunk: 1 });
 }
 
 #[test]
 fn a_blank_summary_counts_as_none_even_if_it_was_written() {
     let mut run = short_run();
-    run.handle_answer(calls(vec![append("a", "   ")])).unwrap();
-    run.handle_answer(says("Done.")).unwrap();
-    run.handle_answer(says("Done.")).unwrap();
+    run.handle(Ok(calls(vec![append("a", "   ")]))).unwrap();
+    run.handle(Ok(says("Done."))).unwrap();
+    run.handle(Ok(says("Done."))).unwrap();
     assert_eq!(error(&run), RunError::BlankSummary { chunk: 1 });
 }
 
@@ -229,9 +229,9 @@ fn a_chunk_that_adds_nothing_is_complete() {
 fn a_cut_off_answer_is_continued() {
     let mut run = short_run();
     let cut = Answer::new(Message::assistant("I will now"), StopReason::MaxTokens, None);
-    run.handle_answer(cut).unwrap();
-    run.handle_answer(calls(vec![append("a", "One.")])).unwrap();
-    run.handle_answer(says("Done.")).unwrap();
+    run.handle(Ok(cut)).unwrap();
+    run.handle(Ok(calls(vec![append("a", "One.")]))).unwrap();
+    run.handle(Ok(says("Done."))).unwrap();
     assert!(matches!(run.step(), RunStep::Done { .. }));
 }
 
@@ -239,7 +239,7 @@ fn a_cut_off_answer_is_continued() {
 fn a_refusal_ends_the_run_and_runs_no_calls() {
     let mut run = short_run();
     let message = Message::new(Role::Assistant, vec![append("a", "One.")]);
-    run.handle_answer(Answer::new(message, StopReason::Refusal, None)).unwrap();
+    run.handle(Ok(Answer::new(message, StopReason::Refusal, None))).unwrap();
     assert_eq!(error(&run), RunError::Stopped { chunk: 1, reason: StopReason::Refusal });
     assert_eq!(run.summary(), "");
 }
@@ -247,10 +247,10 @@ fn a_refusal_ends_the_run_and_runs_no_calls() {
 #[test]
 fn a_failure_midway_keeps_the_edits_and_the_run_continues() {
     let mut run = run();
-    run.handle_answer(calls(vec![append("a", "Part 0.")])).unwrap();
-    run.handle_answer(says("Done.")).unwrap();
-    run.handle_answer(calls(vec![append("a", "Part 1.")])).unwrap();
-    run.handle_error(failure(ModelErrorKind::Other)).unwrap();
+    run.handle(Ok(calls(vec![append("a", "Part 0.")]))).unwrap();
+    run.handle(Ok(says("Done."))).unwrap();
+    run.handle(Ok(calls(vec![append("a", "Part 1.")]))).unwrap();
+    run.handle(Err(failure(ModelErrorKind::Other))).unwrap();
     assert!(matches!(run.step(), RunStep::Call { chunk: 2, .. }));
     assert_eq!(run.summary(), "Part 0.\nPart 1.\n");
     run.abort();
@@ -260,12 +260,12 @@ fn a_failure_midway_keeps_the_edits_and_the_run_continues() {
     assert_eq!(outcomes, [ChunkOutcome::Folded, ChunkOutcome::Capped, ChunkOutcome::Failed]);
     let why = run.steps()[1].failure.clone();
     let kind = ModelErrorKind::Other;
-    assert_eq!(why, Some(RunError::Model { chunk: 2, kind, message: "scripted".into() }));
+    assert_eq!(why, Some(RunError::Model { chunk: 2, tries: 1, kind, message: "scripted".into() }));
     assert_eq!(run.steps()[1].messages.len(), 2, "the conversation before the failure is kept");
     assert_eq!(run.usage(), Usage::new(305, 21));
     assert!(
-        run.handle_answer(says("late")).is_err()
-            && run.handle_error(failure(ModelErrorKind::Other)).is_err()
+        run.handle(Ok(says("late"))).is_err()
+            && run.handle(Err(failure(ModelErrorKind::Other))).is_err()
     );
 }
 
@@ -275,25 +275,25 @@ fn retryable_failures_are_retried_with_a_limit() {
     let mut waits = Vec::new();
     while let RunStep::Call { after, .. } = run.step() {
         waits.push(after.as_secs());
-        run.handle_error(failure(ModelErrorKind::Retryable { after: None })).unwrap();
+        run.handle(Err(failure(ModelErrorKind::Retryable { after: None }))).unwrap();
     }
     assert_eq!(waits, [0, 1, 5, 10, 30]);
     assert!(matches!(error(&run), RunError::Model { .. }));
 
     let mut run = short_run();
     let asked = Some(Duration::from_secs(7));
-    run.handle_error(failure(ModelErrorKind::Retryable { after: asked })).unwrap();
+    run.handle(Err(failure(ModelErrorKind::Retryable { after: asked }))).unwrap();
     assert!(matches!(run.step(), RunStep::Call { after, .. } if after == Duration::from_secs(7)));
     let years = Some(Duration::from_secs(1 << 40));
-    run.handle_error(failure(ModelErrorKind::Retryable { after: years })).unwrap();
+    run.handle(Err(failure(ModelErrorKind::Retryable { after: years }))).unwrap();
     assert!(matches!(error(&run), RunError::Model { .. }), "a wait of years is refused");
 }
 
 #[test]
 fn a_chunk_that_does_not_fit_is_halved_and_folded_in_once() {
     let mut run = run();
-    run.handle_answer(calls(vec![append("a", "Half of it.")])).unwrap();
-    run.handle_error(failure(ModelErrorKind::Overflow { limit: None, found: None, output: None }))
+    run.handle(Ok(calls(vec![append("a", "Half of it.")]))).unwrap();
+    run.handle(Err(failure(ModelErrorKind::Overflow { limit: None, found: None, output: None })))
         .unwrap();
     assert_eq!(run.summary(), "", "the edits of the whole chunk are reverted");
     let RunStep::Call { total, chunk, .. } = run.step() else { panic!("{:?}", run.step()) };
@@ -315,7 +315,7 @@ fn a_window_that_is_too_small_for_any_chunk_ends_the_run() {
     let mut run = run();
     while let RunStep::Call { .. } = run.step() {
         let stop = StopReason::ContextWindowExceeded;
-        run.handle_answer(Answer::new(Message::assistant("..."), stop, None)).unwrap();
+        run.handle(Ok(Answer::new(Message::assistant("..."), stop, None))).unwrap();
     }
     assert!(matches!(error(&run), RunError::DoesNotFit { chunk: 1, .. }), "{:?}", error(&run));
 }
@@ -324,7 +324,7 @@ fn a_window_that_is_too_small_for_any_chunk_ends_the_run() {
 fn a_summary_over_its_cap_is_refused_with_an_explanation() {
     let tight = Chunked { summary_bytes: 100, ..options() };
     let mut run = CompactionRun::new(&conversation()[..2], None, tight).unwrap();
-    run.handle_answer(calls(vec![append("a", &"x".repeat(200))])).unwrap();
+    run.handle(Ok(calls(vec![append("a", &"x".repeat(200))]))).unwrap();
     assert_eq!(last_results(&run), [("a".to_owned(), true)]);
     assert_eq!(run.summary(), "");
 }
@@ -348,9 +348,9 @@ fn texts_saved_in_one_chunk_take_no_room_in_the_next() {
 #[test]
 fn an_ended_run_continues_only_on_request() {
     let mut run = run();
-    run.handle_answer(calls(vec![append("a", "Part 0.")])).unwrap();
-    run.handle_answer(says("Done.")).unwrap();
-    run.handle_answer(calls(vec![append("a", "Half of part 1.")])).unwrap();
+    run.handle(Ok(calls(vec![append("a", "Part 0.")]))).unwrap();
+    run.handle(Ok(says("Done."))).unwrap();
+    run.handle(Ok(calls(vec![append("a", "Half of part 1.")]))).unwrap();
     run.abort();
     let mut again = run.clone().with_instructions("the parser");
     assert!(matches!(again.step(), RunStep::Failed { .. }));
@@ -365,8 +365,8 @@ fn an_ended_run_continues_only_on_request() {
 #[test]
 fn answers_of_the_model_are_repaired_before_they_are_sent_back() {
     let mut run = short_run();
-    run.handle_answer(says(" ")).unwrap();
-    run.handle_answer(calls(vec![append("a", "One."), append("a", "Two.")])).unwrap();
+    run.handle(Ok(says(" "))).unwrap();
+    run.handle(Ok(calls(vec![append("a", "One."), append("a", "Two.")]))).unwrap();
     let RunStep::Call { request, .. } = run.step() else { panic!("{:?}", run.step()) };
     assert_eq!(legality::violations(&request.messages), []);
     let answered = [("a".to_owned(), false), ("a-2".to_owned(), false)];
@@ -408,7 +408,7 @@ fn a_stored_run_repeats_no_call_and_ends_with_the_same_bytes() {
     let mut asked = Vec::new();
     while let RunStep::Call { chunk, request, .. } = run.step() {
         asked.push(request.key());
-        run.handle_answer(script(chunk, asked.len() - 1)).unwrap();
+        run.handle(Ok(script(chunk, asked.len() - 1))).unwrap();
         let stored = serde_json::to_string(&run).unwrap();
         let again: CompactionRun = serde_json::from_str(&stored).unwrap();
         assert_eq!(again, run);
@@ -441,7 +441,7 @@ fn a_corrupt_stored_run_is_refused() {
     assert!(spoil("\"done\":0", "\"done\":18446744073709551615").contains("chunk"));
     let worn = stored.replacen("\"rounds\":0", "\"rounds\":18446744073709551615", 1);
     let mut worn: CompactionRun = serde_json::from_str(&worn).unwrap();
-    worn.handle_answer(says("x")).unwrap();
+    worn.handle(Ok(says("x"))).unwrap();
 }
 
 fn strategy() -> Chunked {
@@ -671,10 +671,7 @@ proptest! {
         for _ in 0..=most {
             let RunStep::Call { request, .. } = run.step() else { break };
             prop_assert_eq!(legality::violations(&request.messages), []);
-            match turns.next().unwrap().clone() {
-                Ok(turn) => run.handle_answer(turn).unwrap(),
-                Err(error) => run.handle_error(error).unwrap(),
-            }
+            run.handle(turns.next().unwrap().clone()).unwrap();
             prop_assert!(run.summary().len() <= options().summary_bytes);
         }
         prop_assert!(!matches!(run.step(), RunStep::Call { .. }), "the run did not end");

@@ -139,10 +139,8 @@ fn answer(run: &mut CompactionRun, with: impl Fn(&Asked<'_>) -> Result<Answer, M
         let RunStep::Call { chunk, request, .. } = run.step() else { return };
         let (condenses, opens) = (request.tools.is_empty(), request.messages.len() == 1);
         let asked = Asked { chunk, condenses, opens, summary: run.summary() };
-        match with(&asked) {
-            Ok(turn) => run.handle_answer(turn).unwrap(),
-            Err(error) => run.handle_error(error).unwrap(),
-        }
+        let answered = with(&asked);
+        run.handle(answered).unwrap();
         assert!(run.summary().len() <= options().summary_bytes);
     }
     panic!("the run does not end");
@@ -306,7 +304,11 @@ fn if_the_model_fails_after_eight_of_ten_chunks_the_rest_is_extracted() {
             true => Ok(diligent(asked)),
             false => Err(fails(kind.clone())),
         });
-        let note = "summarised without a model: chunks 9 to 10 of 10 (chunk 9: gone)";
+        let tries =
+            if matches!(kind, ModelErrorKind::Retryable { .. }) { ", tried 5 times" } else { "" };
+        let note = format!(
+            "summarised without a model: chunks 9 to 10 of 10 (chunk 9 failed{tries}: {kind}: gone)"
+        );
         assert!(run.notes().contains(&note.into()), "{kind:?}: {:?}", run.notes());
         assert!(done(&run).contains("of part 7") && done(&run).contains("Question 8."));
         assert_eq!(count(&run, ChunkOutcome::Folded), 8);
@@ -348,16 +350,16 @@ fn a_stored_run_with_counters_of_any_size_continues() {
     let mut stored = serde_json::to_value(run()).unwrap();
     assert!(enlarge(&mut stored) > 10);
     let mut run: CompactionRun = serde_json::from_value(stored).unwrap();
-    run.handle_error(fails(ModelErrorKind::Retryable { after: None })).unwrap_or(());
+    run.handle(Err(fails(ModelErrorKind::Retryable { after: None }))).unwrap_or(());
     run.retry();
     let mut rounds = 0;
     while let RunStep::Call { request, .. } = run.step() {
         let opens = request.messages.len() == 1;
         let overflow = fails(ModelErrorKind::Overflow { limit: None, found: None, output: None });
         match (rounds, opens) {
-            (3, _) => run.handle_error(overflow).unwrap(),
-            (_, true) => run.handle_answer(append("More.")).unwrap(),
-            (_, false) => run.handle_answer(says("Done.")).unwrap(),
+            (3, _) => run.handle(Err(overflow)).unwrap(),
+            (_, true) => run.handle(Ok(append("More."))).unwrap(),
+            (_, false) => run.handle(Ok(says("Done."))).unwrap(),
         }
         rounds += 1;
     }

@@ -12,7 +12,7 @@ use threadfold::{
     recall::Recall,
     strategy::{Brief, CompactionStrategy, Digest, Ladder, Native, View},
     testing::asked,
-    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
+    wire::{CompactionAsked, CompactionTime, DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
 
 use crate::support::{
@@ -363,8 +363,11 @@ fn a_gateway_reads_requests_for_compactions_and_its_own_summaries() {
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         body
     };
-    let now = |instructions: Option<&str>| Some((Some(0), instructions.map(Into::into)));
-    let from = |tokens| Some((tokens, None));
+    let now = |instructions: Option<&str>| {
+        let instructions = instructions.map(Into::into);
+        Some(CompactionAsked { when: CompactionTime::Now, instructions })
+    };
+    let before = |when| Some(CompactionAsked { when, instructions: None });
     let edits = |edit: Value| json!({"context_management": {"edits": [{"type": "clear_thinking_20251015"}, edit]}});
     let gpt = |item: Value, management: Value| json!({"input": [{"role": "user", "content": "hi"}, item], "context_management": management});
     let said = json!({"role": "user", "content": "on"});
@@ -381,9 +384,13 @@ fn a_gateway_reads_requests_for_compactions_and_its_own_summaries() {
             claude(edits(
                 json!({"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 60_000}}),
             )),
-            from(Some(60_000)),
+            before(CompactionTime::From(60_000)),
         ),
-        (&Dialect::Anthropic, claude(edits(json!({"type": "compact_20260112"}))), from(None)),
+        (
+            &Dialect::Anthropic,
+            claude(edits(json!({"type": "compact_20260112"}))),
+            before(CompactionTime::ServerDefault),
+        ),
         (
             &Dialect::OpenAiResponses,
             gpt(json!({"type": "compaction_trigger"}), Value::Null),
@@ -392,7 +399,7 @@ fn a_gateway_reads_requests_for_compactions_and_its_own_summaries() {
         (
             &Dialect::OpenAiResponses,
             gpt(said.clone(), json!([{"type": "compaction", "compact_threshold": 200_000}])),
-            from(Some(200_000)),
+            before(CompactionTime::From(200_000)),
         ),
         (&Dialect::OpenAiResponses, gpt(said, Value::Null), None),
     ];

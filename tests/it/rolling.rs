@@ -638,7 +638,7 @@ fn the_same_request_is_repeated_after_the_wait_that_the_provider_states() {
 #[test]
 fn after_the_last_retry_nothing_is_proposed() {
     let run = Run::of(&by_tens(), &snapshot(talk(20)), &brief(), (0..9).map(|_| timeout()));
-    let expected = RunError::Exhausted {
+    let expected = RunError::Model {
         chunk: 1,
         tries: 3,
         kind: ModelErrorKind::Retryable { after: None },
@@ -698,7 +698,7 @@ fn a_chunk_that_does_not_fit_is_halved_without_waiting_and_then_clipped() {
 
     let run = Run::of(&options, &thread, &brief(), (0..99).map(|_| overflow()));
     let StrategyError::Run(error) = run.error() else { panic!("{}", run.error()) };
-    assert!(matches!(**error, RunError::PieceTooLarge { chunk: 1, .. }), "{error}");
+    assert!(matches!(**error, RunError::DoesNotFit { chunk: 1, .. }), "{error}");
     assert_eq!(run.requests.len(), 3, "no piece is made smaller than 1,000 tokens");
 }
 

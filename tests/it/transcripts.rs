@@ -80,7 +80,7 @@ fn work(run: &mut CompactionRun, chunks: usize) -> usize {
             break;
         }
         let turn = block_on(ExtractiveModel.complete(request.clone())).unwrap();
-        run.handle_answer(turn).unwrap();
+        run.handle(Ok(turn)).unwrap();
         calls += 1;
     }
     calls

@@ -3,7 +3,9 @@
 
 use threadfold_core::message::*;
 
-use crate::{assembly::*, contract::*, json::*, options::*, stream::AnswerBuilder};
+use crate::{
+    asked::CompactionAsked, assembly::*, contract::*, json::*, options::*, stream::AnswerBuilder,
+};
 
 /// The codec of a dialect: the functions of its module.
 pub(crate) struct Codec {
@@ -22,12 +24,9 @@ type Read = fn(Fields<'_>, &DecodeOptions) -> Result<Request, WireError>;
 /// that begin with `compaction_` describe them.
 pub(crate) struct Compaction {
     pub(crate) request: fn(Request) -> Request,
-    pub(crate) asked: fn(&Request) -> Asked,
+    pub(crate) asked: fn(&Request) -> Option<CompactionAsked>,
     pub(crate) answer: fn(&str, &str, Usage) -> Json,
 }
-
-/// The result of [`WireFormat::compaction_asked`].
-type Asked = Option<(Option<u64>, Option<Text>)>;
 
 impl Codec {
     /// Returns the codec of these functions, with `A` to assemble its streams.

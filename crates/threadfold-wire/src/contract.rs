@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{options::*, stream::AnswerBuilder};
+use super::{asked::CompactionAsked, options::*, stream::AnswerBuilder};
 use threadfold_core::{legality::Repair, message::*};
 
 /// A provider's dialect: reads and writes request bodies, and reads answers.
@@ -83,11 +83,17 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
     /// Returns the compaction that a decoded request asks its server for, so that a gateway can
     /// compact instead of the provider; `None` if it asks for none.
     ///
-    /// The number is the size of the prompt, in tokens, from which on it is compacted before the
-    /// answer. An inner `None` leaves that size to the server; 0 means to compact now and to return
-    /// only the compaction. The text is the client's prompt for the compaction, if it sent one,
-    /// which replaces the server's own.
-    fn compaction_asked(&self, request: &Request) -> Option<(Option<u64>, Option<Text>)> {
+    /// ```
+    /// use threadfold::wire::{CompactionTime, DecodeOptions, Dialect, WireFormat};
+    ///
+    /// let body = br#"{"input": "Hi.",
+    ///     "context_management": [{"type": "compaction", "compact_threshold": 200000}]}"#;
+    /// let request = Dialect::OpenAiResponses.decode_slice(body, &DecodeOptions::default())?;
+    /// let asked = Dialect::OpenAiResponses.compaction_asked(&request);
+    /// assert_eq!(asked.map(|asked| asked.when), Some(CompactionTime::From(200_000)));
+    /// # Ok::<(), threadfold::wire::WireError>(())
+    /// ```
+    fn compaction_asked(&self, request: &Request) -> Option<CompactionAsked> {
         let _ = request;
         None
     }

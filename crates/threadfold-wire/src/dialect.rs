@@ -4,7 +4,10 @@ use std::str::FromStr;
 
 use threadfold_core::message::*;
 
-use crate::{assembly::*, codec::Codec, contract::*, json::*, options::*, stream::AnswerBuilder};
+use crate::{
+    asked::CompactionAsked, assembly::*, codec::Codec, contract::*, json::*, options::*,
+    stream::AnswerBuilder,
+};
 
 /// A dialect of a provider, and its codec. Each variant needs the feature of its dialect.
 ///
@@ -129,7 +132,7 @@ impl WireFormat for Dialect {
         self.codec().compaction.as_ref().map(|of| (of.request)(request))
     }
 
-    fn compaction_asked(&self, request: &Request) -> Option<(Option<u64>, Option<Text>)> {
+    fn compaction_asked(&self, request: &Request) -> Option<CompactionAsked> {
         (self.codec().compaction.as_ref()?.asked)(request)
     }
 

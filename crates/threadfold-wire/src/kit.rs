@@ -23,10 +23,10 @@
 //! | `usage`, `compaction` | counts of tokens; the provider's own compaction |
 
 pub(crate) use crate::{
-    assembly::*, cache, cache::CacheRules, classify::error_within, codec::*, compaction::*,
-    contract::*, extras, extras::*, growing::*, json, json::*, messages, messages::*, names,
-    names::*, normal::*, notes, notes::*, openai, openai::*, options::*, params::*, pictures,
-    pictures::FittedSource, pictures::Pictures, rules, rules::*, schemas::*, stream::*, texts::*,
-    usage::*,
+    asked::*, assembly::*, cache, cache::CacheRules, classify::error_within, codec::*,
+    compaction::*, contract::*, extras, extras::*, growing::*, json, json::*, messages,
+    messages::*, names, names::*, normal::*, notes, notes::*, openai, openai::*, options::*,
+    params::*, pictures, pictures::FittedSource, pictures::Pictures, rules, rules::*, schemas::*,
+    stream::*, texts::*, usage::*,
 };
 pub(crate) use threadfold_core::message::*;

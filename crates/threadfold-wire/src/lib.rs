@@ -52,6 +52,7 @@
 
 #[cfg(feature = "anthropic")]
 pub mod anthropic;
+mod asked;
 mod assembly;
 mod cache;
 mod classify;
@@ -95,6 +96,7 @@ mod stream;
 mod texts;
 mod usage;
 
+pub use asked::{CompactionAsked, CompactionTime};
 pub use classify::{classify_error, error_within};
 pub use contract::{Adjustment, Change, Encoded, WireError, WireFormat, as_declared};
 pub use dialect::Dialect;

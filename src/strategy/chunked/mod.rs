@@ -6,7 +6,7 @@
 //! [`Chunked`] is the strategy that uses it.
 //!
 //! A run never discards the summary of a finished chunk: `condense` shortens a full summary,
-//! `cover` adds an extract of the chunks that no model folded in, and `state` documents when each
+//! `cover` adds an extract of the chunks that no model folded in, and `run` documents when each
 //! happens. `strategy` sets the limits of a run so that its requests fit the window.
 
 mod condense;
@@ -14,7 +14,6 @@ mod cover;
 mod data;
 mod prompt;
 mod run;
-mod state;
 mod strategy;
 mod tools;
 

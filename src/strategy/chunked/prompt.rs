@@ -7,15 +7,16 @@
 //! would only confirm that it has finished, and which would send the chunk again. A model that does
 //! not write the word is asked as before.
 
+use serde::{Deserialize, Serialize};
 use threadfold_edl::tool;
 
 use super::{
     condense::{clipped, condense},
-    data::Data,
+    data::Chunked,
 };
 use crate::{
     ledger::Quotes,
-    message::{Message, Request, ToolSpec},
+    message::{Message, Request, Text, ToolSpec},
     strategy::instructions::{FOCUS, RULES, SECTIONS, VALUES, fill, sections, tagged},
 };
 
@@ -31,60 +32,77 @@ const UPDATE: &str = "Fold it into /summary.md: keep lines that still hold word 
 /// Replaces the next prompt if there is none.
 const CARRY_ON: &str = "(The user said nothing new. The work goes on where it stands.)";
 
-/// Returns the request that opens the conversation about the current chunk of a run.
-pub(super) fn chunk(run: &Data) -> Request {
-    let (index, total) = (run.done, run.chunks.len());
-    // Every request repeats the asides, so a long paste must not inflate all requests.
-    let most = run.options.aside_bytes;
-    let next = run.next_prompt.as_ref().map(|next| clipped(&text_of(next), most));
-    let next = next.filter(|text| !text.trim().is_empty());
-    let rules = run.rules.as_ref().map(|rules| condense(rules, most));
-    let first = if index == 0 { "It is the first one. " } else { "" };
-    let last = if index + 1 < total {
-        ""
-    } else {
-        " It is the last one: complete the brief with where things stand."
-    };
-    let work = if run.has_summary() { UPDATE } else { WRITE };
-    let values = [
-        ("number", &*(index + 1).to_string()),
-        ("total", &total.to_string()),
-        ("status", &format!("{first}{work}{last}")),
-        ("room", &run.options.summary_bytes.to_string()),
-        ("next_prompt", &tagged("next-prompt", next.as_deref().unwrap_or(CARRY_ON))),
-        ("asides", &(instructions(run) + &aside(RULES, "rules", rules))),
-        ("sections", &sections(&run.options.sections, SECTIONS)),
-        ("values", VALUES),
-        ("quotes", Quotes::ASK_IN_FILE),
-        ("summary", &tagged("summary", run.summary())),
-        ("transcript", &tagged("transcript", run.chunk())),
-    ];
-    let system = run.options.prompt.as_deref().unwrap_or(SYSTEM);
-    let tools = tool::specs().map(|(name, text, schema)| ToolSpec::new(name, text, schema));
-    Request { tools: tools.to_vec().into(), ..request(run, system, fill(CHUNK, &values)) }
+/// What all requests of a run share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Prompts {
+    pub(super) options: Chunked,
+    pub(super) instructions: Option<Text>,
+    /// The list of rules that are kept beside the summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rules: Option<Text>,
+    pub(super) next_prompt: Option<Message>,
 }
 
-/// Returns the request for a summary of at most `most` bytes. The model answers with it as text.
-pub(super) fn shorter(run: &Data, most: usize) -> Request {
-    let values = [
-        ("bytes", &*run.summary().len().to_string()),
-        ("most", &most.to_string()),
-        ("sections", &sections(&run.options.sections, SECTIONS)),
-        ("values", VALUES),
-        ("asides", &instructions(run)),
-        ("summary", &tagged("summary", run.summary())),
-    ];
-    request(run, CONDENSE_SYSTEM, fill(CONDENSE, &values))
-}
+impl Prompts {
+    /// Returns the request that opens the conversation about a chunk, the `number`th of `total`.
+    pub(super) fn chunk(
+        &self,
+        (number, total): (usize, usize),
+        summary: &str,
+        chunk: &str,
+    ) -> Request {
+        // Every request repeats the asides, so a long paste must not inflate all requests.
+        let most = self.options.aside_bytes;
+        let next = self.next_prompt.as_ref().map(|next| clipped(&text_of(next), most));
+        let next = next.filter(|text| !text.trim().is_empty());
+        let rules = self.rules.as_ref().map(|rules| condense(rules, most));
+        let first = if number == 1 { "It is the first one. " } else { "" };
+        let last = if number < total {
+            ""
+        } else {
+            " It is the last one: complete the brief with where things stand."
+        };
+        let work = if summary.trim().is_empty() { WRITE } else { UPDATE };
+        let values = [
+            ("number", &*number.to_string()),
+            ("total", &total.to_string()),
+            ("status", &format!("{first}{work}{last}")),
+            ("room", &self.options.summary_bytes.to_string()),
+            ("next_prompt", &tagged("next-prompt", next.as_deref().unwrap_or(CARRY_ON))),
+            ("asides", &(self.instructions() + &aside(RULES, "rules", rules))),
+            ("sections", &sections(&self.options.sections, SECTIONS)),
+            ("values", VALUES),
+            ("quotes", Quotes::ASK_IN_FILE),
+            ("summary", &tagged("summary", summary)),
+            ("transcript", &tagged("transcript", chunk)),
+        ];
+        let system = self.options.prompt.as_deref().unwrap_or(SYSTEM);
+        let tools = tool::specs().map(|(name, text, schema)| ToolSpec::new(name, text, schema));
+        Request { tools: tools.to_vec().into(), ..self.request(system, fill(CHUNK, &values)) }
+    }
 
-fn request(run: &Data, system: &str, text: String) -> Request {
-    let request = Request::new(vec![Message::user(text)]).with_system(system.trim_end());
-    Request { max_output: Some(run.options.answer_tokens), ..request }
-}
+    /// Returns the request for a summary of at most `most` bytes. The model answers with it as text.
+    pub(super) fn shorter(&self, summary: &str, most: usize) -> Request {
+        let values = [
+            ("bytes", &*summary.len().to_string()),
+            ("most", &most.to_string()),
+            ("sections", &sections(&self.options.sections, SECTIONS)),
+            ("values", VALUES),
+            ("asides", &self.instructions()),
+            ("summary", &tagged("summary", summary)),
+        ];
+        self.request(CONDENSE_SYSTEM, fill(CONDENSE, &values))
+    }
 
-fn instructions(run: &Data) -> String {
-    let most = run.options.aside_bytes;
-    aside(FOCUS, "focus", run.instructions.as_ref().map(|focus| clipped(focus, most)))
+    fn request(&self, system: &str, text: String) -> Request {
+        let request = Request::new(vec![Message::user(text)]).with_system(system.trim_end());
+        Request { max_output: Some(self.options.answer_tokens), ..request }
+    }
+
+    fn instructions(&self) -> String {
+        let most = self.options.aside_bytes;
+        aside(FOCUS, "focus", self.instructions.as_ref().map(|focus| clipped(focus, most)))
+    }
 }
 
 /// Returns a line that introduces the text, the text in tags, and a blank line; nothing without a
@@ -101,19 +119,16 @@ pub(super) fn text_of(message: &Message) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::Chunked;
 
     fn prompt(transcript: &str, next: Option<&Message>) -> String {
-        numbered(0, 2, transcript, next)
+        numbered(1, 2, transcript, next)
     }
 
-    fn numbered(index: usize, total: usize, transcript: &str, next: Option<&Message>) -> String {
-        let mut chunks = vec![0..0; total];
-        chunks[index] = 0..transcript.len();
+    fn numbered(number: usize, total: usize, transcript: &str, next: Option<&Message>) -> String {
         let options = Chunked::default();
-        let mut run = Data::new(transcript.into(), chunks, next.cloned(), options);
-        run.done = index;
-        text_of(&chunk(&run).messages[0])
+        let next_prompt = next.cloned();
+        let prompts = Prompts { options, instructions: None, rules: None, next_prompt };
+        text_of(&prompts.chunk((number, total), "", transcript).messages[0])
     }
 
     #[test]
@@ -134,11 +149,11 @@ mod tests {
 
     #[test]
     fn a_single_chunk_is_flagged_as_the_first_and_the_last() {
-        let flags = |index, total| {
-            let text = numbered(index, total, "hello", None);
+        let flags = |number, total| {
+            let text = numbered(number, total, "hello", None);
             ["the first", "the last"].map(|flag| text.contains(flag))
         };
-        let found = [(0, 1), (0, 2), (1, 3), (1, 2)].map(|(index, total)| flags(index, total));
+        let found = [(1, 1), (1, 2), (2, 3), (2, 2)].map(|(number, total)| flags(number, total));
         assert_eq!(found, [[true, true], [true, false], [false, false], [false, true]]);
     }
 

@@ -4,17 +4,39 @@
 //! carried on to the next chunk. The run is a value: it can be stored after any step and resumed in
 //! another process, and does not repeat finished chunks.
 //!
-//! [`state`](super::state) documents the states.
+//! | state | input | next state |
+//! |---|---|---|
+//! | folding a chunk | calls | folding: their results are sent |
+//! | folding a chunk | calls that changed the summary, none refused, with the word DONE | the next chunk |
+//! | folding a chunk | end of the answer; the summary changed, or there was nothing to add | the next chunk |
+//! | folding a chunk | end of the answer; the edits did not fit the summary | condensing, once a chunk |
+//! | folding a chunk | end of the answer; an expected edit is missing | folding: a reminder is sent, once a chunk |
+//! | folding a chunk | limit, refusal or failure; the summary changed | the next chunk |
+//! | folding a chunk | limit, refusal or failure; an edit did not fit | the shortened edit is applied; the next chunk |
+//! | folding a chunk | limit, refusal or failure; there was no edit | the chunk is skipped; the next chunk |
+//! | folding a chunk | overflow of the window | folding its first half |
+//! | folding a chunk | the first request does not fit the known window | folding its first half; with a shorter summary if the chunk is short |
+//! | folding a chunk | a later request does not fit the known window | as at a limit |
+//! | folding a chunk | retryable failure | the same call, later |
+//! | folding a chunk | failure that every call will have | all remaining chunks are skipped; done |
+//! | condensing | any | folding, with the summary from the answer or shortened without a model |
+//! | the next chunk | the summary is nearly full | condensing |
+//! | the next chunk | no chunk is left | done; failed if none was folded in |
+//!
+//! As long as no chunk is folded in, a failed call fails the run, and so do [`MAX_UNFOLDED`]
+//! skipped chunks: no work is lost by that, and the caller may have another strategy.
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::Range, sync::Arc, time::Duration};
 
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use threadfold_edl::Workspace;
 
 use super::{
-    condense::clipped,
+    condense::{clipped, condense},
     cover,
-    data::{ChunkOutcome, ChunkStep, Chunked, Data, RunStep, State, Task},
-    prompt, tools,
+    data::{ChunkOutcome, ChunkStep, Chunked, RunStep},
+    prompt::{self, Prompts},
+    tools::{self, summary, workspace_of},
 };
 use crate::{
     compact::legality,
@@ -24,13 +46,17 @@ use crate::{
     },
     render::{chunk_ranges, render},
     strategy::{
-        ask::{ModelCall, backoff, is_complete},
+        ask::{ModelCall, Retries, Tried, is_complete},
         error::Result,
         instructions,
+        pieces::Pieces,
         proposal::ModelRole,
         run_error::RunError,
     },
 };
+
+/// Version of the stored form, the only one that is read.
+const FORMAT: u32 = 1;
 
 /// An answer without calls whose text has more bytes than this was probably meant as an edit.
 const CHAT: usize = 80;
@@ -38,15 +64,23 @@ const CHAT: usize = 80;
 /// Upper limit for the bytes of a text block in the conversation about a chunk.
 const MAX_TEXT: usize = 1_000;
 
-/// If the provider asks for a longer wait, the call is not retried.
-const MAX_WAIT: Duration = Duration::from_secs(600);
+/// Chunks of at most this many bytes are not halved.
+const MIN_CHUNK: usize = 2_000;
+
+/// A summary of at most this many bytes is not shortened to make a request fit.
+const MIN_SUMMARY: usize = 200;
+
+/// The run fails after this many chunks if none of them was folded in.
+const MAX_UNFOLDED: usize = 3;
+
+/// Assumed bytes per token of a summary.
+const BYTES_PER_TOKEN: u64 = 3;
 
 const NUDGE: &str = include_str!("../prompts/chunk_nudge.md");
 const GO_ON: &str = include_str!("../prompts/chunk_go_on.md");
 
 /// Folds a thread, chunk by chunk, into one summary. A state machine: call [`step`](Self::step),
-/// make the model call that it returns, and pass the outcome to [`handle_answer`](Self::handle_answer)
-/// or [`handle_error`](Self::handle_error).
+/// make the model call that it returns, and pass the outcome to [`handle`](Self::handle).
 ///
 /// ```
 /// use threadfold::{Message, strategy::{CompactionRun, RunError, Chunked, RunStep}};
@@ -65,11 +99,66 @@ const GO_ON: &str = include_str!("../prompts/chunk_go_on.md");
 /// assert!(matches!(again.step(), RunStep::Call { chunk: 0, .. }));
 /// # Ok::<(), RunError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 #[must_use]
 pub struct CompactionRun {
-    data: Data,
+    format: u32,
+    prompts: Prompts,
+    rendered: String,
+    /// The bytes of each chunk in the rendering.
+    chunks: Pieces<Range<usize>>,
+    workspace: Workspace,
+    /// The workspace before the current chunk.
+    before: Workspace,
+    /// The conversation about the current chunk.
+    request: Request,
+    rounds: usize,
+    /// Whether the model was reminded to edit the summary.
+    nudged: bool,
+    /// Whether an edit of the current chunk was refused.
+    refused: bool,
+    /// The summary after the last edit that did not fit, shortened without a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    too_large: Option<Text>,
+    /// Whether the summary was condensed for the current chunk.
+    condensed: bool,
+    chunk_usage: Usage,
+    state: State,
+    steps: Vec<ChunkStep>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum State {
+    Asking { after: Duration, task: Task },
+    Done,
+    Failed { error: RunError },
+}
+
+/// The task of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Task {
+    /// Fold the current chunk into the summary.
+    Fold,
+    /// Shorten the summary.
+    Condense,
+}
+
+impl Serialize for CompactionRun {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for CompactionRun {
+    /// Reads and checks a stored run, which is untrusted.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let run = Self::deserialize(deserializer)?;
+        run.check().map_err(de::Error::custom)?;
+        Ok(run)
+    }
 }
 
 impl CompactionRun {
@@ -96,7 +185,26 @@ impl CompactionRun {
         if found > limit {
             return Err(RunError::TooManyChunks { found, limit });
         }
-        Ok(Self { data: Data::new(rendered.into_text(), chunks, next_prompt, options) })
+        let (workspace, before) = (workspace_of(""), workspace_of(""));
+        let mut run = Self {
+            format: FORMAT,
+            prompts: Prompts { options, instructions: None, rules: None, next_prompt },
+            rendered: rendered.into_text(),
+            chunks: Pieces::new(chunks),
+            workspace,
+            before,
+            request: Request::default(),
+            rounds: 0,
+            nudged: false,
+            refused: false,
+            too_large: None,
+            condensed: false,
+            chunk_usage: Usage::default(),
+            state: State::Done,
+            steps: Vec::new(),
+        };
+        run.ask_about_chunk();
+        Ok(run)
     }
 
     /// Returns the run with the user's instructions: what the summary should concentrate on.
@@ -113,14 +221,14 @@ impl CompactionRun {
     /// # Ok::<(), RunError>(())
     /// ```
     pub fn with_instructions(mut self, instructions: impl Into<Text>) -> Self {
-        self.data.instructions = Some(instructions.into());
+        self.prompts.instructions = Some(instructions.into());
         self.with_new_prompt()
     }
 
     /// Returns the run with a list of rules that are kept beside the summary, so that it need not
     /// repeat them.
     pub fn with_rules(mut self, rules: impl Into<Text>) -> Self {
-        self.data.rules = Some(rules.into());
+        self.prompts.rules = Some(rules.into());
         self.with_new_prompt()
     }
 
@@ -139,14 +247,14 @@ impl CompactionRun {
     /// # Ok::<(), RunError>(())
     /// ```
     pub fn with_summary(mut self, summary: &str) -> Self {
-        self.data.begin_with(summary);
+        self.set_summary(&format!("{}\n", summary.trim_end()));
         self.with_new_prompt()
     }
 
     /// Rewrites the first prompt, unless it has been answered.
     fn with_new_prompt(mut self) -> Self {
-        if self.data.rounds == 0 && self.data.steps.is_empty() {
-            self.data.request = prompt::chunk(&self.data);
+        if self.rounds == 0 && self.steps.is_empty() {
+            self.request = self.chunk_request();
         }
         self
     }
@@ -154,12 +262,11 @@ impl CompactionRun {
     /// Returns the next step. Calling it again returns the same step.
     #[must_use]
     pub fn step(&self) -> RunStep<'_> {
-        let data = &self.data;
-        match &data.state {
+        match &self.state {
             State::Asking { after, .. } => RunStep::Call {
-                request: &data.request,
-                chunk: data.done,
-                total: data.chunks.len(),
+                request: &self.request,
+                chunk: self.chunks.done,
+                total: self.chunks.all.len(),
                 after: *after,
             },
             State::Done => RunStep::Done { summary: self.summary() },
@@ -186,99 +293,13 @@ impl CompactionRun {
         Some(ModelCall { done: chunk, total, after, ..call })
     }
 
-    /// Takes the outcome of the [call](Self::call): [`handle_answer`](Self::handle_answer) or
-    /// [`handle_error`](Self::handle_error).
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidValue`] if the run has ended.
-    pub fn handle(&mut self, answer: Result<Answer, ModelError>) -> Result<(), InvalidValue> {
-        match answer {
-            Ok(turn) => self.handle_answer(turn),
-            Err(error) => self.handle_error(error),
-        }
-    }
-
-    /// Takes the model's answer: runs its calls and continues with the next round or chunk, or
-    /// ends.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidValue`] if the run has ended.
-    pub fn handle_answer(&mut self, turn: Answer) -> Result<(), InvalidValue> {
-        let State::Asking { after, task } = &mut self.data.state else { return Err(not_asked()) };
-        let task = *task;
-        *after = Duration::ZERO;
-        self.data.retries = 0;
-        self.data.chunk_usage += turn.usage.unwrap_or_default();
-        match task {
-            Task::Fold => self.fold(turn),
-            Task::Condense => self.condense(turn),
-        }
-        Ok(())
-    }
-
-    fn condense(&mut self, turn: Answer) {
-        let Answer { message, stop_reason, .. } = turn;
-        if stop_reason == StopReason::Aborted {
-            return self.data.fail(self.stopped(stop_reason));
-        }
-        let calls = message.tool_uses().next().is_some();
-        let complete = is_complete(&stop_reason) && !calls;
-        let text = prompt::text_of(&message);
-        self.push(shortened(message));
-        self.data.condense(complete.then_some(text.as_str()));
-    }
-
-    fn fold(&mut self, turn: Answer) {
-        self.data.rounds = self.data.rounds.saturating_add(1);
-        let Answer { message, stop_reason, .. } = turn;
-        let text = prompt::text_of(&message);
-        self.push(shortened(message));
-        self.repair();
-        let calls = self.open_calls();
-        match stop_reason {
-            StopReason::Aborted => self.data.fail(self.stopped(stop_reason)),
-            StopReason::Refusal => self.data.give_up(self.stopped(stop_reason)),
-            StopReason::ContextWindowExceeded => self.data.shrink(),
-            _ if !calls.is_empty() => self.run_calls(&calls, says_done(&text)),
-            StopReason::MaxTokens => self.ask_again(GO_ON),
-            StopReason::PauseTurn => self.check_caps(),
-            StopReason::EndTurn
-            | StopReason::ToolUse
-            | StopReason::StopSequence
-            | StopReason::Other(_) => self.end_chunk(text.len()),
-        }
-    }
-
-    fn stopped(&self, reason: StopReason) -> RunError {
-        RunError::Stopped { chunk: self.data.done + 1, reason }
-    }
-
-    /// Runs the calls. If the model said that they complete its work and they did, it is not asked
-    /// again, which saves sending the chunk a second time.
-    fn run_calls(&mut self, calls: &[ToolUse], completes: bool) {
-        let most = self.data.options.summary_bytes;
-        let results = tools::run_calls(&mut self.data.workspace, calls, most);
-        let refused = results.message.tool_results().any(|result| result.is_error);
-        self.data.refused |= refused;
-        if let Some(shorter) = results.too_large {
-            self.data.too_large = Some(shorter.into());
-        }
-        self.push(results.message);
-        if completes && !refused && self.data.has_changed() && self.data.has_summary() {
-            self.data.close_chunk(ChunkOutcome::Folded, None);
-        } else {
-            self.check_caps();
-        }
-    }
-
-    /// Takes the failure of a call: the run retries it after a wait, halves the chunk, continues
-    /// without a model, or fails if nothing was folded in yet.
+    /// Takes the outcome of the [call](Self::call). After an answer it runs the calls of the model,
+    /// and continues with the next round or chunk, or ends. After a failure it repeats the call
+    /// later, halves the chunk, continues without a model, or fails if nothing was folded in yet.
     ///
     /// If a chunk was folded in before, no failure loses the summary: the run ends with it, and
     /// with extracts of the remaining chunks. A host that prefers to wait for its model does not
-    /// call this, but stores the run and makes the same call later.
+    /// pass the failure on, but stores the run and makes the same call later.
     ///
     /// ```
     /// use threadfold::message::{Message, ModelError, ModelErrorKind};
@@ -287,7 +308,7 @@ impl CompactionRun {
     /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
     /// let mut run = CompactionRun::new(&thread, None, Chunked::default()).unwrap();
     /// let busy = ModelError::new(ModelErrorKind::Retryable { after: None }, "overloaded");
-    /// run.handle_error(busy)?;
+    /// run.handle(Err(busy))?;
     /// assert!(matches!(run.step(), RunStep::Call { after, .. } if !after.is_zero()));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
@@ -295,29 +316,21 @@ impl CompactionRun {
     /// # Errors
     ///
     /// [`InvalidValue`] if the run has ended.
-    pub fn handle_error(&mut self, error: ModelError) -> Result<(), InvalidValue> {
-        let State::Asking { task, .. } = self.data.state else { return Err(not_asked()) };
-        self.data.chunk_usage += error.usage;
-        if let ModelErrorKind::Retryable { after } = error.kind {
-            let after = after.unwrap_or_else(|| backoff(self.data.retries));
-            if self.data.retries < self.data.options.max_retries && after <= MAX_WAIT {
-                self.data.retries = self.data.retries.saturating_add(1);
-                self.data.state = State::Asking { after, task };
-                return Ok(());
-            }
-        }
-        match task {
-            Task::Condense => self.data.condense(None),
-            Task::Fold if error.is_overflow() => self.data.shrink(),
-            Task::Fold => self.data.call_failed(&error.kind, &error.message),
+    pub fn handle(&mut self, answer: Result<Answer, ModelError>) -> Result<(), InvalidValue> {
+        let State::Asking { task, .. } = self.state else {
+            return Err(InvalidValue::unexpected("an answer", "the run has ended"));
+        };
+        match answer {
+            Ok(answer) => self.handle_answer(answer, task),
+            Err(error) => self.handle_error(error, task),
         }
         Ok(())
     }
 
     /// Ends the run without a summary. Has no effect on a run that has ended.
     pub fn abort(&mut self) {
-        if let State::Asking { .. } = self.data.state {
-            self.data.fail(RunError::Aborted { chunk: self.data.done + 1 });
+        if let State::Asking { .. } = self.state {
+            self.fail(RunError::Aborted { chunk: self.number() });
         }
     }
 
@@ -337,9 +350,13 @@ impl CompactionRun {
     /// # Ok::<(), RunError>(())
     /// ```
     pub fn retry(&mut self) {
-        if let State::Failed { .. } = self.data.state {
-            self.data.retry();
+        let State::Failed { .. } = self.state else { return };
+        self.workspace = self.before.clone();
+        if !self.has_folded() {
+            self.chunks.done = 0;
         }
+        self.condensed = false;
+        self.open_chunk();
     }
 
     /// The summary so far; complete once the run is done. A host can show it while the run goes on.
@@ -356,13 +373,13 @@ impl CompactionRun {
     /// ```
     #[must_use]
     pub fn summary(&self) -> &str {
-        self.data.summary()
+        summary(&self.workspace)
     }
 
     /// The recorded steps so far, including a failing chunk.
     #[must_use]
     pub fn steps(&self) -> &[ChunkStep] {
-        &self.data.steps
+        &self.steps
     }
 
     /// Notes for the user on what was summarised without a model so far, and why: one sentence for
@@ -376,41 +393,140 @@ impl CompactionRun {
     /// let mut run = CompactionRun::new(&thread, None, Chunked::default()).unwrap();
     /// assert!(run.notes().is_empty());
     /// let no = Answer::new(Message::assistant("No."), StopReason::Refusal, None);
-    /// run.handle_answer(no).unwrap();
+    /// run.handle(Ok(no)).unwrap();
     /// let note = "summarised without a model: chunk 1 of 1 \
     ///             (the model stopped with refusal at chunk 1)";
     /// assert_eq!(run.notes(), [note]);
     /// ```
     #[must_use]
     pub fn notes(&self) -> Vec<Text> {
-        cover::notes(&self.data.chunks, &self.data.steps)
+        cover::notes(&self.chunks.all, &self.steps)
     }
 
     /// The user message that is sent right after the compaction.
     #[must_use]
     pub fn next_prompt(&self) -> Option<&Message> {
-        self.data.next_prompt.as_ref()
+        self.prompts.next_prompt.as_ref()
     }
 
     /// Token usage of all calls so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
-        self.data.steps.iter().map(|step| step.usage).sum::<Usage>() + self.data.chunk_usage
+        self.steps.iter().map(|step| step.usage).sum::<Usage>() + self.chunk_usage
+    }
+
+    /// Continues without a call as long as the next request does not fit the window. This is needed
+    /// because the limits of the options are in bytes and assume answers within
+    /// [`Chunked::answer_tokens`]: a model may write more, or text with fewer bytes per token.
+    pub(super) fn skip_requests_unless(&mut self, fits: impl Fn(&Request) -> bool) {
+        while let State::Asking { task, .. } = self.state
+            && !fits(&self.request)
+        {
+            match task {
+                Task::Condense => self.condense(None),
+                Task::Fold if self.rounds > 0 => self.end_capped(),
+                Task::Fold => self.shorten_request(),
+            }
+        }
+    }
+
+    fn handle_answer(&mut self, answer: Answer, task: Task) {
+        self.state = State::Asking { after: Duration::ZERO, task };
+        self.chunks.tried = Tried::default();
+        self.chunk_usage += answer.usage.unwrap_or_default();
+        let Answer { message, stop_reason, .. } = answer;
+        let text = prompt::text_of(&message);
+        let has_calls = message.tool_uses().next().is_some();
+        self.push(shortened(message));
+        if task == Task::Condense {
+            if stop_reason == StopReason::Aborted {
+                return self.fail(self.stopped(stop_reason));
+            }
+            let is_summary = is_complete(&stop_reason) && !has_calls;
+            return self.condense(is_summary.then_some(text.as_str()));
+        }
+        self.rounds = self.rounds.saturating_add(1);
+        self.repair();
+        let calls = self.open_calls();
+        match stop_reason {
+            StopReason::Aborted => self.fail(self.stopped(stop_reason)),
+            StopReason::Refusal => self.give_up(self.stopped(stop_reason)),
+            StopReason::ContextWindowExceeded => self.shrink(),
+            _ if !calls.is_empty() => self.run_calls(&calls, says_done(&text)),
+            StopReason::MaxTokens => self.ask_again(GO_ON),
+            StopReason::PauseTurn => self.check_caps(),
+            StopReason::EndTurn
+            | StopReason::ToolUse
+            | StopReason::StopSequence
+            | StopReason::Other(_) => self.end_chunk(text.len()),
+        }
+    }
+
+    fn handle_error(&mut self, error: ModelError, task: Task) {
+        self.chunk_usage += error.usage;
+        let retries = Retries::of_job(self.prompts.options.max_retries);
+        match (self.chunks.wait(&error, &retries), task) {
+            (Some(after), task) => self.state = State::Asking { after, task },
+            (None, Task::Condense) => self.condense(None),
+            (None, Task::Fold) if error.is_overflow() => self.shrink(),
+            (None, Task::Fold) => self.call_failed(&error, self.chunks.tries()),
+        }
+    }
+
+    /// Handles a call that failed and is not retried. If other chunks may still succeed, only this
+    /// chunk is given up. Otherwise the run fails if no chunk is folded in yet, else it skips the
+    /// remaining chunks.
+    fn call_failed(&mut self, error: &ModelError, tries: usize) {
+        let last = self.steps.last().and_then(|step| step.failure.as_ref());
+        let is_second = matches!(last, Some(RunError::Model { .. }));
+        let chunk_only = match error.kind {
+            ModelErrorKind::Refused => true,
+            ModelErrorKind::Other => self.has_folded() && !is_second,
+            ModelErrorKind::Overflow { .. }
+            | ModelErrorKind::Retryable { .. }
+            | ModelErrorKind::Authentication
+            | ModelErrorKind::NoModel => false,
+        };
+        let why = |chunk| RunError::model(chunk, tries, error);
+        if !chunk_only && !self.has_folded() {
+            return self.fail(why(self.number()));
+        }
+        self.give_up(why(self.number()));
+        while !chunk_only && matches!(self.state, State::Asking { .. }) {
+            // No model reads the remaining chunks, so do not condense the summary for them.
+            (self.request, self.condensed) = (Request::default(), true);
+            self.close_chunk(ChunkOutcome::Skipped, Some(why(self.number())));
+        }
+    }
+
+    /// Runs the calls. If the model said that they complete its work and they did, it is not asked
+    /// again, which saves sending the chunk a second time.
+    fn run_calls(&mut self, calls: &[ToolUse], completes: bool) {
+        let most = self.prompts.options.summary_bytes;
+        let results = tools::run_calls(&mut self.workspace, calls, most, &mut self.too_large);
+        let refused = results.tool_results().any(|result| result.is_error);
+        self.refused |= refused;
+        self.push(results);
+        if completes && !refused && self.has_changed() && self.has_summary() {
+            self.close_chunk(ChunkOutcome::Folded, None);
+        } else {
+            self.check_caps();
+        }
     }
 
     fn push(&mut self, message: Message) {
-        Arc::make_mut(&mut self.data.request.messages).push(message);
+        Arc::make_mut(&mut self.request.messages).push(message);
     }
 
     /// Repairs the conversation: models write blank text and duplicate ids, which providers refuse.
     fn repair(&mut self) {
-        let messages = self.data.request.messages.to_vec();
-        self.data.request.messages = legality::repair(messages).0.into();
+        let messages = self.request.messages.to_vec();
+        self.request.messages = legality::repair(messages).0.into();
     }
 
     /// The calls of the last message, with their ids after the repair.
     fn open_calls(&self) -> Vec<ToolUse> {
-        let last = self.data.request.messages.last();
+        let last = self.request.messages.last();
         let last = last.filter(|message| message.role == Role::Assistant);
         last.into_iter().flat_map(|message| message.tool_uses()).cloned().collect()
     }
@@ -423,70 +539,291 @@ impl CompactionRun {
     /// Handles an answer without calls: the model regards the chunk as done. `chat` is the size of
     /// its text in bytes.
     fn end_chunk(&mut self, chat: usize) {
-        let chunk = self.data.done + 1;
-        let (folded, changed) = (self.data.has_folded(), self.data.has_changed());
+        let chunk = self.number();
+        let (folded, changed) = (self.has_folded(), self.has_changed());
         // The model had something to add, but its edit was refused or written as plain text.
-        let idle = !changed && (self.data.refused || chat > CHAT);
-        if self.data.should_condense() {
-            self.data.make_room();
-        } else if (idle || !folded || !self.data.has_summary()) && !self.data.nudged {
-            self.data.nudged = true;
+        let idle = !changed && (self.refused || chat > CHAT);
+        if self.should_condense() {
+            self.make_room();
+        } else if (idle || !folded || !self.has_summary()) && !self.nudged {
+            self.nudged = true;
             self.ask_again(NUDGE);
-        } else if !self.data.has_summary() {
-            self.data.give_up(RunError::BlankSummary { chunk });
+        } else if !self.has_summary() {
+            self.give_up(RunError::BlankSummary { chunk });
         } else if idle || !folded {
-            self.data.give_up(RunError::NotFolded { chunk });
+            self.give_up(RunError::NotFolded { chunk });
         } else {
             let outcome = if changed { ChunkOutcome::Folded } else { ChunkOutcome::Unchanged };
-            self.data.close_chunk(outcome, None);
+            self.close_chunk(outcome, None);
         }
     }
 
     /// Ends the chunk if it has reached the limit on rounds or on its conversation. Edits made so
     /// far are kept.
     fn check_caps(&mut self) {
-        let Data { rounds, options, request, .. } = &self.data;
+        let Self { rounds, request, prompts: Prompts { options, .. }, .. } = self;
         let bytes = request.messages.iter().skip(1).map(|message| message.text_bytes());
         let bytes = usize::try_from(bytes.fold(0, u64::saturating_add)).unwrap_or(usize::MAX);
-        let rounds = *rounds;
-        if rounds >= options.max_rounds.max(1) || bytes > options.conversation_bytes {
+        if *rounds >= options.max_rounds.max(1) || bytes > options.conversation_bytes {
             self.end_capped();
         }
     }
 
     /// Ends the work on the chunk before the model is done.
     fn end_capped(&mut self) {
-        let (chunk, rounds) = (self.data.done + 1, self.data.rounds);
-        if self.data.should_condense() {
-            self.data.make_room();
-        } else if self.data.has_changed() && self.data.has_summary() {
-            self.data.close_chunk(ChunkOutcome::Capped, None);
+        if self.should_condense() {
+            self.make_room();
+        } else if self.has_changed() && self.has_summary() {
+            self.close_chunk(ChunkOutcome::Capped, None);
         } else {
-            self.data.give_up(RunError::TooManyRounds { chunk, rounds });
+            let (chunk, rounds) = (self.number(), self.rounds);
+            self.give_up(RunError::TooManyRounds { chunk, rounds });
         }
     }
 
-    /// Continues without a call as long as the next request does not fit the window. This is needed
-    /// because the limits of the options are in bytes and assume answers within
-    /// [`Chunked::answer_tokens`]: a model may write more, or text with fewer bytes per token.
-    pub(super) fn skip_requests_unless(&mut self, fits: impl Fn(&Request) -> bool) {
-        while let State::Asking { task, .. } = self.data.state
-            && !fits(&self.data.request)
-        {
-            match task {
-                Task::Condense => self.data.condense(None),
-                Task::Fold if self.data.rounds > 0 => self.end_capped(),
-                Task::Fold => self.data.shorten_request(),
+    /// Whether a chunk was folded in, the current one included.
+    fn has_folded(&self) -> bool {
+        let mut outcomes = self.steps.iter().map(|step| step.outcome);
+        self.has_changed()
+            || outcomes.any(|it| matches!(it, ChunkOutcome::Folded | ChunkOutcome::Capped))
+    }
+
+    /// Whether the current chunk changed the summary.
+    fn has_changed(&self) -> bool {
+        self.summary() != summary(&self.before)
+    }
+
+    /// Whether the summary has any text.
+    fn has_summary(&self) -> bool {
+        !self.summary().trim().is_empty()
+    }
+
+    /// Puts this summary in place of the one before, without registers and scratch files: they belong
+    /// to the conversation about one chunk, and would count against the room of the next one.
+    fn set_summary(&mut self, summary: &str) {
+        self.workspace = workspace_of(summary);
+        self.before = self.workspace.clone();
+    }
+
+    /// The number of the current chunk, from 1.
+    fn number(&self) -> usize {
+        self.chunks.done.saturating_add(1)
+    }
+
+    /// The text of the current chunk; empty once all are done.
+    fn chunk(&self) -> &str {
+        let Some(bytes) = self.chunks.current() else { return "" };
+        let chunk = self.rendered.get(bytes.clone());
+        debug_assert!(chunk.is_some(), "a run that is read is checked: {bytes:?}");
+        chunk.unwrap_or_default()
+    }
+
+    fn chunk_request(&self) -> Request {
+        let place = (self.number(), self.chunks.all.len());
+        self.prompts.chunk(place, self.summary(), self.chunk())
+    }
+
+    /// Opens the conversation about the current chunk. If the summary is nearly full, a
+    /// conversation that condenses it comes first. Ends the run if all chunks are done.
+    fn open_chunk(&mut self) {
+        let most = self.prompts.options.summary_bytes;
+        if self.chunks.current().is_none() {
+            self.finish();
+        } else if !self.condensed && self.summary().len() > most - most / 8 {
+            self.ask_to_condense();
+        } else {
+            self.ask_about_chunk();
+        }
+    }
+
+    /// Opens the conversation about the current chunk.
+    fn ask_about_chunk(&mut self) {
+        self.request = self.chunk_request();
+        self.rounds = 0;
+        self.nudged = false;
+        self.refused = false;
+        self.too_large = None;
+        self.ask(Task::Fold);
+    }
+
+    fn ask(&mut self, task: Task) {
+        self.chunks.tried = Tried::default();
+        self.state = State::Asking { after: Duration::ZERO, task };
+    }
+
+    /// Whether to condense the summary and repeat the current chunk: its edits did not fit, and
+    /// there is something to condense.
+    fn should_condense(&self) -> bool {
+        let has_detail = self.summary().len() > self.prompts.options.summary_bytes / 4;
+        self.too_large.is_some() && !self.condensed && !self.has_changed() && has_detail
+    }
+
+    /// Condenses the summary; the current chunk is then repeated.
+    fn make_room(&mut self) {
+        self.record(ChunkOutcome::Full, None);
+        self.workspace = self.before.clone();
+        self.ask_to_condense();
+    }
+
+    fn ask_to_condense(&mut self) {
+        self.request = self.prompts.shorter(self.summary(), self.condensed_bytes());
+        self.ask(Task::Condense);
+    }
+
+    /// Upper limit for the bytes of a condensed summary: half of the room, or what one answer
+    /// holds.
+    fn condensed_bytes(&self) -> usize {
+        let Chunked { answer_tokens, summary_bytes, .. } = self.prompts.options;
+        let answer = usize::try_from(answer_tokens.saturating_mul(BYTES_PER_TOKEN));
+        (summary_bytes / 2).min(answer.unwrap_or(usize::MAX))
+    }
+
+    /// Replaces the summary by the model's shorter one, or shortens it without a model, and opens
+    /// the conversation about the chunk.
+    fn condense(&mut self, answer: Option<&str>) {
+        let limit = self.condensed_bytes();
+        // An answer over the limit is accepted if it still makes room. A far shorter one is
+        // probably a refusal and not a summary.
+        let most = limit.saturating_add(limit / 2).min(self.summary().len() / 4 * 3);
+        let least = self.summary().len().min(limit) / 8;
+        let answer = answer.map(str::trim);
+        let (text, outcome) =
+            match answer.filter(|text| (least.max(1)..=most).contains(&text.len())) {
+                Some(text) => (format!("{text}\n"), ChunkOutcome::Condensed),
+                None => {
+                    let most = self.prompts.options.summary_bytes / 2;
+                    (condense(self.summary(), most), ChunkOutcome::Clipped)
+                }
+            };
+        self.set_summary(&text);
+        self.record(outcome, None);
+        self.condensed = true;
+        self.ask_about_chunk();
+    }
+
+    /// Ends the work on the current chunk before the model is done. Its edits are kept. If there
+    /// are none, its last edit that did not fit is shortened and applied; without any edit the
+    /// chunk is skipped.
+    fn give_up(&mut self, why: RunError) {
+        if let Some(shorter) = self.too_large.take().filter(|_| !self.has_changed()) {
+            self.workspace = workspace_of(&shorter);
+        }
+        if self.has_changed() && self.has_summary() {
+            self.close_chunk(ChunkOutcome::Capped, Some(why));
+        } else {
+            self.workspace = self.before.clone();
+            self.close_chunk(ChunkOutcome::Skipped, Some(why));
+        }
+    }
+
+    fn close_chunk(&mut self, outcome: ChunkOutcome, failure: Option<RunError>) {
+        self.record(outcome, failure);
+        let summary = self.summary().to_owned();
+        self.set_summary(&summary);
+        self.condensed = false;
+        self.chunks.done += 1;
+        let done = self.chunks.done;
+        if !self.has_folded() && done >= MAX_UNFOLDED.min(self.chunks.all.len()) {
+            let first = self.steps.iter().find_map(|step| step.failure.clone());
+            let error = first.unwrap_or(RunError::BlankSummary { chunk: done });
+            self.request = Request::default();
+            self.state = State::Failed { error };
+        } else {
+            self.open_chunk();
+        }
+    }
+
+    /// Halves the current chunk, which exceeds the model's window, and opens the conversation about
+    /// its first half with the summary before the chunk.
+    fn shrink(&mut self) {
+        let Some(bytes) = self.chunks.current().cloned() else { return };
+        self.workspace = self.before.clone();
+        self.too_large = None;
+        let (chunk, found) = (self.number(), self.chunks.all.len() + 1);
+        let middle = halve(self.chunk()).filter(|_| bytes.len() > MIN_CHUNK);
+        let Some(middle) = middle.map(|middle| bytes.start + middle) else {
+            return self.give_up(RunError::DoesNotFit { chunk, bytes: bytes.len() });
+        };
+        let limit = self.prompts.options.max_chunks;
+        if found > limit {
+            return self.give_up(RunError::TooManyChunks { found, limit });
+        }
+        self.record(ChunkOutcome::Halved, None);
+        self.chunks.divide(Some([bytes.start..middle, middle..bytes.end]));
+        self.ask_about_chunk();
+    }
+
+    /// Shortens the request about the current chunk, whose estimate exceeds the window: halves the
+    /// chunk or, if that is short already, the summary.
+    fn shorten_request(&mut self) {
+        let is_short = self.chunk().len() <= MIN_CHUNK
+            || self.chunks.all.len() >= self.prompts.options.max_chunks;
+        let bytes = self.summary().len();
+        if is_short && bytes > MIN_SUMMARY {
+            self.set_summary(&condense(self.summary(), bytes / 2));
+            self.record(ChunkOutcome::Clipped, None);
+            self.ask_about_chunk();
+        } else {
+            self.shrink();
+        }
+    }
+
+    /// Ends the run. The summary gets an extract of the chunks that no model folded in.
+    fn finish(&mut self) {
+        let gaps = cover::gaps(&self.chunks.all, &self.steps);
+        let most = self.prompts.options.summary_bytes;
+        let summary = cover::with_extract(self.summary(), &self.rendered, &gaps, most);
+        self.workspace = workspace_of(&summary);
+        self.request = Request::default();
+        self.state = State::Done;
+    }
+
+    fn stopped(&self, reason: StopReason) -> RunError {
+        RunError::Stopped { chunk: self.number(), reason }
+    }
+
+    /// Ends the run without a summary.
+    fn fail(&mut self, error: RunError) {
+        self.record(ChunkOutcome::Failed, Some(error.clone()));
+        self.state = State::Failed { error };
+    }
+
+    fn record(&mut self, outcome: ChunkOutcome, failure: Option<RunError>) {
+        // The first message is the prompt. It repeats the chunk, which is in the rendering.
+        let messages = self.request.messages.iter().skip(1).cloned().collect();
+        self.steps.push(ChunkStep {
+            bytes: self.chunks.current().cloned().unwrap_or_default(),
+            messages,
+            usage: std::mem::take(&mut self.chunk_usage),
+            summary_bytes: self.summary().len(),
+            outcome,
+            failure,
+        });
+    }
+
+    /// Checks a stored run: its chunks must cover the rendering.
+    fn check(&self) -> Result<(), RunError> {
+        if self.format != FORMAT {
+            return Err(RunError::Format { found: self.format, expected: FORMAT });
+        }
+        let mut next = 0;
+        for (index, bytes) in self.chunks.all.iter().enumerate() {
+            let fits = bytes.start == next && self.rendered.get(bytes.clone()).is_some();
+            if !fits || bytes.is_empty() {
+                return Err(RunError::Chunks { chunk: index + 1 });
             }
+            next = bytes.end;
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for CompactionRun {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let data = Data::deserialize(deserializer)?;
-        data.check().map_err(de::Error::custom)?;
-        Ok(Self { data })
+        let (done, all) = (self.chunks.done, self.chunks.all.len());
+        let done_fits = match self.state {
+            State::Asking { .. } => done < all,
+            State::Done => done == all,
+            State::Failed { .. } => true,
+        };
+        if next != self.rendered.len() || !done_fits {
+            return Err(RunError::Chunks { chunk: self.number() });
+        }
+        Ok(())
     }
 }
 
@@ -509,6 +846,35 @@ fn shortened(mut message: Message) -> Message {
     message
 }
 
-fn not_asked() -> InvalidValue {
-    InvalidValue::unexpected("an answer", "the run has ended")
+/// Returns the byte at which to cut: in the middle third after the last blank line, else after the
+/// last line break, else after the last space, else at the first character border from the middle
+/// on. `None` for a text of fewer than two characters.
+fn halve(text: &str) -> Option<usize> {
+    let (start, end) = (border_from(text, text.len() / 3)?, border_from(text, text.len() * 2 / 3)?);
+    let middle = text.get(start..end)?;
+    let found = ["\n\n", "\n", " "]
+        .into_iter()
+        .find_map(|gap| middle.rfind(gap).map(|at| start + at + gap.len()));
+    let found = found.or_else(|| border_from(text, text.len() / 2));
+    found.filter(|at| (1..text.len()).contains(at))
+}
+
+/// Returns the first character border at or after an offset.
+fn border_from(text: &str, offset: usize) -> Option<usize> {
+    (offset..=text.len()).find(|at| text.is_char_boundary(*at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cut_is_at_the_best_border_of_the_middle_third() {
+        assert_eq!(halve("aaaa\n\nbb bb\ncccc"), Some(6));
+        assert_eq!(halve("aaaaaa bbbbb"), Some(7));
+        assert_eq!(halve("aaaaaa"), Some(3));
+        assert_eq!(halve("漢漢漢"), Some(6));
+        assert_eq!(halve("a"), None);
+        assert_eq!(halve(""), None);
+    }
 }

@@ -137,15 +137,6 @@ impl SummaryJob {
         }
     }
 
-    /// Returns the proposal of [`Digest`], for a model that answered but wrote no summary.
-    fn digest(&self, why: RunError) -> Result<Proposal> {
-        let Ok(proposal) = Digest::default().proposal(&self.task) else { return Err(why.into()) };
-        let note = format!("summarised without a model: the whole thread ({why})");
-        Ok(Proposal { notes: vec![note.into()], ..proposal })
-    }
-}
-
-impl SummaryJob {
     /// Returns what a run that has ended proposes.
     fn concluded(&self, run: CompactionRun) -> Result<Proposal> {
         match run.step() {
@@ -172,7 +163,11 @@ impl SummaryJob {
     /// digest is proposed; if it did not answer, another strategy may do better.
     fn failed(&self, error: RunError) -> Result<Proposal> {
         if error.is_unfolded() && self.task.missed_target().is_some() {
-            return self.digest(error);
+            let Ok(proposal) = Digest::default().proposal(&self.task) else {
+                return Err(error.into());
+            };
+            let note = format!("summarised without a model: the whole thread ({error})");
+            return Ok(Proposal { notes: vec![note.into()], ..proposal });
         }
         if let RunError::Model { kind: ModelErrorKind::NoModel, .. } = error {
             return Err(StrategyError::NeedsModel);

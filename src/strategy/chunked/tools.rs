@@ -1,71 +1,74 @@
-//! Runs the tool calls of the summarising model: each call of a round gets exactly one result.
+//! The file that the summarising model edits, and its tool calls: each call of a round gets exactly one result.
 
 use threadfold_edl::{Limits, Workspace, tool};
 
-use super::{condense::condense, data::summary};
-use crate::message::{ContentBlock, Message, Role, ToolResult, ToolUse};
+use super::condense::condense;
+use crate::message::{Message, Role, Text, ToolResult, ToolUse};
 
 /// Upper limit for the whole workspace (summary, scratch files, registers), as a multiple of the
 /// limit for the summary.
 const SCRATCH: usize = 4;
 
-/// The results of the calls of a round.
-pub(super) struct RoundResults {
-    /// The results, in the order of the calls.
-    pub(super) message: Message,
-    /// The summary after the last edit that was refused because it did not fit, shortened without a
-    /// model.
-    pub(super) too_large: Option<String>,
+/// The file that the model edits. Its content at the end of the run is the summary.
+const SUMMARY: &str = "/summary.md";
+
+/// The summary in a workspace; empty if the model deleted the file.
+pub(super) fn summary(workspace: &Workspace) -> &str {
+    workspace.text(SUMMARY).unwrap_or_default()
 }
 
-/// Runs the calls. A call that is malformed, names an unknown tool or makes the summary too large
-/// gets an error that explains how to correct it, and changes nothing.
+/// A workspace that holds only the summary.
+pub(super) fn workspace_of(summary: &str) -> Workspace {
+    let mut workspace = Workspace::new();
+    // The path is a constant that names a file, so the insertion cannot fail.
+    let _ = workspace.insert(SUMMARY, summary);
+    workspace
+}
+
+/// Runs the calls, and returns their results in order. A call that is malformed, names an unknown
+/// tool or makes the summary too large gets an error that explains how to correct it, and changes
+/// nothing. `too_large` becomes the summary of the last edit that did not fit, shortened without a
+/// model.
 pub(super) fn run_calls(
     workspace: &mut Workspace,
     calls: &[ToolUse],
     summary_bytes: usize,
-) -> RoundResults {
-    let mut too_large = None;
-    let mut results: Vec<ContentBlock> = Vec::with_capacity(calls.len());
-    for call in calls {
-        results.push(match run_call(workspace, call, summary_bytes) {
-            Ok(text) => ToolResult::text(call.id.clone(), text).into(),
-            Err((text, shorter)) => {
-                too_large = shorter.or(too_large);
-                ToolResult::error(call.id.clone(), text).into()
-            }
-        });
-    }
-    RoundResults { message: Message::new(Role::User, results), too_large }
+    too_large: &mut Option<Text>,
+) -> Message {
+    let results = calls.iter().map(|call| {
+        let id = call.id.clone();
+        match run_call(workspace, call, summary_bytes, too_large) {
+            Ok(text) => ToolResult::text(id, shown(text)).into(),
+            Err(text) => ToolResult::error(id, shown(text)).into(),
+        }
+    });
+    Message::new(Role::User, results.collect())
 }
-
-/// Why a call changed nothing, and the summary that did not fit, shortened.
-type Refused = (String, Option<String>);
 
 fn run_call(
     workspace: &mut Workspace,
     call: &ToolUse,
     summary_bytes: usize,
-) -> Result<String, Refused> {
+    too_large: &mut Option<Text>,
+) -> Result<String, String> {
     let input = call.input.json().and_then(|json| json.to_value());
-    let input = input.map_err(|error| (format!("The input cannot be read: {error}"), None))?;
+    let input = input.map_err(|error| format!("The input cannot be read: {error}"))?;
     let before = workspace.clone();
     let reply = tool::call(&call.name, workspace, &input, &Limits::default());
     let found = summary(workspace).len();
     if found > summary_bytes {
-        let shorter = condense(summary(workspace), summary_bytes);
+        *too_large = Some(condense(summary(workspace), summary_bytes).into());
         *workspace = before;
-        let text = format!(
+        return Err(format!(
             "Refused: /summary.md would have {found} bytes; the maximum is {summary_bytes}. \
              Nothing was changed. Write less, or shorten what no longer matters."
-        );
-        return Err((text, Some(shorter)));
+        ));
     }
     if size(workspace) > summary_bytes.saturating_mul(SCRATCH) {
         *workspace = before;
-        return Err(("Refused: too much beside /summary.md. Nothing was changed.".into(), None));
+        return Err("Refused: too much beside /summary.md. Nothing was changed.".into());
     }
-    reply.map(shown).map_err(|text| (shown(text), None))
+    reply
 }
 
 /// Returns the text of a result. Providers refuse an empty one.
@@ -90,19 +93,15 @@ mod tests {
         call
     }
 
-    fn workspace() -> Workspace {
-        crate::strategy::chunked::data::workspace_of("")
-    }
-
     fn run(workspace: &mut Workspace, calls: &[ToolUse]) -> Vec<(bool, String)> {
-        let message = run_calls(workspace, calls, 40).message;
+        let message = run_calls(workspace, calls, 40, &mut None);
         let text = |result: &ToolResult| result.content[0].as_text().unwrap().to_string();
         message.tool_results().map(|result| (result.is_error, text(result))).collect()
     }
 
     #[test]
     fn every_call_gets_one_result_and_the_bad_ones_change_nothing() {
-        let mut workspace = workspace();
+        let mut workspace = workspace_of("");
         let calls = [
             call("edl", "{\"script\":"),
             call("rm", "{}"),
@@ -117,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_summary_over_its_cap_is_refused_and_the_one_before_stays() {
-        let mut workspace = workspace();
+        let mut workspace = workspace_of("");
         let long = "x".repeat(60);
         let script = format!("file /summary.md\\nselect eof\\ninsert_after \\\"{long}\\\"");
         let results = run(&mut workspace, &[call("edl", &format!("{{\"script\":\"{script}\"}}"))]);

@@ -5,7 +5,7 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::past::{Kind, Past, Source, WIDEST, clipped, clipped_inside};
+use super::thread_texts::{Kind, Source, ThreadTexts, WIDEST, clipped, clipped_inside};
 use crate::{
     prose::{one_line, plain},
     tokens::TokenCounter,
@@ -89,7 +89,7 @@ fn line(step: &Step, width: usize) -> String {
 }
 
 /// The steps of a thread, in order.
-pub(super) fn steps(past: &Past) -> Vec<Step> {
+pub(super) fn steps(past: &ThreadTexts) -> Vec<Step> {
     let sources = &past.sources;
     let mut outcomes: HashMap<usize, &Source> = HashMap::new();
     for source in sources {
@@ -196,7 +196,7 @@ fn said(text: &str) -> String {
 }
 
 /// What came of a call: its failure, or its last line and how much there was.
-fn outcome(past: &Past, result: &Source) -> Option<String> {
+fn outcome(past: &ThreadTexts, result: &Source) -> Option<String> {
     if let Some(failure) = &result.failure {
         return Some(format!("failed: {failure}"));
     }
@@ -213,7 +213,7 @@ fn outcome(past: &Past, result: &Source) -> Option<String> {
 }
 
 /// The calls whose last try failed and was not followed by one that succeeded, the newest last.
-pub(super) fn unmended(past: &Past, cut: usize) -> Vec<String> {
+pub(super) fn unmended(past: &ThreadTexts, cut: usize) -> Vec<String> {
     const LISTED: usize = 4;
     const KEY: usize = 24;
     let sources = past.before(cut);

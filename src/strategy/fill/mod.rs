@@ -5,7 +5,7 @@
 //! *needed* facts that everything else lacks, each with the line that it stands in, by value for
 //! each token. If there is room left, the steps just before the kept messages follow, shortened.
 //!
-//! - `past` reads the old part into sources: texts with their kind, their step and their failure.
+//! - `thread_texts` reads the old part into sources: texts with their kind, their step and their failure.
 //! - `shape` finds results that an agent of a text protocol got in user messages.
 //! - `earlier` reads the digest of an earlier compaction.
 //! - `account` writes the course of the work.
@@ -15,9 +15,9 @@
 mod account;
 mod earlier;
 mod needed;
-mod past;
 pub(super) mod shape;
 mod text;
+mod thread_texts;
 mod weights;
 
 pub(super) use earlier::{is_opening, opening};

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    past::{Kind, NameSet, Named, Past, Source, clipped, clipped_inside},
+    thread_texts::{Kind, NameSet, Named, Source, ThreadTexts, clipped, clipped_inside},
     weights::{Features, value},
 };
 use crate::{
@@ -37,7 +37,7 @@ struct Found {
 /// The lines before a cut that may be needed. They depend on nothing that a text shows, so they are
 /// found once for all texts with this cut.
 pub(super) struct Needed<'p> {
-    past: &'p Past,
+    past: &'p ThreadTexts,
     sources: &'p [Source],
     /// For each name, how likely it is needed; 0 if only the user typed it.
     values: Vec<f64>,
@@ -49,7 +49,7 @@ pub(super) struct Needed<'p> {
 }
 
 impl<'p> Needed<'p> {
-    pub(super) fn of(past: &'p Past, cut: usize) -> Self {
+    pub(super) fn of(past: &'p ThreadTexts, cut: usize) -> Self {
         let sources = past.before(cut);
         let found = found(past, sources);
         let mut needed = Self {
@@ -245,7 +245,7 @@ impl<'s> Shown<'s> {
 }
 
 /// For each name of the thread, what these sources show of it.
-fn found(past: &Past, sources: &[Source]) -> Vec<Found> {
+fn found(past: &ThreadTexts, sources: &[Source]) -> Vec<Found> {
     let bytes: usize = sources.iter().map(|source| source.text.len()).sum();
     let mut passed = 0_usize;
     let unseen = |number: usize| {
@@ -363,7 +363,7 @@ fn heading(sources: &[Source], source: &Source) -> String {
 
 /// The names of a thread, and what is known of each: the input of the fit of the weights.
 pub(crate) fn facts(messages: &[crate::message::Message]) -> Vec<(String, Vec<f64>)> {
-    let past = Past::of(messages);
+    let past = ThreadTexts::of(messages);
     let found = found(&past, past.before(messages.len()));
     let numbers = found.iter().map(|found| found.features.numbers().to_vec());
     (0..).map(|number| past.name(number).to_owned()).zip(numbers).collect()

@@ -4,7 +4,7 @@ use super::{
     account::{self, Step},
     earlier::{BEFORE, DETAILS, DONE, FAILED, LAST, TASK, opening},
     needed::Needed,
-    past::{Kind, Past},
+    thread_texts::{Kind, ThreadTexts},
 };
 use crate::{
     message::{Message, Text},
@@ -46,7 +46,7 @@ pub(crate) struct Fill<'a> {
 /// A thread that was read once for all texts that are tried.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    past: Past,
+    past: ThreadTexts,
     /// The steps of the account.
     steps: Vec<Step>,
 }
@@ -54,7 +54,7 @@ pub(crate) struct Reading {
 impl Reading {
     /// Reads these messages.
     pub(crate) fn of(messages: &[Message]) -> Self {
-        let past = Past::of(messages);
+        let past = ThreadTexts::of(messages);
         Self { steps: account::steps(&past), past }
     }
 }
@@ -167,7 +167,7 @@ fn write_account(reading: &Reading, cut: usize, writer: &mut Writer<'_>) {
 
 /// The steps before the cut, the newest whole, as many as `room` tokens hold; of the last that does
 /// not fit, head and tail.
-fn last_steps(past: &Past, cut: usize, room: u64, counter: &dyn TokenCounter) -> String {
+fn last_steps(past: &ThreadTexts, cut: usize, room: u64, counter: &dyn TokenCounter) -> String {
     let (mut steps, mut left) = (Vec::new(), room);
     for step in past.last_steps(cut) {
         if left <= LEAST {
@@ -195,7 +195,7 @@ fn last_steps(past: &Past, cut: usize, room: u64, counter: &dyn TokenCounter) ->
 
 impl Fill<'_> {
     /// The summary of a model, or the first line of a digest.
-    fn beginning(&self, past: &Past, budget: u64) -> String {
+    fn beginning(&self, past: &ThreadTexts, budget: u64) -> String {
         if let Some(account) = self.account {
             return account.trim().to_owned();
         }
@@ -205,7 +205,7 @@ impl Fill<'_> {
     }
 
     /// The number of messages that the text replaces, with those of earlier digests.
-    fn removed(&self, past: &Past) -> usize {
+    fn removed(&self, past: &ThreadTexts) -> usize {
         let (head, _) = self.thread.split_at(self.candidate.cut);
         let own = head.iter().enumerate().filter(|(index, message)| {
             !message.is_summary() && !self.candidate.keeps_part_of(*index)
@@ -215,7 +215,7 @@ impl Fill<'_> {
     }
 
     /// The first text that the user typed, if it does not stay.
-    fn task(&self, past: &Past) -> Option<String> {
+    fn task(&self, past: &ThreadTexts) -> Option<String> {
         let cut = self.candidate.cut;
         let earlier = past.earlier(cut);
         if let Some(told) = earlier.iter().find(|it| !it.task.is_empty()) {

@@ -1,36 +1,13 @@
-//! Groups stretches into chunks. One summary is written for each chunk.
+//! Joins stretches into chunks. One summary is written for each chunk.
 
-use std::ops::Range;
+use super::split::Stretch;
+use crate::{
+    message::Message,
+    tokens::{TokenCounter, text_bytes},
+};
 
-use super::split::{Earlier, Stretch};
-use crate::{message::Message, tokens::TokenCounter};
-
-/// Upper limits for a chunk. A stretch over a limit becomes a chunk of its own.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    pub(super) messages: Option<usize>,
-    pub(super) tokens: Option<u64>,
-}
-
-/// The source of a batch. Items are in the order of the thread.
-#[derive(Debug)]
-pub(super) enum Item {
-    Earlier(Earlier),
-    Chunk(Chunk),
-}
-
-/// Messages that become one batch.
-#[derive(Debug, Default)]
-pub(super) struct Chunk {
-    /// The messages as the model sees them.
-    pub(super) piece: Piece,
-    /// The range of the thread that it spans.
-    pub(super) range: Range<usize>,
-    /// Number of messages in it that are removed.
-    pub(super) messages: usize,
-    tokens: u64,
-    has_content: bool,
-}
+/// Pieces of at most this many tokens are not made smaller.
+pub(super) const MIN_TOKENS: u64 = 1_000;
 
 /// The material of one request.
 #[derive(Clone, Debug, Default)]
@@ -41,33 +18,41 @@ pub(super) struct Piece {
     pub(super) most: Option<u64>,
 }
 
-/// Groups stretches into chunks, each as large as the limits allow. No chunk spans an earlier
-/// summary, so that batches stay in order. Moves the material from the stretches to the chunks.
+/// Joins stretches into chunks, each as large as the limits on messages and tokens allow. No chunk
+/// spans an earlier summary, so that batches stay in order. A stretch over a limit becomes a chunk of
+/// its own. Moves the material from the stretches to the chunks; messages without content are in no
+/// chunk.
 pub(super) fn group(
     stretches: &mut [Stretch],
-    limits: Limits,
+    messages: usize,
+    tokens: u64,
     counter: &dyn TokenCounter,
-) -> Vec<Item> {
-    let mut items: Vec<Item> = Vec::new();
+) -> Vec<Stretch> {
+    let mut chunks: Vec<Stretch> = Vec::new();
+    let mut size = 0_u64;
     for stretch in stretches {
-        items.extend(std::mem::take(&mut stretch.earlier).into_iter().map(Item::Earlier));
-        if stretch.messages == 0 && stretch.material.is_empty() {
+        let earlier = std::mem::take(&mut stretch.earlier);
+        if !earlier.is_empty() {
+            chunks.push(Stretch { earlier, ..Stretch::default() });
+        }
+        if stretch.messages == 0 && stretch.parts.is_empty() {
             continue;
         }
-        let tokens = counter.messages(&stretch.material);
-        if let Some(Item::Chunk(open)) = items.last_mut()
-            && open.fits(stretch.messages, tokens, limits)
-        {
-            open.add(stretch, tokens);
-        } else {
-            let mut chunk = Chunk { range: stretch.range.clone(), ..Chunk::default() };
-            chunk.add(stretch, tokens);
-            items.push(Item::Chunk(chunk));
-        }
+        let more = stretch.shown_tokens(counter);
+        let fits = |open: &Stretch| {
+            open.messages + stretch.messages <= messages && size.saturating_add(more) <= tokens
+        };
+        let open = chunks.pop_if(|open| open.range.is_empty() || fits(open));
+        let mut open = open.unwrap_or_default();
+        size = if open.range.is_empty() { more } else { size.saturating_add(more) };
+        let start = if open.range.is_empty() { stretch.range.start } else { open.range.start };
+        open.range = start..stretch.range.end;
+        open.messages += stretch.messages;
+        open.has_content |= stretch.has_content;
+        open.parts.append(&mut stretch.parts);
+        chunks.push(open);
     }
-    // Messages without content are removed without a batch.
-    items.retain(|item| !matches!(item, Item::Chunk(chunk) if !chunk.has_content));
-    items
+    chunks
 }
 
 /// Distributes parts over as few pieces as possible, in order. A piece has at most `room` tokens,
@@ -93,25 +78,6 @@ pub(super) fn in_pieces(
     pieces
 }
 
-impl Chunk {
-    fn fits(&self, messages: usize, tokens: u64, limits: Limits) -> bool {
-        let messages = self.messages.saturating_add(messages);
-        let tokens = self.tokens.saturating_add(tokens);
-        limits.messages.is_none_or(|most| messages <= most)
-            && limits.tokens.is_none_or(|most| tokens <= most)
-    }
-
-    fn add(&mut self, stretch: &mut Stretch, tokens: u64) {
-        self.range.end = stretch.range.end;
-        self.messages += stretch.messages;
-        self.tokens = self.tokens.saturating_add(tokens);
-        self.has_content |= stretch.has_content;
-        if !stretch.material.is_empty() {
-            self.piece.parts.push(std::mem::take(&mut stretch.material));
-        }
-    }
-}
-
 impl Piece {
     pub(super) fn messages(&self) -> Vec<Message> {
         self.parts.concat()
@@ -122,8 +88,18 @@ impl Piece {
         parts.fold(0, u64::saturating_add)
     }
 
-    /// Returns two halves of about equal tokens, or `None` for a single part.
+    /// The bytes of its texts.
+    pub(super) fn bytes(&self) -> usize {
+        usize::try_from(text_bytes(&self.messages())).unwrap_or(usize::MAX)
+    }
+
+    /// Returns two halves of about equal tokens, or `None` for a single part and for a piece that is
+    /// small already.
     pub(super) fn halves(&self, counter: &dyn TokenCounter) -> Option<[Self; 2]> {
+        let is_short = self.parts.iter().map(Vec::len).sum::<usize>() <= 2;
+        if is_short && self.tokens(counter) <= MIN_TOKENS {
+            return None;
+        }
         let last = self.parts.len().checked_sub(1).filter(|last| *last > 0)?;
         let half = self.tokens(counter) / 2;
         let mut tokens = 0_u64;
@@ -143,7 +119,7 @@ impl Piece {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokens::ByteEstimate;
+    use crate::{strategy::rolling::split::Earlier, tokens::ByteEstimate};
 
     const COUNTER: ByteEstimate = ByteEstimate::CHUNK;
 
@@ -155,21 +131,21 @@ mod tests {
                 .then(|| Earlier::Summary("old".into(), index))
                 .into_iter()
                 .collect(),
-            material: vec![Message::user("x".repeat(*size))],
+            parts: vec![vec![Message::user("x".repeat(*size))]],
             messages: 1,
             has_content: true,
-            tokens: 0,
+            ..Stretch::default()
         };
         sizes.iter().enumerate().map(stretch).collect()
     }
 
     fn lengths(sizes: &[usize], messages: Option<usize>, tokens: Option<u64>) -> Vec<usize> {
-        let items = group(&mut stretches(sizes), Limits { messages, tokens }, &COUNTER);
-        let length = |item: &Item| match item {
-            Item::Earlier(_) => 0,
-            Item::Chunk(chunk) => chunk.messages,
+        let (messages, tokens) = (messages.unwrap_or(usize::MAX), tokens.unwrap_or(u64::MAX));
+        let chunks = group(&mut stretches(sizes), messages, tokens, &COUNTER);
+        let parts = |chunk: &Stretch| {
+            std::iter::repeat_n(0, chunk.earlier.len()).chain([chunk.messages]).collect::<Vec<_>>()
         };
-        items.iter().map(length).collect()
+        chunks.iter().flat_map(parts).collect()
     }
 
     #[test]

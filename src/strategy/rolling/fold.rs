@@ -5,10 +5,10 @@ use std::{collections::VecDeque, time::Duration};
 use async_trait::async_trait;
 
 use super::{
-    chunks::{self, Chunk, Item, Limits, Piece},
+    chunks::{self, MIN_TOKENS, Piece},
     options::{self, Rolling},
-    requests::{MIN_TOKENS, RequestWriter},
-    split::{Earlier, Split},
+    requests::RequestWriter,
+    split::{Earlier, Split, Stretch},
 };
 use crate::{
     ledger::Quotes,
@@ -20,15 +20,13 @@ use crate::{
         brief::Brief,
         contract::CompactionStrategy,
         error::{Result, StrategyError},
+        pieces::Pieces,
         proposal::{ModelRole, Proposal},
         run_error::RunError,
         view::View,
     },
     tokens::TokenCounter,
 };
-
-/// Longest wait before a retry. A call is not retried if the provider asks for more.
-const MAX_WAIT: Duration = Duration::from_secs(600);
 
 #[async_trait]
 impl CompactionStrategy for Rolling {
@@ -42,12 +40,10 @@ impl CompactionStrategy for Rolling {
         let view = View::new(view.thread.clone(), Brief { target, ..view.brief.clone() });
         let mut split = self.split(&view)?;
         let requests = RequestWriter::new(self.clone(), &view)?;
-        let by_count = self.chunk_tokens.is_none();
-        let limits = Limits {
-            messages: by_count.then_some(self.chunk_messages),
-            tokens: [self.chunk_tokens, requests.room].into_iter().flatten().min(),
-        };
-        let items = chunks::group(&mut split.stretches, limits, view.thread.counter());
+        let messages = self.chunk_tokens.map_or(self.chunk_messages, |_| usize::MAX);
+        let tokens = [self.chunk_tokens, requests.room].into_iter().flatten().min();
+        let (tokens, counter) = (tokens.unwrap_or(u64::MAX), view.thread.counter());
+        let chunks = chunks::group(&mut split.stretches, messages, tokens, counter);
         // Build the plan once now, so that an illegal removal fails before a model call is paid
         // for.
         drop(split.plan(&view, Summary::new("."))?);
@@ -58,23 +54,25 @@ impl CompactionStrategy for Rolling {
             view,
             split,
             requests,
-            remaining: items.into(),
+            remaining: chunks.into(),
             jobs: 0,
             done: 0,
             quotes: Quotes::default(),
         };
-        while let Some(item) = folding.remaining.pop_front() {
-            match item {
-                Item::Earlier(Earlier::Batch(batch)) => folding.batches.push(batch),
-                Item::Earlier(Earlier::Summary(text, message)) => {
-                    let at = folding.time(message);
-                    let batch = Batch::new(folding.next_id, text);
-                    folding.add(Batch { start: at, end: at, ..batch }, 0);
+        while let Some(mut chunk) = folding.remaining.pop_front() {
+            for earlier in std::mem::take(&mut chunk.earlier) {
+                match earlier {
+                    Earlier::Batch(batch) => folding.batches.push(batch),
+                    Earlier::Summary(text, message) => {
+                        let at = folding.time(message);
+                        let batch = Batch::new(folding.next_id, text);
+                        folding.add(Batch { start: at, end: at, ..batch }, 0);
+                    }
                 }
-                Item::Chunk(chunk) => {
-                    let job = folding.job_of(chunk);
-                    folding.work(job, ask).await?;
-                }
+            }
+            if chunk.has_content {
+                let job = folding.job_of(chunk);
+                folding.work(job, ask).await?;
             }
         }
         if folding.batches.len() > self.max_batches() {
@@ -91,8 +89,8 @@ struct Folding {
     view: View,
     split: Split,
     requests: RequestWriter,
-    /// Items whose job has not begun.
-    remaining: VecDeque<Item>,
+    /// Chunks whose job has not begun.
+    remaining: VecDeque<Stretch>,
     /// The batches so far, in order, and all new ones, also those that were replaced.
     batches: Vec<Batch>,
     made: Vec<Batch>,
@@ -109,11 +107,9 @@ struct Folding {
 /// The work on one batch.
 #[derive(Debug)]
 struct Job {
-    /// Pieces without a summary, in order. The current request is about the first one.
-    pieces: VecDeque<Piece>,
-    /// Summaries of the finished pieces.
+    /// The summaries of the finished ones are `texts`.
+    pieces: Pieces<Piece>,
     texts: Vec<Text>,
-    retries: u32,
     /// The batch without its text.
     batch: Batch,
     /// Number of earlier batches, counted from the first, that the new one replaces.
@@ -121,28 +117,16 @@ struct Job {
 }
 
 impl Job {
-    fn new(pieces: impl Into<VecDeque<Piece>>, batch: Batch, replaces: usize) -> Self {
-        Self { pieces: pieces.into(), texts: Vec::new(), retries: 0, batch, replaces }
-    }
-
     /// Halves the current piece unless it is small already, and returns whether it was halved.
     fn halve(&mut self, counter: &dyn TokenCounter) -> bool {
-        let Some(piece) = self.pieces.front() else { return false };
-        let small = piece.parts.iter().map(Vec::len).sum::<usize>() <= 2;
-        if small && piece.tokens(counter) <= MIN_TOKENS {
-            return false;
-        }
-        let Some([first, second]) = piece.halves(counter) else { return false };
-        self.pieces.pop_front();
-        self.pieces.push_front(second);
-        self.pieces.push_front(first);
-        true
+        let halves = self.pieces.current().and_then(|piece| piece.halves(counter));
+        self.pieces.divide(halves)
     }
 
     /// Halves the token limit of a piece that cannot be divided. Returns whether the new limit is
     /// worth a call.
     fn clip_more(&mut self, room: Option<u64>, counter: &dyn TokenCounter) -> bool {
-        let Some(piece) = self.pieces.front_mut() else { return false };
+        let Some(piece) = self.pieces.all.get_mut(self.pieces.done) else { return false };
         let sent = piece.tokens(counter).min(room.unwrap_or(u64::MAX));
         let half = piece.most.unwrap_or(sent).min(sent) / 2;
         piece.most = Some(half);
@@ -152,7 +136,8 @@ impl Job {
 
 impl Folding {
     /// The job that summarises a chunk.
-    fn job_of(&self, chunk: Chunk) -> Job {
+    fn job_of(&self, chunk: Stretch) -> Job {
+        let piece = Piece { parts: chunk.parts, most: None };
         let (first, last) = (chunk.range.start, chunk.range.end.saturating_sub(1));
         let batch = Batch {
             start: self.time(first),
@@ -160,7 +145,7 @@ impl Folding {
             messages: chunk.messages,
             ..Batch::new(self.next_id, "")
         };
-        Job::new([chunk.piece], batch, 0)
+        Job { pieces: Pieces::new(vec![piece]), texts: Vec::new(), batch, replaces: 0 }
     }
 
     /// The job that summarises all batches except the last `clip_last` ones into one.
@@ -179,7 +164,7 @@ impl Folding {
         let pieces = chunks::in_pieces(parts, self.requests.room, self.view.thread.counter());
         let depth = depth.saturating_add(1);
         let batch = Batch { depth, start, end, messages, ..Batch::new(self.next_id, "") };
-        Job::new(pieces, batch, replaces)
+        Job { pieces: Pieces::new(pieces), texts: Vec::new(), batch, replaces }
     }
 
     /// Has a model summarise the pieces of a job, and adds the batch.
@@ -192,7 +177,7 @@ impl Folding {
                     let (text, quotes) = quoted_summary_of(&turn)?;
                     job.texts.push(text);
                     self.quotes.extend(quotes);
-                    job.pieces.pop_front();
+                    job.pieces.done += 1;
                     self.done += 1;
                     Duration::ZERO
                 }
@@ -204,9 +189,9 @@ impl Folding {
         Ok(())
     }
 
-    /// The call for the summary of the first piece of a job, after a wait.
+    /// The call for the summary of the current piece of a job, after a wait.
     fn call(&self, job: &Job, after: Duration) -> Option<ModelCall> {
-        let piece = job.pieces.front()?;
+        let piece = job.pieces.current()?;
         // Batches that are being merged are the material, so they are not shown a second time.
         let before = if job.replaces > 0 { &[][..] } else { &self.batches };
         let before = before.iter().map(|batch| batch.text.as_str());
@@ -219,40 +204,25 @@ impl Folding {
     /// Returns the wait before the call is retried, with half of the piece if its size may be the
     /// cause.
     fn wait_after(&self, error: ModelError, job: &mut Job) -> Result<Duration> {
-        let counter = self.view.thread.counter();
-        match error.kind {
-            ModelErrorKind::Overflow { .. } => {
-                if job.halve(counter) || job.clip_more(self.requests.room, counter) {
-                    return Ok(Duration::ZERO);
-                }
-                let tokens = job.pieces.front().map_or(0, |piece| piece.tokens(counter));
-                Err(RunError::PieceTooLarge { chunk: self.jobs, tokens }.into())
+        let (counter, chunk) = (self.view.thread.counter(), self.jobs);
+        if let Some(wait) = job.pieces.wait(&error, &self.requests.options.retries()) {
+            // Without a requested wait, the failure may be a timeout of a large piece.
+            if error.kind == (ModelErrorKind::Retryable { after: None }) {
+                job.halve(counter);
             }
-            ModelErrorKind::Retryable { after } => {
-                let wait = after.unwrap_or_else(|| self.backoff(job.retries));
-                job.retries = job.retries.saturating_add(1);
-                if job.retries > self.requests.options.max_retries || wait > MAX_WAIT {
-                    let (chunk, tries) = (self.jobs, job.retries);
-                    let ModelError { kind, message, .. } = error;
-                    return Err(RunError::Exhausted { chunk, tries, kind, message }.into());
-                }
-                // Without a requested wait, the failure may be a timeout of a large piece, so halve
-                // it.
-                if after.is_none() {
-                    job.halve(counter);
-                }
-                Ok(wait)
-            }
-            ModelErrorKind::Authentication
-            | ModelErrorKind::Refused
-            | ModelErrorKind::NoModel
-            | ModelErrorKind::Other => Err(StrategyError::from_model(error)),
+            return Ok(wait);
         }
-    }
-
-    fn backoff(&self, retries: u32) -> Duration {
-        let factor = 2_u64.checked_pow(retries).unwrap_or(u64::MAX);
-        Duration::from_millis(self.requests.options.backoff_ms.saturating_mul(factor)).min(MAX_WAIT)
+        if error.is_overflow() {
+            if job.halve(counter) || job.clip_more(self.requests.room, counter) {
+                return Ok(Duration::ZERO);
+            }
+            let bytes = job.pieces.current().map_or(0, Piece::bytes);
+            return Err(RunError::DoesNotFit { chunk, bytes }.into());
+        }
+        Err(match error.is_retryable() {
+            true => RunError::model(chunk, job.pieces.tries(), &error).into(),
+            false => StrategyError::from_model(error),
+        })
     }
 
     /// Adds a new batch, which has the next id, at the end, or replaces the first `replaces`
@@ -287,10 +257,11 @@ impl Folding {
 
     /// The number of calls needed in all, as far as known.
     fn total_calls(&self, job: &Job) -> usize {
-        let chunks = self.remaining.iter().filter(|item| matches!(item, Item::Chunk(_))).count();
-        let batches = self.batches.len() + self.remaining.len() + 1;
+        let chunks = self.remaining.iter().filter(|chunk| chunk.has_content).count();
+        let earlier: usize = self.remaining.iter().map(|chunk| chunk.earlier.len()).sum();
+        let batches = self.batches.len() + earlier + chunks + 1;
         let merges = job.replaces == 0 && batches > self.requests.options.max_batches();
-        let left = job.pieces.len() + chunks + usize::from(merges);
+        let left = job.pieces.all.len() - job.pieces.done + chunks + usize::from(merges);
         self.done + left
     }
 }

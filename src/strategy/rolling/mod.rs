@@ -12,9 +12,9 @@
 //! |---|---|
 //! | `options` | [`Rolling`], its checks, the score of a message, and the text that represents all batches |
 //! | `split` | renders messages as plain text, divides the old part into stretches between legal cuts, chooses those to remove, and builds the plan |
-//! | `chunks` | groups stretches into chunks |
+//! | `chunks` | joins stretches into chunks, and divides a chunk into pieces |
 //! | `requests` | writes the requests, with messages shortened to fit |
-//! | `fold` | the strategy, and its work |
+//! | `fold` | the strategy: has each chunk summarised, in `pieces` |
 //!
 //! Each batch covers its own stretch and has the earlier batches as context. Scores choose what a
 //! target removes first; time orders the folding.

@@ -3,13 +3,13 @@
 //! The view is the summary text that stands for all batches. It is never parsed, because the
 //! batches are stored with it as data.
 
-use std::{collections::HashSet, fmt::Write};
+use std::{collections::HashSet, fmt::Write, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     message::{Batch, ContentBlock, Message, Role, Text, Timestamp},
-    strategy::{clip::clip, error::Result, instructions, run_error::RunError},
+    strategy::{ask::Retries, clip::clip, error::Result, instructions, run_error::RunError},
     tokens::TokenCounter,
 };
 
@@ -147,6 +147,13 @@ impl Rolling {
             return Err(RunError::option("a word of keywords", "blank", rule));
         }
         instructions::check(self.prompt.as_ref(), &self.sections)
+    }
+
+    /// When a call about a chunk is repeated.
+    pub(super) fn retries(&self) -> Retries {
+        let first_wait = Some(Duration::from_millis(self.backoff_ms));
+        let most = usize::try_from(self.max_retries).unwrap_or(usize::MAX);
+        Retries { first_wait, ..Retries::of_job(most) }
     }
 
     /// Number of batches above which the older ones are merged.

@@ -3,7 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{chunks::Piece, options::Rolling};
+use super::{
+    chunks::{MIN_TOKENS, Piece},
+    options::Rolling,
+};
 use crate::{
     ledger::Quotes,
     message::{ContentBlock, Message, Request, Text},
@@ -26,8 +29,6 @@ const NEXT: &str = "When all stretches are done the user will ask this; do not a
 
 /// Upper limit for the text of the earlier summaries, as a multiple of the limit for one batch.
 const SO_FAR_BATCHES: u64 = 8;
-/// Pieces of at most this many tokens are not made smaller.
-pub(super) const MIN_TOKENS: u64 = 1_000;
 
 /// Writes requests that fit the window.
 #[derive(Debug)]

@@ -17,14 +17,15 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// Messages between two neighbouring legal cuts, which are removed or kept together.
+/// Messages between two neighbouring legal cuts, which are removed or kept together; or several such
+/// stretches that become one batch.
 #[derive(Debug, Default)]
 pub(super) struct Stretch {
     pub(super) range: Range<usize>,
-    /// Batches and summaries of earlier compactions in it, in order.
+    /// Batches and summaries of earlier compactions before its messages, in order.
     pub(super) earlier: Vec<Earlier>,
-    /// Its messages as the model sees them.
-    pub(super) material: Vec<Message>,
+    /// Its messages as the model sees them. Each stretch between cuts is a part.
+    pub(super) parts: Vec<Vec<Message>>,
     /// Number of removed messages, not counting summaries.
     pub(super) messages: usize,
     /// Whether any of these has something to show.
@@ -103,28 +104,34 @@ impl Rolling {
 
     fn stretch(&self, thread: &Snapshot, range: Range<usize>, candidate: &Candidate) -> Stretch {
         let messages = thread.messages().get(range.clone()).unwrap_or_default();
-        // Ids are needed to match parallel calls with their results, which may be in other
-        // messages.
-        let tool_ids = messages.iter().any(|message| {
-            message.tool_uses().nth(1).is_some() || message.tool_results().nth(1).is_some()
-        });
+        let options = RenderOptions {
+            // Ids are needed to match parallel calls with their results, which may be in other
+            // messages.
+            tool_ids: messages.iter().any(|message| {
+                message.tool_uses().nth(1).is_some() || message.tool_results().nth(1).is_some()
+            }),
+            tool_result_cap: self.tool_result_cap,
+            tool_input_cap: self.tool_input_cap,
+            ..RenderOptions::default()
+        };
         let mut stretch = Stretch { range: range.clone(), ..Stretch::default() };
+        let mut shown = Vec::new();
         for (index, message) in range.zip(messages) {
             let kept = candidate.keeps_part_of(index);
             stretch.count(message, if kept { &candidate.kept } else { &[] }, thread.counter());
             let before = stretch.earlier.len();
             stretch.find_earlier(index, message);
+            let earlier = stretch.earlier.get(before..).unwrap_or_default();
             // A message with batches has no content of its own, at most this crate's request to
             // continue.
-            let has_batches =
-                stretch.earlier.iter().skip(before).any(|it| matches!(it, Earlier::Batch(_)));
-            let options = PlainOptions { kept, tool_ids };
-            let plain = if has_batches { None } else { plain(message, options, self) };
-            let is_summary = stretch.earlier.len() > before && plain.is_none();
+            let has_batches = earlier.iter().any(|it| matches!(it, Earlier::Batch(_)));
+            let plain = if has_batches { None } else { plain(message, kept, &options) };
+            let is_summary = !earlier.is_empty() && plain.is_none();
             stretch.messages += usize::from(!kept && !is_summary);
             stretch.has_content |= !kept && plain.is_some();
-            stretch.material.extend(plain);
+            shown.extend(plain);
         }
+        stretch.parts.extend(Some(shown).filter(|shown| !shown.is_empty()));
         stretch
     }
 
@@ -147,7 +154,7 @@ impl Rolling {
             after = after.saturating_sub(stretch.tokens);
             messages += stretch.messages;
             earlier += stretch.earlier.len();
-            tokens += thread.counter().messages(&stretch.material);
+            tokens += stretch.shown_tokens(thread.counter());
             split.stretches.push(stretch);
         }
         split.stretches.sort_by_key(|stretch| stretch.range.start);
@@ -255,6 +262,11 @@ impl Split {
 }
 
 impl Stretch {
+    /// The tokens of its messages as the model sees them.
+    pub(super) fn shown_tokens(&self, counter: &dyn TokenCounter) -> u64 {
+        self.parts.iter().map(|part| counter.messages(part)).fold(0, u64::saturating_add)
+    }
+
     /// Adds the tokens of a message, except those of its kept blocks.
     fn count(&mut self, message: &Message, kept: &[Range<Position>], counter: &dyn TokenCounter) {
         let kept = kept.iter().filter_map(|range| message.content.get(range.start.block));
@@ -280,29 +292,12 @@ const SYSTEM: &str = "[system message]";
 /// Ends a message that the thread keeps.
 const KEPT: &str = "[This message stays in the conversation, word for word.]";
 
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PlainOptions {
-    /// Whether the thread keeps the message.
-    pub(super) kept: bool,
-    /// Whether calls and results have their ids.
-    pub(super) tool_ids: bool,
-}
-
 /// Returns the message with text blocks only, or `None` if it has nothing to show. Calls, results,
 /// images and other blocks are rendered under a heading with their kind. Reasoning, reminders and
-/// checkpoints are omitted, and so are summaries, which become batches unchanged.
-pub(super) fn plain(
-    message: &Message,
-    PlainOptions { kept, tool_ids }: PlainOptions,
-    options: &Rolling,
-) -> Option<Message> {
-    let options = RenderOptions {
-        tool_ids,
-        tool_result_cap: options.tool_result_cap,
-        tool_input_cap: options.tool_input_cap,
-        ..RenderOptions::default()
-    };
-    let texts = message.content.iter().filter_map(|block| text_of(message.role, block, &options));
+/// checkpoints are omitted, and so are summaries, which become batches unchanged. `kept` says that
+/// the thread keeps the message.
+fn plain(message: &Message, kept: bool, options: &RenderOptions) -> Option<Message> {
+    let texts = message.content.iter().filter_map(|block| text_of(message.role, block, options));
     let mut content: Vec<ContentBlock> = texts.map(ContentBlock::text).collect();
     if content.is_empty() {
         return None;
@@ -342,7 +337,7 @@ mod tests {
     use crate::message::{Json, Thinking, ToolResult, ToolUse};
 
     fn written(message: &Message) -> Option<(Role, Vec<String>)> {
-        let plain = plain(message, PlainOptions::default(), &Rolling::default())?;
+        let plain = plain(message, false, &RenderOptions::default())?;
         let texts = plain.content.iter().filter_map(ContentBlock::as_text);
         Some((plain.role, texts.map(ToString::to_string).collect()))
     }

@@ -90,7 +90,7 @@ fn fold(run: &mut CompactionRun, line: &str) {
     let call = ToolUse::new("e1", "edl", serde_json::json!({ "script": script }));
     let content = vec![ContentBlock::text("DONE"), call.into()];
     let turn = Answer::new(Message::new(Role::Assistant, content), StopReason::ToolUse, None);
-    run.handle_answer(turn).unwrap();
+    run.handle(Ok(turn)).unwrap();
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Deserializing a content block.
 
 use serde::{Deserialize, Deserializer, de, de::value::MapAccessDeserializer};
+use serde_json::{Map, Value};
 
 use super::{content::ContentBlock, cow_str::CowStr};
 
@@ -23,7 +24,7 @@ impl<'de> de::Visitor<'de> for BlockVisitor {
     }
 
     fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<ContentBlock, A::Error> {
-        let mut buffered = serde_json::Map::new();
+        let mut buffered = Map::new();
         while let Some(CowStr(key)) = map.next_key()? {
             if key != "type" {
                 buffered.insert(key.into_owned(), map.next_value()?);
@@ -36,9 +37,14 @@ impl<'de> de::Visitor<'de> for BlockVisitor {
             while let Some((key, value)) = map.next_entry()? {
                 buffered.insert(key, value);
             }
-            return ContentBlock::read(&kind, serde_json::Value::Object(buffered))
-                .map_err(de::Error::custom);
+            return read_buffered(&kind, buffered).map_err(de::Error::custom);
         }
         Err(de::Error::missing_field("type"))
     }
+}
+
+/// Reads a block whose `type` does not come first. Not generic: otherwise every crate that reads
+/// messages would compile the readers of all kinds of blocks a second time.
+fn read_buffered(kind: &str, fields: Map<String, Value>) -> serde_json::Result<ContentBlock> {
+    ContentBlock::read(kind, Value::Object(fields))
 }

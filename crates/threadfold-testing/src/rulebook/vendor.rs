@@ -31,7 +31,10 @@ pub(super) trait Vendor: std::fmt::Debug + Send {
     }
 
     /// Puts what the server holds of the thread before the messages of the body.
-    fn resume(&self, request: &mut Incoming<'_>, held: &mut Held) -> Result<(), Violation>;
+    fn resume(&self, request: &mut Incoming<'_>, held: &mut Held) -> Result<(), Violation> {
+        let _ = (request, held);
+        Ok(())
+    }
 
     /// The first rule that a request breaks.
     fn violation(&self, request: &Incoming<'_>, bound: &Bound) -> Option<Violation>;
@@ -39,10 +42,17 @@ pub(super) trait Vendor: std::fmt::Debug + Send {
     /// The prompt.
     fn pieces(&self, request: &Incoming<'_>) -> Vec<Piece>;
 
-    fn strictness(&self, model: &str, options: &BookOptions) -> Strictness;
+    /// How reasoning is checked; by default it is not.
+    fn strictness(&self, model: &str, options: &BookOptions) -> Strictness {
+        let _ = (model, options);
+        Strictness { prefix: false, gaps: false, roles: false }
+    }
 
     /// Whether a model can read the reasoning of another.
-    fn reads(&self, model: &str, of: &str) -> bool;
+    fn reads(&self, model: &str, of: &str) -> bool {
+        let _ = (model, of);
+        true
+    }
 
     /// The refusal of void reasoning; `None` if it is dropped.
     fn refuses_void(
@@ -50,7 +60,10 @@ pub(super) trait Vendor: std::fmt::Debug + Send {
         request: &Incoming<'_>,
         piece: &Piece,
         reason: VoidReason,
-    ) -> Option<Violation>;
+    ) -> Option<Violation> {
+        let _ = (request, piece, reason);
+        None
+    }
 
     fn cache(&self, model: &str) -> CacheRules;
 

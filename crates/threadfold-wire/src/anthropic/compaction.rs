@@ -30,14 +30,16 @@ fn request(mut request: Request) -> Request {
     request
 }
 
-fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
+fn asked(request: &Request) -> Option<CompactionAsked> {
     if let Some(mut asked) = on_demand(&request.extra) {
-        return Some((Some(0), asked.take_text("instructions")));
+        let instructions = asked.take_text("instructions");
+        return Some(CompactionAsked { when: CompactionTime::Now, instructions });
     }
     let management = request.extra.get(NAME, "context_management")?;
     let mut asked = edit(management, Some("edits"), "compact_20260112")?;
     let tokens = asked.object("trigger").and_then(|trigger| trigger.number("value"));
-    Some((tokens, asked.take_text("instructions")))
+    let when = CompactionTime::from_tokens(tokens);
+    Some(CompactionAsked { when, instructions: asked.take_text("instructions") })
 }
 
 fn answer(model: &str, summary: &str, usage: Usage) -> Json {

@@ -28,16 +28,16 @@ fn request(mut request: Request) -> Request {
     request
 }
 
-fn asked(request: &Request) -> Option<(Option<u64>, Option<Text>)> {
+fn asked(request: &Request) -> Option<CompactionAsked> {
     let last = request.messages.last().and_then(|message| message.content.last());
     if let Some(ContentBlock::Opaque(opaque)) = last
         && kinds::Label::read(Raw::of(&opaque.value)).kind == kinds::TRIGGER
     {
-        return Some((Some(0), None));
+        return Some(CompactionAsked { when: CompactionTime::Now, instructions: None });
     }
     let management = request.extra.get(CODEC, "context_management")?;
     let tokens = edit(management, None, kinds::COMPACTION)?.number("compact_threshold");
-    Some((tokens, None))
+    Some(CompactionAsked { when: CompactionTime::from_tokens(tokens), instructions: None })
 }
 
 // `encrypted_content` holds the plain text. A gateway that wants to hide it from its client

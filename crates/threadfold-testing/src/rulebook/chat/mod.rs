@@ -8,14 +8,12 @@ mod write;
 use serde_json::{Value, json};
 
 use super::{
-    bound::{Bound, Strictness, VoidReason},
+    bound::Bound,
     cache::CacheRules,
     call::{HttpCall, Reply},
     event::Event,
-    held::Held,
     numbers::Numbers,
     openai::{cache_rules, is_own, version},
-    options::BookOptions,
     piece::{Piece, Place},
     rule::{Rule, Violation},
     script::Said,
@@ -77,10 +75,6 @@ impl Vendor for Chat {
         (route == "/chat/completions").then_some(Wants::Answer)
     }
 
-    fn resume(&self, _: &mut Incoming<'_>, _: &mut Held) -> Result<(), Violation> {
-        Ok(())
-    }
-
     fn violation(&self, request: &Incoming<'_>, _: &Bound) -> Option<Violation> {
         let checks: [fn(&Incoming<'_>) -> Option<Violation>; 5] =
             [fields, messages, pairs, tools, sampling];
@@ -99,18 +93,6 @@ impl Vendor for Chat {
             Piece::new(format!("messages[{at}]"), place, message)
         });
         tools.chain(messages).collect()
-    }
-
-    fn strictness(&self, _: &str, _: &BookOptions) -> Strictness {
-        Strictness { prefix: false, gaps: false, roles: false }
-    }
-
-    fn reads(&self, _: &str, _: &str) -> bool {
-        true
-    }
-
-    fn refuses_void(&self, _: &Incoming<'_>, _: &Piece, _: VoidReason) -> Option<Violation> {
-        None
     }
 
     fn cache(&self, model: &str) -> CacheRules {

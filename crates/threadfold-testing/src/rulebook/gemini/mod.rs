@@ -10,13 +10,12 @@ mod rules;
 use serde_json::{Value, json};
 
 use super::{
-    bound::{Bound, Strictness, VoidReason},
+    bound::Bound,
     cache::{CacheMarks, CacheRules},
     call::{HttpCall, Reply, ReplyBody},
     event::Event,
     held::Held,
     numbers::Numbers,
-    options::BookOptions,
     piece::{Kind, MINUTE, Piece, Place},
     rule::{Rule, Violation},
     script::{Part, Said},
@@ -76,18 +75,6 @@ impl Vendor for Gemini {
             }
         }
         pieces
-    }
-
-    fn strictness(&self, _: &str, _: &BookOptions) -> Strictness {
-        Strictness { prefix: false, gaps: false, roles: false }
-    }
-
-    fn reads(&self, _: &str, _: &str) -> bool {
-        true
-    }
-
-    fn refuses_void(&self, _: &Incoming<'_>, _: &Piece, _: VoidReason) -> Option<Violation> {
-        None
     }
 
     fn cache(&self, _: &str) -> CacheRules {

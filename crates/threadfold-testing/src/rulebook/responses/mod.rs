@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use self::items::{is_bare_reference, kind_of, piece};
 use super::{
-    bound::{Bound, Strictness, VoidReason},
+    bound::{Bound, Strictness},
     cache::CacheRules,
     call::{HttpCall, Reply},
     event::Event,
@@ -123,10 +123,6 @@ impl Vendor for Responses {
 
     fn reads(&self, model: &str, of: &str) -> bool {
         model == of || !version::binds(model)
-    }
-
-    fn refuses_void(&self, _: &Incoming<'_>, _: &Piece, _: VoidReason) -> Option<Violation> {
-        None
     }
 
     fn cache(&self, model: &str) -> CacheRules {

@@ -54,7 +54,7 @@ pub(super) struct Source {
 pub(super) struct Named {
     /// The offset of the name in its text, in bytes.
     pub(super) at: usize,
-    /// The number of the name in [`Past::name`].
+    /// The number of the name in [`ThreadTexts::name`].
     pub(super) name: usize,
 }
 
@@ -73,7 +73,7 @@ impl Source {
 /// The texts of a thread in order, and their names. It is read once for all that compose a text, and
 /// shares the texts with the messages.
 #[derive(Debug)]
-pub(crate) struct Past {
+pub(crate) struct ThreadTexts {
     pub(super) sources: Vec<Source>,
     /// Summaries of earlier compactions, with their messages.
     pub(super) earlier: Vec<(usize, Earlier)>,
@@ -100,7 +100,7 @@ impl NameSet {
     }
 }
 
-impl Past {
+impl ThreadTexts {
     /// Reads these messages.
     pub(crate) fn of(messages: &[Message]) -> Self {
         let results = shape::results(messages);

@@ -14,7 +14,7 @@ use crate::{
 
 /// A message that compactions removed from the thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct Removed {
     /// Its number among all messages ever appended, from 0.
     pub(crate) number: u64,
     /// When it was appended.
@@ -23,7 +23,7 @@ pub(crate) struct Taken {
     pub(crate) message: Message,
 }
 
-impl Taken {
+impl Removed {
     /// Whether a block is more than a checkpoint, a reminder or reasoning.
     pub(crate) fn is_content(block: &ContentBlock) -> bool {
         let is_mark =
@@ -48,12 +48,12 @@ impl EventLog {
     ///
     /// [`LogError::Unreadable`] for a message that cannot be read, and [`LogError::NotHeld`] if the
     /// log is not whole.
-    pub(crate) fn taken(&self) -> Result<Vec<Taken>> {
+    pub(crate) fn removed(&self) -> Result<Vec<Removed>> {
         self.state().check_readable()?;
         self.state().check_whole()?;
         let numbers = to_ranges(self.removed_numbers()).into_iter().flatten();
         let parts = self.kept_parts();
-        Ok(numbers.filter_map(|number| self.taken_at(number, &parts)).collect())
+        Ok(numbers.filter_map(|number| self.removed_at(number, &parts)).collect())
     }
 
     /// Returns how many messages were appended before this event.
@@ -95,7 +95,7 @@ impl EventLog {
         parts
     }
 
-    fn taken_at(&self, number: usize, parts: &HashMap<usize, Vec<&Message>>) -> Option<Taken> {
+    fn removed_at(&self, number: usize, parts: &HashMap<usize, Vec<&Message>>) -> Option<Removed> {
         let seq = self.state().arrival(number)?;
         let event = self.event(seq)?;
         let Event::MessageAppended(message) = &event.event else { return None };
@@ -103,7 +103,7 @@ impl EventLog {
             None => message.clone(),
             Some(parts) => without_kept_blocks(message, parts)?,
         };
-        Some(Taken { number: number as u64, at: event.at, message })
+        Some(Removed { number: number as u64, at: event.at, message })
     }
 }
 
@@ -128,7 +128,7 @@ fn without_kept_blocks(message: &Message, parts: &[&Message]) -> Option<Message>
     let mut kept = parts.iter().flat_map(|part| &part.content).peekable();
     let removed = message.content.iter().filter(|block| kept.next_if_eq(block).is_none());
     let content: Vec<ContentBlock> = removed.cloned().collect();
-    content.iter().any(Taken::is_content).then(|| message.with_content(content))
+    content.iter().any(Removed::is_content).then(|| message.with_content(content))
 }
 
 /// The positions of removed messages in the thread after a splice.

@@ -1,0 +1,901 @@
+//! The compactor: its memory, its options, how it reads a thread, and how it compacts it. Each
+//! compaction is one temporary conversation, compacted like any other, for the host or for the two
+//! tools with which the model compacts its own thread.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::memory::{AfterCompaction, Memory};
+use crate::{
+    auto::{AutoCompactor, AutoPolicy, Pressure},
+    compact::{Plan, Size},
+    compaction::{
+        self, COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, ONE_CALL, Result, plan_call,
+    },
+    drive::{self, Conversation, Models},
+    foreign::{self, HostMessage, HostPlan},
+    ledger::Ledger,
+    log::{self, CompactionRecord, Event, EventLog, RuleChange, Thread},
+    message::{
+        CompactionId, CompactionReason, ContentBlock, ContextWindow, InvalidValue, Message,
+        Redactor, Request, Role, Text, ToolResult, ToolSpec, ToolUse, Usage,
+    },
+    retention::RetentionPolicy,
+    store::Journal,
+    strategy::{Brief, CompactionStrategy, ConversationFacts, Fallback, Ladder, Proposal, Terms},
+    tokens::{ByteEstimate, Calibrated, TokenCounter},
+};
+
+/// The maximum number of compactions that are remembered: the last one, and the one before it for a
+/// host that undoes the last one.
+const REMEMBERED: usize = 2;
+
+/// Compacts the thread of a host that has a loop and a message vector of its own.
+///
+/// [`observe`](Self::observe) reads the new messages of the vector, [`compact`](Self::compact)
+/// replaces its old part. Standing rules and facts are kept over any number of compactions. See the
+/// [module](super) for what is stored.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::{Compactor, Message, testing::ExtractiveModel};
+///
+/// let long = |text: &str| Message::assistant(format!("{text} {}", "I read on. ".repeat(200)));
+/// let mut messages = vec![Message::user("Fix src/parse.rs.")];
+/// let mut compactor = Compactor::default();
+/// compactor.add_rule("Never touch the lexer.")?;
+/// for round in 0..3 {
+///     messages.extend([long("It is long."), Message::user(format!("Go on with part {round}."))]);
+///     let done = block_on(compactor.compact(&mut messages, 500, &ExtractiveModel))?;
+///     assert!(done.report.after.tokens <= 500);
+///     // The host stores both, and reads them again.
+///     let stored = serde_json::to_string(&(&compactor, &messages))?;
+///     (compactor, messages) = serde_json::from_str(&stored)?;
+/// }
+/// compactor.observe(&messages);
+/// assert_eq!(compactor.rules().to_string(), "- Never touch the lexer.\n");
+/// assert!(format!("{messages:?}").contains("- Never touch the lexer."));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+#[must_use]
+pub struct Compactor {
+    /// The latest compactions, the last one at the end.
+    past: Vec<AfterCompaction>,
+    /// The host's changes of the rules.
+    changes: Vec<RuleChange>,
+    ratio: Calibrated,
+    /// The number of the next compaction.
+    next: CompactionId,
+    #[serde(skip)]
+    options: Options,
+    #[serde(skip)]
+    live: Live,
+}
+
+/// The vector as it was last observed. It is not stored: the host stores the vector itself.
+#[derive(Clone, Debug, Default)]
+struct Live {
+    /// The messages; `None` before the first observation.
+    thread: Option<Thread>,
+    known: Memory,
+    /// The number of entries of `past` that the messages continue.
+    past: usize,
+    /// Whether an answer reported its usage since the thread was last rewritten or read anew.
+    is_counted: bool,
+    /// The strategy of the last compaction, if no message was added since.
+    compacted_by: Option<Text>,
+}
+
+options! {
+    /// The options that a host sets. None of them is stored.
+    #[derive(Clone, Debug)]
+    struct Options {
+        strategy: Arc<dyn CompactionStrategy> = Arc::new(Ladder::default()),
+        redactor: Option<Arc<dyn Redactor>> = None,
+        retention: Option<RetentionPolicy> = Some(RetentionPolicy::default()),
+        counter: Arc<dyn TokenCounter> = Arc::new(ByteEstimate::TRIGGER),
+        window: Option<ContextWindow> = None,
+        system: Arc<Vec<Message>> = Arc::default(),
+        tools: Arc<Vec<ToolSpec>> = Arc::default(),
+    }
+}
+
+/// A planned compaction of a host's own messages.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PlannedHost {
+    /// The edit, in indexes of the host's messages.
+    pub plan: HostPlan,
+    /// What was done and what it cost. Its own plan is for the shadows of the messages.
+    pub record: CompactionRecord,
+}
+
+/// The work of a compaction.
+#[derive(Debug)]
+enum Work<'m> {
+    /// Run the strategy with these models.
+    Ask(Models<'m>),
+    /// Carry out a call of the tool `compact`.
+    Apply(Box<Proposal>),
+}
+
+impl Compactor {
+    /// Returns the compactor with this strategy; the default is the
+    /// [ladder](crate::strategy::Ladder) of a session.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{Compactor, Message, testing::ExtractiveModel};
+    /// use threadfold::strategy::{Brief, KeepRecent};
+    ///
+    /// let mut messages: Vec<Message> = (0..20).map(|n| Message::assistant(format!("Step {n}."))).collect();
+    /// let keep = KeepRecent { messages: 4, ..KeepRecent::default() };
+    /// let mut compactor = Compactor::default().with_strategy(Arc::new(keep));
+    /// block_on(compactor.compact(&mut messages, Brief::default(), &ExtractiveModel))?;
+    /// assert_eq!(messages.len(), 4);
+    /// # Ok::<(), threadfold::drive::CompactionError>(())
+    /// ```
+    pub fn with_strategy(mut self, strategy: Arc<dyn CompactionStrategy>) -> Self {
+        self.options.strategy = strategy;
+        self.live.compacted_by = None;
+        self
+    }
+
+    /// Returns the compactor with a redactor. Strategies, rules, facts and summaries get redacted
+    /// texts; the messages that stay keep the originals.
+    ///
+    /// ```
+    /// use std::{borrow::Cow, sync::Arc};
+    /// use threadfold::{Compactor, message::Redactor};
+    ///
+    /// #[derive(Debug)]
+    /// struct Keys;
+    ///
+    /// impl Redactor for Keys {
+    ///     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    ///         text.replace("sk-123", "[key]").into()
+    ///     }
+    /// }
+    ///
+    /// let mut compactor = Compactor::default().with_redactor(Arc::new(Keys));
+    /// compactor.add_rule("Never print sk-123.")?;
+    /// assert_eq!(compactor.rules().to_string(), "- Never print [key].\n");
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    pub fn with_redactor(mut self, redactor: Arc<dyn Redactor>) -> Self {
+        self.options.redactor = Some(redactor);
+        self.forget_live()
+    }
+
+    /// Returns the compactor with a retention policy; `None` turns the audit off. The default is
+    /// [`RetentionPolicy::default`], as in a session. The `retention` of a brief takes precedence,
+    /// except for its audit options.
+    ///
+    /// ```
+    /// use threadfold::{Compactor, retention::RetentionPolicy};
+    ///
+    /// // A summary must keep 60 percent of the weight of all facts, or the strategy fails.
+    /// let policy = RetentionPolicy { minimum: 60, ..RetentionPolicy::default() };
+    /// let strict = Compactor::default().with_retention(policy);
+    /// let without_audit = Compactor::default().with_retention(None);
+    /// ```
+    pub fn with_retention(mut self, policy: impl Into<Option<RetentionPolicy>>) -> Self {
+        self.options.retention = policy.into();
+        self.forget_live()
+    }
+
+    /// Returns the compactor with another token counter; the default is
+    /// [`ByteEstimate::TRIGGER`](crate::tokens::ByteEstimate::TRIGGER). With any counter, the ratio
+    /// to the provider's counts is learned.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{Compactor, Message, tokens::ByteEstimate};
+    ///
+    /// let mut compactor = Compactor::default().with_counter(Arc::new(ByteEstimate::new(4)));
+    /// compactor.observe(&[Message::user("Where is the parser?")]);
+    /// assert!(compactor.context_tokens() > 0);
+    /// ```
+    pub fn with_counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
+        self.options.counter = counter;
+        self.forget_live()
+    }
+
+    /// Returns the compactor with the context window of the model. A brief without a target then
+    /// aims at half of the thread, or at half of the window if that is less.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::{Compactor, ContextWindow, Message, testing::ExtractiveModel};
+    /// use threadfold::strategy::Brief;
+    ///
+    /// let said = |n| Message::assistant(format!("{n} {}", "The parser reads words. ".repeat(200)));
+    /// let mut messages: Vec<Message> = (0..20).map(said).collect();
+    /// let mut compactor = Compactor::default().with_window(ContextWindow::new(30_000));
+    /// compactor.observe(&messages);
+    /// let before = compactor.context_tokens();
+    /// let brief = Brief::default();
+    /// block_on(compactor.compact(&mut messages, brief, &ExtractiveModel))?;
+    /// assert!(compactor.context_tokens() <= before / 2);
+    /// # Ok::<(), threadfold::drive::CompactionError>(())
+    /// ```
+    pub fn with_window(mut self, window: impl Into<Option<ContextWindow>>) -> Self {
+        self.options.window = window.into();
+        self
+    }
+
+    /// Returns the compactor with the system prompt and the tools of the conversation, which are
+    /// part of requests for summaries and take room in the window.
+    ///
+    /// ```
+    /// use threadfold::{Compactor, Message, message::ToolSpec};
+    ///
+    /// let mut compactor = Compactor::default();
+    /// compactor.observe(&[Message::user("Hi.")]);
+    /// let before = compactor.context_tokens();
+    /// let tools = vec![ToolSpec::new("read", "Reads a file.", serde_json::json!({}))];
+    /// let compactor = compactor.with_context(vec![Message::system("Be brief.")], tools);
+    /// assert!(compactor.context_tokens() > before);
+    /// ```
+    pub fn with_context(
+        mut self,
+        system: impl Into<Arc<Vec<Message>>>,
+        tools: impl Into<Arc<Vec<ToolSpec>>>,
+    ) -> Self {
+        (self.options.system, self.options.tools) = (system.into(), tools.into());
+        self
+    }
+
+    /// Reads the new messages of the thread since the last call: rules, facts, and the usage that
+    /// answers report. The time is linear in the new messages; older ones are only compared by
+    /// handle.
+    ///
+    /// If the host changed older messages, the thread is read again: from the last compaction whose
+    /// summary it still has, else from its start. The rules and facts of messages that the host
+    /// removed since then are forgotten; those of messages that an earlier compaction removed stay.
+    /// Rules that the host added always stay.
+    ///
+    /// [`compact`](Self::compact) observes the thread itself. Call this before changing old
+    /// messages, and before reading [`rules`](Self::rules) and
+    /// [`context_tokens`](Self::context_tokens).
+    ///
+    /// ```
+    /// use threadfold::{Compactor, Message};
+    ///
+    /// let mut messages = vec![Message::user("Fix the parser."), Message::assistant("Fine.")];
+    /// let mut compactor = Compactor::default();
+    /// compactor.observe(&messages);
+    /// let before = compactor.context_tokens();
+    /// messages.push(Message::user("And the lexer."));
+    /// compactor.observe(&messages);
+    /// assert!(compactor.context_tokens() > before);
+    /// // The host takes the last message back.
+    /// messages.pop();
+    /// compactor.observe(&messages);
+    /// assert_eq!(compactor.context_tokens(), before);
+    /// ```
+    pub fn observe(&mut self, messages: &[Message]) {
+        let old = self.live.thread.as_ref().map(Thread::messages);
+        match old.and_then(|old| messages.strip_prefix(old.as_slice())) {
+            Some(new) => self.append(new),
+            None => self.read_again(messages),
+        }
+    }
+
+    /// Returns the standing rules as of the last [`observe`](Self::observe), redacted and including
+    /// revoked ones.
+    #[must_use]
+    pub fn rules(&self) -> &Ledger {
+        &self.live.known.rules
+    }
+
+    /// Adds a standing rule of the host and returns its id. The model sees it after the next
+    /// summary.
+    ///
+    /// ```
+    /// use threadfold::{Compactor, Message};
+    ///
+    /// let mut compactor = Compactor::default();
+    /// let id = compactor.add_rule("Never send mails.")?;
+    /// compactor.observe(&[Message::user("You may send mails.")]);
+    /// assert_eq!(compactor.rules().to_string(), "- Never send mails.\n");
+    /// assert!(compactor.revoke_rule(&id) && !compactor.revoke_rule(&id));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidValue`] if the text is blank or too long, or there are too many rules.
+    pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<Text, InvalidValue> {
+        let text = compaction::redacted_by(text.into(), self.options.redactor.as_deref());
+        let id = self.live.known.rules.add(&text)?;
+        self.changes.push(RuleChange::Added { text });
+        Ok(id)
+    }
+
+    /// Revokes a rule of user or host, and returns whether it was active.
+    ///
+    /// ```
+    /// use threadfold::Compactor;
+    ///
+    /// let mut compactor = Compactor::default();
+    /// let id = compactor.add_rule("Never touch the lexer.")?;
+    /// assert!(compactor.revoke_rule(&id));
+    /// assert_eq!(compactor.rules().active().count(), 0);
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    pub fn revoke_rule(&mut self, id: &str) -> bool {
+        let was_active = self.live.known.rules.revoke(id);
+        if was_active {
+            self.changes.push(RuleChange::Revoked { id: id.into() });
+        }
+        was_active
+    }
+
+    /// Returns the tokens of the next request, as of the last [`observe`](Self::observe): the
+    /// larger of the provider's last count plus an estimate of the messages since, and an estimate
+    /// of the whole request, scaled to the provider's counts.
+    ///
+    /// ```
+    /// use threadfold::{Compactor, Message, Usage};
+    ///
+    /// let mut compactor = Compactor::default();
+    /// let mut answer = Message::assistant("Hello!");
+    /// answer.make_mut().usage = Some(Usage::new(900, 100));
+    /// compactor.observe(&[Message::user("Hi."), answer]);
+    /// assert_eq!(compactor.context_tokens(), 1_000);
+    /// ```
+    #[must_use]
+    pub fn context_tokens(&self) -> u64 {
+        self.pressure().tokens()
+    }
+
+    /// Drops the observed thread, because an option decides how it is read.
+    fn forget_live(mut self) -> Self {
+        self.live = Live::default();
+        self
+    }
+
+    /// The messages of the thread as it was last observed.
+    fn messages(&self) -> &[Message] {
+        self.live.thread.as_ref().map_or(&[], |thread| thread.messages())
+    }
+
+    /// The size of the observed thread, as the counter counts it.
+    fn size(&self) -> Size {
+        self.live.thread.as_ref().map_or_else(Size::default, Thread::size)
+    }
+
+    /// Sets the messages after a compaction that inserted `new` ones.
+    fn compacted<'n>(
+        &mut self,
+        thread: Thread,
+        new: impl IntoIterator<Item = &'n Message>,
+        strategy: &Text,
+    ) {
+        let known = self.live.known.clone();
+        self.past.truncate(self.live.past);
+        self.past.push(AfterCompaction::new(known, self.changes.len(), thread.messages(), new));
+        let excess = self.past.len().saturating_sub(REMEMBERED);
+        self.past.drain(..excess);
+        self.live.past = self.past.len();
+        self.live.is_counted = false;
+        self.live.thread = Some(thread);
+        self.live.compacted_by = Some(strategy.clone());
+        self.next = self.next.next();
+    }
+
+    fn append(&mut self, new: &[Message]) {
+        let overhead = self.overhead();
+        let Some(thread) = &mut self.live.thread else { return };
+        for message in new {
+            self.live.compacted_by = None;
+            if let (Role::Assistant, Some(usage)) = (message.role, message.usage) {
+                let estimated = thread.size().tokens.saturating_add(overhead);
+                // The ratio ignores a count that cannot belong to this request.
+                let _ = self.ratio.learn(estimated, usage.input);
+                self.live.is_counted = true;
+            }
+            self.live.known.read(message, self.options.redactor.as_deref());
+            thread.push(message.clone());
+        }
+    }
+
+    /// Reads a thread that does not continue the observed one.
+    fn read_again(&mut self, messages: &[Message]) {
+        let past = self.past.iter().rposition(|past| past.leads_to(messages));
+        let base = past.and_then(|past| self.past.get(past));
+        let policy = self.options.retention.as_ref();
+        self.live = Live {
+            thread: Some(Thread::new(Arc::clone(&self.options.counter))),
+            known: base.map_or_else(
+                || Memory::new(policy, self.options.window),
+                |base| base.known.clone(),
+            ),
+            past: past.map_or(0, |past| past + 1),
+            ..Live::default()
+        };
+        let changed = base.map_or(0, |base| base.changes);
+        let ratio = self.ratio;
+        if base.is_none() {
+            self.append(messages);
+        } else if let (Some(base), Some(thread)) = (base, &mut self.live.thread) {
+            let messages: Vec<Message> =
+                messages.iter().cloned().map(|message| base.recognised(message)).collect();
+            for message in base.unread(&messages) {
+                self.live.known.read(message, self.options.redactor.as_deref());
+            }
+            thread.extend(messages);
+        }
+        if ratio != Calibrated::default() {
+            // Restore the ratio: it has already learned from these reports.
+            self.ratio = ratio;
+        }
+        let rules = &mut self.live.known.rules;
+        for change in self.changes.iter().skip(changed) {
+            match change {
+                // The rule was valid when it was added, so this fails only if there are too many
+                // rules.
+                RuleChange::Added { text } => drop(rules.add(text)),
+                RuleChange::Revoked { id } => drop(rules.revoke(id)),
+            }
+        }
+    }
+
+    /// The target, in tokens of the provider, that follows from the window.
+    fn requested_target(&self, pressure: Pressure) -> Option<u64> {
+        AutoCompactor::new(AutoPolicy::default()).ok()?.requested_target(pressure)
+    }
+
+    /// Estimated tokens of system prompt and tools.
+    fn overhead(&self) -> u64 {
+        let Options { counter, system, tools, .. } = &self.options;
+        counter.messages(system).saturating_add(counter.tools(tools))
+    }
+
+    /// How full the context is.
+    fn pressure(&self) -> Pressure {
+        let Some(thread) = &self.live.thread else { return Pressure::default() };
+        let pressure = Pressure::of(thread);
+        Pressure {
+            window: self.options.window,
+            reported: pressure.reported.filter(|_| self.live.is_counted),
+            overhead: self.overhead(),
+            ..pressure
+        }
+        .calibrated(&self.ratio)
+    }
+
+    /// Compacts the thread to at most the target of the brief, and returns the result. A number is
+    /// a brief with this target, in tokens as the provider counts them. Without a target, it
+    /// follows from the [window](Self::with_window); without a window too, the strategy decides.
+    ///
+    /// The user's instructions are in the `reason` of the brief. `models` is one model, or
+    /// [`Models`] with a fast one as well; [`Models::default`] is for strategies that call no model.
+    /// A result that misses the target is accepted if it is smaller than before and fits the window;
+    /// the report shows its size. If the thread does not fit the window and the strategy fails, tool
+    /// results are trimmed, and then a digest is made.
+    ///
+    /// The future may be dropped at any point; the thread is then unchanged.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::{Compactor, Message, drive::Models, strategy::Brief};
+    /// use threadfold::message::CompactionReason;
+    ///
+    /// let mut messages = vec![Message::user(format!("Read src/a.rs. {}", "Slowly. ".repeat(300)))];
+    /// messages.extend([Message::assistant("I read it."), Message::user("And now?")]);
+    /// let mut compactor = Compactor::default();
+    /// let reason = CompactionReason::Manual { instructions: Some("the parser".into()) };
+    /// let brief = Brief { target: Some(300), reason, ..Brief::default() };
+    /// // Without a model the ladder ends with a digest.
+    /// let done = block_on(compactor.compact(&mut messages, brief, Models::default()))?;
+    /// assert!(done.report.after.tokens <= 300 && messages[0].is_summary());
+    /// # Ok::<(), threadfold::drive::CompactionError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CompactionError`](crate::drive::CompactionError); the thread is unchanged.
+    pub async fn compact<'m>(
+        &mut self,
+        messages: &mut Vec<Message>,
+        brief: impl Into<Brief>,
+        models: impl Into<Models<'m>>,
+    ) -> Result<CompactionRecord> {
+        let (brief, models) = (brief.into(), models.into());
+        self.observe(messages);
+        let brief = self.completed(brief);
+        let done = self.carry_out(&brief, Work::Ask(models)).await?;
+        *messages = self.messages().to_vec();
+        Ok(done)
+    }
+
+    /// Compacts the messages of a request like [`compact`](Self::compact). Its system prompt and
+    /// tools replace those of [`with_context`](Self::with_context).
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::{Compactor, Message, Request, drive::Models};
+    ///
+    /// let old = Message::user(format!("Never touch the lexer. {}", "Read it. ".repeat(300)));
+    /// let thread = vec![old, Message::assistant("I read it."), Message::user("And now?")];
+    /// let mut request = Request::new(thread).with_system("Be brief.");
+    /// let mut compactor = Compactor::default();
+    /// let done = block_on(compactor.compact_request(&mut request, 300, Models::default()))?;
+    /// assert_eq!(done.report.after.messages, request.messages.len());
+    /// # Ok::<(), threadfold::drive::CompactionError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CompactionError`](crate::drive::CompactionError); the request is unchanged.
+    pub async fn compact_request<'m>(
+        &mut self,
+        request: &mut Request,
+        brief: impl Into<Brief>,
+        models: impl Into<Models<'m>>,
+    ) -> Result<CompactionRecord> {
+        self.options.system = request.system.clone();
+        self.options.tools = request.tools.clone();
+        let mut messages = request.messages.to_vec();
+        let done = self.compact(&mut messages, brief, models).await?;
+        request.messages = messages.into();
+        Ok(done)
+    }
+
+    /// Compacts the observed thread.
+    async fn carry_out(&mut self, brief: &Brief, work: Work<'_>) -> Result<CompactionRecord> {
+        let terms = self.terms();
+        let counter = Arc::clone(&self.options.counter);
+        let log = log_of(self.messages(), brief)?;
+        let mut journal = Journal::new(log).with_counter(counter);
+        if let Some(redactor) = &self.options.redactor {
+            journal = journal.with_redactor(Arc::clone(redactor));
+        }
+        let known = &self.live.known;
+        let mut conversation = Conversation::new(&mut journal)
+            .with_context(self.options.system.clone(), self.options.tools.clone())
+            .with_window(
+                self.options
+                    .window
+                    .map(|window| ContextWindow::new(self.ratio.unscale(window.tokens()))),
+            );
+        conversation.known = Some(ConversationFacts {
+            next_compaction: self.next,
+            rules: Arc::new(known.rules.clone()),
+            facts: known.facts.clone(),
+            compacted_by: self.live.compacted_by.clone(),
+        });
+        let done = match work {
+            Work::Ask(models) => {
+                conversation.terms = terms;
+                let strategy = self.options.strategy.as_ref();
+                drive::compact(&mut conversation, strategy, brief, models, &mut |_, _| {}).await?
+            }
+            Work::Apply(driven) => conversation.finish(COMPACT, brief, Ok(*driven)).await?,
+        };
+        self.live.known.rules.apply(&done.quoted);
+        let thread = journal.thread().clone();
+        self.compacted(thread, done.plan.new_messages(), &done.strategy);
+        Ok(done)
+    }
+
+    /// The brief with the compactor's own policy, and with a target in tokens of the counter.
+    fn completed(&self, brief: Brief) -> Brief {
+        let pressure = self.pressure();
+        let half = pressure.thread / 2;
+        let requested = self.requested_target(pressure).filter(|target| pressure.thread > *target);
+        let target = brief.target.or_else(|| requested.map(|target| target.min(half)));
+        Brief {
+            compaction: Some(self.next),
+            target: target.map(|target| self.ratio.unscale(target)),
+            limit: brief.limit.or_else(|| self.fits()),
+            retention: brief.retention.or_else(|| self.options.retention.clone()),
+            ..brief
+        }
+    }
+
+    /// How the strategy is run: with its fallback if the thread does not fit.
+    fn terms(&self) -> Terms {
+        let thread = self.live.thread.as_ref().map_or(0, |thread| thread.size().tokens);
+        let fallback = match self.fits().is_some_and(|fits| thread > fits) {
+            true => Fallback::Always,
+            false => Fallback::IfNeeded,
+        };
+        Terms { fallback: Some(fallback), once: true, anyway: false }
+    }
+
+    /// The tokens of messages that fit the window.
+    fn fits(&self) -> Option<u64> {
+        let window = self.ratio.unscale(self.options.window?.tokens());
+        Some(window.saturating_sub(self.overhead()))
+    }
+
+    /// Adds a checkpoint to every user message that does not end with one, so that the model can
+    /// name ranges in a call of [`COMPACT`]. Call this before each request if the model has that
+    /// tool.
+    ///
+    /// ```
+    /// use threadfold::{Compactor, ContentBlock, Message};
+    ///
+    /// let mut messages = vec![Message::user("Hi."), Message::assistant("Hello!")];
+    /// let compactor = Compactor::default();
+    /// compactor.stamp(&mut messages);
+    /// assert!(matches!(messages[0].content[1], ContentBlock::Checkpoint(_)));
+    /// let stamped = messages.clone();
+    /// compactor.stamp(&mut messages);
+    /// assert_eq!(messages, stamped);
+    /// ```
+    pub fn stamp(&self, messages: &mut Vec<Message>) {
+        // Change the seed with each compaction, so that no id of a removed message is used again.
+        let seed = self.next.0.rotate_left(32) ^ messages.len() as u64;
+        *messages = log::stamp(std::mem::take(messages), seed);
+    }
+
+    /// Appends the results of the calls in the last message, and carries out its calls of
+    /// [`COMPACT`] and [`COMPACT_CONTEXT`]. The host passes only the results of its own tools, in
+    /// any order; a call without a result gets an error. If the last message has no calls, nothing
+    /// happens.
+    ///
+    /// A call of `compact` replaces the ranges that the model named with the model's texts. A text
+    /// replaces the call, and a reminder with the numbers replaces its result. If the call fails,
+    /// its result gives the reason and lists the checkpoints. `compact_context` runs the strategy
+    /// with `models`; its result has the numbers, or the error. Returns the last compaction that
+    /// was carried out.
+    ///
+    /// The future may be dropped at any point; the thread is then unchanged.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::compaction::COMPACT;
+    /// use threadfold::{Compactor, Message, Role, drive::Models, legality, message::ToolUse};
+    ///
+    /// let mut messages = vec![Message::user("Which colour?")];
+    /// let mut compactor = Compactor::default();
+    /// compactor.stamp(&mut messages);
+    /// let range = serde_json::json!({"replacements": [{"summary": "They want a colour."}]});
+    /// let call = ToolUse::new("c1", COMPACT, range);
+    /// messages.push(Message::new(Role::Assistant, vec![call.into()]));
+    ///
+    /// let done = block_on(compactor.push_results(&mut messages, [], Models::default()))?;
+    /// assert_eq!(done.map(|done| done.report.after.messages), Some(2));
+    /// assert!(messages[0].is_summary());
+    /// assert_eq!(legality::violations(&messages), []);
+    /// # Ok::<(), threadfold::drive::CompactionError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CompactionError`](crate::drive::CompactionError) if the thread could not be changed; it is
+    /// then unchanged. A compaction that failed is not an error, but a result for the model.
+    pub async fn push_results<'m>(
+        &mut self,
+        messages: &mut Vec<Message>,
+        results: impl IntoIterator<Item = ToolResult>,
+        models: impl Into<Models<'m>>,
+    ) -> Result<Option<CompactionRecord>> {
+        let (results, models): (Vec<ToolResult>, _) =
+            (results.into_iter().collect(), models.into());
+        let calls: Vec<ToolUse> =
+            messages.last().into_iter().flat_map(|answer| answer.tool_uses()).cloned().collect();
+        if calls.is_empty() {
+            return Ok(None);
+        }
+        let (mut thread, mut done, mut compact) = (messages.clone(), None, None);
+        let mut all = Vec::with_capacity(calls.len());
+        for call in &calls {
+            let given = results.iter().find(|result| result.tool_use_id == call.id);
+            let result = match (given, call.name.as_str()) {
+                (Some(result), _) => result.clone(),
+                (None, COMPACT) if compact.is_some() => error(call, ONE_CALL),
+                (None, COMPACT) => {
+                    compact = Some(call);
+                    ToolResult::text(call.id.clone(), COMPACTED)
+                }
+                (None, COMPACT_CONTEXT) => {
+                    let (result, compacted) = self.run_context(call, &mut thread, models).await;
+                    done = compacted.or(done);
+                    result
+                }
+                (None, _) => error(call, NO_RESULT),
+            };
+            all.push(result);
+        }
+        let is_stamped = thread.iter().any(|message| message.checkpoints().next().is_some());
+        thread.push(Message::new(Role::User, all.into_iter().map(Into::into).collect()));
+        if is_stamped {
+            self.stamp(&mut thread);
+        }
+        if let Some(call) = compact {
+            done = self.run_compact(call, &mut thread).await?.or(done);
+        }
+        *messages = thread;
+        Ok(done)
+    }
+
+    /// Runs the strategy for a call of `compact_context`.
+    async fn run_context(
+        &mut self,
+        call: &ToolUse,
+        thread: &mut Vec<Message>,
+        models: Models<'_>,
+    ) -> (ToolResult, Option<CompactionRecord>) {
+        self.observe(thread);
+        let before = self.size().tokens;
+        let target = self.requested_target(self.pressure());
+        let is_small = target.is_some_and(|target| self.ratio.scale(before) <= target);
+        let brief = Brief { reason: CompactionReason::AgentTool, target, ..Brief::default() };
+        let brief = self.completed(brief);
+        if is_small {
+            return (text(call, ContextCompacted::nothing(before)), None);
+        }
+        let done = self.carry_out(&brief, Work::Ask(models)).await;
+        if done.is_ok() {
+            *thread = self.messages().to_vec();
+        }
+        let (words, is_error) = ContextCompacted::result(before, done.as_ref());
+        (ToolResult { is_error, ..text(call, words) }, done.ok())
+    }
+
+    /// Carries out a call of `compact`, or puts the error into its result, the last message.
+    async fn run_compact(
+        &mut self,
+        call: &ToolUse,
+        thread: &mut Vec<Message>,
+    ) -> Result<Option<CompactionRecord>> {
+        let number = self.next;
+        let plan = plan_call(thread, call, number, self.options.counter.as_ref());
+        let plan = match plan {
+            Ok(plan) => plan,
+            Err(words) => {
+                replace_result(thread, error(call, words));
+                return Ok(None);
+            }
+        };
+        self.observe(thread);
+        let reason = CompactionReason::AgentTool;
+        let brief = self.completed(Brief { reason, ..Brief::default() });
+        let done = self.carry_out(&brief, Work::Apply(self.audited(plan, thread)?)).await?;
+        *thread = self.messages().to_vec();
+        Ok(Some(done))
+    }
+
+    /// Audits the plan without adding anything to the model's summaries.
+    fn audited(&self, plan: Plan, thread: &[Message]) -> Result<Box<Proposal>> {
+        let after = plan.after(thread)?;
+        let mut proposal = Proposal::new(plan);
+        proposal.retention =
+            self.live.known.facts.as_ref().map(|facts| facts.audit(&after).shortened());
+        Ok(Box::new(proposal))
+    }
+
+    /// Reads the new messages of a host's thread since the last call, like
+    /// [`observe`](Self::observe). Old messages are compared by their texts, and nothing of them is
+    /// copied.
+    ///
+    /// ```
+    /// use threadfold::{Compactor, Role};
+    ///
+    /// let mut thread = vec![(Role::User, "Fix the parser.".to_owned())];
+    /// let mut compactor = Compactor::default();
+    /// compactor.observe_host(&thread);
+    /// let before = compactor.context_tokens();
+    /// thread.push((Role::Assistant, "Fine.".to_owned()));
+    /// compactor.observe_host(&thread);
+    /// assert!(compactor.context_tokens() > before);
+    /// ```
+    pub fn observe_host<M: HostMessage>(&mut self, messages: &[M]) {
+        let shadows = self.live.thread.as_ref().map(|thread| thread.messages().as_slice());
+        let read = shadows.filter(|shadows| {
+            let pairs = shadows.iter().zip(messages);
+            shadows.len() <= messages.len() && { pairs }
+                .all(|(shadow, message)| foreign::is_shadow_of(shadow, message))
+        });
+        match read.map(<[_]>::len).and_then(|read| messages.get(read..)) {
+            Some(new) => self.append(&foreign::shadows(new)),
+            None => self.read_again(&foreign::shadows(messages)),
+        }
+    }
+
+    /// Plans a compaction of a host's own messages to at most the target of the brief, like
+    /// [`compact`](Self::compact). The messages are not changed: carry the plan out with
+    /// [`HostPlan::apply`], before the thread changes otherwise. The compactor then continues from
+    /// the compacted thread. If the plan is not carried out, the next observation reads the thread
+    /// again.
+    ///
+    /// The future may be dropped at any point; the compactor then still knows the old thread.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::{Compactor, Role, drive::Models};
+    ///
+    /// let said = |text: &str| (Role::Assistant, text.repeat(200));
+    /// let mut thread = vec![(Role::User, "Read a.rs.".to_owned()), said("I read. "), said("On. ")];
+    /// let last = thread[2].1.as_ptr();
+    /// let mut compactor = Compactor::default();
+    /// let planned = block_on(compactor.plan_host(&thread, 400, Models::default()))?;
+    /// let applied = planned.plan.apply(&mut thread, |new, _| (new.role, new.text()))?;
+    /// assert!(planned.record.report.after.tokens <= 400);
+    /// assert_eq!(thread.last().map(|(_, text)| text.as_ptr()), Some(last), "it is the same value");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CompactionError`](crate::drive::CompactionError), for the same reasons as
+    /// [`compact`](Self::compact).
+    pub async fn plan_host<'m, M: HostMessage>(
+        &mut self,
+        messages: &[M],
+        brief: impl Into<Brief>,
+        models: impl Into<Models<'m>>,
+    ) -> Result<PlannedHost> {
+        let (brief, models) = (brief.into(), models.into());
+        self.observe_host(messages);
+        let shadows = self.live.thread.as_ref().map(|thread| Arc::clone(thread.messages()));
+        let shadows = shadows.unwrap_or_default();
+        let brief = self.completed(brief);
+        let record = self.carry_out(&brief, Work::Ask(models)).await?;
+        let plan = HostPlan::new(&record.plan, &shadows)?;
+        Ok(PlannedHost { plan, record })
+    }
+
+    /// Learns the ratio of estimated to reported tokens from the usage of an answer to the thread
+    /// as it was last observed, for hosts whose messages do not carry it. Returns `false` if the
+    /// report is implausible; nothing is learnt then.
+    ///
+    /// ```
+    /// use threadfold::{Compactor, Role, Usage};
+    ///
+    /// let mut compactor = Compactor::default();
+    /// compactor.observe_host(&[(Role::User, "word ".repeat(600))]);
+    /// let before = compactor.context_tokens();
+    /// assert!(compactor.learn(Usage::new(before * 2, 10)));
+    /// assert!(compactor.context_tokens() > before);
+    /// ```
+    pub fn learn(&mut self, usage: Usage) -> bool {
+        let estimated = self.size().tokens.saturating_add(self.overhead());
+        self.ratio.learn(estimated, usage.input)
+    }
+}
+
+/// A log of these messages alone, for the record of one compaction.
+fn log_of(messages: &[Message], brief: &Brief) -> Result<EventLog> {
+    let mut log = EventLog::new("compactor".parse()?);
+    for message in messages {
+        log.append(brief.now, Event::MessageAppended(message.clone()))?;
+    }
+    Ok(log)
+}
+
+/// The result of a call for which the host supplied none.
+const NO_RESULT: &str = "The call was not executed.";
+
+fn text(call: &ToolUse, text: impl Into<Text>) -> ToolResult {
+    ToolResult::text(call.id.clone(), text)
+}
+
+fn error(call: &ToolUse, words: impl Into<Text>) -> ToolResult {
+    ToolResult { is_error: true, ..text(call, words) }
+}
+
+/// Replaces the result of the same call in the last message.
+fn replace_result(thread: &mut [Message], result: ToolResult) {
+    let Some(last) = thread.last_mut() else { return };
+    let at = last.content.iter().position(|block| {
+        matches!(block, ContentBlock::ToolResult(old) if old.tool_use_id == result.tool_use_id)
+    });
+    if let Some(block) = at.and_then(|at| last.make_mut().content.get_mut(at)) {
+        *block = result.into();
+    }
+}
+
+const _: () = {
+    const fn send<T: Send + Sync + 'static>() {}
+    send::<Compactor>();
+};
