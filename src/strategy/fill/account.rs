@@ -195,7 +195,7 @@ fn said(text: &str) -> String {
     line.trim_start_matches(['#', '-', '*', '>', ' ']).to_owned()
 }
 
-/// What came of a call: its failure, or its last line and how much there was.
+/// What came of a call: its failure, or how much there was and its last line, if that tells something.
 fn outcome(past: &ThreadTexts, result: &Source) -> Option<String> {
     if let Some(failure) = &result.failure {
         return Some(format!("failed: {failure}"));
@@ -208,8 +208,19 @@ fn outcome(past: &ThreadTexts, result: &Source) -> Option<String> {
         [] => None,
         [only] => Some(short(only)),
         [first, last] => Some(format!("{} / {}", short(first), short(last))),
+        [.., last] if is_code(last) => Some(format!("{} lines", own.len())),
         [.., last] => Some(format!("{} lines, the last: {}", own.len(), short(last))),
     }
+}
+
+/// Whether a line ends or begins as lines of code do, so that it says nothing about what came of a
+/// call that read a file. A number before it, as tools print it, is no part of the line.
+fn is_code(line: &str) -> bool {
+    let unnumbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let line = unnumbered.strip_prefix(['→', '|', ':', '\t']).unwrap_or(line).trim();
+    line.ends_with([';', ',', '{', '}', '(', '[', '\\', '>', '/'])
+        || line.starts_with(['}', ')', ']', '/', '*', '#', '<'])
+        || !line.contains(char::is_alphanumeric)
 }
 
 /// The calls whose last try failed and was not followed by one that succeeded, the newest last.
@@ -237,6 +248,22 @@ pub(super) fn unmended(past: &ThreadTexts, cut: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_line_of_code_is_no_outcome() {
+        for code in ["87→", "12:}", "});", "return ok(found);", "# see below", "<div>", "/**"] {
+            assert!(is_code(code), "{code}");
+        }
+        for told in [
+            "5 passed in 0.1s",
+            "344",
+            "(441 more lines below)",
+            "Finished in 3 s",
+            "a.rs:3: found",
+        ] {
+            assert!(!is_code(told), "{told}");
+        }
+    }
 
     #[test]
     fn an_answer_is_as_long_in_every_script_and_what_is_cut_is_marked() {

@@ -77,7 +77,7 @@ pub(crate) struct ThreadTexts {
     pub(super) sources: Vec<Source>,
     /// Summaries of earlier compactions, with their messages.
     pub(super) earlier: Vec<(usize, Earlier)>,
-    /// Lines that most results contain, which say nothing.
+    /// Lines that many results begin or end with, which say nothing.
     pub(super) usual: HashSet<String>,
     /// The distinct names in the order in which they first stand: the source and the place in it.
     names: Vec<(usize, Range<usize>)>,
@@ -463,25 +463,31 @@ pub(super) fn clipped_inside(line: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…{}", head.trim_end(), tail.trim_start()))
 }
 
-/// Lines that at least a third of the results begin or end with.
+/// Lines that at least a third of all results begin or end with, or a third of those of one tool.
 fn usual_lines(sources: &[Source]) -> HashSet<String> {
-    const LONGEST: usize = 200;
+    const LONGEST: usize = 1_000;
     const ENDS: usize = 4;
-    let mut counts: HashMap<&str, usize> = HashMap::new();
-    let mut all = 0_usize;
+    let mut counts: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut all: HashMap<&str, usize> = HashMap::new();
     for source in sources.iter().filter(|source| source.kind == Kind::Result) {
-        all += 1;
         let text = &source.text;
         let (first, last) = (text.lines().take(ENDS), text.lines().rev().take(ENDS));
         let lines = first.chain(last).map(str::trim);
         let lines: HashSet<&str> =
             lines.filter(|line| !line.is_empty() && line.len() < LONGEST).collect();
-        for line in lines {
-            *counts.entry(line).or_default() += 1;
+        let call = source.call.and_then(|call| sources.get(call));
+        let tool = call.and_then(|call| call.outline.split_once(": ")).map(|(tool, _)| tool);
+        for group in std::iter::once("").chain(tool) {
+            *all.entry(group).or_default() += 1;
+            for line in &lines {
+                *counts.entry((group, line)).or_default() += 1;
+            }
         }
     }
-    let usual = counts.into_iter().filter(|(_, count)| *count >= 4 && *count * 3 >= all);
-    usual.map(|(line, _)| line.to_owned()).collect()
+    let of = |group| all.get(group).copied().unwrap_or_default();
+    let usual =
+        counts.into_iter().filter(|((group, _), count)| *count >= 4 && *count * 3 >= of(*group));
+    usual.map(|((_, line), _)| line.to_owned()).collect()
 }
 
 #[cfg(test)]
