@@ -5,6 +5,7 @@ mod answers;
 mod believed;
 mod failures;
 mod hostile;
+mod lanes;
 pub(crate) mod upstream;
 
 use std::{
