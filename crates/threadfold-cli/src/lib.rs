@@ -70,18 +70,18 @@ pub fn check(arguments: impl IntoIterator<Item = OsString>) -> Result<(), String
 fn carry_out(command: Command) -> Result<Ended, Failure> {
     match command {
         Command::Compact(options) => {
-            options.model.run(async |model| compact::run(&options, model).await)
+            options.model.run(async |models| compact::run(&options, models).await)
         }
         Command::Audit(options) => audit::run(&options),
         Command::Context(options) => context::run(&options),
         Command::Strategies(options) => {
-            options.model.run(async |model| strategies::run(&options, model).await)
+            options.model.run(async |models| strategies::run(&options, models).await)
         }
         Command::Hindsight(options) => {
-            options.model.run(async |model| hindsight::run(&options, model).await)
+            options.model.run(async |models| hindsight::run(&options, models).await)
         }
         Command::Chunked(options) => {
-            options.model.run(async |model| chunked::run(&options, model).await)
+            options.model.run(async |models| chunked::run(&options, models).await)
         }
         Command::Edl(options) => edl::run(&options),
         Command::Report(options) => report::run(options),

@@ -12,3 +12,4 @@ mod relay;
 mod report;
 #[cfg(unix)]
 mod run;
+mod writer;
