@@ -15,6 +15,7 @@ mod audit;
 mod chunked;
 mod compact;
 mod context;
+mod doctor;
 #[doc(hidden)]
 pub mod edl;
 mod error;
@@ -31,6 +32,7 @@ pub mod relay;
 #[doc(hidden)]
 pub mod report;
 mod run;
+mod status;
 mod stored;
 mod strategies;
 mod words;
@@ -88,6 +90,9 @@ fn carry_out(command: Command) -> Result<Ended, Failure> {
         Command::Import(options) => import::run(&options),
         Command::Run(options) => run::run(options),
         Command::Proxy(options) => proxy::run(options),
+        Command::Doctor(options) => doctor::run(&options),
+        Command::Status(options) => status::run(&options),
+        Command::Watch(options) => status::watch(&options),
         Command::Mcp(options) => mcp::run(&options),
         Command::Completions { shell } => {
             clap_complete::generate(

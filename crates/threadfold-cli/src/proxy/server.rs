@@ -11,7 +11,11 @@ use hyper::{
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
-use threadfold::{auto::MAX_SENDS, message::ModelError};
+use threadfold::{
+    auto::MAX_SENDS,
+    message::ModelError,
+    model::{Clock, std_clock},
+};
 use threadfold_terminal::thousands;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -28,6 +32,7 @@ use super::{
     guard::{self, MAX_HEAD, Reached},
     keys, page,
     prepare::{Arrived, Begins, Journey, Waiting},
+    running::{BEAT, Running},
     state::Proxy,
     trouble::{self, Trouble},
 };
@@ -63,6 +68,9 @@ impl Proxy {
         let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let is_loopback = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
         let mut tasks = task::JoinSet::new();
+        if let Ok(address) = listener.local_addr() {
+            tasks.spawn(Arc::clone(&self).beat(address.to_string()));
+        }
         loop {
             let Ok(permit) = Arc::clone(&connections).acquire_owned().await else { return };
             let socket = tokio::select! {
@@ -79,6 +87,21 @@ impl Proxy {
                 proxy.connection(socket, is_loopback).await;
                 drop(permit);
             });
+        }
+    }
+
+    /// Writes again and again what was done, for commands that look at the folder.
+    async fn beat(self: Arc<Self>, address: String) {
+        let mut running = Running::new(address, std_clock().now());
+        let mut is_first = true;
+        loop {
+            if running.beats(self.counts(), std_clock().now()) || is_first {
+                let (proxy, row) = (Arc::clone(&self), running.clone());
+                // After a panic the next beat writes.
+                let _ = task::spawn_blocking(move || proxy.views.runs(&row)).await;
+            }
+            is_first = false;
+            tokio::time::sleep(BEAT).await;
         }
     }
 

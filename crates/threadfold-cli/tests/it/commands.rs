@@ -112,7 +112,7 @@ fn without_a_model_a_strategy_that_needs_one_says_how_to_name_it() {
         let failed = rows.filter(|row| row["failure"].to_string().contains("needs a model"));
         failed.map(|row| row["strategy"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(need_a_model(&table), ["chunked", "native", "rolling", "summarize"]);
+    assert_eq!(need_a_model(&table), ["chunked", "rolling", "summarize"]);
     let with = out(0, &[&["strategies", "--json", THREAD][..], &model()].concat());
     assert_eq!(need_a_model(&serde_json::from_str(&with).unwrap()), Vec::<String>::new());
 }
@@ -180,6 +180,9 @@ fn help_completions_and_man_page_name_every_command() {
         "report",
         "import",
         "proxy",
+        "doctor",
+        "status",
+        "watch",
         "mcp",
     ] {
         for text in [&help, &man, &bash] {

@@ -41,12 +41,12 @@ fn said(asked: &Asked<'_>, codec: &dyn WireFormat) -> Said {
     let body = asked.body.to_string();
     let request = codec.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
     let answer = ExtractiveModel.complete(request).now_or_never().unwrap().unwrap();
-    let parts = answer.message.content.iter().filter_map(|block| match block {
-        ContentBlock::ToolUse(call) => Some(Part::Call {
-            name: call.name.to_string(),
-            input: call.input.json().unwrap().to_value().unwrap(),
-        }),
-        other => other.as_text().map(|text| Part::Text(text.to_string())),
+    let parts = answer.message.content.iter().filter_map(|block| {
+        if let ContentBlock::ToolUse(call) = block {
+            let input = call.input.json().unwrap().to_value().unwrap();
+            return Some(Part::Call { name: call.name.to_string(), input });
+        }
+        block.as_text().map(|text| Part::Text(text.to_string()))
     });
     Said { parts: parts.collect() }
 }
