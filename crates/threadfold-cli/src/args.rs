@@ -34,6 +34,10 @@ pub(crate) enum Command {
     Import(ImportOptions),
     Run(RunArguments),
     Proxy(ProxyArguments),
+    Doctor(DoctorArguments),
+    Status(StatusOptions),
+    /// Show what `status` shows, again whenever it changes; Ctrl-C ends it
+    Watch(StatusOptions),
     Mcp(McpArguments),
     /// Print completions for a shell; save them where the shell looks for completions
     Completions {
@@ -440,6 +444,42 @@ pub(crate) struct ServingOptions {
     pub(crate) patience: u64,
     #[command(flatten)]
     pub(crate) model: ModelOptions,
+}
+
+/// Examine what a proxy with these options needs, and what it would do with a request
+///
+/// Examines the address, the folder, the keys in the environment, the servers, and, given a request
+/// body, the window of its model. Nothing is changed, and no key is shown or sent. Ends with 1 if a
+/// proxy could not run.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    threadfold doctor\n  \
+    threadfold doctor --openai http://127.0.0.1:11434/v1 --window 32768 thread.json")]
+pub(crate) struct DoctorArguments {
+    /// A request, in any form that `compact` accepts
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) thread: ThreadOption,
+    /// Write one JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) proxy: ProxyArguments,
+}
+
+/// Show the proxies of a folder, and the threads that they compacted
+#[derive(Args, Debug)]
+pub(crate) struct StatusOptions {
+    /// Folder of the proxies
+    #[arg(long, value_name = "FOLDER", default_value = ".threadfold", value_hint = ValueHint::DirPath)]
+    pub(crate) folder: PathBuf,
+    /// Number of threads to list, the one that was compacted last first
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    pub(crate) threads: usize,
+    /// Write one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Let an agent read what compactions removed: an MCP server on standard input and output

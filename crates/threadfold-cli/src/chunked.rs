@@ -8,7 +8,6 @@ use std::io::{self, IsTerminal};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use threadfold::{
-    Model,
     drive::{Models, advance},
     ledger::Quotes,
     render::{BYTES_PER_TOKEN, ChunkBudget},
@@ -24,9 +23,14 @@ use crate::{
     out::{self, say},
 };
 
-pub(crate) async fn run(options: &ChunkedOptions, model: &dyn Model) -> Result<Ended, Failure> {
+pub(crate) async fn run(options: &ChunkedOptions, models: Models<'_>) -> Result<Ended, Failure> {
     let style = Style::of(&io::stdout());
     let (mut run, resumed) = open(options)?;
+    if models.conversation.is_none() && matches!(run.step(), RunStep::Call { .. }) {
+        return Err("a model folds each chunk in: name one with --model. Without a model, \
+                    `threadfold compact` makes a thread smaller"
+            .into());
+    }
     if resumed && !options.json {
         say!(
             "{}",
@@ -40,7 +44,7 @@ pub(crate) async fn run(options: &ChunkedOptions, model: &dyn Model) -> Result<E
     while let RunStep::Call { chunk, total, .. } = run.step() {
         bar.set_length(total as u64);
         bar.set_position(chunk as u64);
-        advance(&mut run, Models::one(model), &mut |_, _| {}).await;
+        advance(&mut run, models, &mut |_, _| {}).await;
         store(options, &run)?;
         if run.steps().len() > shown {
             if !options.json {

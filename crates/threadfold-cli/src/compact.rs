@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal};
 
 use serde::Serialize;
 use threadfold::{
-    CompactReport, ContentBlock, ContextWindow, Message, Model, Plan, Request, Role,
-    StrategyRegistry, WireFormat,
+    CompactReport, ContentBlock, ContextWindow, Message, Plan, Request, Role, StrategyRegistry,
+    WireFormat,
     compact::{CompactOptions as ReplaceOptions, Size},
     drive::{Models, propose},
     legality, log,
@@ -23,7 +23,7 @@ use crate::{
     out::{self, Waiting},
 };
 
-pub(crate) async fn run(options: &CompactOptions, model: &dyn Model) -> Result<Ended, Failure> {
+pub(crate) async fn run(options: &CompactOptions, models: Models<'_>) -> Result<Ended, Failure> {
     let body = Body::read(&options.file, options.from, options.thread.id())?;
     let mut report = Report { style: Style::of(&io::stderr()), lines: Vec::new() };
     let file = options.file.display();
@@ -36,7 +36,7 @@ pub(crate) async fn run(options: &CompactOptions, model: &dyn Model) -> Result<E
     let messages = replace(&mut report, messages, options)?;
     let (messages, ended, changed) = match options.keep_size {
         true => (messages, Ended::Done, Ended::Done),
-        false => compact(&mut report, request, messages, options, model).await?,
+        false => compact(&mut report, request, messages, options, models).await?,
     };
     let after = size(&messages);
     report.line("left", format_args!("{after}"));
@@ -91,7 +91,7 @@ async fn compact(
     request: &Request,
     mut messages: Vec<Message>,
     options: &CompactOptions,
-    model: &dyn Model,
+    models: Models<'_>,
 ) -> Result<(Vec<Message>, Ended, Ended), Failure> {
     let name = options.strategy.as_str();
     let registry = StrategyRegistry::default();
@@ -115,11 +115,6 @@ async fn compact(
     let limit = options.window.map_or(u64::MAX, |window| window.saturating_sub(around));
     let target = options.target.or(half);
     let brief = Brief { target, limit: Some(limit), retention, ..Brief::default() };
-    // Without a model the ladder fills the target with a digest, which tells more than extracts do.
-    let models = match options.model.name.is_none() && name == "ladder" {
-        true => Models::default(),
-        false => Models::one(model),
-    };
     let waiting = Waiting::on(format_args!("compacting with {name}"));
     let proposed = propose(strategy.as_ref(), &thread, &brief, models, &mut |_, _| {}).await;
     drop(waiting);
@@ -133,8 +128,7 @@ async fn compact(
             done.notes = proposal.notes;
             report.line(name, format_args!("{done}"));
             let ended = against_target(report, brief.target, &messages);
-            // An extract is made here: it costs nothing.
-            if options.model.name.is_some() {
+            if calls > 0 {
                 let calls = counted(calls as u64, "call");
                 let (input, output) = (thousands(usage.input), thousands(usage.output));
                 report.line("spent", format_args!("{calls}, {input} tokens in, {output} out"));
@@ -148,7 +142,11 @@ async fn compact(
             let misses = brief.target.is_some_and(|target| tokens > target);
             Ok((messages, Ended::Unchanged, if misses { Ended::Missed } else { Ended::Done }))
         }
-        Err(failed) => Err(format!("{name}: {failed}").into()),
+        Err(failed) => {
+            let needs_model = matches!(failed.strategy(), Some(StrategyError::NeedsModel));
+            let hint = if needs_model { ": name one with --model" } else { "" };
+            Err(format!("{name}: {failed}{hint}").into())
+        }
     }
 }
 

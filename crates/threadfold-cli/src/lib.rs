@@ -15,6 +15,7 @@ mod audit;
 mod chunked;
 mod compact;
 mod context;
+mod doctor;
 #[doc(hidden)]
 pub mod edl;
 mod error;
@@ -31,6 +32,7 @@ pub mod relay;
 #[doc(hidden)]
 pub mod report;
 mod run;
+mod status;
 mod stored;
 mod strategies;
 mod words;
@@ -70,24 +72,27 @@ pub fn check(arguments: impl IntoIterator<Item = OsString>) -> Result<(), String
 fn carry_out(command: Command) -> Result<Ended, Failure> {
     match command {
         Command::Compact(options) => {
-            options.model.run(async |model| compact::run(&options, model).await)
+            options.model.run(async |models| compact::run(&options, models).await)
         }
         Command::Audit(options) => audit::run(&options),
         Command::Context(options) => context::run(&options),
         Command::Strategies(options) => {
-            options.model.run(async |model| strategies::run(&options, model).await)
+            options.model.run(async |models| strategies::run(&options, models).await)
         }
         Command::Hindsight(options) => {
-            options.model.run(async |model| hindsight::run(&options, model).await)
+            options.model.run(async |models| hindsight::run(&options, models).await)
         }
         Command::Chunked(options) => {
-            options.model.run(async |model| chunked::run(&options, model).await)
+            options.model.run(async |models| chunked::run(&options, models).await)
         }
         Command::Edl(options) => edl::run(&options),
         Command::Report(options) => report::run(options),
         Command::Import(options) => import::run(&options),
         Command::Run(options) => run::run(options),
         Command::Proxy(options) => proxy::run(options),
+        Command::Doctor(options) => doctor::run(&options),
+        Command::Status(options) => status::run(&options),
+        Command::Watch(options) => status::watch(&options),
         Command::Mcp(options) => mcp::run(&options),
         Command::Completions { shell } => {
             clap_complete::generate(

@@ -1,16 +1,17 @@
-//! The model that writes summaries: a provider's model, or the offline extractive one.
+//! The model of a provider that writes summaries, if one is named.
 
 use clap::Args;
-use threadfold::{Model, testing::ExtractiveModel};
+use threadfold::{Model, drive::Models};
 use threadfold_http::ModelArguments;
 
 use crate::error::{Ended, Failure};
 
-/// The arguments that name the model. Without them summaries are extracts, and no data is sent.
+/// The arguments that name the model. Without them no data is sent, and strategies that need a model end
+/// with this reason.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Summaries")]
 pub(crate) struct ModelOptions {
-    /// Model that writes summaries; without it summaries are extracts, made offline
+    /// Model that writes summaries; without it nothing is sent, and only strategies that need none work
     ///
     /// The key is read from ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or
     /// AWS_BEARER_TOKEN_BEDROCK. A local server needs none.
@@ -28,16 +29,16 @@ pub(crate) struct ModelOptions {
 }
 
 impl ModelOptions {
-    /// Carries out a command with the named model, or else with the extractive one. The runtime has
-    /// a single thread, because only the adapter uses it.
+    /// Carries out a command with the named model, if there is one. The runtime has a single thread,
+    /// because only the adapter uses it.
     pub(crate) fn run(
         &self,
-        command: impl AsyncFnOnce(&dyn Model) -> Result<Ended, Failure>,
+        command: impl AsyncFnOnce(Models<'_>) -> Result<Ended, Failure>,
     ) -> Result<Ended, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let named = self.open_named().await?;
-            command(named.as_deref().unwrap_or(&ExtractiveModel)).await
+            command(named.as_deref().map_or_else(Models::default, Models::one)).await
         })
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::json;
 use threadfold::{
-    CompactionStrategy, Message, Model, Request, StrategyRegistry, Usage,
+    CompactionStrategy, Message, Request, StrategyRegistry, Usage,
     compact::Size,
     drive::{CompactionError, Models, propose},
     legality,
@@ -38,7 +38,7 @@ struct Row<'a> {
     rungs: Vec<Rung<StrategyError>>,
 }
 
-pub(crate) async fn run(options: &StrategiesOptions, model: &dyn Model) -> Result<Ended, Failure> {
+pub(crate) async fn run(options: &StrategiesOptions, models: Models<'_>) -> Result<Ended, Failure> {
     let request = Body::read(&options.file, None, options.thread.id())?.request;
     let (messages, _) = legality::repair(request.messages.to_vec());
     let before = Size::of(&messages, &ByteEstimate::TRIGGER);
@@ -55,7 +55,7 @@ pub(crate) async fn run(options: &StrategiesOptions, model: &dyn Model) -> Resul
     for name in registry.names() {
         // A strategy can take seconds with a model.
         let waiting = Waiting::on(format_args!("trying {name}"));
-        let row = tried(registry.get(name)?.as_ref(), &thread, &brief, model).await;
+        let row = tried(registry.get(name)?.as_ref(), &thread, &brief, models).await;
         drop(waiting);
         match row {
             _ if options.json => rows.push(row.map_or_else(
@@ -98,9 +98,9 @@ async fn tried<'a>(
     strategy: &'a dyn CompactionStrategy,
     thread: &Snapshot,
     brief: &Brief,
-    model: &dyn Model,
+    models: Models<'_>,
 ) -> Result<Row<'a>, CompactionError> {
-    let driven = propose(strategy, thread, brief, Models::one(model), &mut |_, _| {}).await?;
+    let driven = propose(strategy, thread, brief, models, &mut |_, _| {}).await?;
     let before = thread.messages();
     let after: Vec<Message> = driven.plan.after(before)?;
     Ok(Row {

@@ -1,6 +1,6 @@
-//! What a person calls a thread by: the first words that were typed into it.
+//! What a person calls a thread by, the first words that were typed into it, and a time.
 
-use threadfold::Message;
+use threadfold::{Message, message::Timestamp};
 
 /// Returns the first words that a person typed, on one line of at most this many characters; empty if
 /// no person typed any.
@@ -25,6 +25,12 @@ pub(crate) fn first_words<'a>(
         described = described.or(Some(text));
     }
     described.map_or_else(String::new, |text| one_line(text, most))
+}
+
+/// The day and the minute of a time: `2026-11-23 23:03 UTC`.
+pub(crate) fn minute(at: Timestamp) -> String {
+    let at = at.to_string();
+    at.get(..16).map_or(at.clone(), |minute| format!("{} UTC", minute.replace('T', " ")))
 }
 
 /// The text after the elements that it begins with.

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! cargo run -p threadfold-testing --example provider -- WINDOW [--steps N] [--sum] [--in-stream] [--bodies FILE]
+//! cargo run -p threadfold-testing --example provider -- WINDOW --summaries
 //! ```
 //!
 //! It prints its port. With `--sum` the prompt and the tokens of the answer must fit the window together;
@@ -13,6 +14,9 @@
 //! result. With it the model is an agent's: it runs N commands of the agent's own shell, whose output it
 //! knows, and ends with a text. If the newest output comes back with lines missing, it runs the same
 //! command again, twice at most. `GET /seen` states what was seen.
+//!
+//! With `--summaries` its model writes summaries instead, by picking sentences of the messages, and the API
+//! is that of Anthropic alone.
 
 #![allow(clippy::indexing_slicing, reason = "a JSON value has null where a field is missing")]
 
@@ -30,9 +34,12 @@ use std::{
 
 use serde_json::{Value, json};
 use steps::Steps;
-use threadfold::message::Timestamp;
-use threadfold_testing::rulebook::{
-    Api, Asked, BookOptions, Fit, HttpCall, Outcome, Refusal, Reply, ReplyBody, Rulebook, serve,
+use threadfold::{message::Timestamp, wire::Dialect};
+use threadfold_testing::{
+    rulebook::{
+        Api, Asked, BookOptions, Fit, HttpCall, Outcome, Refusal, Reply, ReplyBody, Rulebook, serve,
+    },
+    shared::serve_writer,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -41,6 +48,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let refusal = if options.in_stream { Refusal::InStream } else { Refusal::Status };
     let book =
         |api| Rulebook::new(api, BookOptions { window, fit, refusal, ..BookOptions::default() });
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    println!("{}", listener.local_addr()?.port());
+    if options.summaries {
+        serve_writer(&listener, Api::Anthropic, &Dialect::Anthropic, window)?;
+        return Ok(());
+    }
     let provider = Mutex::new(Provider {
         books: [Api::Anthropic, Api::Chat, Api::Responses].map(book),
         steps: Steps::new(options.steps, window, options.sum),
@@ -49,8 +62,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         over: 0,
         bodies: options.bodies.map(File::create).transpose()?,
     });
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    println!("{}", listener.local_addr()?.port());
     serve(&listener, move |method, call| {
         let mut provider = provider.lock().unwrap_or_else(PoisonError::into_inner);
         match method {
@@ -76,6 +87,7 @@ struct Options {
     steps: u64,
     sum: bool,
     in_stream: bool,
+    summaries: bool,
     bodies: Option<String>,
 }
 
@@ -88,6 +100,7 @@ fn options() -> Result<(u64, Options), Box<dyn Error>> {
             "--steps" => options.steps = arguments.next().ok_or("how many steps?")?.parse()?,
             "--sum" => options.sum = true,
             "--in-stream" => options.in_stream = true,
+            "--summaries" => options.summaries = true,
             "--bodies" => options.bodies = arguments.next(),
             other => return Err(format!("there is no option {other}").into()),
         }

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, io};
 
 use serde_json::json;
 use threadfold::{
-    CompactionStrategy, Message, Model, Request, StrategyRegistry,
+    CompactionStrategy, Message, Request, StrategyRegistry,
     drive::{Models, propose},
     hindsight::{self, Hindsight},
     legality,
@@ -26,19 +26,18 @@ use crate::{
     out::{self, say},
 };
 
-/// Who writes summaries if no model is named.
-const EXTRACTS: &str = "a model that picks sentences";
-
 /// How many names that are gone are quoted.
 const QUOTED: usize = 8;
 
-pub(crate) async fn run(options: &HindsightOptions, model: &dyn Model) -> Result<Ended, Failure> {
+pub(crate) async fn run(options: &HindsightOptions, models: Models<'_>) -> Result<Ended, Failure> {
     let registry = StrategyRegistry::default();
     let names: Vec<&str> = match options.strategy.is_empty() {
         true => registry.names().collect(),
         false => options.strategy.iter().map(String::as_str).collect(),
     };
-    let writer = options.model.name.as_deref().unwrap_or(EXTRACTS);
+    let writer = options.model.name.as_deref().map(|name| (name, models));
+    let writers: Vec<Option<(&str, Models<'_>)>> =
+        [None].into_iter().chain(writer.map(Some)).collect();
     let mut rows = Vec::new();
     for file in &options.files {
         let mut request = Body::read(file, options.from, options.thread.id())?.request;
@@ -56,8 +55,8 @@ pub(crate) async fn run(options: &HindsightOptions, model: &dyn Model) -> Result
                 rows.push(case.tail(*share));
                 for name in &names {
                     let strategy = registry.get(name)?.as_ref();
-                    for by in [None, Some((writer, model))] {
-                        rows.extend(case.row(strategy, *share, by).await);
+                    for writer in &writers {
+                        rows.extend(case.row(strategy, *share, *writer).await);
                     }
                 }
             }
@@ -126,7 +125,7 @@ impl Case<'_> {
         &self,
         strategy: &dyn CompactionStrategy,
         share: f64,
-        writer: Option<(&str, &dyn Model)>,
+        writer: Option<(&str, Models<'_>)>,
     ) -> Option<Row> {
         let Hindsight { head, cut, .. } = self.hindsight;
         let counter = ByteEstimate::TRIGGER;
@@ -137,7 +136,7 @@ impl Case<'_> {
         let thread = Snapshot::of_request(&thread);
         let retention = Some(RetentionPolicy::default());
         let brief = Brief { target: Some(target), retention, ..Brief::default() };
-        let models = Models { conversation: writer.map(|it| it.1), ..Models::default() };
+        let models = writer.map_or_else(Models::default, |it| it.1);
         let driven = propose(strategy, &thread, &brief, models, &mut |_, _| {}).await.ok()?;
         if writer.is_some() && driven.calls == 0 {
             // Without a question to the model it is the row without a model again.

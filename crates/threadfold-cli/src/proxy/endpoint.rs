@@ -10,7 +10,7 @@ use threadfold::wire::Dialect;
 
 /// A vendor of models. Each has one upstream and keys of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Vendor {
+pub(crate) enum Vendor {
     Anthropic,
     OpenAi,
     Google,
@@ -81,7 +81,7 @@ fn tokens<'de, D: Deserializer<'de>>(field: D) -> Result<Option<u64>, D::Error> 
 }
 
 impl Vendor {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "Anthropic",
             Self::OpenAi => "OpenAI",
@@ -90,7 +90,7 @@ impl Vendor {
     }
 
     /// The option that sets the upstream of this vendor.
-    pub(super) fn option(self) -> &'static str {
+    pub(crate) fn option(self) -> &'static str {
         match self {
             Self::Anthropic => "--anthropic",
             Self::OpenAi => "--openai",

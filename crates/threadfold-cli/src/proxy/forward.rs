@@ -37,7 +37,7 @@ const NOT_PASSED: [HeaderName; 12] = [
 
 /// A provider's server. Requests are sent to no other host.
 #[derive(Clone, Debug)]
-pub(super) struct Upstream {
+pub(crate) struct Upstream {
     url: Url,
     /// Whose keys it takes.
     destination: Destination,
@@ -46,7 +46,7 @@ pub(super) struct Upstream {
 impl Upstream {
     /// Returns the upstream at this address, for the paths of this vendor. A host of another vendor
     /// takes that vendor's keys: some offer an endpoint in the dialect of another.
-    pub(super) fn new(url: &str, vendor: Vendor) -> Result<Self, String> {
+    pub(crate) fn new(url: &str, vendor: Vendor) -> Result<Self, String> {
         let parsed: Url = url.parse().map_err(|error| format!("{url}: {error}"))?;
         let host = parsed.host_str().filter(|_| matches!(parsed.scheme(), "http" | "https"));
         let Some(host) = host else {
@@ -59,10 +59,21 @@ impl Upstream {
     }
 
     /// The address without user and password, as a key of what was learnt from this server.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
         format!("{}://{host}{port}{}", self.url.scheme(), self.url.path())
+    }
+
+    /// The host and the port to connect to.
+    pub(crate) fn socket(&self) -> (String, u16) {
+        let host = self.url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        (host, self.url.port_or_known_default().unwrap_or_default())
+    }
+
+    /// Whether the host belongs to a vendor, and is no gateway or local server.
+    pub(crate) fn is_vendors(&self) -> bool {
+        self.destination.is_own_host
     }
 
     /// Why a request must not be sent here: it carries a key of another vendor.

@@ -4,7 +4,10 @@ use super::{
     prices,
     views::{Listed, Saved},
 };
-use crate::report::{STYLE, counted, line, number, short};
+use crate::{
+    report::{STYLE, counted, line, number, short},
+    words::minute,
+};
 
 /// What this page has besides the style of the pages about threads.
 const OWN_STYLE: &str = include_str!("index.css");
@@ -65,10 +68,7 @@ fn row(thread: &Listed) -> String {
     let names: Vec<&str> =
         names.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
     let at = about.at;
-    let money = match (prices::cached(&about.model), saved.tokens) {
-        (_, 0) | (None, _) => "–".to_owned(),
-        (Some(price), tokens) => dollars(price * tokens as f64 / 1e6),
-    };
+    let money = thread.dollars().map_or_else(|| "–".to_owned(), prices::dollars);
     let cells = [
         ("compacted", if *times == 1 { "once".to_owned() } else { format!("{}×", number(*times)) }),
         ("the last time", format!("{} → {}", short(about.before), short(about.after))),
@@ -84,22 +84,8 @@ fn row(thread: &Listed) -> String {
          <p class=\"note\">{}<time datetime=\"{at}\">{}</time></p></div><dl>{cells}</dl></li>\n",
         about.thread,
         names.iter().map(|name| format!("<bdi>{name}</bdi> · ")).collect::<String>(),
-        day_and_minute(&at.to_string())
+        minute(at)
     )
-}
-
-/// A sum of money, with as many digits as say something.
-fn dollars(sum: f64) -> String {
-    match sum {
-        ..0.01 => "under $0.01".to_owned(),
-        0.01..100.0 => format!("${sum:.2}"),
-        _ => format!("${sum:.0}"),
-    }
-}
-
-/// The day and the minute of a time such as `2026-11-23T23:03:50.242Z`.
-fn day_and_minute(at: &str) -> String {
-    at.get(..16).map_or(at.to_owned(), |minute| format!("{} UTC", minute.replace('T', " ")))
 }
 
 fn foot(threads: &[Listed], all: u64) -> String {
@@ -108,9 +94,8 @@ fn foot(threads: &[Listed], all: u64) -> String {
         0 => String::new(),
         rest => format!(" {} before these not listed.", counted_is(rest)),
     };
-    let unpriced = threads
-        .iter()
-        .any(|thread| thread.saved.tokens > 0 && prices::cached(&thread.about.model).is_none());
+    let unpriced =
+        threads.iter().any(|thread| thread.saved.tokens > 0 && thread.dollars().is_none());
     let unpriced = if unpriced { " The price of some models is not known." } else { "" };
     let unknown = threads.iter().any(|thread| thread.about.window.is_none());
     let unknown = match unknown {

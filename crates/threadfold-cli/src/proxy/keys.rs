@@ -96,6 +96,14 @@ pub(super) fn vendor(headers: &HeaderMap, query: Option<&str>) -> Option<Vendor>
     by_form.or(speaks).or_else(|| keys.iter().find_map(|key| key.place_of))
 }
 
+/// The vendor that a key names by its form; `None` if the form is that of several.
+pub(crate) fn vendor_of(key: &str) -> Option<Vendor> {
+    match Form::within(key, true) {
+        Form::Of(vendor, _) => Some(vendor),
+        Form::Common | Form::Unknown => None,
+    }
+}
+
 /// Why the request must not go there: it carries a key of another vendor. The message names both,
 /// and never the key.
 pub(super) fn foreign(to: Destination, headers: &HeaderMap, query: Option<&str>) -> Option<String> {

@@ -40,7 +40,8 @@ mod keys;
 mod notes;
 mod page;
 mod prepare;
-mod prices;
+pub(crate) mod prices;
+mod running;
 mod server;
 mod state;
 mod tally;
@@ -48,9 +49,12 @@ mod threads;
 mod trouble;
 pub(crate) mod views;
 
+pub(crate) use endpoint::Vendor;
+pub(crate) use forward::Upstream;
+pub(crate) use keys::vendor_of;
 pub(crate) use notes::Notes;
+pub(crate) use running::Running;
 pub use state::{Proxy, ProxyOptions};
-pub(crate) use tally::Counts;
 pub use views::Views;
 
 /// Returns the policy of a proxy. It uses estimates, because a proxy has no counts before it

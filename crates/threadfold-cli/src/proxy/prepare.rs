@@ -45,13 +45,19 @@ pub(super) struct Journey {
     unkept: Option<Unkept>,
 }
 
+/// A request that arrived, before its thread is read.
+#[derive(Clone)]
+pub(super) struct Arrived {
+    pub(super) asked: Asked,
+    /// The name of the upstream.
+    pub(super) upstream: String,
+    pub(super) body: Bytes,
+}
+
 /// How a request is read.
 pub(super) enum Begins {
-    /// When it arrives, to be compacted if its trigger fires.
-    Anew {
-        /// Whether it may be compacted.
-        compacts: bool,
-    },
+    /// When it arrives.
+    Anew,
     /// After a refusal, with what stayed of it; `None` if it was sent unread.
     Again(Option<Box<Waiting>>),
 }
@@ -103,14 +109,13 @@ impl Proxy {
         }
     }
 
-    /// Reads a body, finds its view, and compacts the thread if its trigger fires.
-    pub(super) async fn begin(
+    /// Reads a body, and finds its view. `None` if the body is sent as it came.
+    pub(super) fn begin(
         &self,
-        asked: &Asked,
-        upstream: &str,
-        body: &[u8],
+        arrived: &Arrived,
         begins: Begins,
     ) -> Result<Option<Journey>, Trouble> {
+        let Arrived { asked, upstream, body } = arrived;
         let dialect = asked.dialect;
         let head = Head::read(body, asked.model.as_deref())?;
         if head.kept_by_provider().is_some() {
@@ -127,9 +132,8 @@ impl Proxy {
         let mut options = RelayOptions { window, ratio };
         let found;
         let mut unkept = None;
-        let compacts = matches!(begins, Begins::Anew { compacts: true });
         let relay = match begins {
-            Begins::Anew { .. } => {
+            Begins::Anew => {
                 found = self.views.find(&chain);
                 let view = found.as_ref().map(|row| &row.view);
                 Relay::new(request, view, &options, &mut auto, std_clock().now())
@@ -146,7 +150,7 @@ impl Proxy {
                 Relay::sent(request, found.as_ref().map(|row| &row.view), &options)
             }
         };
-        let mut journey = Journey {
+        Ok(Some(Journey {
             dialect,
             client,
             model,
@@ -158,11 +162,13 @@ impl Proxy {
             auto,
             lock,
             unkept,
-        };
-        if compacts {
-            self.go_on(&mut journey).await;
-        }
-        Ok(Some(journey))
+        }))
+    }
+
+    /// Whether the thread is compacted before it is sent.
+    pub(super) fn is_due(&self, journey: &Journey) -> bool {
+        let is_due = matches!(journey.relay.step(), RelayStep::Compact { .. });
+        is_due && !self.options.shadow
     }
 
     /// Takes a refusal, and compacts the thread if the request was too long. Returns whether to
@@ -174,7 +180,7 @@ impl Proxy {
     }
 
     /// Compacts as long as the relay requests it.
-    async fn go_on(&self, journey: &mut Journey) {
+    pub(super) async fn go_on(&self, journey: &mut Journey) {
         let mut was_tried = false;
         while let RelayStep::Compact { .. } = journey.relay.step() {
             was_tried = true;

@@ -12,6 +12,15 @@ pub(super) fn cached(model: &str) -> Option<f64> {
     price.parse().ok()
 }
 
+/// A sum of money in dollars, with as many digits as say something.
+pub(crate) fn dollars(sum: f64) -> String {
+    match sum {
+        ..0.01 => "under $0.01".to_owned(),
+        0.01..100.0 => format!("${sum:.2}"),
+        _ => format!("${sum:.0}"),
+    }
+}
+
 /// Whether these words after the name of a model name only its release, such as `-2026-04-20` or
 /// `-latest`.
 fn is_release(rest: &str) -> bool {

@@ -11,7 +11,11 @@ use hyper::{
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
-use threadfold::{auto::MAX_SENDS, message::ModelError};
+use threadfold::{
+    auto::MAX_SENDS,
+    message::ModelError,
+    model::{Clock, std_clock},
+};
 use threadfold_terminal::thousands;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -27,7 +31,8 @@ use super::{
     forward::{Body, Outgoing, Upstream, full, passed_on, response},
     guard::{self, MAX_HEAD, Reached},
     keys, page,
-    prepare::{Begins, Journey, Waiting},
+    prepare::{Arrived, Begins, Journey, Waiting},
+    running::{BEAT, Running},
     state::Proxy,
     trouble::{self, Trouble},
 };
@@ -41,6 +46,21 @@ const MAX_CONNECTIONS: usize = 1_024;
 /// The maximum number of headers.
 const MAX_HEADERS: usize = 100;
 
+/// Where the work of a request is done, so that no request waits for a compaction of another thread.
+#[derive(Clone, Copy)]
+enum Lane {
+    Reading,
+    Compacting,
+}
+
+/// A request that was read in the lane for that.
+enum Begun {
+    /// It can be sent.
+    Ready(Box<Journey>),
+    /// It is compacted first, in the other lane.
+    Due,
+}
+
 impl Proxy {
     /// Serves every connection of this socket. Dropping the future stops the server and all its
     /// answers.
@@ -48,6 +68,9 @@ impl Proxy {
         let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let is_loopback = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
         let mut tasks = task::JoinSet::new();
+        if let Ok(address) = listener.local_addr() {
+            tasks.spawn(Arc::clone(&self).beat(address.to_string()));
+        }
         loop {
             let Ok(permit) = Arc::clone(&connections).acquire_owned().await else { return };
             let socket = tokio::select! {
@@ -64,6 +87,21 @@ impl Proxy {
                 proxy.connection(socket, is_loopback).await;
                 drop(permit);
             });
+        }
+    }
+
+    /// Writes again and again what was done, for commands that look at the folder.
+    async fn beat(self: Arc<Self>, address: String) {
+        let mut running = Running::new(address, std_clock().now());
+        let mut is_first = true;
+        loop {
+            if running.beats(self.counts(), std_clock().now()) || is_first {
+                let (proxy, row) = (Arc::clone(&self), running.clone());
+                // After a panic the next beat writes.
+                let _ = task::spawn_blocking(move || proxy.views.runs(&row)).await;
+            }
+            is_first = false;
+            tokio::time::sleep(BEAT).await;
         }
     }
 
@@ -152,28 +190,27 @@ impl Proxy {
                 return Ok(answer.passed_back(&outgoing.method, None));
             }
         };
-        let name = upstream.name();
-        let read = Head::read(&body, asked.model.as_deref());
+        let arrived = Arrived { asked, upstream: upstream.name(), body };
+        let Arrived { asked, upstream: name, body } = &arrived;
+        let read = Head::read(body, asked.model.as_deref());
         if let Some(field) =
             read.as_ref().ok().and_then(Head::kept_by_provider).filter(|_| compacts)
         {
             let words = format!("the provider stores the beginning of its thread ({field})");
-            self.note_unread(&body, &Trouble::new(words));
+            self.note_unread(body, &Trouble::new(words));
         }
         let journey = match read {
-            Ok(head) if !self.is_short(&name, &head, &body) => {
-                self.begun(&asked, &name, &body, Begins::Anew { compacts }).await
-            }
+            Ok(head) if !self.is_short(name, &head, body) => self.begun(&arrived, compacts).await,
             Ok(_) => None,
             Err(trouble) => {
-                self.note_unread(&body, &trouble);
+                self.note_unread(body, &trouble);
                 None
             }
         };
         if compacts {
-            return self.exchange(&outgoing, upstream, &asked, body, journey).await;
+            return self.exchange(&outgoing, upstream, arrived, journey).await;
         }
-        let sent = journey.as_ref().and_then(Journey::body).unwrap_or(body);
+        let sent = journey.as_ref().and_then(Journey::body).unwrap_or(arrived.body);
         let answer = outgoing.send(&self.client, upstream, sent).await;
         let answer = Answer::new(answer.map_err(unreachable)?, None);
         Ok(answer.passed_back(&outgoing.method, None))
@@ -197,11 +234,11 @@ impl Proxy {
         self: &Arc<Self>,
         outgoing: &Outgoing<'_>,
         upstream: &Upstream,
-        asked: &Asked,
-        body: Bytes,
+        arrived: Arrived,
         mut journey: Option<Journey>,
     ) -> Result<Response<Body>, (StatusCode, String)> {
-        let (name, mut first, mut is_last) = (upstream.name(), None, false);
+        let Arrived { asked, upstream: name, body } = &arrived;
+        let (mut first, mut is_last) = (None, false);
         let mut sends = 0;
         self.tally.asked();
         loop {
@@ -209,7 +246,7 @@ impl Proxy {
             // The thread is dropped while the provider answers; after a refusal it is read again.
             let (smaller, on_count, waiting) = match journey.take() {
                 Some(journey) => {
-                    let on_count = journey.on_count(self, &name);
+                    let on_count = journey.on_count(self, name);
                     (journey.body(), Some(on_count), Some(journey.waiting()))
                 }
                 None => (None, None, None),
@@ -224,7 +261,8 @@ impl Proxy {
                 self.tally.answered(body.len(), bytes, first.is_some());
                 if let Some(waiting) = waiting.filter(|waiting| waiting.was_refused) {
                     let (proxy, name) = (Arc::clone(self), name.clone());
-                    self.apart(async move { proxy.accepted(&name, waiting).await }).await;
+                    self.apart(Lane::Reading, async move { proxy.accepted(&name, waiting).await })
+                        .await;
                 }
                 if let Some((thread, tokens)) = saved {
                     self.views.saved(&thread, tokens);
@@ -241,7 +279,7 @@ impl Proxy {
                 continue;
             }
             if goes_on && is_overflow {
-                journey = self.asks_again(asked, &name, &body, (waiting, error)).await;
+                journey = self.asks_again(&arrived, waiting, error).await;
             }
             if is_refused_again {
                 self.note(&format!(
@@ -259,52 +297,74 @@ impl Proxy {
         }
     }
 
-    /// Returns the journey of a body. `None` after any failure: the body is then sent unchanged. It
-    /// runs on a separate thread, so a strategy that panics or blocks does not affect other
-    /// requests.
-    async fn begun(
-        self: &Arc<Self>,
-        asked: &Asked,
-        upstream: &str,
-        body: &Bytes,
-        begins: Begins,
-    ) -> Option<Journey> {
-        let (proxy, asked, body) = (Arc::clone(self), asked.clone(), body.clone());
-        let upstream = upstream.to_owned();
-        let journey = async move {
-            let begun = proxy.begin(&asked, &upstream, &body, begins).await;
-            Ok(begun.inspect_err(|trouble| proxy.note_unread(&body, trouble)).ok().flatten())
-        };
-        self.apart(journey).await.flatten()
+    /// Returns the journey of a request. `None` after any failure: the body is then sent unchanged.
+    ///
+    /// A thread that is due is dropped, and read again in the lane of compactions: while it waits
+    /// there, only its body is in memory.
+    async fn begun(self: &Arc<Self>, arrived: &Arrived, compacts: bool) -> Option<Journey> {
+        let (proxy, read) = (Arc::clone(self), arrived.clone());
+        let begun = self.apart(Lane::Reading, async move {
+            let Some(mut journey) = proxy.read(&read, Begins::Anew) else { return Ok(None) };
+            if compacts && proxy.is_due(&journey) {
+                return Ok(Some(Begun::Due));
+            }
+            if compacts {
+                proxy.go_on(&mut journey).await;
+            }
+            Ok(Some(Begun::Ready(Box::new(journey))))
+        });
+        match begun.await.flatten()? {
+            Begun::Ready(journey) => return Some(*journey),
+            Begun::Due => {}
+        }
+        let (proxy, read) = (Arc::clone(self), arrived.clone());
+        let compacted = self.apart(Lane::Compacting, async move {
+            let mut journey = proxy.read(&read, Begins::Anew);
+            if let Some(journey) = &mut journey {
+                proxy.go_on(journey).await;
+            }
+            Ok(journey)
+        });
+        compacted.await.flatten()
     }
 
     /// Returns the journey with a smaller thread, if the request was refused for its length.
     async fn asks_again(
         self: &Arc<Self>,
-        asked: &Asked,
-        upstream: &str,
-        body: &Bytes,
-        (waiting, overflow): (Option<Waiting>, ModelError),
+        arrived: &Arrived,
+        waiting: Option<Waiting>,
+        overflow: ModelError,
     ) -> Option<Journey> {
         if self.options.shadow {
             return None;
         }
-        let begins = Begins::Again(waiting.map(Box::new));
-        let mut journey = self.begun(asked, upstream, body, begins).await?;
-        let proxy = Arc::clone(self);
-        let again = self.apart(async move {
+        let (proxy, read) = (Arc::clone(self), arrived.clone());
+        let again = self.apart(Lane::Compacting, async move {
+            let begins = Begins::Again(waiting.map(Box::new));
+            let Some(mut journey) = proxy.read(&read, begins) else { return Ok(None) };
             let again = proxy.refused(&mut journey, &overflow.kind).await;
             Ok(again.then_some(journey))
         });
         again.await.flatten()
     }
 
-    /// Runs blocking work on a separate thread. `None` if it fails or panics.
+    fn read(&self, arrived: &Arrived, begins: Begins) -> Option<Journey> {
+        let begun = self.begin(arrived, begins);
+        begun.inspect_err(|trouble| self.note_unread(&arrived.body, trouble)).ok().flatten()
+    }
+
+    /// Runs work on a separate thread as soon as its lane has room, so a strategy that panics or blocks
+    /// does not affect other requests. `None` if it fails or panics.
     async fn apart<T: Send + 'static>(
         &self,
+        lane: Lane,
         work: impl Future<Output = Result<T, Trouble>> + Send + 'static,
     ) -> Option<T> {
-        let permit = Arc::clone(&self.reading).acquire_owned().await.ok()?;
+        let lane = match lane {
+            Lane::Reading => &self.reading,
+            Lane::Compacting => &self.compacting,
+        };
+        let permit = Arc::clone(lane).acquire_owned().await.ok()?;
         let runtime = tokio::runtime::Handle::current();
         let done = task::spawn_blocking(move || {
             let done = runtime.block_on(work);

@@ -20,8 +20,12 @@ use super::{
     views::{Limits, Views},
 };
 
-/// The maximum number of threads in memory at once; other requests wait.
+/// The maximum number of threads in memory at once to be read; other requests wait.
 const MAX_READ: usize = 8;
+
+/// The maximum number of compactions at once with a model, which mostly wait for it. Without one, as many
+/// as there are processors.
+const MAX_ASKING: usize = 16;
 
 /// The options of a proxy.
 #[derive(Debug)]
@@ -68,7 +72,10 @@ pub struct Proxy {
     pub(super) anthropic: Upstream,
     pub(super) openai: Upstream,
     pub(super) google: Upstream,
+    /// The lane of requests that are read and sent on.
     pub(super) reading: Arc<Semaphore>,
+    /// The lane of compactions, so that no other request waits for one.
+    pub(super) compacting: Arc<Semaphore>,
     pub(super) notes: Arc<Notes>,
     /// What was done since the start.
     pub(super) tally: Tally,
@@ -103,6 +110,7 @@ impl Proxy {
             google: Upstream::new(&options.gemini, Vendor::Google)?,
             fresh: AutoCompactor::new(options.policy).map_err(|error| error.to_string())?,
             reading: Arc::new(Semaphore::new(MAX_READ)),
+            compacting: Arc::new(Semaphore::new(compactions(options.model.is_some()))),
             threads: Threads::default(),
             client: client.map_err(words)?,
             notes: Arc::new(Notes::StandardError),
@@ -156,5 +164,13 @@ impl Proxy {
             // examined.
             Threshold::Remaining(_) | Threshold::MessagesOver(_) | _ => 0,
         }
+    }
+}
+
+/// How many compactions run at once.
+fn compactions(asks_a_model: bool) -> usize {
+    match asks_a_model {
+        true => MAX_ASKING,
+        false => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
     }
 }

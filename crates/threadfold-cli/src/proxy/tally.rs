@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use serde::{Deserialize, Serialize};
+use threadfold_terminal::{counted, thousands};
+
 /// Counters that only grow. Each is read by itself, so they need no order.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -14,7 +17,7 @@ pub(super) struct Tally {
 }
 
 /// The counters at one time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counts {
     /// Requests for an answer of a model.
     pub(crate) requests: u64,
@@ -62,5 +65,55 @@ impl Tally {
             refused: refused.load(Relaxed),
             hidden: hidden.load(Relaxed),
         }
+    }
+}
+
+impl Counts {
+    /// What was done, in one line; `None` if no request came through.
+    pub(crate) fn words(self) -> Option<String> {
+        let Self { requests, compactions, smaller, bytes_less, refused, hidden } = self;
+        if requests == 0 {
+            return None;
+        }
+        let mut line = counted(requests, "request");
+        line += &match compactions {
+            0 => ", no compaction was needed".to_owned(),
+            _ => format!(", {}", counted(compactions, "compaction")),
+        };
+        if smaller > 0 {
+            // Three bytes a token, as the proxy estimates.
+            let tokens = thousands(bytes_less / 3);
+            line += &format!(
+                ", {} sent smaller by about {tokens} tokens in all",
+                counted(smaller, "request")
+            );
+        }
+        if hidden > 0 {
+            line += &format!(", {} hidden", counted(hidden, "refusal"));
+        }
+        if refused > 0 {
+            line += &format!(", {} for the length passed on", counted(refused, "refusal"));
+        }
+        Some(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_what_was_done() {
+        let words = |counts: Counts| counts.words().unwrap();
+        let counts = Counts { requests: 62, ..Counts::default() };
+        assert_eq!(words(counts), "62 requests, no compaction was needed");
+        let counts = Counts { compactions: 1, smaller: 41, bytes_less: 30_000, ..counts };
+        let line =
+            "62 requests, 1 compaction, 41 requests sent smaller by about 10,000 tokens in all";
+        assert_eq!(words(counts), line);
+        let counts = Counts { hidden: 1, refused: 2, ..counts };
+        let more = format!("{line}, 1 refusal hidden, 2 refusals for the length passed on");
+        assert_eq!(words(counts), more);
+        assert_eq!(Counts::default().words(), None);
     }
 }

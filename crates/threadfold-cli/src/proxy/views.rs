@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use threadfold::message::{ThreadId, Timestamp};
 use threadfold_sqlite::SqliteStore;
 
+use super::{prices, running::Running};
 use crate::relay::{Chain, Link, View};
 
 /// The table, in the database of the logs.
@@ -35,6 +36,10 @@ const SCHEMA: &str = "
         thread TEXT PRIMARY KEY,
         requests INTEGER NOT NULL,
         tokens INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS proxy_running (
+        address TEXT PRIMARY KEY,
+        running TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;";
 
 /// The maximum number of windows. Further ones are not learnt, because a client names the models.
@@ -50,48 +55,57 @@ pub(super) struct Limits {
 
 /// A view, and the link of the messages that it replaces.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(crate) struct Row {
     pub(super) link: Link,
-    pub(super) view: View,
-    pub(super) about: About,
+    pub(crate) view: View,
+    pub(crate) about: About,
 }
 
 /// The metadata of a view.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct About {
-    pub(super) thread: ThreadId,
+pub(crate) struct About {
+    pub(crate) thread: ThreadId,
     /// The number of events in the log of the thread.
-    pub(super) events: u64,
-    pub(super) at: Timestamp,
+    pub(crate) events: u64,
+    pub(crate) at: Timestamp,
     /// The client of the request, by its own name.
-    pub(super) client: String,
-    pub(super) model: String,
+    pub(crate) client: String,
+    pub(crate) model: String,
     /// The window of the model in tokens, if it was known.
-    pub(super) window: Option<u64>,
+    pub(crate) window: Option<u64>,
     /// The first words that a person typed into the thread.
-    pub(super) words: String,
+    pub(crate) words: String,
     /// The tokens of the thread before and after the compaction.
-    pub(super) before: u64,
-    pub(super) after: u64,
+    pub(crate) before: u64,
+    pub(crate) after: u64,
 }
 
 /// A thread, for the list.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(crate) struct Listed {
     /// The metadata of its newest view.
-    pub(super) about: About,
+    pub(crate) about: About,
     /// How many times it was compacted.
-    pub(super) times: u64,
-    pub(super) saved: Saved,
+    pub(crate) times: u64,
+    pub(crate) saved: Saved,
 }
 
 /// What the requests of a thread were spared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Saved {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Saved {
     /// The number of requests that were sent smaller than they came.
-    pub(super) requests: u64,
+    pub(crate) requests: u64,
     /// The tokens that these did not send.
-    pub(super) tokens: u64,
+    pub(crate) tokens: u64,
+}
+
+impl Listed {
+    /// What the tokens that were not sent cost at least, in dollars: their price in the provider's
+    /// cache. `None` if there are none, or if the price of the model is not known.
+    pub(crate) fn dollars(&self) -> Option<f64> {
+        let price = prices::cached(&self.about.model).filter(|_| self.saved.tokens > 0)?;
+        Some(price * self.saved.tokens as f64 / 1e6)
+    }
 }
 
 /// The views of a proxy, in memory and in a database.
@@ -106,6 +120,8 @@ pub struct Views {
     /// The savings that are not in the database yet. They are written with the next view, before a
     /// list, and at the end: a request must not wait for a disk.
     savings: Mutex<HashMap<ThreadId, Saved>>,
+    /// The address under which this proxy wrote that it runs.
+    address: Mutex<Option<String>>,
 }
 
 impl Views {
@@ -133,6 +149,32 @@ impl Views {
         connection.pragma_update(None, "synchronous", "full")?;
         connection.pragma_update(None, "secure_delete", "on")?;
         connection.execute_batch(SCHEMA)?;
+        Self::of(connection)
+    }
+
+    /// Opens the table without changing anything. `None` if no proxy has used this folder.
+    ///
+    /// # Errors
+    ///
+    /// A message that names the file, if it cannot be read.
+    pub(crate) fn open_read_only(path: &Path) -> Result<Option<Self>, String> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let opened = || -> Result<Option<Self>, Box<dyn Error>> {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+            let connection = Connection::open_with_flags(resolved(path)?, flags)?;
+            connection.busy_timeout(std::time::Duration::from_secs(10))?;
+            let select = "SELECT name FROM sqlite_master WHERE name = 'proxy_running'";
+            if column(&connection, select)?.is_empty() {
+                return Ok(None);
+            }
+            Ok(Some(Self::of(connection)?))
+        };
+        opened().map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    fn of(connection: Connection) -> rusqlite::Result<Self> {
         let links = column(&connection, "SELECT link FROM proxy_views")?;
         let known = links.iter().filter_map(|link| Some((link.parse().ok()?, None))).collect();
         let windows = windows(&connection)?;
@@ -141,11 +183,54 @@ impl Views {
             known: Mutex::new(known),
             windows: Mutex::new(windows),
             savings: Mutex::default(),
+            address: Mutex::default(),
         })
     }
 
+    /// Writes that this proxy runs, what it did, and what it saved. A failure is repeated by the next
+    /// call. Rows of proxies that are gone are deleted.
+    pub(super) fn runs(&self, running: &Running) {
+        self.write_savings();
+        let gone: Vec<String> = match self.running(running.at) {
+            Ok((_, gone)) => gone,
+            Err(_) => Vec::new(),
+        };
+        let Ok(text) = serde_json::to_string(running) else { return };
+        let connection = locked(&self.connection);
+        for address in gone {
+            let _ = connection.execute("DELETE FROM proxy_running WHERE address = ?", [address]);
+        }
+        let insert = "INSERT OR REPLACE INTO proxy_running VALUES (?, ?)";
+        if connection.execute(insert, [&running.address, &text]).is_ok() {
+            *locked(&self.address) = Some(running.address.clone());
+        }
+    }
+
+    /// The proxies that run in this folder, and the addresses of those that are gone.
+    pub(crate) fn running(&self, now: Timestamp) -> Result<(Vec<Running>, Vec<String>), String> {
+        let rows = {
+            let connection = locked(&self.connection);
+            column(&connection, "SELECT running FROM proxy_running ORDER BY address")
+        };
+        let rows = rows.map_err(|error| error.to_string())?;
+        let rows = rows.iter().filter_map(|row| serde_json::from_str::<Running>(row).ok());
+        let (gone, running): (Vec<Running>, Vec<Running>) = rows.partition(|row| row.is_gone(now));
+        Ok((running, gone.into_iter().map(|row| row.address).collect()))
+    }
+
+    /// The windows that refusals stated: upstream, model and tokens, in this order.
+    pub(crate) fn windows(&self) -> Vec<(String, String, u64)> {
+        let windows = locked(&self.windows);
+        let mut all: Vec<_> = windows
+            .iter()
+            .map(|((upstream, model), tokens)| (upstream.clone(), model.clone(), *tokens))
+            .collect();
+        all.sort();
+        all
+    }
+
     /// The window of a model, in tokens, as a refusal of this upstream stated it.
-    pub(super) fn window(&self, upstream: &str, model: &str) -> Option<u64> {
+    pub(crate) fn window(&self, upstream: &str, model: &str) -> Option<u64> {
         locked(&self.windows).get(&(upstream.to_owned(), model.to_owned())).copied()
     }
 
@@ -222,7 +307,7 @@ impl Views {
     }
 
     /// The view of the longest beginning of this chain. Views that cannot be read are skipped.
-    pub(super) fn find(&self, chain: &Chain) -> Option<Arc<Row>> {
+    pub(crate) fn find(&self, chain: &Chain) -> Option<Arc<Row>> {
         chain.longest_first().find_map(|(count, link)| {
             let known = locked(&self.known).get(&link)?.clone();
             let row = known.or_else(|| self.read(link))?;
@@ -246,7 +331,7 @@ impl Views {
     }
 
     /// The threads, the one that was compacted last first, and how many there are in all.
-    pub(super) fn list(&self) -> Result<(Vec<Listed>, u64), String> {
+    pub(crate) fn list(&self) -> Result<(Vec<Listed>, u64), String> {
         /// The maximum number of threads on the page.
         const SHOWN: u64 = 500;
         // With `max`, SQLite takes the other columns of the row that has it.
@@ -362,6 +447,11 @@ impl Views {
 impl Drop for Views {
     fn drop(&mut self) {
         self.write_savings();
+        if let Some(address) = locked(&self.address).take() {
+            let delete = "DELETE FROM proxy_running WHERE address = ?";
+            // A row that stays is taken for gone soon.
+            let _ = locked(&self.connection).execute(delete, [address]);
+        }
     }
 }
 

@@ -6,12 +6,10 @@
 
 use std::{env, ffi::OsString, fs, io, path::Path, process::Command, sync::Arc, time::Duration};
 
-use threadfold_terminal::thousands;
-
 use crate::{
     args::RunArguments,
     error::{Ended, Failure},
-    proxy::{self, Counts, Notes, Upstreams},
+    proxy::{self, Notes, Upstreams},
 };
 
 mod child;
@@ -89,7 +87,11 @@ async fn carry_out(arguments: RunArguments) -> Result<Ended, Failure> {
     if let Some(signal) = ending.signal() {
         eprintln!("threadfold: the agent was ended by signal {signal}");
     }
-    eprintln!("threadfold: {}; {}", told(proxy.counts()), folder.display());
+    let done = proxy.counts().words();
+    let done = done.as_deref().unwrap_or(
+        "no request came through; the agent may use another address, see `threadfold help run`",
+    );
+    eprintln!("threadfold: {done}; {}", folder.display());
     Ok(Ended::With(ending.code()))
 }
 
@@ -113,40 +115,6 @@ fn not_started(program: &str, error: &io::Error) -> Ended {
     }
     eprintln!("threadfold: {program}: {error}; nothing was run");
     Ended::With(NOT_STARTED)
-}
-
-/// What the proxy did, in one line.
-fn told(counts: Counts) -> String {
-    let Counts { requests, compactions, smaller, bytes_less, refused, hidden } = counts;
-    let number = |count: u64, one: &str, more: &str| {
-        let word = if count == 1 { one } else { more };
-        format!("{} {word}", thousands(count))
-    };
-    if requests == 0 {
-        return "no request came through; the agent may use another address, see \
-                `threadfold help run`"
-            .to_owned();
-    }
-    let mut line = number(requests, "request", "requests");
-    line += &match compactions {
-        0 => ", no compaction was needed".to_owned(),
-        _ => format!(", {}", number(compactions, "compaction", "compactions")),
-    };
-    if smaller > 0 {
-        // Three bytes a token, as the proxy estimates.
-        let tokens = thousands(bytes_less / 3);
-        line += &format!(
-            ", {} sent smaller by about {tokens} tokens in all",
-            number(smaller, "request", "requests")
-        );
-    }
-    if hidden > 0 {
-        line += &format!(", {} hidden", number(hidden, "refusal", "refusals"));
-    }
-    if refused > 0 {
-        line += &format!(", {} for the length passed on", number(refused, "refusal", "refusals"));
-    }
-    line
 }
 
 /// A file that the agent loads, which is deleted when this is dropped.
@@ -175,20 +143,6 @@ impl Drop for Extension {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_last_line_says_what_was_done() {
-        let counts = Counts { requests: 62, ..Counts::default() };
-        assert_eq!(told(counts), "62 requests, no compaction was needed");
-        let counts = Counts { compactions: 1, smaller: 41, bytes_less: 30_000, ..counts };
-        let line =
-            "62 requests, 1 compaction, 41 requests sent smaller by about 10,000 tokens in all";
-        assert_eq!(told(counts), line);
-        let counts = Counts { hidden: 1, refused: 2, ..counts };
-        let more = format!("{line}, 1 refusal hidden, 2 refusals for the length passed on");
-        assert_eq!(told(counts), more);
-        assert!(told(Counts::default()).starts_with("no request came through"));
-    }
 
     #[test]
     fn requests_go_where_they_went_without_the_proxy() {

@@ -9,6 +9,8 @@ use std::{
 use serde_json::{Value, json};
 use threadfold_testing::shared::Folder;
 
+use crate::writer::model;
+
 const THREAD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/data/coding-thread.json");
 
 fn threadfold(arguments: &[&str]) -> Output {
@@ -82,12 +84,13 @@ fn strategies_and_chunked_speak_to_machines() {
     assert!(table["strategies"].as_array().unwrap().len() > 4);
     let folder = Folder::new();
     let run = folder.join("run.json");
-    let arguments = ["chunked", "--json", "--chunk", "1000", "--store", text(&run), THREAD];
+    let own = ["chunked", "--json", "--chunk", "1000", "--store", text(&run), THREAD];
+    let arguments = [&own[..], &model()].concat();
     let first = out(0, &arguments);
     let summary: Value = serde_json::from_str(&first).unwrap();
     assert!(!summary["summary"].as_str().unwrap().is_empty());
-    // The stored run is at its end, so it says the same again.
-    assert_eq!(out(0, &arguments), first);
+    // The stored run is at its end, so it says the same again, and needs no model.
+    assert_eq!(out(0, &own), first);
     let other = [&arguments[..], &[THREAD]].concat();
     assert!(errors(1, &other).contains("the run of another thread"));
     // The model writes lists of quotes into the file, which are no part of the summary.
@@ -95,6 +98,23 @@ fn strategies_and_chunked_speak_to_machines() {
     assert!(!first.contains("user_rules"));
     let plain: Vec<&str> = arguments.into_iter().filter(|it| *it != "--json").collect();
     assert!(!out(0, &plain).contains("user_rules"));
+}
+
+#[test]
+fn without_a_model_a_strategy_that_needs_one_says_how_to_name_it() {
+    for arguments in [&["chunked", THREAD][..], &["compact", "--strategy", "summarize", THREAD]] {
+        let said = errors(1, arguments);
+        assert!(said.contains("a model") && said.contains("--model"), "{said}");
+    }
+    let table: Value = serde_json::from_str(&out(0, &["strategies", "--json", THREAD])).unwrap();
+    let need_a_model = |table: &Value| -> Vec<String> {
+        let rows = table["strategies"].as_array().unwrap().iter();
+        let failed = rows.filter(|row| row["failure"].to_string().contains("needs a model"));
+        failed.map(|row| row["strategy"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(need_a_model(&table), ["chunked", "rolling", "summarize"]);
+    let with = out(0, &[&["strategies", "--json", THREAD][..], &model()].concat());
+    assert_eq!(need_a_model(&serde_json::from_str(&with).unwrap()), Vec::<String>::new());
 }
 
 #[test]
@@ -111,8 +131,10 @@ fn hindsight_compares_strategies_with_the_naive_tail() {
     }
     let table = out(0, &["hindsight", "--share", "0.3", "--cut", "0.5", THREAD]);
     assert!(table.contains("naive tail") && table.contains("gone most often"), "{table}");
-    assert!(table.contains("With a model that picks sentences"), "{table}");
+    assert!(table.contains("Without a model") && !table.contains("With "), "{table}");
     assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    let with = ["hindsight", "--share", "0.3", "--cut", "0.5", THREAD];
+    assert!(out(0, &[&with[..], &model()].concat()).contains("With claude-haiku-4-5"));
     assert!(errors(1, &["hindsight", "--strategy", "magic", THREAD]).contains("magic"));
 }
 
@@ -158,6 +180,9 @@ fn help_completions_and_man_page_name_every_command() {
         "report",
         "import",
         "proxy",
+        "doctor",
+        "status",
+        "watch",
         "mcp",
     ] {
         for text in [&help, &man, &bash] {
@@ -359,7 +384,7 @@ fn every_output_is_a_new_file_of_its_owner_and_follows_no_link() {
     fs::write(&secret, "mine").unwrap();
     symlink(&secret, at("link")).unwrap();
     fs::write(at("run.new"), "mine").unwrap();
-    out(0, &["chunked", "--json", "--store", &run, THREAD]);
+    out(0, &[&["chunked", "--json", "--store", &run, THREAD][..], &model()].concat());
     out(0, &["compact", "--keep-size", "-o", &at("out.json"), THREAD]);
     fs::write(&log, session_log(&[])).unwrap();
     out(0, &["report", "-o", &at("page.html"), &log]);
@@ -462,7 +487,7 @@ fn every_command_reads_the_log_of_a_session_and_names_its_bad_lines() {
     let whole: Value = serde_json::from_str(&whole).unwrap();
     assert_eq!(whole["messages"].as_array().unwrap().len(), 6);
     out(0, &["strategies", "--json", path]);
-    out(0, &["chunked", "--json", path]);
+    out(0, &[&["chunked", "--json", path][..], &model()].concat());
     out(0, &["audit", "--json", path, path]);
     out(3, &["audit", path]);
     out(0, &["report", "-o", text(&file), path]);
@@ -487,11 +512,12 @@ fn every_command_reads_a_store_and_asks_for_the_thread() {
     fs::create_dir(&store).unwrap();
     fs::write(store.join("main.jsonl"), session_log(&[])).unwrap();
     let path = text(&store);
+    let chunked = [&["chunked", "--json", path][..], &model()].concat();
     let commands: [&[&str]; 6] = [
         &["compact", "--keep-size", path],
         &["context", path],
         &["strategies", "--json", path],
-        &["chunked", "--json", path],
+        &chunked,
         &["audit", "--json", path, path],
         &["report", "-o", text(&file), path],
     ];

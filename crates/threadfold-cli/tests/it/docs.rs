@@ -16,6 +16,8 @@ use serde_json::Value;
 use threadfold::{StrategyRegistry, auto::AutoPolicy};
 use threadfold_testing::shared::Folder;
 
+use crate::writer;
+
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// A page, by its path from the root of the repository.
@@ -633,7 +635,11 @@ fn prepared() -> Folder {
 fn run(folder: &Folder, command: &str) -> Vec<String> {
     let (command, file) = command.split_once(" > ").map_or((command, None), |(a, b)| (a, Some(b)));
     let mut program = Command::new(env!("CARGO_BIN_EXE_threadfold"));
-    let output = program.args(command.split(' ')).current_dir(&**folder).output().unwrap();
+    let mut words: Vec<&str> = command.split(' ').collect();
+    if words.contains(&"--model") {
+        words.extend_from_slice(&writer::model()[2..]);
+    }
+    let output = program.args(words).current_dir(&**folder).output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{command}: {errors}");
     let out = String::from_utf8(output.stdout).unwrap();

@@ -4,6 +4,7 @@
 
 mod commands;
 mod docs;
+mod doctor;
 mod edl;
 mod imports;
 mod mcp;
@@ -12,3 +13,5 @@ mod relay;
 mod report;
 #[cfg(unix)]
 mod run;
+mod status;
+mod writer;

@@ -13,5 +13,7 @@ mod folder;
 pub mod fuzz;
 pub mod killed;
 pub mod searched;
+mod writer;
 
 pub use folder::Folder;
+pub use writer::serve_writer;

@@ -5,6 +5,7 @@ mod answers;
 mod believed;
 mod failures;
 mod hostile;
+mod lanes;
 pub(crate) mod upstream;
 
 use std::{
@@ -199,6 +200,43 @@ fn after_a_kill_at_any_request_the_next_one_finds_its_view() {
         assert_eq!(count(&upstream.seen.refused), 0);
         // As many as one process makes: none was made again.
         assert!((2..12).contains(&compacted), "{compacted}");
+    });
+}
+
+/// As two `threadfold run` in one folder, whose agents work at the same time.
+#[test]
+fn two_proxies_share_a_folder_and_a_third_one_finds_the_views_of_both() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let served = || Served::in_folder(options(&upstream, Some(WINDOW)), &folder);
+        let (one, other) = (served().await, served().await);
+        // The same thread in both, and one that only begins in the same way.
+        let agent = |proxy: &Served| Agent::new(&proxy.url(), MESSAGES, true);
+        let (mut first, mut second) = (agent(&one), agent(&other));
+        let (mut apart, mut third) = (agent(&other), agent(&one));
+        for number in 0..25 {
+            let turns = futures::join!(
+                first.turn(number),
+                second.turn(number),
+                apart.turn(number * 7),
+                third.turn(number + 1_000)
+            );
+            let (a, b, c, d) = turns;
+            a.and(b).and(c).and(d).unwrap();
+        }
+        let answered = count(&upstream.seen.answered);
+        assert_eq!((answered, count(&upstream.seen.refused)), (4 * 50, 0));
+        assert_eq!(*upstream.seen.illegal.lock().unwrap(), Vec::<String>::new());
+        drop((one, other));
+        let proxy = served().await;
+        upstream.seen.sizes.lock().unwrap().clear();
+        for agent in [&mut first, &mut second, &mut apart, &mut third] {
+            agent.moved_to(&proxy.url());
+            agent.turn(9_999).await.unwrap();
+        }
+        assert_eq!(count(&upstream.seen.refused), 0);
+        let largest = upstream.seen.sizes.lock().unwrap().iter().copied().max().unwrap();
+        assert!(largest as u64 / 3 <= WINDOW, "{largest}");
     });
 }
 

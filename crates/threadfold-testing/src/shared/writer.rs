@@ -1,0 +1,52 @@
+//! A model on loopback that writes summaries by picking sentences, for tests of programs.
+
+use std::{
+    io,
+    net::TcpListener,
+    sync::{Mutex, PoisonError},
+};
+
+use futures::FutureExt;
+use serde_json::json;
+use threadfold::{
+    ContentBlock, Model, WireFormat, message::Timestamp, testing::ExtractiveModel,
+    wire::DecodeOptions,
+};
+
+use crate::rulebook::{Api, Asked, BookOptions, Part, Reply, ReplyBody, Rulebook, Said, serve};
+
+/// Answers every request of this API with what [`ExtractiveModel`] answers. `codec` is the one of the API.
+///
+/// # Errors
+///
+/// That of the listener.
+pub fn serve_writer(
+    listener: &TcpListener,
+    api: Api,
+    codec: &'static dyn WireFormat,
+    window: u64,
+) -> io::Result<()> {
+    let options = BookOptions { window, ..BookOptions::default() };
+    let book = Mutex::new(Rulebook::new(api, options));
+    serve(listener, move |method, call| match method {
+        "POST" => {
+            let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
+            book.answer(call, Timestamp(0), &mut |asked: &Asked<'_>| said(asked, codec))
+        }
+        _ => Reply { status: 200, headers: Vec::new(), body: ReplyBody::Json(json!({"data": []})) },
+    })
+}
+
+fn said(asked: &Asked<'_>, codec: &dyn WireFormat) -> Said {
+    let body = asked.body.to_string();
+    let request = codec.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
+    let answer = ExtractiveModel.complete(request).now_or_never().unwrap().unwrap();
+    let parts = answer.message.content.iter().filter_map(|block| {
+        if let ContentBlock::ToolUse(call) = block {
+            let input = call.input.json().unwrap().to_value().unwrap();
+            return Some(Part::Call { name: call.name.to_string(), input });
+        }
+        block.as_text().map(|text| Part::Text(text.to_string()))
+    });
+    Said { parts: parts.collect() }
+}
