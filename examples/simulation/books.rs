@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use threadfold::{
     Answer, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role, Session,
     StrategyRegistry, async_trait,
-    message::{ModelError, ToolSpec, ToolUse},
+    message::{ModelError, Text, ToolSpec, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     testing::ExtractiveModel,
     wire::Dialect,
@@ -269,11 +269,15 @@ impl Model for Providers {
         answer
     }
 
-    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
+    async fn compact_natively(
+        &self,
+        request: Request,
+        instructions: Option<Text>,
+    ) -> Result<Option<Answer>, ModelError> {
         let place = self.current.load(Ordering::Relaxed);
         let Some(model) = self.models.get(place) else { return Ok(None) };
         let before = model.book().seen().requests;
-        let answer = model.compact_natively(request).await;
+        let answer = model.compact_natively(request, instructions).await;
         if model.book().seen().requests > before {
             self.look(model, place, None);
         }

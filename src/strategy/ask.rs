@@ -35,6 +35,9 @@ pub struct ModelCall {
     pub model: ModelRole,
     /// The request to send. A durable host can store answers under its [`Request::key`].
     pub request: Request,
+    /// The prompt for a provider's [own compaction](ModelRole::Native), in place of the provider's;
+    /// `None` for that one, and for every other role.
+    pub instructions: Option<Text>,
     /// Number of finished calls.
     pub done: usize,
     /// Number of calls needed in all, as far as known.
@@ -47,7 +50,7 @@ impl ModelCall {
     /// Returns the only call of a strategy, without a wait.
     #[must_use]
     pub fn new(model: ModelRole, request: Request) -> Self {
-        Self { model, request, done: 0, total: 1, after: Duration::ZERO }
+        Self { model, request, instructions: None, done: 0, total: 1, after: Duration::ZERO }
     }
 }
 
@@ -268,14 +271,24 @@ impl<'a> Ask<'a> {
 
     /// Same as [`question`](Self::question) with these limits. If the provider refuses the request as
     /// too long, `smaller` may return another request, which is tried once.
-    pub(super) async fn question_with(
+    pub(super) fn question_with(
         &mut self,
         model: ModelRole,
         request: Request,
+        retries: Retries,
+        smaller: impl FnOnce(&ModelError) -> Option<Request> + Send,
+    ) -> impl Future<Output = Result<Answer>> + Send {
+        self.call_with(ModelCall::new(model, request), retries, smaller)
+    }
+
+    /// Same as [`question_with`](Self::question_with), for a call.
+    pub(super) async fn call_with(
+        &mut self,
+        mut call: ModelCall,
         mut retries: Retries,
         smaller: impl FnOnce(&ModelError) -> Option<Request> + Send,
     ) -> Result<Answer> {
-        let (mut call, mut smaller) = (ModelCall::new(model, request), Some(smaller));
+        let (model, mut smaller) = (call.model, Some(smaller));
         let (mut retried, mut waited) = (0, Duration::ZERO);
         loop {
             let error = match self.once(&call).await {

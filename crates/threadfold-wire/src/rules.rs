@@ -154,6 +154,7 @@ pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> 
         notes.turn_to(at);
         let before = thread.last().map(|(_, last)| last.role);
         if message.role != Role::System || rules.keeps_system(&message, before) {
+            leave_out_account(&mut message, notes);
             fit_message(rules, &mut message, &foreign, notes);
         } else {
             make_user(&mut message, notes);
@@ -162,6 +163,21 @@ pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> 
     }
     pictures::limit(&mut thread, &|count| rules.pictures(count), notes);
     thread
+}
+
+/// Leaves the account of this crate out of the message of a compaction that this provider made. The
+/// provider keeps the reasoning of the messages after its block only if nothing stands between, and
+/// reads in the block what the account says for others.
+fn leave_out_account(message: &mut Message, notes: &mut Notes) {
+    let codec = notes.codec();
+    let is_own = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(it) if it.codec == codec && it.is_compaction());
+    if !message.is_summary() || !message.content.iter().any(is_own) {
+        return;
+    }
+    fit_blocks(message, |block| {
+        matches!(block, ContentBlock::Opaque(_))
+            || notes.drop_block(block.kind(), "the provider's own compaction stands for it")
+    });
 }
 
 /// Returns the system prompt that the provider accepts, without blank texts.

@@ -4,6 +4,11 @@
 //! reasoning after its first change ([`prefix_rewritten`]), and the codecs of providers that would
 //! refuse the reasoning drop it. The marks are part of the plan, so a stored plan sets them again.
 //!
+//! A provider's own compaction at the beginning is the exception: the provider keeps the reasoning of
+//! the messages that directly follow it unchanged, so a plan that only puts such a block in the
+//! place of the first messages marks nothing. Sources: Anthropic, "Compaction and thinking blocks"
+//! (November 2026); OpenAI, "Keep the prefix unchanged" (18 November 2026).
+//!
 //! Answers after the compaction were signed for the new messages and need no mark. A mark belongs
 //! to the handle of a message, so marking a whole thread copies no text.
 //!
@@ -20,7 +25,9 @@ use crate::message::Message;
 impl Plan {
     /// Returns the plan with all reasoning after its first change marked ([`prefix_rewritten`]), in
     /// messages that stay and in messages that it inserts. A plan without changes marks nothing,
-    /// and a marked plan is returned unchanged.
+    /// and a marked plan is returned unchanged. If the first change is one message with a provider's
+    /// own [compaction](crate::message::Message::holds_compaction) in the place of the beginning of
+    /// the thread, reasoning is marked only after the next change.
     ///
     /// Plans of replacements, edits and trimming are already marked; a snapshot marks the proposal
     /// of a strategy when it settles it.
@@ -41,7 +48,7 @@ impl Plan {
     pub fn with_reasoning_marked(self, messages: &[Message]) -> Self {
         // Kept parts of messages are marked when they are built.
         let plan = self.with_new_messages(mark);
-        let first = plan.first_touched();
+        let first = plan.first_unbound();
         if plan.is_empty() || !messages.iter().skip(first).any(Message::is_signed) {
             return plan;
         }
@@ -50,10 +57,20 @@ impl Plan {
         for splice in plan.splices() {
             splices.extend(marks(messages, next..splice.at.start));
             splices.push(splice.clone());
-            next = splice.at.end;
+            next = next.max(splice.at.end);
         }
         splices.extend(marks(messages, next..messages.len()));
         Self::from_splices(plan.messages_before(), splices).with_stripped(plan.blocks_stripped())
+    }
+
+    /// The first message of the thread whose reasoning the plan makes void.
+    fn first_unbound(&self) -> usize {
+        match self.splices() {
+            [compacted, rest @ ..] if compacted.is_native() => {
+                rest.first().map_or(self.messages_before(), |splice| splice.at.start)
+            }
+            [..] => self.first_touched(),
+        }
     }
 
     /// Returns the plan for its thread with more messages at the end. They stay, with their
@@ -90,6 +107,15 @@ impl Plan {
     }
 }
 
+impl Splice {
+    /// Whether the splice puts a provider's own compaction, and nothing else, in the place of the
+    /// beginning of the thread.
+    fn is_native(&self) -> bool {
+        let [Insert::Message { message }] = self.insert.as_slice() else { return false };
+        self.at.start == 0 && message.holds_compaction()
+    }
+}
+
 fn mark(message: &mut Message) {
     if message.is_signed() {
         *message = message.clone().rewritten();
@@ -108,7 +134,7 @@ fn marks(messages: &[Message], range: Range<usize>) -> impl Iterator<Item = Spli
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{ContentBlock, Role, Thinking};
+    use crate::message::{ContentBlock, Opaque, Role, Thinking};
 
     fn thoughtful(text: &str) -> Message {
         let thought = Thinking::new("hm", Some("sig".into()));
@@ -131,6 +157,32 @@ mod tests {
             extended.splices().iter().map(|it| it.at.clone()).collect::<Vec<_>>(),
             [0..2, 3..4]
         );
+    }
+
+    #[test]
+    fn reasoning_after_the_providers_own_compaction_stays_valid_up_to_the_next_change() {
+        let value = serde_json::json!({"type": "compaction", "content": "They talked."});
+        let block = Opaque::new("anthropic-messages", value).into();
+        let native = Insert::Message { message: Message::new(Role::User, vec![block]) };
+        let thread = [Message::user("a"), thoughtful("b"), Message::user("c"), thoughtful("d")];
+        let thread = [&thread[..], &[Message::user("e"), thoughtful("f")]].concat();
+        let first = Splice { at: 0..2, insert: vec![native.clone()] };
+        let marked = |splices: Vec<Splice>| {
+            let plan = Plan::from_splices(6, splices).with_reasoning_marked(&thread);
+            let again = plan.clone().with_reasoning_marked(&thread);
+            assert_eq!(again, plan, "marking twice changes nothing");
+            let after = plan.after(&thread).unwrap();
+            after.iter().map(|message| message.prefix_rewritten).collect::<Vec<_>>()
+        };
+        assert_eq!(marked(vec![first.clone()]), [false; 5]);
+        let later = Splice { at: 4..5, insert: vec![Message::user("E").into()] };
+        assert_eq!(marked(vec![first, later]), [false, false, false, false, true]);
+        // Another message beside the block, or a block elsewhere, breaks the promise.
+        let beside = vec![native.clone(), Message::user("x").into()];
+        let beside = marked(vec![Splice { at: 0..2, insert: beside }]);
+        assert_eq!(beside, [false, false, false, true, false, true]);
+        let within = marked(vec![Splice { at: 2..3, insert: vec![native] }]);
+        assert_eq!(within, [false, false, false, true, false, true]);
     }
 
     #[test]

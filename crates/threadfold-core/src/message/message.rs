@@ -138,6 +138,24 @@ impl Message {
         self.role == Role::Assistant && !self.prefix_rewritten && self.has_reasoning()
     }
 
+    /// `true` if the message holds a provider's own compaction of the messages before it
+    /// ([`Opaque::is_compaction`](super::content::Opaque::is_compaction)). The summary beside it in
+    /// the same message is this crate's, for other providers: the codec of the provider that made
+    /// the block sends the block alone.
+    ///
+    /// ```
+    /// use threadfold::{Message, Role, message::Opaque};
+    ///
+    /// let value = serde_json::json!({"type": "compaction", "content": "They talked."});
+    /// let block = Opaque::new("anthropic-messages", value);
+    /// assert!(Message::new(Role::Assistant, vec![block.into()]).holds_compaction());
+    /// assert!(!Message::user("hi").holds_compaction());
+    /// ```
+    #[must_use]
+    pub fn holds_compaction(&self) -> bool {
+        self.parts.holds_compaction()
+    }
+
     /// The bytes of text in the message.
     #[doc(hidden)]
     pub fn text_bytes(&self) -> u64 {

@@ -62,6 +62,7 @@ mod thread_id;
 mod tool;
 mod usage;
 mod window;
+mod withheld;
 
 pub use batch::{Batch, BatchId};
 pub use checkpoint::{CheckpointId, CheckpointIds};
@@ -96,3 +97,4 @@ pub use usage::{Timestamp, Usage};
 pub use window::ContextWindow;
 #[doc(hidden)]
 pub use window::version as model_version;
+pub use withheld::{Withheld, WithheldReason};
