@@ -154,8 +154,22 @@ impl AddAssign for Judged {
     }
 }
 
-/// Runs a strategy for so many turns at home at a vendor, with excursions to the others.
-pub(crate) fn run(vendor: Vendor, strategy: &str, seed: u64, turns: u64) -> Result<Judged, String> {
+/// Whether an agent leaves its provider now and then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Travels {
+    /// It stays at home.
+    Never,
+    /// One turn in twenty begins an excursion of up to four turns to another provider.
+    Sometimes,
+}
+
+/// Runs a strategy for so many turns at home at a vendor, with excursions to the others or without.
+pub(crate) fn run(
+    vendor: Vendor,
+    strategy: &str,
+    (seed, turns): (u64, u64),
+    travels: Travels,
+) -> Result<Judged, String> {
     let home = Vendor::ALL.iter().position(|it| *it == vendor).unwrap_or(0);
     let numbers = Arc::new(Numbers::new(seed));
     let providers = Arc::new(Providers::new(&numbers, home, seed));
@@ -173,7 +187,7 @@ pub(crate) fn run(vendor: Vendor, strategy: &str, seed: u64, turns: u64) -> Resu
     for turn in 0..turns {
         if away > 0 {
             away -= 1;
-        } else if numbers.once_in(20) {
+        } else if travels == Travels::Sometimes && numbers.once_in(20) {
             away = numbers.below(4);
             providers.go_to(numbers.below(Vendor::ALL.len() as u64) as usize);
         } else {
@@ -282,6 +296,11 @@ impl Model for Providers {
             self.look(model, place, None);
         }
         answer
+    }
+
+    fn binds_reasoning(&self) -> bool {
+        let place = self.current.load(Ordering::Relaxed);
+        self.models.get(place).is_some_and(Model::binds_reasoning)
     }
 
     fn context_window(&self) -> Option<ContextWindow> {

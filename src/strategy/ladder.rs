@@ -152,8 +152,9 @@ impl Ladder {
 
 impl Default for Ladder {
     /// [`Summarize`], then [`Digest`], which needs no model and fills the target. If the provider
-    /// [binds reasoning](field@super::Brief::binds_reasoning), [`Native`] is the first rung: it alone keeps the
-    /// reasoning of the messages that stay. If the request of a rung exceeds the model's window, [`Chunked`] is tried next.
+    /// [binds reasoning](field@super::Brief::binds_reasoning), [`Native`] is the first rung: it alone
+    /// keeps the reasoning of the messages that stay. If the request of a rung exceeds the model's
+    /// window, [`Chunked`] is tried next.
     fn default() -> Self {
         Self::of(Summarize::default())
     }

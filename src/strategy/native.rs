@@ -105,7 +105,8 @@ impl CompactionStrategy for Native {
         let turn = ask.call_with(call, retries, |_| None).await?;
         let blocks = compaction(&turn)?;
         let notes = notes(&blocks, head, asked);
-        let message = self.message(task, head, blocks);
+        let mut message = self.message(task, head, blocks);
+        message.make_mut().origin.clone_from(&turn.message.origin);
         let splice = Splice { at: 0..head, insert: vec![Insert::Message { message }] };
         let plan = Plan::from_splices(task.thread.messages().len(), vec![splice]);
         Ok(Proposal { notes, ..Proposal::new(task.thread.stamped(plan, &task.brief)) })

@@ -156,6 +156,59 @@ fn what_happens_to_void_reasoning_is_set_where_the_request_thinks() {
     assert_eq!(binding(&adaptive, &free), Value::Null);
 }
 
+/// Whether the reasoning of one model is in a request to another of the same dialect.
+fn reaches(dialect: Dialect, made_by: &str, asked: &str) -> bool {
+    let body = match dialect {
+        Dialect::Anthropic => json!({"model": made_by, "stop_reason": "end_turn", "content": [
+            {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+            {"type": "text", "text": "yes"}]}),
+        _ => json!({"model": made_by, "status": "completed", "output": [
+            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2ln"},
+            {"type": "message", "role": "assistant", "id": "msg_1", "status": "completed",
+                "content": [{"type": "output_text", "text": "yes", "annotations": []}]}]}),
+    };
+    let answer = dialect.decode_response(body.to_string().as_bytes()).unwrap();
+    let thread = vec![Message::user("Is it?"), answer.message, Message::user("Sure?")];
+    let encoded = dialect.encode(&Request::new(thread), &EncodeOptions::for_model(asked));
+    let told = encoded.adjustments.iter().any(|it| it.to_string().contains("another model"));
+    let sent = encoded.body.as_str().contains("c2ln");
+    assert!(encoded.body.as_str().contains("yes") && sent != told, "{:?}", encoded.adjustments);
+    sent
+}
+
+#[test]
+fn a_model_that_binds_reasoning_gets_only_its_own() {
+    let anthropic = |made_by, asked| reaches(Dialect::Anthropic, made_by, asked);
+    assert!(!anthropic("claude-opus-5-5", "claude-sonnet-5-5"));
+    assert!(!anthropic("claude-opus-5-5", "claude-sonnet-4-5"));
+    assert!(anthropic("claude-opus-4-5", "claude-sonnet-4-5"));
+    assert!(anthropic("claude-haiku-5-5", "claude-opus-5-5"));
+    assert!(anthropic("claude-opus-5-5-20261001", "claude-opus-5-5"));
+    assert!(anthropic("claude-opus-5-5", "us.anthropic.claude-opus-5-5-v1:0"));
+    // An alias can be any model.
+    assert!(anthropic("claude-opus-5-5", "claude-opus-latest"));
+    let openai = |made_by, asked| reaches(Dialect::OpenAiResponses, made_by, asked);
+    assert!(!openai("gpt-5.2", "gpt-6.2-sol"));
+    assert!(openai("gpt-6.2-sol", "gpt-5.2"));
+    assert!(openai("gpt-6.2-sol-2026-11-18", "gpt-6.2-sol"));
+}
+
+#[test]
+fn a_model_that_refuses_sampling_gets_no_temperature() {
+    for dialect in [Dialect::OpenAiChat, Dialect::OpenAiResponses] {
+        let request = Request { temperature: Some(0.2), ..Request::new(vec![Message::user("hi")]) };
+        let encoded = dialect.encode(&request, &EncodeOptions::for_model("gpt-6.2-sol"));
+        assert!(encoded.body.to_value().unwrap().get("temperature").is_none());
+        assert_eq!(encoded.adjustments.len(), 1, "{:?}", encoded.adjustments);
+        let older = dialect.encode(&request, &EncodeOptions::for_model("gpt-5.2"));
+        assert_eq!(older.body.to_value().unwrap()["temperature"], 0.2);
+        // The only value that is accepted stays as it is.
+        let request = Request { temperature: Some(1.0), ..request };
+        let encoded = dialect.encode(&request, &EncodeOptions::for_model("gpt-6.2-sol"));
+        assert!(encoded.body.to_value().unwrap()["temperature"] == 1.0);
+    }
+}
+
 /// Four finished turns with signed reasoning, and a question.
 fn reasoned() -> Vec<Message> {
     let turn = |number: usize| {

@@ -46,9 +46,9 @@ pub struct HttpOptions {
 }
 
 impl HttpOptions {
-    /// Returns the options for a model of the dialect's vendor: the newest version of its API, no key, four attempts within about
-    /// a minute, five minutes of silence, answers of up to 4,096 tokens and a quarter of the window.
-    /// A dialect of many vendors has no base URL yet.
+    /// Returns the options for a model of the dialect's vendor: the newest version of its API, no
+    /// key, four attempts within about a minute, five minutes of silence, answers of up to 4,096
+    /// tokens and a quarter of the window. A dialect of many vendors has no base URL yet.
     ///
     /// ```
     /// use threadfold_http::{Dialect, HttpModel, HttpOptions};

@@ -76,6 +76,9 @@ pub struct EncodeOptions {
     /// The model refuses or silently drops reasoning if a message before it was changed (Claude 5.1
     /// and later, `preserved thinking`; GPT-6.2 and later). Such reasoning is left out, with a note.
     pub binds_reasoning: bool,
+    /// The model refuses `temperature` and `top_p` other than 1 (GPT-6.2 and later). They are left
+    /// out, with a note.
+    pub refuses_sampling: bool,
     /// The last message may be an assistant message (Claude 4.5 and earlier, Chat Completions).
     pub accepts_prefill: bool,
     /// System messages may be within the thread (Claude Opus 4.8 and later). Chat Completions
@@ -172,8 +175,8 @@ impl EncodeOptions {
         };
         if let Some((_, rest)) = name.split_once("gpt-") {
             let version = threadfold_core::message::model_version(rest);
-            let binds_reasoning = version.is_some_and(|version| version >= (6, 2));
-            return Self { binds_reasoning, ..options };
+            let is_strict = version.is_some_and(|version| version >= (6, 2));
+            return Self { binds_reasoning: is_strict, refuses_sampling: is_strict, ..options };
         }
         let Some((_, rest)) = name.split_once("claude") else { return options };
         let named = rest.contains("fable") || rest.contains("mythos");

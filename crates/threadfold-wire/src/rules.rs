@@ -220,6 +220,28 @@ impl Target {
             || (self.options.accepts_inner_system && accepts)
     }
 
+    /// Whether this model made a message, as far as both names are known.
+    pub(super) fn made(&self, message: &Message) -> bool {
+        let made = message.origin.as_ref().and_then(|origin| origin.model.as_ref());
+        let names = self.name.as_ref().zip(made);
+        // A name without a version, such as an alias, can be any.
+        let is_known = |name: &Text| model_version(name).is_some();
+        names.is_none_or(|(name, made)| {
+            is_same_model(name, made) || !is_known(name) || !is_known(made)
+        })
+    }
+
+    /// Whether a model of Anthropic can read the thinking in a message. Each model that binds its
+    /// thinking reads only its own, and only the thinking of Haiku 5.5 is read by others (AWS,
+    /// "Preserved thinking", November 2026).
+    fn reads_thinking_of(&self, message: &Message) -> bool {
+        let made = message.origin.as_ref().and_then(|origin| origin.model.as_ref());
+        let Some(made) = made else { return true };
+        let is_checked =
+            self.options.binds_reasoning || EncodeOptions::for_model(made).binds_reasoning;
+        !is_checked || self.made(message) || made.contains("haiku-5-5")
+    }
+
     /// Why the provider would refuse signed reasoning; `None` if it accepts it. It must be this
     /// provider's own, and for some models no message before it may have been changed.
     pub(super) fn reasoning_fault(
@@ -240,6 +262,9 @@ impl Target {
         }
         if self.options.binds_reasoning && message.prefix_rewritten {
             return Some("what it was thought on was rewritten");
+        }
+        if !self.reads_thinking_of(message) {
+            return Some("another model thought it");
         }
         if is_unsigned {
             return Some("it is not signed");

@@ -6,8 +6,9 @@
 //!
 //! A provider's own compaction at the beginning is the exception: the provider keeps the reasoning of
 //! the messages that directly follow it unchanged, so a plan that only puts such a block in the
-//! place of the first messages marks nothing. Sources: Anthropic, "Compaction and thinking blocks"
-//! (November 2026); OpenAI, "Keep the prefix unchanged" (18 November 2026).
+//! place of the first messages marks none of that model's reasoning. That of other models is marked,
+//! because their providers read a summary in its place. Sources: Anthropic, "Compaction and thinking
+//! blocks" (November 2026); OpenAI, "Keep the prefix unchanged" (18 November 2026).
 //!
 //! Answers after the compaction were signed for the new messages and need no mark. A mark belongs
 //! to the handle of a message, so marking a whole thread copies no text.
@@ -27,7 +28,7 @@ impl Plan {
     /// messages that stay and in messages that it inserts. A plan without changes marks nothing,
     /// and a marked plan is returned unchanged. If the first change is one message with a provider's
     /// own [compaction](crate::message::Message::holds_compaction) in the place of the beginning of
-    /// the thread, reasoning is marked only after the next change.
+    /// the thread, the reasoning of the model that made it is marked only after the next change.
     ///
     /// Plans of replacements, edits and trimming are already marked; a snapshot marks the proposal
     /// of a strategy when it settles it.
@@ -48,29 +49,32 @@ impl Plan {
     pub fn with_reasoning_marked(self, messages: &[Message]) -> Self {
         // Kept parts of messages are marked when they are built.
         let plan = self.with_new_messages(mark);
-        let first = plan.first_unbound();
+        let first = plan.first_touched();
         if plan.is_empty() || !messages.iter().skip(first).any(Message::is_signed) {
             return plan;
         }
+        let native = plan.splices().first().and_then(Splice::native);
+        // A provider keeps reasoning up to the next change after its compaction.
+        let second = plan.splices().iter().skip(1).find(|splice| !splice.only_marks(messages));
+        let bound = second.map_or(messages.len(), |splice| splice.at.start);
+        let is_void = |index: usize, message: &Message| {
+            let keeps = native.is_some_and(|native| native.keeps_reasoning_of(message));
+            message.is_signed() && !(keeps && index < bound)
+        };
+        let marks = |range: Range<usize>| {
+            let kept = messages.iter().enumerate().take(range.end).skip(range.start);
+            let void = kept.filter(|(index, message)| is_void(*index, message));
+            void.map(|(index, message)| Splice::whole(index, message))
+        };
         let mut splices = Vec::with_capacity(plan.splices().len());
         let mut next = first;
         for splice in plan.splices() {
-            splices.extend(marks(messages, next..splice.at.start));
+            splices.extend(marks(next..splice.at.start));
             splices.push(splice.clone());
-            next = next.max(splice.at.end);
+            next = splice.at.end;
         }
-        splices.extend(marks(messages, next..messages.len()));
+        splices.extend(marks(next..messages.len()));
         Self::from_splices(plan.messages_before(), splices).with_stripped(plan.blocks_stripped())
-    }
-
-    /// The first message of the thread whose reasoning the plan makes void.
-    fn first_unbound(&self) -> usize {
-        match self.splices() {
-            [compacted, rest @ ..] if compacted.is_native() => {
-                rest.first().map_or(self.messages_before(), |splice| splice.at.start)
-            }
-            [..] => self.first_touched(),
-        }
     }
 
     /// Returns the plan for its thread with more messages at the end. They stay, with their
@@ -108,11 +112,23 @@ impl Plan {
 }
 
 impl Splice {
-    /// Whether the splice puts a provider's own compaction, and nothing else, in the place of the
-    /// beginning of the thread.
-    fn is_native(&self) -> bool {
-        let [Insert::Message { message }] = self.insert.as_slice() else { return false };
-        self.at.start == 0 && message.holds_compaction()
+    /// The message with a provider's own compaction, if the splice puts it, and nothing else, in the
+    /// place of the beginning of the thread.
+    fn native(&self) -> Option<&Message> {
+        let [Insert::Message { message }] = self.insert.as_slice() else { return None };
+        (self.at.start == 0 && message.holds_compaction()).then_some(message)
+    }
+
+    /// Returns a splice that keeps a message with all of its blocks, and marks its reasoning.
+    fn whole(index: usize, message: &Message) -> Self {
+        let blocks = (0..).take(message.content.len()).collect();
+        Self { at: index..index + 1, insert: vec![Insert::Part { message: index, blocks }] }
+    }
+
+    /// Whether the splice only marks the reasoning of a message.
+    fn only_marks(&self, messages: &[Message]) -> bool {
+        let message = messages.get(self.at.start);
+        message.is_some_and(|message| *self == Self::whole(self.at.start, message))
     }
 }
 
@@ -122,19 +138,10 @@ fn mark(message: &mut Message) {
     }
 }
 
-/// Returns the splices that mark the messages with reasoning in a range that stays.
-fn marks(messages: &[Message], range: Range<usize>) -> impl Iterator<Item = Splice> {
-    let kept = messages.iter().enumerate().take(range.end).skip(range.start);
-    kept.filter(|(_, message)| message.is_signed()).map(|(index, message)| {
-        let blocks = (0..).take(message.content.len()).collect();
-        Splice { at: index..index + 1, insert: vec![Insert::Part { message: index, blocks }] }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{ContentBlock, Opaque, Role, Thinking};
+    use crate::message::{ContentBlock, Opaque, Origin, Role, Thinking};
 
     fn thoughtful(text: &str) -> Message {
         let thought = Thinking::new("hm", Some("sig".into()));
@@ -183,6 +190,32 @@ mod tests {
         assert_eq!(beside, [false, false, false, true, false, true]);
         let within = marked(vec![Splice { at: 2..3, insert: vec![native] }]);
         assert_eq!(within, [false, false, false, true, false, true]);
+    }
+
+    #[test]
+    fn a_providers_own_compaction_keeps_only_the_reasoning_of_its_model() {
+        let made_by = |mut message: Message, provider: &str, model: &str| {
+            let origin = Origin::new(provider, Some(model.into()));
+            message.make_mut().origin = Some(origin);
+            message
+        };
+        let value = serde_json::json!({"type": "compaction", "content": "They talked."});
+        let block = Opaque::new("anthropic-messages", value).into();
+        let message = Message::new(Role::User, vec![block]);
+        let message = made_by(message, "anthropic-messages", "claude-opus-5-5");
+        let thread = [
+            Message::user("a"),
+            made_by(thoughtful("b"), "anthropic-messages", "claude-opus-5-5"),
+            made_by(thoughtful("c"), "openai-responses", "gpt-6.2-sol"),
+            made_by(thoughtful("d"), "anthropic-messages", "claude-sonnet-5-5"),
+            made_by(thoughtful("e"), "anthropic-messages", "claude-opus-5-5-20261001"),
+        ];
+        let splice = Splice { at: 0..1, insert: vec![Insert::Message { message }] };
+        let plan = Plan::from_splices(5, vec![splice]).with_reasoning_marked(&thread);
+        let after = plan.after(&thread).unwrap();
+        let marked: Vec<bool> = after.iter().map(|message| message.prefix_rewritten).collect();
+        assert_eq!(marked, [false, false, true, true, false]);
+        assert_eq!(plan.clone().with_reasoning_marked(&thread), plan);
     }
 
     #[test]

@@ -85,6 +85,8 @@ pub use media::{Document, Image, MediaSource};
 pub use message::Message;
 pub use nesting::MAX_NESTING;
 pub use parts::{MessageParts, Origin, Role, StopReason};
+#[doc(hidden)]
+pub use published::is_same_model;
 pub use redact::Redactor;
 pub use request::{Answer, Delta, Request};
 pub use text::Text;

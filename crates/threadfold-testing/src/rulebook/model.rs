@@ -214,6 +214,10 @@ impl Model for RulebookModel {
         }
     }
 
+    fn binds_reasoning(&self) -> bool {
+        EncodeOptions::for_model(&self.model).binds_reasoning
+    }
+
     fn context_window(&self) -> Option<ContextWindow> {
         Some(ContextWindow::new(self.book().options_mut().window))
     }
