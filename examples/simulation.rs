@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run -q --release --example simulation -- [--turns N] [--seed S] [--seeds K] [--strategy NAME]
-//! cargo run -q --release --example simulation -- --rules [--turns N] [--seed S] [--strategy NAME]
+//! cargo run -q --release --example simulation -- --rules [--stay] [--turns N] [--seed S] [--strategy NAME]
 //! ```
 //!
 //! Every strategy runs on its own in every window, known and unknown, with providers that count
@@ -16,8 +16,8 @@
 //! the exit code is 1.
 //!
 //! With `--rules`, every strategy runs over the rules of every vendor instead: N turns at each, with
-//! changes of the provider. `simulation/books.rs` says what is counted. The exit code is 1 if a request
-//! was illegal.
+//! changes of the provider, or without these (`--stay`). `simulation/books.rs` says what is counted.
+//! The exit code is 1 if a request was illegal.
 
 use std::{
     collections::BTreeMap,
@@ -31,7 +31,7 @@ use std::{
 use lexopt::{Arg, Parser, ValueExt};
 use simulation::{
     Kind, Tally, Violation,
-    books::{self, Judged, Vendor},
+    books::{self, Judged, Travels, Vendor},
     run_all,
 };
 use threadfold::StrategyRegistry;
@@ -63,11 +63,14 @@ struct Options {
     strategy: Option<String>,
     /// Over the rules of the vendors.
     rules: bool,
+    travels: Travels,
 }
 
 impl Options {
     fn from_arguments() -> Result<Self, Box<dyn Error>> {
-        let mut options = Self { turns: 10_000, seed: 0, seeds: 1, strategy: None, rules: false };
+        let travels = Travels::Sometimes;
+        let mut options =
+            Self { turns: 10_000, seed: 0, seeds: 1, strategy: None, rules: false, travels };
         let mut parser = Parser::from_env();
         while let Some(argument) = parser.next()? {
             match argument {
@@ -75,6 +78,7 @@ impl Options {
                 Arg::Long("seed") => options.seed = parser.value()?.parse()?,
                 Arg::Long("seeds") => options.seeds = parser.value()?.parse()?,
                 Arg::Long("rules") => options.rules = true,
+                Arg::Long("stay") => options.travels = Travels::Never,
                 Arg::Long("strategy") => options.strategy = Some(parser.value()?.string()?),
                 Arg::Long(_) | Arg::Short(_) | Arg::Value(_) => {
                     return Err(argument.unexpected().into());
@@ -113,7 +117,7 @@ fn over_rules(options: &Options) -> Result<bool, Box<dyn Error>> {
         println!("{}", style.bold(format!("{:<18}{}", vendor.to_string(), head.join(" "))));
         let mut all = Judged::default();
         for name in &names {
-            let judged = books::run(vendor, name, options.seed, turns)?;
+            let judged = books::run(vendor, name, (options.seed, turns), options.travels)?;
             println!("{}", line(name, &judged));
             all += judged;
         }

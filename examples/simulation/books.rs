@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use threadfold::{
     Answer, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role, Session,
     StrategyRegistry, async_trait,
-    message::{ModelError, ToolSpec, ToolUse},
+    message::{ModelError, Text, ToolSpec, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     testing::ExtractiveModel,
     wire::Dialect,
@@ -154,8 +154,22 @@ impl AddAssign for Judged {
     }
 }
 
-/// Runs a strategy for so many turns at home at a vendor, with excursions to the others.
-pub(crate) fn run(vendor: Vendor, strategy: &str, seed: u64, turns: u64) -> Result<Judged, String> {
+/// Whether an agent leaves its provider now and then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Travels {
+    /// It stays at home.
+    Never,
+    /// One turn in twenty begins an excursion of up to four turns to another provider.
+    Sometimes,
+}
+
+/// Runs a strategy for so many turns at home at a vendor, with excursions to the others or without.
+pub(crate) fn run(
+    vendor: Vendor,
+    strategy: &str,
+    (seed, turns): (u64, u64),
+    travels: Travels,
+) -> Result<Judged, String> {
     let home = Vendor::ALL.iter().position(|it| *it == vendor).unwrap_or(0);
     let numbers = Arc::new(Numbers::new(seed));
     let providers = Arc::new(Providers::new(&numbers, home, seed));
@@ -173,7 +187,7 @@ pub(crate) fn run(vendor: Vendor, strategy: &str, seed: u64, turns: u64) -> Resu
     for turn in 0..turns {
         if away > 0 {
             away -= 1;
-        } else if numbers.once_in(20) {
+        } else if travels == Travels::Sometimes && numbers.once_in(20) {
             away = numbers.below(4);
             providers.go_to(numbers.below(Vendor::ALL.len() as u64) as usize);
         } else {
@@ -269,15 +283,24 @@ impl Model for Providers {
         answer
     }
 
-    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
+    async fn compact_natively(
+        &self,
+        request: Request,
+        instructions: Option<Text>,
+    ) -> Result<Option<Answer>, ModelError> {
         let place = self.current.load(Ordering::Relaxed);
         let Some(model) = self.models.get(place) else { return Ok(None) };
         let before = model.book().seen().requests;
-        let answer = model.compact_natively(request).await;
+        let answer = model.compact_natively(request, instructions).await;
         if model.book().seen().requests > before {
             self.look(model, place, None);
         }
         answer
+    }
+
+    fn binds_reasoning(&self) -> bool {
+        let place = self.current.load(Ordering::Relaxed);
+        self.models.get(place).is_some_and(Model::binds_reasoning)
     }
 
     fn context_window(&self) -> Option<ContextWindow> {

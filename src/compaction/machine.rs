@@ -5,7 +5,9 @@ use super::{
     event::CompactionEvent,
 };
 use crate::{
-    compact::{CompactError, CompactReport, CompactionCost, Prices, PromptChange, Size},
+    compact::{
+        CompactError, CompactReport, CompactionCost, Prices, PromptChange, Size, VoidReasoning,
+    },
     log::{CompactionFailure, CompactionRecord, Rung},
     message::{
         CompactionId, CompactionReason, InvalidValue, Message, Redactor, Text, ThreadId, Timestamp,
@@ -38,6 +40,8 @@ pub(crate) struct Compaction {
     strategy: Text,
     /// Why the thread is compacted.
     pub(crate) reason: CompactionReason,
+    /// Whether the conversation's provider binds reasoning to the messages before it.
+    pub(crate) binds_reasoning: bool,
     began: Timestamp,
     /// The time of the record and of the end event. It is the start time until a driver with a
     /// clock sets a later one after a long await.
@@ -97,6 +101,7 @@ impl Compaction {
             thread,
             strategy,
             reason,
+            binds_reasoning: brief.binds_reasoning,
             began: brief.now,
             now: brief.now,
             usage: Usage::default(),
@@ -340,15 +345,20 @@ impl Proposal {
         CompactionError::new(error).after(self.usage, self.calls)
     }
 
-    /// Returns the report of the plan for this thread, with the strategy's retention and notes.
+    /// Returns the report of the plan for this thread, with the strategy's retention and notes, and
+    /// with the reasoning that is void if the provider binds it.
     pub(crate) fn report(
         &self,
         thread: &[Message],
         counter: &dyn TokenCounter,
+        binds_reasoning: bool,
     ) -> Result<CompactReport, CompactError> {
         let Proposal { plan, retention, notes, .. } = self;
         let after = plan.after(thread)?;
         let mut report = CompactReport::new(Size::of(thread, counter), &after, plan, counter);
+        if binds_reasoning {
+            report.void_reasoning = VoidReasoning::of(&after, counter);
+        }
         report.retention = retention.clone().map(Box::new);
         report.notes.clone_from(notes);
         Ok(report)

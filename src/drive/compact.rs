@@ -367,7 +367,7 @@ impl Conversation<'_> {
         let counter = Arc::clone(self.journal.thread().counter());
         let live = self.journal.thread().messages();
         let before: Vec<Message> = live.iter().chain(&self.arriving).cloned().collect();
-        let mut report = proposal.report(&before, counter.as_ref())?;
+        let mut report = proposal.report(&before, counter.as_ref(), compaction.binds_reasoning)?;
         let request = (&self.system[..], &self.tools.specs[..], &before[..]);
         let is_warm = self.journal.log().is_warm(at, self.prices.as_ref());
         report.cost = proposal.cost(self.prices, request, &report, counter.as_ref(), is_warm);

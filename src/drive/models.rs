@@ -106,7 +106,8 @@ impl Answers for Calls<'_> {
                 models.clock.unwrap_or(&StdClock).sleep(call.after).await;
             }
             if call.model == ModelRole::Native {
-                let answer = asked.compact_natively(call.request.clone()).await?;
+                let instructions = call.instructions.clone();
+                let answer = asked.compact_natively(call.request.clone(), instructions).await?;
                 return Ok(models.redacted_answer(answer.ok_or_else(no_model)?));
             }
             let mut deltas = asked.stream(call.request.clone());

@@ -18,7 +18,7 @@ use super::model::{self, Model};
 use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Replaced, Replacement},
     log::Thread,
-    message::{Answer, ContextWindow, Delta, Message, ModelError, Request},
+    message::{Answer, ContextWindow, Delta, Message, ModelError, Request, Text},
 };
 
 /// What an adapter keeps of the thread for its provider: the messages in the provider's form, the id
@@ -183,8 +183,15 @@ pub trait Agent: ProviderThread {
     fn compact_natively(
         &self,
         _request: Request,
+        _instructions: Option<Text>,
     ) -> BoxFuture<'_, Result<Option<Answer>, ModelError>> {
         future::ready(Ok(None)).boxed()
+    }
+
+    /// Whether the provider ties reasoning to the messages before it, as
+    /// [`Model::binds_reasoning`] states. The default returns `false`.
+    fn binds_reasoning(&self) -> bool {
+        false
     }
 
     /// Returns the window of the model, in tokens, if it is known. The default returns `None`.
@@ -262,8 +269,13 @@ impl Agent for ModelAgent {
     fn compact_natively(
         &self,
         request: Request,
+        instructions: Option<Text>,
     ) -> BoxFuture<'_, Result<Option<Answer>, ModelError>> {
-        self.model.compact_natively(request)
+        self.model.compact_natively(request, instructions)
+    }
+
+    fn binds_reasoning(&self) -> bool {
+        self.model.binds_reasoning()
     }
 
     fn context_window(&self) -> Option<ContextWindow> {
@@ -305,8 +317,16 @@ impl Model for AgentModel<'_> {
         self.0.ask(request)
     }
 
-    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
-        self.0.compact_natively(request).await
+    async fn compact_natively(
+        &self,
+        request: Request,
+        instructions: Option<Text>,
+    ) -> Result<Option<Answer>, ModelError> {
+        self.0.compact_natively(request, instructions).await
+    }
+
+    fn binds_reasoning(&self) -> bool {
+        self.0.binds_reasoning()
     }
 
     fn context_window(&self) -> Option<ContextWindow> {

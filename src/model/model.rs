@@ -9,7 +9,7 @@ use futures::{
 };
 
 use super::forward::for_pointers;
-use crate::message::{Answer, ContextWindow, Delta, ModelError, Request};
+use crate::message::{Answer, ContextWindow, Delta, ModelError, Request, Text};
 
 /// Answers requests, for example through a provider's HTTP API, a local server, or a script for
 /// tests.
@@ -62,14 +62,32 @@ pub trait Model: fmt::Debug + Send + Sync {
     /// holds opaque [compactions](crate::message::Opaque::is_compaction). `None` if the provider
     /// does not offer this. The strategy [`Native`](crate::strategy::Native) calls it.
     ///
+    /// `instructions` is the prompt for the compaction, if the user asked for something special; it
+    /// replaces the provider's own prompt. A provider that takes none ignores it.
+    ///
     /// An adapter sends [`compaction_request`](crate::WireFormat::compaction_request) as it
     /// sends any request. The default returns `None`.
     ///
     /// # Errors
     ///
     /// As [`complete`](Self::complete).
-    async fn compact_natively(&self, _request: Request) -> Result<Option<Answer>, ModelError> {
+    async fn compact_natively(
+        &self,
+        _request: Request,
+        _instructions: Option<Text>,
+    ) -> Result<Option<Answer>, ModelError> {
         Ok(None)
+    }
+
+    /// Whether the provider ties the model's reasoning to the messages before it, and leaves it out if
+    /// one of them was changed (OpenAI since GPT-6.2, Anthropic since Claude 5.1;
+    /// [`EncodeOptions::binds_reasoning`](field@crate::wire::EncodeOptions::binds_reasoning) states
+    /// it by name). The default ladder then asks for the provider's [own
+    /// compaction](Self::compact_natively) first, which keeps later reasoning.
+    ///
+    /// The default returns `false`.
+    fn binds_reasoning(&self) -> bool {
+        false
     }
 
     /// Returns the window of the model on this route, in tokens, if it is known: from the server,
@@ -120,7 +138,12 @@ fn deltas(answer: Result<Answer, ModelError>) -> Vec<Result<Delta, ModelError>> 
 
 for_pointers! { Model {
     async fn complete(&self, request: Request) -> Result<Answer, ModelError>;
-    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError>;
+    async fn compact_natively(
+        &self,
+        request: Request,
+        instructions: Option<Text>
+    ) -> Result<Option<Answer>, ModelError>;
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
+    fn binds_reasoning(&self) -> bool;
     fn context_window(&self) -> Option<ContextWindow>;
 } }

@@ -214,6 +214,7 @@ impl Session {
             target: target.map(|tokens| self.ratio.unscale(tokens)),
             limit: None,
             retention: self.settings.retention.clone(),
+            binds_reasoning: self.agent.binds_reasoning(),
             now: self.now(),
         }
     }

@@ -106,7 +106,7 @@ impl CompactionJob {
         let mut calls = Calls { models, span, listener: &mut observe };
         let driven = strategy::propose(self.strategy.as_ref(), &view, &mut calls, terms).await;
         let driven = driven.map_err(CompactionError::from);
-        reported(&self.snapshot, redacted(driven, redactor)?)
+        reported(&self.snapshot, redacted(driven, redactor)?, &self.brief)
     }
 }
 
@@ -170,7 +170,7 @@ impl PreparedCompaction {
             // As the strategy's own proposal, it may miss the target.
             let settled = snapshot.settle_within(driven, &brief, brief.limit);
             let settled = settled.map_err(|why| CompactionError::new(why).after(usage, calls))?;
-            reported(&snapshot, settled)
+            reported(&snapshot, settled, &brief)
         });
         Self { outcome, snapshot, brief, ..self }
     }
@@ -432,8 +432,10 @@ fn renumber(message: &mut Message, id: Option<CompactionId>) {
 fn reported(
     snapshot: &Snapshot,
     driven: Proposal,
+    brief: &Brief,
 ) -> Result<(Proposal, CompactReport), CompactionError> {
-    let report = driven.report(snapshot.messages(), snapshot.counter());
+    let binds = brief.binds_reasoning;
+    let report = driven.report(snapshot.messages(), snapshot.counter(), binds);
     let report = report.map_err(|stale| driven.failed(Rejection::from(stale)))?;
     Ok((driven, report))
 }

@@ -24,7 +24,7 @@ use crate::{
     log::Event,
     message::{
         Answer, CompactionId, CompactionReason, ContentBlock, ContextWindow, Delta, Message,
-        ModelError, Request, Role, StopReason, Text, ToolUse, Usage,
+        ModelError, Request, Role, StopReason, Text, ToolUse, Usage, Withheld,
     },
     recall::tool::RECALL,
     turn::{self, TurnMachine, TurnStep},
@@ -253,7 +253,12 @@ impl Session {
                 Err(error) => error.is_overflow(),
             };
             if !is_too_long {
-                return Ok(answer?);
+                let answer = answer?;
+                // Boxed: inlined, this rare path would enlarge every turn's future.
+                if let Some(line) = Withheld::line(&answer.withheld) {
+                    emit.event(SessionEvent::Notice { text: line.into() }).boxed().await;
+                }
+                return Ok(answer);
             }
             // Boxed: inlined, this rare path would enlarge every turn's future.
             match self.make_room(answer, usage, emit).boxed().await {

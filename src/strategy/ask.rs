@@ -21,7 +21,9 @@ use super::{
 };
 use crate::{
     ledger::Quotes,
-    message::{Answer, ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Usage},
+    message::{
+        Answer, Message, ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Usage,
+    },
     turn::is_meant,
 };
 
@@ -36,6 +38,9 @@ pub struct ModelCall {
     pub model: ModelRole,
     /// The request to send. A durable host can store answers under its [`Request::key`].
     pub request: Request,
+    /// The prompt for a provider's [own compaction](ModelRole::Native), in place of the provider's;
+    /// `None` for that one, and for every other role.
+    pub instructions: Option<Text>,
     /// Number of finished calls.
     pub done: usize,
     /// Number of calls needed in all, as far as known.
@@ -48,7 +53,30 @@ impl ModelCall {
     /// Returns the only call of a strategy, without a wait.
     #[must_use]
     pub fn new(model: ModelRole, request: Request) -> Self {
-        Self { model, request, done: 0, total: 1, after: Duration::ZERO }
+        Self { model, request, instructions: None, done: 0, total: 1, after: Duration::ZERO }
+    }
+
+    /// Returns a call of the fast model without the reasoning in its request; `None` if it has none,
+    /// and for the other roles, which continue the prompt for which the reasoning was made.
+    fn without_reasoning(&self) -> Option<Self> {
+        let is_apart = match self.model {
+            ModelRole::Fast => true,
+            ModelRole::Conversation | ModelRole::Native => false,
+        };
+        let messages = &self.request.messages;
+        if !is_apart || !messages.iter().any(Message::has_reasoning) {
+            return None;
+        }
+        let bare = messages.iter().map(|message| match message.has_reasoning() {
+            true => {
+                let blocks = message.content.iter().filter(|block| !block.is_reasoning());
+                message.with_content(blocks.cloned().collect())
+            }
+            false => message.clone(),
+        });
+        let bare: Vec<Message> = bare.filter(|message| !message.content.is_empty()).collect();
+        let request = Request { messages: bare.into(), ..self.request.clone() };
+        Some(Self { request, ..self.clone() })
     }
 }
 
@@ -252,6 +280,10 @@ impl<'a> Ask<'a> {
 
     /// Makes one call, without retries. A panic in the model counts as a failed call.
     ///
+    /// A request to the [fast model](ModelRole::Fast) is sent without reasoning: that model did not
+    /// make it, and it stands in another prompt than it was made for. Providers refuse it there, drop
+    /// it, bill it, or take a request to sum it up for an attempt to extract it.
+    ///
     /// # Errors
     ///
     /// The [`ModelError`] of the call.
@@ -266,7 +298,11 @@ impl<'a> Ask<'a> {
             return Either::Left(future::pending());
         }
         *tried += 1;
-        let answer = AssertUnwindSafe(answers.answer(call)).catch_unwind();
+        let answer = match call.without_reasoning() {
+            None => answers.answer(call),
+            Some(call) => async move { answers.answer(&call).await }.boxed(),
+        };
+        let answer = AssertUnwindSafe(answer).catch_unwind();
         Either::Right(answer.map(|answer| {
             let answer = answer.unwrap_or_else(|payload| {
                 let message = format!("the model panicked: {}", panic_message(payload.as_ref()));
@@ -315,14 +351,24 @@ impl<'a> Ask<'a> {
 
     /// Same as [`question`](Self::question) with these limits. If the provider refuses the request as
     /// too long, `smaller` may return another request, which is tried once.
-    pub(super) async fn question_with(
+    pub(super) fn question_with(
         &mut self,
         model: ModelRole,
         request: Request,
+        retries: Retries,
+        smaller: impl FnOnce(&ModelError) -> Option<Request> + Send,
+    ) -> impl Future<Output = Result<Answer>> + Send {
+        self.call_with(ModelCall::new(model, request), retries, smaller)
+    }
+
+    /// Same as [`question_with`](Self::question_with), for a call.
+    pub(super) async fn call_with(
+        &mut self,
+        mut call: ModelCall,
         mut retries: Retries,
         smaller: impl FnOnce(&ModelError) -> Option<Request> + Send,
     ) -> Result<Answer> {
-        let (mut call, mut smaller) = (ModelCall::new(model, request), Some(smaller));
+        let mut smaller = Some(smaller);
         let mut tried = Tried::default();
         loop {
             let error = match self.once(&call).await {
@@ -350,7 +396,8 @@ impl<'a> Ask<'a> {
                 (call.request, call.after) = (request, Duration::ZERO);
                 continue;
             }
-            let is_absent = model == ModelRole::Native && error.kind == ModelErrorKind::NoModel;
+            let is_absent =
+                call.model == ModelRole::Native && error.kind == ModelErrorKind::NoModel;
             return Err(match is_absent {
                 true => StrategyError::NotNative,
                 false => StrategyError::from_model(error),
@@ -447,7 +494,7 @@ mod tests {
     use futures::executor::block_on;
 
     use super::*;
-    use crate::message::{Json, Message, Role, ToolUse};
+    use crate::message::{ContentBlock, Json, Message, Role, Thinking, ToolUse};
 
     #[test]
     fn an_answer_that_is_no_summary_is_named() {
@@ -509,6 +556,28 @@ mod tests {
             block_on(Ask::new(&mut forbids).question(ModelRole::Conversation, Request::default()));
         assert!(matches!(question, Err(StrategyError::Model(_))));
         assert_eq!(calls, 1);
+    }
+
+    #[test]
+    fn only_the_prompt_that_reasoning_was_made_for_is_sent_with_it() {
+        let thought = || Thinking::new("Hm.", Some("sig".into())).into();
+        let answer = Message::new(Role::Assistant, vec![thought(), ContentBlock::text("Yes.")]);
+        let only = Message::new(Role::Assistant, vec![thought()]);
+        let thread = vec![Message::user("Is it?"), answer, only, Message::user("Sum it up.")];
+        let sent = |model| {
+            let mut sent = Vec::new();
+            let mut answers = |call: &ModelCall| {
+                sent = call.request.messages.to_vec();
+                Ok(Answer::new(Message::assistant("It is."), StopReason::EndTurn, None))
+            };
+            let asked = Ask::new(&mut answers).question(model, Request::new(thread.clone()));
+            assert!(block_on(asked).is_ok());
+            sent
+        };
+        let bare = [Message::user("Is it?"), Message::assistant("Yes."), thread[3].clone()];
+        assert_eq!(sent(ModelRole::Fast), bare);
+        assert_eq!(sent(ModelRole::Conversation), thread);
+        assert_eq!(sent(ModelRole::Native), thread);
     }
 
     #[test]

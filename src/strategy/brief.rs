@@ -22,6 +22,8 @@ pub struct Brief {
     pub limit: Option<u64>,
     /// How much of the conversation's facts the compacted thread must keep, if that is audited.
     pub retention: Option<RetentionPolicy>,
+    /// Whether the conversation's provider leaves reasoning out if a message before it was changed.
+    pub binds_reasoning: bool,
     /// Time of the compaction.
     pub now: Timestamp,
 }

@@ -17,6 +17,7 @@ use super::{
     digest::Digest,
     error::{Result, StrategyError},
     guard::{self, without_model},
+    native::Native,
     proposal::Proposal,
     rejection::Rejection,
     summarize::Summarize,
@@ -52,6 +53,8 @@ pub struct Ladder {
     pub(super) rungs: Vec<Arc<dyn CompactionStrategy>>,
     pub(super) enough: Option<Arc<dyn CompactionStrategy>>,
     pub(super) too_long: Option<Arc<dyn CompactionStrategy>>,
+    /// The first rung if the provider binds reasoning.
+    pub(super) bound: Option<Arc<dyn CompactionStrategy>>,
 }
 
 impl Ladder {
@@ -74,7 +77,7 @@ impl Ladder {
     /// # Ok::<(), StrategyError>(())
     /// ```
     pub fn new(rungs: impl IntoIterator<Item = Arc<dyn CompactionStrategy>>) -> Self {
-        Self { rungs: rungs.into_iter().collect(), enough: None, too_long: None }
+        Self { rungs: rungs.into_iter().collect(), enough: None, too_long: None, bound: None }
     }
 
     /// Returns the default ladder with these options of its summary.
@@ -88,7 +91,8 @@ impl Ladder {
     pub fn of(summarize: Summarize) -> Self {
         let rungs: [Arc<dyn CompactionStrategy>; 2] =
             [Arc::new(summarize), Arc::new(Digest::default())];
-        Self::new(rungs).with_too_long(Arc::new(Chunked::default()))
+        let ladder = Self::new(rungs).with_too_long(Arc::new(Chunked::default()));
+        Self { bound: Some(Arc::new(Native::default())), ..ladder }
     }
 
     /// Returns the ladder with a strategy that is tried once, after the first rung whose request
@@ -147,8 +151,10 @@ impl Ladder {
 }
 
 impl Default for Ladder {
-    /// [`Summarize`], then [`Digest`], which needs no model and fills the target. If the request of a
-    /// rung exceeds the model's window, [`Chunked`] is tried next.
+    /// [`Summarize`], then [`Digest`], which needs no model and fills the target. If the provider
+    /// [binds reasoning](field@super::Brief::binds_reasoning), [`Native`] is the first rung: it alone
+    /// keeps the reasoning of the messages that stay. If the request of a rung exceeds the model's
+    /// window, [`Chunked`] is tried next.
     fn default() -> Self {
         Self::of(Summarize::default())
     }
@@ -161,16 +167,19 @@ impl CompactionStrategy for Ladder {
     }
 
     async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal> {
+        let bound = self.bound.as_ref().filter(|_| view.brief.binds_reasoning);
         let mut climb = Climb {
             view,
-            untried: self.rungs.iter().rev().cloned().collect(),
+            untried: self.rungs.iter().rev().chain(bound).cloned().collect(),
             too_long: self.too_long.clone(),
             tried: Vec::new(),
             best: None,
             smallest: None,
             quotes: Quotes::default(),
         };
-        if let Some(strategy) = self.enough.as_deref()
+        // A strategy without a model shortens what is in the middle, which makes reasoning void.
+        if bound.is_none()
+            && let Some(strategy) = self.enough.as_deref()
             && let Some(proposal) = climb.enough(strategy)
         {
             return Ok(proposal);

@@ -1,39 +1,55 @@
 //! `native`: the provider compacts the old part itself, in a form that only the provider can read.
 //!
-//! The provider's blocks come first in the thread, followed by this crate's summary of the same
-//! messages: a digest, and what settling adds to every summary (rules, the user's statements,
-//! facts). The blocks are opaque, so this summary is what an audit judges, and what another
-//! provider reads: its codec omits the blocks. The messages themselves stay in the log, for an undo
-//! and for recall.
+//! The provider's blocks come first in the thread, in one message with this crate's account of the
+//! same messages: a digest, what settling adds to every summary (rules, the user's statements,
+//! facts), and the user's newest text if it is one of these messages. The provider that made the
+//! blocks gets them alone and unchanged: its codec omits the account. Another provider gets the
+//! account: its codec omits the blocks, which are opaque to it, and so they are to an audit. The
+//! messages themselves stay in the log, for an undo and for recall.
+//!
+//! Everything after the blocks stays as it is, reminders and results included, and nothing is
+//! inserted. Under these conditions Anthropic and OpenAI keep the reasoning of the messages that
+//! follow (Anthropic, "Compaction and thinking blocks", November 2026; OpenAI, "Keep the prefix
+//! unchanged", 18 November 2026), so it is not [marked](crate::Plan::with_reasoning_marked). The
+//! conditions also demand the same model, system prompt and tools, which are the host's, and that
+//! the first message after the block has another role than the last one that it stands for.
+//!
+//! xAI compacts too (`CompactContext` of xai-sdk 1.21), but only over gRPC. No dialect of this crate
+//! has that form, so a model of xAI has no native compaction here.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ask::{Ask, Retries},
+    ask::{Ask, ModelCall, Retries},
     brief::Brief,
     contract::CompactionStrategy,
     digest,
     error::{Result, StrategyError},
+    instructions::FOCUS,
     proposal::{ModelRole, Proposal},
     snapshot::Snapshot,
-    tail::{Candidate, TailRequest},
+    tail::TailRequest,
     view::View,
 };
 use crate::{
-    message::{Answer, ContentBlock, Message, Opaque, Request, Text},
+    compact::{Insert, Plan, Splice},
+    message::{Answer, ContentBlock, Message, Opaque, Request, Role, Text},
     turn::is_meant,
 };
 
 options! {
-    /// Replaces the old part of the thread with the provider's own compaction of it, followed by a
-    /// digest that every provider can read.
+    /// Replaces the old part of the thread with the provider's own compaction of it, beside a digest
+    /// that every other provider reads. The messages after it stay unchanged, so the provider keeps
+    /// their reasoning.
+    ///
+    /// The user's instructions for the compaction become its prompt where the provider takes one
+    /// (Anthropic); otherwise a note states that the provider did not get them.
     ///
     /// It fails if the model's adapter does not offer [such
     /// compactions](crate::model::Model::compact_natively), so it is usually the first rung of a
-    /// [`Ladder`](super::Ladder). The user's messages before the kept end are listed in the digest;
-    /// only the newest one stays as a message, after the compaction, because Anthropic demands that
-    /// its block comes first.
+    /// [`Ladder`](super::Ladder). The user's messages before the kept end are listed in the digest,
+    /// and the newest one stands after it word for word.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -61,7 +77,7 @@ options! {
     #[serde(default, deny_unknown_fields)]
     pub struct Native {
         /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut
-        /// is near.
+        /// is near, and if the user's newest message is before them and fits.
         pub messages: usize = 8,
         /// Upper limit for their tokens.
         pub tokens: Option<u64> = None,
@@ -79,40 +95,38 @@ impl CompactionStrategy for Native {
     }
 
     async fn propose(&self, task: &View, ask: &mut Ask<'_>) -> Result<Proposal> {
-        let candidates = self.candidates(task)?;
-        let head = candidates.first().map_or(0, |candidate| candidate.cut);
-        let request = self.request(&task.thread, head)?;
+        let head = task.untouched_cut(self.tail(task))?;
+        let call = ModelCall {
+            instructions: task.brief.reason.instructions().map(prompt),
+            ..ModelCall::new(ModelRole::Native, self.request(&task.thread, head)?)
+        };
         let retries = Retries { most: 0, repeats_without_calls: false, ..Retries::default() };
-        let answer = ask.question_with(ModelRole::Native, request, retries, |_| None).await?;
-        let blocks = compaction(&answer)?;
-        let note = note(&blocks, head);
-        let first = self.message(task, head, blocks);
-        let plan = task.first_within_target(&candidates, |candidate| {
-            candidate.plan_with_first(task, first.clone())
-        })?;
-        Ok(Proposal { notes: vec![note], ..Proposal::new(plan) })
+        let asked = call.instructions.is_some();
+        let turn = ask.call_with(call, retries, |_| None).await?;
+        let blocks = compaction(&turn)?;
+        let notes = notes(&blocks, head, asked);
+        let mut message = self.message(task, head, blocks);
+        message.make_mut().origin.clone_from(&turn.message.origin);
+        let splice = Splice { at: 0..head, insert: vec![Insert::Message { message }] };
+        let plan = Plan::from_splices(task.thread.messages().len(), vec![splice]);
+        Ok(Proposal { notes, ..Proposal::new(task.thread.stamped(plan, &task.brief)) })
     }
 }
 
 impl Native {
-    /// Returns the candidates that are worth a call and share the cut of the first of them, because
-    /// the provider compacts up to one cut.
-    fn candidates(self, task: &View) -> Result<Vec<Candidate>> {
+    /// How much of the end is to stay.
+    fn tail(self, task: &View) -> TailRequest {
         let View { thread, brief } = task;
         let target = task.missed_target().unwrap_or(u64::MAX);
         let expected = self.output_tokens.min(target / 4);
         let reserved = [expected, self.digest(brief), brief.reserve(), thread.stamp_tokens()];
-        let request = TailRequest {
+        TailRequest {
             messages: self.messages,
             tokens: self.tokens,
             reserved: reserved.into_iter().fold(0, u64::saturating_add),
             shrinks_when_asked: true,
             ..TailRequest::default()
-        };
-        let mut candidates = task.worthwhile(request)?;
-        let cut = candidates.first().map(|candidate| candidate.cut);
-        candidates.retain(|candidate| Some(candidate.cut) == cut);
-        Ok(candidates)
+        }
     }
 
     /// The request begins like those of the conversation, so the provider's prompt cache applies.
@@ -135,10 +149,10 @@ impl Native {
             usize::try_from(self.digest(&task.brief).saturating_mul(4)).unwrap_or(usize::MAX);
         let text = digest::of(messages, bytes).filter(|text| !text.trim().is_empty());
         let text = text.unwrap_or_else(|| format!("{head} messages were compacted."));
-        let is_last = head == task.thread.messages().len();
-        let summary = task.summary_message(task.summary(text), is_last);
         let blocks = blocks.into_iter().map(ContentBlock::from);
-        Message::new(summary.role, blocks.chain(summary.content.iter().cloned()).collect())
+        let summary = ContentBlock::from(task.summary(text));
+        let newest = newest_typed(task, head);
+        Message::new(Role::User, blocks.chain([summary]).chain(newest).collect())
     }
 
     fn digest(self, brief: &Brief) -> u64 {
@@ -163,12 +177,41 @@ fn compaction(turn: &Answer) -> Result<Vec<Opaque>> {
     }
 }
 
-fn note(blocks: &[Opaque], head: usize) -> Text {
-    let codec = blocks.iter().find(|block| block.is_compaction()).map(|block| block.codec.as_str());
-    let codec = codec.unwrap_or_default();
+/// What the user typed last, if it is among the first `head` messages and no prompt follows.
+fn newest_typed(task: &View, head: usize) -> impl Iterator<Item = ContentBlock> {
+    let messages = task.thread.messages();
+    let newest = messages.iter().rposition(Message::is_typed);
+    let newest = newest.filter(|at| *at < head && task.brief.next_prompt.is_none());
+    let newest = newest.and_then(|at| messages.get(at));
+    newest.into_iter().flat_map(Message::typed_content).cloned()
+}
+
+/// Returns the prompt for a compaction with the user's instructions. It replaces the provider's
+/// prompt, so it also states what every summary needs.
+fn prompt(instructions: &Text) -> Text {
     format!(
-        "The provider ({codec}) compacted {head} messages itself. Its block cannot be looked into, \
-         so the audit judges only the text beside it."
+        "Summarize this conversation so that the work can continue from the summary alone. State \
+         what the user asked for, what they want always or never, what was decided and done, the \
+         paths, names, values, commands and errors that are still needed, and the next step.\n\n\
+         {FOCUS}\n{instructions}"
     )
     .into()
 }
+
+/// Returns the notes for the report. `asked` states whether the user gave instructions.
+fn notes(blocks: &[Opaque], head: usize, asked: bool) -> Vec<Text> {
+    let codec = blocks.iter().find(|block| block.is_compaction()).map(|block| block.codec.as_str());
+    let codec = codec.unwrap_or_default();
+    let made = format!(
+        "The provider ({codec}) compacted {head} messages itself. Its block cannot be looked into, \
+         so the audit judges only the text beside it."
+    );
+    let ignored = (asked && codec == WITHOUT_INSTRUCTIONS).then(|| {
+        "The provider takes no instructions for its own compaction, so yours were not sent."
+            .to_owned()
+    });
+    std::iter::once(made).chain(ignored).map(Text::from).collect()
+}
+
+/// The dialect whose compaction takes no instructions (SDK openai 3.57).
+const WITHOUT_INSTRUCTIONS: &str = "openai-responses";

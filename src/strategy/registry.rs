@@ -235,6 +235,7 @@ where
 struct LadderOptions {
     rungs: Vec<Value>,
     enough: Option<Value>,
+    bound: Option<Value>,
     too_long: Option<Value>,
 }
 
@@ -245,6 +246,7 @@ fn ladder(registry: &StrategyRegistry, name: &str, options: &Value) -> Result<Bu
         rungs: options.rungs.iter().map(build).collect::<Result<_, _>>()?,
         enough: options.enough.as_ref().map(build).transpose()?,
         too_long: options.too_long.as_ref().map(build).transpose()?,
+        bound: options.bound.as_ref().map(build).transpose()?,
     }))
 }
 

@@ -138,6 +138,47 @@ impl View {
         Ok(all)
     }
 
+    /// Returns the cut for a compaction after which everything stays exactly as it is, so that a
+    /// provider keeps the reasoning there. It is near the requested length, or at the user's newest
+    /// message if that is earlier and there is room. The messages before and after it have different
+    /// roles, and a system message is not the first after it, as Anthropic demands.
+    ///
+    /// # Errors
+    ///
+    /// [`StrategyError::NothingToCompact`] if too little is before every such cut, or only a
+    /// provider's compaction.
+    pub(super) fn untouched_cut(&self, request: TailRequest) -> Result<usize> {
+        let thread = &self.thread;
+        let messages = thread.messages();
+        let role = |at: usize| messages.get(at).map(|message| message.role);
+        let mut points = thread.past_cuts();
+        points.retain(|at| {
+            let before = at.checked_sub(1).and_then(role);
+            before != role(*at) && (*at == 0 || role(*at) != Some(Role::System))
+        });
+        let room = self.missed_target().map(|target| target.saturating_sub(request.reserved));
+        let tokens = request.tokens.into_iter().chain(room).min();
+        let first = first_within(thread, tokens);
+        let typed = messages.iter().rposition(Message::is_typed).filter(|typed| *typed >= first);
+        let mut worthless = None;
+        for length in self.lengths(request) {
+            let cut = cut(&points, thread, length, first);
+            let with_typed = typed.map_or(cut, |typed| cut.min(at_or_before(&points, typed)));
+            for cut in [with_typed, cut] {
+                // A compaction of a compaction alone would only lose something.
+                if cut > 0 && messages.iter().take(cut).all(Message::holds_compaction) {
+                    return nothing("the provider has compacted it already".to_owned());
+                }
+                let candidate = Candidate { cut, kept: Vec::new(), trim: Vec::new() };
+                match self.check_worth(&candidate, MIN_TOKENS) {
+                    Ok(()) => return Ok(cut),
+                    Err(error) => worthless = worthless.or(Some(error)),
+                }
+            }
+        }
+        worthless.map_or_else(|| nothing("all of it stays".to_owned()), Err)
+    }
+
     /// Returns the candidate that cuts before this message and keeps the blocks that the user typed
     /// in the last `count` user messages before it, up to `tokens` tokens together. The newest user
     /// message of the whole thread always stays. A checkpoint at the end of a kept message stays
@@ -472,17 +513,6 @@ impl Candidate {
     /// the cut.
     pub(super) fn plan(&self, task: &View, insert: Vec<Message>) -> Result<Plan> {
         self.plan_of(task, self.edits(insert))
-    }
-
-    /// Same as [`plan`](Self::plan), with one message inserted before everything that stays.
-    pub(super) fn plan_with_first(&self, task: &View, first: Message) -> Result<Plan> {
-        let mut edits = self.edits(Vec::new());
-        let start = Position::before(0);
-        match edits.first_mut() {
-            Some((range, insert)) if range.start == start => insert.insert(0, first),
-            _ => edits.insert(0, (start..start, vec![first])),
-        }
-        self.plan_of(task, edits)
     }
 
     fn plan_of(&self, task: &View, edits: Vec<(Range<Position>, Vec<Message>)>) -> Result<Plan> {

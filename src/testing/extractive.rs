@@ -13,7 +13,9 @@ use futures::{
 
 use super::scripted::{Scripted, answer_of, deltas, estimated};
 use crate::{
-    message::{Answer, ContentBlock, Delta, Message, ModelError, Opaque, Request, Role, ToolUse},
+    message::{
+        Answer, ContentBlock, Delta, Message, ModelError, Opaque, Request, Role, Text, ToolUse,
+    },
     model::{self, Model},
     prose::{
         FactClass, Kind, Span, Speaker, one_line, paragraphs, passages_of, sentences, spans, tokens,
@@ -116,7 +118,11 @@ impl Model for ExtractiveModel {
         model::answer_of(self.stream(request)).await
     }
 
-    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
+    async fn compact_natively(
+        &self,
+        request: Request,
+        _instructions: Option<Text>,
+    ) -> Result<Option<Answer>, ModelError> {
         let text = sum_up(&request.messages, request.max_output);
         let value = serde_json::json!({"type": "compaction", "content": text});
         let message = Message::new(Role::Assistant, vec![Opaque::new("extractive", value).into()]);

@@ -23,6 +23,7 @@ mod bases;
 mod beside;
 mod bills;
 mod bodies;
+mod bound_reasoning;
 mod changes;
 mod checklists;
 mod chunked;

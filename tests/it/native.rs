@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use threadfold::{
     Answer, ContentBlock, Message, Model, ModelAgent, Request, Session, Usage, async_trait,
     legality,
-    message::{ModelError, StopReason},
+    message::{ModelError, StopReason, Text},
     recall::Recall,
     strategy::{Brief, CompactionStrategy, Digest, Ladder, Native, View},
     testing::asked,
@@ -63,7 +63,12 @@ impl Provider {
         assert!(signed <= 1, "{body}");
         if signed == 1 {
             let body: Value = serde_json::from_str(body).unwrap();
-            assert!(body["messages"][0]["content"][0]["signature"].is_string(), "{body}");
+            let first = &body["messages"][0];
+            assert!(first["content"][0]["signature"].is_string(), "{body}");
+            // A model that binds no reasoning gets it before an answer as the user's.
+            let next = &body["messages"][1];
+            assert!(first["role"] == "assistant" || next["role"] == "assistant", "{body}");
+            assert_eq!(first["content"].as_array().unwrap().len(), 1, "{body}");
         }
     }
 
@@ -137,8 +142,15 @@ impl Model for Provider {
         self.read(&self.answer(&format!("Answer {} of {}.", self.number(), self.name())))
     }
 
-    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
-        let Some(request) = self.codec.compaction_request(request) else { return Ok(None) };
+    async fn compact_natively(
+        &self,
+        request: Request,
+        instructions: Option<Text>,
+    ) -> Result<Option<Answer>, ModelError> {
+        let instructions = instructions.as_ref().map(Text::as_str);
+        let Some(request) = self.codec.compaction_request(request, instructions) else {
+            return Ok(None);
+        };
         let body = self.send(&request);
         let sealed = self.sealed(true);
         let answer = match self.name() {
@@ -198,8 +210,9 @@ fn the_block_of_a_provider_is_sent_only_to_that_provider() {
             say(&mut session, "Go on.").unwrap();
             let is_own = other.name() == codec.name();
             assert_eq!(other.last().contains(&seal), is_own, "{}", other.name());
+            // The provider of the block gets nothing between it and the messages that stayed.
             for words in ["Never touch the tower.", "src/lamp.rs", "Question 1 about the lamp."] {
-                assert!(other.last().contains(words), "{words} is not in {}", other.last());
+                assert_eq!(other.last().contains(words), !is_own, "{words} in {}", other.last());
             }
         }
     }
@@ -243,6 +256,103 @@ fn without_a_native_compaction_the_next_rung_runs() {
     assert_eq!(rungs, [("native", 0), ("digest", 0)]);
     let failure = record.rungs[0].failure.as_deref();
     assert_eq!(failure, Some("the provider of the conversation made no compaction of its own"));
+}
+
+/// A body with finished turns, each with signed reasoning, as the provider read it.
+fn reasoned(codec: &dyn WireFormat, turns: usize) -> Value {
+    let asked = |number: usize| format!("Question {number}. {}", "It shines at night. ".repeat(9));
+    let mut items = Vec::new();
+    for number in 0..turns {
+        items.push(json!({"role": "user", "content": asked(number)}));
+        let said = format!("Answer {number}.");
+        match codec.name() {
+            "anthropic-messages" => items.push(json!({"role": "assistant", "content": [
+                {"type": "thinking", "thinking": "Hm.", "signature": format!("sig{number}")},
+                {"type": "text", "text": said}]})),
+            _ => items.extend([
+                json!({"type": "reasoning", "id": format!("rs_{number}"), "summary": [],
+                    "encrypted_content": format!("sig{number}")}),
+                json!({"type": "message", "role": "assistant", "id": format!("msg_{number}"),
+                    "status": "completed",
+                    "content": [{"type": "output_text", "text": said, "annotations": []}]}),
+            ]),
+        }
+    }
+    items.push(json!({"role": "user", "content": "And now?"}));
+    match codec.name() {
+        "anthropic-messages" => json!({"model": "claude-opus-5-5", "max_tokens": 9,
+            "system": "Be brief.", "messages": items}),
+        _ => json!({"model": "gpt-6.2-sol", "instructions": "Be brief.", "input": items}),
+    }
+}
+
+#[test]
+fn the_reasoning_of_messages_after_a_native_compaction_arrives() {
+    let sealed = [
+        json!({"type": "compaction", "content": "All.", "signature": "c2ln", "tool_changes": []}),
+        json!({"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAA"}),
+    ];
+    for (codec, sealed) in DIALECTS.into_iter().zip(sealed) {
+        let body = reasoned(codec, 8);
+        let (items, answered) = match codec.name() {
+            "anthropic-messages" => ("messages", json!({"content": [sealed]})),
+            _ => ("input", json!({"status": "completed", "output": [sealed]})),
+        };
+        let request = codec.decode(&body, &DecodeOptions::default()).unwrap();
+        let thread = threadfold::strategy::Snapshot::of_request(&request);
+        let brief = Brief { reason: focus("the lamp"), ..Brief::default() };
+        let view = View::new(thread, brief);
+        let mut instructions = None;
+        let native = Native { messages: 5, ..Native::default() };
+        let (_, proposal) = asked(&native, &view, |call| {
+            instructions.clone_from(&call.instructions);
+            Ok(codec.decode_response(answered.to_string().as_bytes()).unwrap())
+        });
+        let instructions = instructions.unwrap();
+        assert!(instructions.ends_with("\nthe lamp"), "{instructions}");
+        let settled = view.thread.settle(proposal.unwrap(), &view.brief).unwrap();
+        let takes = codec.name() == "anthropic-messages";
+        let told = settled.notes.iter().any(|note| note.contains("takes no instructions"));
+        assert_eq!(told, !takes, "{:?}", settled.notes);
+
+        let after = settled.plan.after(&request.messages).unwrap();
+        assert!(after[0].is_summary() && after[1..] == request.messages[after_cut(&after)..]);
+        let request = Request { messages: after.into(), ..request };
+        let model = body["model"].as_str().unwrap();
+        let options = EncodeOptions::for_model(model);
+        assert!(options.binds_reasoning);
+        let written = codec.encode(&request, &options).body.to_value().unwrap();
+        let [before, written] = [&body, &written].map(|body| body[items].as_array().unwrap());
+        let block = match takes {
+            true => json!({"role": "assistant", "content": [sealed]}),
+            false => sealed,
+        };
+        assert_eq!(written[0], block);
+        // Everything after the block is what the provider read before, reasoning included.
+        assert!(before.ends_with(&written[1..]), "{written:#?}");
+        let signed = written.iter().filter(|item| item.to_string().contains("sig")).count();
+        assert!(signed >= 2 + usize::from(takes), "{written:#?}");
+
+        // A change after it makes the later reasoning void again.
+        let mut changed = request.messages.to_vec();
+        let at = changed.len() - 3;
+        let insert = vec![Message::user("Changed.").into()];
+        let splice = threadfold::compact::Splice { at: at..at + 1, insert };
+        let plan = threadfold::Plan::from_splices(changed.len(), vec![splice]);
+        drop(plan.with_reasoning_marked(&changed).apply(&mut changed).unwrap());
+        let request = Request { messages: changed.into(), ..request };
+        let written = codec.encode(&request, &options).body;
+        assert!(!written.as_str().contains("sig7") && written.as_str().contains("sig6"));
+    }
+}
+
+fn focus(words: &str) -> threadfold::message::CompactionReason {
+    threadfold::message::CompactionReason::Manual { instructions: Some(words.into()) }
+}
+
+/// The first message of a thread of 17 that stayed in the thread after the compaction.
+fn after_cut(after: &[Message]) -> usize {
+    17 - (after.len() - 1)
 }
 
 #[test]
@@ -340,7 +450,9 @@ fn a_thousand_histories_stay_legal_across_providers() {
             say(&mut session, "Well?").unwrap();
             let bodies = provider.bodies.lock().unwrap();
             let body = bodies.iter().rev().find(|body| body.contains("Well?")).unwrap();
-            assert!(body.contains(&format!("Never touch tower {seed}.")), "{seed}");
+            // It is in the block, which only its provider reads, or stands for all others to read.
+            let sealed = body.contains(&format!("sealed by {}", provider.name()));
+            assert!(sealed || body.contains(&format!("Never touch tower {seed}.")), "{seed}");
         }
     }
     assert!(native > 100 && switched > 1_500, "{native} {switched}");
@@ -434,7 +546,7 @@ fn a_request_for_a_compaction_contains_nothing_that_the_provider_refuses() {
         "output_config": {"effort": "low", "format": {"type": "json_schema"}},
         "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]});
     let request = Dialect::Anthropic.decode(&body, &DecodeOptions::default()).unwrap();
-    let asked = Dialect::Anthropic.compaction_request(request).unwrap();
+    let asked = Dialect::Anthropic.compaction_request(request, None).unwrap();
     let encoded = Dialect::Anthropic.encode(&asked, &EncodeOptions::default());
     let expected = json!({"model": "m", "max_tokens": 9,
         "tools": [{"name": "f", "input_schema": {"type": "object"}}],

@@ -6,7 +6,7 @@ use std::thread;
 
 use threadfold::StrategyRegistry;
 
-use crate::support::examples::simulation::books::{self, Judged, Vendor};
+use crate::support::examples::simulation::books::{self, Judged, Travels, Vendor};
 
 const TURNS: u64 = 180;
 
@@ -16,7 +16,9 @@ fn no_strategy_sends_what_a_vendor_finds_illegal_or_drops() {
     let names: Vec<&str> = registry.names().collect();
     let turns = TURNS.div_ceil(names.len() as u64);
     let of_vendor = |vendor| {
-        let judged = names.iter().map(|name| books::run(vendor, name, 0, turns).unwrap());
+        let judged = names
+            .iter()
+            .map(|name| books::run(vendor, name, (0, turns), Travels::Sometimes).unwrap());
         judged.fold(Judged::default(), |mut all, judged| {
             all += judged;
             all
@@ -36,4 +38,17 @@ fn no_strategy_sends_what_a_vendor_finds_illegal_or_drops() {
             );
         }
     });
+}
+
+/// Where the vendor compacts, the reasoning of the turns that stay reaches the model.
+#[test]
+fn the_default_ladder_keeps_reasoning_where_it_is_bound_and_the_vendor_compacts() {
+    let is_bound = |vendor: &Vendor| ["claude-opus-5-5", "gpt-6.2-sol"].contains(&vendor.model);
+    let vendors: Vec<Vendor> = Vendor::ALL.into_iter().filter(is_bound).collect();
+    assert_eq!(vendors.len(), 2);
+    for vendor in vendors {
+        let judged = books::run(vendor, "ladder", (0, 30), Travels::Never).unwrap();
+        assert!(judged.compactions >= 2 && judged.kept > 100, "{vendor}: {judged:?}");
+        assert!(judged.share() >= Some(90), "{vendor}: {judged:?}");
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use threadfold::{
     WireFormat,
     message::{InvalidValue, ModelError, ModelErrorKind},
-    wire,
+    wire::{self, AnthropicVersion},
 };
 
 use crate::key::Key;
@@ -110,13 +110,17 @@ impl Dialect {
         }
     }
 
-    pub(crate) fn headers(self, key: Option<&Key>) -> Result<HeaderMap, ModelError> {
+    pub(crate) fn headers(
+        self,
+        anthropic: AnthropicVersion,
+        key: Option<&Key>,
+    ) -> Result<HeaderMap, ModelError> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let version = HeaderName::from_static("anthropic-version");
         let (name, before) = match self {
             Self::Anthropic => {
-                headers.insert(version, HeaderValue::from_static("2023-06-01"));
+                headers.insert(version, HeaderValue::from_static(anthropic.as_str()));
                 (HeaderName::from_static("x-api-key"), "")
             }
             Self::Gemini => (HeaderName::from_static("x-goog-api-key"), ""),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use threadfold::{
     Agent, Answer, ContextWindow, Message, Model, ProviderThread, Request, Role,
     compact::Replaced,
-    message::{Delta, ModelError, ToolSpec},
+    message::{Delta, ModelError, Text, ToolSpec},
 };
 
 use crate::model::HttpModel;
@@ -139,8 +139,9 @@ impl Agent for HeldThread {
     fn compact_natively(
         &self,
         request: Request,
+        instructions: Option<Text>,
     ) -> BoxFuture<'_, Result<Option<Answer>, ModelError>> {
-        self.model.compact_natively(request)
+        self.model.compact_natively(request, instructions)
     }
 
     fn context_window(&self) -> Option<ContextWindow> {

@@ -17,7 +17,7 @@ use reqwest::{Client, RequestBuilder, Response, Url, header::CONTENT_TYPE, redir
 use serde_json::{Value, json};
 use threadfold::{
     Answer, ContextWindow, Model, Request, async_trait,
-    message::{Delta, Extra, Json, ModelError, ModelErrorKind},
+    message::{Delta, Extra, Json, ModelError, ModelErrorKind, Text},
     model::{self, Clock, std_clock},
     wire::{self, Adjustment, EncodeOptions, Encoded, classify_error, retry_after, window_of},
 };
@@ -61,11 +61,20 @@ impl Model for HttpModel {
         answer.map_err(|error| self.without_key(error)).boxed()
     }
 
-    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
-        match self.options.dialect.codec().compaction_request(request) {
+    async fn compact_natively(
+        &self,
+        request: Request,
+        instructions: Option<Text>,
+    ) -> Result<Option<Answer>, ModelError> {
+        let instructions = instructions.as_ref().map(Text::as_str);
+        match self.options.dialect.codec().compaction_request(request, instructions) {
             Some(request) => self.complete(request).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    fn binds_reasoning(&self) -> bool {
+        self.encode_options().binds_reasoning
     }
 
     fn context_window(&self) -> Option<ContextWindow> {
@@ -172,7 +181,7 @@ impl HttpModel {
         if options.dialect == Dialect::Gemini {
             url.query_pairs_mut().append_pair("alt", "sse");
         }
-        let headers = options.dialect.headers(options.key.as_ref())?;
+        let headers = options.dialect.headers(options.anthropic_version, options.key.as_ref())?;
         let client = Client::builder()
             .default_headers(headers)
             // A redirect could send the key to another server.
@@ -297,15 +306,26 @@ impl HttpModel {
         let theirs = theirs.map(|(key, json)| (key.to_owned(), json.clone()));
         let ours = ours.iter().map(|(key, value)| ((*key).to_owned(), Json::from(value)));
         request.extra = Extra::new(codec.name(), theirs.chain(ours).collect::<Vec<_>>());
-        codec.encode(&request, &EncodeOptions::for_model(self.options.model.as_str()))
+        codec.encode(&request, &self.encode_options())
+    }
+
+    fn encode_options(&self) -> EncodeOptions {
+        EncodeOptions {
+            anthropic_version: self.options.anthropic_version,
+            prefix_mismatch: self.options.prefix_mismatch,
+            ..EncodeOptions::for_model(&self.options.model)
+        }
     }
 
     /// The betas of Anthropic that a body needs. Its own compaction blocks, and requests for them,
-    /// are accepted only with the first; with the second it holds the thread.
+    /// are accepted only with the first; with the second the answer reports reasoning that was left
+    /// out; with the third it holds the thread.
     fn betas(&self, body: &str) -> Option<String> {
         let compacts = body.contains("\"compaction\"").then_some("compact-2026-09-04");
+        let binds = self.encode_options().binds_reasoning;
+        let binds = binds.then_some("thinking-binding-controls-2026-08-01");
         let holds = body.contains("\"thread\":{\"").then_some("message-threads-2026-08-12");
-        let betas: Vec<&str> = compacts.into_iter().chain(holds).collect();
+        let betas: Vec<&str> = compacts.into_iter().chain(binds).chain(holds).collect();
         let is_asked = self.options.dialect == Dialect::Anthropic && !betas.is_empty();
         is_asked.then(|| betas.join(","))
     }

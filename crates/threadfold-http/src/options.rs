@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use threadfold::{ContextWindow, model::AnswerLimits};
+use threadfold::{
+    ContextWindow,
+    model::AnswerLimits,
+    wire::{AnthropicVersion, PrefixMismatch},
+};
 
 use crate::{dialect::Dialect, key::Key};
 
@@ -16,6 +20,11 @@ pub struct HttpOptions {
     pub base_url: String,
     /// The name of the model.
     pub model: String,
+    /// The version of Anthropic's API to send; other dialects have none.
+    pub anthropic_version: AnthropicVersion,
+    /// What Anthropic does with reasoning whose messages before it were changed, for models that
+    /// check it; `None` for the provider's default, an error.
+    pub prefix_mismatch: Option<PrefixMismatch>,
     /// The window, if it differs from the published one.
     pub window: Option<ContextWindow>,
     /// The key; `None` if the server needs none.
@@ -37,9 +46,9 @@ pub struct HttpOptions {
 }
 
 impl HttpOptions {
-    /// Returns the options for a model of the dialect's vendor: no key, four attempts within about
-    /// a minute, five minutes of silence, answers of up to 4,096 tokens and a quarter of the window.
-    /// A dialect of many vendors has no base URL yet.
+    /// Returns the options for a model of the dialect's vendor: the newest version of its API, no
+    /// key, four attempts within about a minute, five minutes of silence, answers of up to 4,096
+    /// tokens and a quarter of the window. A dialect of many vendors has no base URL yet.
     ///
     /// ```
     /// use threadfold_http::{Dialect, HttpModel, HttpOptions};
@@ -54,6 +63,8 @@ impl HttpOptions {
         Self {
             dialect,
             base_url: dialect.vendor_url().unwrap_or_default().to_owned(),
+            anthropic_version: AnthropicVersion::V2026_10_21,
+            prefix_mismatch: Some(PrefixMismatch::DropBlock),
             window: None,
             key: None,
             max_output: window.map_or(4_096, |window| (window / 4).min(4_096)),

@@ -23,7 +23,7 @@ type Read = fn(Fields<'_>, &DecodeOptions) -> Result<Request, WireError>;
 /// The functions of a dialect whose provider compacts on request. The methods of [`WireFormat`]
 /// that begin with `compaction_` describe them.
 pub(crate) struct Compaction {
-    pub(crate) request: fn(Request) -> Request,
+    pub(crate) request: fn(Request, Option<&str>) -> Request,
     pub(crate) asked: fn(&Request) -> Option<CompactionAsked>,
     pub(crate) answer: fn(&str, &str, Usage) -> Json,
 }

@@ -64,19 +64,25 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
     /// request; the answer holds opaque
     /// [compactions](threadfold_core::message::Opaque::is_compaction).
     ///
+    /// `instructions` replaces the provider's own prompt for the compaction (Anthropic's
+    /// `compaction.instructions`, SDK anthropic 2.14). OpenAI's `compaction_trigger` has no field
+    /// for it (SDK openai 3.57), and its `instructions` are the system prompt, so there it is
+    /// ignored.
+    ///
     /// ```
     /// use threadfold::{Message, Request};
     /// use threadfold::wire::{Dialect, EncodeOptions, WireFormat};
     ///
     /// let request = Request::new(vec![Message::user("Hi.")]);
-    /// assert_eq!(Dialect::OpenAiChat.compaction_request(request.clone()), None);
-    /// let asked = Dialect::OpenAiResponses.compaction_request(request).ok_or("it has a form")?;
+    /// assert_eq!(Dialect::OpenAiChat.compaction_request(request.clone(), None), None);
+    /// let asked = Dialect::OpenAiResponses.compaction_request(request, None);
+    /// let asked = asked.ok_or("it has a form")?;
     /// let body = Dialect::OpenAiResponses.encode(&asked, &EncodeOptions::default()).body;
     /// assert!(body.as_str().ends_with(r#"{"type":"compaction_trigger"}]}"#));
     /// # Ok::<(), &str>(())
     /// ```
-    fn compaction_request(&self, request: Request) -> Option<Request> {
-        let _ = request;
+    fn compaction_request(&self, request: Request, instructions: Option<&str>) -> Option<Request> {
+        let _ = (request, instructions);
         None
     }
 

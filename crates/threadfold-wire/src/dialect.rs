@@ -128,8 +128,8 @@ impl WireFormat for Dialect {
         encoded
     }
 
-    fn compaction_request(&self, request: Request) -> Option<Request> {
-        self.codec().compaction.as_ref().map(|of| (of.request)(request))
+    fn compaction_request(&self, request: Request, instructions: Option<&str>) -> Option<Request> {
+        self.codec().compaction.as_ref().map(|of| (of.request)(request, instructions))
     }
 
     fn compaction_asked(&self, request: &Request) -> Option<CompactionAsked> {

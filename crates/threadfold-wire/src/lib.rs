@@ -106,7 +106,7 @@ pub use json::without_halves;
 pub use lines::LineParser;
 #[doc(hidden)]
 pub use normal::extra_mut;
-pub use options::{DecodeLimits, DecodeOptions, EncodeOptions};
+pub use options::{AnthropicVersion, DecodeLimits, DecodeOptions, EncodeOptions, PrefixMismatch};
 pub use retry_after::retry_after;
 pub use server::window_of;
 pub use sse::SseParser;

@@ -240,6 +240,14 @@ impl Tools {
             limit.set(&mut body, &request.extra, request.max_output.as_ref(), notes);
         }
         TEMPERATURE.set(&mut body, &request.extra, request.temperature.as_ref(), notes);
+        if options.refuses_sampling {
+            for name in ["temperature", "top_p"] {
+                if body.get(name).is_some_and(|value| !is_one(value)) {
+                    body.remove(name);
+                    notes.drop_parameter(name);
+                }
+            }
+        }
         let (mut names, mut written) = (Vec::new(), Vec::new());
         for tool in request.tools.iter() {
             if let Some(object) = self.declaration(tool, notes) {
@@ -302,6 +310,18 @@ pub(super) fn read_choice(raw: Raw<'_>) -> Option<ToolChoice> {
     let fields = Fields::of(raw)?;
     let kind = fields.word("type").filter(|kind| kind == "function" || kind == "custom")?;
     fields.object(&kind).unwrap_or(fields).text("name").map(ToolChoice::Tool)
+}
+
+/// Whether a parameter is the number 1, or `null`.
+fn is_one(value: &Tree) -> bool {
+    let number = match value {
+        Tree::Number(number) => number.as_f64(),
+        Tree::Raw(json) if *json == Json::default() => return true,
+        Tree::Raw(json) => Raw::of(json).number(),
+        Tree::Null => return true,
+        Tree::Bool(_) | Tree::Text(_) | Tree::Word(_) | Tree::Array(_) | Tree::Object(_) => None,
+    };
+    number == Some(1.0)
 }
 
 /// Writes a tool choice; `named` writes the choice of one tool.

@@ -76,6 +76,9 @@ pub struct EncodeOptions {
     /// The model refuses or silently drops reasoning if a message before it was changed (Claude 5.1
     /// and later, `preserved thinking`; GPT-6.2 and later). Such reasoning is left out, with a note.
     pub binds_reasoning: bool,
+    /// The model refuses `temperature` and `top_p` other than 1 (GPT-6.2 and later). They are left
+    /// out, with a note.
+    pub refuses_sampling: bool,
     /// The last message may be an assistant message (Claude 4.5 and earlier, Chat Completions).
     pub accepts_prefill: bool,
     /// System messages may be within the thread (Claude Opus 4.8 and later). Chat Completions
@@ -83,9 +86,65 @@ pub struct EncodeOptions {
     pub accepts_inner_system: bool,
     /// The ids of calls must be nine letters and digits (Mistral, Chat Completions).
     pub needs_short_ids: bool,
+    /// The version of Anthropic's API that the request's header names.
+    pub anthropic_version: AnthropicVersion,
+    /// What Anthropic does with reasoning whose messages before it were changed, if the model binds
+    /// reasoning and the request configures its thinking; `None` for the provider's default, an
+    /// error. It needs the header `anthropic-beta: thinking-binding-controls-2026-08-01` (SDK
+    /// anthropic 2.14). The codec leaves reasoning out that it knows to be void, so this matters for
+    /// changes that it cannot see: another system prompt, other tools, another account.
+    pub prefix_mismatch: Option<PrefixMismatch>,
     /// The model refuses reasoning in fields beside the content, such as `reasoning_content`
     /// (Mistral, Chat Completions).
     pub refuses_reasoning_fields: bool,
+}
+
+/// The version of Anthropic's API, as the header `anthropic-version` names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AnthropicVersion {
+    /// `2023-06-01`, which accepts everything that the codec writes.
+    #[default]
+    #[serde(rename = "2023-06-01")]
+    V2023_06_01,
+    /// `2026-10-21` (SDK anthropic 2.0). It refuses `temperature`, `top_p` and `top_k` with any
+    /// value, `document` blocks in assistant messages, and `citations` on the texts of user
+    /// messages, so the codec leaves these out and reports it.
+    #[serde(rename = "2026-10-21")]
+    V2026_10_21,
+}
+
+impl AnthropicVersion {
+    /// The value of the header `anthropic-version`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V2023_06_01 => "2023-06-01",
+            Self::V2026_10_21 => "2026-10-21",
+        }
+    }
+}
+
+/// What Anthropic does with reasoning that fails the check of the messages before it
+/// (`thinking.block_binding.prefix_mismatch_behavior`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrefixMismatch {
+    /// The request is refused.
+    Error,
+    /// The request is answered without the reasoning, and the answer [reports](
+    /// threadfold_core::message::Withheld) it.
+    DropBlock,
+}
+
+impl PrefixMismatch {
+    /// The word of the provider.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::DropBlock => "drop_block",
+        }
+    }
 }
 
 impl EncodeOptions {
@@ -116,8 +175,8 @@ impl EncodeOptions {
         };
         if let Some((_, rest)) = name.split_once("gpt-") {
             let version = threadfold_core::message::model_version(rest);
-            let binds_reasoning = version.is_some_and(|version| version >= (6, 2));
-            return Self { binds_reasoning, ..options };
+            let is_strict = version.is_some_and(|version| version >= (6, 2));
+            return Self { binds_reasoning: is_strict, refuses_sampling: is_strict, ..options };
         }
         let Some((_, rest)) = name.split_once("claude") else { return options };
         let named = rest.contains("fable") || rest.contains("mythos");

@@ -154,6 +154,7 @@ pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> 
         notes.turn_to(at);
         let before = thread.last().map(|(_, last)| last.role);
         if message.role != Role::System || rules.keeps_system(&message, before) {
+            leave_out_account(&mut message, notes);
             fit_message(rules, &mut message, &foreign, notes);
         } else {
             make_user(&mut message, notes);
@@ -162,6 +163,21 @@ pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> 
     }
     pictures::limit(&mut thread, &|count| rules.pictures(count), notes);
     thread
+}
+
+/// Leaves the account of this crate out of the message of a compaction that this provider made. The
+/// provider keeps the reasoning of the messages after its block only if nothing stands between, and
+/// reads in the block what the account says for others.
+fn leave_out_account(message: &mut Message, notes: &mut Notes) {
+    let codec = notes.codec();
+    let is_own = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(it) if it.codec == codec && it.is_compaction());
+    if !message.is_summary() || !message.content.iter().any(is_own) {
+        return;
+    }
+    fit_blocks(message, |block| {
+        matches!(block, ContentBlock::Opaque(_))
+            || notes.drop_block(block.kind(), "the provider's own compaction stands for it")
+    });
 }
 
 /// Returns the system prompt that the provider accepts, without blank texts.
@@ -204,6 +220,28 @@ impl Target {
             || (self.options.accepts_inner_system && accepts)
     }
 
+    /// Whether this model made a message, as far as both names are known.
+    pub(super) fn made(&self, message: &Message) -> bool {
+        let made = message.origin.as_ref().and_then(|origin| origin.model.as_ref());
+        let names = self.name.as_ref().zip(made);
+        // A name without a version, such as an alias, can be any.
+        let is_known = |name: &Text| model_version(name).is_some();
+        names.is_none_or(|(name, made)| {
+            is_same_model(name, made) || !is_known(name) || !is_known(made)
+        })
+    }
+
+    /// Whether a model of Anthropic can read the thinking in a message. Each model that binds its
+    /// thinking reads only its own, and only the thinking of Haiku 5.5 is read by others (AWS,
+    /// "Preserved thinking", November 2026).
+    fn reads_thinking_of(&self, message: &Message) -> bool {
+        let made = message.origin.as_ref().and_then(|origin| origin.model.as_ref());
+        let Some(made) = made else { return true };
+        let is_checked =
+            self.options.binds_reasoning || EncodeOptions::for_model(made).binds_reasoning;
+        !is_checked || self.made(message) || made.contains("haiku-5-5")
+    }
+
     /// Why the provider would refuse signed reasoning; `None` if it accepts it. It must be this
     /// provider's own, and for some models no message before it may have been changed.
     pub(super) fn reasoning_fault(
@@ -224,6 +262,9 @@ impl Target {
         }
         if self.options.binds_reasoning && message.prefix_rewritten {
             return Some("what it was thought on was rewritten");
+        }
+        if !self.reads_thinking_of(message) {
+            return Some("another model thought it");
         }
         if is_unsigned {
             return Some("it is not signed");

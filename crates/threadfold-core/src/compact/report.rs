@@ -38,6 +38,13 @@ pub struct CompactReport {
     pub user_messages_preserved: usize,
     /// The number of reminders and reasoning blocks stripped in addition to those replaced.
     pub blocks_stripped: usize,
+    /// If the conversation's provider binds reasoning to the messages before it (OpenAI since
+    /// GPT-6.2, Anthropic since Claude 5.1): the reasoning in the compacted thread that was made on
+    /// messages which were changed since. The provider does not show it to the model, so its codec
+    /// leaves it out. Reasoning that the plan itself removes is not counted here but in
+    /// [`blocks_stripped`](Self::blocks_stripped). Otherwise nothing.
+    #[serde(skip_serializing_if = "VoidReasoning::is_none")]
+    pub void_reasoning: VoidReasoning,
     /// How many facts of the earlier thread are still stated, and the most important missing ones;
     /// `None` if this was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,6 +56,45 @@ pub struct CompactReport {
     /// no model summarized, and why. Empty if nothing unusual happened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Text>,
+}
+
+/// Reasoning in a thread that a provider which binds it does not accept any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VoidReasoning {
+    /// The number of blocks.
+    pub blocks: usize,
+    /// Their tokens, as the counter estimates them.
+    pub tokens: u64,
+}
+
+impl VoidReasoning {
+    /// Returns the void reasoning of these messages.
+    ///
+    /// ```
+    /// use threadfold::{Message, Role, compact::VoidReasoning, message::Thinking};
+    /// use threadfold::tokens::ByteEstimate;
+    ///
+    /// let thought = Thinking::new("They greeted me.", Some("signature".into()));
+    /// let answer = Message::new(Role::Assistant, vec![thought.into()]).rewritten();
+    /// let void = VoidReasoning::of(&[Message::user("Hi."), answer], &ByteEstimate::TRIGGER);
+    /// assert_eq!(void.blocks, 1);
+    /// ```
+    #[must_use]
+    pub fn of(messages: &[Message], counter: &dyn TokenCounter) -> Self {
+        let marked = messages.iter().filter(|message| message.prefix_rewritten);
+        let blocks = marked.flat_map(|message| &message.content);
+        blocks.filter(|block| block.is_reasoning()).fold(Self::default(), |sum, block| Self {
+            blocks: sum.blocks + 1,
+            tokens: sum.tokens.saturating_add(counter.block(block)),
+        })
+    }
+
+    /// Whether no reasoning is void.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.blocks == 0
+    }
 }
 
 impl Size {
@@ -95,6 +141,7 @@ impl CompactReport {
             summary_bytes: summaries.map(summary_bytes).sum(),
             user_messages_preserved: after.iter().filter(|message| message.is_typed()).count(),
             blocks_stripped: plan.blocks_stripped(),
+            void_reasoning: VoidReasoning::default(),
             retention: None,
             cost: None,
             notes: Vec::new(),
@@ -133,6 +180,15 @@ impl fmt::Display for CompactReport {
         )?;
         if let Some(percent) = tokens.saturating_mul(100).checked_div(before.tokens) {
             write!(f, " ({percent} %)")?;
+        }
+        let VoidReasoning { blocks, tokens } = self.void_reasoning;
+        if blocks > 0 {
+            let noun = if blocks == 1 { "block" } else { "blocks" };
+            write!(
+                f,
+                "; {blocks} {noun} of reasoning (about {tokens} tokens) void, because the provider \
+                 binds it to earlier messages"
+            )?;
         }
         // One line, whatever a note quotes.
         self.notes

@@ -7,6 +7,7 @@ use super::{
     content::{ContentBlock, Summary, ToolResult},
     measure,
     parts::{MessageParts, Role},
+    published::is_same_model,
     text::Text,
     tool::ToolUse,
 };
@@ -136,6 +137,36 @@ impl Message {
     #[doc(hidden)]
     pub fn is_signed(&self) -> bool {
         self.role == Role::Assistant && !self.prefix_rewritten && self.has_reasoning()
+    }
+
+    /// `true` if the message holds a provider's own compaction of the messages before it
+    /// ([`Opaque::is_compaction`](super::content::Opaque::is_compaction)). The summary beside it in
+    /// the same message is this crate's, for other providers: the codec of the provider that made
+    /// the block sends the block alone.
+    ///
+    /// ```
+    /// use threadfold::{Message, Role, message::Opaque};
+    ///
+    /// let value = serde_json::json!({"type": "compaction", "content": "They talked."});
+    /// let block = Opaque::new("anthropic-messages", value);
+    /// assert!(Message::new(Role::Assistant, vec![block.into()]).holds_compaction());
+    /// assert!(!Message::user("hi").holds_compaction());
+    /// ```
+    #[must_use]
+    pub fn holds_compaction(&self) -> bool {
+        self.parts.holds_compaction()
+    }
+
+    /// Whether the model that made the compaction in this message keeps the reasoning of another
+    /// message: it made that one too, as far as both say by which model they were made.
+    #[doc(hidden)]
+    pub fn keeps_reasoning_of(&self, other: &Self) -> bool {
+        let Some(origin) = &other.origin else { return self.holds_compaction() };
+        let model = self.origin.as_ref().and_then(|origin| origin.model.as_ref());
+        let models = model.zip(origin.model.as_ref());
+        let is_its = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(it) if it.is_compaction() && it.codec == origin.provider);
+        self.content.iter().any(is_its)
+            && models.is_none_or(|(one, other)| is_same_model(one, other))
     }
 
     /// The bytes of text in the message.

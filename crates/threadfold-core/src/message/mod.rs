@@ -62,6 +62,7 @@ mod thread_id;
 mod tool;
 mod usage;
 mod window;
+mod withheld;
 
 pub use batch::{Batch, BatchId};
 pub use checkpoint::{CheckpointId, CheckpointIds};
@@ -84,6 +85,8 @@ pub use media::{Document, Image, MediaSource};
 pub use message::Message;
 pub use nesting::MAX_NESTING;
 pub use parts::{MessageParts, Origin, Role, StopReason};
+#[doc(hidden)]
+pub use published::is_same_model;
 pub use redact::Redactor;
 pub use request::{Answer, Delta, Request};
 pub use text::Text;
@@ -96,3 +99,4 @@ pub use usage::{Timestamp, Usage};
 pub use window::ContextWindow;
 #[doc(hidden)]
 pub use window::version as model_version;
+pub use withheld::{Withheld, WithheldReason};

@@ -99,13 +99,22 @@ impl MessageParts {
     }
 
     pub(super) fn typed_blocks(&self) -> impl Iterator<Item = usize> {
-        let may_be_typed = self.role == Role::User && !self.untyped && !self.is_summary();
+        // Beside a provider's own compaction, which replaces the user's newest message too, that
+        // message stands after the summary.
+        let is_ours = self.is_summary() && !self.holds_compaction();
+        let may_be_typed = self.role == Role::User && !self.untyped && !is_ours;
         let blocks = if may_be_typed { self.content.as_slice() } else { &[] };
         blocks.iter().enumerate().filter(|(_, block)| is_typed(block)).map(|(index, _)| index)
     }
 
     pub(super) fn is_summary(&self) -> bool {
         self.content.iter().any(|block| matches!(block, ContentBlock::Summary(_)))
+    }
+
+    pub(super) fn holds_compaction(&self) -> bool {
+        let compacts =
+            |block: &ContentBlock| matches!(block, ContentBlock::Opaque(it) if it.is_compaction());
+        self.content.iter().any(compacts)
     }
 }
 

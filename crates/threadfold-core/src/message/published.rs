@@ -24,17 +24,43 @@ const BEFORE_A_STOP: [&str; 12] = [
 /// The words other than numbers that name a release.
 const RELEASES: [&str; 7] = ["latest", "preview", "exp", "experimental", "beta", "default", "v1"];
 
-/// Returns the published window of a model in tokens; `None` for a name that is not in the table.
-pub(super) fn published(name: &str) -> Option<u64> {
-    let name = name.to_ascii_lowercase();
+/// Whether two names are of one model: both name the same, or one of them also names a release, a
+/// route or a region, as the names in answers do.
+///
+/// ```
+/// use threadfold_core::message::is_same_model;
+///
+/// assert!(is_same_model("claude-opus-5-5", "us.anthropic.claude-opus-5-5-20261001-v1:0"));
+/// assert!(!is_same_model("gpt-6.2-sol", "gpt-6.2-astra"));
+/// ```
+#[must_use]
+pub fn is_same_model(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(str::to_ascii_lowercase);
+    let [one, other] = [&one, &other].map(|name| {
+        let (_, model) = routed(name);
+        model.split(SEPARATORS).collect::<Vec<_>>()
+    });
+    let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
+    long.strip_prefix(short.as_slice()).is_some_and(is_release)
+}
+
+/// Returns the route to a model, and its name there.
+fn routed(name: &str) -> (Vec<&str>, &str) {
     let mut route: Vec<&str> = name.split('/').collect();
-    let mut model = route.pop()?;
+    let mut model = route.pop().unwrap_or_default();
     while let Some((before, rest)) =
         model.split_once('.').filter(|(before, _)| BEFORE_A_STOP.contains(before))
     {
         route.push(before);
         model = rest;
     }
+    (route, model)
+}
+
+/// Returns the published window of a model in tokens; `None` for a name that is not in the table.
+pub(super) fn published(name: &str) -> Option<u64> {
+    let name = name.to_ascii_lowercase();
+    let (route, model) = routed(&name);
     if route.iter().any(|part| OTHER_WINDOWS.contains(part)) {
         return None;
     }
@@ -103,6 +129,10 @@ mod tests {
             ("claude-opus-4-1@20250805", 200_000),
             ("vertex_ai/claude-mythos-preview", 1_000_000),
             ("gpt-6.2-sol", 1_050_000),
+            ("gpt-6.2-astra", 1_050_000),
+            ("claude-fable-5-2", 1_000_000),
+            ("claude-mythos-5.2", 1_000_000),
+            ("gemini-4-argon", 1_048_576),
             ("us.openai.gpt-6.1-terra", 1_050_000),
             ("gpt-5.6", 1_050_000),
             ("gpt-5.6-cyber", 400_000),
@@ -204,7 +234,7 @@ mod tests {
             "gpt-4o-realtime-preview",
             "gpt-4.5-preview",
             "o5",
-            "gemini-4-argon",
+            "gemini-4-xenon",
             "gemini-2.5-flash-image",
             "gemini-2.5-pro-preview-tts",
             "grok-4.35",

@@ -16,6 +16,7 @@ use super::{
     text::Text,
     tool::{ToolChoice, ToolSpec},
     usage::Usage,
+    withheld::Withheld,
 };
 
 /// Everything that one model call needs, independent of any provider.
@@ -73,6 +74,11 @@ pub struct Answer {
     pub usage: Option<Usage>,
     /// Why the model stopped.
     pub stop_reason: StopReason,
+    /// The reasoning of the request that failed a check of the provider, if the provider reports
+    /// it. A session shows it as a notice; the message keeps the report as it was received, so the
+    /// log has it too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<Withheld>,
 }
 
 /// A piece of a streamed answer. The last one of a stream is the complete answer.
@@ -218,7 +224,7 @@ impl Answer {
     pub fn new(mut message: Message, stop_reason: StopReason, usage: Option<Usage>) -> Self {
         let parts = message.make_mut();
         (parts.stop_reason, parts.usage) = (Some(stop_reason.clone()), usage);
-        Self { message, usage, stop_reason }
+        Self { message, usage, stop_reason, withheld: Vec::new() }
     }
 
     /// The text blocks of the answer, joined by blank lines. Reasoning and tool calls are left out.

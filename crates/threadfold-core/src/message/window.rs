@@ -106,7 +106,7 @@ mod tests {
             ("models/gemini-2.5-pro", Some(1_048_576)),
             ("gemini-3-flash-preview", Some(1_048_576)),
             ("gemini-3.8-flash", Some(1_000_000)),
-            ("gemini-4-carbon", None),
+            ("gemini-4-carbon", Some(1_048_576)),
             ("grok-4.5", Some(256_000)),
         ];
         for (name, tokens) in rows {

@@ -23,7 +23,7 @@ use threadfold::{
     model::{AnswerLimits, Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, SessionEvent},
     strategy::Summarize,
-    wire::{self, DecodeOptions},
+    wire::{self, AnthropicVersion, DecodeOptions},
 };
 use threadfold_testing::shared::cases;
 
@@ -83,6 +83,8 @@ impl Server {
             dialect,
             base_url,
             model: "m-1".into(),
+            anthropic_version: AnthropicVersion::V2026_10_21,
+            prefix_mismatch: None,
             window: None,
             key: Key::new(&format!(" {KEY}\n")),
             max_output: 256,
@@ -295,7 +297,7 @@ fn a_request_has_the_path_and_headers_of_its_provider() {
         (
             Dialect::Anthropic,
             "POST /v1/messages HTTP/1.1",
-            [format!("x-api-key: {KEY}"), "anthropic-version: 2023-06-01".to_owned()],
+            [format!("x-api-key: {KEY}"), "anthropic-version: 2026-10-21".to_owned()],
             r#"{"model":"m-1","max_tokens":256,"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}],"stream":true}"#,
         ),
         (

@@ -25,6 +25,7 @@ use threadfold::{
     model::{self, AnswerLimits},
     session::{CompactionEvent, SessionEvent},
     strategy::{Digest, Ladder, Summarize},
+    wire::AnthropicVersion,
 };
 
 use threadfold_http::{Dialect, HttpModel, HttpOptions};
@@ -58,6 +59,8 @@ impl Server {
             dialect,
             base_url,
             model: env::var("THREADFOLD_MODEL").unwrap_or_else(|_| "smollm2-135m-instruct".into()),
+            anthropic_version: AnthropicVersion::default(),
+            prefix_mismatch: None,
             window: None,
             key: None,
             max_output,

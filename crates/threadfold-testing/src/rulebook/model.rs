@@ -14,7 +14,7 @@ use futures::{
 use serde_json::{Map, Value, json};
 use threadfold::{
     Answer, ContextWindow, Model, Request, WireFormat,
-    message::{Delta, ModelError, ModelErrorKind},
+    message::{Delta, ModelError, ModelErrorKind, Text},
     model::{self, Clock},
     wire::{self, EncodeOptions, classify_error},
 };
@@ -203,11 +203,19 @@ impl Model for RulebookModel {
         deltas.flatten_stream().boxed()
     }
 
-    async fn compact_natively(&self, request: Request) -> Result<Option<Answer>, ModelError> {
-        match self.codec.compaction_request(request) {
+    async fn compact_natively(
+        &self,
+        request: Request,
+        instructions: Option<Text>,
+    ) -> Result<Option<Answer>, ModelError> {
+        match self.codec.compaction_request(request, instructions.as_deref()) {
             Some(request) => self.complete(request).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    fn binds_reasoning(&self) -> bool {
+        EncodeOptions::for_model(&self.model).binds_reasoning
     }
 
     fn context_window(&self) -> Option<ContextWindow> {

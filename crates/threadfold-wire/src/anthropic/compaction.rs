@@ -11,7 +11,7 @@ const COMPACTION: &str = "compaction";
 // The provider refuses a request for a compaction with parameters that shape an answer or manage
 // the context, so they are removed. The request needs the header `anthropic-beta:
 // compact-2026-09-04`, and so does every later request with the resulting block.
-fn request(mut request: Request) -> Request {
+fn request(mut request: Request, instructions: Option<&str>) -> Request {
     for name in ["context_management", "stop_sequences"] {
         set_field(&mut request.extra, NAME, name, None);
     }
@@ -25,8 +25,9 @@ fn request(mut request: Request) -> Request {
     if matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_))) {
         request.tool_choice = None;
     }
-    let asked = Object::typed("summarize").into_json();
-    request.extra = request.extra.with(NAME, COMPACTION, asked);
+    let mut asked = Object::typed("summarize");
+    asked.set_some("instructions", instructions.map(Text::from));
+    request.extra = request.extra.with(NAME, COMPACTION, asked.into_json());
     request
 }
 
@@ -67,10 +68,34 @@ pub(super) fn by_gateway(mut fields: Fields<'_>) -> Option<ContentBlock> {
     Some(Summary::new(text).into())
 }
 
-/// Moves the newest signed compaction to the beginning of the thread and removes all others,
-/// because it replaces everything before it and the provider accepts only one. A compaction without
-/// a signature stays, and the provider ignores the blocks before it.
-pub(super) fn lead_with_newest(thread: &mut Thread, notes: &mut Notes) {
+/// Gives a message that is only a compaction the role in which the provider returned it.
+pub(super) fn as_returned(thread: &mut Thread, options: &EncodeOptions) {
+    let mut next = None;
+    for (_, message) in thread.iter_mut().rev() {
+        let is_alone = message.role == Role::User && message.content.iter().all(is_own);
+        if is_alone && !message.content.is_empty() {
+            let role = role_before(next, options);
+            message.make_mut().role = role;
+        }
+        next = Some(message.role);
+    }
+}
+
+/// The role of a message that is only a compaction, before one of role `next`: that in which the
+/// provider returned it. Only a model that does not bind reasoning may need another one: with a fixed
+/// budget for thinking, the first answer of a tool loop must begin with thinking, and the provider
+/// reads neighbours of one role as one message.
+fn role_before(next: Option<Role>, options: &EncodeOptions) -> Role {
+    match next {
+        Some(Role::Assistant) if !options.binds_reasoning => Role::User,
+        Some(_) | None => Role::Assistant,
+    }
+}
+
+/// Moves the newest signed compaction to the beginning of the thread, into a message of its own, and
+/// removes all others, because it replaces everything before it and the provider accepts only one. A
+/// compaction without a signature stays, and the provider ignores the blocks before it.
+pub(super) fn lead_with_newest(thread: &mut Thread, options: &EncodeOptions, notes: &mut Notes) {
     let messages = thread.iter().enumerate().rev();
     // A system message holds no blocks of the provider.
     let mut messages = messages.filter(|(_, (_, message))| message.role != Role::System);
@@ -90,13 +115,18 @@ pub(super) fn lead_with_newest(thread: &mut Thread, notes: &mut Notes) {
             !is_own(candidate) || notes.drop_block("opaque", "a newer compaction stands for it")
         });
     }
+    let is_first = (of, place) == (0, 0);
     if let Some((at, block)) = block {
-        if (of, place) != (0, 0) {
+        if !is_first {
             notes.turn_to(at).moved("opaque", "a signed compaction is first in the thread");
         }
         match thread.first_mut() {
-            Some((_, first)) => first.make_mut().content.insert(0, block),
-            None => thread.push((at, Message::new(Role::Assistant, vec![block]))),
+            Some((_, first)) if is_first => first.make_mut().content.insert(0, block),
+            Some(_) | None => {
+                let next = thread.iter().find(|(_, message)| !message.content.is_empty());
+                let role = role_before(next.map(|(_, message)| message.role), options);
+                thread.insert(0, (at, Message::new(role, vec![block])));
+            }
         }
     }
     thread.retain(|(_, message)| !message.content.is_empty());

@@ -218,8 +218,23 @@ pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     parts.origin = Some(Origin::new(NAME, fields.take_text("model")));
     fields.take("role");
     // The other fields of the response, which a request cannot hold.
+    let withheld = fields.items("input_transformations").unwrap_or_default();
+    let withheld = withheld.into_iter().filter_map(Fields::of).filter_map(withheld_block).collect();
     parts.extra = Extra::default().with(NAME, "~answer", fields.json());
-    Ok(Answer::new(parts.into(), stop_reason, usage))
+    let mut answer = Answer::new(parts.into(), stop_reason, usage);
+    answer.withheld = withheld;
+    Ok(answer)
+}
+
+/// Reads an entry of `input_transformations`; `None` for a type that this crate does not know.
+fn withheld_block(entry: Fields<'_>) -> Option<Withheld> {
+    let shown = match entry.word("type")?.as_ref() {
+        "thinking_dropped" => false,
+        "thinking_mismatch_allowed" => true,
+        _ => return None,
+    };
+    let reason = WithheldReason::from(entry.text("reason")?.as_str());
+    Some(Withheld { at: entry.text("path").unwrap_or_default(), reason, shown })
 }
 
 const CONTENT: &str = "an array of blocks";

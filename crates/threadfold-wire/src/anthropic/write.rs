@@ -1,6 +1,6 @@
 //! Writing request bodies: the thread is made legal first and written then.
 
-use super::{compaction, forms, forms::NAME, media, params, params::thinking_type};
+use super::{compaction, forms, forms::NAME, media, params, params::thinking_type, version};
 use crate::kit::*;
 
 /// The rule for names of tools, which may be twice as long as in other dialects.
@@ -14,7 +14,8 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let names_model = names_model(request, options, NAME);
     let prefill = options.accepts_prefill && !thinks_manually(thinking_type(&request.extra));
     let at_rest = prefill && !names_model;
-    let (request, mut messages, mut notes) = names::begin(request, NAME, (&TOOLS, false), at_rest);
+    let (mut request, mut messages, mut notes) =
+        names::begin(request, NAME, (&TOOLS, false), at_rest);
     names::rewrite_ids(&mut messages, &IDS, |_| true, &mut notes);
     let ending = Ending {
         at: request.messages.len(),
@@ -25,13 +26,16 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         refuses_reasoning: names_model && does_not_think(thinking_type(&request.extra)),
     };
     notes.turn_to(None);
+    version::fit_request(&mut request, options, &mut notes);
     let mut system = rules::system(&claude, &request.system, &mut notes);
     let mut tools = fit_tools(&request.tools, &mut notes);
     let mut thread = rules::thread(&claude, messages, &mut notes);
+    compaction::as_returned(&mut thread, options);
+    version::fit_thread(&mut thread, options, &mut notes);
     rules::drop_unanswered(&mut thread, ending.stays || prefill, &mut notes);
     results_first(&mut thread, Kinds::USUAL, &mut notes);
     fit_end(&mut thread, &ending, Kinds::USUAL, &mut notes);
-    compaction::lead_with_newest(&mut thread, &mut notes);
+    compaction::lead_with_newest(&mut thread, options, &mut notes);
     begin_with_user(&mut thread, ending.at, begins_with_compaction, &mut notes);
     unmark_reasoning(&mut thread, &mut notes);
     let parts = (&mut *tools, &mut *system, &mut thread);
@@ -102,6 +106,7 @@ fn assemble(
         *key != params::TOOL_CHOICE.key() && !(drops_thinking && *key == "thinking")
     });
     add_rest(&mut body, rest);
+    version::bind(&mut body, &request.extra, options);
     body.into()
 }
 

@@ -7,20 +7,23 @@ use std::sync::Arc;
 
 pub(super) const NATIVE: Compaction = Compaction { request, asked, answer };
 
-/// The request fields that the compaction endpoint accepts.
-const OF_ENDPOINT: [&str; 7] = [
+/// The request fields that the compaction endpoint accepts (`ResponseCompactParams` of SDK openai
+/// 3.57).
+const OF_ENDPOINT: [&str; 9] = [
     "model",
+    "image",
     "input",
     "instructions",
     "previous_response_id",
     "prompt_cache_key",
+    "prompt_cache_options",
     "prompt_cache_retention",
     "service_tier",
 ];
 
 // The `compaction_trigger` is added at the end of the thread. Everything before it stays as in the
 // conversation, so the provider's prompt cache applies.
-fn request(mut request: Request) -> Request {
+fn request(mut request: Request, _: Option<&str>) -> Request {
     set_field(&mut request.extra, CODEC, "context_management", None);
     let trigger = Object::typed(kinds::TRIGGER).into_json();
     let trigger = opaque_item(Raw::of(&trigger), None);

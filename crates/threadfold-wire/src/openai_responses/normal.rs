@@ -6,8 +6,8 @@ use crate::kit::*;
 /// The rules for the blocks of a thread.
 #[derive(Debug)]
 pub(super) struct Responses {
-    /// The model refuses reasoning if a message before it was changed.
-    pub(super) binds_reasoning: bool,
+    /// The model to ask.
+    pub(super) target: Target,
 }
 
 impl Rules for Responses {
@@ -45,8 +45,13 @@ impl Rules for Responses {
         if said.as_ref() != Some(&thinking.text) || was_signed != thinking.signature.is_some() {
             return Some("it was changed");
         }
-        let is_bound = self.binds_reasoning && message.prefix_rewritten;
-        is_bound.then_some("what it was thought on was rewritten")
+        if !self.target.options.binds_reasoning {
+            return None;
+        }
+        if message.prefix_rewritten {
+            return Some("what it was thought on was rewritten");
+        }
+        (!self.target.made(message)).then_some("another model thought it")
     }
 
     fn call(&self, call: &mut ToolUse, notes: &mut Notes) {

@@ -107,9 +107,20 @@ pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     for key in ECHOES.split(' ') {
         fields.take(key);
     }
+    let withheld = fields.items("input_transformations").unwrap_or_default();
+    let withheld = withheld.into_iter().filter_map(Fields::of).filter_map(withheld_item).collect();
     let extra = Extra::default().with(CODEC, "~response", fields.json());
     let parts = MessageParts { origin, extra, ..MessageParts::new(Role::Assistant, content) };
-    Ok(Answer::new(parts.into(), stop_reason, usage))
+    let mut answer = Answer::new(parts.into(), stop_reason, usage);
+    answer.withheld = withheld;
+    Ok(answer)
+}
+
+/// Reads an entry of `input_transformations`; `None` for one that is not about reasoning.
+fn withheld_item(entry: Fields<'_>) -> Option<Withheld> {
+    let is_removal = entry.word("type")? == "reasoning" && entry.word("action")? == "removed";
+    let reason = WithheldReason::from(entry.text("reason")?.as_str());
+    is_removal.then(|| Withheld { at: entry.text("id").unwrap_or_default(), reason, shown: false })
 }
 
 /// Reads the items. Calls that the provider answered in the same response are not for the host.

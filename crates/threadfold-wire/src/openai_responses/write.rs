@@ -11,7 +11,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         names::begin(request, CODEC, (&names::TOOLS, false), at_rest);
     let mut body = params::write(&request, options, &mut notes);
     let is_chained = params::cut_chain(&request, &mut body, &mut notes);
-    let rules = Responses { binds_reasoning: options.binds_reasoning };
+    let rules = Responses { target: Target::new((CODEC, "model"), &request, options) };
     let system = rules::system(&rules, &request.system, &mut notes);
     let mut thread = rules::thread(&rules, messages, &mut notes);
     let calls = Calls::of(&mut thread, &mut notes);
