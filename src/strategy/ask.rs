@@ -570,7 +570,8 @@ mod tests {
                 sent = call.request.messages.to_vec();
                 Ok(Answer::new(Message::assistant("It is."), StopReason::EndTurn, None))
             };
-            let asked = Ask::new(&mut answers).question(model, Request::new(thread.clone()));
+            let mut ask = Ask::new(&mut answers);
+            let asked = ask.question(model, Request::new(thread.clone()));
             assert!(block_on(asked).is_ok());
             sent
         };
