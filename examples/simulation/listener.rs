@@ -299,5 +299,6 @@ fn reason_name(reason: &CompactionReason) -> &'static str {
         CompactionReason::AgentTool => "by the agent",
         CompactionReason::ModelSwitch => "another window",
         CompactionReason::Background => "in the background",
+        CompactionReason::Idle => "while idle",
     }
 }

@@ -48,7 +48,8 @@ impl Replay {
             | Event::RuleAdded { .. }
             | Event::RuleRevoked { .. }
             | Event::Host { .. }
-            | Event::ResultCut(_) => {}
+            | Event::ResultCut(_)
+            | Event::CacheKept { .. } => {}
             Event::Unknown { .. } | Event::Malformed { .. } | _ => {
                 return Err(format!("{event:?}"));
             }

@@ -7,6 +7,7 @@ use super::{
     breaker::Breaker,
     cost::Planner,
     event::{Input, Output, Refusal},
+    idle::IdleStep,
     policy::{AutoPolicy, Goal},
     pressure::{Learned, Pressure},
     trigger::{Level, Reading, Signal, Trigger},
@@ -316,7 +317,9 @@ impl AutoCompactor {
             }
             Input::Compacted { reason } => {
                 self.breaker = Breaker::default();
-                self.planner.compacted();
+                let is_before_request =
+                    self.request.sent.is_some() && reason != CompactionReason::Idle;
+                self.planner.compacted(is_before_request);
                 self.trigger = self.trigger.compacted(reason.is_manual());
                 None
             }
@@ -329,6 +332,63 @@ impl AutoCompactor {
         let pressure = self.learned.known(pressure);
         let room = self.policy.room(&pressure)?;
         Some(self.policy.goal(&pressure, room).target)
+    }
+
+    /// Decides what to do with the provider's cache of the last prompt while the user is away. Call
+    /// it after [`Input::TurnEnded`], and again after each step; it changes nothing.
+    ///
+    /// After [`IdleStep::Compact`], the driver compacts with [`CompactionReason::Idle`] and passes
+    /// [`Input::Compacted`] or [`Input::Failed`], as after [`Output::Compact`]. After a keep-alive, it
+    /// calls [`kept_alive`](Self::kept_alive). Without [prices](AutoPolicy::prices), before the first
+    /// request and after a compaction, there is no cache to decide about. Nothing is compacted if the
+    /// soft trigger is disabled, pauses, or is suspended because compactions do not help.
+    ///
+    /// ```
+    /// use threadfold::auto::{AutoCompactor, AutoPolicy, IdleStep, Input, Pressure};
+    /// use threadfold::{ContextWindow, message::{CompactionReason, Timestamp}};
+    ///
+    /// let policy: AutoPolicy = serde_json::from_str(
+    ///     r#"{"prices": {"input": 3, "cached": 0.3, "cache_write": 3.75, "output": 15}}"#,
+    /// )?;
+    /// let mut auto = AutoCompactor::new(policy)?;
+    /// let window = Some(ContextWindow::new(200_000));
+    /// let thread = Pressure { window, thread: 120_000, newest: 100, ..Pressure::default() };
+    /// auto.handle(Timestamp(0), Input::BeforeSend(thread));
+    /// auto.handle(Timestamp(0), Input::TurnEnded(thread));
+    /// let (mut now, mut kept) = (Timestamp(0), 0);
+    /// loop {
+    ///     match auto.idle(now, thread) {
+    ///         IdleStep::Wait { ms } => now = Timestamp(now.0 + ms),
+    ///         IdleStep::KeepAlive => {
+    ///             auto.kept_alive(now);
+    ///             kept += 1;
+    ///         }
+    ///         IdleStep::Compact => {
+    ///             let reason = CompactionReason::Idle;
+    ///             auto.handle(now, Input::Compacted { reason });
+    ///         }
+    ///         _ => break,
+    ///     }
+    /// }
+    /// assert_eq!((kept, now), (4, Timestamp(5 * 270_000)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn idle(&self, now: Timestamp, pressure: Pressure) -> IdleStep {
+        let pressure = self.learned.known(pressure);
+        let helps = match self.trigger {
+            Trigger::Armed { .. } | Trigger::Fired { .. } | Trigger::Quiet { .. } => true,
+            Trigger::Overgrown { .. } | Trigger::Suspended => false,
+        };
+        let is_paused = self.breaker.paused_until(&self.policy, now).is_some();
+        let may_compact = self.policy.enabled && helps && !is_paused;
+        self.planner.idle(may_compact, &self.policy, &pressure, now)
+    }
+
+    /// Records that the last prompt was sent again at this time, to keep the cache alive.
+    /// [`idle`](Self::idle) has an example.
+    pub fn kept_alive(&mut self, now: Timestamp) {
+        self.planner.kept_alive(now);
     }
 
     /// The hard check, then the soft trigger.

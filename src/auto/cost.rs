@@ -20,7 +20,11 @@
 //! The hard check comes first in every case, so a wrong expectation costs at most one compaction.
 //! The example `cost` compares this with an oracle that knows the future.
 
-use super::{policy::AutoPolicy, pressure::Pressure};
+use super::{
+    idle::{Idle, IdleStep},
+    policy::AutoPolicy,
+    pressure::Pressure,
+};
 use crate::{
     compact::{CompactionCost, Prices, PromptChange},
     message::{Timestamp, Usage},
@@ -57,6 +61,10 @@ pub(super) struct Planner {
     paid: i64,
     /// The size of the thread after a compaction, as the last one showed.
     left: Left,
+    /// Whether the thread was compacted since the last request, whose cache is then worth nothing.
+    is_rewritten: bool,
+    /// The keep-alives since the last request.
+    kept_alive: u32,
 }
 
 /// The size of the thread after a compaction, if it is known.
@@ -94,7 +102,7 @@ impl Planner {
 
     /// Records that a request is sent at this time and pressure.
     pub(super) fn sent(&mut self, now: Timestamp, policy: &AutoPolicy, pressure: &Pressure) {
-        self.last = Some(now);
+        (self.last, self.is_rewritten, self.kept_alive) = (Some(now), false, 0);
         let Some(outlook) = Outlook::of(policy, pressure) else { return };
         if matches!(self.left, Left::Pending) {
             self.left = Left::Tokens(pressure.of_thread(pressure.tokens()));
@@ -103,9 +111,40 @@ impl Planner {
         self.paid = self.paid.saturating_add(excess);
     }
 
-    /// Records that the thread was compacted.
-    pub(super) fn compacted(&mut self) {
-        (self.paid, self.left) = (0, Left::Pending);
+    /// Records that the thread was compacted, before a request or while none is about to be sent.
+    pub(super) fn compacted(&mut self, is_before_request: bool) {
+        (self.paid, self.left, self.is_rewritten) = (0, Left::Pending, !is_before_request);
+    }
+
+    /// Records that the last prompt was sent again at this time, to keep the cache alive.
+    pub(super) fn kept_alive(&mut self, now: Timestamp) {
+        (self.last, self.kept_alive) = (Some(now), self.kept_alive.saturating_add(1));
+    }
+
+    /// Decides what to do with the cache while the user is away.
+    pub(super) fn idle(
+        &self,
+        may_compact: bool,
+        policy: &AutoPolicy,
+        pressure: &Pressure,
+        now: Timestamp,
+    ) -> IdleStep {
+        let (Some(prices), Some(last)) = (policy.prices, self.last.filter(|_| !self.is_rewritten))
+        else {
+            return IdleStep::LetGo;
+        };
+        let prompt = pressure.tokens();
+        let outlook = Outlook::of(policy, pressure).filter(|_| may_compact);
+        let after = outlook.map_or(prompt, |outlook| self.after(&outlook));
+        let is_worth_it = prompt.saturating_sub(after) >= policy.min_gain;
+        let idle = Idle {
+            prompt,
+            after: if is_worth_it { after } else { prompt },
+            summary: policy.summary_tokens,
+            unused_ms: now.0.saturating_sub(last.0),
+            kept_alive: self.kept_alive,
+        };
+        idle.step(&prices)
     }
 
     /// The size of the request after a compaction.

@@ -28,6 +28,10 @@
 //! | the third one | the compactions are undone |
 //! | no compaction can help | the refusal is passed on |
 //!
+//! While the user is **away**, the provider's cache of the prompt dies. With prices,
+//! [`AutoCompactor::idle`] decides whether to keep it alive, to compact shortly before its death, or
+//! to let it go: see [`Idle`].
+//!
 //! ```
 //! use threadfold::{ContextWindow, message::Timestamp};
 //! use threadfold::auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure};
@@ -46,11 +50,14 @@ mod breaker;
 mod compactor;
 mod cost;
 mod event;
+mod idle;
 mod policy;
 mod pressure;
 mod trigger;
 
 pub use compactor::{AutoCompactor, MAX_SENDS};
 pub use event::{Input, Output, Refusal};
+pub(crate) use idle::KEEP_ALIVE_OUTPUT;
+pub use idle::{Idle, IdleStep};
 pub use policy::{AutoPolicy, Threshold};
 pub use pressure::Pressure;

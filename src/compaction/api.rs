@@ -21,7 +21,7 @@ use crate::{
 /// | `threadId`, `timestamp` | the thread, and the time of the event | the same |
 /// | `data.strategy` | the strategy | the strategy that succeeded, if `COMPACTION_START` named a ladder |
 /// | `data.auto` | whether the compaction started automatically, not at the request of the user, the host or the agent | |
-/// | `data.reason` | `threshold`, `overflow`, `manual`, `agent_tool`, `model_switch` or `background` | |
+/// | `data.reason` | `threshold`, `overflow`, `manual`, `agent_tool`, `model_switch`, `background` or `idle` | |
 /// | `data.success` | | whether the thread was compacted; otherwise it is unchanged |
 /// | `data.tokensSaved` | | the saved tokens, as estimated by the thread's counter; 0 without success |
 /// | `data.originalEventCount`, `data.compactedEventCount` | | the number of messages before and after, with success |

@@ -80,6 +80,12 @@ pub enum Event {
     /// A tool result that is longer than the host allows, in full. The thread holds it without its
     /// middle.
     ResultCut(Box<ToolResult>),
+    /// The last prompt was sent again while the user was away, to keep the provider's cache alive.
+    /// Its answer is not in the thread.
+    CacheKept {
+        /// The tokens that the provider billed for it.
+        usage: Usage,
+    },
     /// An event of a kind that this build does not know, kept unchanged.
     #[serde(untagged, serialize_with = "as_read")]
     Unknown {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
 
 use super::event::{CompactionFailure, CompactionRecord, Event, LoggedEvent, RuleChange, is_users};
-use crate::message::{CompactionId, Json, Message, Text, Timestamp, ToolResult};
+use crate::message::{CompactionId, Json, Message, Text, Timestamp, ToolResult, Usage};
 
 pub(super) const MESSAGE_APPENDED: &str = "message_appended";
 const SYSTEM_PROMPT_SET: &str = "system_prompt_set";
@@ -26,9 +26,10 @@ const COMPACTION_UNDONE: &str = "compaction_undone";
 const RULE_CHANGED: &str = "rule_changed";
 const HOST: &str = "host";
 const RESULT_CUT: &str = "result_cut";
+const CACHE_KEPT: &str = "cache_kept";
 
 /// The kinds that this build reads.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 11] = [
     MESSAGE_APPENDED,
     SYSTEM_PROMPT_SET,
     LOCAL_NOTICE,
@@ -39,6 +40,7 @@ const KINDS: [&str; 10] = [
     RULE_CHANGED,
     HOST,
     RESULT_CUT,
+    CACHE_KEPT,
 ];
 
 impl Event {
@@ -62,6 +64,7 @@ impl Event {
             Self::RuleAdded { .. } | Self::RuleRevoked { .. } => RULE_CHANGED,
             Self::Host { .. } => HOST,
             Self::ResultCut(_) => RESULT_CUT,
+            Self::CacheKept { .. } => CACHE_KEPT,
             Self::Unknown { kind, .. } | Self::Malformed { kind, .. } => kind,
         }
     }
@@ -122,6 +125,9 @@ enum KnownEvent {
         data: Json,
     },
     ResultCut(Box<ToolResult>),
+    CacheKept {
+        usage: Usage,
+    },
 }
 
 /// Returns the event for JSON that is not a [`KnownEvent`].

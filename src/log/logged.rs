@@ -115,6 +115,7 @@ impl LoggedRules {
             | Event::CompactionUndone { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
+            | Event::CacheKept { .. }
             | Event::Unknown { .. }
             | Event::Malformed { .. } => {}
         }

@@ -61,6 +61,9 @@ impl EventLog {
                     Some(_) => break,
                 }
             }
+            if let (Event::CacheKept { .. }, Some((at, _))) = (&logged.event, &mut before) {
+                *at = logged.at;
+            }
             let Event::MessageAppended(message) = &logged.event else { continue };
             let Some(usage) = message.usage else { continue };
             let prompt = usage.input.saturating_add(compaction.map_or(0, saved));

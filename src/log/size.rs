@@ -56,7 +56,8 @@ pub(super) fn weight(event: &Event) -> u64 {
         | Event::CompactionFailed(_)
         | Event::CompactionUndone { .. }
         | Event::RuleAdded { .. }
-        | Event::RuleRevoked { .. } => OVERHEAD,
+        | Event::RuleRevoked { .. }
+        | Event::CacheKept { .. } => OVERHEAD,
     }
 }
 

@@ -149,6 +149,7 @@ impl State {
             | Event::RuleRevoked { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
+            | Event::CacheKept { .. }
             | Event::SystemPromptSet { .. } => Ok(()),
             Event::CompactionFailed(failure) => self.check_new(failure.id),
             Event::MessageAppended(message) => {
@@ -247,6 +248,7 @@ impl State {
                 // the error.
                 let _ = self.totals.added.add(text);
             }
+            Event::CacheKept { .. } => self.totals.answered = Some(next.at),
             Event::LocalNotice { .. }
             | Event::RuleRevoked { .. }
             | Event::Host { .. }

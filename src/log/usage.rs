@@ -19,7 +19,8 @@ use crate::{
 #[serde(default)]
 #[non_exhaustive]
 pub struct TotalUsage {
-    /// The tokens of answers, and of tools that called models themselves.
+    /// The tokens of answers, of tools that called models themselves, and of requests that kept the
+    /// provider's cache alive.
     pub thread: Usage,
     /// The tokens of compactions, failed ones included.
     pub compaction: Usage,
@@ -60,6 +61,7 @@ impl TotalUsage {
             Event::MessageAppended(message) => (&mut self.thread, cost(message)),
             Event::Compacted(record) => (&mut self.compaction, record.usage),
             Event::CompactionFailed(failure) => (&mut self.compaction, failure.usage),
+            Event::CacheKept { usage } => (&mut self.thread, *usage),
             Event::SystemPromptSet { .. }
             | Event::LocalNotice { .. }
             | Event::Truncated { .. }
@@ -140,6 +142,7 @@ pub(super) fn last_count(events: &[LoggedEvent], before: (LastCount, usize)) -> 
             | Event::RuleRevoked { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
+            | Event::CacheKept { .. }
             | Event::Unknown { .. } => last,
         };
     }

@@ -168,7 +168,7 @@ mod tests {
     variants!(COMPACTION, compaction_name, CompactionEvent: Started Progress SummaryDelta Completed
         Failed Cancelled);
     variants!(REASON, reason_name, CompactionReason: Threshold Overflow Manual AgentTool ModelSwitch
-        Background);
+        Background Idle);
 
     const AT: Timestamp = Timestamp(1_754_640_000_123);
 
@@ -181,6 +181,7 @@ mod tests {
             CompactionReason::AgentTool,
             CompactionReason::ModelSwitch,
             CompactionReason::Background,
+            CompactionReason::Idle,
         ]
     }
 
@@ -321,7 +322,10 @@ mod tests {
             (vec![("a", true), ("b", false), ("c", true)], Some(("b", 1))),
         ];
         for (tried, fallback) in rows {
-            let mut event = compactions().remove(9);
+            let mut events = compactions().into_iter();
+            let Some(mut event) = events.find(|event| compaction_name(event) == "Completed") else {
+                panic!("there is none")
+            };
             let CompactionEvent::Completed { rungs, .. } = &mut event else { panic!("{event:?}") };
             *rungs = tried.iter().map(|(strategy, failed)| rung(strategy, *failed)).collect();
             let found =

@@ -244,10 +244,19 @@ impl Session {
     /// ```
     pub fn prepare_compaction_observed(
         &mut self,
+        observe: impl FnMut(&ModelCall, Option<&Delta>) + Send + 'static,
+    ) -> BoxFuture<'static, PreparedCompaction> {
+        self.prepare_for(CompactionReason::Background, observe)
+    }
+
+    /// Same as [`prepare_compaction_observed`](Self::prepare_compaction_observed), for any reason.
+    pub(super) fn prepare_for(
+        &mut self,
+        reason: CompactionReason,
         mut observe: impl FnMut(&ModelCall, Option<&Delta>) + Send + 'static,
     ) -> BoxFuture<'static, PreparedCompaction> {
         let strategy = Arc::clone(&self.settings.strategy);
-        let job = self.job(strategy, CompactionReason::Background);
+        let job = self.job(strategy, reason);
         async move { job.run(&mut observe).await }.boxed()
     }
 

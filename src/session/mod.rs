@@ -54,6 +54,11 @@
 //! continues from an earlier point as a separate thread. [`Session::undo_compaction`] takes a
 //! compaction back, and [`Session::redo_compaction`] makes it again without a model.
 //!
+//! # While the user is away
+//!
+//! [`Session::idle_for`] keeps the provider's cache of the prompt alive, or compacts shortly before
+//! it dies, if the policy has the prices by which this pays.
+//!
 //! # Changing a running session
 //!
 //! | change of | from now on | once |
@@ -85,6 +90,7 @@ mod error;
 mod event;
 mod events;
 mod handle;
+mod idle;
 mod job;
 mod send;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
@@ -99,6 +105,7 @@ pub use error::{LastTurn, SessionError};
 pub use event::SessionEvent;
 pub use events::{Events, Reply};
 pub use handle::SessionHandle;
+pub use idle::Idled;
 pub use job::PreparedCompaction;
 pub use session::Session;
 

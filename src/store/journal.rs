@@ -415,6 +415,7 @@ impl Journal {
             | Event::RuleRevoked { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
+            | Event::CacheKept { .. }
             | Event::SystemPromptSet { .. }
             | Event::CompactionFailed(_)
             | Event::Unknown { .. }

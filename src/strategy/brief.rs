@@ -70,7 +70,8 @@ impl Brief {
             CompactionReason::Threshold
             | CompactionReason::Manual { .. }
             | CompactionReason::AgentTool
-            | CompactionReason::Background => false,
+            | CompactionReason::Background
+            | CompactionReason::Idle => false,
         }
     }
 

@@ -207,6 +207,7 @@ fn any_input() -> impl Strategy<Value = Input> {
             CompactionReason::Manual { instructions: None },
             CompactionReason::AgentTool,
             CompactionReason::Background,
+            CompactionReason::Idle,
         ])
     };
     let pressure = any_pressure;

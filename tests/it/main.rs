@@ -50,6 +50,7 @@ mod foreign;
 mod frames;
 mod fuzz_bounded;
 mod hindsight;
+mod idle;
 mod interface;
 mod interrupted;
 mod invariants;

@@ -53,7 +53,40 @@ pub struct Prices {
 }
 
 fn five_minutes() -> u64 {
-    300_000
+    CacheLife::FIVE_MINUTES.ms
+}
+
+/// How long a provider keeps a prompt cache after its last use, and what writing it costs.
+///
+/// A provider may offer several lives. The host chooses one for its requests (with Anthropic, by the
+/// `ttl` of `cache_control`), and sets the same one for its [`Prices`].
+///
+/// ```
+/// use threadfold::compact::{CacheLife, Prices};
+///
+/// let prices: Prices = serde_json::from_str(
+///     r#"{"input": 3, "cached": 0.3, "cache_write": 3.75, "output": 15}"#,
+/// )?;
+/// assert_eq!(prices, prices.with_life(CacheLife::FIVE_MINUTES));
+/// let hour = prices.with_life(CacheLife::HOUR);
+/// assert_eq!((hour.cache_life_ms, hour.cache_write), (3_600_000, 6.0));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CacheLife {
+    /// The life after the last use, in milliseconds.
+    pub ms: u64,
+    /// The price of writing a token to the cache, as a multiple of the price of an uncached one.
+    pub write: f64,
+}
+
+impl CacheLife {
+    /// Anthropic's default, five minutes: writing costs 1.25 times the input (its page "Prompt
+    /// caching", section "Pricing", as of November 2026).
+    pub const FIVE_MINUTES: Self = Self { ms: 300_000, write: 1.25 };
+    /// Anthropic's long life, 60 minutes: writing costs twice the input (the same page). Reading
+    /// costs a tenth of the input for both lives.
+    pub const HOUR: Self = Self { ms: 3_600_000, write: 2.0 };
 }
 
 /// How a compaction changes the prompt, in tokens of the whole request.
@@ -92,6 +125,12 @@ pub struct CompactionCost {
 }
 
 impl Prices {
+    /// Returns the prices with a cache of this life. [`CacheLife`] has an example.
+    #[must_use]
+    pub fn with_life(self, life: CacheLife) -> Self {
+        Self { cache_life_ms: life.ms, cache_write: self.input * life.write, ..self }
+    }
+
     /// Checks that every price is a number and not negative.
     ///
     /// ```

@@ -38,7 +38,7 @@ mod summarise;
 mod trim;
 mod violations;
 
-pub use cost::{CompactionCost, Prices, PromptChange};
+pub use cost::{CacheLife, CompactionCost, Prices, PromptChange};
 pub use edit::CompactError;
 pub use edits::CompactOptions;
 pub use plan::{Insert, Plan, Replaced, Splice};

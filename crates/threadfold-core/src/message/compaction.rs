@@ -49,6 +49,8 @@ pub enum CompactionReason {
     ModelSwitch,
     /// The compaction was prepared in the background before it was needed.
     Background,
+    /// The user is away, and the provider's cache of the prompt was about to expire.
+    Idle,
 }
 
 impl Default for CompactionReason {
@@ -83,6 +85,7 @@ impl CompactionReason {
             Self::AgentTool => "agent_tool",
             Self::ModelSwitch => "model_switch",
             Self::Background => "background",
+            Self::Idle => "idle",
         }
     }
 
@@ -97,7 +100,11 @@ impl CompactionReason {
     #[must_use]
     pub fn is_automatic(&self) -> bool {
         match self {
-            Self::Threshold | Self::Overflow | Self::ModelSwitch | Self::Background => true,
+            Self::Threshold
+            | Self::Overflow
+            | Self::ModelSwitch
+            | Self::Background
+            | Self::Idle => true,
             Self::Manual { .. } | Self::AgentTool => false,
         }
     }

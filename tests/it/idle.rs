@@ -1,0 +1,332 @@
+//! What is decided about a provider's cache while the user is away.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use futures::{
+    FutureExt,
+    executor::block_on,
+    future::{BoxFuture, pending, ready},
+};
+use proptest::{
+    prelude::{Strategy, any},
+    prop_assert, proptest,
+    sample::select,
+};
+use threadfold::{
+    Answer, ContextWindow, Message, ModelAgent, Session, Usage,
+    auto::{AutoPolicy, Idle, IdleStep, Threshold},
+    compact::{CacheLife, Prices},
+    log::Event,
+    message::{CompactionReason, StopReason, Timestamp},
+    model::Clock,
+    session::SessionBuilder,
+    strategy::Digest,
+    testing::{Scripted, ScriptedModel},
+};
+
+const KEEP_ALIVE_OUTPUT: u64 = 16;
+
+fn any_prices() -> impl Strategy<Value = Prices> {
+    let life = select(vec![CacheLife::FIVE_MINUTES, CacheLife::HOUR]);
+    (life, 0.0..30.0, 0.0..1.2, 0.0..90.0, select(vec![0, 1_024, 4_096]), select(vec![1, 128]))
+        .prop_map(|(life, input, cached, output, cache_min, cache_block)| {
+            let cached = input * cached;
+            let (cache_life_ms, cache_write) = (0, input);
+            Prices { input, cached, cache_write, output, cache_life_ms, cache_min, cache_block }
+                .with_life(life)
+        })
+}
+
+fn any_idle() -> impl Strategy<Value = Idle> {
+    (0..2_000_000u64, 0..2_000_000u64, 0..8_000u64).prop_map(|(prompt, after, summary)| Idle {
+        prompt,
+        after,
+        summary,
+        ..Idle::default()
+    })
+}
+
+fn cold(prices: &Prices, tokens: u64) -> i64 {
+    prices.bill(&prices.usage(tokens, 0, 0))
+}
+
+fn warm(prices: &Prices, tokens: u64, output: u64) -> i64 {
+    prices.bill(&prices.usage(tokens, tokens, output))
+}
+
+/// What a return to a dead cache costs more than one to a warm cache.
+fn dead(idle: &Idle, prices: &Prices) -> i64 {
+    cold(prices, idle.prompt) - warm(prices, idle.prompt, 0)
+}
+
+/// What a compaction and the return after it cost more than a return to a warm cache.
+fn compacted(idle: &Idle, prices: &Prices) -> i64 {
+    let written = if idle.summary == 0 { 0 } else { warm(prices, idle.prompt, idle.summary) };
+    written + cold(prices, idle.after) - warm(prices, idle.prompt, 0)
+}
+
+/// Decides at the last moment of each life, and returns what a pause of this many lives costs more
+/// than a return to a warm cache.
+fn cost(idle: Idle, prices: &Prices, lives: u32) -> i64 {
+    let mut paid = 0;
+    for kept_alive in 0..lives {
+        let unused_ms = prices.cache_life_ms - 1;
+        match (Idle { kept_alive, unused_ms, ..idle }).step(prices) {
+            IdleStep::KeepAlive => paid += warm(prices, idle.prompt, KEEP_ALIVE_OUTPUT),
+            IdleStep::Compact => return paid + compacted(&idle, prices),
+            IdleStep::LetGo => return paid + dead(&idle, prices),
+            step => panic!("{step:?} at the end of a life"),
+        }
+    }
+    paid
+}
+
+/// The keep-alives before the cache is given up; at most 500.
+fn keep_alives(idle: Idle, prices: &Prices) -> u32 {
+    let unused_ms = prices.cache_life_ms - 1;
+    let keeps = |&kept_alive: &u32| {
+        (Idle { kept_alive, unused_ms, ..idle }).step(prices) == IdleStep::KeepAlive
+    };
+    (0..500).find(|kept_alive| !keeps(kept_alive)).unwrap_or(500)
+}
+
+proptest! {
+    #[test]
+    fn a_pause_costs_at_most_twice_the_best_decision_in_hindsight(
+        idle in any_idle(), prices in any_prices(), lives in 0..80u32,
+    ) {
+        let rent = warm(&prices, idle.prompt, KEEP_ALIVE_OUTPUT);
+        let least = if prices.cacheable(idle.prompt) == 0 || idle.after > idle.prompt / 8 * 7 {
+            // Nothing is cached, or there is not enough to remove.
+            dead(&idle, &prices)
+        } else {
+            dead(&idle, &prices).min(compacted(&idle, &prices))
+        };
+        let best = least.min(rent * i64::from(lives));
+        let best = if lives == 0 { 0 } else { best };
+        let paid = cost(idle, &prices, lives);
+        // Giving up may cost less than a warm return; then it is the best decision, and taken.
+        prop_assert!(paid <= (2 * best).max(best) + 1, "{paid} over {best}");
+    }
+
+    #[test]
+    fn a_dearer_cold_prompt_is_kept_alive_longer_and_a_dearer_cache_shorter(
+        idle in any_idle(), prices in any_prices(), more in 0.0..10.0,
+    ) {
+        let now = keep_alives(idle, &prices);
+        let written = Prices { cache_write: prices.cache_write + more, ..prices };
+        prop_assert!(keep_alives(idle, &written) >= now);
+        let read = Prices { cached: prices.cached + more, ..prices };
+        prop_assert!(keep_alives(idle, &read) <= now);
+    }
+
+    #[test]
+    fn nothing_is_sent_before_the_last_tenth_of_a_life_or_after_it(
+        idle in any_idle(), prices in any_prices(), unused_ms in any::<u64>(), kept_alive in 0..9u32,
+    ) {
+        let unused_ms = unused_ms % (2 * prices.cache_life_ms);
+        let idle = Idle { unused_ms, kept_alive, ..idle };
+        match idle.step(&prices) {
+            IdleStep::Wait { ms } => {
+                prop_assert!(ms > 0);
+                let due = Idle { unused_ms: unused_ms + ms, ..idle }.step(&prices);
+                prop_assert!(!matches!(due, IdleStep::Wait { .. }), "{due:?}");
+            }
+            IdleStep::KeepAlive | IdleStep::Compact => {
+                let left = prices.cache_life_ms - unused_ms;
+                prop_assert!(left > 0 && left <= prices.cache_life_ms / 10, "{left}");
+            }
+            IdleStep::LetGo => {}
+            step => panic!("{step:?}"),
+        }
+    }
+}
+
+fn sonnet(life: CacheLife) -> Prices {
+    let text =
+        r#"{"input": 3, "cached": 0.3, "cache_write": 3.75, "output": 15, "cache_min": 1024}"#;
+    serde_json::from_str::<Prices>(text).unwrap().with_life(life)
+}
+
+#[test]
+fn a_prompt_that_no_cache_holds_is_let_go() {
+    let idle = Idle { prompt: 1_023, ..Idle::default() };
+    assert_eq!(idle.step(&sonnet(CacheLife::HOUR)), IdleStep::LetGo);
+}
+
+#[test]
+fn a_compaction_that_removes_little_is_not_worth_it() {
+    let prices = sonnet(CacheLife::FIVE_MINUTES);
+    let idle = Idle { prompt: 100_000, after: 90_000, unused_ms: 299_999, ..Idle::default() };
+    let late = Idle { kept_alive: 100, ..idle };
+    assert_eq!(late.step(&prices), IdleStep::LetGo);
+    assert_eq!(Idle { after: 20_000, ..late }.step(&prices), IdleStep::Compact);
+}
+
+/// A clock whose waits end at once, and advance it.
+#[derive(Debug, Default)]
+struct Skipping(AtomicU64);
+
+impl Clock for Skipping {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Relaxed))
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        self.0.fetch_add(time.as_millis() as u64, Relaxed);
+        ready(()).boxed()
+    }
+}
+
+/// A clock that stands still, and whose waits end at once.
+#[derive(Debug)]
+struct Standing;
+
+impl Clock for Standing {
+    fn now(&self) -> Timestamp {
+        Timestamp(0)
+    }
+
+    fn sleep(&self, _time: Duration) -> BoxFuture<'_, ()> {
+        ready(()).boxed()
+    }
+}
+
+/// A clock whose waits never end.
+#[derive(Debug)]
+struct Waiting;
+
+impl Clock for Waiting {
+    fn now(&self) -> Timestamp {
+        Timestamp(0)
+    }
+
+    fn sleep(&self, _time: Duration) -> BoxFuture<'_, ()> {
+        pending().boxed()
+    }
+}
+
+const NIGHT: Duration = Duration::from_secs(8 * 3_600);
+
+fn policy() -> AutoPolicy {
+    let prices = Some(sonnet(CacheLife::FIVE_MINUTES));
+    let target = Threshold::Tokens(10_000);
+    AutoPolicy { prices, target, summary_tokens: 0, ..AutoPolicy::default() }
+}
+
+/// A model that gives a long answer, a short one, and then dots.
+fn model() -> Arc<ScriptedModel> {
+    let long = "The parser reads tokens from src/lexer.rs, line by line. ".repeat(800);
+    let billed = |text: &str| {
+        let usage = Usage { cache_read: 9_000, ..Usage::new(10_000, 1) };
+        Answer::new(Message::assistant(text), StopReason::EndTurn, Some(usage))
+    };
+    let first = [Scripted::from(long.as_str()), Scripted::from("It is long.")];
+    Arc::new(ScriptedModel::new(first.into_iter().chain((0..100).map(|_| billed(".").into()))))
+}
+
+fn builder(model: &Arc<ScriptedModel>, clock: impl Clock + 'static) -> SessionBuilder {
+    let agent = ModelAgent::new(model.clone()).with_window(ContextWindow::new(100_000));
+    let strategy = Arc::new(Digest::default());
+    Session::builder(agent).strategy(strategy).policy(policy()).clock(Arc::new(clock))
+}
+
+fn asked(builder: SessionBuilder) -> Session {
+    let mut session = builder.system("Be brief.").build().unwrap();
+    for text in ["Explain the parser.", "How long is it?"] {
+        block_on(async { session.send(text).await }).unwrap();
+    }
+    session
+}
+
+#[test]
+fn the_last_prompt_is_sent_again_and_its_answer_does_not_enter_the_thread() {
+    let model = model();
+    let mut session = asked(builder(&model, Skipping::default()));
+    let (messages, billed) = (session.messages().clone(), session.log().billed().thread);
+    let idled = block_on(session.idle_for(Duration::from_secs(300))).unwrap();
+    assert_eq!((idled.keep_alives, idled.usage.input), (1, 10_000));
+    assert!(idled.compaction.is_none());
+    let requests = model.requests();
+    let [.., last, again] = requests.as_slice() else { panic!("{}", requests.len()) };
+    assert_eq!((&again.messages, &again.system), (&last.messages, &last.system));
+    assert_eq!(again.max_output, Some(16));
+    assert_eq!(*session.messages(), messages);
+    assert_eq!(session.log().billed().thread, billed + idled.usage);
+    assert_eq!(session.log().replay().unwrap(), messages.to_vec());
+}
+
+#[test]
+fn a_night_ends_with_a_compaction_that_can_be_undone() {
+    let model = model();
+    let mut session = asked(builder(&model, Skipping::default()));
+    let before = session.messages().clone();
+    let idled = block_on(session.idle_for(NIGHT)).unwrap();
+    let record = idled.compaction.unwrap();
+    assert_eq!(record.reason, CompactionReason::Idle);
+    assert!(record.report.after.tokens <= 10_000);
+    // The cache is of the old thread, so nothing more is done.
+    let again = block_on(session.idle_for(NIGHT)).unwrap();
+    assert!(again.keep_alives == 0 && again.compaction.is_none());
+    block_on(session.undo_compaction(record.id)).unwrap();
+    assert_eq!(*session.messages(), before);
+}
+
+#[test]
+fn a_user_who_returns_finds_the_thread_as_it_was() {
+    let model = model();
+    let mut session = asked(builder(&model, Waiting));
+    let (before, events) = (session.messages().clone(), session.log().events().len());
+    // The first poll waits, and the future is dropped.
+    assert!(session.idle_for(NIGHT).now_or_never().is_none());
+    assert_eq!((session.messages(), session.log().events().len()), (&before, events));
+    let reply = block_on(async { session.send("I am back.").await }).unwrap();
+    assert_eq!(reply.text, ".");
+}
+
+#[test]
+fn without_prices_or_a_request_nothing_is_done() {
+    let model = model();
+    let unpriced = AutoPolicy { prices: None, ..policy() };
+    let mut session = asked(builder(&model, Waiting).policy(unpriced));
+    let idled = block_on(session.idle_for(NIGHT)).unwrap();
+    assert!(idled.keep_alives == 0 && idled.compaction.is_none());
+    let mut fresh = builder(&model, Waiting).build().unwrap();
+    assert_eq!(block_on(fresh.idle_for(NIGHT)).unwrap().keep_alives, 0);
+    assert_eq!(model.requests().len(), 2);
+}
+
+#[test]
+fn a_clock_that_stands_still_ends_the_pause_too() {
+    let model = model();
+    let mut session = asked(builder(&model, Standing));
+    let idled = block_on(session.idle_for(NIGHT)).unwrap();
+    assert_eq!((idled.keep_alives, model.requests().len()), (0, 2));
+}
+
+#[test]
+fn a_disabled_trigger_keeps_alive_but_never_compacts() {
+    let model = model();
+    let disabled = AutoPolicy { enabled: false, ..policy() };
+    let mut session = asked(builder(&model, Skipping::default()).policy(disabled));
+    let idled = block_on(session.idle_for(NIGHT)).unwrap();
+    assert!(idled.keep_alives > 1 && idled.compaction.is_none(), "{idled:?}");
+    let kept = |event: &Event| matches!(event, Event::CacheKept { .. });
+    let logged = session.log().events().iter().filter(|logged| kept(&logged.event)).count();
+    assert_eq!(logged, idled.keep_alives as usize);
+}
+
+#[test]
+fn a_keep_alive_that_fails_is_reported_and_changes_nothing() {
+    let model = Arc::new(ScriptedModel::new(["The parser is long. ".repeat(800).as_str(), "Yes."]));
+    let mut session = asked(builder(&model, Skipping::default()));
+    let events = session.log().events().len();
+    assert!(block_on(session.idle_for(NIGHT)).is_err(), "the script is over");
+    assert_eq!(session.log().events().len(), events);
+}
