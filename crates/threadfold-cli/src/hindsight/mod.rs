@@ -13,6 +13,7 @@ use threadfold::{
     legality,
     retention::RetentionPolicy,
     strategy::{Brief, Snapshot},
+    testing::ExtractiveModel,
     tokens::{ByteEstimate, TokenCounter},
 };
 use threadfold_terminal::{Style, first_line};
@@ -26,6 +27,9 @@ use crate::{
     out::{self, say},
 };
 
+/// Who writes summaries if no model is named, so that strategies can be compared offline.
+const EXTRACTS: &str = "a model that picks sentences";
+
 /// How many names that are gone are quoted.
 const QUOTED: usize = 8;
 
@@ -35,9 +39,10 @@ pub(crate) async fn run(options: &HindsightOptions, models: Models<'_>) -> Resul
         true => registry.names().collect(),
         false => options.strategy.iter().map(String::as_str).collect(),
     };
-    let writer = options.model.name.as_deref().map(|name| (name, models));
-    let writers: Vec<Option<(&str, Models<'_>)>> =
-        [None].into_iter().chain(writer.map(Some)).collect();
+    let writer = match options.model.name.as_deref() {
+        Some(name) => (name, models),
+        None => (EXTRACTS, Models::one(&ExtractiveModel)),
+    };
     let mut rows = Vec::new();
     for file in &options.files {
         let mut request = Body::read(file, options.from, options.thread.id())?.request;
@@ -55,8 +60,8 @@ pub(crate) async fn run(options: &HindsightOptions, models: Models<'_>) -> Resul
                 rows.push(case.tail(*share));
                 for name in &names {
                     let strategy = registry.get(name)?.as_ref();
-                    for writer in &writers {
-                        rows.extend(case.row(strategy, *share, *writer).await);
+                    for writer in [None, Some(writer)] {
+                        rows.extend(case.row(strategy, *share, writer).await);
                     }
                 }
             }
