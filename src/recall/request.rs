@@ -200,8 +200,9 @@ fn check_alone(object: &Fields, one: &'static str, others: &[&'static str]) -> R
 
 fn number(object: &Fields, field: &'static str) -> Result<Option<u64>> {
     let Some(value) = value(object, field) else { return Ok(None) };
-    let number = value.as_u64().ok_or_else(|| mismatch(field, "a whole number from 0", value))?;
-    Ok(Some(number))
+    // Models write numbers as text too.
+    let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+    number.map(Some).ok_or_else(|| mismatch(field, "a whole number from 0", value))
 }
 
 fn text<'v>(field: &'static str, value: &'v Value) -> Result<&'v str> {

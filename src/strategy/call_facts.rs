@@ -8,7 +8,9 @@ use super::snapshot::{Snapshot, Subjects};
 use crate::{
     ledger::Ledger,
     log::{EventLog, Thread},
-    message::{CompactionId, ContentBlock, Redactor, Text, ToolUse, redact::redacted_text},
+    message::{
+        CompactionId, ContentBlock, Redactor, Text, ToolSpec, ToolUse, redact::redacted_text,
+    },
     recall::tool::RECALL,
     retention::Facts,
 };
@@ -23,6 +25,7 @@ impl Snapshot {
         }
         let times: Vec<_> = log.times().collect();
         snapshot.compacted_by = log.compacted_by().cloned();
+        snapshot.thread = Some(log.thread_id().clone());
         snapshot.with_times(times).with_numbers(log.numbers().collect())
     }
 
@@ -78,12 +81,52 @@ impl Snapshot {
         Arc::new(kept.map(|(at, it)| (*at, it.clone())).collect())
     }
 
-    /// The number under which the model can recall a message after its removal; `None` if it
-    /// cannot.
-    pub(super) fn recall_number(&self, message: usize) -> Option<u64> {
-        let can_recall = self.tools().iter().any(|tool| tool.name == *RECALL);
-        self.numbers.get(message).copied().flatten().filter(|_| can_recall)
+    /// How the model reads a message again after its removal, such as `call recall with {"message":4}`;
+    /// `None` if it cannot.
+    pub(super) fn recall_of(&self, message: usize) -> Option<String> {
+        let number = self.numbers.get(message).copied().flatten()?;
+        let RecallTool { name, thread } = self.recall_tool()?;
+        let input = match thread {
+            Some(thread) => format!("{{\"thread\":\"{thread}\",\"message\":{number}}}"),
+            None => format!("{{\"message\":{number}}}"),
+        };
+        Some(format!("call {name} with {input}"))
     }
+
+    /// How the model reads what was removed; `None` if it cannot.
+    pub(super) fn recall_tool(&self) -> Option<RecallTool<'_>> {
+        if !self.numbers.iter().any(Option::is_some) {
+            return None;
+        }
+        let own = self.tools().iter().find(|tool| tool.name == *RECALL);
+        if own.is_some() {
+            return Some(RecallTool { name: RECALL, thread: None });
+        }
+        let name = self.tools().iter().find(|tool| is_served(tool))?.name.as_str();
+        Some(RecallTool { name, thread: Some(self.thread.as_ref()?.short()) })
+    }
+}
+
+/// The tool of the model that reads removed messages.
+pub(super) struct RecallTool<'a> {
+    pub(super) name: &'a str,
+    /// The thread that a call has to name.
+    pub(super) thread: Option<&'a str>,
+}
+
+/// Whether this is the tool of `threadfold mcp`. Agents put the name of the server before that of the
+/// tool, as in `mcp__threadfold__recall`.
+fn is_served(tool: &ToolSpec) -> bool {
+    const MOST: usize = 64;
+    let before = tool.name.strip_suffix(RECALL).filter(|_| tool.name.len() <= MOST);
+    if !before.is_some_and(|before| before.ends_with(['_', '-', '.', '/'])) {
+        return false;
+    }
+    let schema = tool.input_schema.to_value().unwrap_or_default();
+    let fields = schema.get("properties");
+    ["thread", "message", "call"]
+        .iter()
+        .all(|field| fields.is_some_and(|it| it.get(field).is_some()))
 }
 
 /// The rules and facts of the whole conversation, for a log that is not whole; redacted if there is
@@ -124,6 +167,32 @@ mod tests {
     impl Redactor for Keys {
         fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
             text.replace("sk-1", "[key]").into()
+        }
+    }
+
+    #[test]
+    fn the_tool_of_a_server_is_named_as_the_agent_names_it_and_with_the_thread() {
+        let tool = |name: &str, fields: &[&str]| {
+            let fields = fields.iter().map(|field| ((*field).to_owned(), serde_json::json!({})));
+            let properties: serde_json::Map<_, _> = fields.collect();
+            ToolSpec::new(name, "", serde_json::json!({"properties": properties}))
+        };
+        let read_by = |tools: Vec<ToolSpec>| {
+            let numbers: Vec<Option<u64>> = vec![None, Some(4)];
+            let mut snapshot = Snapshot::new(vec![Message::user("One."), Message::user("Two.")])
+                .with_context(Arc::default(), Arc::new(tools))
+                .with_numbers(numbers.into());
+            snapshot.thread = "thread-0123456789abcdef0123456789abcdef".parse().ok();
+            snapshot.recall_of(1)
+        };
+        let all = ["thread", "message", "call"];
+        let served =
+            "call mcp__threadfold__recall with {\"thread\":\"thread-01234567\",\"message\":4}";
+        assert_eq!(read_by(vec![tool("mcp__threadfold__recall", &all)]).as_deref(), Some(served));
+        let own = Some("call recall with {\"message\":4}");
+        assert_eq!(read_by(vec![tool("x_recall", &all), tool("recall", &[])]).as_deref(), own);
+        for other in [tool("total_recall", &["query"]), tool("xrecall", &all)] {
+            assert_eq!(read_by(vec![other]), None);
         }
     }
 

@@ -153,10 +153,8 @@ impl ClearResults {
             if stays || thread.counter().block(&block) < MIN_TOKENS {
                 continue;
             }
-            let line = line_for(thread.recall_number(it.result_at.0));
-            let content = vec![ContentBlock::text(line)];
-            let result = ToolResult { content, ..it.result.clone() };
-            changes.insert(it.result_at, Some(ContentBlock::ToolResult(result)));
+            let recall = thread.recall_of(it.result_at.0);
+            changes.insert(it.result_at, Some(line_in_place_of(thread, it.result, recall)));
             let of_all = self.inputs_of.is_empty();
             if self.inputs && (of_all || self.inputs_of.contains(&it.call.name)) {
                 let call = ToolUse { input: ToolInput::from_text("{}"), ..it.call.clone() };
@@ -212,15 +210,20 @@ impl<'a> Newer<'a> {
     }
 }
 
-/// Returns the line in place of a result. Both forms have under 30 tokens, and neither is long
-/// enough to be cleared.
-fn line_for(number: Option<u64>) -> String {
-    match number {
-        Some(number) => {
-            format!("[Cleared. To read it again, call recall with {{\"message\":{number}}}]")
-        }
-        None => "[This old result was cleared.]".to_owned(),
-    }
+/// Returns the result with a line in place of its content. The line says how to read it again, unless it
+/// is then long enough to be cleared itself.
+fn line_in_place_of(
+    thread: &Snapshot,
+    result: &ToolResult,
+    recall: Option<String>,
+) -> ContentBlock {
+    let with = |line: String| {
+        let content = vec![ContentBlock::text(line)];
+        ContentBlock::ToolResult(ToolResult { content, ..result.clone() })
+    };
+    let line = recall.map(|recall| format!("[Cleared. To read it again, {recall}]"));
+    let line = line.map(with).filter(|it| thread.counter().block(it) < MIN_TOKENS);
+    line.unwrap_or_else(|| with("[This old result was cleared.]".to_owned()))
 }
 
 /// Returns the calls that have a result, in the order of their results. A result belongs to the

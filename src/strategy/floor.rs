@@ -158,7 +158,7 @@ impl Snapshot {
     fn cuts(&self, brief: &Brief) -> Vec<(usize, Message)> {
         let Some(Cut { room, as_text }) = self.unread_cut(brief) else { return Vec::new() };
         let from = self.unread_from();
-        let recall = |index: usize| self.recall_number(from + index);
+        let recall = |index: usize| self.recall_of(from + index);
         let cut = cut_to(self.unread(), room, self.counter(), &recall).into_iter();
         let cut = cut.map(|(index, message)| (from + index, message)).collect();
         if !as_text {
@@ -322,7 +322,7 @@ fn cut_to(
     messages: &[Message],
     room: u64,
     counter: &dyn TokenCounter,
-    recall: &dyn Fn(usize) -> Option<u64>,
+    recall: &dyn Fn(usize) -> Option<String>,
 ) -> Vec<(usize, Message)> {
     let mut bare: Vec<Message> = messages.to_vec();
     let mut cut = texts_cut_to(&bare, room, counter, recall);
@@ -388,7 +388,7 @@ fn texts_cut_to(
     messages: &[Message],
     room: u64,
     counter: &dyn TokenCounter,
-    recall: &dyn Fn(usize) -> Option<u64>,
+    recall: &dyn Fn(usize) -> Option<String>,
 ) -> Vec<(usize, Message)> {
     let sizes: Vec<u64> = messages.iter().flat_map(|it| sizes(it, counter)).collect();
     let all = counter.messages(messages);
@@ -397,7 +397,7 @@ fn texts_cut_to(
     loop {
         let most = level(&sizes, left);
         let cut = messages.iter().enumerate().filter_map(|(index, message)| {
-            Some((index, cut_message(message, most, counter, recall(index))?))
+            Some((index, cut_message(message, most, counter, recall(index).as_deref())?))
         });
         let cut: Vec<(usize, Message)> = cut.collect();
         let after = after(messages, &cut, counter);
@@ -442,7 +442,7 @@ fn cut_message(
     message: &Message,
     most: u64,
     counter: &dyn TokenCounter,
-    number: Option<u64>,
+    recall: Option<&str>,
 ) -> Option<Message> {
     debug_assert!(message.role == Role::User || message.tool_results().next().is_none());
     if sizes(message, counter).iter().all(|size| *size <= most) {
@@ -452,12 +452,12 @@ fn cut_message(
         if let ContentBlock::ToolResult(result) = block
             && text_tokens(result, counter) > most
         {
-            return cut_result(result, most, counter, number).into();
+            return cut_result(result, most, counter, recall).into();
         }
         if let ContentBlock::Text(text) = block
             && message.untyped
         {
-            let (text, extra) = (ends(&text.text, most, counter, number), text.extra.clone());
+            let (text, extra) = (ends(&text.text, most, counter, recall), text.extra.clone());
             return TextBlock { text, extra }.into();
         }
         block.clone()
@@ -471,14 +471,14 @@ fn cut_result(
     result: &ToolResult,
     most: u64,
     counter: &dyn TokenCounter,
-    number: Option<u64>,
+    recall: Option<&str>,
 ) -> ToolResult {
     let tokens = text_tokens(result, counter).max(1);
     let content = result.content.iter().map(|block| {
         let ContentBlock::Text(whole) = block else { return block.clone() };
         let share = u128::from(counter.text(&whole.text)) * u128::from(most) / u128::from(tokens);
         let share = u64::try_from(share).unwrap_or(most);
-        let text = ends(&whole.text, share, counter, number);
+        let text = ends(&whole.text, share, counter, recall);
         TextBlock { text, extra: whole.extra.clone() }.into()
     });
     ToolResult { content: content.collect(), ..result.clone() }
@@ -486,7 +486,7 @@ fn cut_result(
 
 /// Returns the head and the tail of a text in at most `most` tokens, with a note between them that
 /// states how to read the rest. The note stays even if it alone has more tokens.
-fn ends(text: &str, most: u64, counter: &dyn TokenCounter, number: Option<u64>) -> Text {
+fn ends(text: &str, most: u64, counter: &dyn TokenCounter, recall: Option<&str>) -> Text {
     let size = counter.text(text);
     if size <= most {
         return text.into();
@@ -497,7 +497,7 @@ fn ends(text: &str, most: u64, counter: &dyn TokenCounter, number: Option<u64>) 
         let head_end = border_before(text, kept - kept / 3);
         let tail_start = border_before(text, text.len() - kept / 3).max(head_end);
         let ((head, _), (_, tail)) = (text.split_at(head_end), text.split_at(tail_start));
-        let note = note(tail_start - head_end, most, number);
+        let note = note(tail_start - head_end, most, recall);
         let cut = format!("{head}\n{note}\n{tail}");
         let cut = cut.trim_matches('\n');
         if kept == 0 || counter.text(cut) <= most {
@@ -508,13 +508,11 @@ fn ends(text: &str, most: u64, counter: &dyn TokenCounter, number: Option<u64>) 
 }
 
 /// The note in place of these bytes, short in a short text.
-fn note(bytes: usize, most: u64, number: Option<u64>) -> String {
+fn note(bytes: usize, most: u64, recall: Option<&str>) -> String {
     if most < NOTED_TOKENS {
         return format!("[{bytes} bytes omitted]");
     }
-    let recall = number.map_or_else(String::new, |number| {
-        format!(", or call recall with {{\"message\":{number}}}")
-    });
+    let recall = recall.map_or_else(String::new, |recall| format!(", or {recall}"));
     format!(
         "[... {bytes} bytes are omitted here, because the context window has no room for them. To \
          read them, repeat the call with a narrower range{recall} ...]"

@@ -11,8 +11,8 @@ use crate::{
     ledger::Ledger,
     log::Thread,
     message::{
-        ContentBlock, ContextWindow, Message, Redactor, Request, Role, Text, Timestamp, ToolSpec,
-        redact::Redaction,
+        ContentBlock, ContextWindow, Message, Redactor, Request, Role, Text, ThreadId, Timestamp,
+        ToolSpec, redact::Redaction,
     },
     retention::{Facts, RetentionPolicy, Statements},
     tokens::{ByteEstimate, TokenCounter},
@@ -36,6 +36,8 @@ pub struct Snapshot {
     rules: Arc<Ledger>,
     /// The number under which each message can be recalled once it is removed.
     pub(super) numbers: Arc<[Option<u64>]>,
+    /// The thread of the log that has these numbers.
+    pub(super) thread: Option<ThreadId>,
     /// The subjects of the tool calls, by message and block.
     pub(super) subjects: Arc<Subjects>,
     /// The tokens that lists may add to a summary at most, if something limits them.
@@ -75,6 +77,7 @@ impl Snapshot {
             facts: None,
             rules: Arc::default(),
             numbers: Arc::default(),
+            thread: None,
             subjects: Arc::default(),
             lists: None,
             compacted_by: None,

@@ -70,12 +70,13 @@ impl Stored {
         let found = match (id, threads.as_slice()) {
             (None, [only]) => Some(only),
             (None, _) => None,
-            (Some(id), threads) => threads.iter().find(|(_, thread)| thread.as_str() == id),
+            (Some(id), threads) => named(id, threads)?,
         };
         if let Some(found) = found {
             return self.load(found).await;
         }
-        let known: Vec<&str> = threads.iter().take(NAMED).map(|(_, id)| id.as_str()).collect();
+        let known: Vec<&str> =
+            threads.iter().take(NAMED).map(|(_, id)| short(id, &threads)).collect();
         let known = known.join(", ");
         Err(match id {
             _ if threads.is_empty() => "no thread is stored yet".into(),
@@ -86,6 +87,34 @@ impl Stored {
             None => format!("name a thread; `threads` lists them, the latest: {known}").into(),
         })
     }
+}
+
+/// The thread with this id, or the only one whose id begins so.
+fn named<'a>(
+    id: &str,
+    threads: &'a [(usize, ThreadId)],
+) -> Result<Option<&'a (usize, ThreadId)>, Failure> {
+    if let Some(found) = threads.iter().find(|(_, thread)| thread.as_str() == id) {
+        return Ok(Some(found));
+    }
+    let mut beginning =
+        threads.iter().filter(|(_, thread)| !id.is_empty() && thread.as_str().starts_with(id));
+    match (beginning.next(), beginning.next()) {
+        (Some(one), Some(other)) => Err(format!(
+            "the ids of several threads begin with {:?}: {} and {}",
+            first_line(id, 80),
+            one.1,
+            other.1
+        )
+        .into()),
+        (found, _) => Ok(found),
+    }
+}
+
+/// The beginning of an id by which it is found among these; the whole if another one begins alike.
+pub(crate) fn short<'a>(id: &'a ThreadId, threads: &[(usize, ThreadId)]) -> &'a str {
+    let alike = threads.iter().filter(|(_, other)| other.as_str().starts_with(id.short()));
+    if alike.take(2).count() > 1 { id.as_str() } else { id.short() }
 }
 
 fn source(path: &Path) -> Result<Source, Failure> {
@@ -119,4 +148,26 @@ pub(crate) fn stored_thread(path: &Path, id: Option<&str>) -> Result<EventLog, F
         let hint = if id.is_none() { " (--thread ID names one)" } else { "" };
         format!("{}: {}{hint}", path.display(), error.line()).into()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_found_by_the_beginning_of_its_id_if_no_other_begins_so() {
+        let ids = ["thread-00000000aaaaaaaaaaaaaaaaaaaaaaaa", "main", "mainly"];
+        let twin = "thread-00000000bbbbbbbbbbbbbbbbbbbbbbbb";
+        let threads = |ids: &[&str]| -> Vec<(usize, ThreadId)> {
+            ids.iter().map(|id| (0, id.parse().unwrap())).collect()
+        };
+        let one = threads(&ids);
+        let found = |id: &str| named(id, &one).unwrap().map(|(_, id)| id.as_str());
+        assert_eq!(found("thread-00000000"), Some(ids[0]));
+        assert_eq!((found("main"), found("x"), found("")), (Some("main"), None, None));
+        assert_eq!(short(&one[0].1, &one), "thread-00000000");
+        let two = threads(&[ids[0], twin]);
+        assert!(named("thread-0", &two).is_err());
+        assert_eq!(short(&two[0].1, &two), ids[0]);
+    }
 }

@@ -23,10 +23,20 @@ pub(crate) fn opening(messages: usize, full: bool) -> String {
     )
 }
 
+/// What follows the full form if the model has a tool that reads removed messages, with its name.
+pub(super) fn recall_note(tool: &str) -> String {
+    format!(" Everything that is left out can be read with the tool {tool}.")
+}
+
 /// Returns how many messages a digest with this first line replaces; `None` if it is no digest.
 pub(crate) fn is_opening(line: &str) -> Option<usize> {
     let count = line.strip_prefix("Digest of ")?.split_once(' ')?.0.parse().ok()?;
-    [true, false].iter().any(|full| line == opening(count, *full)).then_some(count)
+    if line == opening(count, false) {
+        return Some(count);
+    }
+    let rest = line.strip_prefix(&opening(count, true))?;
+    let tool = rest.rsplit(' ').next().and_then(|tool| tool.strip_suffix('.')).unwrap_or_default();
+    (rest.is_empty() || rest == recall_note(tool)).then_some(count)
 }
 
 /// What a digest of an earlier compaction says, by its sections.
@@ -99,7 +109,7 @@ mod tests {
         let note = "[... 864 bytes omitted ...]";
         let text = format!(
             "{}\n\n{DETAILS}\n\n- from before:\n  {note}\n  src/lex.rs:3\n\n{LAST}\n\n> {note}\n> let x = 1;\n",
-            opening(9, true)
+            opening(9, true) + &recall_note("mcp__threadfold__recall")
         );
         assert_eq!(Earlier::read(&text).details, "\nfrom before:\nsrc/lex.rs:3\n\nlet x = 1;\n");
     }

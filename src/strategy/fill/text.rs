@@ -2,7 +2,7 @@
 
 use super::{
     account::{self, Step},
-    earlier::{BEFORE, DETAILS, DONE, FAILED, LAST, TASK, opening},
+    earlier::{BEFORE, DETAILS, DONE, FAILED, LAST, TASK, opening, recall_note},
     needed::Needed,
     thread_texts::{Kind, ThreadTexts},
 };
@@ -200,7 +200,8 @@ impl Fill<'_> {
             return account.trim().to_owned();
         }
         let messages = self.removed(past);
-        let full = opening(messages, true);
+        let note = self.thread.recall_tool().map_or_else(String::new, |it| recall_note(it.name));
+        let full = opening(messages, true) + &note;
         if self.counter.text(&full) > budget / 10 { opening(messages, false) } else { full }
     }
 

@@ -7,9 +7,15 @@ use threadfold::{
     message::ThreadId,
     recall::{self, NO_MATCH, Recall},
 };
-use threadfold_terminal::outline;
+use threadfold_terminal::counted;
 
-use crate::{audit, error::Failure, report, stored::Stored};
+use crate::{
+    audit,
+    error::Failure,
+    report,
+    stored::{Stored, short},
+    words::first_words,
+};
 
 pub(super) const THREADS: &str = "threads";
 pub(super) const RECALL: &str = "recall";
@@ -49,13 +55,16 @@ const TOOLS: &str = include_str!("tools.json");
 
 pub(super) async fn threads(stored: &Stored, input: &JsonObject) -> Result<String, Failure> {
     let all = stored.list().await?;
-    let offset = input.get("offset").and_then(Value::as_u64).unwrap_or(0);
-    let offset = usize::try_from(offset)?;
-    let mut text = format!("{} threads\n", all.len());
+    let offset = input.get("offset");
+    let offset = offset.and_then(|it| it.as_u64().or_else(|| it.as_str()?.trim().parse().ok()));
+    let offset = usize::try_from(offset.unwrap_or(0))?;
+    let mut text = format!("{}\n", counted(all.len() as u64, "thread"));
     for thread in all.iter().skip(offset).take(LISTED) {
         match stored.load(thread).await {
-            Ok(log) => text.push_str(&line(&log)),
-            Err(failure) => text.push_str(&format!("{}: {}\n", thread.1, failure.line())),
+            Ok(log) => text.push_str(&line(short(&thread.1, &all), &log)),
+            Err(failure) => {
+                text.push_str(&format!("{}: {}\n", short(&thread.1, &all), failure.line()));
+            }
         }
     }
     let next = offset.saturating_add(LISTED);
@@ -66,15 +75,14 @@ pub(super) async fn threads(stored: &Stored, input: &JsonObject) -> Result<Strin
 }
 
 /// One line that describes a thread.
-fn line(log: &EventLog) -> String {
-    let typed = log.iter().find_map(|logged| {
-        let Event::MessageAppended(message) = &logged.event else { return None };
-        message.is_typed().then(|| outline(message, 120))
+fn line(id: &str, log: &EventLog) -> String {
+    let appended = log.iter().filter_map(|logged| {
+        if let Event::MessageAppended(message) = &logged.event { Some(message) } else { None }
     });
-    let typed = typed.unwrap_or_default();
+    let typed = first_words(appended, 120);
     let at = log.events().last().map(|logged| logged.at.to_string()).unwrap_or_default();
-    let (id, compactions) = (log.thread_id(), log.standing().count());
-    format!("{id}: {compactions} compactions, last event {at}, begins with: {typed}\n")
+    let compactions = counted(log.standing().count() as u64, "compaction");
+    format!("{id}: {compactions}, last event {at}, begins with: {typed}\n")
 }
 
 pub(super) async fn recall(
@@ -114,13 +122,16 @@ async fn everywhere(stored: &Stored, input: &Value) -> Result<String, Failure> {
             unshown.push(&thread.1);
             continue;
         }
-        text.push_str(&format!("Thread {}. {found}\n", thread.1));
+        text.push_str(&format!("Thread {}. {found}\n", short(&thread.1, &all)));
     }
     if text.is_empty() {
         text = format!("{NO_MATCH}\n");
     }
     for thread in unshown {
-        text.push_str(&format!("Thread {thread} also has matches: search it with `thread`.\n"));
+        text.push_str(&format!(
+            "Thread {} also has matches: search it with `thread`.\n",
+            short(thread, &all)
+        ));
     }
     if let Some(rest) = all.len().checked_sub(SEARCHED).filter(|rest| *rest > 0) {
         text.push_str(&format!("{rest} older threads were not searched: name one.\n"));

@@ -569,6 +569,22 @@ fn the_number_of_packages_is_that_of_cargo_tree() {
     }
 }
 
+#[test]
+fn the_program_is_built_without_the_test_kit() {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let tree = Command::new(cargo)
+        .args(["tree", "--offline", "-p", "threadfold-cli", "-e", "normal,build,features"])
+        .current_dir(ROOT)
+        .output()
+        .unwrap();
+    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    let lines = String::from_utf8(tree.stdout).unwrap();
+    assert!(lines.contains("threadfold feature \"recall\""), "{lines}");
+    for part in ["feature \"testing\"", "threadfold-testing", "proptest"] {
+        assert!(!lines.contains(part), "{part}");
+    }
+}
+
 /// A line without its figures, rules and bars.
 fn form(line: &str) -> String {
     line.chars()

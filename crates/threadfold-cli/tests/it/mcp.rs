@@ -12,7 +12,7 @@ use threadfold::{
     EventLog, Message, Plan,
     compact::{Insert, Splice},
     log::{CompactionRecord, Event},
-    message::{CompactionReason, Timestamp},
+    message::{CompactionReason, Timestamp, ToolSpec},
 };
 use threadfold_testing::shared::Folder;
 use tokio::process::{Child, Command};
@@ -88,6 +88,10 @@ fn an_agent_reads_what_the_proxy_took_out_of_its_thread() {
         // The task stays in the thread; what was done first was taken out.
         let (recalled, _) = client.call("recall", json!({"thread": thread, "message": 1})).await;
         assert!(recalled.contains("Go on with part 0."), "{recalled}");
+        // The beginning of the id is enough, and models write numbers as text.
+        assert!(thread.len() == "thread-01234567".len(), "{thread}");
+        let as_text = client.call("recall", json!({"thread": thread, "message": "1"})).await;
+        assert_eq!(as_text, (recalled, false));
         let (found, _) = client.call("search", json!({"query": "part 0"})).await;
         assert_eq!(found.matches("Go on with part 0.").count(), 2, "{found}");
         let only = json!({"query": "part 0", "thread": thread});
@@ -111,6 +115,26 @@ fn an_agent_reads_what_the_proxy_took_out_of_its_thread() {
             let (text, is_error) = client.call(tool, input).await;
             assert!(is_error && text.contains(words), "{tool}: {text}");
         }
+    });
+}
+
+#[test]
+fn a_compacted_thread_names_the_tool_as_its_agent_does() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(16_000).await);
+        let proxy = Served::in_folder(options(&upstream, Some(16_000)), &folder).await;
+        let client = Client::start(&folder).await;
+        let tools = client.service.list_all_tools().await.unwrap();
+        let tool = tools.iter().find(|tool| tool.name == "recall").unwrap();
+        let schema = Value::Object((*tool.input_schema).clone());
+        let mut agent = Agent::new(&proxy.url(), MESSAGES, false);
+        agent.tools.push(ToolSpec::new("mcp__threadfold__recall", "Reads again.", schema));
+        for number in 0..60 {
+            agent.turn(number).await.unwrap();
+        }
+        let (_, _, sent) = upstream.seen.last.lock().unwrap().clone();
+        let sent = String::from_utf8_lossy(&sent).into_owned();
+        assert!(sent.contains("can be read with the tool mcp__threadfold__recall."), "{sent}");
     });
 }
 

@@ -43,6 +43,25 @@ impl ThreadId {
         Self(format!("thread-{one:016x}{two:016x}").into())
     }
 
+    /// The beginning of a [random](Self::random) id, with 32 of its bits, which a person or a model can
+    /// repeat; any other id whole.
+    ///
+    /// ```
+    /// use threadfold_core::message::ThreadId;
+    ///
+    /// let id: ThreadId = "thread-0123456789abcdef0123456789abcdef".parse()?;
+    /// assert_eq!(id.short(), "thread-01234567");
+    /// assert_eq!("main".parse::<ThreadId>()?.short(), "main");
+    /// # Ok::<(), threadfold_core::message::InvalidValue>(())
+    /// ```
+    #[must_use]
+    pub fn short(&self) -> &str {
+        let is_random = self.0.strip_prefix("thread-").is_some_and(|bits| {
+            bits.len() == 32 && bits.bytes().all(|byte| byte.is_ascii_hexdigit())
+        });
+        self.0.get(..15).filter(|_| is_random).unwrap_or(&self.0)
+    }
+
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -13,6 +13,7 @@ pub(crate) struct Agent {
     codec: &'static dyn WireFormat,
     pub(crate) messages: Vec<Message>,
     streams: bool,
+    pub(crate) tools: Vec<ToolSpec>,
     /// Whether it takes a stream without its last event for whole.
     pub(crate) is_lenient: bool,
 }
@@ -24,12 +25,15 @@ impl Agent {
         streams: bool,
     ) -> Self {
         let client = super::client();
+        let schema = serde_json::json!({"type": "object",
+            "properties": {"path": {"type": "string"}}});
         Self {
             client,
             url: format!("{server}{path}"),
             codec,
             messages: Vec::new(),
             streams,
+            tools: vec![ToolSpec::new("read", "Reads a file.", schema)],
             is_lenient: false,
         }
     }
@@ -62,9 +66,7 @@ impl Agent {
     pub(crate) fn body(&self) -> String {
         let mut request = Request::new(self.messages.clone()).with_system("You are careful.");
         request.max_output = Some(256);
-        let schema = serde_json::json!({"type": "object",
-            "properties": {"path": {"type": "string"}}});
-        Arc::make_mut(&mut request.tools).push(ToolSpec::new("read", "Reads a file.", schema));
+        request.tools = Arc::new(self.tools.clone());
         let options = EncodeOptions::for_model("unheard-of");
         let body = self.codec.encode(&request, &options).body.as_str().to_owned();
         if self.codec.name() == "gemini" {
