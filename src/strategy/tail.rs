@@ -153,8 +153,11 @@ impl View {
         let role = |at: usize| messages.get(at).map(|message| message.role);
         let mut points = thread.past_cuts();
         points.retain(|at| {
-            let before = at.checked_sub(1).and_then(role);
-            before != role(*at) && (*at == 0 || role(*at) != Some(Role::System))
+            let before = at.checked_sub(1).and_then(|before| messages.get(before));
+            // A compaction was put before what stays, whatever its role.
+            let differs =
+                before.is_none_or(|it| it.holds_compaction() || Some(it.role) != role(*at));
+            differs && (*at == 0 || role(*at) != Some(Role::System))
         });
         let room = self.missed_target().map(|target| target.saturating_sub(request.reserved));
         let tokens = request.tokens.into_iter().chain(room).min();
