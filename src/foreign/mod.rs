@@ -14,7 +14,7 @@
 //!
 //! A shadow shares a text that the host has as `Arc<str>` and copies any other once, when the
 //! message is first observed. Later observations compare the bytes of old messages and copy
-//! nothing; `benches/README.md` has the cost.
+//! nothing; `cargo bench --bench foreign` prints the cost.
 //!
 //! ```
 //! use futures::executor::block_on;
