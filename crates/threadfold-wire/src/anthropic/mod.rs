@@ -92,7 +92,7 @@
 //! | marks with a longer lifetime are first | those of [`Request::cache`] get the longest lifetime of the marks after them |
 //! | pictures are JPEG, PNG, GIF or WebP of up to 5 MiB of Base64 and 8,000 pixels a side; there are up to 100, or 600 for a window over 200,000 tokens, documents included, and no side has over 2,000 pixels if there are more than 20 | a picture that breaks the rule becomes a text that names it, and of too many the earliest do; a wrong media type is corrected |
 //! | images and documents are fetched by `https` only, JPEG is called `image/jpeg`, schemas say `object`, the temperature is 1 at most | data URIs are written as Base64, other addresses and a higher temperature are left out, names and schemas are completed without an adjustment; values that were read in a body stay |
-//! | version 2026-10-21 refuses sampling parameters, documents in answers, and citations on a user's text ([`AnthropicVersion`](crate::AnthropicVersion)) | they are left out if the options name that version |
+//! | version 2026-10-21 refuses sampling parameters, documents in answers, and citations on a user's text ([`AnthropicVersion`]) | they are left out if the options name that version |
 //! | the message of a compaction that this provider made holds the block alone | the account of this crate beside it is left out |
 //! | `max_tokens` must be there | 4096 is set in a body that names a model |
 //!
