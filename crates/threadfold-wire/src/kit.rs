@@ -1,7 +1,7 @@
 //! The parts from which dialects are built. Every file of a dialect imports them from here.
 //!
 //! A dialect is a folder whose `mod.rs` makes a `Codec` of four things: `read::request` and
-//! `read::turn`, which get the fields of a body, `write::request`, and `stream::Response`, which
+//! `read::answer`, which get the fields of a body, `write::request`, and `stream::Response`, which
 //! assembles the body of an answer. The dialect's differences are an implementation of `Rules`,
 //! which changes blocks in place or removes them, and constants such as `NameRules`, `CacheRules`,
 //! `Param` and `Counts`.

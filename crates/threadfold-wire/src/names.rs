@@ -258,6 +258,62 @@ pub(super) fn rewrite_ids(
     }
 }
 
+/// Rewrites the ids of calls that are empty, longer than `most` characters, or used by an earlier
+/// call, for providers that want ids to be unique in the whole request. Returns each new id with the
+/// id before.
+pub(super) fn distinguish_ids(
+    thread: &mut Thread,
+    most: usize,
+    notes: &mut Notes,
+) -> HashMap<Text, Text> {
+    let calls = thread.iter().flat_map(|(_, message)| message.tool_uses());
+    let ids: Vec<Text> = calls.map(|call| call.id.clone()).collect();
+    let mut taken: HashSet<Text> = ids.iter().cloned().collect();
+    let is_legal = |id: &str| !id.is_empty() && id.chars().count() <= most;
+    // Nearly always all ids are legal and unique.
+    if taken.len() == ids.len() && ids.iter().all(|id| is_legal(id)) {
+        return HashMap::new();
+    }
+    let mut numbers: HashMap<Text, usize> = HashMap::new();
+    let (mut latest, mut before) = (HashMap::new(), HashMap::new());
+    for (at, message) in thread {
+        notes.turn_to(*at);
+        for block in &mut message.make_mut().content {
+            let Some(id) = call_id(block).cloned() else { continue };
+            if is_call(block) {
+                let number = numbers.entry(id.clone()).or_insert(0);
+                *number += 1;
+                let mut name = id.clone();
+                if *number > 1 || !is_legal(&id) {
+                    name = numbered(&id, *number, most);
+                    while !taken.insert(name.clone()) {
+                        *number += 1;
+                        name = numbered(&id, *number, most);
+                    }
+                    notes.note(id_rewritten(id.clone(), name.clone()));
+                    before.insert(name.clone(), id.clone());
+                }
+                latest.insert(id.clone(), name);
+            }
+            if let (Some(written), Some(name)) = (call_id_mut(block), latest.get(&id)) {
+                *written = name.clone();
+            }
+        }
+    }
+    before
+}
+
+/// Returns the new id for the call with this number among those that have the same id. The first
+/// call with a long id needs no number, because its hash distinguishes it.
+fn numbered(id: &str, number: usize, most: usize) -> Text {
+    let name = match (id, number) {
+        ("", _) => format!("call-{number}"),
+        (_, 1) => id.to_owned(),
+        (_, _) => format!("{id}-{number}"),
+    };
+    if name.chars().count() <= most { name.into() } else { short(&name, most, 0) }
+}
+
 /// Whether the value of a written field is a name that these rules accept.
 pub(super) fn is_legal(field: Option<&Tree>, rules: &NameRules) -> bool {
     field.and_then(Tree::text).is_some_and(|name| rules.accept(&name))

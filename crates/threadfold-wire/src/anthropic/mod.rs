@@ -79,7 +79,7 @@
 //! | a server tool has its result before the next question | a call without it is left out |
 //! | results are first in a user turn | they are moved to its beginning |
 //! | no text is blank | it is left out, in results and in the system prompt too |
-//! | ids are letters, digits, `_` and `-` | others are rewritten, in call and result |
+//! | ids are letters, digits, `_` and `-`, and unique in the whole request | others are rewritten, in call and result; a later call with the same id gets a number |
 //! | names of tools are up to 128 letters, digits, `_` and `-` | others are rewritten, in declaration, choice and call |
 //! | inputs are objects | others are wrapped: `{"input": ...}` |
 //! | at most four cache marks, none on reasoning | the first are left out; those of [`Request::cache`] stay |
@@ -96,8 +96,7 @@
 //! | the message of a compaction that this provider made holds the block alone | the account of this crate beside it is left out |
 //! | `max_tokens` must be there | 4096 is set in a body that names a model |
 //!
-//! Ids that are used again in a later turn, adjacent messages of one role, and calls of undeclared
-//! tools are accepted and stay.
+//! Adjacent messages of one role, and calls of undeclared tools, are accepted and stay.
 //!
 //! # Losses
 //!

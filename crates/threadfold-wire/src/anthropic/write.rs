@@ -17,6 +17,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let (mut request, mut messages, mut notes) =
         names::begin(request, NAME, (&TOOLS, false), at_rest);
     names::rewrite_ids(&mut messages, &IDS, |_| true, &mut notes);
+    names::distinguish_ids(&mut messages, IDS.most, &mut notes);
     let ending = Ending {
         at: request.messages.len(),
         stays: !notes::open_calls(&messages).is_empty()

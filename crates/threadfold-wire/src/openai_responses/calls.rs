@@ -20,7 +20,8 @@ pub(super) struct Calls {
 impl Calls {
     /// Gives every call a unique id, and leaves out those whose results cannot be written.
     pub(super) fn of(thread: &mut Thread, notes: &mut Notes) -> Self {
-        let mut calls = Self { before: distinguish(thread, notes), ..Self::default() };
+        let mut calls =
+            Self { before: names::distinguish_ids(thread, MAX_ID, notes), ..Self::default() };
         let mut lost = HashSet::new();
         for block in thread.iter().flat_map(|(_, message)| &message.content) {
             if let ContentBlock::ToolUse(call) = block {
@@ -69,61 +70,6 @@ fn output_of(call: &ToolUse) -> &'static str {
     };
     let is_same = kind == kinds::CUSTOM || type_as_read.as_ref() == Some(&kind);
     kinds::output_of(&kind).filter(|_| is_same).unwrap_or(kinds::FUNCTION_OUTPUT)
-}
-
-/// Rewrites the ids of calls that are empty, too long, or used by an earlier call: results may be
-/// anywhere after their calls, so ids must be unique in the whole input. Returns each new id with
-/// the id before.
-fn distinguish(thread: &mut Thread, notes: &mut Notes) -> HashMap<Text, Text> {
-    let calls = thread.iter().flat_map(|(_, message)| message.tool_uses());
-    let ids: Vec<Text> = calls.map(|call| call.id.clone()).collect();
-    let mut taken: HashSet<Text> = ids.iter().cloned().collect();
-    // Nearly always all ids are legal and unique.
-    if taken.len() == ids.len() && ids.iter().all(|id| is_legal(id)) {
-        return HashMap::new();
-    }
-    let mut numbers: HashMap<Text, usize> = HashMap::new();
-    let (mut latest, mut before) = (HashMap::new(), HashMap::new());
-    for (at, message) in thread {
-        notes.turn_to(*at);
-        for block in &mut message.make_mut().content {
-            let Some(id) = call_id(block).cloned() else { continue };
-            if is_call(block) {
-                let number = numbers.entry(id.clone()).or_insert(0);
-                *number += 1;
-                let mut name = id.clone();
-                if *number > 1 || !is_legal(&id) {
-                    name = numbered(&id, *number);
-                    while !taken.insert(name.clone()) {
-                        *number += 1;
-                        name = numbered(&id, *number);
-                    }
-                    notes.note(Change::IdRewritten { from: id.clone(), to: name.clone() });
-                    before.insert(name.clone(), id.clone());
-                }
-                latest.insert(id.clone(), name);
-            }
-            if let (Some(written), Some(name)) = (call_id_mut(block), latest.get(&id)) {
-                *written = name.clone();
-            }
-        }
-    }
-    before
-}
-
-fn is_legal(id: &str) -> bool {
-    !id.is_empty() && id.chars().count() <= MAX_ID
-}
-
-/// Returns the new id for the call with this number among those that have the same id. The first
-/// call with a long id needs no number, because its hash distinguishes it.
-fn numbered(id: &str, number: usize) -> Text {
-    let name = match (id, number) {
-        ("", _) => format!("call-{number}"),
-        (_, 1) => id.to_owned(),
-        (_, _) => format!("{id}-{number}"),
-    };
-    if is_legal(&name) { name.into() } else { short(&name, MAX_ID, 0) }
 }
 
 /// Whether a result can be written for a call of this form.
