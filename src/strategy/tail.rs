@@ -141,7 +141,8 @@ impl View {
     /// Returns the cut for a compaction after which everything stays exactly as it is, so that a
     /// provider keeps the reasoning there. It is near the requested length, or at the user's newest
     /// message if that is earlier and there is room. The messages before and after it have different
-    /// roles, and a system message is not the first after it, as Anthropic demands.
+    /// roles, unless a provider's compaction is before it, and a system message is not the first
+    /// after it, as Anthropic demands.
     ///
     /// # Errors
     ///

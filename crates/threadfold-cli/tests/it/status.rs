@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 use threadfold_testing::shared::Folder;
 
-use crate::proxy::{MESSAGES, Served, agent::Agent, options, run, upstream::Upstream};
+use crate::proxy::{MESSAGES, Served, agent::Agent, options, run, upstream::Upstream, used_proxy};
 
 const WINDOW: u64 = 4_000;
 
@@ -51,12 +51,8 @@ fn a_folder_without_a_proxy_is_empty_and_stays_as_it_is() {
 #[test]
 fn status_shows_the_proxies_of_a_folder_and_the_threads_that_they_compacted() {
     run(async {
-        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
-        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
-        let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
-        for number in 0..20 {
-            agent.turn(number).await.unwrap();
-        }
+        let folder = Folder::new();
+        let (_upstream, proxy, _) = used_proxy(&folder, true).await;
         let json = seen(&folder, |seen| seen["proxies"][0]["counts"]["requests"] == 40).await;
         let thread = &json["threads"][0];
         assert_eq!(

@@ -13,7 +13,9 @@ use threadfold::{
 };
 use threadfold_testing::{faulty_store, shared::Folder};
 
-use super::{MESSAGES, Served, WINDOW, agent::Agent, count, options, run, upstream::Upstream};
+use super::{
+    MESSAGES, Served, WINDOW, agent::Agent, count, options, run, upstream::Upstream, used_proxy,
+};
 
 #[derive(Debug)]
 struct Panics;
@@ -189,12 +191,8 @@ fn with_a_store_that_is_full_threads_stay_small_from_memory() {
 #[test]
 fn views_that_cannot_be_read_are_passed_over() {
     run(async {
-        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
-        let first = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
-        let mut agent = Agent::new(&first.url(), MESSAGES, true);
-        for number in 0..20 {
-            agent.turn(number).await.unwrap();
-        }
+        let folder = Folder::new();
+        let (upstream, first, mut agent) = used_proxy(&folder, true).await;
         drop(first);
         let rows = rusqlite::Connection::open(folder.join("threads.db")).unwrap();
         // One is no JSON, others stand for more messages than their link, or for none.

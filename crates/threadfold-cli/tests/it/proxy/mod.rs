@@ -56,6 +56,17 @@ impl Served {
     }
 }
 
+/// A proxy before a provider with a small window, and an agent that had twenty turns through it.
+pub(crate) async fn used_proxy(folder: &Path, streams: bool) -> (Upstream, Served, Agent) {
+    let upstream = Upstream::start(WINDOW).await;
+    let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), folder).await;
+    let mut agent = Agent::new(&proxy.url(), MESSAGES, streams);
+    for number in 0..20 {
+        agent.turn(number).await.unwrap();
+    }
+    (upstream, proxy, agent)
+}
+
 impl Drop for Served {
     fn drop(&mut self) {
         self.task.abort();
@@ -266,12 +277,8 @@ fn what_is_below_the_threshold_goes_through_byte_for_byte() {
 #[test]
 fn tokens_are_counted_for_the_thread_as_it_is_sent() {
     run(async {
-        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
-        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
-        let mut agent = Agent::new(&proxy.url(), MESSAGES, false);
-        for number in 0..20 {
-            agent.turn(number).await.unwrap();
-        }
+        let folder = Folder::new();
+        let (_upstream, proxy, agent) = used_proxy(&folder, false).await;
         let url = format!("{}/v1/messages/count_tokens", proxy.url());
         let answer = agent.post(&url).body(agent.body()).send().await.unwrap();
         let counted: serde_json::Value = answer.text().await.unwrap().parse().unwrap();
@@ -282,12 +289,8 @@ fn tokens_are_counted_for_the_thread_as_it_is_sent() {
 #[test]
 fn a_branch_and_an_edited_history_are_threads_of_their_own() {
     run(async {
-        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
-        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
-        let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
-        for number in 0..20 {
-            agent.turn(number).await.unwrap();
-        }
+        let folder = Folder::new();
+        let (upstream, proxy, mut agent) = used_proxy(&folder, true).await;
         let shared = agent.messages.clone();
         let mut edited = Agent::new(&proxy.url(), MESSAGES, true);
         edited.messages = shared.clone();
@@ -310,12 +313,8 @@ fn a_branch_and_an_edited_history_are_threads_of_their_own() {
 #[test]
 fn the_page_shows_the_threads_and_no_key_is_stored() {
     run(async {
-        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
-        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
-        let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
-        for number in 0..20 {
-            agent.turn(number).await.unwrap();
-        }
+        let folder = Folder::new();
+        let (_upstream, proxy, _) = used_proxy(&folder, true).await;
         let client = client();
         let get = async |path: &str| {
             client.get(format!("{}{path}", proxy.url())).send().await.unwrap().text().await.unwrap()
