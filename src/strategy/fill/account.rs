@@ -219,7 +219,8 @@ fn is_code(line: &str) -> bool {
     let unnumbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let line = unnumbered.strip_prefix(['→', '|', ':', '\t']).unwrap_or(line).trim();
     line.ends_with([';', ',', '{', '}', '(', '[', '\\', '>', '/'])
-        || line.starts_with(['}', ')', ']', '/', '*', '#', '<'])
+        || line.starts_with(['}', ')', ']', '#', '<'])
+        || ["//", "/*", "*/"].iter().any(|mark| line.starts_with(mark))
         || !line.contains(char::is_alphanumeric)
 }
 
@@ -257,6 +258,8 @@ mod tests {
         for told in [
             "5 passed in 0.1s",
             "344",
+            "/usr/bin/python3",
+            "* All pass",
             "(441 more lines below)",
             "Finished in 3 s",
             "a.rs:3: found",
