@@ -7,13 +7,14 @@ use super::*;
 fn no_strategy_separates_calls_from_results_or_parallel_results() {
     for strategy in strategies() {
         let name = strategy.name().to_owned();
-        let model = Played::new(|request| {
+        let part = AtomicU64::new(1);
+        let model = Played::new(move |request| {
             let rounds = request.messages.iter().rev().take_while(|m| !m.is_typed()).count() / 2;
             let done = request.messages.last().unwrap().tool_results().last().is_some();
             if done && rounds >= 3 {
                 return "Done.".into();
             }
-            let first = 10 * request.messages.len() as u64;
+            let first = part.fetch_add(3, Ordering::Relaxed);
             calls(&[(first, 9), (first + 1, 1), (first + 2, 30)])
         });
         let policy = policy();
