@@ -32,8 +32,25 @@ const MARK: u8 = 4;
 /// A byte of a character that is not ASCII, which must be decoded.
 const WIDE: u8 = 8;
 
-/// What a byte may be part of. Nearly all bytes of a thread are ASCII, and need no decoding.
-const fn class(byte: u8) -> u8 {
+/// What each byte may be part of. Nearly all bytes of a thread are ASCII, and need no decoding.
+#[allow(clippy::indexing_slicing, reason = "the compiler evaluates it")]
+const CLASSES: [u8; 256] = {
+    let (mut classes, mut byte) = ([0; 256], 0_u8);
+    loop {
+        classes[byte as usize] = class_of(byte);
+        match byte.checked_add(1) {
+            Some(next) => byte = next,
+            None => break classes,
+        }
+    }
+};
+
+#[allow(clippy::indexing_slicing, reason = "the table has an entry for every byte")]
+fn class(byte: u8) -> u8 {
+    CLASSES[usize::from(byte)]
+}
+
+const fn class_of(byte: u8) -> u8 {
     match byte {
         b'a'..=b'z' => WORD,
         b'A'..=b'Z' | b'0'..=b'9' | b'_' => WORD | MARK,

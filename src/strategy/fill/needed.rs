@@ -36,9 +36,9 @@ struct Found {
 
 /// The lines before a cut that may be needed. They depend on nothing that a text shows, so they are
 /// found once for all texts with this cut.
-pub(super) struct Needed<'p> {
-    past: &'p ThreadTexts,
-    sources: &'p [Source],
+#[derive(Debug)]
+pub(super) struct Needed {
+    cut: usize,
     /// For each name, how likely it is needed; 0 if only the user typed it.
     values: Vec<f64>,
     /// For each name, its line.
@@ -48,13 +48,12 @@ pub(super) struct Needed<'p> {
     names: Vec<usize>,
 }
 
-impl<'p> Needed<'p> {
-    pub(super) fn of(past: &'p ThreadTexts, cut: usize) -> Self {
+impl Needed {
+    pub(super) fn of(past: &ThreadTexts, cut: usize) -> Self {
         let sources = past.before(cut);
         let found = found(past, sources);
         let mut needed = Self {
-            past,
-            sources,
+            cut,
             values: vec![0.0; found.len()],
             lines: vec![None; found.len()],
             places: Vec::new(),
@@ -66,7 +65,7 @@ impl<'p> Needed<'p> {
                 *value_of = value(&found.features);
             }
             let Some(place) = found.place(past.name(name), sources) else { continue };
-            let line = *known.entry(place).or_insert_with(|| needed.add_line(place));
+            let line = *known.entry(place).or_insert_with(|| needed.add_line(place, past));
             if let Some(line_of) = needed.lines.get_mut(name) {
                 *line_of = Some(line);
             }
@@ -74,17 +73,21 @@ impl<'p> Needed<'p> {
         needed
     }
 
-    fn add_line(&mut self, place: Place) -> usize {
-        let start = self.names.len();
+    pub(super) fn cut(&self) -> usize {
+        self.cut
+    }
+
+    fn add_line(&mut self, place: Place, past: &ThreadTexts) -> usize {
+        let (start, sources) = (self.names.len(), past.before(self.cut));
         let mut add = |name: usize| {
             if !self.names.iter().skip(start).any(|other| *other == name) {
                 self.names.push(name);
             }
         };
-        match place.names(self.sources) {
+        match place.names(sources) {
             Some(names) => names.iter().for_each(|named| add(named.name)),
             // A border within a word makes other names.
-            None => self.past.names_in(place.text(self.sources)).for_each(add),
+            None => past.names_in(place.text(sources)).for_each(add),
         }
         self.places.push((place, start..self.names.len()));
         self.places.len() - 1
@@ -103,8 +106,17 @@ impl<'p> Needed<'p> {
 
     /// Writes lines with names that `known` lacks, in at most `budget` tokens, the most valuable for
     /// their tokens first, listed in the order of the thread.
-    pub(super) fn write(&self, known: NameSet, budget: u64, counter: &dyn TokenCounter) -> String {
-        let Self { sources, places, .. } = self;
+    pub(super) fn write(
+        &self,
+        past: &ThreadTexts,
+        known: NameSet,
+        budget: u64,
+        counter: &dyn TokenCounter,
+    ) -> String {
+        /// So many lines in a row that do not fit show that the room is used: the others are worth
+        /// less.
+        const MISSES: usize = 64;
+        let (places, sources) = (&self.places, past.before(self.cut));
         let unknown = self.lines.iter().enumerate().filter(|(name, _)| !known.contains(*name));
         let mut lines: Vec<usize> = unknown.filter_map(|(_, line)| *line).collect();
         lines.sort_unstable();
@@ -118,7 +130,10 @@ impl<'p> Needed<'p> {
         });
         let mut wanted: BinaryHeap<(u64, Reverse<Place>, usize)> = wanted.collect();
         let mut shown = Shown { sources, places: BTreeMap::new(), left: budget, counter };
-        while let Some((_, Reverse(place), line)) = wanted.pop() {
+        let mut misses = 0;
+        while misses < MISSES
+            && let Some((_, Reverse(place), line)) = wanted.pop()
+        {
             // Lines that were chosen in the meantime may show some of its names.
             let worth = self.worth(line, &covered);
             if worth <= 0.0 {
@@ -128,9 +143,12 @@ impl<'p> Needed<'p> {
             if wanted.peek().is_some_and(|next| now < *next) {
                 wanted.push(now);
             } else if let Some(text) = shown.add(place) {
-                self.past.names_in(text).for_each(|name| {
+                misses = 0;
+                past.names_in(text).for_each(|name| {
                     covered.insert(name);
                 });
+            } else {
+                misses += 1;
             }
         }
         shown.written()
@@ -141,7 +159,7 @@ impl<'p> Needed<'p> {
 const HEADING_BYTES: usize = 24;
 
 /// A part of a line of a source.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Place {
     source: usize,
     start: usize,

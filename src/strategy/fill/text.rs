@@ -1,5 +1,7 @@
 //! Composes the text of a fill from its parts.
 
+use std::{cell::RefCell, rc::Rc};
+
 use super::{
     account::{self, Step},
     earlier::{BEFORE, DETAILS, DONE, FAILED, LAST, TASK, opening, recall_note},
@@ -49,20 +51,30 @@ pub(crate) struct Reading {
     past: ThreadTexts,
     /// The steps of the account.
     steps: Vec<Step>,
+    /// The lines that may be needed before the last cut that was tried.
+    needed: RefCell<Option<Rc<Needed>>>,
 }
 
 impl Reading {
     /// Reads these messages.
     pub(crate) fn of(messages: &[Message]) -> Self {
         let past = ThreadTexts::of(messages);
-        Self { steps: account::steps(&past), past }
+        Self { steps: account::steps(&past), past, needed: RefCell::default() }
+    }
+
+    /// The lines before a cut that may be needed.
+    fn needed(&self, cut: usize) -> Rc<Needed> {
+        let last = self.needed.take().filter(|last| last.cut() == cut);
+        let needed = last.unwrap_or_else(|| Rc::new(Needed::of(&self.past, cut)));
+        self.needed.replace(Some(Rc::clone(&needed)));
+        needed
     }
 }
 
 /// Returns the text in at most its budget of tokens, or `None` if its first line exceeds it.
 pub(crate) fn write(reading: &Reading, fill: &Fill<'_>) -> Option<String> {
     let cut = fill.candidate.cut;
-    let needed = Needed::of(&reading.past, cut);
+    let needed = reading.needed(cut);
     let mut room = fill.budget;
     // The token count of the whole can exceed the sum of its parts, so retry with less room.
     for _ in 0..6 {
@@ -105,7 +117,7 @@ impl Writer<'_> {
     }
 }
 
-fn compose(reading: &Reading, needed: &Needed<'_>, fill: &Fill<'_>, budget: u64) -> String {
+fn compose(reading: &Reading, needed: &Needed, fill: &Fill<'_>, budget: u64) -> String {
     let past = &reading.past;
     let Fill { candidate, counter, typed, .. } = *fill;
     let cut = candidate.cut;
@@ -132,7 +144,7 @@ fn compose(reading: &Reading, needed: &Needed<'_>, fill: &Fill<'_>, budget: u64)
             known.insert(name);
         });
     }
-    let details = needed.write(known, writer.share(100, DETAILS), counter);
+    let details = needed.write(past, known, writer.share(100, DETAILS), counter);
     writer.section(DETAILS, &details);
     let said = typed.list(counter.text(&said).saturating_add(writer.left), counter);
     let more = counter.text(&said).saturating_sub(first_said);
@@ -151,7 +163,7 @@ fn compose(reading: &Reading, needed: &Needed<'_>, fill: &Fill<'_>, budget: u64)
 
 /// Writes what earlier summaries say, what was done, and what failed last.
 fn write_account(reading: &Reading, cut: usize, writer: &mut Writer<'_>) {
-    let Reading { past, steps } = reading;
+    let Reading { past, steps, .. } = reading;
     let counter = writer.counter;
     let earlier = past.earlier(cut);
     let summary = earlier.iter().map(|it| it.summary.as_str()).filter(|it| !it.is_empty());

@@ -1,8 +1,9 @@
 //! Reads the old part of a thread into sources: texts with their kind, step and failure.
 
 use std::{
-    borrow::Cow,
+    borrow::{Borrow, Cow},
     collections::{HashMap, HashSet},
+    hash::{Hash, Hasher},
     ops::Range,
 };
 
@@ -79,10 +80,43 @@ pub(crate) struct ThreadTexts {
     pub(super) earlier: Vec<(usize, Earlier)>,
     /// Lines that many results begin or end with, which say nothing.
     pub(super) usual: HashSet<String>,
-    /// The distinct names in the order in which they first stand: the source and the place in it.
-    names: Vec<(usize, Range<usize>)>,
+    /// The distinct names in the order in which they first stand.
+    names: Vec<Name>,
     /// The numbers of the names.
-    numbers: HashMap<Box<str>, usize>,
+    numbers: HashMap<Name, usize>,
+}
+
+/// A name, which shares the text that it stands in.
+#[derive(Clone, Debug)]
+struct Name {
+    text: Text,
+    place: Range<usize>,
+}
+
+impl Name {
+    fn as_str(&self) -> &str {
+        self.text.get(self.place.clone()).unwrap_or_default()
+    }
+}
+
+impl Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Name {}
+
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
 }
 
 /// A set of names of a thread, by their numbers.
@@ -112,16 +146,17 @@ impl ThreadTexts {
         reader.outline_calls();
         let Reader { mut sources, earlier, .. } = reader;
         let (mut all, mut numbers) = (Vec::new(), HashMap::new());
-        for (index, source) in sources.iter_mut().enumerate() {
+        for source in &mut sources {
             let start = source.text.as_ptr().addr();
             for text in names(&source.text) {
                 let at = text.as_ptr().addr() - start;
-                let name = numbers.get(text).copied().unwrap_or_else(|| {
-                    numbers.insert(Box::from(text), all.len());
-                    all.push((index, at..at + text.len()));
+                let number = numbers.get(text).copied().unwrap_or_else(|| {
+                    let name = Name { text: source.text.clone(), place: at..at + text.len() };
+                    numbers.insert(name.clone(), all.len());
+                    all.push(name);
                     all.len() - 1
                 });
-                source.names.push(Named { at, name });
+                source.names.push(Named { at, name: number });
             }
         }
         let usual = usual_lines(&sources);
@@ -135,10 +170,7 @@ impl ThreadTexts {
 
     /// The name with this number.
     pub(super) fn name(&self, number: usize) -> &str {
-        let found = self.names.get(number).and_then(|(source, place)| {
-            self.sources.get(*source).and_then(|source| source.text.get(place.clone()))
-        });
-        found.unwrap_or_default()
+        self.names.get(number).map(Name::as_str).unwrap_or_default()
     }
 
     /// The numbers of the names in another text, as far as the thread has them.

@@ -320,9 +320,13 @@ impl Statements {
     }
 
     /// The places of the latest statements that share a word with these.
-    fn alike(&self, words: &[u64]) -> HashSet<usize> {
+    fn alike(&self, words: &[u64]) -> Vec<usize> {
         let places = words.iter().filter_map(|word| self.by_word.get(word));
-        places.flat_map(|places| places.iter().rev().take(COMPARED).copied()).collect()
+        let places = places.flat_map(|places| places.iter().rev().take(COMPARED).copied());
+        let mut places: Vec<usize> = places.collect();
+        places.sort_unstable();
+        places.dedup();
+        places
     }
 
     fn push(&mut self, statement: Statement) {
@@ -492,7 +496,13 @@ fn without_stress(text: &str) -> &str {
 /// but not all. If these are half of the earlier one, the later may give a newer value; if they are
 /// two thirds of both, it overtakes the earlier.
 fn shared_words(earlier: &[u64], later: &[u64]) -> Option<usize> {
-    let shared = earlier.iter().filter(|word| later.binary_search(word).is_ok()).count();
+    let mut rest = later.iter().peekable();
+    // Both are sorted.
+    let is_shared = |word: &&u64| {
+        while rest.next_if(|other| other < word).is_some() {}
+        rest.peek() == Some(word)
+    };
+    let shared = earlier.iter().filter(is_shared).count();
     (shared > 2 && shared < earlier.len()).then_some(shared)
 }
 
