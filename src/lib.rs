@@ -54,6 +54,7 @@
 //! | the events and errors of a compaction | [`compaction`] |
 //! | what a compaction lost | [`retention`] |
 //! | removed messages | [`recall`] |
+//! | what the agent notes for itself | [`notes`] |
 //! | a thread as text | [`render`](mod@render) |
 //! | edit scripts for models | [`edl`] |
 //! | tests of what you built | the crate `threadfold-testing`; models for them in `testing`, with the feature of that name |
@@ -101,6 +102,7 @@ pub mod foreign;
 pub mod hindsight;
 pub mod log;
 pub mod model;
+pub mod notes;
 pub mod recall;
 pub mod session;
 pub mod store;

@@ -73,8 +73,20 @@ impl Vendor {
         }
     }
 
+    /// The model of this vendor over a book, with a script.
+    pub(crate) fn over(
+        self,
+        book: Arc<Mutex<Rulebook>>,
+        says: impl Fn(&Request) -> Said + Send + Sync + 'static,
+    ) -> RulebookModel {
+        let clock = Arc::new(TestClock::default());
+        RulebookModel::new(book, self.codec(), self.model, clock, says)
+            .with_fields(self.fields())
+            .with_header("anthropic-version", self.version)
+    }
+
     /// With a manual budget there is no answer without reasoning.
-    fn always_reasons(self) -> bool {
+    pub(crate) fn always_reasons(self) -> bool {
         self.model == "claude-sonnet-4-5"
     }
 
@@ -245,11 +257,7 @@ impl Providers {
                 let options = BookOptions { window: WINDOW, seed, ..BookOptions::default() };
                 Arc::new(Mutex::new(Rulebook::new(vendor.api, options)))
             });
-            let book = Arc::clone(book);
-            let clock = Arc::new(TestClock::default());
-            RulebookModel::new(book, vendor.codec(), vendor.model, clock, says)
-                .with_fields(vendor.fields())
-                .with_header("anthropic-version", vendor.version)
+            vendor.over(Arc::clone(book), says)
         });
         let models = models.collect();
         Self { models, current: AtomicUsize::new(home), reasoned, judged: Mutex::default() }
@@ -363,7 +371,7 @@ fn worked(numbers: &Numbers, number: u64, always_reasons: bool) -> Said {
 }
 
 /// A summary, or the edits of one, as an offline model writes them.
-fn extracted(request: &Request) -> Said {
+pub(crate) fn extracted(request: &Request) -> Said {
     let answer = ExtractiveModel.complete(request.clone()).now_or_never();
     let Some(Ok(answer)) = answer else { return Said::text("They worked.") };
     let parts = answer.message.content.iter().filter_map(|block| match block {

@@ -47,6 +47,7 @@ impl Replay {
             | Event::CompactionFailed(_)
             | Event::RuleAdded { .. }
             | Event::RuleRevoked { .. }
+            | Event::NoteWritten { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
             | Event::CacheKept { .. } => {}

@@ -204,7 +204,7 @@ impl Conversation<'_> {
     }
 
     /// Returns the snapshot that [`compact`] passes to a strategy: a [`snapshot`](Self::snapshot)
-    /// with the standing rules and, if the brief sets a retention policy, with the facts of the
+    /// with the standing rules, the notes of the agent and, if the brief sets a retention policy, with the facts of the
     /// whole log. It is for hosts that run the strategy themselves and then [`finish`](Self::finish)
     /// the compaction. The future may be dropped at any point.
     ///
@@ -236,13 +236,14 @@ impl Conversation<'_> {
         }
     }
 
-    /// Returns the [`snapshot`](Self::snapshot) with the standing rules.
+    /// Returns the [`snapshot`](Self::snapshot) with the standing rules and the notes of the agent.
     pub(crate) fn ruled_snapshot(&mut self) -> Snapshot {
         if let Some(known) = &self.known {
             return known.added_to(self.snapshot());
         }
         self.journal.read_rules();
-        self.snapshot().with_rules(Arc::new(self.journal.rules().clone()))
+        let rules = Arc::new(self.journal.rules().clone());
+        self.snapshot().with_rules(rules).with_notes(self.journal.notes())
     }
 
     /// The id of the next compaction.

@@ -24,6 +24,7 @@ use super::{
     event::{Event, LoggedEvent},
     event_log::EventLog,
     log_id::LogId,
+    logged_notes::LoggedNotes,
     state::{Dropped, Entry, EntrySource, State, Totals},
 };
 use crate::{
@@ -75,6 +76,7 @@ impl LogBase {
             latest: log.standing().next_back().cloned().map(Box::new),
             count: log.last_count(),
             rules: stored(rules)?,
+            notes: log.notes().clone(),
         };
         let live = log.state().thread.iter().map(|entry| without_splice(entry, log.state()));
         Some(Self {
@@ -92,7 +94,9 @@ impl LogBase {
     /// has the number [`seq`](Self::seq). `None` if one of them needs an event before the base.
     pub(crate) fn log(&self, events: Vec<LoggedEvent>) -> Option<EventLog> {
         let (dropped, totals) = (self.dropped.clone(), self.totals.clone());
-        let mut state = State { dropped, totals, thread: self.live.clone(), ..State::default() };
+        let notes = LoggedNotes::begin(dropped.notes.clone());
+        let mut state =
+            State { dropped, totals, notes, thread: self.live.clone(), ..State::default() };
         state.size = state.size_of(&self.live);
         let mut log = EventLog::with_state(self.thread.clone(), state);
         for event in events {

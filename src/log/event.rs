@@ -70,6 +70,13 @@ pub enum Event {
         /// The id of the rule.
         id: Text,
     },
+    /// The agent wrote a note for itself.
+    NoteWritten {
+        /// The name of the note. A note of the same name is replaced.
+        name: Text,
+        /// The text of the note. A blank one removes the note.
+        text: Text,
+    },
     /// An event of the host's own, such as the approval of a tool call.
     Host {
         /// The host's name for the event.

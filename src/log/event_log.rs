@@ -11,6 +11,7 @@ use super::{
 use crate::{
     ledger::Ledger,
     message::{CompactionId, Text, ThreadId, Timestamp},
+    notes::Notes,
 };
 
 /// Every event of a thread, in order. The log only grows, so messages that a compaction removed
@@ -335,6 +336,23 @@ impl EventLog {
     #[must_use]
     pub fn billed(&self) -> TotalUsage {
         self.state.totals.billed
+    }
+
+    /// Returns the notes that the agent wrote, except those of messages that were truncated.
+    ///
+    /// ```
+    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp};
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// log.append(Timestamp(1), Event::MessageAppended(Message::assistant("I note that.")))?;
+    /// let note = Event::NoteWritten { name: "port".into(), text: "8443".into() };
+    /// log.append(Timestamp(2), note)?;
+    /// assert_eq!(log.notes().to_string(), "- port\n> 8443\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn notes(&self) -> &Notes {
+        self.state.notes.notes()
     }
 
     /// The rules that the host ever added, revoked or not.

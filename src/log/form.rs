@@ -24,12 +24,13 @@ const COMPACTED: &str = "compacted";
 pub(super) const COMPACTION_FAILED: &str = "compaction_failed";
 const COMPACTION_UNDONE: &str = "compaction_undone";
 const RULE_CHANGED: &str = "rule_changed";
+const NOTE_WRITTEN: &str = "note_written";
 const HOST: &str = "host";
 const RESULT_CUT: &str = "result_cut";
 const CACHE_KEPT: &str = "cache_kept";
 
 /// The kinds that this build reads.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 12] = [
     MESSAGE_APPENDED,
     SYSTEM_PROMPT_SET,
     LOCAL_NOTICE,
@@ -38,6 +39,7 @@ const KINDS: [&str; 11] = [
     COMPACTION_FAILED,
     COMPACTION_UNDONE,
     RULE_CHANGED,
+    NOTE_WRITTEN,
     HOST,
     RESULT_CUT,
     CACHE_KEPT,
@@ -62,6 +64,7 @@ impl Event {
             Self::CompactionFailed(_) => COMPACTION_FAILED,
             Self::CompactionUndone { .. } => COMPACTION_UNDONE,
             Self::RuleAdded { .. } | Self::RuleRevoked { .. } => RULE_CHANGED,
+            Self::NoteWritten { .. } => NOTE_WRITTEN,
             Self::Host { .. } => HOST,
             Self::ResultCut(_) => RESULT_CUT,
             Self::CacheKept { .. } => CACHE_KEPT,
@@ -119,6 +122,10 @@ enum KnownEvent {
     CompactionFailed(Box<CompactionFailure>),
     CompactionUndone {
         id: CompactionId,
+    },
+    NoteWritten {
+        name: Text,
+        text: Text,
     },
     Host {
         kind: Text,

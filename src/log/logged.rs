@@ -113,6 +113,7 @@ impl LoggedRules {
             | Event::Truncated { .. }
             | Event::CompactionFailed(_)
             | Event::CompactionUndone { .. }
+            | Event::NoteWritten { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
             | Event::CacheKept { .. }

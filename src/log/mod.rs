@@ -88,6 +88,7 @@ mod ids;
 mod lines;
 mod log_id;
 mod logged;
+mod logged_notes;
 mod net_gain;
 mod projection;
 mod removed;

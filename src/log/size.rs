@@ -47,6 +47,7 @@ pub(super) fn weight(event: &Event) -> u64 {
         Event::Host { data, .. } | Event::Unknown { data, .. } | Event::Malformed { data, .. } => {
             OVERHEAD + data.as_str().len() as u64
         }
+        Event::NoteWritten { name, text } => OVERHEAD + (name.len() + text.len()) as u64,
         Event::Compacted(record) => {
             OVERHEAD + record.batches.iter().map(|batch| batch.text.len() as u64).sum::<u64>()
         }

@@ -5,7 +5,10 @@
 //! event that does not fit and records that it did; [`State::check`] refuses such an event before
 //! it is appended.
 
-use std::{collections::HashMap, ops::Range};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +17,7 @@ use super::{
     event::{CompactionRecord, Event, LoggedEvent},
     form,
     ids::Ids,
+    logged_notes::LoggedNotes,
     size::ThreadSize,
     usage::{LastCount, TotalUsage},
 };
@@ -21,6 +25,7 @@ use crate::{
     compact::{CompactError, Insert, Splice},
     ledger::Ledger,
     message::{CompactionId, InvalidValue, Json, Message, Role, Text, Timestamp, check_nesting},
+    notes::Notes,
 };
 
 /// The state of a log.
@@ -41,6 +46,7 @@ pub(super) struct State {
     pub(super) unreadable: Option<u64>,
     pub(super) totals: Totals,
     pub(super) size: ThreadSize,
+    pub(super) notes: LoggedNotes,
 }
 
 /// The state after the events before a log's base. Only the store holds these events.
@@ -60,6 +66,9 @@ pub(super) struct Dropped {
     pub(super) count: (LastCount, usize),
     /// The standing rules as JSON, redacted if the log's reader redacts; null without a base.
     pub(super) rules: Json,
+    /// The notes of the agent.
+    #[serde(default)]
+    pub(super) notes: Notes,
 }
 
 /// Totals over all events of a log, including those that the log no longer holds.
@@ -147,6 +156,7 @@ impl State {
             Event::LocalNotice { .. }
             | Event::RuleAdded { .. }
             | Event::RuleRevoked { .. }
+            | Event::NoteWritten { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
             | Event::CacheKept { .. }
@@ -248,6 +258,10 @@ impl State {
                 // the error.
                 let _ = self.totals.added.add(text);
             }
+            Event::NoteWritten { name, text } => {
+                let messages = self.dropped.messages.saturating_add(self.arrivals.len());
+                self.notes.write(messages, name, text);
+            }
             Event::CacheKept { .. } => self.totals.answered = Some(next.at),
             Event::LocalNotice { .. }
             | Event::RuleRevoked { .. }
@@ -308,10 +322,39 @@ impl State {
         let len = self.thread.len().saturating_sub(dropped);
         let removed = self.size_of(self.thread.get(len..).unwrap_or_default());
         self.size = self.size.with(ThreadSize::default(), removed);
-        self.thread.truncate(len);
+        let dropped = self.thread.split_off(len);
+        let first = if len == 0 { Some(0) } else { self.first_arrival(&dropped) };
+        if let Some(first) = first {
+            self.notes.truncate(first);
+        }
         if let Some(top) = self.standing.last_mut().filter(|top| len < top.after) {
             top.cut = Some(top.cut.map_or(len, |cut| cut.min(len)));
         }
+    }
+
+    /// The lowest number of an appended message among these, or among those that they replace.
+    fn first_arrival(&self, entries: &[Entry]) -> Option<usize> {
+        let (mut first, mut left, mut seen) = (None, vec![entries], HashSet::new());
+        while let Some(entries) = left.pop() {
+            for entry in entries {
+                match entry.source {
+                    EntrySource::Arrival(number) => {
+                        first = Some(first.map_or(number, |first: usize| first.min(number)));
+                    }
+                    // A splice may insert several messages.
+                    EntrySource::Compaction { standing, splice }
+                        if seen.insert((standing, splice)) =>
+                    {
+                        let swaps = self.standing.get(standing).map(|it| &it.swaps);
+                        let swap = swaps.and_then(|swaps| swaps.get(splice));
+                        left.extend(swap.map(|swap| swap.inserted.as_slice()));
+                    }
+                    // Messages before a base can no longer be truncated.
+                    EntrySource::Compaction { .. } | EntrySource::Dropped(_) => {}
+                }
+            }
+        }
+        first
     }
 
     /// The size of messages that are or were in the live thread.

@@ -68,6 +68,7 @@ impl TotalUsage {
             | Event::CompactionUndone { .. }
             | Event::RuleAdded { .. }
             | Event::RuleRevoked { .. }
+            | Event::NoteWritten { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
             | Event::Unknown { .. }
@@ -140,6 +141,7 @@ pub(super) fn last_count(events: &[LoggedEvent], before: (LastCount, usize)) -> 
             | Event::CompactionFailed(_)
             | Event::RuleAdded { .. }
             | Event::RuleRevoked { .. }
+            | Event::NoteWritten { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
             | Event::CacheKept { .. }

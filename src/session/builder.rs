@@ -511,6 +511,30 @@ impl SessionBuilder {
         self
     }
 
+    /// Returns the builder with the tool [`notes`](mod@crate::notes), with which the model writes
+    /// notes for itself. Every compaction keeps them word for word, whatever its strategy.
+    ///
+    /// All notes together have at most an eighth of the tokens of the model's window, and at most
+    /// [`Notes::MAX_BYTES`](crate::notes::Notes::MAX_BYTES) bytes. A note that is too long gets an
+    /// error result with the maximum.
+    ///
+    /// ```
+    /// use {futures::executor::block_on, serde_json::json, std::sync::Arc};
+    /// use threadfold::{Message, ModelAgent, Role, Session, message::ToolUse, testing::ScriptedModel};
+    ///
+    /// let note = ToolUse::new("t1", "notes", json!({"name": "port", "text": "8443"}));
+    /// let script = [Message::new(Role::Assistant, vec![note.into()]), Message::assistant("Noted.")];
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(script)));
+    /// let mut session = Session::builder(agent).notes_tool().build()?;
+    /// block_on(async { session.send("The port is 8443.").await })?;
+    /// assert_eq!(session.notes().to_string(), "- port\n> 8443\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn notes_tool(mut self) -> Self {
+        self.own_tools.push(crate::notes::tool::spec());
+        self
+    }
+
     /// Returns the builder with the tool [`recall`](mod@crate::recall), with which the model reads
     /// messages that were compacted away. Its results are [redacted](Self::redactor).
     ///

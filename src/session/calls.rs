@@ -28,6 +28,10 @@ use crate::{
     log::Event,
     message::{CompactionReason, ContextWindow, Message, Role, Text, ToolResult, ToolUse},
     model::{ToolContext, ToolOutput, yield_now},
+    notes::{
+        Note, Notes,
+        tool::{self, NOTES},
+    },
     recall::{MAX_BYTES, Recall, RecallRequest, Steps, tool::RECALL},
     strategy::{Brief, Proposal, clip_result},
 };
@@ -48,6 +52,7 @@ pub(super) struct Called {
 enum SessionTool {
     Compact,
     CompactContext,
+    Notes,
     Recall,
 }
 
@@ -65,6 +70,13 @@ impl Session {
             let (id, name) = (call.id.clone(), call.name.clone());
             let input = call.input.as_str().into();
             emit.event(SessionEvent::ToolStarted { id, name, input }).await;
+        }
+        // First, so that a compaction that the same answer asks for lists them.
+        for (index, call) in calls.iter().enumerate() {
+            if self.session_tool(call) == Some(SessionTool::Notes) {
+                let output = self.noted(call)?;
+                finish(&mut results, index, call, output, emit).await;
+            }
         }
         let mut from = 0;
         for (index, call) in calls.iter().enumerate() {
@@ -95,7 +107,10 @@ impl Session {
         let mut compact = None;
         for (index, call) in calls.iter().enumerate() {
             let output = match self.session_tool(call) {
-                None | Some(SessionTool::Recall | SessionTool::CompactContext) => continue,
+                None
+                | Some(SessionTool::Notes | SessionTool::Recall | SessionTool::CompactContext) => {
+                    continue;
+                }
                 Some(own) if !self.tools.offers(&call.name) => not_configured(own),
                 Some(SessionTool::Compact) if compact.is_none() => {
                     compact = Some((index, call));
@@ -145,6 +160,7 @@ impl Session {
         let own = match call.name.as_str() {
             COMPACT => SessionTool::Compact,
             COMPACT_CONTEXT => SessionTool::CompactContext,
+            NOTES if self.tools.offers(&call.name) => SessionTool::Notes,
             RECALL if self.tools.offers(&call.name) => SessionTool::Recall,
             _ => return None,
         };
@@ -165,11 +181,37 @@ impl Session {
         Ok(())
     }
 
+    /// Runs a call of [`notes`](crate::notes), and logs the note that it writes.
+    fn noted(&mut self, call: &ToolUse) -> Result<ToolOutput> {
+        let (note, answer) = match self.note(call) {
+            Ok(noted) => noted,
+            Err(error) => return Ok(ToolOutput::error(format!("Nothing was noted: {error}."))),
+        };
+        if let Some(Note { name, text }) = note {
+            let now = self.now();
+            self.journal.append(now, Event::NoteWritten { name, text })?;
+        }
+        Ok(answer.into())
+    }
+
+    /// The note that a call writes, if any, and the answer for the model.
+    fn note(&self, call: &ToolUse) -> Result<(Option<Note>, String), Box<dyn Error + Send + Sync>> {
+        let input = call.input.json().and_then(|input| input.to_value())?;
+        let note = tool::written(&input)?;
+        // A note is logged as it is; only what the model reads is redacted.
+        let mut notes = match note {
+            Some(_) => self.journal.log().notes().clone(),
+            None => self.journal.notes(),
+        };
+        let answer = tool::call(&mut notes, &input, self.eighth_of_window(Notes::MAX_BYTES))?;
+        Ok((note, answer))
+    }
+
     async fn recalled(&self, call: &ToolUse) -> Result<String, Box<dyn Error + Send + Sync>> {
         let input = call.input.json().and_then(|input| input.to_value())?;
         let request = RecallRequest::parse(&input)?;
         let log = self.journal.whole().await?;
-        let recall = Recall::of(&log).within(self.recall_bytes());
+        let recall = Recall::of(&log).within(self.eighth_of_window(MAX_BYTES));
         let recall = match self.journal.redactor() {
             Some(redactor) => recall.redacted_by(redactor.as_ref()),
             None => recall,
@@ -177,10 +219,10 @@ impl Session {
         Ok(finished(recall.begin_from(log.removed()?, &request)?).await)
     }
 
-    /// The maximum bytes of a result of `recall`: an eighth of the window, at four bytes per token.
-    fn recall_bytes(&self) -> usize {
+    /// The bytes of an eighth of the window, at four bytes per token, and at most `most`.
+    fn eighth_of_window(&self, most: usize) -> usize {
         let tokens = self.window().map_or(u64::MAX, |window| window.tokens());
-        usize::try_from(tokens / 2).map_or(MAX_BYTES, |bytes| bytes.min(MAX_BYTES))
+        usize::try_from(tokens / 2).map_or(most, |bytes| bytes.min(most))
     }
 }
 
@@ -197,7 +239,9 @@ async fn finished(mut step: Steps<'_>) -> String {
 
 fn not_configured(own: SessionTool) -> ToolOutput {
     match own {
-        SessionTool::Compact | SessionTool::Recall => ToolOutput::error(NOT_CONFIGURED),
+        SessionTool::Compact | SessionTool::Notes | SessionTool::Recall => {
+            ToolOutput::error(NOT_CONFIGURED)
+        }
         SessionTool::CompactContext => ToolOutput::error(not_compacted(NOT_CONFIGURED)),
     }
 }

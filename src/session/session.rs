@@ -17,6 +17,7 @@ use crate::{
         Timestamp,
     },
     model::{Agent, AgentModel, Clock, Model, Tools, std_clock},
+    notes::Notes,
     retention::RetentionPolicy,
     store::Journal,
     strategy::{CompactionStrategy, Ladder, StrategyRegistry},
@@ -384,6 +385,12 @@ impl Session {
         let now = self.now();
         self.journal.append(now, Event::RuleRevoked { id: id.into() })?;
         Ok(true)
+    }
+
+    /// Returns the notes that the agent wrote with the tool [`notes`](mod@crate::notes), redacted.
+    #[must_use]
+    pub fn notes(&self) -> Notes {
+        self.journal.notes()
     }
 
     /// The system prompt, with the rules if the host put them there.

@@ -8,6 +8,7 @@ use crate::{
     ledger::Ledger,
     log::{Event, LogBase},
     message::{InvalidValue, Text, Timestamp},
+    notes::Notes,
     retention::{AuditOptions, Facts},
 };
 
@@ -18,6 +19,14 @@ impl Journal {
     /// The standing rules, redacted.
     pub(crate) fn rules(&self) -> &Ledger {
         self.rules.ledger(&self.log, self.redactor.as_deref())
+    }
+
+    /// The notes of the agent, redacted.
+    pub(crate) fn notes(&self) -> Notes {
+        match self.redactor.as_deref() {
+            Some(redactor) => self.log.notes().redacted(redactor),
+            None => self.log.notes().clone(),
+        }
     }
 
     /// Keeps the rules in memory between writes, for a caller that needs them after every event.

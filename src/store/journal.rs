@@ -413,6 +413,7 @@ impl Journal {
             Event::LocalNotice { .. }
             | Event::RuleAdded { .. }
             | Event::RuleRevoked { .. }
+            | Event::NoteWritten { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
             | Event::CacheKept { .. }

@@ -77,6 +77,27 @@ pub(super) fn filled_beside(task: &View, summary: &Summary, cut: usize) -> Optio
 /// The part of a target that is left free for facts that a model's summary lacks.
 const FACTS: u64 = 20;
 
+/// Returns the plan of a fresh window: of the thread stays what the model has not read, beside an
+/// account of everything before it with at most this many tokens and what the user typed.
+///
+/// # Errors
+///
+/// Those of [`Digest`], which takes over where the target leaves too little room.
+pub(super) fn fresh(view: &View, tokens: u64) -> Result<Plan> {
+    let task = marked(view);
+    let View { thread, brief } = &task;
+    let typed = Typed::new(thread.statements(), thread, brief, []);
+    let said = thread.counter().text(&typed.list(u64::MAX, thread.counter()));
+    let most = tokens.saturating_add(said);
+    let job = DigestJob { tail: 0, ..DigestJob::new(&task, view.thread.messages(), most) };
+    if task.missed_target().is_none() {
+        task.check_need()?;
+        let cut = job.cut_within(&job.cuts(), 0).map_or(0, |(cut, _)| cut);
+        job.check_worth(&job.candidate(cut))?;
+    }
+    job.filled().map_or_else(|| Digest::default().plan(view), Ok)
+}
+
 /// Whether a text is a digest.
 pub(super) fn is_digest(text: &str) -> bool {
     fill::is_opening(text.lines().next().unwrap_or_default()).is_some()
@@ -177,7 +198,8 @@ impl Digest {
 
     fn plan(&self, view: &View) -> Result<Plan> {
         let task = marked(view);
-        let job = DigestJob::new(&task, view.thread.messages(), self.digest_tokens);
+        let most = view.brief.target.map_or(self.digest_tokens, |_| u64::MAX);
+        let job = DigestJob::new(&task, view.thread.messages(), most);
         if task.missed_target().is_some()
             && let Some(plan) = job.filled()
         {
@@ -223,8 +245,11 @@ struct DigestJob<'a> {
     task: &'a View,
     /// The tokens of the compacted thread at most.
     target: u64,
-    /// Upper limit for the tokens of the digest of a thread within its target.
+    /// Upper limit for the tokens of the digest; the target applies too.
     most: u64,
+    /// The percentage of the target that the newest messages take. With 0 only those stay that no
+    /// cut can remove.
+    tail: u64,
     /// What the user typed.
     statements: Arc<Statements>,
     /// The messages before results in user messages were marked.
@@ -246,7 +271,8 @@ impl<'a> DigestJob<'a> {
     fn new(task: &'a View, unmarked: &'a [Message], most: u64) -> Self {
         let (statements, target) =
             (task.thread.statements(), task.brief.target.unwrap_or(u64::MAX));
-        Self { most, statements, unmarked, reading: OnceCell::new(), account: None, target, task }
+        let (reading, account, tail) = (OnceCell::new(), None, TAIL);
+        Self { most, tail, statements, unmarked, reading, account, target, task }
     }
 
     /// Returns the plan that fills the target: the task and the newest whole rounds stay word for
@@ -271,6 +297,9 @@ impl<'a> DigestJob<'a> {
             }
             let Ok(plan) = self.plan(&candidate, lent, false) else { break };
             best = Some((cut, lent));
+            if self.tail == 0 {
+                break;
+            }
             // What the text does not need is room for more rounds.
             let left = self.target.saturating_sub(thread.tokens_after(&plan).ok()?);
             tail = tokens.saturating_add(left);
@@ -310,7 +339,10 @@ impl<'a> DigestJob<'a> {
     /// The tokens of the tail: a share of what the task, the user's words and a summary leave. `None`
     /// if the user's words need most of the target: neither the task nor the end then gets a share.
     fn tail_room(&self, summary: u64) -> Option<u64> {
-        let Self { task: View { thread, brief }, target, .. } = *self;
+        let Self { task: View { thread, brief }, target, tail, .. } = *self;
+        if tail == 0 {
+            return Some(0);
+        }
         if thread.typed_need(brief) > target / 2 {
             return None;
         }
@@ -319,8 +351,9 @@ impl<'a> DigestJob<'a> {
         let said = said.max(thread.typed_need(brief).min(target / 2));
         let task = self.first_typed().map_or(0, |index| self.typed_tokens(index));
         let task = task.min(percent_of(target, TASK));
-        let left = target.saturating_sub(task).saturating_sub(said).saturating_sub(summary);
-        Some(percent_of(left, TAIL))
+        let fixed = [task, said, summary, thread.notes_need(brief)];
+        let left = target.saturating_sub(fixed.into_iter().fold(0, u64::saturating_add));
+        Some(percent_of(left, tail))
     }
 
     /// The first message that the user typed.
@@ -362,12 +395,13 @@ impl<'a> DigestJob<'a> {
         needed <= percent_of(self.target.saturating_sub(fixed), 90)
     }
 
-    /// The tokens of the thread without the text of the digest.
+    /// The tokens of the thread without the text of the digest, with the list of notes.
     fn fixed(&self, candidate: &Candidate) -> Result<u64> {
         // With a digest of one character, everything else has its final size.
         let frame = self.build(candidate, Some("."))?;
-        let tokens = self.task.thread.tokens_after(&frame)?;
-        Ok(tokens.saturating_sub(self.task.thread.counter().text(".")))
+        let View { thread, brief } = self.task;
+        let tokens = thread.tokens_after(&frame)?.saturating_add(thread.notes_need(brief));
+        Ok(tokens.saturating_sub(thread.counter().text(".")))
     }
 
     /// What the user typed, without what stays and the rules.
@@ -410,15 +444,15 @@ impl<'a> DigestJob<'a> {
         };
         let typed = &typed;
         let room = whole.saturating_sub(rules);
-        let most = if target < u64::MAX { room } else { self.most.min(room) };
         // A digest must not be longer than its source, apart from the first line.
         let line = counter.text(&fill::opening(candidate.cut, false));
-        let budget = most.min(goes.saturating_sub(1).max(line));
+        let budget = self.most.min(room).min(goes.saturating_sub(1).max(line));
         let said = percent_of(target.min(before), SAID).max(typed.worth(counter));
         let said = said.min(budget / 10 * 9);
         let account = self.account.map(|account| account.summary.text.as_str());
         let fill = Fill { thread, candidate, typed, budget, lent, fills, said, account, counter };
-        let reading = self.reading.get_or_init(|| Reading::of(self.unmarked));
+        let read = || Reading::of(&thread.without_note_calls(self.unmarked));
+        let reading = self.reading.get_or_init(read);
         let digest = fill::write(reading, &fill).filter(|_| goes > 0);
         let plan = match &digest {
             Some(digest) => self.build(candidate, Some(digest))?,

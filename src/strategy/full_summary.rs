@@ -10,6 +10,7 @@ use super::{brief::Brief, rolling::Rolling};
 use crate::{
     ledger::without_titled,
     message::{ContentBlock, Message, Summary},
+    notes,
     prose::without_typed,
     retention::RetentionPolicy,
 };
@@ -72,6 +73,7 @@ pub(super) fn split(messages: &[Message], brief: &Brief) -> Option<(String, Vec<
     let mut texts = message.summaries().map(|summary| &summary.text);
     let (text, is_one) = (texts.next()?, texts.next().is_none());
     let adds = brief.retention.as_ref().is_some_and(RetentionPolicy::lists_typed);
-    let own = if adds { without_typed(&without_titled(text)) } else { text.to_string() };
+    let text = notes::without(text);
+    let own = if adds { without_typed(&without_titled(&text)) } else { text };
     (is_one && !own.trim().is_empty()).then(|| (own, [before, after].concat()))
 }

@@ -16,6 +16,7 @@ use crate::{
     compact::Plan,
     ledger::{self, Rule},
     message::{ContextWindow, Message, Role, Text},
+    notes,
     prose::{one_line, paragraphs, sentences, without_typed},
     retention::{Beside, Fact, Retention, RetentionPolicy, key},
     tokens::TokenCounter,
@@ -126,7 +127,7 @@ impl<'a> Settling<'a> {
     ) -> (Proposal, Text) {
         let Self { thread, brief, .. } = *self;
         let counter = self.counter();
-        let own = ledger::without_titled(&digest);
+        let own = ledger::without_titled(&notes::without(&digest));
         let mut missing = unstated(thread.rules().active(), after, thread.system());
         if !missing.is_empty() {
             let told: HashSet<String> =
@@ -210,7 +211,7 @@ impl Snapshot {
     /// Returns what a model says in a summary: without lists under the titles of this crate, which a
     /// model must not write, and without the sentences that the user took back with later ones.
     pub(super) fn own_text(&self, summary: &str) -> String {
-        let own = without_typed(&ledger::without_titled(summary));
+        let own = without_typed(&ledger::without_titled(&notes::without(summary)));
         // Reading what the user typed takes longer than all the rest of a compaction.
         if self.rules().taken_back().next().is_none() {
             return own;
@@ -256,9 +257,11 @@ fn state(texts: &[String], rule: &str) -> bool {
 
 /// The text and summary blocks of messages, each on one line.
 fn texts(messages: &[Message]) -> Vec<String> {
-    let summaries = messages.iter().flat_map(Message::summaries).map(|summary| &summary.text);
-    let texts = summaries.chain(messages.iter().flat_map(Message::texts));
-    texts.map(|text| one_line(text).into_owned()).collect()
+    let summaries = messages.iter().flat_map(Message::summaries);
+    // A note with the words of a rule is no rule.
+    let summaries = summaries.map(|summary| Text::from(notes::without(&summary.text)));
+    let texts = summaries.chain(messages.iter().flat_map(Message::texts).cloned());
+    texts.map(|text| one_line(&text).into_owned()).collect()
 }
 
 /// Returns a summary with a list after it, if there is one.

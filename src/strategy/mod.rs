@@ -15,6 +15,7 @@
 //! | `ladder` ([`Ladder`]) | as its rungs do | tries strategies in order until one is accepted |
 //! | `native` ([`Native`]) | the conversation's provider | the provider's own compaction of the old part, and a digest beside it |
 //! | `rolling` ([`Rolling`]) | the fast one | folds the thread chunk by chunk into batches, shows the first and the last |
+//! | `rollover` ([`Rollover`]) | no | begins a fresh window: the account, and what the model has not read |
 //! | `summarize` ([`Summarize`]) | the conversation's own | summarises the old part; keeps the end and the user's newest messages |
 //! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of long tool results |
 //!
@@ -47,11 +48,13 @@ mod keep_recent;
 mod ladder;
 mod lists;
 mod native;
+mod noted;
 mod pieces;
 mod proposal;
 mod registry;
 mod rejection;
 mod rolling;
+mod rollover;
 mod run_error;
 mod segments;
 mod settle;
@@ -82,6 +85,7 @@ pub use proposal::{ModelRole, Proposal};
 pub use registry::StrategyRegistry;
 pub use rejection::Rejection;
 pub use rolling::Rolling;
+pub use rollover::Rollover;
 pub use run_error::RunError;
 pub use snapshot::Snapshot;
 pub use summarize::Summarize;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     chunked::Chunked, clear_results::ClearResults, contract::CompactionStrategy, digest::Digest,
-    keep_recent::KeepRecent, ladder::Ladder, native::Native, rolling::Rolling,
+    keep_recent::KeepRecent, ladder::Ladder, native::Native, rolling::Rolling, rollover::Rollover,
     summarize::Summarize,
 };
 use crate::{compact::TrimToolResults, message::InvalidValue};
@@ -23,7 +23,7 @@ use crate::{compact::TrimToolResults, message::InvalidValue};
 /// assert_eq!(
 ///     error.to_string(),
 ///     "\"magic\" is not a registered strategy; expected one of chunked, clear-results, digest, \
-///      keep-recent, ladder, native, rolling, summarize, trim-tool-results",
+///      keep-recent, ladder, native, rolling, rollover, summarize, trim-tool-results",
 /// );
 /// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
@@ -206,6 +206,7 @@ impl Default for StrategyRegistry {
             configurable::<ClearResults>(),
             configurable::<Digest>(),
             configurable::<Rolling>(),
+            configurable::<Rollover>(),
             configurable::<KeepRecent>(),
             ladder,
             configurable::<Native>(),

@@ -67,6 +67,9 @@ impl Snapshot {
     /// The [quotes](Proposal::quotes) of the proposal are checked against what the user typed. Those
     /// that hold become standing rules at once; [`quoted`](Proposal::quoted) says which.
     ///
+    /// The [notes](Self::with_notes) of the agent follow at the end, word for word, if the messages
+    /// that stay do not show them.
+    ///
     /// For every plan, reasoning after the first change is [marked](Plan::with_reasoning_marked),
     /// and new summaries get the number of the compaction. If the thread has checkpoints, each
     /// summary inserted as a user message ends with a fresh one. Settling the result again changes
@@ -101,12 +104,18 @@ impl Snapshot {
     /// [`Rejection`], as in [`accept`](Self::accept).
     pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
         if proposal.quotes.is_empty() {
-            let settled = self.audited(proposal, brief)?;
-            return Ok(self.with_rules_counted(settled, brief));
+            return self.listed(proposal, brief);
         }
         let (thread, quoted) = self.quoted(&proposal.quotes);
-        let settled = thread.audited(Proposal { quoted, ..proposal }, brief)?;
-        Ok(thread.with_rules_counted(settled, brief))
+        thread.listed(Proposal { quoted, ..proposal }, brief)
+    }
+
+    /// Returns the checked proposal with all lists.
+    fn listed(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
+        self.settled_with_notes(proposal, brief, |proposal, brief| {
+            let settled = self.audited(proposal, brief)?;
+            Ok(self.with_rules_counted(settled, brief))
+        })
     }
 
     /// Returns the thread with the rules that hold after these quotes, and what they change.
@@ -275,8 +284,14 @@ impl Snapshot {
                 plan.map(|plan| self.stamped(plan, brief)).and_then(with)
             }
         };
-        let Some(plan) = plan else { return proposal };
-        // The summary may be shorter now, so its audit is made anew.
+        match plan {
+            Some(plan) => self.with_plan(proposal, plan, brief),
+            None => proposal,
+        }
+    }
+
+    /// Returns the proposal with a plan whose summary says more or less, so its audit is made anew.
+    pub(super) fn with_plan(&self, proposal: Proposal, plan: Plan, brief: &Brief) -> Proposal {
         let policy = brief.retention.as_ref();
         let after = plan.after(self.messages()).unwrap_or_default();
         let retention = policy.zip(proposal.retention.as_ref()).map(|(policy, old)| {
@@ -416,7 +431,11 @@ impl<'a> Settling<'a> {
         let beside = after
             .iter()
             .filter(|message| !message.summaries().any(|other| *other.text == *summary));
-        let (beside, invented) = (facts.beside(beside), self.invented(summary, facts));
+        // The list of notes is added at the end.
+        let notes = self.thread.notes().to_string();
+        let notes = Message::summary(Role::User, Summary::new(notes));
+        let beside = facts.beside(beside.chain([&notes]));
+        let invented = self.invented(summary, facts);
         Audit { settling: self, beside, invented }
     }
 

@@ -14,6 +14,7 @@ use crate::{
         ContentBlock, ContextWindow, Message, Redactor, Request, Role, Text, ThreadId, Timestamp,
         ToolSpec, redact::Redaction,
     },
+    notes::Notes,
     retention::{Facts, RetentionPolicy, Statements},
     tokens::{ByteEstimate, TokenCounter},
 };
@@ -34,6 +35,7 @@ pub struct Snapshot {
     times: Option<Arc<[Timestamp]>>,
     facts: Option<Arc<Facts>>,
     rules: Arc<Ledger>,
+    notes: Notes,
     /// The number under which each message can be recalled once it is removed.
     pub(super) numbers: Arc<[Option<u64>]>,
     /// The thread of the log that has these numbers.
@@ -76,6 +78,7 @@ impl Snapshot {
             times: None,
             facts: None,
             rules: Arc::default(),
+            notes: Notes::default(),
             numbers: Arc::default(),
             thread: None,
             subjects: Arc::default(),
@@ -214,6 +217,28 @@ impl Snapshot {
         Self { rules, ..self }
     }
 
+    /// Returns the snapshot with the notes of the agent. [`settle`](Self::settle) lists them in the
+    /// summary, word for word, if the messages that stay do not show them. By default there are none.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, notes::Notes, strategy::{Brief, Proposal, Snapshot}};
+    ///
+    /// let mut notes = Notes::default();
+    /// notes.write("port", "8443")?;
+    /// let talk = "They talk. ".repeat(40);
+    /// let thread = vec![Message::user(talk), Message::assistant("Yes."), Message::user("Go on.")];
+    /// let plan = Plan::summarise(&thread, 0..2, "They talked.")?;
+    /// let snapshot = Snapshot::new(thread).with_notes(notes);
+    /// let settled = snapshot.settle(Proposal::new(plan), &Brief::default())?;
+    /// let summary = settled.plan.new_messages().flat_map(Message::summaries).next().unwrap();
+    /// let list = "They talked.\n\nThe agent's own notes, word for word:\n- port\n> 8443\n";
+    /// assert_eq!(summary.text, list);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_notes(self, notes: Notes) -> Self {
+        Self { notes, ..self }
+    }
+
     /// Returns the snapshot with its texts redacted. Every message keeps its blocks, so a plan for
     /// the redacted snapshot fits the thread itself.
     ///
@@ -302,6 +327,12 @@ impl Snapshot {
     #[must_use]
     pub fn rules(&self) -> &Ledger {
         &self.rules
+    }
+
+    /// The notes of the agent.
+    #[must_use]
+    pub fn notes(&self) -> &Notes {
+        &self.notes
     }
 
     /// The messages of the thread.

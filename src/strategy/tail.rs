@@ -97,7 +97,8 @@ impl View {
         let bare = &bare_task.thread;
         let Some(target) = self.missed_target() else { return self.within_target(bare, request) };
         let typed_need = snapshot.typed_need(brief).saturating_sub(brief.reserve()).min(target / 2);
-        let reserved = request.reserved.saturating_add(typed_need);
+        let notes_need = snapshot.notes_need(brief);
+        let reserved = request.reserved.saturating_add(typed_need).saturating_add(notes_need);
         let room = target - reserved.min(target - target / 10);
         let tokens = request.tokens.map_or(room, |tokens| tokens.min(room));
         let points = bare.past_cuts();

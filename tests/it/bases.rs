@@ -13,6 +13,7 @@ use threadfold::{
     message::{
         Batch, BatchId, CompactionId, CompactionReason, Json, ThreadId, Timestamp, ToolResult,
     },
+    notes::Notes,
     store::{Journal, JsonlStore, MemoryStore, StoreError, ThreadStore},
     strategy::KeepRecent,
     testing::{Scripted, ScriptedModel},
@@ -35,6 +36,7 @@ enum Step {
     Failed,
     Prompt,
     Rule,
+    Noted,
     Host,
     Cut,
     Truncated,
@@ -49,6 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Failed),
         1 => Just(Step::Prompt),
         1 => Just(Step::Rule),
+        3 => Just(Step::Noted),
         1 => Just(Step::Host),
         1 => Just(Step::Cut),
         1 => Just(Step::Truncated),
@@ -127,6 +130,12 @@ impl Twins {
                 let text = format!("Always say {number}.").into();
                 self.both(Event::RuleAdded { text });
             }
+            Step::Noted => {
+                let text =
+                    if number.is_multiple_of(4) { String::new() } else { number.to_string() };
+                let name = format!("note {}", number % 3).into();
+                self.both(Event::NoteWritten { name, text: text.into() });
+            }
             Step::Host => {
                 let data = Json::from(json!({"n": number}));
                 self.both(Event::Host { kind: "approved".into(), data });
@@ -173,6 +182,7 @@ impl Twins {
             let prompt = |log: &EventLog| log.user_prompt().cloned();
             assert_eq!(prompt(log), prompt(whole));
             assert_eq!(log.rules(None), whole.rules(None));
+            assert_eq!(*log.notes(), notes(whole));
             let latest = |log: &EventLog| log.standing().next_back().cloned();
             assert_eq!(latest(log), latest(whole));
             let all = block_on(journal.whole()).unwrap();
@@ -182,6 +192,23 @@ impl Twins {
             assert!(is_whole || matches!(log.batches(), Err(LogError::NotHeld { .. })));
         }
     }
+}
+
+/// The notes of a whole log, from its events: those of messages that were not truncated later.
+fn notes(log: &EventLog) -> Notes {
+    let (mut notes, mut before) = (Notes::default(), EventLog::new(id()));
+    let latest = |log: &EventLog| log.originals().map(|(number, _)| number).last();
+    let originals: Vec<usize> = log.originals().map(|(number, _)| number).collect();
+    for logged in log {
+        if let Event::NoteWritten { name, text } = &logged.event
+            && latest(&before).is_none_or(|message| originals.contains(&message))
+        {
+            // A note that is not there cannot be removed.
+            let _ = notes.write(name, text);
+        }
+        before.append_logged(logged.clone()).unwrap();
+    }
+    notes
 }
 
 proptest! {

@@ -64,6 +64,7 @@ mod names;
 mod native;
 mod native_thread;
 mod nesting;
+mod notes;
 mod ollama;
 mod other_languages;
 mod own_strategy;

@@ -22,7 +22,7 @@ use threadfold_testing::conformance::{self, Law};
 fn every_registered_strategy_conforms() {
     let registry = StrategyRegistry::default();
     let names: Vec<String> = registry.names().map(str::to_owned).collect();
-    assert_eq!(names.len(), 9, "{names:?}");
+    assert_eq!(names.len(), 10, "{names:?}");
     for name in names {
         let config: serde_json::Value = serde_json::from_value(name.clone().into()).unwrap();
         let strategy = registry.build(&config).unwrap();

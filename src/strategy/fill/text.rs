@@ -139,7 +139,8 @@ fn compose(reading: &Reading, needed: &Needed, fill: &Fill<'_>, budget: u64) -> 
     let stays = |message| message >= cut || candidate.keeps_part_of(message);
     let mut known = past.names_of(stays);
     let system = fill.thread.system().iter().flat_map(Message::texts);
-    for text in system.map(Text::as_str).chain([written.as_str(), &*said]) {
+    let notes = fill.thread.notes().to_string();
+    for text in system.map(Text::as_str).chain([written.as_str(), &*said, &*notes]) {
         past.names_in(text).for_each(|name| {
             known.insert(name);
         });

@@ -14,6 +14,7 @@ use crate::{
     hindsight::names,
     ledger,
     message::{ContentBlock, Message, Role, Summary, Text, ToolResult, ToolUse},
+    notes,
     prose::{first_failure, one_line, plain, without_typed},
     strategy::{clip::border_before, full_summary},
 };
@@ -334,7 +335,8 @@ impl<'a> Reader<'a> {
 
     /// Reads an earlier summary. Of a digest only the lines that no other section has are a source.
     fn summary(&mut self, index: usize, summary: &Summary) {
-        let text = without_typed(&ledger::without_titled(&full_summary::text(summary)));
+        let text =
+            without_typed(&ledger::without_titled(&notes::without(&full_summary::text(summary))));
         let earlier = Earlier::read(&text);
         let text = if earlier.messages == 0 { text } else { earlier.details.clone() };
         self.sources.push(Source::new(index, Kind::Earlier, text.into()));

@@ -17,6 +17,7 @@ use threadfold::{
         ModelErrorKind, Request, Role, StopReason, Summary, Text,
     },
     model::Model,
+    notes::Notes,
     retention::RetentionPolicy,
     strategy::{
         Answers, Ask, Brief, CompactionStrategy, ModelCall, Proposal, Rejection, Snapshot,
@@ -269,7 +270,10 @@ impl Case {
             // A blank or long sentence is no rule.
             let _ = rules.quote(position, sentence);
         }
-        let snapshot = Snapshot::new(messages).with_rules(rules.into());
+        let mut notes = Notes::default();
+        // A short note is always written.
+        let _ = notes.write("plan", "Mend src/parse.rs first.");
+        let snapshot = Snapshot::new(messages).with_rules(rules.into()).with_notes(notes);
         Self { snapshot, brief }
     }
 
