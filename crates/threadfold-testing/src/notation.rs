@@ -46,7 +46,7 @@ use threadfold::message::{
 ///
 /// [`InvalidValue`] for a block before any message, an unknown kind, or a malformed one.
 pub fn parse(text: &str) -> Result<Vec<Message>, InvalidValue> {
-    let mut messages: Vec<((Role, Option<Author>), Vec<Draft>)> = Vec::new();
+    let mut messages: Vec<(Speaker, Vec<Draft>)> = Vec::new();
     // `lines` would remove carriage returns.
     for (index, line) in text.strip_suffix('\n').unwrap_or(text).split('\n').enumerate() {
         if let Some(speaker) = speaker(line) {
@@ -172,8 +172,11 @@ fn json(text: &str) -> Result<Json, &'static str> {
     Json::parse(text).map_err(|_| "not JSON")
 }
 
-/// The role of a message, and its author: `# user (ann)`.
-fn speaker(line: &str) -> Option<(Role, Option<Author>)> {
+/// The role of a message, and its author.
+type Speaker = (Role, Option<Author>);
+
+/// Reads the line that opens a message: `# user (ann)`.
+fn speaker(line: &str) -> Option<Speaker> {
     let author = line.strip_prefix("# user (").and_then(|rest| rest.strip_suffix(')'));
     if let Some(author) = author {
         return Some((Role::User, Some(author.parse().ok()?)));
