@@ -184,7 +184,7 @@ impl Ledger {
     pub fn find(&self, text: &str) -> Option<&Rule> {
         let key = key(text);
         let mut entries = self.entries.iter();
-        entries.find(|entry| entry.key.rsplit('\n').next() == Some(&*key)).map(|entry| &entry.rule)
+        entries.find(|entry| own_key(&entry.key) == key).map(|entry| &entry.rule)
     }
 
     /// Returns the rule of this author, or of the host, with these words.
@@ -248,7 +248,7 @@ impl Ledger {
     ) -> Result<Text, InvalidValue> {
         let text = one_line(text);
         let key = key_of(author, &text);
-        if self::key(&text).is_empty() {
+        if own_key(&key).is_empty() {
             return Err(refused("it has no word", &text));
         }
         if text.len() > Self::MAX_RULE_BYTES {
@@ -326,8 +326,7 @@ impl From<Stored> for Ledger {
         let mut known = HashSet::new();
         for rule in rules.into_iter().take(Self::KEPT) {
             let key = key_of(rule.author.as_ref(), &rule.text);
-            let is_valid =
-                !self::key(&rule.text).is_empty() && rule.text.len() <= Self::MAX_RULE_BYTES;
+            let is_valid = !own_key(&key).is_empty() && rule.text.len() <= Self::MAX_RULE_BYTES;
             if is_valid && known.insert(rule.id.clone()) {
                 ledger.entries.push(Entry { rule, key });
             }
@@ -346,6 +345,11 @@ impl From<Ledger> for Stored {
 /// Returns the key by which rules of authors are compared. No text on one line has a line break.
 fn key_of(author: Option<&Author>, text: &str) -> String {
     author.map_or_else(|| key(text), |author| format!("{author}\n{}", key(text)))
+}
+
+/// Returns a key without its author.
+fn own_key(key: &str) -> &str {
+    key.rsplit('\n').next().unwrap_or(key)
 }
 
 /// Returns the key by which the words of rules are compared.

@@ -87,7 +87,6 @@ struct Sentence {
 
 impl Statement {
     fn new(author: Option<Author>, text: String, is_overtaken: bool, times: u64) -> Self {
-        let own_key = key_of(&text);
         let key_by = |text: &str| key_by(author.as_ref(), text);
         let key = key_by(&text);
         let sentences = sentences(&text);
@@ -96,7 +95,8 @@ impl Statement {
         if sentences.len() < 2 {
             sentences.clear();
         }
-        let words = words(heading(&own_key).map_or(own_key.as_str(), |(_, body)| body));
+        let own_key = own_key(&key);
+        let words = words(heading(own_key).map_or(own_key, |(_, body)| body));
         let (may_correct, is_repeated) = (false, false);
         Self { text, author, key, sentences, words, is_overtaken, may_correct, is_repeated, times }
     }
@@ -530,7 +530,10 @@ pub fn key_of(text: &str) -> String {
 /// Returns the key by which the statements of an author are compared with all others.
 pub fn key_by(author: Option<&Author>, text: &str) -> String {
     let key = key_of(text);
-    author.map_or_else(|| key.clone(), |author| format!("{author}{BY}{key}"))
+    match author {
+        Some(author) => format!("{author}{BY}{key}"),
+        None => key,
+    }
 }
 
 /// Returns the key without its author.

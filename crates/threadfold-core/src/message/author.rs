@@ -1,10 +1,10 @@
 //! The author of a message, for threads in which several people speak.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::{cow_str::CowStr, invalid::InvalidValue, text::Text};
+use super::{cow_str::CowStr, invalid::InvalidValue};
 
 /// The person who typed a message of the user, by a name that the host chooses: 1 to 64 ASCII
 /// letters, digits, `_` and `-`. That is what OpenAI Chat Completions accepts as the `name` of a
@@ -27,7 +27,10 @@ use super::{cow_str::CowStr, invalid::InvalidValue, text::Text};
 /// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Author(Text);
+pub struct Author(
+    /// One pointer, because every message has room for it.
+    Arc<String>,
+);
 
 impl Author {
     /// The maximum length of a name, in characters.
@@ -46,7 +49,7 @@ impl FromStr for Author {
     fn from_str(name: &str) -> Result<Self, InvalidValue> {
         let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         match (1..=Self::MAX_LENGTH).contains(&name.len()) && name.bytes().all(is_sign) {
-            true => Ok(Self(name.into())),
+            true => Ok(Self(Arc::new(name.to_owned()))),
             false => {
                 let rule = "expected 1 to 64 letters, digits, `_` and `-`";
                 Err(InvalidValue::new("the name of an author", rule, name))
