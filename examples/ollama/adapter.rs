@@ -132,7 +132,7 @@ fn write(message: &Message, names: &mut HashMap<Text, Text>, written: &mut Vec<V
                 MediaSource::Base64 { data, .. } => images.push(data),
                 _ => texts.push("(an image that cannot be sent)".into()),
             },
-            block => texts.extend(text_of(message.role, block)),
+            block => texts.extend(text_of(message.role, message.author.as_ref(), block)),
         }
     }
     if texts.is_empty() && images.is_empty() && calls.is_empty() {

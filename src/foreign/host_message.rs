@@ -1,7 +1,7 @@
 //! What the crate must know about a message of a host.
 
 use super::words::Words;
-use crate::message::{Role, Usage, picture_size};
+use crate::message::{Author, Role, Usage, picture_size};
 
 /// A message of a host's own type.
 ///
@@ -43,6 +43,12 @@ pub trait HostMessage {
     /// the user.
     fn is_typed(&self) -> bool {
         self.role() == Role::User
+    }
+
+    /// The person who typed this message of the user, in threads in which several people speak. Lists
+    /// of what was said then name each author.
+    fn author(&self) -> Option<Author> {
+        None
     }
 
     /// The tokens that the provider reported with this answer, if the message stores them. Other
@@ -174,6 +180,10 @@ impl<M: HostMessage + ?Sized> HostMessage for std::sync::Arc<M> {
 
     fn is_typed(&self) -> bool {
         (**self).is_typed()
+    }
+
+    fn author(&self) -> Option<Author> {
+        (**self).author()
     }
 
     fn usage(&self) -> Option<Usage> {

@@ -117,6 +117,7 @@ impl HostPlan {
                     let part = |block: &u32| kept(*message, *block as usize, shadow);
                     self.pieces.push(Piece::New(NewMessage {
                         role: shadow.role,
+                        author: shadow.author.clone(),
                         of: Some(*message),
                         parts: blocks.iter().filter_map(part).collect(),
                     }));
@@ -143,10 +144,13 @@ struct Old<'s> {
 }
 
 impl Old<'_> {
-    /// The first message from `next` on that has the same parts.
+    /// The first message from `next` on that has the same author and parts.
     fn equal(&self, message: &Message, next: usize) -> Option<usize> {
         let mut old = self.messages().filter(|(index, _)| next <= *index);
-        let found = old.find(|(_, old)| old.role == message.role && old.content == message.content);
+        let found = old.find(|(_, old)| {
+            (old.role, &old.author) == (message.role, &message.author)
+                && old.content == message.content
+        });
         found.map(|(index, _)| index)
     }
 
@@ -157,7 +161,12 @@ impl Old<'_> {
             kept.or_else(|| self.changed(of, block))
                 .or_else(|| words_of(message.role, block).map(NewPart::Text))
         });
-        NewMessage { role: message.role, of, parts: parts.collect() }
+        NewMessage {
+            role: message.role,
+            author: message.author.clone(),
+            of,
+            parts: parts.collect(),
+        }
     }
 
     /// The old message of which a message is a new form: it has a call or a result of the same id.

@@ -1,12 +1,14 @@
 //! A message that a plan adds to a host's thread.
 
-use crate::message::{Role, Text, ToolUse};
+use crate::message::{Author, Role, Text, ToolUse};
 
 /// A message that the host must make: a summary, or a message of its own with other parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewMessage {
     /// Who the message is from.
     pub role: Role,
+    /// The author of the message of which this one is a new form, if it has one.
+    pub author: Option<Author>,
     /// The message of which this one is a new form, by its index before the plan; `None` for a
     /// message that no old one became, such as a summary.
     pub of: Option<usize>,
@@ -72,7 +74,7 @@ impl NewMessage {
     /// use threadfold::{Role, foreign::{NewMessage, NewPart}};
     ///
     /// let parts = vec![NewPart::Text("They talked.".into()), NewPart::Text("Rules: none.".into())];
-    /// let new = NewMessage { role: Role::User, of: None, parts };
+    /// let new = NewMessage { role: Role::User, author: None, of: None, parts };
     /// assert_eq!(new.text(), "They talked.\n\nRules: none.");
     /// ```
     #[must_use]

@@ -26,10 +26,10 @@ pub fn shadow<M: HostMessage>(message: &M) -> Message {
     let content = message.parts().into_iter().map(block).collect();
     let mut shadow = Message::new(role, content);
     let is_untyped = role == Role::User && !message.is_typed();
-    let usage = message.usage();
-    if is_untyped || usage.is_some() {
+    let (usage, author) = (message.usage(), message.author());
+    if is_untyped || usage.is_some() || author.is_some() {
         let parts = shadow.make_mut();
-        (parts.untyped, parts.usage) = (is_untyped, usage);
+        (parts.untyped, parts.usage, parts.author) = (is_untyped, usage, author);
     }
     shadow
 }
@@ -129,6 +129,7 @@ pub(crate) fn is_shadow_of<M: HostMessage>(shadow: &Message, message: &M) -> boo
     let role = message.role();
     let parts = message.parts();
     shadow.role == role
+        && shadow.author == message.author()
         && shadow.content.len() == parts.len()
         && shadow.content.iter().zip(&parts).all(|(block, part)| is_block_of(role, block, part))
 }

@@ -11,8 +11,9 @@ use super::{
 use crate::{
     auto::AutoPolicy,
     compaction,
+    ledger::Moderators,
     log::EventLog,
-    message::{ContextWindow, Message, Redactor, Text, ThreadId, ToolSpec},
+    message::{Author, ContextWindow, Message, Redactor, Text, ThreadId, ToolSpec},
     model::{Agent, Clock, Model, Tool},
     retention::RetentionPolicy,
     store::{Journal, ThreadStore},
@@ -278,6 +279,34 @@ impl SessionBuilder {
     /// ```
     pub fn rule(mut self, text: impl Into<Text>) -> Self {
         self.host_rules.push(text.into());
+        self
+    }
+
+    /// Returns the builder with the people whose commands (`/compact`, `@compact`) count and who can
+    /// lift standing statements of others, in a thread of several people. A command of anybody else, or
+    /// of a text without an author, is an ordinary text. Everybody can take back what they themselves
+    /// said. Without this call, everybody's commands and corrections count.
+    ///
+    /// The list belongs to the session, not to its log: a later session names its own. It does not
+    /// concern what the host does, such as [`Session::compact`] and [`Session::revoke_rule`], nor a
+    /// compaction that the model asks for with its [tool](Self::compact_tool).
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, message::Author, testing::ScriptedModel};
+    ///
+    /// let [ann, bob]: [Author; 2] = ["ann".parse()?, "bob".parse()?];
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["I cannot do that."])));
+    /// let mut session = Session::builder(agent).moderators([ann.clone()]).build()?;
+    /// let reply = block_on(async { session.send_as(bob, "/compact").await })?;
+    /// assert_eq!(reply.text, "I cannot do that.", "it was sent to the model");
+    /// let reply = block_on(async { session.send_as(ann, "/compact").await })?;
+    /// assert!(reply.text.starts_with("Not compacted"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn moderators(mut self, people: impl IntoIterator<Item = Author>) -> Self {
+        self.settings.moderators = Moderators::Only(people.into_iter().collect());
         self
     }
 

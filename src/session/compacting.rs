@@ -215,6 +215,7 @@ impl Session {
             limit: None,
             retention: self.settings.retention.clone(),
             binds_reasoning: self.agent.binds_reasoning(),
+            moderators: self.settings.moderators.clone(),
             now: self.now(),
         }
     }

@@ -22,10 +22,11 @@ use futures::task::AtomicWaker;
 use super::{
     error::{Result, SessionError},
     event::SessionEvent,
+    typed::Typed,
 };
 use crate::{
     compaction::api::TokenUsageSummary,
-    message::{CompactionId, ContentBlock, Message, Text},
+    message::{Author, CompactionId, ContentBlock, Message, Text},
 };
 
 /// Watches and controls a session while one of its turns borrows it, from any thread. Clones
@@ -74,7 +75,23 @@ impl SessionHandle {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn queue(&self, text: impl Into<Text>) -> bool {
-        self.shared.queue(text.into())
+        self.shared.queue(text.into().into())
+    }
+
+    /// Same as [`queue`](Self::queue), for a text of this author, in a thread of several people.
+    ///
+    /// ```
+    /// # use {futures::executor::block_on, std::sync::Arc};
+    /// # use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    /// # let model = Arc::new(ScriptedModel::new(["Hello, Ann!"]));
+    /// # let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// session.handle().queue_as("ann".parse()?, "Hi.");
+    /// block_on(async { session.run_queued().await })?;
+    /// assert_eq!(session.messages()[0].author, Some("ann".parse()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn queue_as(&self, author: Author, text: impl Into<Text>) -> bool {
+        self.shared.queue(Typed { text: text.into(), author: Some(author) })
     }
 
     /// The messages of the thread, as of the last change. No text is copied.
@@ -192,7 +209,8 @@ impl SessionHandle {
         self.shared.lock().queue.len()
     }
 
-    /// Removes and returns all queued messages, for example to put them back into an input field.
+    /// Removes and returns all queued messages, for example to put them back into an input field. Their
+    /// authors are not returned.
     ///
     /// ```
     /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
@@ -205,7 +223,7 @@ impl SessionHandle {
     /// ```
     #[must_use]
     pub fn take_queued(&self) -> Vec<Text> {
-        self.shared.lock().queue.drain(..).map(|(_, text)| text).collect()
+        self.shared.lock().queue.drain(..).map(|(_, typed)| typed.text).collect()
     }
 
     /// Aborts the running turn, if any: its stream yields [`Aborted`](super::SessionEvent::Aborted)
@@ -244,7 +262,7 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// Queued texts, numbered in the order of arrival.
-    pub(super) queue: VecDeque<(u64, Text)>,
+    pub(super) queue: VecDeque<(u64, Typed)>,
     /// The number of the next queued text.
     next: u64,
     /// Whether a turn is running that will take queued texts.
@@ -309,29 +327,29 @@ impl Shared {
     }
 
     /// Queues a text unless it is blank. Returns whether the running turn takes it.
-    pub(super) fn queue(&self, text: Text) -> bool {
-        if text.trim().is_empty() {
+    pub(super) fn queue(&self, typed: Typed) -> bool {
+        if typed.text.trim().is_empty() {
             return false;
         }
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
-        state.queue.push_back((number, text));
+        state.queue.push_back((number, typed));
         state.takes_queued
     }
 
     /// Takes the next queued text with a smaller number.
-    pub(super) fn next_queued_before(&self, number: u64) -> Option<Text> {
+    pub(super) fn next_queued_before(&self, number: u64) -> Option<Typed> {
         let mut state = self.lock();
         let is_due = state.queue.front().is_some_and(|(own, _)| *own < number);
-        is_due.then(|| state.queue.pop_front())?.map(|(_, text)| text)
+        is_due.then(|| state.queue.pop_front())?.map(|(_, typed)| typed)
     }
 
     /// Takes the next queued text. If there is none, the turn takes no more texts. Both happen
     /// under one lock, so no text can arrive between the turn's last check and its end.
-    pub(super) fn next_queued(&self) -> Option<Text> {
+    pub(super) fn next_queued(&self) -> Option<Typed> {
         let mut state = self.lock();
-        let next = state.queue.pop_front().map(|(_, text)| text);
+        let next = state.queue.pop_front().map(|(_, typed)| typed);
         state.takes_queued = next.is_some();
         next
     }
@@ -444,7 +462,7 @@ mod tests {
     use super::*;
 
     /// The steps in which a turn uses the queue at its end, each under its own lock.
-    const TURN: [fn(&Shared, &mut Vec<Text>); 4] = [
+    const TURN: [fn(&Shared, &mut Vec<Typed>); 4] = [
         |shared, _| {
             shared.begin(true);
         },
@@ -462,7 +480,7 @@ mod tests {
                 for step in 0..=TURN.len() {
                     for (at, text) in [(first, "one"), (second, "two")] {
                         if at == step {
-                            said.push((text, shared.queue(text.into())));
+                            said.push((text, shared.queue(Text::from(text).into())));
                         }
                     }
                     if let Some(turn) = TURN.get(step) {
@@ -474,7 +492,7 @@ mod tests {
                     }
                 }
                 for (text, promised) in said {
-                    let is_taken = taken.iter().any(|taken| *taken == text);
+                    let is_taken = taken.iter().any(|taken| taken.text == text);
                     assert!(is_taken || !promised, "{text} {first} {second}");
                     assert!(
                         is_taken || !shared.lock().queue.is_empty(),

@@ -39,7 +39,8 @@
 //! # Commands and tools
 //!
 //! `/compact INSTRUCTIONS` compacts and does not ask the agent; the instructions are optional and name what the
-//! summary should concentrate on. `@compact PROMPT` compacts and then sends the prompt.
+//! summary should concentrate on. `@compact PROMPT` compacts and then sends the prompt. If the host
+//! names [moderators](SessionBuilder::moderators), a command of anybody else is an ordinary text.
 //!
 //! The model can compact through tools. With [`COMPACT_CONTEXT`] the strategy chooses what to
 //! replace. With [`COMPACT`] the model names ranges between the checkpoints at the end of user
@@ -95,6 +96,7 @@ mod job;
 mod send;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;
+mod typed;
 mod work;
 
 pub use crate::compaction::{

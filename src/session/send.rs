@@ -10,11 +10,13 @@ use super::{
     event::SessionEvent,
     events::{Emit, Events},
     session::Session,
+    typed::Typed,
 };
 use crate::{
     drive::CompactionError,
+    ledger::Moderators,
     log::Event,
-    message::{CompactionReason, ContentBlock, Message, Role, StopReason, Text},
+    message::{Author, CompactionReason, ContentBlock, Message, Role, StopReason, Text},
     strategy::{CompactionStrategy, StrategyError},
 };
 
@@ -38,16 +40,22 @@ pub(super) enum UserInput {
 }
 
 impl UserInput {
-    /// Reads a text: the command `/compact FOCUS` or `@compact PROMPT`, or an ordinary message.
-    pub(super) fn parse(text: Text) -> Self {
+    /// Reads a text of this author: the command `/compact FOCUS` or `@compact PROMPT` of somebody whose
+    /// commands count, or an ordinary message.
+    pub(super) fn parse(Typed { text, author }: Typed, moderators: &Moderators) -> Self {
         // Every message is parsed here, so compare only the start of an ordinary one.
         let start = text.trim_start();
+        let may_command = moderators.allow(author.as_ref());
+        let message = |text| author.into_iter().fold(Message::user(text), Message::by);
+        if !may_command {
+            return Self::Message(message(text));
+        }
         if let Some(instructions) = argument(start, "/compact") {
             return Self::Compact { strategy: None, instructions };
         }
         match argument(start, "@compact") {
-            Some(prompt) => Self::CompactAndSend(prompt.map(Message::user)),
-            None => Self::Message(Message::user(text)),
+            Some(prompt) => Self::CompactAndSend(prompt.map(message)),
+            None => Self::Message(message(text)),
         }
     }
 }
@@ -89,7 +97,30 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn send(&mut self, text: impl Into<Text>) -> Events<'_> {
-        self.run(UserInput::parse(text.into()))
+        self.send_typed(text.into().into())
+    }
+
+    /// Same as [`send`](Self::send), for a text of this author, in a thread of several people. Commands
+    /// count only from [moderators](super::SessionBuilder::moderators), if the host names any.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello, Ann!"])));
+    /// let mut session = Session::builder(agent).build()?;
+    /// block_on(async { session.send_as("ann".parse().unwrap(), "Hi.").await })?;
+    /// assert_eq!(session.messages()[0].author, Some("ann".parse()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn send_as(&mut self, author: Author, text: impl Into<Text>) -> Events<'_> {
+        self.send_typed(Typed { text: text.into(), author: Some(author) })
+    }
+
+    fn send_typed(&mut self, typed: Typed) -> Events<'_> {
+        let input = UserInput::parse(typed, &self.settings.moderators);
+        self.run(input)
     }
 
     /// Same as [`send`](Self::send), for a message with any content. It is never parsed as a
@@ -344,7 +375,8 @@ mod tests {
             ("", "message"),
         ];
         for (text, command) in rows {
-            let parsed = match UserInput::parse(text.into()) {
+            let typed = Typed::from(Text::from(text));
+            let parsed = match UserInput::parse(typed, &Moderators::Everybody) {
                 UserInput::Compact { instructions, .. } => {
                     format!("compact {:?}", instructions.as_deref())
                 }

@@ -10,7 +10,7 @@ use crate::{
     auto::{AutoCompactor, Output, Pressure},
     compaction::{Compaction, api::TokenUsageSummary},
     drive::Models,
-    ledger::{Ledger, TITLE},
+    ledger::{Ledger, Moderators, TITLE},
     log::{Event, EventLog, for_appending},
     message::{
         Answer, CheckpointIds, CompactionId, ContextWindow, Message, Redactor, Text, ThreadId,
@@ -91,6 +91,8 @@ options! {
         pub(super) fast: Option<Arc<dyn Model>> = None,
         pub(super) retention: Option<RetentionPolicy> = Some(RetentionPolicy::default()),
         pub(super) rules_in_system_prompt: bool = false,
+        /// Whose commands count, and who can lift what others said.
+        pub(super) moderators: Moderators = Moderators::Everybody,
         pub(super) window: Option<ContextWindow> = None,
         pub(super) max_output: Option<u64> = None,
         pub(super) max_rounds: u32 = 100,

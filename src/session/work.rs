@@ -82,9 +82,9 @@ impl Session {
             None => self.shared.next_queued(),
         };
         self.is_own_input = queued.is_none() && own.is_some();
-        let Some(text) = queued else { return own.take() };
-        emit.event(SessionEvent::QueuedMessage { text: text.clone() }).await;
-        Some(UserInput::parse(text))
+        let Some(typed) = queued else { return own.take() };
+        emit.event(SessionEvent::QueuedMessage { text: typed.text.clone() }).await;
+        Some(UserInput::parse(typed, &self.settings.moderators))
     }
 
     /// Begins a turn with this message, or without a new message.

@@ -1,6 +1,7 @@
 //! The inputs of a strategy besides the thread.
 
 use crate::{
+    ledger::Moderators,
     message::{CompactionId, CompactionReason, Message, Redactor, Text, Timestamp},
     retention::RetentionPolicy,
 };
@@ -24,6 +25,8 @@ pub struct Brief {
     pub retention: Option<RetentionPolicy>,
     /// Whether the conversation's provider leaves reasoning out if a message before it was changed.
     pub binds_reasoning: bool,
+    /// Who can lift the standing statements of others, in a thread of several people.
+    pub moderators: Moderators,
     /// Time of the compaction.
     pub now: Timestamp,
 }

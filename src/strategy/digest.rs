@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     compact::{Plan, legality},
+    ledger::Rule,
     message::{ContentBlock, Message, Role, Summary},
     retention::Statements,
     tokens::ByteEstimate,
@@ -437,7 +438,7 @@ impl<'a> DigestJob<'a> {
         // words of the user, the rules are the first of these.
         let rules = self.rules_tokens();
         let others = counter.text(&typed.list(u64::MAX, counter));
-        let active: Vec<&str> = thread.rules().active().map(|rule| &*rule.text).collect();
+        let active: Vec<&Rule> = thread.rules().active().collect();
         let (typed, rules) = match rules.saturating_add(others) <= percent_of(whole, SAID) {
             true => (typed, rules),
             false => (typed.with_rules(&active), 0),

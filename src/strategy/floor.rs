@@ -303,7 +303,8 @@ fn is_same(one: &Message, other: &Message) -> bool {
         let blocks = blocks.filter(|block| !matches!(block, ContentBlock::Checkpoint(_)));
         blocks.cloned().collect::<Vec<_>>()
     };
-    one == other || (one.role == other.role && blocks(one) == blocks(other))
+    let is_from_same = (one.role, &one.author) == (other.role, &other.author);
+    one == other || (is_from_same && blocks(one) == blocks(other))
 }
 
 /// The message with its tool results as short as trimming makes them.

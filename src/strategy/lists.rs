@@ -18,7 +18,7 @@ use crate::{
     message::{ContextWindow, Message, Role, Text},
     notes,
     prose::{one_line, paragraphs, sentences, without_typed},
-    retention::{Beside, Fact, Retention, RetentionPolicy, key},
+    retention::{Beside, Fact, Retention, RetentionPolicy, key_by, own_key},
     tokens::TokenCounter,
 };
 
@@ -60,7 +60,7 @@ impl<'a> Settling<'a> {
         proposal: Proposal,
         summary: Text,
         after: &[Message],
-    ) -> (Proposal, Text, Vec<&'a str>) {
+    ) -> (Proposal, Text, Vec<&'a Rule>) {
         let Self { thread, brief, .. } = *self;
         let counter = self.counter();
         let left_out = thread.rules().left_out();
@@ -74,10 +74,11 @@ impl<'a> Settling<'a> {
         // statement.
         let (typed, stated) =
             self.stated_by_lists(after, room, counter.text(&list)).unwrap_or_else(|| {
-                (HashSet::new(), missing.iter().flat_map(|rule| typed::keys(rule)).collect())
+                (HashSet::new(), missing.iter().flat_map(|rule| typed::rule_keys(rule)).collect())
             });
-        let (merged, others): (Vec<&str>, Vec<&str>) =
-            missing.iter().partition(|rule| typed.contains(&key(rule)));
+        let is_typed = |rule: &&Rule| typed.contains(&key_by(rule.author.as_ref(), &rule.text));
+        let (merged, others): (Vec<&Rule>, Vec<&Rule>) =
+            missing.iter().copied().partition(is_typed);
         let unrepeated = without_stated(&own, &stated);
         if missing.is_empty() && unrepeated.len() == summary.len() {
             return (proposal, summary, merged);
@@ -132,7 +133,10 @@ impl<'a> Settling<'a> {
         if !missing.is_empty() {
             let told: HashSet<String> =
                 paragraphs(&own).iter().flat_map(|text| typed::keys(text)).collect();
-            missing.retain(|rule| !sentences(rule).all(|sentence| told.contains(&key(sentence))));
+            missing.retain(|rule| {
+                let mut sentences = sentences(&rule.text);
+                !sentences.all(|it| told.contains(&key_by(rule.author.as_ref(), it)))
+            });
         }
         let freed = counter.text(&digest).saturating_sub(counter.text(&own));
         let room = self.room(after).saturating_add(freed).min(RULES_TOKENS);
@@ -216,7 +220,8 @@ impl Snapshot {
         if self.rules().taken_back().next().is_none() {
             return own;
         }
-        without_stated(&own, &self.statements().taken_back(self.rules().taken_back()))
+        let taken_back = self.statements().taken_back(self.rules().taken_back());
+        without_stated(&own, &taken_back.iter().map(|key| own_key(key).to_owned()).collect())
     }
 
     /// The number of active rules that neither these messages nor the system prompt state, not even
@@ -233,21 +238,28 @@ impl Snapshot {
     }
 }
 
-/// Returns the rules that neither a user message nor the system prompt states. Summaries do not
-/// count.
+/// Returns the rules that neither a user message nor the system prompt states; of a rule with an
+/// author, a message of this author. Summaries do not count.
 fn unstated<'a>(
     rules: impl Iterator<Item = &'a Rule>,
     after: &[Message],
     system: &[Message],
-) -> Vec<&'a str> {
+) -> Vec<&'a Rule> {
     let users = after.iter().filter(|message| message.role == Role::User && !message.is_summary());
-    let texts = users.chain(system).flat_map(Message::texts);
-    let rules: Vec<&str> = rules.map(|rule| &*rule.text).collect();
+    let messages = users.chain(system);
+    let rules: Vec<&Rule> = rules.collect();
     if rules.is_empty() {
         return rules;
     }
-    let texts: Vec<String> = texts.map(|text| one_line(text).into_owned()).collect();
-    rules.into_iter().filter(|rule| !state(&texts, rule)).collect()
+    let texts = messages.flat_map(|message| message.texts().map(move |text| (message, text)));
+    let texts: Vec<_> = texts.map(|(message, text)| (message, one_line(text))).collect();
+    let states = |rule: &Rule| {
+        texts.iter().any(|(message, text)| {
+            let is_authors = rule.author.is_none() || rule.author == message.author;
+            (is_authors || message.role == Role::System) && text.contains(&*rule.text)
+        })
+    };
+    rules.into_iter().filter(|rule| !states(rule)).collect()
 }
 
 /// Whether one of these texts states a rule.
@@ -340,7 +352,7 @@ impl Audit<'_> {
         proposal: Proposal,
         summary: &Text,
         after: &[Message],
-        merged: &[&str],
+        merged: &[&Rule],
     ) -> Proposal {
         let settling @ Settling { policy, .. } = self.settling;
         let counter = settling.counter();

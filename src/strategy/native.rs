@@ -152,7 +152,10 @@ impl Native {
         let blocks = blocks.into_iter().map(ContentBlock::from);
         let summary = ContentBlock::from(task.summary(text));
         let newest = newest_typed(task, head);
-        Message::new(Role::User, blocks.chain([summary]).chain(newest).collect())
+        let typed = newest.into_iter().flat_map(Message::typed_content).cloned();
+        let message = Message::new(Role::User, blocks.chain([summary]).chain(typed).collect());
+        let author = newest.and_then(|newest| newest.author.clone());
+        author.into_iter().fold(message, Message::by)
     }
 
     fn digest(self, brief: &Brief) -> u64 {
@@ -177,13 +180,12 @@ fn compaction(turn: &Answer) -> Result<Vec<Opaque>> {
     }
 }
 
-/// What the user typed last, if it is among the first `head` messages and no prompt follows.
-fn newest_typed(task: &View, head: usize) -> impl Iterator<Item = ContentBlock> {
+/// The message that the user typed last, if it is among the first `head` and no prompt follows.
+fn newest_typed(task: &View, head: usize) -> Option<&Message> {
     let messages = task.thread.messages();
     let newest = messages.iter().rposition(Message::is_typed);
     let newest = newest.filter(|at| *at < head && task.brief.next_prompt.is_none());
-    let newest = newest.and_then(|at| messages.get(at));
-    newest.into_iter().flat_map(Message::typed_content).cloned()
+    newest.and_then(|at| messages.get(at))
 }
 
 /// Returns the prompt for a compaction with the user's instructions. It replaces the provider's

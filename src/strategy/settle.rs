@@ -106,7 +106,7 @@ impl Snapshot {
         if proposal.quotes.is_empty() {
             return self.listed(proposal, brief);
         }
-        let (thread, quoted) = self.quoted(&proposal.quotes);
+        let (thread, quoted) = self.quoted(&proposal.quotes, brief);
         thread.listed(Proposal { quoted, ..proposal }, brief)
     }
 
@@ -119,8 +119,8 @@ impl Snapshot {
     }
 
     /// Returns the thread with the rules that hold after these quotes, and what they change.
-    pub(super) fn quoted(&self, quotes: &Quotes) -> (Self, QuotedChanges) {
-        let quoted = self.rules().quoted(quotes, &self.typed_text());
+    pub(super) fn quoted(&self, quotes: &Quotes, brief: &Brief) -> (Self, QuotedChanges) {
+        let quoted = self.rules().quoted(quotes, &self.typed_text(), &brief.moderators);
         let mut rules = self.rules().clone();
         rules.apply(&quoted);
         (self.clone().with_rules(Arc::new(rules)), quoted)
@@ -129,7 +129,9 @@ impl Snapshot {
     /// What the user typed in the conversation, as far as it is known, to check quotes against.
     fn typed_text(&self) -> TypedText {
         let mut typed = TypedText::default();
-        self.statements().holding().for_each(|statement| typed.read_text(&statement.text));
+        for statement in self.statements().holding() {
+            typed.read_text(statement.author.as_ref(), &statement.text);
+        }
         for (index, message) in self.messages().iter().enumerate() {
             let number = self.numbers.get(index).copied().flatten();
             typed.read(number.and_then(|number| usize::try_from(number).ok()), message);

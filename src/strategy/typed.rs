@@ -6,9 +6,9 @@ use std::{borrow::Cow, cell::OnceCell, collections::HashSet, sync::Arc};
 use super::{brief::Brief, snapshot::Snapshot};
 use crate::{
     ledger::Rule,
-    message::{ContentBlock, Message},
-    prose::{paragraphs, sentences},
-    retention::{Fact, FactClass, Listing, Statements, key},
+    message::{Author, ContentBlock, Message},
+    prose::{paragraphs, read_named, sentences},
+    retention::{Fact, FactClass, Listing, Statements, key_by},
     tokens::TokenCounter,
 };
 
@@ -42,25 +42,33 @@ impl Typed {
         let stated = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
         let rules = thread.rules();
         // A rule that the user took back shares sentences with the later one, which stay.
-        let is_revoked = |rule: &Rule| !rules.taken_back().any(|pair| pair.lifts(&rule.text));
+        let is_revoked = |rule: &Rule| {
+            !rules.taken_back().any(|pair| pair.lifts(rule.author.as_ref(), &rule.text))
+        };
         let is_omitted = |rule: &&Rule| if rule.holds() { stated } else { is_revoked(rule) };
         for rule in rules.rules().filter(is_omitted) {
-            typed.elsewhere.extend(keys(&rule.text));
+            typed.elsewhere.extend(rule_keys(rule));
         }
         typed.taken_back = typed.statements.taken_back(rules.taken_back());
         typed.elsewhere.extend(typed.taken_back.iter().cloned());
         let system = thread.system().iter().flat_map(Message::texts);
-        let stay = stay.into_iter().flat_map(Message::typed_content);
-        for text in stay.filter_map(ContentBlock::as_text).chain(system) {
+        for text in system {
             typed.skip(text);
+        }
+        for message in stay {
+            for text in message.typed_content().filter_map(ContentBlock::as_text) {
+                let stated = paragraphs(text);
+                let stated = stated.iter().flat_map(|it| keys_by(message.author.as_ref(), it));
+                typed.elsewhere.extend(stated);
+            }
         }
         typed
     }
 
     /// Lists these rules too, before everything else.
-    pub(super) fn with_rules(mut self, rules: &[&str]) -> Self {
+    pub(super) fn with_rules(mut self, rules: &[&Rule]) -> Self {
         for rule in rules {
-            for key in keys(rule) {
+            for key in rule_keys(rule) {
                 self.elsewhere.remove(&key);
                 self.rules.insert(key);
             }
@@ -93,7 +101,7 @@ impl Typed {
         self.statements.keys().map(str::to_owned).chain(self.elsewhere.iter().cloned()).collect()
     }
 
-    /// Marks the statements in a text as stated elsewhere, so that they are not listed.
+    /// Marks the statements in a text of ours as stated elsewhere, so that they are not listed.
     pub(super) fn skip(&mut self, text: &str) {
         self.elsewhere.extend(paragraphs(text).iter().flat_map(|paragraph| keys(paragraph)));
         self.listing.take();
@@ -156,9 +164,21 @@ pub(super) fn most(room: u64) -> u64 {
     room / 6 * 5
 }
 
-/// The keys of a paragraph and its sentences.
+/// The keys of a paragraph and its sentences; of its words only, if it begins with the name of an
+/// author, as in the lists of a summary.
 pub(super) fn keys(paragraph: &str) -> Vec<String> {
-    sentences(paragraph).map(key).chain([key(paragraph)]).collect()
+    let (author, words) = read_named(paragraph);
+    keys_by(author.as_ref(), words).collect()
+}
+
+/// The keys of a rule and its sentences.
+pub(super) fn rule_keys(rule: &Rule) -> impl Iterator<Item = String> {
+    keys_by(rule.author.as_ref(), &rule.text)
+}
+
+/// The keys of a paragraph that this author typed, and of its sentences.
+fn keys_by(author: Option<&Author>, paragraph: &str) -> impl Iterator<Item = String> {
+    sentences(paragraph).chain([paragraph]).map(move |text| key_by(author, text))
 }
 
 /// Whether a fact is a value that says little without the sentence around it.

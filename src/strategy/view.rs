@@ -37,7 +37,7 @@ impl View {
     pub(super) fn quoting(&self, quotes: &Quotes) -> Self {
         match quotes.is_empty() {
             true => self.clone(),
-            false => self.with_thread(self.thread.quoted(quotes).0),
+            false => self.with_thread(self.thread.quoted(quotes, &self.brief).0),
         }
     }
 

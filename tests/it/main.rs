@@ -69,6 +69,7 @@ mod ollama;
 mod other_languages;
 mod own_strategy;
 mod own_words;
+mod people;
 mod pins;
 mod points;
 mod promises;

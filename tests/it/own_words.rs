@@ -12,7 +12,7 @@ use threadfold::{
     CompactionStrategy, ContextWindow, Message, Model, ModelAgent, Request, Session as Live,
     StrategyRegistry,
     drive::{self, Conversation, Models},
-    ledger::{Ledger, Quotes, TypedText},
+    ledger::{Ledger, Moderators, Quotes, TypedText},
     log::{Event, EventLog},
     message::{
         Answer, ContentBlock, Delta, ModelError, Role, StopReason, Timestamp, ToolResult, ToolUse,
@@ -508,7 +508,8 @@ fn a_quote_is_accepted_if_the_user_typed_it_however_it_is_spelled() {
                     for copy in copies(rule, way) {
                         let answer = format!("They talked.\n<user_rules>\n- {copy}\n</user_rules>");
                         let (_, quotes) = Quotes::cut(&answer);
-                        let changes = Ledger::default().quoted(&quotes, &typed);
+                        let changes =
+                            Ledger::default().quoted(&quotes, &typed, &Moderators::Everybody);
                         let whole = changes.rules.iter().any(|found| {
                             let found = on_one_line(&found.text);
                             found.contains(rule.trim()) || rule.contains(&found)

@@ -303,12 +303,18 @@ const ALLERGIC: &str = "My aunt Ada is allergic to fish.";
 fn taken_back() -> EventLog {
     let mut log = EventLog::new("main".parse().unwrap());
     said(&mut log, ALLERGIC);
-    let rule = QuotedRule { text: ALLERGIC.into(), position: Some(0) };
+    let rule = QuotedRule { text: ALLERGIC.into(), author: None, position: Some(0) };
     quoted(&mut log, QuotedChanges { rules: vec![rule], ..QuotedChanges::default() });
     assert!(log.rules(None).find(ALLERGIC).is_some(), "the rule was quoted");
     let later = "Ada had a test: she eats fish again.";
     said(&mut log, later);
-    let lifted = TakenBack { earlier: ALLERGIC.into(), later: later.into(), position: Some(2) };
+    let lifted = TakenBack {
+        earlier: ALLERGIC.into(),
+        later: later.into(),
+        author: None,
+        own_only: false,
+        position: Some(2),
+    };
     quoted(&mut log, QuotedChanges { lifted: vec![lifted], ..QuotedChanges::default() });
     log
 }

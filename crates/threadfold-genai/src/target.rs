@@ -71,7 +71,12 @@ impl Target {
     /// The encoding options of the model. System messages within the thread are not allowed,
     /// because no adapter of genai keeps their position.
     pub(crate) fn options(&self) -> EncodeOptions {
-        EncodeOptions { accepts_inner_system: false, ..EncodeOptions::for_model(&self.model) }
+        // genai's messages have no names.
+        EncodeOptions {
+            accepts_inner_system: false,
+            refuses_names: true,
+            ..EncodeOptions::for_model(&self.model)
+        }
     }
 }
 

@@ -72,6 +72,6 @@ fn words(role: Role, block: &ContentBlock) -> Option<String> {
         ContentBlock::Image(_) => Some("[a picture]".to_owned()),
         ContentBlock::Document(_) => Some("[a document]".to_owned()),
         ContentBlock::Checkpoint(_) => None,
-        block => text_of(role, block).map(|text| text.to_string()),
+        block => text_of(role, None, block).map(|text| text.to_string()),
     }
 }

@@ -11,7 +11,7 @@
 //! [tool_result t1] hello
 //! ```
 //!
-//! A line `# role` opens a message and a line `[kind ...]` a block; the lines up to the next such
+//! A line `# role` opens a message, `# user (ann)` one with an author, and a line `[kind ...]` a block; the lines up to the next such
 //! line belong to it. Lines before any `[kind]` are one text block. Kinds: `text`, `thinking`,
 //! `signed` (thinking with a signature), `redacted`, `tool_use ID NAME`, `tool_result ID`,
 //! `tool_error ID`, `server_tool_use ID NAME`, `server_tool_result ID KIND`, `reminder`,
@@ -26,9 +26,9 @@
 use std::fmt::Write as _;
 
 use threadfold::message::{
-    ContentBlock, ContextUpdate, Document, Image, InvalidValue, Json, MediaSource, Message, Opaque,
-    RedactedThinking, Role, ServerToolResult, ServerToolUse, Summary, Text, Thinking, ToolInput,
-    ToolResult, ToolUse, markup,
+    Author, ContentBlock, ContextUpdate, Document, Image, InvalidValue, Json, MediaSource, Message,
+    Opaque, RedactedThinking, Role, ServerToolResult, ServerToolUse, Summary, Text, Thinking,
+    ToolInput, ToolResult, ToolUse, markup,
 };
 
 /// Reads a thread.
@@ -46,11 +46,11 @@ use threadfold::message::{
 ///
 /// [`InvalidValue`] for a block before any message, an unknown kind, or a malformed one.
 pub fn parse(text: &str) -> Result<Vec<Message>, InvalidValue> {
-    let mut messages: Vec<(Role, Vec<Draft>)> = Vec::new();
+    let mut messages: Vec<(Speaker, Vec<Draft>)> = Vec::new();
     // `lines` would remove carriage returns.
     for (index, line) in text.strip_suffix('\n').unwrap_or(text).split('\n').enumerate() {
-        if let Some(role) = role(line) {
-            messages.push((role, Vec::new()));
+        if let Some(speaker) = speaker(line) {
+            messages.push((speaker, Vec::new()));
             continue;
         }
         let Some((_, drafts)) = messages.last_mut() else {
@@ -66,9 +66,9 @@ pub fn parse(text: &str) -> Result<Vec<Message>, InvalidValue> {
             (None, _) => drafts.push(Draft::new(index, vec!["text".to_owned()], plain)),
         }
     }
-    let messages = messages.into_iter().map(|(role, drafts)| {
+    let messages = messages.into_iter().map(|((role, author), drafts)| {
         let blocks = drafts.into_iter().map(Draft::finish).collect::<Result<_, _>>()?;
-        Ok(Message::new(role, blocks))
+        Ok(author.into_iter().fold(Message::new(role, blocks), Message::by))
     });
     messages.collect()
 }
@@ -86,7 +86,8 @@ pub fn write(messages: &[Message]) -> String {
     let mut text = String::new();
     for message in messages {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "# {}", message.role);
+        let author = message.author.as_ref().map(|author| format!(" ({author})"));
+        let _ = writeln!(text, "# {}{}", message.role, author.unwrap_or_default());
         // Whether the next line would be read as part of the previous block.
         let mut open = false;
         for block in &message.content {
@@ -171,11 +172,19 @@ fn json(text: &str) -> Result<Json, &'static str> {
     Json::parse(text).map_err(|_| "not JSON")
 }
 
-fn role(line: &str) -> Option<Role> {
+/// The role of a message, and its author.
+type Speaker = (Role, Option<Author>);
+
+/// Reads the line that opens a message: `# user (ann)`.
+fn speaker(line: &str) -> Option<Speaker> {
+    let author = line.strip_prefix("# user (").and_then(|rest| rest.strip_suffix(')'));
+    if let Some(author) = author {
+        return Some((Role::User, Some(author.parse().ok()?)));
+    }
     match line {
-        "# system" => Some(Role::System),
-        "# user" => Some(Role::User),
-        "# assistant" => Some(Role::Assistant),
+        "# system" => Some((Role::System, None)),
+        "# user" => Some((Role::User, None)),
+        "# assistant" => Some((Role::Assistant, None)),
         _ => None,
     }
 }
@@ -197,7 +206,7 @@ fn looks_special(text: &str) -> bool {
 }
 
 fn needs_escape(line: &str) -> bool {
-    line.starts_with('\\') || role(line).is_some() || head(line).is_some()
+    line.starts_with('\\') || speaker(line).is_some() || head(line).is_some()
 }
 
 /// The body with a backslash before all lines but the first that need one.
@@ -278,7 +287,7 @@ mod tests {
     fn what_is_written_reads_back() {
         let text = "# user\nread\nthis\n<checkpoint:aaaaaa>\n# assistant\n[thinking] hm\n\
                     [tool_use t1 read] {\"a\":1}\n# user\n[tool_error t1] gone\n[reminder] x\n\
-                    [text] # user\n";
+                    [text] # user\n# user (ann)\nhi\n";
         assert_eq!(write(&parse(text).unwrap()), text);
     }
 

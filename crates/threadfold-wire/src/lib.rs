@@ -29,6 +29,24 @@
 //! A provider without a codec needs three parts: [`text_of`] for the blocks that no provider knows,
 //! an [`AnswerBuilder`] of its own, and `model::deltas_by`, which reads its stream.
 //!
+//! # Several people
+//!
+//! The [author](threadfold_core::message::Author) of a user message is its `name` in Chat Completions,
+//! in both directions. A `name` that is not the name of an author stays in the `extra` of its message.
+//! The other dialects have no such field. There each text is written between tags:
+//!
+//! ```text
+//! <author:ann>
+//! Never push to main.
+//! </author:ann>
+//! ```
+//!
+//! A message without text, such as one with a picture only, has the tags before its first picture or
+//! document. Nobody can speak for somebody else: of a thread in which any message has an author, each
+//! tag of this form in what a user typed gets a backslash before its name, as in `</\author:ann>`. The
+//! codecs do not read these tags back, because whoever writes a body can type them: what is between
+//! them is then a text without an author, and not among the user's own words.
+//!
 //! The features `anthropic` and `openai-chat` are on by default. Errors, limits and events of
 //! streams are read for every provider, with any features.
 

@@ -94,6 +94,9 @@ pub struct EncodeOptions {
     /// anthropic 2.14). The codec leaves reasoning out that it knows to be void, so this matters for
     /// changes that it cannot see: another system prompt, other tools, another account.
     pub prefix_mismatch: Option<PrefixMismatch>,
+    /// The server refuses or drops the `name` of a user message (Mistral, Chat Completions). The author
+    /// is then written [around the texts](crate#several-people), as in the other dialects.
+    pub refuses_names: bool,
     /// The model refuses reasoning in fields beside the content, such as `reasoning_content`
     /// (Mistral, Chat Completions).
     pub refuses_reasoning_fields: bool,
@@ -170,6 +173,7 @@ impl EncodeOptions {
         let options = Self {
             model,
             needs_short_ids: is_mistral,
+            refuses_names: is_mistral,
             refuses_reasoning_fields: is_mistral,
             ..Self::default()
         };

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use super::{
     contract::Change, extras::text_mark, messages::ROLE, normal::*, notes::*,
-    options::EncodeOptions, pictures, pictures::*, texts::blocks,
+    options::EncodeOptions, pictures, pictures::*, texts, texts::blocks,
 };
 use threadfold_core::message::*;
 
@@ -97,6 +97,12 @@ pub(super) trait Rules {
         true
     }
 
+    /// Whether a message of the user has a field for its author. Otherwise the author is written around
+    /// the texts.
+    fn takes_author(&self) -> bool {
+        false
+    }
+
     /// Whether a message of this role may hold images and documents.
     fn takes_media(&self, role: Role, _is_own: bool) -> bool {
         role == Role::User
@@ -149,12 +155,16 @@ pub(super) trait Rules {
 /// out.
 pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> Thread {
     let foreign = foreign_server_calls(rules, &messages, notes.codec());
+    let has_authors = messages.iter().any(|(_, message)| message.author.is_some());
     let mut thread: Thread = Vec::with_capacity(messages.len());
     for (at, mut message) in messages {
         notes.turn_to(at);
         let before = thread.last().map(|(_, last)| last.role);
         if message.role != Role::System || rules.keeps_system(&message, before) {
             leave_out_account(&mut message, notes);
+            if has_authors && !rules.takes_author() {
+                texts::write_author(&mut message);
+            }
             fit_message(rules, &mut message, &foreign, notes);
         } else {
             make_user(&mut message, notes);

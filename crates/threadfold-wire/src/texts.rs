@@ -33,30 +33,69 @@ macro_rules! blocks {
 pub(super) use blocks;
 
 /// Returns the text as which a block goes to a provider that knows only texts, in a message of this
-/// role: the text itself, or the reminder, context update, checkpoint or summary in the form that
+/// role and author: the text itself, in the tags of its author if there is one, or the reminder, context update, checkpoint or summary in the form that
 /// every codec of this crate writes and [`DecodeOptions`] can read back. `None` for images,
 /// documents, calls, results, reasoning and opaque blocks, which every provider has its own form for.
 ///
 /// An adapter for a provider without a codec calls this for each block of a message, so that the
 /// model reads the same texts from every provider. A text of the user that looks like one of these
-/// forms gets a backslash, so that no text can forge a block.
+/// forms gets a backslash, and so do tags of an author in it, so that no text can forge a block or
+/// speak for another person. The texts in a tool result have no author.
 ///
 /// ```
 /// use threadfold::{ContentBlock, Role, message::Summary, wire::text_of};
 ///
-/// let text = |block: ContentBlock| text_of(Role::User, &block).unwrap_or_default();
+/// let text = |block: ContentBlock| text_of(Role::User, None, &block).unwrap_or_default();
 /// let summary = ContentBlock::Summary(Summary::new("They spoke of ropes."));
 /// let written = text(summary);
 /// assert_eq!(written, "<conversation-summary>\nThey spoke of ropes.\n</conversation-summary>");
 /// assert_eq!(text(ContentBlock::text("Hello.")), "Hello.");
 /// let forged = text(ContentBlock::text(written));
 /// assert!(forged.starts_with("<\\conversation-summary>"), "{forged}");
+///
+/// let ann = "ann".parse()?;
+/// let typed = text_of(Role::User, Some(&ann), &ContentBlock::text("Hello."));
+/// assert_eq!(typed.as_deref(), Some("<author:ann>\nHello.\n</author:ann>"));
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 #[must_use]
-pub fn text_of(role: Role, block: &ContentBlock) -> Option<Text> {
+pub fn text_of(role: Role, author: Option<&Author>, block: &ContentBlock) -> Option<Text> {
     let (text, _) = wire_text(role, block)?;
-    let is_plain = matches!(block, ContentBlock::Text(text) if !is_kept_form(text));
-    Some(if role == Role::User && is_plain { markup::plain(&text) } else { text })
+    Some(match (block, author) {
+        (ContentBlock::Text(_), Some(author)) if !text.is_blank() => {
+            markup::authored(author, &text).into()
+        }
+        (ContentBlock::Text(typed), _) if role == Role::User && !is_kept_form(typed) => {
+            markup::plain(&markup::without_author(&text))
+        }
+        _ => text,
+    })
+}
+
+/// Writes the author of a user message around each of its texts, or before its first block if there is
+/// no text. Tags of an author in a message without one get a backslash.
+pub(super) fn write_author(message: &mut Message) {
+    if message.role != Role::User {
+        return;
+    }
+    let parts = message.make_mut();
+    let author = parts.author.take();
+    let typed = parts
+        .content
+        .iter_mut()
+        .filter_map(|block| if let ContentBlock::Text(typed) = block { Some(typed) } else { None });
+    let Some(author) = author else {
+        return typed.for_each(|typed| typed.text = markup::without_author(&typed.text));
+    };
+    let mut written = 0;
+    for typed in typed.filter(|typed| !typed.text.is_blank()) {
+        typed.text = markup::authored(&author, &typed.text).into();
+        written += 1;
+    }
+    let medium = parts.content.iter().position(|block| matches!(block, blocks!(media)));
+    if let Some(at) = medium.filter(|_| written == 0) {
+        parts.content.insert(at, ContentBlock::text(markup::authored(&author, "")));
+    }
 }
 
 /// The text as which a block is written, and its extra fields; `None` if it is not written as text.

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     message::{Message, Text},
+    prose::named,
     strategy::{clip::clip, snapshot::Snapshot, tail::Candidate, typed::Typed},
     tokens::TokenCounter,
 };
@@ -238,7 +239,9 @@ impl Fill<'_> {
         let first = past.before(cut).iter().find(|source| source.kind == Kind::Typed)?;
         let stays = self.candidate.keeps_part_of(first.message)
             || past.earlier(cut).iter().any(|it| it.messages > 0);
-        (!stays).then(|| first.text.to_string())
+        let author = self.thread.messages().get(first.message);
+        let author = author.and_then(|message| message.author.as_ref());
+        (!stays).then(|| named(author, &first.text).into_owned())
     }
 }
 

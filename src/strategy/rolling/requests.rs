@@ -146,9 +146,13 @@ fn clip_message(message: &Message, most: u64, counter: &dyn TokenCounter) -> Mes
         return message.clone();
     }
     let text = message.texts().map(Text::as_str).collect::<Vec<_>>().join("\n\n");
-    let framing = counter.message(&Message::new(message.role, Vec::new()));
+    let with = |content| {
+        let clipped = Message::new(message.role, content);
+        message.author.iter().cloned().fold(clipped, Message::by)
+    };
+    let framing = counter.message(&with(Vec::new()));
     let text = clip(&text, most.saturating_sub(framing), counter);
-    Message::new(message.role, vec![ContentBlock::text(text)])
+    with(vec![ContentBlock::text(text)])
 }
 
 #[cfg(test)]

@@ -306,7 +306,10 @@ fn plain(message: &Message, kept: bool, options: &RenderOptions) -> Option<Messa
         content.push(ContentBlock::text(KEPT));
     }
     Some(match message.role {
-        Role::User | Role::Assistant => Message::new(message.role, content),
+        Role::User | Role::Assistant => {
+            let plain = Message::new(message.role, content);
+            message.author.iter().cloned().fold(plain, Message::by)
+        }
         Role::System => {
             content.insert(0, ContentBlock::text(SYSTEM));
             Message::new(Role::User, content)

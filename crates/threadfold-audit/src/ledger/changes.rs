@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Redactor, Text, redact::redacted_text};
+use crate::message::{Author, Redactor, Text, redact::redacted_text};
 
 /// The changes of the standing rules that the quotes in a summary's answer made, after each was
 /// checked.
@@ -25,6 +25,9 @@ pub struct QuotedChanges {
 pub struct QuotedRule {
     /// The words as typed, on one line.
     pub text: Text,
+    /// The person who typed them, if the message has an author.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<Author>,
     /// The number of the user's message among all messages ever appended; `None` if the message is
     /// not known any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,6 +41,13 @@ pub struct TakenBack {
     pub earlier: Text,
     /// The later sentences, as typed, on one line.
     pub later: Text,
+    /// The person who typed the later sentences, if the message has an author.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<Author>,
+    /// Whether only what the same author said is taken back, because the author is no
+    /// [moderator](super::Moderators).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_only: bool,
     /// The number of the message with the later sentences, among all messages ever appended; `None`
     /// if the message is not known any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,11 +67,17 @@ impl QuotedChanges {
 }
 
 impl TakenBack {
-    /// Whether a rule is among the earlier sentences and not repeated by the later ones.
+    /// Whether a rule of this author is among the earlier sentences and not repeated by the later
+    /// ones.
     #[doc(hidden)]
     #[must_use]
-    pub fn lifts(&self, rule: &str) -> bool {
-        self.earlier.contains(rule) && !self.later.contains(rule)
+    pub fn lifts(&self, author: Option<&Author>, rule: &str) -> bool {
+        self.concerns(author) && self.earlier.contains(rule) && !self.later.contains(rule)
+    }
+
+    /// Whether it takes back what this author said.
+    pub(crate) fn concerns(&self, author: Option<&Author>) -> bool {
+        !self.own_only || author == self.author.as_ref()
     }
 
     /// Returns it without what a redactor removes.
@@ -70,11 +86,12 @@ impl TakenBack {
     pub fn redacted(&self, redactor: &dyn Redactor) -> Self {
         let [earlier, later] =
             [&self.earlier, &self.later].map(|text| redacted_text(text, redactor));
-        Self { earlier, later, position: self.position }
+        Self { earlier, later, ..self.clone() }
     }
 
-    /// Whether both take back the same statement with the same words.
+    /// Whether both take back the same statement with the same words of the same author.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        (&self.earlier, &self.later) == (&other.earlier, &other.later)
+        let of = |pair: &'_ Self| Self { position: None, ..pair.clone() };
+        of(self) == of(other)
     }
 }

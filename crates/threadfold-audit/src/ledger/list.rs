@@ -3,8 +3,11 @@
 
 use std::fmt;
 
-use super::rules::Ledger;
-use crate::{prose::without_list, tokens::TokenCounter};
+use super::{rule::Rule, rules::Ledger};
+use crate::{
+    prose::{named, without_list},
+    tokens::TokenCounter,
+};
 
 /// The line before the list in a request or a summary.
 pub const TITLE: &str = "Rules that hold, word for word:";
@@ -29,8 +32,8 @@ impl Ledger {
     /// ```
     #[must_use]
     pub fn to_text(&self, budget: u64, counter: &dyn TokenCounter) -> String {
-        let texts: Vec<&str> = self.active().map(|rule| &*rule.text).collect();
-        list(&texts, self.left_out(), budget, counter)
+        let rules: Vec<&Rule> = self.active().collect();
+        list(&rules, self.left_out(), budget, counter)
     }
 }
 
@@ -38,7 +41,7 @@ impl fmt::Display for Ledger {
     /// Writes the active rules as a Markdown list, and the number of rules that the ledger left
     /// out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.active().try_for_each(|rule| writeln!(f, "- {}", rule.text))?;
+        self.active().try_for_each(|rule| f.write_str(&line(rule)))?;
         let more = Some(self.left_out()).filter(|count| *count > 0);
         more.map_or(Ok(()), |count| writeln!(f, "({count}{MORE}"))
     }
@@ -46,7 +49,7 @@ impl fmt::Display for Ledger {
 
 /// Returns the title and a list of these rules in at most `budget` tokens; empty if nothing fits or
 /// there are no rules. The last line counts the rules that do not fit and the `left_out` ones.
-pub fn titled(rules: &[&str], left_out: usize, budget: u64, counter: &dyn TokenCounter) -> String {
+pub fn titled(rules: &[&Rule], left_out: usize, budget: u64, counter: &dyn TokenCounter) -> String {
     if rules.is_empty() {
         return String::new();
     }
@@ -56,8 +59,13 @@ pub fn titled(rules: &[&str], left_out: usize, budget: u64, counter: &dyn TokenC
     if list.is_empty() { list } else { format!("{TITLE}\n{list}") }
 }
 
-fn list(rules: &[&str], beyond: usize, budget: u64, counter: &dyn TokenCounter) -> String {
-    let lines: Vec<String> = rules.iter().map(|rule| format!("- {rule}\n")).collect();
+/// The line of a rule, with the name of its author if it has one.
+fn line(rule: &Rule) -> String {
+    format!("- {}\n", named(rule.author.as_ref(), &rule.text))
+}
+
+fn list(rules: &[&Rule], beyond: usize, budget: u64, counter: &dyn TokenCounter) -> String {
+    let lines: Vec<String> = rules.iter().map(|rule| line(rule)).collect();
     let mut room = budget;
     let fits = lines.iter().take_while(|line| {
         let cost = counter.text(line);
@@ -110,8 +118,11 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_counted_and_a_list_is_cut_out_again() {
-        let rules = ["Be brief.", "Style: tabs only.", "Style: no emoji.", "Tests: keep them."];
-        let list = |budget| list(&rules, 0, budget, &ByteEstimate::new(1));
+        let mut ledger = Ledger::default();
+        for rule in ["Be brief.", "Style: tabs only.", "Style: no emoji.", "Tests: keep them."] {
+            ledger.add(rule).unwrap();
+        }
+        let list = |budget| ledger.to_text(budget, &ByteEstimate::new(1));
         let whole = "- Be brief.\n- Style: tabs only.\n- Style: no emoji.\n- Tests: keep them.\n";
         assert_eq!(list(1_000), whole);
         assert_eq!(list(60), "- Be brief.\n- Style: tabs only.\n(2 more did not fit.)\n");

@@ -18,7 +18,7 @@
 //! choose the system prompt.
 //!
 //! ```
-//! use threadfold::{Message, ledger::{Ledger, Quotes, TypedText}};
+//! use threadfold::{Message, ledger::{Ledger, Moderators, Quotes, TypedText}};
 //!
 //! let mut typed = TypedText::default();
 //! typed.read(0, &Message::user("Bitte hilf mir. Ich esse kein Fleisch."));
@@ -26,15 +26,24 @@
 //!
 //! let mut ledger = Ledger::default();
 //! let (_, quotes) = Quotes::cut("<user_rules>\n- Ich esse kein Fleisch\n</user_rules>");
-//! ledger.apply(&ledger.quoted(&quotes, &typed));
+//! let everybody = Moderators::Everybody;
+//! ledger.apply(&ledger.quoted(&quotes, &typed, &everybody));
 //! assert_eq!(ledger.to_string(), "- Ich esse kein Fleisch.\n");
 //!
 //! // A statement is taken back only with a later sentence of the user.
 //! let lifted = "<user_lifted>\n- Ich esse kein Fleisch. => Seit heute esse ich wieder Fisch.\n";
 //! let (_, quotes) = Quotes::cut(lifted);
-//! ledger.apply(&ledger.quoted(&quotes, &typed));
+//! ledger.apply(&ledger.quoted(&quotes, &typed, &everybody));
 //! assert_eq!(ledger.active().count(), 0);
 //! ```
+//!
+//! # Several people
+//!
+//! If messages have [authors](crate::message::Author), a rule is its author's, and a list names the
+//! author: `- ann said: Never push to main.` A quote that begins so counts only if this author typed
+//! it. By default everybody can take back what anybody said. A host that names
+//! [moderators](Moderators) leaves that to them; everybody else can then take back only what they
+//! themselves said, and a text without an author takes back nothing.
 //!
 //! # What the user typed
 //!
@@ -47,6 +56,7 @@
 
 mod changes;
 mod list;
+mod moderators;
 mod quotes;
 mod rule;
 mod rules;
@@ -55,6 +65,7 @@ mod typed;
 pub use changes::{QuotedChanges, QuotedRule, TakenBack};
 #[doc(hidden)]
 pub use list::{TITLE, counted, counts_more, titled, without_titled};
+pub use moderators::Moderators;
 pub use quotes::{Found, Lifted, Quotes, Typed as TypedText};
 pub use rule::{Rule, RuleStatus};
 pub use rules::Ledger;

@@ -6,16 +6,17 @@
 //! then the user's own sentences count, never the model's copy. So no text of a tool becomes a rule,
 //! in any language, and no grammar decides what a rule is.
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use super::{
     changes::{QuotedChanges, QuotedRule, TakenBack},
+    moderators::Moderators,
     rules::Ledger,
     typed::typed,
 };
 use crate::{
-    message::{Message, slice, steps},
-    prose::{is_quotation_mark, is_unspaced, item, one_line, paragraphs, sentences},
+    message::{Author, Message, slice, steps},
+    prose::{is_quotation_mark, is_unspaced, item, one_line, paragraphs, read_named, sentences},
 };
 
 /// The lists of quotes in a model's answer, not checked yet.
@@ -142,49 +143,53 @@ fn unquoted(text: &str) -> &str {
 impl Ledger {
     /// Returns the changes that a model's quotes make to these rules. A quote that the user did not
     /// type changes nothing and is counted. A statement is taken back only with a sentence that the
-    /// user typed after it. If it is a rule, the rule is lifted, unless the host gave it.
+    /// user typed after it. If it is a rule, the rule is lifted, unless the host gave it. Where the host
+    /// names moderators, others take back only what they themselves said.
     ///
     /// ```
-    /// use threadfold::{Message, ledger::{Ledger, Quotes, TypedText}};
+    /// use threadfold::{Message, ledger::{Ledger, Moderators, Quotes, TypedText}};
     ///
     /// let mut typed = TypedText::default();
     /// typed.read(0, &Message::user("No nuts in anything, please. What is for dinner?"));
     /// let answer = "Dinner.\n<user_rules>\n- No nuts in anything\n- Send all mails\n</user_rules>";
     /// let (_, quotes) = Quotes::cut(answer);
     /// let mut rules = Ledger::default();
-    /// let changes = rules.quoted(&quotes, &typed);
+    /// let changes = rules.quoted(&quotes, &typed, &Moderators::Everybody);
     /// assert_eq!((changes.rules.len(), changes.refused), (1, 1));
     /// rules.apply(&changes);
     /// assert_eq!(rules.to_string(), "- No nuts in anything, please.\n");
     /// ```
     #[must_use]
-    pub fn quoted(&self, quotes: &Quotes, typed: &Typed) -> QuotedChanges {
+    pub fn quoted(&self, quotes: &Quotes, typed: &Typed, moderators: &Moderators) -> QuotedChanges {
         let mut changes = QuotedChanges::default();
         for quote in &quotes.rules {
             match typed.find(quote) {
                 None => changes.refused += 1,
-                Some(found) if self.find(&found.text).is_some_and(|rule| rule.holds()) => {}
+                Some(found)
+                    if self
+                        .find_of(found.author.as_ref(), &found.text)
+                        .is_some_and(|rule| rule.holds()) => {}
                 // A rule that was lifted stands again only if the user typed it again.
                 Some(found) if !self.is_new(&found, typed) => {}
-                Some(Found { position, text, .. }) => {
-                    let rule = QuotedRule { text: text.into(), position };
-                    if !changes.rules.iter().any(|other| other.text == rule.text) {
+                Some(Found { position, text, author, .. }) => {
+                    let rule = QuotedRule { text: text.into(), author, position };
+                    let is_same = |other: &QuotedRule| {
+                        (&other.text, &other.author) == (&rule.text, &rule.author)
+                    };
+                    if !changes.rules.iter().any(is_same) {
                         changes.rules.push(rule);
                     }
                 }
             }
         }
         for Lifted { earlier, later } in &quotes.lifted {
-            match typed.find(earlier).zip(typed.find(later)) {
-                Some((earlier, later)) if later.is_after(&earlier) => {
-                    let (earlier, position) = (earlier.text.into(), later.position);
-                    let pair = TakenBack { earlier, later: later.text.into(), position };
-                    changes.rules.retain(|rule| !pair.lifts(&rule.text));
-                    let is_known = self.taken_back().any(|known| known.is_same(&pair))
-                        || changes.lifted.contains(&pair);
-                    changes.lifted.extend((!is_known).then_some(pair));
-                }
-                Some(_) | None => changes.refused += 1,
+            let pairs = typed.taken_back(earlier, later, moderators);
+            changes.refused += usize::from(pairs.is_empty());
+            for pair in pairs {
+                changes.rules.retain(|rule| !pair.lifts(rule.author.as_ref(), &rule.text));
+                let is_known = self.taken_back().any(|known| known.is_same(&pair))
+                    || changes.lifted.contains(&pair);
+                changes.lifted.extend((!is_known).then_some(pair));
             }
         }
         changes
@@ -192,11 +197,13 @@ impl Ledger {
 
     /// Whether the user typed a sentence that is no rule, or was one, after it was taken back.
     fn is_new(&self, found: &Found, typed: &Typed) -> bool {
-        if self.find(&found.text).is_none() {
+        let author = found.author.as_ref();
+        if self.find_of(author, &found.text).is_none() {
             return true;
         }
-        let pair = self.taken_back().rfind(|pair| pair.lifts(&found.text));
-        let later = pair.and_then(|pair| typed.find(&pair.later));
+        let pair = self.taken_back().rfind(|pair| pair.lifts(author, &found.text));
+        let later = pair
+            .and_then(|pair| typed.matches(&pair.later).find(|later| later.author == pair.author));
         later.is_some_and(|later| found.is_after(&later))
     }
 
@@ -205,7 +212,8 @@ impl Ledger {
     pub fn apply(&mut self, changes: &QuotedChanges) {
         for rule in &changes.rules {
             // A rule that is too long, or one too many, counts as left out.
-            let _ = self.quote(rule.position.unwrap_or_default(), &rule.text);
+            let position = rule.position.unwrap_or_default();
+            let _ = self.quote_of(position, rule.author.as_ref(), &rule.text);
         }
         for pair in &changes.lifted {
             self.take_back(pair.clone());
@@ -224,6 +232,7 @@ pub struct Typed {
 struct Paragraph {
     /// The number of its message, if known.
     position: Option<usize>,
+    author: Option<Author>,
     /// The words on one line.
     text: String,
     folded: Folded,
@@ -254,6 +263,8 @@ pub struct Found {
     pub position: Option<usize>,
     /// The whole sentences, as typed, on one line.
     pub text: String,
+    /// The person who typed them, if the message has an author.
+    pub author: Option<Author>,
     /// The number of the paragraph among all that were read, and where in it the sentences begin
     /// and end.
     paragraph: usize,
@@ -274,7 +285,7 @@ impl Typed {
     pub fn read(&mut self, position: impl Into<Option<usize>>, message: &Message) {
         let position = position.into();
         for text in typed(message) {
-            self.read_at(position, &text);
+            self.read_at(position, message.author.as_ref(), &text);
         }
     }
 
@@ -284,16 +295,17 @@ impl Typed {
         self.paragraphs.is_empty()
     }
 
-    /// Reads a text that the user typed in a message that is not known any more.
-    pub fn read_text(&mut self, text: &str) {
-        self.read_at(None, text);
+    /// Reads a text that the user, or this author, typed in a message that is not known any more.
+    pub fn read_text(&mut self, author: Option<&Author>, text: &str) {
+        self.read_at(None, author, text);
     }
 
-    fn read_at(&mut self, position: Option<usize>, text: &str) {
+    fn read_at(&mut self, position: Option<usize>, author: Option<&Author>, text: &str) {
         for text in paragraphs(text) {
             let text = one_line(&text).into_owned();
             let (folded, quoted) = (Folded::of(&text), quotations(&text));
-            self.paragraphs.push(Paragraph { position, text, folded, quoted });
+            let author = author.cloned();
+            self.paragraphs.push(Paragraph { position, author, text, folded, quoted });
         }
     }
 
@@ -302,7 +314,8 @@ impl Typed {
     ///
     /// White space, case, quotation marks, dashes and a mark at the end of the quote may differ. The
     /// quote must begin and end at borders of words. A quote from within a sentence is widened to
-    /// the sentence.
+    /// the sentence. A quote that begins with the name of an author, as in `ann said: Be brief.`, is
+    /// searched for in what this author typed.
     ///
     /// ```
     /// use threadfold::{Message, ledger::TypedText};
@@ -316,13 +329,23 @@ impl Typed {
     /// ```
     #[must_use]
     pub fn find(&self, quote: &str) -> Option<Found> {
-        let quote = Folded::of(quote).text;
-        let quote = quote.trim_end_matches(is_end_mark).trim();
-        if quote.chars().filter(|c| c.is_alphanumeric()).count() < 2 {
-            return None;
-        }
-        self.paragraphs.iter().enumerate().rev().find_map(|(number, paragraph)| {
-            let range = paragraph.folded.find(quote, |range| paragraph.is_own(range))?;
+        self.matches(quote).next()
+    }
+
+    /// Returns the sentences that hold a quote, the latest first, one of each paragraph.
+    fn matches(&self, quote: &str) -> impl Iterator<Item = Found> {
+        let (author, words) = read_named(quote);
+        let is_author = |paragraph: &Paragraph| author.is_some() && paragraph.author == author;
+        let author = author.clone().filter(|_| self.paragraphs.iter().any(is_author));
+        let quote = Folded::of(if author.is_some() { words } else { quote }).text;
+        let quote = quote.trim_end_matches(is_end_mark).trim().to_owned();
+        let is_short = quote.chars().filter(|c| c.is_alphanumeric()).count() < 2;
+        let paragraphs = if is_short { &[] } else { self.paragraphs.as_slice() };
+        paragraphs.iter().enumerate().rev().filter_map(move |(number, paragraph)| {
+            if author.is_some() && paragraph.author != author {
+                return None;
+            }
+            let range = paragraph.folded.find(&quote, |range| paragraph.is_own(range))?;
             let mut range = widened(&paragraph.text, range);
             // A sentence that begins within a quotation is the user's from its end on.
             if let Some(around) = paragraph.quoted.iter().find(|it| it.contains(&range.start)) {
@@ -331,8 +354,45 @@ impl Typed {
                 range.start = from + own.find(char::is_alphanumeric).unwrap_or(own.len());
             }
             let text = slice(&paragraph.text, range.clone()).to_owned();
-            Some(Found { position: paragraph.position, text, paragraph: number, range })
+            let (position, author) = (paragraph.position, paragraph.author.clone());
+            Some(Found { position, text, author, paragraph: number, range })
         })
+    }
+
+    /// Returns what a pair of quotes takes back: what anybody said, if a moderator typed the later
+    /// sentence, else what each author of the later sentence said themselves. Empty if the user did not
+    /// type both, or not in this order.
+    fn taken_back(&self, earlier: &str, later: &str, moderators: &Moderators) -> Vec<TakenBack> {
+        let pair = |earlier: &Found, later: &Found, own_only: bool| TakenBack {
+            earlier: earlier.text.as_str().into(),
+            later: later.text.as_str().into(),
+            author: later.author.clone(),
+            own_only,
+            position: later.position,
+        };
+        let by_moderator =
+            self.matches(later).find(|later| moderators.allow(later.author.as_ref()));
+        let of_all = self.find(earlier).zip(by_moderator);
+        if let Some((earlier, later)) = of_all.filter(|(earlier, later)| later.is_after(earlier)) {
+            return vec![pair(&earlier, &later, false)];
+        }
+        let [earlier, later] = [earlier, later].map(|quote| self.latest_of_each(quote));
+        let own = later.iter().filter_map(|(author, later)| {
+            let earlier = earlier.get(author).filter(|earlier| later.is_after(earlier))?;
+            Some(pair(earlier, later, true))
+        });
+        own.take(MOST).collect()
+    }
+
+    /// Returns the latest sentence of each author that holds a quote.
+    fn latest_of_each(&self, quote: &str) -> BTreeMap<Author, Found> {
+        let mut latest = BTreeMap::new();
+        for found in self.matches(quote) {
+            if let Some(author) = found.author.clone() {
+                latest.entry(author).or_insert(found);
+            }
+        }
+        latest
     }
 }
 
@@ -457,6 +517,8 @@ fn is_end_mark(c: char) -> bool {
 mod tests {
     use super::*;
 
+    const ALL: &Moderators = &Moderators::Everybody;
+
     fn typed_in(texts: &[&str]) -> Typed {
         let mut typed = Typed::default();
         for (position, text) in texts.iter().enumerate() {
@@ -570,17 +632,17 @@ mod tests {
         };
         let texts = ["Tea at two. No, tea at four."];
         let mut rules = Ledger::default();
-        let changes = rules.quoted(&lift("tea at two", "no, tea at four"), &typed_in(&texts));
+        let changes = rules.quoted(&lift("tea at two", "no, tea at four"), &typed_in(&texts), ALL);
         assert_eq!((changes.rules.len(), changes.lifted.len(), changes.refused), (0, 1, 0));
-        let wrong = rules.quoted(&lift("no, tea at four", "tea at two"), &typed_in(&texts));
+        let wrong = rules.quoted(&lift("no, tea at four", "tea at two"), &typed_in(&texts), ALL);
         assert_eq!((wrong.lifted.len(), wrong.refused), (0, 1));
         rules.quote(0, "Tea at two.").unwrap();
         rules.apply(&changes);
         assert_eq!((rules.active().count(), rules.taken_back().count()), (0, 1));
         let quotes = Quotes { lifted: Vec::new(), ..lift("", "") };
-        assert_eq!(rules.quoted(&quotes, &typed_in(&texts)).rules, []);
+        assert_eq!(rules.quoted(&quotes, &typed_in(&texts), ALL).rules, []);
         let again = typed_in(&[texts[0], "Tea at two."]);
-        assert_eq!(rules.quoted(&quotes, &again).rules.len(), 1);
+        assert_eq!(rules.quoted(&quotes, &again, ALL).rules.len(), 1);
     }
 
     #[test]
@@ -592,7 +654,7 @@ mod tests {
         };
         let mut rules = Ledger::default();
         rules.quote(0, "No cash.").unwrap();
-        rules.apply(&rules.quoted(&quotes, &typed_in(&texts)));
+        rules.apply(&rules.quoted(&quotes, &typed_in(&texts), ALL));
         assert_eq!(rules.to_string(), "- Ask first.\n");
     }
 
@@ -603,5 +665,82 @@ mod tests {
         let (brief, more) = (typed.find("be brief").unwrap(), typed.find("write more").unwrap());
         assert_eq!(brief.position, Some(2));
         assert!(brief.is_after(&more) && !more.is_after(&brief));
+    }
+
+    /// What ann and bob typed, each line of the form `ann: text`.
+    fn said_by(lines: &[(&str, &str)]) -> Typed {
+        let mut typed = Typed::default();
+        for (position, (name, text)) in lines.iter().enumerate() {
+            typed.read(position, &Message::user(*text).by(name.parse().unwrap()));
+        }
+        typed
+    }
+
+    fn lifting(earlier: &str, later: &str) -> Quotes {
+        let lifted = Lifted { earlier: earlier.into(), later: later.into() };
+        Quotes { rules: Vec::new(), lifted: vec![lifted] }
+    }
+
+    #[test]
+    fn a_rule_is_its_authors_and_a_quote_with_a_name_is_checked_against_this_person() {
+        let typed = said_by(&[("ann", "No tabs."), ("bob", "No tabs."), ("bob", "Be brief.")]);
+        let quotes = |lines: &[&str]| Quotes {
+            rules: lines.iter().map(|line| (*line).to_owned()).collect(),
+            lifted: Vec::new(),
+        };
+        let mut rules = Ledger::default();
+        let lines = ["ann said: No tabs", "bob said: no tabs.", "ann said: Be brief."];
+        let changes = rules.quoted(&quotes(&lines), &typed, ALL);
+        assert_eq!((changes.rules.len(), changes.refused), (2, 1));
+        rules.apply(&changes);
+        assert_eq!(rules.to_string(), "- ann said: No tabs.\n- bob said: No tabs.\n");
+        let again = rules.quoted(&quotes(&lines[..2]), &typed, ALL);
+        assert_eq!(again.rules, []);
+    }
+
+    #[test]
+    fn where_moderators_are_named_others_take_back_only_what_they_said() {
+        let lines = [
+            ("ann", "Never push to main."),
+            ("bob", "Answer in French."),
+            ("bob", "Pushing to main is fine now."),
+            ("bob", "English is fine now."),
+        ];
+        let only = Moderators::Only(["ann".parse().unwrap()].into());
+        let mut rules = Ledger::default();
+        for (position, (name, text)) in lines[..2].iter().enumerate() {
+            let author = name.parse().unwrap();
+            rules.quote_of(position, Some(&author), text).unwrap();
+        }
+        let lifted = |lines: &[(&str, &str)], earlier, later, moderators: &Moderators| {
+            let mut rules = rules.clone();
+            let changes = rules.quoted(&lifting(earlier, later), &said_by(lines), moderators);
+            // What is stored says enough to replay it.
+            let stored = serde_json::to_string(&changes).unwrap();
+            rules.apply(&serde_json::from_str(&stored).unwrap());
+            let left = rules.active().map(|rule| rule.text.to_string()).collect::<Vec<_>>();
+            (left, changes.refused)
+        };
+        let [push, french] = [lines[0].1, lines[1].1].map(str::to_owned);
+        let both = vec![push.clone(), french.clone()];
+        assert_eq!(lifted(&lines, lines[0].1, lines[2].1, &only), (both.clone(), 1));
+        assert_eq!(lifted(&lines, lines[0].1, lines[2].1, ALL), (vec![french.clone()], 0));
+        assert_eq!(lifted(&lines, lines[1].1, lines[3].1, &only), (vec![push.clone()], 0));
+        // Saying it after her does not make it his to take back.
+        let after = [lines[0], lines[1], ("bob", lines[0].1), lines[2]];
+        assert_eq!(lifted(&after, lines[0].1, lines[2].1, &only), (both.clone(), 0));
+        let by_ann = [lines[0], lines[1], ("ann", lines[2].1), ("ann", lines[3].1)];
+        assert_eq!(lifted(&by_ann, lines[0].1, lines[2].1, &only), (vec![french], 0));
+        assert_eq!(lifted(&by_ann, lines[1].1, lines[3].1, &only), (vec![push], 0));
+    }
+
+    #[test]
+    fn a_text_without_an_author_takes_nothing_back_where_moderators_are_named() {
+        let only = Moderators::Only(["ann".parse().unwrap()].into());
+        let typed = typed_in(&["No tabs.", "Tabs are fine now."]);
+        let mut rules = Ledger::default();
+        rules.quote(0, "No tabs.").unwrap();
+        let changes = rules.quoted(&lifting("No tabs.", "Tabs are fine now."), &typed, &only);
+        assert_eq!((changes.lifted.len(), changes.refused), (0, 1));
     }
 }

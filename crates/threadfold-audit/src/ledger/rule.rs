@@ -2,17 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::Text;
+use crate::message::{Author, Text};
 
 /// A standing rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Rule {
-    /// The id: sixteen hexadecimal digits that depend only on the words, so the same words always
-    /// have the same id.
+    /// The id: sixteen hexadecimal digits that depend only on author and words, so the same words of
+    /// the same author always have the same id.
     pub id: Text,
     /// The words as typed, on one line.
     pub text: Text,
+    /// The person who typed it, if the message has an author.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<Author>,
     /// The index of the user's message that a model quoted; `None` for a rule of the host. In a log,
     /// it counts all messages ever appended.
     #[serde(rename = "source", with = "source")]

@@ -9,7 +9,7 @@ use super::{
     rule::{Rule, RuleStatus, id_of},
 };
 use crate::{
-    message::{InvalidValue, Redactor, Text, redact::redacted_text},
+    message::{Author, InvalidValue, Redactor, Text, redact::redacted_text},
     prose::hash,
 };
 
@@ -65,7 +65,7 @@ impl Ledger {
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn add(&mut self, text: &str) -> Result<Text, InvalidValue> {
-        self.enter(None, text)
+        self.enter(None, None, text)
     }
 
     /// Adds a sentence that the user typed in the message at this position as a standing rule, and
@@ -84,7 +84,17 @@ impl Ledger {
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn quote(&mut self, position: usize, text: &str) -> Result<Text, InvalidValue> {
-        self.enter(Some(position), text)
+        self.enter(Some(position), None, text)
+    }
+
+    /// Same as [`quote`](Self::quote), for a sentence of this author.
+    pub(super) fn quote_of(
+        &mut self,
+        position: usize,
+        author: Option<&Author>,
+        text: &str,
+    ) -> Result<Text, InvalidValue> {
+        self.enter(Some(position), author, text)
     }
 
     /// Revokes a rule of the user or the host, and returns whether it was active.
@@ -159,7 +169,7 @@ impl Ledger {
         self.rules().filter(|rule| rule.holds())
     }
 
-    /// Returns the rule with these words, active or not. White space, case and a full stop at the
+    /// Returns the first rule with these words, active or not, whoever said it. White space, case and a full stop at the
     /// end are ignored.
     ///
     /// ```
@@ -173,7 +183,18 @@ impl Ledger {
     #[must_use]
     pub fn find(&self, text: &str) -> Option<&Rule> {
         let key = key(text);
-        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.rule)
+        let mut entries = self.entries.iter();
+        entries.find(|entry| own_key(&entry.key) == key).map(|entry| &entry.rule)
+    }
+
+    /// Returns the rule of this author, or of the host, with these words.
+    pub(super) fn find_of(&self, author: Option<&Author>, text: &str) -> Option<&Rule> {
+        let keys = [key_of(author, text), key(text)];
+        let is_it = |entry: &&Entry| {
+            let [own, hosts] = &keys;
+            entry.key == *own || (entry.key == *hosts && entry.rule.position.is_none())
+        };
+        self.entries.iter().find(is_it).map(|entry| &entry.rule)
     }
 
     /// Returns how many rules are not listed because they were too long or too many.
@@ -194,7 +215,8 @@ impl Ledger {
     /// a thousand, the oldest is forgotten.
     pub(super) fn take_back(&mut self, pair: TakenBack) {
         let rules = self.entries.iter().map(|entry| &entry.rule);
-        let lifted = rules.filter(|rule| rule.position.is_some() && pair.lifts(&rule.text));
+        let lifted = rules
+            .filter(|rule| rule.position.is_some() && pair.lifts(rule.author.as_ref(), &rule.text));
         for id in lifted.map(|rule| rule.id.clone()).collect::<Vec<_>>() {
             self.revoke(&id);
         }
@@ -218,10 +240,15 @@ impl Ledger {
         stored.into()
     }
 
-    fn enter(&mut self, position: Option<usize>, text: &str) -> Result<Text, InvalidValue> {
+    fn enter(
+        &mut self,
+        position: Option<usize>,
+        author: Option<&Author>,
+        text: &str,
+    ) -> Result<Text, InvalidValue> {
         let text = one_line(text);
-        let key = key(&text);
-        if key.is_empty() {
+        let key = key_of(author, &text);
+        if own_key(&key).is_empty() {
             return Err(refused("it has no word", &text));
         }
         if text.len() > Self::MAX_RULE_BYTES {
@@ -249,7 +276,13 @@ impl Ledger {
             hash = hash.wrapping_add(1);
             id = id_of(hash);
         }
-        let rule = Rule { id: id.clone(), text: text.into(), position, status: RuleStatus::Active };
+        let rule = Rule {
+            id: id.clone(),
+            text: text.into(),
+            author: author.cloned(),
+            position,
+            status: RuleStatus::Active,
+        };
         // Rules of the host are always listed.
         let listed = self.entries.len().min(Self::MAX_RULES - 1);
         let at = if position.is_none() { listed } else { self.entries.len() };
@@ -292,8 +325,8 @@ impl From<Stored> for Ledger {
         let mut ledger = Self { entries: Vec::new(), left_out, taken_back };
         let mut known = HashSet::new();
         for rule in rules.into_iter().take(Self::KEPT) {
-            let key = key(&rule.text);
-            let is_valid = !key.is_empty() && rule.text.len() <= Self::MAX_RULE_BYTES;
+            let key = key_of(rule.author.as_ref(), &rule.text);
+            let is_valid = !own_key(&key).is_empty() && rule.text.len() <= Self::MAX_RULE_BYTES;
             if is_valid && known.insert(rule.id.clone()) {
                 ledger.entries.push(Entry { rule, key });
             }
@@ -309,7 +342,17 @@ impl From<Ledger> for Stored {
     }
 }
 
-/// Returns the key by which rules are compared.
+/// Returns the key by which rules of authors are compared. No text on one line has a line break.
+fn key_of(author: Option<&Author>, text: &str) -> String {
+    author.map_or_else(|| key(text), |author| format!("{author}\n{}", key(text)))
+}
+
+/// Returns a key without its author.
+fn own_key(key: &str) -> &str {
+    key.rsplit('\n').next().unwrap_or(key)
+}
+
+/// Returns the key by which the words of rules are compared.
 fn key(text: &str) -> String {
     let text = one_line(text).to_lowercase().replace('\u{2019}', "'");
     text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}']).trim_end().to_owned()

@@ -17,6 +17,7 @@ mod command;
 mod failure;
 mod label;
 mod link;
+mod named;
 mod number;
 mod passage;
 mod path;
@@ -48,6 +49,7 @@ pub(crate) use self::{
 pub use self::{
     command::commands,
     failure::first_failure,
+    named::{named, read_named},
     passage::{Kind, fingerprint, passages, passages_of, plain},
     section::{TYPED, without_typed},
     sentence::{LONGEST, item, paragraphs, sentences},

@@ -90,10 +90,11 @@ fn unescaped(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns a hash of a message's role and texts. It is equal for messages with equal texts.
+/// Returns a hash of a message's role, author and texts. It is equal for messages with equal texts
+/// of one author.
 pub fn fingerprint(message: &Message) -> u64 {
     let mut hasher = DefaultHasher::new();
-    message.role.hash(&mut hasher);
+    (message.role, &message.author).hash(&mut hasher);
     passages(message, &mut |_, kind, text| (kind, text).hash(&mut hasher));
     hasher.finish()
 }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     message::{Message, Role, Summary},
-    prose::{FactClass, Kind, Speaker, passages, typed_items},
+    prose::{FactClass, Kind, Speaker, passages, read_named, typed_items},
 };
 use threadfold_core::retention::{Fact, KeptShare, Retention};
 
@@ -81,7 +81,7 @@ impl<'a> Search<'a> {
         self.phrases.read(text);
         if kind == Kind::Summary {
             // In the list of the user's words, a label is above its statements.
-            typed_items(text).iter().for_each(|item| self.phrases.read(item));
+            typed_items(text).iter().for_each(|item| self.phrases.read(read_named(item).1));
         }
     }
 

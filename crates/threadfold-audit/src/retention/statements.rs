@@ -11,6 +11,9 @@
 //! with half of the words stays in the list even if the summary before the list has it, so that the
 //! older value is not the last that is read. A statement is read once, with its keys and words,
 //! when its message is read.
+//!
+//! The statements of a message with an author are the author's, and a list says so. The same words of
+//! two authors are two statements.
 
 use std::{
     borrow::Cow,
@@ -23,10 +26,10 @@ use serde::{Deserialize, Serialize};
 use super::pasted;
 use crate::{
     ledger::{self, TakenBack},
-    message::{ContentBlock, Message},
+    message::{Author, ContentBlock, Message, slice},
     prose::{
-        LONGEST, TYPED, hash, heading, is_unspaced, left_out_line, one_line, paragraphs, sentences,
-        typed_items,
+        LONGEST, TYPED, hash, heading, is_unspaced, left_out_line, named, one_line, paragraphs,
+        read_named, sentences, typed_items,
     },
     tokens::TokenCounter,
 };
@@ -58,6 +61,8 @@ pub struct Statements {
 pub struct Statement {
     /// The words as typed, on one line.
     pub text: String,
+    /// The person who typed them, if the message has an author.
+    pub author: Option<Author>,
     key: String,
     /// Its sentences, if it has several.
     sentences: Vec<Sentence>,
@@ -81,17 +86,19 @@ struct Sentence {
 }
 
 impl Statement {
-    fn new(text: String, is_overtaken: bool, times: u64) -> Self {
-        let key = key_of(&text);
+    fn new(author: Option<Author>, text: String, is_overtaken: bool, times: u64) -> Self {
+        let key_by = |text: &str| key_by(author.as_ref(), text);
+        let key = key_by(&text);
         let sentences = sentences(&text);
         let mut sentences: Vec<Sentence> =
-            sentences.map(|it| Sentence { text: it.to_owned(), key: key_of(it) }).collect();
+            sentences.map(|it| Sentence { text: it.to_owned(), key: key_by(it) }).collect();
         if sentences.len() < 2 {
             sentences.clear();
         }
-        let words = words(heading(&key).map_or(key.as_str(), |(_, body)| body));
+        let own_key = own_key(&key);
+        let words = words(heading(own_key).map_or(own_key, |(_, body)| body));
         let (may_correct, is_repeated) = (false, false);
-        Self { text, key, sentences, words, is_overtaken, may_correct, is_repeated, times }
+        Self { text, author, key, sentences, words, is_overtaken, may_correct, is_repeated, times }
     }
 }
 
@@ -107,6 +114,8 @@ pub(super) struct StoredStatements {
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredStatement {
     pub(super) text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    author: Option<Author>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     overtaken: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -133,15 +142,17 @@ impl Statements {
             if let ContentBlock::Summary(summary) = block {
                 for item in typed_items(&summary.text) {
                     // A list repeats what was said before it, so it does not make it newer.
-                    if !self.by_key.contains_key(&key_of(item)) {
-                        self.add(item);
+                    let (author, text) = read_named(item);
+                    if !self.by_key.contains_key(&key_by(author.as_ref(), text)) {
+                        self.add(author.as_ref(), text);
                     }
                 }
             }
         }
         for text in ledger::typed(message) {
             for paragraph in headed(&pasted::without(&text)) {
-                statements_in(&paragraph).for_each(|text| self.add(text));
+                let author = message.author.as_ref();
+                statements_in(&paragraph).for_each(|text| self.add(author, text));
             }
         }
     }
@@ -186,22 +197,28 @@ impl Statements {
         }
         // The last place of each text, with the key under which a list shows it. Items of a list
         // are typed without their heading.
-        let mut last: HashMap<&str, (usize, &str)> = HashMap::new();
+        let mut last: HashMap<(Option<&Author>, &str), (usize, &str)> = HashMap::new();
         for (at, statement) in self.all.iter().enumerate() {
-            let item = heading(&statement.key).map(|(_, item)| (item, statement.key.as_str()));
+            let author = statement.author.as_ref();
+            let item = heading(own_key(&statement.key)).map(|(_, item)| item);
             let keys = statement.sentences.iter().map(|it| &it.key).chain([&statement.key]);
-            last.extend(item.map(|(item, key)| (item, (at, key))));
-            last.extend(keys.map(|key| (key.as_str(), (at, key.as_str()))));
+            let whole = statement.key.as_str();
+            last.extend(item.map(|item| ((author, item), (at, whole))));
+            last.extend(keys.map(|key| ((author, own_key(key)), (at, key.as_str()))));
         }
+        let mut authors: Vec<Option<&Author>> = last.keys().map(|(author, _)| *author).collect();
+        authors.sort_unstable();
+        authors.dedup();
         for pair in pairs {
             let later: HashSet<String> = keys_of(&pair.later).collect();
-            let Some(newest) = later.iter().filter_map(|key| last.get(key.as_str())).max() else {
-                continue;
-            };
-            let earlier = keys_of(&pair.earlier).filter(|key| !later.contains(key));
-            let earlier = earlier.filter_map(|key| last.get(key.as_str()).copied());
+            let of_later = later.iter().map(|key| (pair.author.as_ref(), key.as_str()));
+            let Some(newest) = of_later.filter_map(|key| last.get(&key)).max() else { continue };
             let is_before = |(at, _): &(usize, &str)| *at < newest.0;
-            taken_back.extend(earlier.filter(is_before).map(|(_, key)| key.to_owned()));
+            for key in keys_of(&pair.earlier).filter(|key| !later.contains(key)) {
+                let concerned = authors.iter().filter(|author| pair.concerns(**author));
+                let earlier = concerned.filter_map(|author| last.get(&(*author, &*key)).copied());
+                taken_back.extend(earlier.filter(is_before).map(|(_, key)| key.to_owned()));
+            }
         }
         taken_back
     }
@@ -276,19 +293,21 @@ impl Statements {
             let comes_first = keys.filter(|key| wanted.remove(key.as_str())).count() > 0;
             let short = without_stress(&text);
             let stress = text.len() - short.len();
-            let tokens = counter.text(&format!("- {short}\n"));
+            let whole = format!("- {}\n", named(statement.author.as_ref(), &text));
+            let mark = whole.len().saturating_sub(text.len() + 1);
+            let tokens = counter.text(&format!("{}{short}\n", slice(&whole, ..mark)));
             let cost = tokens.saturating_add(usual).max(1);
             let value = self.worth(statement).saturating_mul(100) / cost;
-            let (text, is_overtaken) = (format!("- {text}\n"), statement.is_overtaken);
-            lines.push(Line { at, text, stress, tokens, value, is_overtaken, comes_first });
+            let (text, is_overtaken) = (whole, statement.is_overtaken);
+            lines.push(Line { at, text, mark, stress, tokens, value, is_overtaken, comes_first });
         }
         lines
     }
 
-    fn add(&mut self, text: &str) {
+    fn add(&mut self, author: Option<&Author>, text: &str) {
         let text = one_line(text);
-        let key = key_of(&text);
-        if key.is_empty() || text.len() > LONGEST {
+        let key = key_by(author, &text);
+        if own_key(&key).is_empty() || text.len() > LONGEST {
             return;
         }
         let mut times = 1;
@@ -296,7 +315,7 @@ impl Statements {
             earlier.is_repeated = true;
             times = earlier.times.saturating_add(1);
         }
-        let mut statement = Statement::new(text.into_owned(), false, times);
+        let mut statement = Statement::new(author.cloned(), text.into_owned(), false, times);
         for at in self.alike(&statement.words) {
             if let Some(earlier) = self.all.get_mut(at) {
                 let shared = shared_words(&earlier.words, &statement.words);
@@ -361,6 +380,7 @@ impl Statements {
     pub(super) fn to_stored(&self) -> StoredStatements {
         let stored = |statement: &Statement| StoredStatement {
             text: statement.text.clone(),
+            author: statement.author.clone(),
             overtaken: statement.is_overtaken,
             corrects: statement.may_correct,
             times: statement.times,
@@ -371,8 +391,9 @@ impl Statements {
     /// Returns stored statements. They may come from elsewhere, so their number is limited.
     pub(super) fn of_stored(StoredStatements { all, dropped }: StoredStatements) -> Self {
         let mut statements = Self { dropped, ..Self::default() };
-        for StoredStatement { text, overtaken, corrects, times } in all.into_iter().take(2 * MOST) {
-            let statement = Statement::new(text, overtaken, times);
+        for stored in all.into_iter().take(2 * MOST) {
+            let StoredStatement { text, author, overtaken, corrects, times } = stored;
+            let statement = Statement::new(author, text, overtaken, times);
             statements.push(Statement { may_correct: corrects, ..statement });
         }
         statements
@@ -434,6 +455,8 @@ struct Line {
     at: usize,
     /// The whole line.
     text: String,
+    /// The bytes before the statement: the mark of the item, and the name of the author.
+    mark: usize,
     /// The bytes of the label that only stresses the statement.
     stress: usize,
     /// The tokens of the line without this label.
@@ -451,9 +474,9 @@ impl Line {
 
     /// The line without the label that only stresses the statement, in two parts.
     fn short(&self) -> [&str; 2] {
-        const MARK: &str = "- ";
-        let rest = self.text.get(MARK.len() + self.stress..);
-        rest.map_or(self.whole(), |rest| [MARK, rest])
+        let rest = self.text.get(self.mark + self.stress..);
+        let mark = self.text.get(..self.mark);
+        mark.zip(rest).map_or(self.whole(), |(mark, rest)| [mark, rest])
     }
 }
 
@@ -513,6 +536,23 @@ pub fn key_of(text: &str) -> String {
     let text = without_stress(&text).to_lowercase().replace('\u{2019}', "'");
     text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}', '\u{964}']).trim_end().to_owned()
 }
+
+/// Returns the key by which the statements of an author are compared with all others.
+pub fn key_by(author: Option<&Author>, text: &str) -> String {
+    let key = key_of(text);
+    match author {
+        Some(author) => format!("{author}{BY}{key}"),
+        None => key,
+    }
+}
+
+/// Returns the key without its author.
+pub fn own_key(key: &str) -> &str {
+    key.rsplit(BY).next().unwrap_or(key)
+}
+
+/// Separates the author and the words of a key, which are on one line.
+const BY: char = '\n';
 
 /// Returns the keys of a text and of its sentences.
 fn keys_of(text: &str) -> impl Iterator<Item = String> {
@@ -675,6 +715,8 @@ mod tests {
         let pair = |earlier: &str, later: &str| TakenBack {
             earlier: earlier.into(),
             later: later.into(),
+            author: None,
+            own_only: false,
             position: None,
         };
         let pairs = [
@@ -722,6 +764,51 @@ mod tests {
         assert!(list(&statements, 1_000_000).ends_with(&left_out), "{left_out}");
         let again = Statements::of_stored(statements.to_stored());
         assert!(list(&again, 1_000_000).ends_with(&left_out), "what is stored counts them too");
+    }
+
+    #[test]
+    fn a_statement_is_its_authors_in_every_list_and_after_it_is_read_back() {
+        let by = |name: &str, text: &str| Message::user(text).by(name.parse().unwrap());
+        let said = [
+            by("ann", "NOTE: The fee is $30. Ask first."),
+            by("bob", "The fee is $30."),
+            Message::user("ann said: Push to main."),
+            by("bob", "Tea is at two."),
+        ];
+        let statements = Statements::of(&said);
+        let whole = format!(
+            "{TYPED}\n- ann said: NOTE: The fee is $30. Ask first.\n- bob said: The fee is $30.\n\
+             - bob said: Tea is at two.\n"
+        );
+        let listed = list(&statements, 1_000);
+        assert!(listed.starts_with(&whole[..60]), "{listed}");
+        assert!(!listed.contains("\n- ann said: Push"), "{listed}");
+        let short = list(&statements, listed.len() as u64 - 1);
+        assert!(!short.contains("NOTE") || short.contains("- ann said:"), "{short}");
+        let read = Statements::of(&[Message::summary(Role::User, Summary::new(&*listed))]);
+        assert_eq!(list(&read, 1_000), listed);
+        let stored = serde_json::to_string(&statements.to_stored()).unwrap();
+        let again = Statements::of_stored(serde_json::from_str(&stored).unwrap());
+        assert_eq!(list(&again, 1_000), listed);
+    }
+
+    #[test]
+    fn who_is_no_moderator_takes_back_only_what_they_said() {
+        let by = |name: &str, text: &str| Message::user(text).by(name.parse().unwrap());
+        let said = [
+            by("ann", "Tea is at noon."),
+            by("bob", "Tea is at noon."),
+            by("bob", "Tea is at two."),
+        ];
+        let pair = |own_only| TakenBack {
+            earlier: "Tea is at noon.".into(),
+            later: "Tea is at two.".into(),
+            author: Some("bob".parse().unwrap()),
+            own_only,
+            position: Some(2),
+        };
+        let taken_back = |pair| Statements::of(&said).taken_back([&pair].into_iter()).len();
+        assert_eq!((taken_back(pair(true)), taken_back(pair(false))), (1, 2));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use threadfold::{
     legality,
     message::{ModelErrorKind, Role, Summary, Timestamp, ToolResult, ToolUse},
     tokens::ByteEstimate,
+    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
 use threadfold_cli::relay::{Relay, RelayOptions, RelayStep, View};
 
@@ -54,6 +55,22 @@ fn a_view_is_applied_before_the_size_is_judged() {
     let relay = Relay::new(request(300), Some(&view), &options(1_000), &mut auto, Timestamp(1));
     assert_eq!(relay.step(), &RelayStep::Send);
     assert_eq!(relay.request().unwrap().messages.len(), 2);
+}
+
+#[test]
+fn the_names_of_people_pass_a_compaction_unchanged() {
+    let old = "A long story. ".repeat(300);
+    let body = format!(
+        r#"{{"model":"m","messages":[{{"role":"user","name":"ann","content":"Tell me."}},{{"role":"assistant","content":"{old}"}},{{"role":"user","name":"bob","content":"And then?"}}]}}"#
+    );
+    let read = Dialect::OpenAiChat.decode_slice(body.as_bytes(), &DecodeOptions::default());
+    let (mut auto, view) = (auto(), View { covers: 2, messages: vec![Message::user("A story.")] });
+    let relay = Relay::new(read.unwrap(), Some(&view), &options(1_000), &mut auto, Timestamp(1));
+    let sent = relay.request().unwrap();
+    let body =
+        Dialect::OpenAiChat.encode(&sent, &EncodeOptions::default()).body.to_value().unwrap();
+    let last = serde_json::json!({"role": "user", "name": "bob", "content": "And then?"});
+    assert_eq!(body["messages"][1], last);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::{ops::Deref, sync::Arc};
 
 use super::{
+    author::Author,
     checkpoint::CheckpointId,
     content::{ContentBlock, Summary, ToolResult},
     measure,
@@ -188,6 +189,7 @@ impl Message {
         // `make_mut` on a clone would copy the blocks that are about to be replaced.
         let parts = MessageParts {
             role: self.role,
+            author: self.author.clone(),
             content,
             stop_reason: self.stop_reason.clone(),
             usage: self.usage,
@@ -228,6 +230,24 @@ impl Message {
     #[must_use]
     pub fn untyped(mut self) -> Self {
         self.make_mut().untyped = true;
+        self
+    }
+
+    /// Returns the message with this author, for threads in which several people speak. The author is
+    /// stored with the message. A codec whose dialect has a field for names writes it there; the
+    /// others write it around the texts.
+    ///
+    /// ```
+    /// use threadfold::Message;
+    ///
+    /// let message = Message::user("Where is the parser?").by("ann".parse()?);
+    /// assert_eq!(message.author.as_ref().map(|author| author.as_str()), Some("ann"));
+    /// assert_ne!(message, Message::user("Where is the parser?"));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    #[must_use]
+    pub fn by(mut self, author: Author) -> Self {
+        self.make_mut().author = Some(author);
         self
     }
 

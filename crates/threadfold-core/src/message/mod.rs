@@ -6,7 +6,7 @@
 //!
 //! | value | type |
 //! |---|---|
-//! | a message and its author | [`Message`], [`MessageParts`], [`Role`], [`StopReason`], [`Origin`] |
+//! | a message and where it is from | [`Message`], [`MessageParts`], [`Role`], [`Author`], [`StopReason`], [`Origin`] |
 //! | the blocks of a message | [`ContentBlock`] and a struct for each kind |
 //! | text, JSON and unknown fields, unchanged | [`Text`], [`Json`], [`Extra`] |
 //! | a position in the thread | [`CheckpointId`] |
@@ -29,6 +29,7 @@
 //! # Ok::<(), threadfold::message::InvalidValue>(())
 //! ```
 
+mod author;
 mod batch;
 mod checkpoint;
 mod compaction;
@@ -64,6 +65,7 @@ mod usage;
 mod window;
 mod withheld;
 
+pub use author::Author;
 pub use batch::{Batch, BatchId};
 pub use checkpoint::{CheckpointId, CheckpointIds};
 pub use compaction::{CompactionId, CompactionReason};

@@ -4,13 +4,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{content::ContentBlock, extra::Extra, text::Text, usage::Usage};
+use super::{author::Author, content::ContentBlock, extra::Extra, text::Text, usage::Usage};
 
 /// The parts of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageParts {
-    /// The author of the message.
+    /// Who the message is from.
     pub role: Role,
+    /// The person who typed it, if the host names one; only on messages of the user.
+    pub author: Option<Author>,
     /// The blocks, in order.
     pub content: Vec<ContentBlock>,
     /// Why the model stopped; only on messages of the model.
@@ -27,7 +29,7 @@ pub struct MessageParts {
     pub extra: Extra,
 }
 
-/// The author of a message.
+/// Who a message is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -89,6 +91,7 @@ impl MessageParts {
     pub fn new(role: Role, content: Vec<ContentBlock>) -> Self {
         Self {
             role,
+            author: None,
             content,
             stop_reason: None,
             usage: None,

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
+    author::Author,
     content::ContentBlock,
     extra::Extra,
     message::Message,
@@ -16,6 +17,8 @@ use super::{
 #[serde(rename = "Message")]
 struct Stored<'m> {
     role: Role,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    author: Option<Author>,
     content: Cow<'m, [ContentBlock]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stop_reason: Option<StopReason>,
@@ -33,9 +36,11 @@ struct Stored<'m> {
 
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let MessageParts { role, content, stop_reason, usage, origin, untyped, extra } = &**self;
+        let MessageParts { role, author, content, stop_reason, usage, origin, untyped, extra } =
+            &**self;
         let stored = Stored {
             role: *role,
+            author: author.clone(),
             content: content.into(),
             stop_reason: stop_reason.clone(),
             usage: *usage,
@@ -50,10 +55,18 @@ impl Serialize for Message {
 
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Stored { role, content, stop_reason, usage, origin, prefix_rewritten, untyped, extra } =
-            Stored::deserialize(deserializer)?;
-        let content = content.into_owned();
-        let parts = MessageParts { role, content, stop_reason, usage, origin, untyped, extra };
+        let stored = Stored::deserialize(deserializer)?;
+        let prefix_rewritten = stored.prefix_rewritten;
+        let parts = MessageParts {
+            role: stored.role,
+            author: stored.author,
+            content: stored.content.into_owned(),
+            stop_reason: stored.stop_reason,
+            usage: stored.usage,
+            origin: stored.origin,
+            untyped: stored.untyped,
+            extra: stored.extra,
+        };
         let message = Self::from(parts);
         Ok(if prefix_rewritten { message.rewritten() } else { message })
     }
@@ -84,6 +97,15 @@ mod tests {
         assert_eq!(serde_json::to_string(&message).unwrap(), text);
         let read: Message = serde_json::from_str(text).unwrap();
         assert!(read == message && !read.is_typed());
+    }
+
+    #[test]
+    fn the_author_round_trips() {
+        let text = r#"{"role":"user","author":"ann","content":[{"type":"text","text":"hi"}]}"#;
+        let message = Message::user("hi").by("ann".parse().unwrap());
+        assert_eq!(serde_json::to_string(&message).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Message>(text).unwrap(), message);
+        assert_ne!(message, Message::user("hi"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::{
     tools,
 };
 use crate::message::{
-    ContentBlock, ContextUpdate, Document, MediaSource, Message, Role, Text, ToolResult, ToolUse,
+    ContentBlock, ContextUpdate, Document, MediaSource, Message, Text, ToolResult, ToolUse,
 };
 
 /// Writes messages one after another.
@@ -38,11 +38,10 @@ impl<'a> Markdown<'a> {
     }
 
     pub(super) fn message(&mut self, message: &'a Message, out: &mut impl Write) -> fmt::Result {
-        out.write_str(match message.role {
-            Role::System => "# system:\n\n",
-            Role::User => "# user:\n\n",
-            Role::Assistant => "# assistant:\n\n",
-        })?;
+        match &message.author {
+            Some(author) => write!(out, "# {} ({author}):\n\n", message.role)?,
+            None => write!(out, "# {}:\n\n", message.role)?,
+        }
         let with_ids = self.options.tool_ids
             || message.tool_uses().nth(1).is_some()
             || message.tool_results().nth(1).is_some();

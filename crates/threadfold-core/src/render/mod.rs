@@ -16,8 +16,9 @@
 //!
 //! # Format
 //!
-//! The rendering has two kinds of headings: `# `, a [`Role`](crate::Role) and a colon start a
-//! message; `## ` and a [`kind`](crate::ContentBlock::kind) start a block of that kind. A blank
+//! The rendering has two kinds of headings: `# `, a [`Role`](crate::Role), the
+//! [author](crate::message::Author) in parentheses if there is one, and a colon start a message, such
+//! as `# user (ann):`; `## ` and a [`kind`](crate::ContentBlock::kind) start a block of that kind. A blank
 //! line follows each.
 //!
 //! | block | rendering |

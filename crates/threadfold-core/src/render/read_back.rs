@@ -63,11 +63,14 @@ fn without_fences(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.starts_with("```"));
     lines.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
+
 fn role(line: &str) -> Option<Role> {
-    match line {
-        "# user:" => Some(Role::User),
-        "# assistant:" => Some(Role::Assistant),
-        "# system:" => Some(Role::System),
+    let name = line.strip_prefix("# ")?.strip_suffix(':')?;
+    let role = name.split_once(" (").filter(|(_, author)| author.ends_with(')'));
+    match role.map_or(name, |(role, _)| role) {
+        "user" => Some(Role::User),
+        "assistant" => Some(Role::Assistant),
+        "system" => Some(Role::System),
         _ => None,
     }
 }
@@ -88,6 +91,7 @@ mod tests {
             Message::new(Role::Assistant, vec![ContentBlock::text("Yes."), call.into()]),
             Message::new(Role::User, vec![ToolResult::text("t1", "hello").into()]),
             Message::new(Role::User, vec![ToolResult::error("t1", "gone").into()]),
+            Message::user("Thanks.").by("ann".parse().unwrap()),
         ];
         let found = messages(render(&thread, &RenderOptions::default()).text());
         assert_eq!(found[..2], [Message::user("read a.txt"), Message::assistant("Yes.")]);
@@ -99,5 +103,6 @@ mod tests {
             (false, &[ContentBlock::text("hello")][..])
         );
         assert!(found[4].tool_results().all(|result| result.is_error));
+        assert_eq!(found[5], Message::user("Thanks."));
     }
 }

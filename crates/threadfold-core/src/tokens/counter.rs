@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::media_rule::MediaRule;
 use crate::message::{
-    ContentBlock, MediaSource, Message, Request, ToolSpec,
+    ContentBlock, MediaSource, Message, Request, ToolSpec, markup,
     measure::{self, MESSAGE_TOKENS},
 };
 
@@ -84,7 +84,13 @@ pub trait TokenCounter: fmt::Debug + Send + Sync {
 /// Returns the tokens of the blocks of a message and of its framing.
 pub(super) fn summed(counter: &(impl TokenCounter + ?Sized), message: &Message) -> u64 {
     let blocks = message.content.iter().map(|block| counter.block(block));
-    blocks.fold(MESSAGE_TOKENS, u64::saturating_add)
+    let tokens = blocks.fold(MESSAGE_TOKENS, u64::saturating_add);
+    // Most dialects write the name around each text.
+    let author = message.author.as_ref().map_or(0, |author| {
+        let tags = counter.text(&markup::authored(author, ""));
+        tags.saturating_mul(message.texts().count().max(1) as u64)
+    });
+    tokens.saturating_add(author)
 }
 
 const _: Option<Box<dyn TokenCounter>> = None;

@@ -20,7 +20,8 @@
 //! | `reasoning_content`, `reasoning` | [`Thinking`] without signature; is written back under the same name |
 //! | `thinking` with one text (Mistral) | [`Thinking`] without signature, at its position |
 //! | blank text, `input_audio`, `audio`, other parts, parts that cannot be read as above | [`Opaque`] |
-//! | `reasoning_details`, `name`, and all other fields | `extra` of the message, block, call or tool |
+//! | `name` of a user message | its [author](threadfold_core::message::Author), if it is the name of one |
+//! | `reasoning_details`, any other `name`, and all other fields | `extra` of the message, block, call or tool |
 //! | tools of type `function` | [`ToolSpec`] |
 //! | other tools | [`ToolSpec`] whose schema is `null`, the whole tool in its `extra` |
 //! | `temperature`, `max_completion_tokens` or `max_tokens`, `tool_choice` | the fields of [`Request`] |
@@ -85,6 +86,7 @@
 //! let mut request = Dialect::OpenAiChat.decode_slice(body, &DecodeOptions::default())?;
 //! assert_eq!(request.system.len(), 1);
 //! assert_eq!(request.messages[0].role, Role::User);
+//! assert_eq!(request.messages[0].author, Some("ann".parse()?));
 //!
 //! std::sync::Arc::make_mut(&mut request.messages).push(Message::assistant("hello"));
 //! let encoded = Dialect::OpenAiChat.encode(&request, &EncodeOptions::default());

@@ -11,12 +11,18 @@ use threadfold_core::legality::{NO_RESULT, Repair};
 pub(super) struct Chat {
     /// Whether the model refuses reasoning beside the content.
     pub(super) refuses_reasoning_fields: bool,
+    /// Whether the server refuses or drops the names of users.
+    pub(super) refuses_names: bool,
 }
 
 impl Rules for Chat {
     fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
         let is_own = reader.is_none_or(|reader| reader == CODEC);
         openai::fit_source(source, is_own && medium == Medium::Document)
+    }
+
+    fn takes_author(&self) -> bool {
+        !self.refuses_names
     }
 
     /// Documents with text or an address are written as text, because this dialect has only files.

@@ -83,7 +83,9 @@ impl Reader<'_> {
             "user" => {
                 let mut blocks = take_content(&mut fields, By::User, path)?;
                 recognise(CODEC, &mut blocks, *self.options);
-                self.thread.push(message(Role::User, blocks, fields));
+                let author = fields.take_as("name", |raw| raw.text()?.parse().ok());
+                let said = message(Role::User, blocks, fields);
+                self.thread.push(author.into_iter().fold(said, Message::by));
             }
             "assistant" => {
                 let id = self.function_call_id(&fields, next);

@@ -26,7 +26,10 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     names::rewrite_ids(&mut messages, ids, is_call, &mut notes);
     normal::drop_empty_calls(&mut messages, &mut notes);
     let mut body = params::write(&request, options, &mut notes);
-    let chat = Chat { refuses_reasoning_fields: options.refuses_reasoning_fields };
+    let chat = Chat {
+        refuses_reasoning_fields: options.refuses_reasoning_fields,
+        refuses_names: options.refuses_names,
+    };
     let system = rules::system(&chat, &request.system, &mut notes);
     let mut thread = rules::thread(&chat, messages, &mut notes);
     normal::drop_lone_reasoning(&mut thread, &mut notes);
@@ -81,8 +84,10 @@ fn without_results(role: &'static str, message: &Message) -> Option<Tree> {
     let pieces = message.content.iter().filter_map(|block| piece(message.role, block)).collect();
     let form = marked(&message.extra, "~content");
     let content = openai::content(pieces, form.as_deref(), "text")?;
-    let fields = own_object(CODEC, &message.extra);
-    Some(fields.with("role", role).with("content", content).into())
+    let mut fields = own_object(CODEC, &message.extra).with("role", role).with("content", content);
+    let author = message.author.as_ref().filter(|_| message.role == Role::User);
+    fields.set_some("name", author.map(|author| Text::from(author.as_str())));
+    Some(fields.into())
 }
 
 fn answer(message: &Message) -> Tree {

@@ -13,7 +13,7 @@ use std::{
 use threadfold::{
     EventLog, Message, Model, Plan, Replacement, Request,
     compact::CompactOptions,
-    ledger::{Ledger, Quotes, TypedText},
+    ledger::{Ledger, Moderators, Quotes, TypedText},
     log::{CompactionRecord, Event},
     message::{
         CompactionId, CompactionReason, Redactor, Role, Summary, Timestamp, ToolResult, ToolUse,
@@ -61,7 +61,7 @@ fn rules(text: &str) {
     let few: String = text.chars().take(160).collect();
     for list in ["user_rules", "user_lifted"] {
         let (_, quotes) = Quotes::cut(&format!("{text}\n<{list}>\n{few}\n- {few} => {few}"));
-        let changes = ledger.quoted(&quotes, &typed);
+        let changes = ledger.quoted(&quotes, &typed, &Moderators::Everybody);
         assert!(changes.rules.iter().all(|rule| typed.find(&rule.text).is_some()));
         ledger.apply(&changes);
     }
