@@ -15,6 +15,44 @@ const MEASURED: usize = 6;
 const AWAY: u64 = 4;
 
 const SECOND: u64 = 1_000;
+const MINUTE: u64 = 60 * SECOND;
+
+/// How long users are away between the texts that they type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pauses {
+    /// 20 seconds to 4 minutes, and one time in four 6 minutes to 2 hours.
+    Short,
+    /// As people work with an agent over days: of a hundred texts, 60 come within 4 minutes, 25 within
+    /// an hour, 10 within 4 hours, and 5 on the next day, after 11 to 16 hours.
+    Days,
+}
+
+impl Pauses {
+    /// The number of equally likely chances that decide about the kind of a pause.
+    fn chances(self) -> u64 {
+        match self {
+            Self::Short => AWAY,
+            Self::Days => 100,
+        }
+    }
+
+    /// Draws a pause of the kind of this chance, in milliseconds. `below` returns a random number
+    /// below its argument.
+    fn draw(self, chance: u64, below: &mut impl FnMut(u64) -> u64) -> u64 {
+        match self {
+            Self::Short => match chance {
+                0 => (360 + below(6_840)) * SECOND,
+                _ => (20 + below(220)) * SECOND,
+            },
+            Self::Days => match chance {
+                0..60 => (20 + below(220)) * SECOND,
+                60..85 => 4 * MINUTE + below(56 * 60) * SECOND,
+                85..95 => 60 * MINUTE + below(180) * MINUTE,
+                _ => 660 * MINUTE + below(300) * MINUTE,
+            },
+        }
+    }
+}
 
 /// A thread, request by request.
 pub(crate) struct Course {
@@ -43,9 +81,8 @@ pub(crate) struct Step {
 
 impl Course {
     /// Returns the course of a thread. Threads store no times, so they are drawn at random: 5 to 25
-    /// seconds for a round of tools, 20 seconds to 4 minutes for the user, and one time in four 6
-    /// minutes to 2 hours.
-    pub(crate) fn of(messages: &[Message], window: u64, seed: u64) -> Self {
+    /// seconds for a round of tools, and these pauses for the user.
+    pub(crate) fn of(messages: &[Message], window: u64, seed: u64, pauses: Pauses) -> Self {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut below = |end: u64| (random.next_u64() >> 16) % end;
         let answers = messages.iter().filter(|message| message.role == Role::Assistant).count();
@@ -62,10 +99,10 @@ impl Course {
                 continue;
             }
             let is_typed = incoming.iter().any(Message::is_typed);
-            now += match (is_typed, below(AWAY)) {
-                (false, _) => (5 + below(20)) * SECOND,
-                (true, 0) => (360 + below(6_840)) * SECOND,
-                (true, _) => (20 + below(220)) * SECOND,
+            let chance = below(pauses.chances());
+            now += match is_typed {
+                false => (5 + below(20)) * SECOND,
+                true => pauses.draw(chance, &mut below),
             };
             let is_measured = (steps.len() + 1) % every == 0;
             steps.push(Step {
@@ -79,9 +116,9 @@ impl Course {
     }
 
     /// Returns the course of a thread in a window of a third of its size.
-    pub(crate) fn overflowing(messages: &[Message]) -> Self {
+    pub(crate) fn overflowing(messages: &[Message], pauses: Pauses) -> Self {
         let tokens = ByteEstimate::TRIGGER.messages(messages);
-        Self::of(messages, tokens / 3, tokens)
+        Self::of(messages, tokens / 3, tokens, pauses)
     }
 
     /// The tokens of all messages.

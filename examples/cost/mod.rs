@@ -1,24 +1,28 @@
 //! Bills of threads under a prompt cache, by the policy that compacts them.
 //!
-//! `course` is a thread as it grows, `provider` bills each request, `policy` lists the policies,
-//! `replay` runs one through the library, and `oracle` computes the lowest possible bill.
+//! `course` is a thread as it grows, with the user's pauses, `provider` bills each request, `policy`
+//! lists the policies, `replay` runs one through the library, and `oracle` computes the lowest
+//! possible bill.
 
 mod course;
 mod oracle;
-mod policy;
+pub(crate) mod policy;
 mod provider;
 mod replay;
 
 use std::ops::AddAssign;
 
-pub(crate) use course::Course;
-pub(crate) use policy::{FIXED, OURS};
+pub(crate) use course::{Course, Pauses};
+use policy::{OURS, Policy};
+
 pub(crate) use replay::{Kept, Outcome};
-use threadfold::compact::Prices;
+use threadfold::compact::{CacheLife, Prices};
 
 /// The results of a policy over all courses.
 pub(crate) struct Row {
     pub(crate) policy: &'static str,
+    /// Whether the policy is a rule with fixed numbers, which knows no prices.
+    pub(crate) is_fixed: bool,
     pub(crate) outcome: Outcome,
 }
 
@@ -29,8 +33,12 @@ pub(crate) struct Table {
     pub(crate) oracle: i64,
 }
 
-/// The prices of the table: those of a model that writes its cache at 1.25 times and reads it at a
-/// tenth of the price of input.
+/// Where the prices come from.
+pub(crate) const SOURCE: &str = "Anthropic's pricing page for Claude Sonnet 4.5 (October 2025), and \
+    its page \"Prompt caching\" (November 2026)";
+
+/// The prices of the tables, in dollars for a million tokens, with a cache of five minutes:
+/// [`SOURCE`] states where they come from.
 pub(crate) fn prices() -> Prices {
     Prices {
         input: 3.0,
@@ -43,26 +51,75 @@ pub(crate) fn prices() -> Prices {
     }
 }
 
-/// Runs the policies over the courses. If `is_short`, policies with a habit are skipped.
+/// Runs the policies with habits over the courses, and a fixed threshold. If `is_short`, policies
+/// with a habit are skipped.
+///
+/// # Errors
+///
+/// As [`table`].
+pub(crate) fn compare(courses: &[Course], is_short: bool) -> Result<Table, String> {
+    let policies = |window| {
+        let mut policies = policy::policies(prices(), window).map_err(|error| error.to_string())?;
+        policies.retain(|policy| policy.habit.is_none() || !is_short);
+        Ok(policies)
+    };
+    table(courses, &sizes(courses, &policies)?, prices(), 0, &policies)
+}
+
+/// Runs the policies for users who are away at times, for each of these lives of a cache.
+/// Compactions leave this share of the window, and a model writes their summaries.
+///
+/// # Errors
+///
+/// As [`table`].
+pub(crate) fn compare_away(
+    courses: &[Course],
+    share: f64,
+    lives: &[CacheLife],
+) -> Result<Vec<Table>, String> {
+    let policies = |prices| move |window| Ok(policy::away(prices, window, share));
+    let sizes = sizes(courses, &policies(prices()))?;
+    let tables = lives.iter().map(|life| {
+        let prices = prices().with_life(*life);
+        table(courses, &sizes, prices, policy::SUMMARY, &policies(prices))
+    });
+    tables.collect()
+}
+
+/// The policies for a window.
+type Policies<'a> = &'a dyn Fn(u64) -> Result<Vec<Policy>, String>;
+
+/// Returns the smallest sizes that the compactions of the planner reach in each course.
+fn sizes(courses: &[Course], policies: Policies<'_>) -> Result<Vec<Vec<u64>>, String> {
+    let sizes = courses.iter().map(|course| {
+        let policies = policies(course.window)?;
+        let ours = policies.iter().find(|policy| policy.name == OURS).ok_or("no planner")?;
+        replay::sizes(course, ours, prices())
+    });
+    sizes.collect()
+}
+
+/// Runs these policies over the courses, each in its window. `sizes` are those of [`sizes`], and
+/// `summary` is the number of tokens that a model writes for each compaction, or zero.
 ///
 /// # Errors
 ///
 /// A text, if the library refuses a legal course, or if a policy is cheaper than the oracle, whose
 /// bill would then not be a lower bound.
-pub(crate) fn compare(courses: &[Course], is_short: bool) -> Result<Table, String> {
+fn table(
+    courses: &[Course],
+    sizes: &[Vec<u64>],
+    prices: Prices,
+    summary: u64,
+    policies: Policies<'_>,
+) -> Result<Table, String> {
     let mut table = Table { rows: Vec::new(), oracle: 0 };
-    for course in courses {
-        let prices = prices();
-        let mut policies =
-            policy::policies(prices, course.window).map_err(|error| error.to_string())?;
-        policies.retain(|policy| policy.habit.is_none() || !is_short);
-        let ours = policies.iter().find(|policy| policy.name == OURS).ok_or("no planner")?;
-        let mut sizes = replay::sizes(course, ours, prices)?;
-        let (mut bills, mut kept) = (Vec::new(), 0);
-        for (index, policy) in policies.iter().enumerate() {
-            let outcome = replay::replay(course, policy, prices)?;
+    for (course, sizes) in courses.iter().zip(sizes) {
+        let (mut sizes, mut bills, mut kept) = (sizes.clone(), Vec::new(), 0);
+        for (index, policy) in policies(course.window)?.iter().enumerate() {
+            let outcome = replay::replay(course, policy, prices, summary)?;
             if policy.habit.is_none() {
-                bills.push((policy.name, outcome.money));
+                bills.push(outcome.money);
                 for (request, left) in &outcome.left {
                     if let Some(size) = sizes.get_mut(*request) {
                         *size = (*size).min(left.tokens);
@@ -71,7 +128,9 @@ pub(crate) fn compare(courses: &[Course], is_short: bool) -> Result<Table, Strin
                 }
             }
             if table.rows.len() <= index {
-                table.rows.push(Row { policy: policy.name, outcome: Outcome::default() });
+                let is_fixed = policy.auto.prices.is_none();
+                let outcome = Outcome::default();
+                table.rows.push(Row { policy: policy.name, is_fixed, outcome });
             }
             if let Some(row) = table.rows.get_mut(index) {
                 row.outcome += outcome;
@@ -79,8 +138,8 @@ pub(crate) fn compare(courses: &[Course], is_short: bool) -> Result<Table, Strin
         }
         // The sizes that the oracle counts with are those of one target, and another target may leave
         // less. Then the oracle does what was cheapest.
-        let oracle = oracle::least_bill(course, &prices, &sizes, kept);
-        table.oracle += bills.iter().map(|(_, bill)| *bill).chain([oracle]).min().unwrap_or(oracle);
+        let oracle = oracle::least_bill(course, &prices, &sizes, kept, summary);
+        table.oracle += bills.into_iter().chain([oracle]).min().unwrap_or(oracle);
     }
     Ok(table)
 }

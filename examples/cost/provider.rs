@@ -7,6 +7,9 @@ use threadfold::{
     tokens::{ByteEstimate, TokenCounter},
 };
 
+/// The tokens of the answer to a keep-alive.
+pub(crate) const KEEP_ALIVE_OUTPUT: u64 = 16;
+
 /// Keeps the prompt of the last request in its cache, in whole blocks, and bills each request.
 pub(crate) struct Provider {
     prices: Prices,
@@ -36,6 +39,19 @@ impl Provider {
         self.billed += usage;
         self.money += self.prices.bill(&usage);
         (self.cached, self.used) = (prompt.to_vec(), Some(at));
+    }
+
+    /// Bills the last prompt once more, which renews its cache.
+    pub(crate) fn keep_alive(&mut self, at: Timestamp) {
+        let prompt = self.cached.clone();
+        self.ask(at, &prompt, KEEP_ALIVE_OUTPUT);
+    }
+
+    /// Bills a model that reads this prompt and writes a summary of so many tokens; zero asks none.
+    pub(crate) fn summarise(&mut self, at: Timestamp, prompt: &[Message], tokens: u64) {
+        if tokens > 0 {
+            self.ask(at, prompt, tokens);
+        }
     }
 }
 

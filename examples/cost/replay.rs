@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use threadfold::{
     CompactionStrategy, ContextWindow, Message, TokenCounter,
-    auto::{AutoCompactor, Input, Output, Pressure, Threshold},
+    auto::{AutoCompactor, IdleStep, Input, Output, Pressure, Threshold},
     compact::Prices,
     drive::{self, Conversation, Models},
     log::{Event, EventLog},
@@ -19,7 +19,7 @@ use threadfold::{
 
 use super::{
     course::{Course, Step},
-    policy::{Policy, strategy},
+    policy::{Away, Policy, strategy},
     provider::Provider,
 };
 
@@ -61,6 +61,9 @@ struct Replay<'a> {
     course: &'a Course,
     journal: Journal,
     auto: AutoCompactor,
+    provider: Provider,
+    /// The tokens of a summary, or zero if no model writes one.
+    summary: u64,
     outcome: Outcome,
 }
 
@@ -69,22 +72,33 @@ struct Replay<'a> {
 /// # Errors
 ///
 /// A text, if the library refuses a legal course.
-pub(crate) fn replay(course: &Course, policy: &Policy, prices: Prices) -> Result<Outcome, String> {
-    let mut replay = Replay::new(course, policy, prices)?;
-    let mut provider = Provider::new(prices, course.overhead());
+pub(crate) fn replay(
+    course: &Course,
+    policy: &Policy,
+    prices: Prices,
+    summary: u64,
+) -> Result<Outcome, String> {
+    let mut replay = Replay::new(course, policy, prices, summary)?;
+    let mut last = Timestamp(0);
     for (index, step) in course.steps.iter().enumerate() {
+        if step.incoming.iter().any(Message::is_typed) && index > 0 {
+            replay.wait(index, last, step);
+        }
+        last = step.at;
         for message in &step.incoming {
             replay.append(step.at, message)?;
         }
         replay.make_room(index, step)?;
-        provider.ask(step.at, replay.journal.thread().messages(), step.output());
+        let prompt = replay.journal.thread().messages();
+        replay.provider.ask(step.at, prompt, step.output());
         replay.outcome.is_too_long |= replay.pressure().tokens() > course.window;
         replay.append(step.at, &step.answer)?;
         if let Some(facts) = &step.facts {
             replay.outcome.measure(&facts.audit(replay.journal.thread().messages()));
         }
     }
-    Ok(Outcome { billed: provider.billed, money: provider.money, ..replay.outcome })
+    let Provider { billed, money, .. } = replay.provider;
+    Ok(Outcome { billed, money, ..replay.outcome })
 }
 
 /// Returns the tokens that the strategy leaves of the thread before each request, if it compacts
@@ -94,7 +108,7 @@ pub(crate) fn replay(course: &Course, policy: &Policy, prices: Prices) -> Result
 ///
 /// As [`replay`].
 pub(crate) fn sizes(course: &Course, policy: &Policy, prices: Prices) -> Result<Vec<u64>, String> {
-    let mut replay = Replay::new(course, policy, prices)?;
+    let mut replay = Replay::new(course, policy, prices, 0)?;
     let target = replay.auto.policy().target;
     let mut sizes = Vec::new();
     for step in &course.steps {
@@ -104,7 +118,7 @@ pub(crate) fn sizes(course: &Course, policy: &Policy, prices: Prices) -> Result<
         let Threshold::Fraction(share) = target else { return Err("a share is wanted".to_owned()) };
         let target = (course.window as f64 * share) as u64;
         // Often there is too little to remove, and the thread stays as it is.
-        let _ = replay.compact(&strategy(), replay.brief(step, Some(target)));
+        let _ = replay.compact(&strategy(), replay.brief(step.at, Some(target)));
         sizes.push(replay.journal.thread().size().tokens);
         replay.append(step.at, &step.answer)?;
     }
@@ -112,7 +126,12 @@ pub(crate) fn sizes(course: &Course, policy: &Policy, prices: Prices) -> Result<
 }
 
 impl<'a> Replay<'a> {
-    fn new(course: &'a Course, policy: &'a Policy, prices: Prices) -> Result<Self, String> {
+    fn new(
+        course: &'a Course,
+        policy: &'a Policy,
+        prices: Prices,
+        summary: u64,
+    ) -> Result<Self, String> {
         let id = "cost".parse().map_err(|error: InvalidValue| error.to_string())?;
         Ok(Self {
             policy,
@@ -120,16 +139,18 @@ impl<'a> Replay<'a> {
             course,
             journal: Journal::new(EventLog::new(id)),
             auto: AutoCompactor::new(policy.auto).map_err(|error| error.to_string())?,
+            provider: Provider::new(prices, course.overhead()),
+            summary,
             outcome: Outcome::default(),
         })
     }
 
     /// Returns the brief of an automatic compaction.
-    fn brief(&self, step: &Step, target: Option<u64>) -> Brief {
+    fn brief(&self, now: Timestamp, target: Option<u64>) -> Brief {
         // List as many facts as there is room for, under every policy.
         let retention = Some(RetentionPolicy { wanted: 100, ..RetentionPolicy::default() });
         let reason = CompactionReason::Threshold;
-        Brief { reason, target, retention, now: step.at, ..Brief::default() }
+        Brief { reason, target, retention, now, ..Brief::default() }
     }
 
     fn append(&mut self, at: Timestamp, message: &Message) -> Result<(), String> {
@@ -151,13 +172,72 @@ impl<'a> Replay<'a> {
         loop {
             let output = self.auto.handle(step.at, Input::BeforeContinue(self.pressure()));
             let Some(Output::Compact { reason, target, .. }) = output else { return Ok(()) };
-            let before = self.journal.thread().messages().clone();
-            let done = self.compact(&strategy(), self.brief(step, target));
-            if done {
-                self.outcome.left.push((index, self.left(&before)));
+            self.compact_for(index, step.at, reason, target);
+        }
+    }
+
+    /// Carries out a compaction of the trigger before this request.
+    fn compact_for(
+        &mut self,
+        index: usize,
+        now: Timestamp,
+        reason: CompactionReason,
+        target: Option<u64>,
+    ) {
+        let before = self.journal.thread().messages().clone();
+        let done = self.compact(&strategy(), self.brief(now, target));
+        if done {
+            self.provider.summarise(now, &before, self.summary);
+            self.outcome.left.push((index, self.left(&before)));
+        }
+        let input = if done { Input::Compacted { reason } } else { Input::Failed { reason } };
+        self.auto.handle(now, input);
+    }
+
+    /// Does what the policy does while the user is away, from the last request to this one.
+    fn wait(&mut self, index: usize, last: Timestamp, step: &Step) {
+        self.auto.handle(last, Input::TurnEnded(self.pressure()));
+        let (mut now, life) = (last, self.prices.cache_life_ms);
+        match self.policy.away {
+            Away::Nothing => {}
+            Away::Compacts { after_ms, tokens } => {
+                let at = Timestamp(last.0 + after_ms);
+                if at < step.at && self.pressure().tokens() >= tokens {
+                    self.compact_idle(index, at);
+                }
             }
-            let input = if done { Input::Compacted { reason } } else { Input::Failed { reason } };
-            self.auto.handle(step.at, input);
+            Away::KeepsAlive { for_ms } => {
+                let every = life - life / 10;
+                let end = step.at.0.min(last.0 + for_ms + 1);
+                while now.0 + every < end {
+                    now = Timestamp(now.0 + every);
+                    self.provider.keep_alive(now);
+                    self.auto.kept_alive(now);
+                }
+            }
+            Away::Priced => loop {
+                match self.auto.idle(now, self.pressure()) {
+                    IdleStep::Wait { ms } => now = Timestamp(now.0 + ms),
+                    IdleStep::KeepAlive => {
+                        self.provider.keep_alive(now);
+                        self.auto.kept_alive(now);
+                    }
+                    IdleStep::Compact => return self.compact_idle(index, now),
+                    IdleStep::LetGo | _ => return,
+                }
+                if now >= step.at {
+                    return;
+                }
+            },
+        }
+    }
+
+    /// Compacts as after a command of the user, with the reason `Idle`.
+    fn compact_idle(&mut self, index: usize, now: Timestamp) {
+        let input = Input::Requested { instructions: None, pressure: self.pressure() };
+        let output = self.auto.clone().handle(now, input);
+        if let Some(Output::Compact { target, .. }) = output {
+            self.compact_for(index, now, CompactionReason::Idle, target);
         }
     }
 

@@ -473,6 +473,7 @@ impl AutoCompactor {
         self.answered(&pressure);
         let pressure = self.learned.known(pressure);
         self.request = NextRequest::default();
+        self.planner.turn_ended();
         self.soft(now, &pressure, CompactionReason::Threshold, self.policy.after_turn)
     }
 

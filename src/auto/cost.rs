@@ -17,6 +17,12 @@
 //! strategy often leaves less than its target. Before the first compaction, a third of the target
 //! is assumed.
 //!
+//! While the user is away, a compaction is worth more than the cache that it saves, because the one
+//! that the trigger would start later is saved too. If requests have paid `p` since the last
+//! compaction, and one costs `k`, a thread that grows steadily is `sqrt(p / k)` of the cheapest
+//! interval old. To have it compacted now is then worth `2 * sqrt(p * k) - p`: nothing right after a
+//! compaction, and its whole cost at the end of the interval.
+//!
 //! The hard check comes first in every case, so a wrong expectation costs at most one compaction.
 //! The example `cost` compares this with an oracle that knows the future.
 
@@ -39,6 +45,9 @@ const PATIENCE: i64 = 4;
 /// A first compaction is assumed to leave one part in this many of its target.
 const FIRST_PART: u64 = 3;
 
+/// The number of pauses that are remembered.
+const PAUSES: usize = 16;
+
 /// The next request, and the sizes that a compaction before it could reach, in tokens.
 #[derive(Clone, Copy, Debug)]
 struct Outlook {
@@ -52,10 +61,15 @@ struct Outlook {
 }
 
 /// Compares what requests pay with what a compaction costs.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Planner {
-    /// The time of the last request, which used the cache.
+    /// The time of the last request, which used the cache, keep-alives included.
     last: Option<Timestamp>,
+    /// The time of the last request without keep-alives, if the turn ended after it.
+    away: Option<Timestamp>,
+    /// How long the user was away in the last pauses that outlasted most of a cache's life, in
+    /// milliseconds.
+    pauses: Vec<u64>,
     /// The price that the requests since the last compaction paid for tokens that a compaction
     /// would remove.
     paid: i64,
@@ -103,12 +117,31 @@ impl Planner {
     /// Records that a request is sent at this time and pressure.
     pub(super) fn sent(&mut self, now: Timestamp, policy: &AutoPolicy, pressure: &Pressure) {
         (self.last, self.is_rewritten, self.kept_alive) = (Some(now), false, 0);
+        if let (Some(left), Some(prices)) = (self.away.take(), policy.prices) {
+            self.returned(now.0.saturating_sub(left.0), &prices);
+        }
         let Some(outlook) = Outlook::of(policy, pressure) else { return };
         if matches!(self.left, Left::Pending) {
             self.left = Left::Tokens(pressure.of_thread(pressure.tokens()));
         }
         let excess = self.cost(&outlook, true).saved_per_request.max(0);
         self.paid = self.paid.saturating_add(excess);
+    }
+
+    /// Remembers how long the user was away.
+    fn returned(&mut self, ms: u64, prices: &Prices) {
+        if Idle::outlasts(ms, prices) {
+            self.pauses.truncate(PAUSES - 1);
+            self.pauses.insert(0, ms);
+        }
+    }
+
+    /// Records that the turn of the last request ended, so that the next one comes when the user is
+    /// back.
+    pub(super) fn turn_ended(&mut self) {
+        if self.kept_alive == 0 {
+            self.away = self.last;
+        }
     }
 
     /// Records that the thread was compacted, before a request or while none is about to be sent.
@@ -141,10 +174,22 @@ impl Planner {
             prompt,
             after: if is_worth_it { after } else { prompt },
             summary: policy.summary_tokens,
+            later_savings: outlook.map_or(0, |outlook| self.later_savings(&outlook)),
             unused_ms: now.0.saturating_sub(last.0),
             kept_alive: self.kept_alive,
+            pauses: &self.pauses,
         };
         idle.step(&prices)
+    }
+
+    /// What later requests save if the thread is compacted now, in millionths of a currency unit.
+    fn later_savings(&self, outlook: &Outlook) -> i64 {
+        let cost = self.cost(outlook, true);
+        let once = cost.rebill.saturating_add(cost.model_calls).max(0);
+        let paid = self.paid.clamp(0, once);
+        let mean = (u128::from(paid.unsigned_abs()) * u128::from(once.unsigned_abs())).isqrt();
+        // The mean is at least what was paid, and at most the cost.
+        i64::try_from(mean).unwrap_or(once).saturating_mul(2).saturating_sub(paid)
     }
 
     /// The size of the request after a compaction.

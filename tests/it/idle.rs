@@ -14,13 +14,14 @@ use futures::{
     future::{BoxFuture, pending, ready},
 };
 use proptest::{
+    collection::vec,
     prelude::{Strategy, any},
     prop_assert, proptest,
     sample::select,
 };
 use threadfold::{
     Answer, ContextWindow, Message, ModelAgent, Session, Usage,
-    auto::{AutoPolicy, Idle, IdleStep, Threshold},
+    auto::{AutoCompactor, AutoPolicy, Idle, IdleStep, Input, Pressure, Threshold},
     compact::{CacheLife, Prices},
     log::Event,
     message::{CompactionReason, StopReason, Timestamp},
@@ -43,7 +44,7 @@ fn any_prices() -> impl Strategy<Value = Prices> {
         })
 }
 
-fn any_idle() -> impl Strategy<Value = Idle> {
+fn any_idle() -> impl Strategy<Value = Idle<'static>> {
     (0..2_000_000u64, 0..2_000_000u64, 0..8_000u64).prop_map(|(prompt, after, summary)| Idle {
         prompt,
         after,
@@ -61,19 +62,19 @@ fn warm(prices: &Prices, tokens: u64, output: u64) -> i64 {
 }
 
 /// What a return to a dead cache costs more than one to a warm cache.
-fn dead(idle: &Idle, prices: &Prices) -> i64 {
+fn dead(idle: &Idle<'_>, prices: &Prices) -> i64 {
     cold(prices, idle.prompt) - warm(prices, idle.prompt, 0)
 }
 
 /// What a compaction and the return after it cost more than a return to a warm cache.
-fn compacted(idle: &Idle, prices: &Prices) -> i64 {
+fn compacted(idle: &Idle<'_>, prices: &Prices) -> i64 {
     let written = if idle.summary == 0 { 0 } else { warm(prices, idle.prompt, idle.summary) };
     written + cold(prices, idle.after) - warm(prices, idle.prompt, 0)
 }
 
 /// Decides at the last moment of each life, and returns what a pause of this many lives costs more
 /// than a return to a warm cache.
-fn cost(idle: Idle, prices: &Prices, lives: u32) -> i64 {
+fn cost(idle: Idle<'_>, prices: &Prices, lives: u32) -> i64 {
     let mut paid = 0;
     for kept_alive in 0..lives {
         let unused_ms = prices.cache_life_ms - 1;
@@ -88,7 +89,7 @@ fn cost(idle: Idle, prices: &Prices, lives: u32) -> i64 {
 }
 
 /// The keep-alives before the cache is given up; at most 500.
-fn keep_alives(idle: Idle, prices: &Prices) -> u32 {
+fn keep_alives(idle: Idle<'_>, prices: &Prices) -> u32 {
     let unused_ms = prices.cache_life_ms - 1;
     let keeps = |&kept_alive: &u32| {
         (Idle { kept_alive, unused_ms, ..idle }).step(prices) == IdleStep::KeepAlive
@@ -124,6 +125,33 @@ proptest! {
         prop_assert!(keep_alives(idle, &written) >= now);
         let read = Prices { cached: prices.cached + more, ..prices };
         prop_assert!(keep_alives(idle, &read) <= now);
+    }
+
+    #[test]
+    fn known_pauses_end_a_pause_where_they_would_have_been_cheapest_and_never_later(
+        idle in any_idle(), prices in any_prices(), later_savings in 0..900_000i64,
+        lives in vec(0..40u64, 4..12),
+    ) {
+        let due = prices.cache_life_ms - prices.cache_life_ms / 10;
+        let pauses: Vec<u64> = lives.iter().map(|lives| lives * due + 1).collect();
+        let idle = Idle { later_savings, ..idle };
+        let (most, kept) = (keep_alives(idle, &prices), keep_alives(Idle { pauses: &pauses, ..idle }, &prices));
+        prop_assert!(kept <= most, "{kept} of {most}");
+        let needed = lives.iter().filter(|lives| **lives > 0);
+        if needed.clone().count() < 4 || most == 0 || most == 500 {
+            return Ok(());
+        }
+        let rent = warm(&prices, idle.prompt, KEEP_ALIVE_OUTPUT).max(1);
+        let is_worth_it = idle.after <= idle.prompt / 8 * 7 && compacted(&idle, &prices) - later_savings < dead(&idle, &prices);
+        let price = if is_worth_it { compacted(&idle, &prices) - later_savings } else { dead(&idle, &prices) };
+        let bill = |stop: i64| -> i64 {
+            let bills = needed.clone().map(|lives| *lives as i64);
+            bills.map(|lives| if lives <= stop { lives * rent } else { stop * rent + price }).sum()
+        };
+        let best = (0..=i64::from(most)).map(bill).min().unwrap();
+        // At the border of what is worth it, two ways to give up are as good as each other.
+        let is_close = idle.after.abs_diff(idle.prompt / 8 * 7) < 9;
+        prop_assert!(is_close || bill(i64::from(kept)) <= best, "{kept}: {} over {best}", bill(i64::from(kept)));
     }
 
     #[test]
@@ -167,6 +195,32 @@ fn a_compaction_that_removes_little_is_not_worth_it() {
     let late = Idle { kept_alive: 100, ..idle };
     assert_eq!(late.step(&prices), IdleStep::LetGo);
     assert_eq!(Idle { after: 20_000, ..late }.step(&prices), IdleStep::Compact);
+}
+
+#[test]
+fn a_user_who_was_always_away_for_long_is_not_waited_for_any_more() {
+    let disabled = AutoPolicy { enabled: false, ..policy() };
+    let mut auto = AutoCompactor::new(disabled).unwrap();
+    let window = Some(ContextWindow::new(100_000));
+    let thread = Pressure { window, thread: 60_000, newest: 100, ..Pressure::default() };
+    let steps: Vec<IdleStep> = (0..5)
+        .map(|hour| {
+            let now = Timestamp(hour * 7_200_000);
+            auto.handle(now, Input::BeforeSend(thread));
+            auto.handle(now, Input::TurnEnded(thread));
+            auto.idle(Timestamp(now.0 + 280_000), thread)
+        })
+        .collect();
+    let (unknown, known) = (IdleStep::KeepAlive, IdleStep::LetGo);
+    assert_eq!(steps, [unknown, unknown, unknown, unknown, known]);
+}
+
+#[test]
+fn a_compaction_that_is_due_soon_anyway_is_not_delayed_by_keep_alives() {
+    let prices = sonnet(CacheLife::FIVE_MINUTES);
+    let idle = Idle { prompt: 100_000, after: 20_000, unused_ms: 280_000, ..Idle::default() };
+    assert_eq!(idle.step(&prices), IdleStep::KeepAlive);
+    assert_eq!(Idle { later_savings: 60_000, ..idle }.step(&prices), IdleStep::Compact);
 }
 
 /// A clock whose waits end at once, and advance it.
@@ -248,7 +302,8 @@ fn asked(builder: SessionBuilder) -> Session {
 #[test]
 fn the_last_prompt_is_sent_again_and_its_answer_does_not_enter_the_thread() {
     let model = model();
-    let mut session = asked(builder(&model, Skipping::default()));
+    let disabled = AutoPolicy { enabled: false, ..policy() };
+    let mut session = asked(builder(&model, Skipping::default()).policy(disabled));
     let (messages, billed) = (session.messages().clone(), session.log().billed().thread);
     let idled = block_on(session.idle_for(Duration::from_secs(300))).unwrap();
     assert_eq!((idled.keep_alives, idled.usage.input), (1, 10_000));
