@@ -370,7 +370,7 @@ impl AutoCompactor {
     ///         _ => break,
     ///     }
     /// }
-    /// assert_eq!((kept, now), (4, Timestamp(5 * 270_000)));
+    /// assert_eq!((kept, now), (1, Timestamp(2 * 270_000)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
