@@ -78,8 +78,9 @@ pub(super) fn filled_beside(task: &View, summary: &Summary, cut: usize) -> Optio
 /// The part of a target that is left free for facts that a model's summary lacks.
 const FACTS: u64 = 20;
 
-/// Returns the plan of a fresh window: of the thread stays what the model has not read, beside an
-/// account of everything before it with at most this many tokens and what the user typed.
+/// Returns the plan of a fresh window: of the thread stays what the model has not read, or else its
+/// last answer, beside an account of everything before it with at most this many tokens and what the
+/// user typed.
 ///
 /// # Errors
 ///
@@ -249,7 +250,7 @@ struct DigestJob<'a> {
     /// Upper limit for the tokens of the digest; the target applies too.
     most: u64,
     /// The percentage of the target that the newest messages take. With 0 only those stay that no
-    /// cut can remove.
+    /// cut can remove, and the last one.
     tail: u64,
     /// What the user typed.
     statements: Arc<Statements>,
@@ -310,7 +311,8 @@ impl<'a> DigestJob<'a> {
     }
 
     /// The cuts with the tokens of the messages after them, the shortest tail first. No cut is
-    /// within what the model has not read.
+    /// within what the model has not read; without a share for the tail, one message stays at least:
+    /// what the user types next answers it.
     fn cuts(&self) -> Vec<(usize, u64)> {
         let bare = self.task.thread.without_reasoning();
         let messages = bare.messages();
@@ -318,7 +320,9 @@ impl<'a> DigestJob<'a> {
         let points = legality::cut_points(messages);
         let mut cuts = Vec::new();
         let (mut tokens, mut from) = (0_u64, messages.len());
-        for cut in points.into_iter().rev().filter(|cut| (1..=unread).contains(cut)) {
+        let latest =
+            if self.tail == 0 { unread.min(messages.len().saturating_sub(1)) } else { unread };
+        for cut in points.into_iter().rev().filter(|cut| (1..=latest).contains(cut)) {
             let more = messages.get(cut..from).unwrap_or_default();
             let more = more.iter().map(|message| bare.counter().message(message));
             tokens = more.fold(tokens, u64::saturating_add);

@@ -15,7 +15,7 @@
 //! | `ladder` ([`Ladder`]) | as its rungs do | tries strategies in order until one is accepted |
 //! | `native` ([`Native`]) | the conversation's provider | the provider's own compaction of the old part, and a digest beside it |
 //! | `rolling` ([`Rolling`]) | the fast one | folds the thread chunk by chunk into batches, shows the first and the last |
-//! | `rollover` ([`Rollover`]) | no | begins a fresh window: the account, and what the model has not read |
+//! | `rollover` ([`Rollover`]) | no | begins a fresh window: the account, and what the model has not read or its last answer |
 //! | `summarize` ([`Summarize`]) | the conversation's own | summarises the old part; keeps the end and the user's newest messages |
 //! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of long tool results |
 //!

@@ -8,8 +8,8 @@ use super::{
 };
 
 options! {
-    /// Begins a fresh window: of the thread stays only what the model has not read yet, and an
-    /// account takes the place of everything before. Calls no model.
+    /// Begins a fresh window: of the thread stays only what the model has not read yet, or else its
+    /// last answer, and an account takes the place of everything before. Calls no model.
     ///
     /// It is the fill of [`Digest`](super::Digest) without a tail of older messages and with a
     /// limit of its own. The account has what the user typed, the task first, what was done and
