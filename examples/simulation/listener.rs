@@ -194,7 +194,7 @@ impl Listener {
     ) -> Result<Heard, Fault> {
         match event {
             Ok(SessionEvent::Compaction(event)) => self.hear_compaction(event, calm)?,
-            Ok(SessionEvent::QueuedMessage { text }) => {
+            Ok(SessionEvent::QueuedMessage { text, .. }) => {
                 self.tally.queued += 1;
                 self.requests = 0;
                 self.unread += ByteEstimate::TRIGGER.message(&Message::user(text));

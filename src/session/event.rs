@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     auto::Output,
     compaction::CompactionEvent,
-    message::{ContentBlock, StopReason, Text, Usage},
+    message::{Author, ContentBlock, StopReason, Text, Usage},
 };
 
 /// One event of a session's work. Events come in the order in which they happen.
@@ -94,6 +94,9 @@ pub enum SessionEvent {
     QueuedMessage {
         /// Its text.
         text: Text,
+        /// Who typed it, if the host names the people of the thread.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        author: Option<Author>,
     },
     /// A turn ended.
     TurnEnded {
@@ -266,7 +269,7 @@ mod tests {
             SessionEvent::AnswerDiscarded,
             SessionEvent::NothingCompacted { why: "there is nothing to compact yet".into() },
             SessionEvent::Notice { text: "Compacted.".into() },
-            SessionEvent::QueuedMessage { text: "And then?".into() },
+            SessionEvent::QueuedMessage { text: "And then?".into(), author: None },
             ended("end_turn", false),
             ended("tired", false),
             ended("tool_use", true),

@@ -22,7 +22,7 @@ use futures::task::AtomicWaker;
 use super::{
     error::{Result, SessionError},
     event::SessionEvent,
-    typed::Typed,
+    user_text::UserText,
 };
 use crate::{
     compaction::api::TokenUsageSummary,
@@ -74,8 +74,8 @@ impl SessionHandle {
     /// assert_eq!(session.messages().len(), 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn queue(&self, text: impl Into<Text>) -> bool {
-        self.shared.queue(text.into().into())
+    pub fn queue(&self, text: impl Into<UserText>) -> bool {
+        self.shared.queue(text.into())
     }
 
     /// Same as [`queue`](Self::queue), for a text of this author, in a thread of several people.
@@ -91,7 +91,7 @@ impl SessionHandle {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn queue_as(&self, author: Author, text: impl Into<Text>) -> bool {
-        self.shared.queue(Typed { text: text.into(), author: Some(author) })
+        self.shared.queue(UserText { text: text.into(), author: Some(author) })
     }
 
     /// The messages of the thread, as of the last change. No text is copied.
@@ -209,21 +209,21 @@ impl SessionHandle {
         self.shared.lock().queue.len()
     }
 
-    /// Removes and returns all queued messages, for example to put them back into an input field. Their
-    /// authors are not returned.
+    /// Removes and returns all queued messages, for example to put them back into an input field, or
+    /// into the [queue](Self::queue) of another session.
     ///
     /// ```
     /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
     /// # let session = Session::builder(ModelAgent::new(Arc::new(ScriptedModel::default()))).build()?;
     /// let handle = session.handle();
     /// handle.queue("How are you?");
-    /// assert_eq!(handle.take_queued(), ["How are you?"]);
+    /// assert_eq!(handle.take_queued(), ["How are you?".into()]);
     /// assert_eq!(handle.queued(), 0);
     /// # Ok::<(), threadfold::session::SessionError>(())
     /// ```
     #[must_use]
-    pub fn take_queued(&self) -> Vec<Text> {
-        self.shared.lock().queue.drain(..).map(|(_, typed)| typed.text).collect()
+    pub fn take_queued(&self) -> Vec<UserText> {
+        self.shared.lock().queue.drain(..).map(|(_, typed)| typed).collect()
     }
 
     /// Aborts the running turn, if any: its stream yields [`Aborted`](super::SessionEvent::Aborted)
@@ -262,7 +262,7 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// Queued texts, numbered in the order of arrival.
-    pub(super) queue: VecDeque<(u64, Typed)>,
+    pub(super) queue: VecDeque<(u64, UserText)>,
     /// The number of the next queued text.
     next: u64,
     /// Whether a turn is running that will take queued texts.
@@ -327,7 +327,7 @@ impl Shared {
     }
 
     /// Queues a text unless it is blank. Returns whether the running turn takes it.
-    pub(super) fn queue(&self, typed: Typed) -> bool {
+    pub(super) fn queue(&self, typed: UserText) -> bool {
         if typed.text.trim().is_empty() {
             return false;
         }
@@ -339,7 +339,7 @@ impl Shared {
     }
 
     /// Takes the next queued text with a smaller number.
-    pub(super) fn next_queued_before(&self, number: u64) -> Option<Typed> {
+    pub(super) fn next_queued_before(&self, number: u64) -> Option<UserText> {
         let mut state = self.lock();
         let is_due = state.queue.front().is_some_and(|(own, _)| *own < number);
         is_due.then(|| state.queue.pop_front())?.map(|(_, typed)| typed)
@@ -347,7 +347,7 @@ impl Shared {
 
     /// Takes the next queued text. If there is none, the turn takes no more texts. Both happen
     /// under one lock, so no text can arrive between the turn's last check and its end.
-    pub(super) fn next_queued(&self) -> Option<Typed> {
+    pub(super) fn next_queued(&self) -> Option<UserText> {
         let mut state = self.lock();
         let next = state.queue.pop_front().map(|(_, typed)| typed);
         state.takes_queued = next.is_some();
@@ -462,7 +462,7 @@ mod tests {
     use super::*;
 
     /// The steps in which a turn uses the queue at its end, each under its own lock.
-    const TURN: [fn(&Shared, &mut Vec<Typed>); 4] = [
+    const TURN: [fn(&Shared, &mut Vec<UserText>); 4] = [
         |shared, _| {
             shared.begin(true);
         },
@@ -480,7 +480,7 @@ mod tests {
                 for step in 0..=TURN.len() {
                     for (at, text) in [(first, "one"), (second, "two")] {
                         if at == step {
-                            said.push((text, shared.queue(Text::from(text).into())));
+                            said.push((text, shared.queue(text.into())));
                         }
                     }
                     if let Some(turn) = TURN.get(step) {

@@ -96,7 +96,7 @@ mod job;
 mod send;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;
-mod typed;
+mod user_text;
 mod work;
 
 pub use crate::compaction::{
@@ -110,6 +110,7 @@ pub use handle::SessionHandle;
 pub use idle::Idled;
 pub use job::PreparedCompaction;
 pub use session::Session;
+pub use user_text::UserText;
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,7 @@ use super::{
     event::SessionEvent,
     events::{Emit, Events},
     session::Session,
-    typed::Typed,
+    user_text::UserText,
 };
 use crate::{
     drive::CompactionError,
@@ -42,20 +42,21 @@ pub(super) enum UserInput {
 impl UserInput {
     /// Reads a text of this author: the command `/compact FOCUS` or `@compact PROMPT` of somebody whose
     /// commands count, or an ordinary message.
-    pub(super) fn parse(Typed { text, author }: Typed, moderators: &Moderators) -> Self {
+    pub(super) fn parse(typed: UserText, moderators: &Moderators) -> Self {
+        if !moderators.allow(typed.author.as_ref()) {
+            return Self::Message(typed.into_message());
+        }
+        let UserText { text, author } = typed;
         // Every message is parsed here, so compare only the start of an ordinary one.
         let start = text.trim_start();
-        let may_command = moderators.allow(author.as_ref());
-        let message = |text| author.into_iter().fold(Message::user(text), Message::by);
-        if !may_command {
-            return Self::Message(message(text));
-        }
         if let Some(instructions) = argument(start, "/compact") {
             return Self::Compact { strategy: None, instructions };
         }
         match argument(start, "@compact") {
-            Some(prompt) => Self::CompactAndSend(prompt.map(message)),
-            None => Self::Message(message(text)),
+            Some(prompt) => {
+                Self::CompactAndSend(prompt.map(|text| UserText { text, author }.into_message()))
+            }
+            None => Self::Message(UserText { text, author }.into_message()),
         }
     }
 }
@@ -96,8 +97,8 @@ impl Session {
     /// assert_eq!(answer, "Hello!");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn send(&mut self, text: impl Into<Text>) -> Events<'_> {
-        self.send_typed(text.into().into())
+    pub fn send(&mut self, text: impl Into<UserText>) -> Events<'_> {
+        self.send_typed(text.into())
     }
 
     /// Same as [`send`](Self::send), for a text of this author, in a thread of several people. Commands
@@ -115,10 +116,10 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn send_as(&mut self, author: Author, text: impl Into<Text>) -> Events<'_> {
-        self.send_typed(Typed { text: text.into(), author: Some(author) })
+        self.send_typed(UserText { text: text.into(), author: Some(author) })
     }
 
-    fn send_typed(&mut self, typed: Typed) -> Events<'_> {
+    fn send_typed(&mut self, typed: UserText) -> Events<'_> {
         let input = UserInput::parse(typed, &self.settings.moderators);
         self.run(input)
     }
@@ -375,7 +376,7 @@ mod tests {
             ("", "message"),
         ];
         for (text, command) in rows {
-            let typed = Typed::from(Text::from(text));
+            let typed = UserText::from(text);
             let parsed = match UserInput::parse(typed, &Moderators::Everybody) {
                 UserInput::Compact { instructions, .. } => {
                     format!("compact {:?}", instructions.as_deref())

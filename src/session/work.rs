@@ -16,6 +16,7 @@ use super::{
     events::Emit,
     send::{Begins, UserInput},
     session::Session,
+    user_text::UserText,
 };
 use crate::{
     auto::{Input, Output, Refusal},
@@ -83,7 +84,8 @@ impl Session {
         };
         self.is_own_input = queued.is_none() && own.is_some();
         let Some(typed) = queued else { return own.take() };
-        emit.event(SessionEvent::QueuedMessage { text: typed.text.clone() }).await;
+        let UserText { text, author } = typed.clone();
+        emit.event(SessionEvent::QueuedMessage { text, author }).await;
         Some(UserInput::parse(typed, &self.settings.moderators))
     }
 

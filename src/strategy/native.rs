@@ -155,7 +155,7 @@ impl Native {
         let typed = newest.into_iter().flat_map(Message::typed_content).cloned();
         let message = Message::new(Role::User, blocks.chain([summary]).chain(typed).collect());
         let author = newest.and_then(|newest| newest.author.clone());
-        author.into_iter().fold(message, Message::by)
+        message.by_author(author)
     }
 
     fn digest(self, brief: &Brief) -> u64 {

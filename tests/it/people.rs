@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use futures::executor::block_on;
+use futures::{StreamExt, executor::block_on};
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role,
     Session,
     foreign::{HostMessage, Part, shadow},
     message::{Answer, Author, Image, MediaSource, ModelError, StopReason, Usage},
     render::{RenderOptions, render},
-    session::SessionBuilder,
+    session::{SessionBuilder, SessionEvent},
     store::MemoryStore,
     strategy::{Digest, Summarize},
     tokens::{ByteEstimate, TokenCounter},
@@ -402,4 +402,23 @@ fn a_digest_says_who_gave_the_task_and_who_said_what() {
     let left = notation::write(session.messages());
     assert!(left.contains("> ann said: Port the parser to Rust."), "{left}");
     assert!(left.contains("- bob said: The limit is 40 lines."), "{left}");
+}
+
+#[test]
+fn a_queued_text_keeps_its_author_when_it_is_withdrawn_and_queued_again() {
+    let model = Quoting::new(&[]);
+    let mut session = model.session(&["ann"]).build().unwrap();
+    let handle = session.handle();
+    handle.queue_as(author("bob"), "/compact");
+    for withdrawn in handle.take_queued() {
+        assert_eq!(withdrawn.author, Some(author("bob")));
+        handle.queue(withdrawn);
+    }
+    let events: Vec<_> = block_on(session.run_queued().collect());
+    let queued = events.into_iter().find_map(|event| match event.unwrap() {
+        SessionEvent::QueuedMessage { text, author } => Some((text, author)),
+        _ => None,
+    });
+    assert_eq!(queued, Some(("/compact".into(), Some(author("bob")))));
+    assert_eq!(session.messages()[0], Message::user("/compact").by(author("bob")));
 }

@@ -431,7 +431,7 @@ fn queued_texts_can_be_counted_and_withdrawn() {
     handle.queue("first");
     handle.queue("second");
     assert_eq!(handle.queued(), 2);
-    assert_eq!(handle.take_queued(), ["first", "second"]);
+    assert_eq!(handle.take_queued(), ["first".into(), "second".into()]);
     assert_eq!(handle.queued(), 0);
     say(&mut bench.session, "third").unwrap();
     assert_eq!(bench.session.messages().len(), 2, "nothing else is sent");

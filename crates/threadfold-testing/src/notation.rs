@@ -68,7 +68,7 @@ pub fn parse(text: &str) -> Result<Vec<Message>, InvalidValue> {
     }
     let messages = messages.into_iter().map(|((role, author), drafts)| {
         let blocks = drafts.into_iter().map(Draft::finish).collect::<Result<_, _>>()?;
-        Ok(author.into_iter().fold(Message::new(role, blocks), Message::by))
+        Ok(Message::new(role, blocks).by_author(author))
     });
     messages.collect()
 }

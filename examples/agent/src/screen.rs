@@ -120,7 +120,7 @@ impl Screen {
             SessionEvent::Compaction(event) => self.compaction(event),
             SessionEvent::NothingCompacted { why } => self.note(&plain(why)),
             SessionEvent::Notice { .. } => {}
-            SessionEvent::QueuedMessage { text } => self.typed(text),
+            SessionEvent::QueuedMessage { text, .. } => self.typed(text),
             SessionEvent::TurnEnded { capped, .. } => {
                 self.paper.end_line();
                 if *capped {

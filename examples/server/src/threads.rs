@@ -14,8 +14,10 @@ use futures::{
 };
 use threadfold::{
     Session, ThreadStore,
-    message::{Message, Text, ThreadId},
-    session::{SessionBuilder, SessionError, SessionEvent, SessionHandle, api::TokenUsageSummary},
+    message::{Message, ThreadId},
+    session::{
+        SessionBuilder, SessionError, SessionEvent, SessionHandle, UserText, api::TokenUsageSummary,
+    },
     store::LeaseStore,
 };
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
@@ -64,7 +66,7 @@ struct Seat {
     /// Set as long as the session is open.
     handle: Mutex<Option<SessionHandle>>,
     /// Texts that were still queued when the turn ended with its session.
-    waiting: Mutex<Vec<Text>>,
+    waiting: Mutex<Vec<UserText>>,
     used: Mutex<u64>,
 }
 

@@ -146,10 +146,7 @@ fn clip_message(message: &Message, most: u64, counter: &dyn TokenCounter) -> Mes
         return message.clone();
     }
     let text = message.texts().map(Text::as_str).collect::<Vec<_>>().join("\n\n");
-    let with = |content| {
-        let clipped = Message::new(message.role, content);
-        message.author.iter().cloned().fold(clipped, Message::by)
-    };
+    let with = |content| Message::new(message.role, content).by_author(message.author.clone());
     let framing = counter.message(&with(Vec::new()));
     let text = clip(&text, most.saturating_sub(framing), counter);
     with(vec![ContentBlock::text(text)])

@@ -307,8 +307,7 @@ fn plain(message: &Message, kept: bool, options: &RenderOptions) -> Option<Messa
     }
     Some(match message.role {
         Role::User | Role::Assistant => {
-            let plain = Message::new(message.role, content);
-            message.author.iter().cloned().fold(plain, Message::by)
+            Message::new(message.role, content).by_author(message.author.clone())
         }
         Role::System => {
             content.insert(0, ContentBlock::text(SYSTEM));

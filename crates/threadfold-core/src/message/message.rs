@@ -246,8 +246,26 @@ impl Message {
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
-    pub fn by(mut self, author: Author) -> Self {
-        self.make_mut().author = Some(author);
+    pub fn by(self, author: Author) -> Self {
+        self.by_author(Some(author))
+    }
+
+    /// Same as [`by`](Self::by), for an author who may be unknown.
+    ///
+    /// ```
+    /// use threadfold::Message;
+    ///
+    /// let asked = Message::user("Where is the parser?").by("ann".parse()?);
+    /// let short = Message::user("Where?").by_author(asked.author.clone());
+    /// assert_eq!(short.author, asked.author);
+    /// assert_eq!(Message::user("Where?").by_author(None), Message::user("Where?"));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    #[must_use]
+    pub fn by_author(mut self, author: Option<Author>) -> Self {
+        if self.author != author {
+            self.make_mut().author = author;
+        }
         self
     }
 

@@ -84,8 +84,7 @@ impl Reader<'_> {
                 let mut blocks = take_content(&mut fields, By::User, path)?;
                 recognise(CODEC, &mut blocks, *self.options);
                 let author = fields.take_as("name", |raw| raw.text()?.parse().ok());
-                let said = message(Role::User, blocks, fields);
-                self.thread.push(author.into_iter().fold(said, Message::by));
+                self.thread.push(message(Role::User, blocks, fields).by_author(author));
             }
             "assistant" => {
                 let id = self.function_call_id(&fields, next);
