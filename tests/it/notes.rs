@@ -21,7 +21,7 @@ use threadfold::{
     retention::Statements,
     session::SessionBuilder,
     store::{Journal, JsonlStore, ThreadStore},
-    strategy::{Brief, KeepRecent, Proposal, Rollover, Snapshot, Summarize},
+    strategy::{Brief, KeepRecent, Proposal, Rollover, Snapshot, Summarize, View, without_model},
     testing::{Scripted, ScriptedModel},
 };
 use threadfold_testing::rulebook::{Api, BookOptions, Part, Rulebook, Said};
@@ -443,4 +443,17 @@ fn the_event_of_a_note_is_stored_as_it_was() {
     }
     let note = Note { name: "ok".into(), text: "yes".into() };
     assert!(log.notes().iter().eq([&note]));
+}
+
+#[test]
+fn a_fresh_window_keeps_the_answer_to_which_the_user_replies_next() {
+    let mut thread = vec![Message::user("Port the parser to Rust.")];
+    thread
+        .extend((0..40).map(|step| Message::assistant(format!("Step {step} is done, as asked."))));
+    let answer = Message::assistant("Shall I take the first way or the second?");
+    thread.push(answer.clone());
+    let view = View::new(Snapshot::new(thread), Brief::from(300));
+    let proposal = without_model(&Rollover::default(), &view).unwrap();
+    let after = view.thread.accept(&proposal.plan, &view.brief).unwrap();
+    assert_eq!((after.len(), after.last()), (3, Some(&answer)));
 }
