@@ -204,9 +204,9 @@ impl Conversation<'_> {
     }
 
     /// Returns the snapshot that [`compact`] passes to a strategy: a [`snapshot`](Self::snapshot)
-    /// with the standing rules, the notes of the agent and, if the brief sets a retention policy, with the facts of the
-    /// whole log. It is for hosts that run the strategy themselves and then [`finish`](Self::finish)
-    /// the compaction. The future may be dropped at any point.
+    /// with the standing rules, the notes of the agent and, if the brief sets a retention policy, with
+    /// the facts of the whole log. It is for hosts that run the strategy themselves and then
+    /// [`finish`](Self::finish) the compaction. The future may be dropped at any point.
     ///
     /// ```
     /// use futures::executor::block_on;

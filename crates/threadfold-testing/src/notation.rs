@@ -11,8 +11,8 @@
 //! [tool_result t1] hello
 //! ```
 //!
-//! A line `# role` opens a message, `# user (ann)` one with an author, and a line `[kind ...]` a block; the lines up to the next such
-//! line belong to it. Lines before any `[kind]` are one text block. Kinds: `text`, `thinking`,
+//! A line `# role` opens a message, `# user (ann)` one with an author, and a line `[kind ...]` a
+//! block; the lines up to the next such line belong to it. Lines before any `[kind]` are one text block. Kinds: `text`, `thinking`,
 //! `signed` (thinking with a signature), `redacted`, `tool_use ID NAME`, `tool_result ID`,
 //! `tool_error ID`, `server_tool_use ID NAME`, `server_tool_result ID KIND`, `reminder`,
 //! `context PATH...`, `summary`, `image`, `document` (both with an address), `opaque CODEC`.

@@ -33,8 +33,8 @@ macro_rules! blocks {
 pub(super) use blocks;
 
 /// Returns the text as which a block goes to a provider that knows only texts, in a message of this
-/// role and author: the text itself, in the tags of its author if there is one, or the reminder, context update, checkpoint or summary in the form that
-/// every codec of this crate writes and [`DecodeOptions`] can read back. `None` for images,
+/// role and author: the text itself, in the tags of its author if there is one, or the reminder,
+/// context update, checkpoint or summary in the form that every codec of this crate writes and [`DecodeOptions`] can read back. `None` for images,
 /// documents, calls, results, reasoning and opaque blocks, which every provider has its own form for.
 ///
 /// An adapter for a provider without a codec calls this for each block of a message, so that the

@@ -169,8 +169,8 @@ impl Ledger {
         self.rules().filter(|rule| rule.holds())
     }
 
-    /// Returns the first rule with these words, active or not, whoever said it. White space, case and a full stop at the
-    /// end are ignored.
+    /// Returns the first rule with these words, active or not, whoever said it. White space,
+    /// case and a full stop at the end are ignored.
     ///
     /// ```
     /// use threadfold::ledger::Ledger;
