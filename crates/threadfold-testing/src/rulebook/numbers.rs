@@ -29,18 +29,31 @@ impl Numbers {
         format!("{prefix}{:016x}", self.next())
     }
 
-    /// An opaque text, as signatures and encrypted contents are: letters and digits, in groups of
-    /// four.
+    /// An opaque text in the place of a signature or of encrypted content: the prefix and 48
+    /// hexadecimal digits.
     pub(super) fn opaque(&mut self, prefix: &str) -> String {
         format!("{prefix}{:016x}{:016x}{:016x}", self.next(), self.next(), self.next())
     }
 }
 
-/// The hash of a value.
+/// The hash of a value. A field that is null counts as a missing one.
 pub(super) fn hash_of(value: &Value) -> u64 {
+    let mut value = value.clone();
+    remove_nulls(&mut value);
     let mut hasher = DefaultHasher::new();
-    add(value, &mut hasher);
+    value.hash(&mut hasher);
     hasher.finish()
+}
+
+fn remove_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(remove_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// The hash of a sequence and one more element.
@@ -50,26 +63,24 @@ pub(super) fn chain(before: u64, next: u64) -> u64 {
     hasher.finish()
 }
 
-fn add(value: &Value, hasher: &mut DefaultHasher) {
-    match value {
-        Value::Object(fields) => {
-            let mut keys: Vec<&String> = fields.keys().collect();
-            keys.sort();
-            // A field that is null is as good as one that is missing.
-            let set = keys.into_iter().filter_map(|key| Some((key, fields.get(key)?)));
-            for (key, value) in set.filter(|(_, value)| !value.is_null()) {
-                key.hash(hasher);
-                add(value, hasher);
-            }
-            0_u8.hash(hasher);
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_the_order_of_keys_and_fields_that_are_null_do_not_count() {
+        let same = [json!({"a": 1, "b": [{}]}), json!({"b": [{"d": null}], "c": null, "a": 1})];
+        assert_eq!(hash_of(&same[0]), hash_of(&same[1]));
+        for (one, other) in [
+            (json!([1, [2]]), json!([[1, 2]])),
+            (json!("true"), json!(true)),
+            (json!("1"), json!(1)),
+            (json!(["null"]), json!([null])),
+            (json!([]), json!({})),
+        ] {
+            assert_ne!(hash_of(&one), hash_of(&other), "{one} {other}");
         }
-        Value::Array(items) => {
-            for item in items {
-                add(item, hasher);
-            }
-            1_u8.hash(hasher);
-        }
-        Value::String(text) => text.hash(hasher),
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string().hash(hasher),
     }
 }
