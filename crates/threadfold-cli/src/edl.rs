@@ -45,7 +45,7 @@ pub(crate) fn run(options: &EdlOptions) -> Result<Ended, Failure> {
 fn load(names: &[String]) -> Result<Workspace, Failure> {
     let mut workspace = Workspace::new();
     for name in names {
-        if workspace.insert(name, files::whole(Path::new(name))?)?.is_some() {
+        if workspace.insert(name, files::text_with_mark(Path::new(name))?)?.is_some() {
             return Err(format!("{name} is named twice").into());
         }
     }

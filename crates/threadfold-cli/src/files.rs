@@ -4,10 +4,13 @@ use std::{fs, path::Path};
 
 use threadfold::EventLog;
 
-use crate::{error::Failure, log_file::BYTE_ORDER_MARK};
+use crate::error::Failure;
 
-/// Reads a file. The error names it.
-pub(crate) fn whole(file: &Path) -> Result<String, Failure> {
+/// The mark that some editors and shells write before a text in UTF-8.
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// Reads a text as it is, with its byte order mark. The error names the file.
+pub(crate) fn text_with_mark(file: &Path) -> Result<String, Failure> {
     fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()).into())
 }
 
@@ -18,15 +21,20 @@ pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {
 
 /// Reads a text, without a byte order mark. The error names the file.
 pub(crate) fn text(file: &Path) -> Result<String, Failure> {
-    whole(file).map(without_mark)
+    text_with_mark(file).map(without_mark)
 }
 
 /// Returns the text without a byte order mark at its start.
 pub(crate) fn without_mark(text: String) -> String {
-    match text.strip_prefix('\u{feff}') {
+    match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => rest.to_owned(),
         None => text,
     }
+}
+
+/// Returns the bytes without a byte order mark at their start.
+pub(crate) fn bytes_without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(bytes)
 }
 
 /// Whether the path is a folder or a database, and not a file with one thread.
@@ -44,9 +52,8 @@ pub(crate) fn check_stored(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether these are the bytes of a log of threadfold: its first line is a header.
+/// Whether these bytes, without byte order mark, are a log of threadfold: the first line is a header.
 pub(crate) fn is_log(bytes: &[u8]) -> bool {
-    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let line = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
     EventLog::read(line).is_ok()
 }

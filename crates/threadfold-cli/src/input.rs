@@ -13,9 +13,9 @@ use threadfold::{
 
 use crate::{
     error::Failure,
-    files::{is_log, is_store},
+    files::{bytes_without_mark, is_log, is_store},
     import,
-    log_file::{self, BYTE_ORDER_MARK, is_json},
+    log_file::{self, is_json},
     stored::stored_thread,
 };
 
@@ -61,18 +61,18 @@ impl Body {
             fs::read(file)
         };
         let bytes = bytes.map_err(|error| format!("{name}: {error}"))?;
-        if is_log(&bytes) {
-            let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+        let bytes = bytes_without_mark(&bytes);
+        if is_log(bytes) {
             return Self::of_log(&log_file::log_of(bytes, &name.to_string())?, dialect);
         }
         // A dialect that is named says that the file is a body.
         if dialect.is_none()
-            && let Some(found) = import::of_agent(&bytes)
+            && let Some(found) = import::of_agent(bytes)
         {
             return Self::of_agent(found, &name.to_string());
         }
-        let input = find_body(&bytes, dialect).map_err(|error| {
-            let hint = if has_lines(&bytes) {
+        let input = find_body(bytes, dialect).map_err(|error| {
+            let hint = if has_lines(bytes) {
                 " (lines of JSON, and the log of no agent that `threadfold import --help` lists)"
             } else {
                 ""

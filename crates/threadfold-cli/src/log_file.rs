@@ -12,10 +12,7 @@ use threadfold::{
     store::stored_event,
 };
 
-use crate::error::Failure;
-
-/// The mark that some editors and shells write before a text in UTF-8.
-pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+use crate::{error::Failure, files::bytes_without_mark};
 
 /// Reads a file with one log. The error for other files ends with this hint. Lines that cannot be
 /// read are named on standard error.
@@ -29,9 +26,9 @@ pub(crate) fn read(file: &Path, hint: &str) -> Result<EventLog, Failure> {
 /// Opens a file after its byte order mark, if it begins with one.
 fn opened(file: &Path) -> io::Result<BufReader<File>> {
     let mut opened = BufReader::new(File::open(file)?);
-    if opened.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
-        opened.consume(BYTE_ORDER_MARK.len());
-    }
+    let start = opened.fill_buf()?;
+    let mark = start.len() - bytes_without_mark(start).len();
+    opened.consume(mark);
     Ok(opened)
 }
 

@@ -27,7 +27,6 @@ use crate::{
     args::{ImportOptions, StoredBy},
     error::{Ended, Failure},
     files,
-    log_file::BYTE_ORDER_MARK,
     out,
 };
 
@@ -72,7 +71,7 @@ pub(crate) fn run(options: &ImportOptions) -> Result<Ended, Failure> {
     let name = options.log.display();
     let is_store = files::is_store(&options.log);
     let bytes = if is_store { Vec::new() } else { files::bytes(&options.log)? };
-    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+    let bytes = files::bytes_without_mark(&bytes);
     if is_store || files::is_log(bytes) {
         return Err(format!(
             "{name}: a log or a store of threadfold; `compact`, `context`, `strategies`, `chunked`, `audit` and \
@@ -142,9 +141,9 @@ pub(crate) struct Thread {
     repairs: Vec<Repair>,
 }
 
-/// Returns the entries of a file if it is the log of an agent.
+/// Returns the entries of a file without byte order mark, if it is the log of an agent.
 pub(crate) fn of_agent(bytes: &[u8]) -> Option<Found> {
-    Found::read(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes), None)
+    Found::read(bytes, None)
 }
 
 impl Found {
