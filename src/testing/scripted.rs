@@ -44,24 +44,24 @@ pub struct ScriptedModel {
     requests: Arc<Mutex<Vec<Request>>>,
 }
 
-/// One answer of a script: a given turn or error, or a way in which models
+/// One answer of a script: a given answer or error, or a way in which models
 /// [misbehave](Self::misbehaving).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Scripted {
-    /// A complete turn. If it has no usage, it gets an estimate.
+    /// A whole answer. If it has no usage, it gets an estimate.
     Answer(Answer),
     /// A failed call.
     Error(ModelError),
-    /// The first half of the deltas of a turn, after which the stream ends.
+    /// The first half of the deltas of an answer, after which the stream ends.
     Cut(Answer),
-    /// A turn whose stream is pending a hundred times before each delta.
+    /// An answer whose stream is pending a hundred times before each delta.
     Slow(Answer),
-    /// Fails because the prompt exceeds the window.
+    /// Fails because the request exceeds the window.
     Overflow,
-    /// White space only.
+    /// An answer of white space only.
     Blank,
-    /// No block.
+    /// An answer without blocks.
     Empty,
     /// Calls a tool instead of writing text.
     CallsTool,
@@ -75,6 +75,94 @@ pub enum Scripted {
     Refuses,
     /// About a megabyte of text.
     Inflates,
+}
+
+impl Scripted {
+    /// Returns all ways in which a model or its network misbehaves.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::{Request, model::Model, testing::{Scripted, ScriptedModel}};
+    ///
+    /// for way in Scripted::misbehaving() {
+    ///     let model = ScriptedModel::repeating([way.clone()]);
+    ///     let answer = block_on(model.complete(Request::default()));
+    ///     // The code under test must survive the answer, and what follows it.
+    ///     assert_eq!(answer.is_err_and(|error| error.is_overflow()), matches!(way, Scripted::Overflow));
+    /// }
+    /// ```
+    #[must_use]
+    pub fn misbehaving() -> Vec<Self> {
+        let [cut, slow] = ["this will not be said to its end", "slowly said"];
+        vec![
+            Self::Overflow,
+            Self::Blank,
+            Self::Empty,
+            Self::CallsTool,
+            Self::Cut(answer_of(Message::assistant(cut))),
+            Self::Fails,
+            Self::Overloaded,
+            Self::Truncated,
+            Self::Refuses,
+            Self::Slow(answer_of(Message::assistant(slow))),
+            Self::Inflates,
+        ]
+    }
+
+    /// Returns the answer or the error, without the faults of its stream.
+    fn outcome(self) -> Result<Answer, ModelError> {
+        let failed = |kind| Err(ModelError::new(kind, "hostile"));
+        let said = |text: &str, stop| Ok(Answer::new(Message::assistant(text), stop, None));
+        match self {
+            Self::Answer(answer) | Self::Slow(answer) | Self::Cut(answer) => Ok(answer),
+            Self::Error(error) => Err(error),
+            Self::Overflow => {
+                failed(ModelErrorKind::Overflow { limit: Some(1_000), found: None, output: None })
+            }
+            Self::Fails => failed(ModelErrorKind::Other),
+            Self::Overloaded => failed(ModelErrorKind::Retryable { after: None }),
+            Self::Empty => Ok(answer_of(Message::new(Role::Assistant, Vec::new()))),
+            Self::CallsTool => {
+                let call = ToolUse::new("hostile", "rm", Json::default());
+                Ok(answer_of(Message::new(Role::Assistant, vec![call.into()])))
+            }
+            Self::Blank => said(" \n\t ", StopReason::EndTurn),
+            Self::Truncated => said("This is only the first half of an", StopReason::MaxTokens),
+            Self::Refuses => said("no", StopReason::Refusal),
+            Self::Inflates => said(&"word ".repeat(200_000), StopReason::EndTurn),
+        }
+    }
+}
+
+impl From<&str> for Scripted {
+    fn from(text: &str) -> Self {
+        Message::assistant(text).into()
+    }
+}
+
+impl From<String> for Scripted {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<Message> for Scripted {
+    /// The stop reason is [`StopReason::ToolUse`] if the message calls tools.
+    fn from(message: Message) -> Self {
+        answer_of(message).into()
+    }
+}
+
+impl From<Answer> for Scripted {
+    fn from(answer: Answer) -> Self {
+        Self::Answer(answer)
+    }
+}
+
+impl From<ModelError> for Scripted {
+    fn from(error: ModelError) -> Self {
+        Self::Error(error)
+    }
 }
 
 impl ScriptedModel {
@@ -95,7 +183,7 @@ impl ScriptedModel {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Number of answers left.
+    /// Number of answers left. A model that repeats its answers always has all of them.
     #[must_use]
     pub fn remaining(&self) -> usize {
         self.script.lock().unwrap_or_else(PoisonError::into_inner).len()
@@ -115,8 +203,8 @@ impl ScriptedModel {
             return answer;
         }
         match answer.outcome() {
-            Ok(turn) if turn.usage.is_none() => estimated(request, turn).into(),
-            Ok(turn) => turn.into(),
+            Ok(answer) if answer.usage.is_none() => estimated(request, answer).into(),
+            Ok(answer) => answer.into(),
             Err(error) => error.into(),
         }
     }
@@ -165,57 +253,26 @@ pub(super) fn deltas(answer: Scripted) -> Vec<Result<Delta, ModelError>> {
     }
 }
 
-/// The turn with an estimate of its usage.
-pub(super) fn estimated(request: &Request, turn: Answer) -> Answer {
+/// The answer with an estimate of its usage.
+pub(super) fn estimated(request: &Request, mut answer: Answer) -> Answer {
     let counter = ByteEstimate::TRIGGER;
-    let usage = Usage::new(counter.request(request), counter.message(&turn.message));
-    Answer::new(turn.message, turn.stop_reason, Some(usage))
+    answer.usage = Some(Usage::new(counter.request(request), counter.message(&answer.message)));
+    answer
 }
 
-/// The turn of this message. Its stop reason depends on whether the message calls tools.
+/// The answer with this message. Its stop reason depends on whether the message calls tools.
 pub(super) fn answer_of(message: Message) -> Answer {
     let calls = message.tool_uses().next().is_some();
     let stop_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
     Answer::new(message, stop_reason, None)
 }
 
-impl From<&str> for Scripted {
-    fn from(text: &str) -> Self {
-        Message::assistant(text).into()
-    }
-}
-
-impl From<String> for Scripted {
-    fn from(text: String) -> Self {
-        text.as_str().into()
-    }
-}
-
-impl From<Message> for Scripted {
-    /// The stop reason is [`StopReason::ToolUse`] if the message calls tools.
-    fn from(message: Message) -> Self {
-        answer_of(message).into()
-    }
-}
-
-impl From<Answer> for Scripted {
-    fn from(turn: Answer) -> Self {
-        Self::Answer(turn)
-    }
-}
-
-impl From<ModelError> for Scripted {
-    fn from(error: ModelError) -> Self {
-        Self::Error(error)
-    }
-}
-
 /// Approximate size of a delta in bytes.
 const PIECE: usize = 24;
 
-/// Returns the deltas of a turn, in order, without the final [`Delta::Answer`].
-fn pieces(turn: &Answer) -> impl Iterator<Item = Delta> {
-    turn.message.content.iter().flat_map(|block| {
+/// Returns the deltas of an answer, in order, without the final [`Delta::Answer`].
+fn pieces(answer: &Answer) -> impl Iterator<Item = Delta> {
+    answer.message.content.iter().flat_map(|block| {
         if let ContentBlock::Text(block) = block {
             split(&block.text).map(|text| Delta::Text { text }).collect()
         } else if let ContentBlock::Thinking(thinking) = block {
@@ -242,70 +299,6 @@ fn split(text: &str) -> impl Iterator<Item = Text> {
         rest = left;
         (!piece.is_empty()).then(|| Text::from(piece))
     })
-}
-
-/// The text of an answer that stops at the output limit.
-const HALF: &str = "This is only the first half of an";
-
-impl Scripted {
-    /// Returns all ways in which a model or its network misbehaves.
-    ///
-    /// ```
-    /// use futures::executor::block_on;
-    /// use threadfold::{Request, model::Model, testing::{Scripted, ScriptedModel}};
-    ///
-    /// for way in Scripted::misbehaving() {
-    ///     let model = ScriptedModel::repeating([way.clone()]);
-    ///     let answer = block_on(model.complete(Request::default()));
-    ///     // The code under test must survive the answer, and what follows it.
-    ///     assert_eq!(answer.is_err_and(|error| error.is_overflow()), matches!(way, Scripted::Overflow));
-    /// }
-    /// ```
-    #[must_use]
-    pub fn misbehaving() -> [Self; 11] {
-        let [cut, slow] = ["this will not be said to its end", "slowly said"];
-        [
-            Self::Overflow,
-            Self::Blank,
-            Self::Empty,
-            Self::CallsTool,
-            Self::Cut(answer_of(Message::assistant(cut))),
-            Self::Fails,
-            Self::Overloaded,
-            Self::Truncated,
-            Self::Refuses,
-            Self::Slow(answer_of(Message::assistant(slow))),
-            Self::Inflates,
-        ]
-    }
-
-    /// Returns the turn or the error of the answer, without the faults of its stream.
-    fn outcome(self) -> Result<Answer, ModelError> {
-        let (text, stop_reason) = match self {
-            Self::Answer(turn) | Self::Slow(turn) | Self::Cut(turn) => return Ok(turn),
-            Self::Error(error) => return Err(error),
-            Self::Overflow => {
-                let kind =
-                    ModelErrorKind::Overflow { limit: Some(1_000), found: None, output: None };
-                return Err(ModelError::new(kind, "hostile"));
-            }
-            Self::Fails => return Err(ModelError::new(ModelErrorKind::Other, "hostile")),
-            Self::Overloaded => {
-                let kind = ModelErrorKind::Retryable { after: None };
-                return Err(ModelError::new(kind, "hostile"));
-            }
-            Self::Empty => return Ok(answer_of(Message::new(Role::Assistant, Vec::new()))),
-            Self::CallsTool => {
-                let call = ToolUse::new("hostile", "rm", Json::default());
-                return Ok(answer_of(Message::new(Role::Assistant, vec![call.into()])));
-            }
-            Self::Blank => (" \n\t ".to_owned(), StopReason::EndTurn),
-            Self::Truncated => (HALF.to_owned(), StopReason::MaxTokens),
-            Self::Refuses => ("no".to_owned(), StopReason::Refusal),
-            Self::Inflates => ("word ".repeat(200_000), StopReason::EndTurn),
-        };
-        Ok(Answer::new(Message::assistant(text), stop_reason, None))
-    }
 }
 
 #[cfg(test)]

@@ -6,15 +6,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use threadfold::{
-    Answer, Message, Request, Session, async_trait,
+    Answer, Message, Request, Session,
     compact::VoidReasoning,
-    message::{
-        Json, ModelError, Opaque, Role, StopReason, Text, Thinking, Withheld, WithheldReason,
-    },
-    model::{Model, ModelAgent},
+    message::{Json, Opaque, Role, StopReason, Text, Thinking, Withheld, WithheldReason},
+    model::ModelAgent,
     session::SessionEvent,
     strategy::{Brief, Ladder, ModelRole, Snapshot, View},
-    testing::asked,
+    testing::{ScriptedModel, asked},
     tokens::ByteEstimate,
     wire::{AnthropicVersion, DecodeOptions, Dialect, EncodeOptions, PrefixMismatch, WireFormat},
 };
@@ -251,22 +249,12 @@ fn the_default_ladder_keeps_the_reasoning_of_the_messages_that_stay() {
     }
 }
 
-/// Reports that the provider dropped reasoning.
-#[derive(Debug)]
-struct Dropping;
-
-#[async_trait]
-impl Model for Dropping {
-    async fn complete(&self, _request: Request) -> Result<Answer, ModelError> {
-        let mut answer = Answer::new(Message::assistant("yes"), StopReason::EndTurn, None);
-        answer.withheld = vec![withheld("rs_1", WithheldReason::Prefix, false)];
-        Ok(answer)
-    }
-}
-
 #[test]
 fn a_session_shows_what_the_provider_left_out() {
-    let mut session = Session::builder(ModelAgent::new(Arc::new(Dropping))).build().unwrap();
+    let mut answer = Answer::new(Message::assistant("yes"), StopReason::EndTurn, None);
+    answer.withheld = vec![withheld("rs_1", WithheldReason::Prefix, false)];
+    let model = Arc::new(ScriptedModel::new([answer]));
+    let mut session = Session::builder(ModelAgent::new(model)).build().unwrap();
     let mut lines: Vec<Text> = Vec::new();
     for event in events(&mut session, "hi") {
         if let SessionEvent::Notice { text } = event.unwrap() {

@@ -239,7 +239,7 @@ proptest! {
 
     #[test]
     fn the_invariants_hold_if_the_model_misbehaves(
-        thread in legal_thread(0..16), brief in brief(), way in select(Scripted::misbehaving().to_vec())
+        thread in legal_thread(0..16), brief in brief(), way in select(Scripted::misbehaving())
     ) {
         // A megabyte of text is tested once, below, because it is slow and finds little.
         prop_assume!(!matches!(way, Scripted::Inflates));

@@ -26,8 +26,7 @@ use threadfold_terminal::thousands;
 use crate::{
     args::{ImportOptions, StoredBy},
     error::{Ended, Failure},
-    files,
-    out,
+    files, out,
 };
 
 mod calls;

@@ -1,7 +1,10 @@
 //! `report`: a page about the compactions of a thread, which is one HTML file, runs no script and fetches
 //! nothing.
 
-#![allow(clippy::wildcard_enum_match_arm, reason = "it tells what a page has room for")]
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "a page shows only some kinds of events and blocks"
+)]
 
 use std::{io, path::Path};
 
