@@ -148,13 +148,13 @@ impl TurnMachine {
     /// # Errors
     ///
     /// [`InvalidValue`] if no request is open.
-    pub fn handle_answer(&mut self, turn: &Answer) -> Result<Option<Message>, InvalidValue> {
+    pub fn handle_answer(&mut self, answer: &Answer) -> Result<Option<Message>, InvalidValue> {
         let State::Model = self.state else {
             return Err(InvalidValue::unexpected("an answer of the model", "no request is open"));
         };
         self.rounds = self.rounds.saturating_add(1);
-        let calls: Vec<ToolUse> = turn.message.tool_uses().cloned().collect();
-        let stop_reason = turn.stop_reason.clone();
+        let calls: Vec<ToolUse> = answer.message.tool_uses().cloned().collect();
+        let stop_reason = answer.stop_reason.clone();
         let capped = self.rounds >= self.max_rounds;
         let meant = is_meant(&stop_reason);
         let goes_on = stop_reason == StopReason::PauseTurn || (meant && !calls.is_empty());

@@ -334,7 +334,7 @@ impl<B: AsRef<[u8]>> AnswerDecoder<'_, B> {
     /// Ends the stream with a transport error, and the usage reported before it.
     fn fail(&mut self, error: ModelError) {
         let usage = match self.builder.finish() {
-            Ok(turn) => turn.usage.unwrap_or_default(),
+            Ok(answer) => answer.usage.unwrap_or_default(),
             Err(unfinished) => unfinished.usage,
         };
         self.close(Err(error.with_usage(usage)));

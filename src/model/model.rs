@@ -53,7 +53,7 @@ pub trait Model: fmt::Debug + Send + Sync {
     /// Streams the answer to a request. The last item is [`Delta::Answer`] with the whole answer, or
     /// an error.
     ///
-    /// The default waits for the whole answer and then yields its texts and the turn.
+    /// The default waits for the whole answer and then yields its texts, and the answer at the end.
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         self.complete(request).map(|answer| stream::iter(deltas(answer))).flatten_stream().boxed()
     }
@@ -100,7 +100,7 @@ pub trait Model: fmt::Debug + Send + Sync {
     }
 }
 
-/// Returns the turn at the end of a stream.
+/// Returns the answer at the end of a stream.
 ///
 /// ```
 /// use futures::{StreamExt, executor::block_on, stream};

@@ -259,9 +259,9 @@ impl Session {
     }
 
     /// Updates the window and the token ratio from an answer.
-    pub(super) fn learn(&mut self, turn: &Answer) {
-        self.table_window = table_window(&turn.message).or(self.table_window);
-        let Some(usage) = turn.usage else { return };
+    pub(super) fn learn(&mut self, answer: &Answer) {
+        self.table_window = table_window(&answer.message).or(self.table_window);
+        let Some(usage) = answer.usage else { return };
         let estimated = self.journal.thread().size().tokens.saturating_add(self.overhead());
         // An error means that the count cannot belong to this request; the ratio then stays
         // unchanged.

@@ -222,17 +222,17 @@ impl Session {
     }
 
     /// Appends an answer to the thread.
-    fn take(&mut self, mut turn: Answer, machine: &mut TurnMachine) -> Result<()> {
-        self.learn(&turn);
-        if turn.message.role != Role::Assistant {
-            turn.message.make_mut().role = Role::Assistant;
+    fn take(&mut self, mut answer: Answer, machine: &mut TurnMachine) -> Result<()> {
+        self.learn(&answer);
+        if answer.message.role != Role::Assistant {
+            answer.message.make_mut().role = Role::Assistant;
         }
-        turn.message = self.journal.thread().repaired(turn.message);
-        self.count_written(&turn);
-        let refused = machine.handle_answer(&turn)?;
+        answer.message = self.journal.thread().repaired(answer.message);
+        self.count_written(&answer);
+        let refused = machine.handle_answer(&answer)?;
         // An empty answer is not appended.
-        if !turn.message.content.is_empty() {
-            self.append(turn.message)?;
+        if !answer.message.content.is_empty() {
+            self.append(answer.message)?;
         }
         refused.map_or(Ok(()), |results| self.append_user(results))
     }
@@ -251,7 +251,7 @@ impl Session {
             let mut streamed = String::new();
             let answer = self.ask(&mut streamed, emit).await;
             let is_too_long = match &answer {
-                Ok(turn) => turn.stop_reason == StopReason::ContextWindowExceeded,
+                Ok(answer) => answer.stop_reason == StopReason::ContextWindowExceeded,
                 Err(error) => error.is_overflow(),
             };
             if !is_too_long {
@@ -271,7 +271,7 @@ impl Session {
                     if unanswered && given_up.is_err() {
                         self.withdraw_prompt(emit).boxed().await?;
                     }
-                    return given_up.and_then(|turn| turn.ok_or(SessionError::Blank));
+                    return given_up.and_then(|answer| answer.ok_or(SessionError::Blank));
                 }
             }
             if !streamed.is_empty() {
@@ -312,11 +312,11 @@ impl Session {
         };
         let order = Order { reason, target, limit, next_prompt: None, strategy: None };
         match (self.compact_for(order, emit).await?, answer) {
-            (Err(_), Ok(turn)) => return Ok(Some(turn)),
+            (Err(_), Ok(answer)) => return Ok(Some(answer)),
             // The events report why the compaction failed, so the turn ends with the provider's
             // error.
             (Err(_), Err(refused)) => return Err(refused.into()),
-            (Ok(_), Ok(turn)) => *usage += turn.usage.unwrap_or_default(),
+            (Ok(_), Ok(answer)) => *usage += answer.usage.unwrap_or_default(),
             (Ok(_), Err(_)) => {}
         }
         self.guard(None, emit).await?;
@@ -469,10 +469,10 @@ impl Session {
     }
 
     /// Adds the answer's tokens, as reported or else as estimated.
-    fn count_written(&mut self, turn: &Answer) {
+    fn count_written(&mut self, answer: &Answer) {
         let counter = self.journal.thread().counter();
-        let written = turn.usage.map(|usage| usage.output).filter(|tokens| *tokens > 0);
-        let written = written.unwrap_or_else(|| counter.message(&turn.message));
+        let written = answer.usage.map(|usage| usage.output).filter(|tokens| *tokens > 0);
+        let written = written.unwrap_or_else(|| counter.message(&answer.message));
         self.unreminded = self.unreminded.saturating_add(written);
     }
 

@@ -106,8 +106,8 @@ impl ModelCall {
 /// impl Answers for Journaled<'_> {
 ///     async fn answer(&mut self, call: &ModelCall) -> Result<Answer, ModelError> {
 ///         let key = call.request.key();
-///         if let Some(turn) = self.journal.get(&key) {
-///             return Ok(turn.clone());
+///         if let Some(answer) = self.journal.get(&key) {
+///             return Ok(answer.clone());
 ///         }
 ///         let answer = self.model.complete(call.request.clone()).await?;
 ///         self.journal.insert(key, answer.clone());
@@ -309,7 +309,7 @@ impl<'a> Ask<'a> {
                 Err(ModelError::new(ModelErrorKind::Other, message))
             });
             let (spent, called) = match &answer {
-                Ok(turn) => (turn.usage.unwrap_or_default(), true),
+                Ok(answer) => (answer.usage.unwrap_or_default(), true),
                 Err(error) => (error.usage, error.kind != ModelErrorKind::NoModel),
             };
             *usage += spent;
@@ -372,11 +372,11 @@ impl<'a> Ask<'a> {
         let mut tried = Tried::default();
         loop {
             let error = match self.once(&call).await {
-                Ok(turn) => {
-                    let calls_tool = turn.message.tool_uses().next().is_some();
+                Ok(answer) => {
+                    let calls_tool = answer.message.tool_uses().next().is_some();
                     let has_tools = !call.request.tools.is_empty();
                     if !calls_tool || !has_tools || !retries.repeats_without_calls {
-                        return Ok(turn);
+                        return Ok(answer);
                     }
                     retries.repeats_without_calls = false;
                     call.request.tool_choice = Some(ToolChoice::None);
@@ -453,15 +453,15 @@ pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> Text {
 ///
 /// [`StrategyError::CalledTool`], [`StrategyError::Incomplete`] if the answer was cut off or
 /// refused, [`StrategyError::BlankSummary`].
-pub fn summary_of(turn: &Answer) -> Result<Text> {
-    let stop_reason = turn.stop_reason.clone();
-    if let Some(call) = turn.message.tool_uses().next() {
+pub fn summary_of(answer: &Answer) -> Result<Text> {
+    let stop_reason = answer.stop_reason.clone();
+    if let Some(call) = answer.message.tool_uses().next() {
         return Err(StrategyError::CalledTool { tool: call.name.clone() });
     }
     if !is_complete(&stop_reason) {
         return Err(StrategyError::Incomplete { stop_reason });
     }
-    let texts = turn.message.texts().map(|text| text.trim());
+    let texts = answer.message.texts().map(|text| text.trim());
     let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
     if texts.is_empty() {
         return Err(StrategyError::BlankSummary { stop_reason });
@@ -474,14 +474,14 @@ pub fn summary_of(turn: &Answer) -> Result<Text> {
 /// # Errors
 ///
 /// As [`summary_of`]; an answer that consists of quotes alone has no summary.
-pub(super) fn quoted_summary_of(turn: &Answer) -> Result<(Text, Quotes)> {
-    let answer = summary_of(turn)?;
-    let (summary, quotes) = Quotes::cut(&answer);
+pub(super) fn quoted_summary_of(answer: &Answer) -> Result<(Text, Quotes)> {
+    let text = summary_of(answer)?;
+    let (summary, quotes) = Quotes::cut(&text);
     if summary.is_empty() {
-        return Err(StrategyError::BlankSummary { stop_reason: turn.stop_reason.clone() });
+        return Err(StrategyError::BlankSummary { stop_reason: answer.stop_reason.clone() });
     }
-    // An answer without lists stays as the model wrote it.
-    Ok((if quotes.is_empty() { answer } else { summary.into() }, quotes))
+    // A text without lists stays as the model wrote it.
+    Ok((if quotes.is_empty() { text } else { summary.into() }, quotes))
 }
 
 /// Whether an answer that stopped for this reason is complete text.

@@ -102,11 +102,11 @@ impl CompactionStrategy for Native {
         };
         let retries = Retries { most: 0, repeats_without_calls: false, ..Retries::default() };
         let asked = call.instructions.is_some();
-        let turn = ask.call_with(call, retries, |_| None).await?;
-        let blocks = compaction(&turn)?;
+        let answer = ask.call_with(call, retries, |_| None).await?;
+        let blocks = compaction(&answer)?;
         let notes = notes(&blocks, head, asked);
         let mut message = self.message(task, head, blocks);
-        message.make_mut().origin.clone_from(&turn.message.origin);
+        message.make_mut().origin.clone_from(&answer.message.origin);
         let splice = Splice { at: 0..head, insert: vec![Insert::Message { message }] };
         let plan = Plan::from_splices(task.thread.messages().len(), vec![splice]);
         Ok(Proposal { notes, ..Proposal::new(task.thread.stamped(plan, &task.brief)) })
@@ -165,15 +165,15 @@ impl Native {
 
 /// Returns the opaque blocks of an answer, at least one of which is a compaction. OpenAI also
 /// returns messages of the user as such blocks and requires all of them in later requests.
-fn compaction(turn: &Answer) -> Result<Vec<Opaque>> {
-    let blocks = turn.message.content.iter().filter_map(|block| {
+fn compaction(answer: &Answer) -> Result<Vec<Opaque>> {
+    let blocks = answer.message.content.iter().filter_map(|block| {
         if let ContentBlock::Opaque(opaque) = block { Some(opaque.clone()) } else { None }
     });
     let blocks: Vec<Opaque> = blocks.collect();
     if blocks.iter().any(Opaque::is_compaction) {
         return Ok(blocks);
     }
-    let stop_reason = turn.stop_reason.clone();
+    let stop_reason = answer.stop_reason.clone();
     match is_meant(&stop_reason) {
         true => Err(StrategyError::NotNative),
         false => Err(StrategyError::Incomplete { stop_reason }),

@@ -173,8 +173,8 @@ impl Folding {
         let mut after = Duration::ZERO;
         while let Some(call) = self.call(&job, after) {
             after = match ask.once(&call).await {
-                Ok(turn) => {
-                    let (text, quotes) = quoted_summary_of(&turn)?;
+                Ok(answer) => {
+                    let (text, quotes) = quoted_summary_of(&answer)?;
                     job.texts.push(text);
                     self.quotes.extend(quotes);
                     job.pieces.done += 1;

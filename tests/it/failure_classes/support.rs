@@ -214,9 +214,9 @@ pub(crate) fn chats(_: &Request) -> Scripted {
     format!("Well: {}", "there is this to say about it ".repeat(8)).into()
 }
 
-pub(crate) fn with_usage(mut turn: Answer, usage: Usage) -> Scripted {
-    turn.usage = Some(usage);
-    turn.into()
+pub(crate) fn with_usage(mut answer: Answer, usage: Usage) -> Scripted {
+    answer.usage = Some(usage);
+    answer.into()
 }
 
 /// Returns the answer of this model, which must be ready at once.

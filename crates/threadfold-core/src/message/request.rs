@@ -83,7 +83,7 @@ pub struct Answer {
 
 /// A piece of a streamed answer. The last one of a stream is the complete answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-// Externally tagged: with an internal tag, serde would buffer the turn, and raw JSON in it would
+// Externally tagged: with an internal tag, serde would buffer the answer, and raw JSON in it would
 // lose its key order.
 #[serde(rename_all = "snake_case")]
 pub enum Delta {

@@ -98,15 +98,15 @@ async fn chat_answers_are_complete_for_every_division_of_their_bytes() {
 }
 
 /// The thread after an answer, with a failed result and a result that is a picture.
-fn answered(turn: Answer) -> Request {
-    let ids: Vec<_> = turn.message.tool_uses().map(|call| call.id.clone()).collect();
+fn answered(answer: Answer) -> Request {
+    let ids: Vec<_> = answer.message.tool_uses().map(|call| call.id.clone()).collect();
     let results = vec![
         ToolResult::error(ids[0].clone(), "gone").into(),
         ToolResult::text(ids[1].clone(), "found").into(),
         ContentBlock::text("And now?"),
         ContentBlock::checkpoint("aaaaaa".parse().unwrap()),
     ];
-    let messages = vec![Message::user("hi"), turn.message, Message::new(Role::User, results)];
+    let messages = vec![Message::user("hi"), answer.message, Message::new(Role::User, results)];
     Request { messages: messages.into(), ..question() }
 }
 

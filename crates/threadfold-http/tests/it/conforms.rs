@@ -14,8 +14,8 @@ use crate::{
 };
 
 /// Returns an answer as the provider of this dialect sends it in one body.
-fn native(dialect: Dialect, turn: &Answer) -> Value {
-    let usage = turn.usage.unwrap_or_default();
+fn native(dialect: Dialect, answer: &Answer) -> Value {
+    let usage = answer.usage.unwrap_or_default();
     let (input, output) = (usage.input, usage.output);
     let call = |block: &ContentBlock| match block {
         ContentBlock::ToolUse(call) => {
@@ -24,8 +24,8 @@ fn native(dialect: Dialect, turn: &Answer) -> Value {
         }
         _ => None,
     };
-    let blocks = &turn.message.content;
-    let text: String = turn.message.texts().map(|text| text.as_str()).collect();
+    let blocks = &answer.message.content;
+    let text: String = answer.message.texts().map(|text| text.as_str()).collect();
     let each = |text: &dyn Fn(&str) -> Value, called: &dyn Fn((String, String, Value)) -> Value| {
         let blocks = blocks.iter().filter_map(|block| match call(block) {
             Some(call) => Some(called(call)),
@@ -33,7 +33,7 @@ fn native(dialect: Dialect, turn: &Answer) -> Value {
         });
         blocks.collect::<Vec<Value>>()
     };
-    let reason = |end: &str, call: &str, most: &str| match turn.stop_reason {
+    let reason = |end: &str, call: &str, most: &str| match answer.stop_reason {
         StopReason::ToolUse => json!(call),
         StopReason::MaxTokens => json!(most),
         _ => json!(end),

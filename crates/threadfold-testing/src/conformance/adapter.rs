@@ -73,7 +73,7 @@ impl fmt::Debug for Stubbed {
 ///
 /// let stub = |served: &Served| {
 ///     let answer: Scripted = match served {
-///         Served::Answer(turn) => turn.clone().into(),
+///         Served::Answer(answer) => answer.clone().into(),
 ///         Served::CutOff(_) => ModelError::cut_short().into(),
 ///         Served::TooLong(window) => {
 ///             let (limit, found) = (Some(window.tokens()), None);
@@ -106,16 +106,16 @@ pub async fn adapter(mut stub: impl FnMut(&Served) -> Stubbed) -> Result<()> {
         answered.map_err(|error| Law::AnswerIsWhole.breach(show(&served), "an answer", error))?;
         check_received(&(stubbed.received)())?;
     }
-    for turn in answers() {
-        let served = Served::Answer(turn.clone());
+    for answer in answers() {
+        let served = Served::Answer(answer.clone());
         for stream in [false, true] {
             let found = asked(&stub(&served), request(), stream).await?;
-            check_answer(&turn, found.map_err(|error| error.to_string()), stream)?;
+            check_answer(&answer, found.map_err(|error| error.to_string()), stream)?;
         }
-        check_pieces(&turn, &stub(&served)).await?;
+        check_pieces(&answer, &stub(&served)).await?;
     }
-    for turn in answers() {
-        let served = Served::CutOff(turn);
+    for answer in answers() {
+        let served = Served::CutOff(answer);
         for stream in [false, true] {
             let found = asked(&stub(&served), request(), stream).await?;
             if !found.as_ref().is_err_and(ModelError::is_retryable) {
@@ -306,14 +306,14 @@ struct Essence {
 }
 
 impl Essence {
-    fn of(turn: &Answer) -> Self {
-        let calls = turn.message.tool_uses();
+    fn of(answer: &Answer) -> Self {
+        let calls = answer.message.tool_uses();
         let calls = calls.map(|call| (call.name.clone(), value_of(call.input.as_str())));
         Self {
-            text: turn.message.texts().map(|text| text.as_str()).collect(),
+            text: answer.message.texts().map(|text| text.as_str()).collect(),
             calls: calls.collect(),
-            stop_reason: turn.stop_reason.clone(),
-            usage: turn.usage.map(|usage| (usage.input, usage.output)),
+            stop_reason: answer.stop_reason.clone(),
+            usage: answer.usage.map(|usage| (usage.input, usage.output)),
         }
     }
 }

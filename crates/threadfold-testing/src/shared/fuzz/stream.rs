@@ -1,4 +1,4 @@
-//! One fuzz case of the turn builders, shared by the fuzz target and by the bounded run in the
+//! One fuzz case of the answer builders, shared by the fuzz target and by the bounded run in the
 //! tests.
 
 #![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
@@ -23,8 +23,8 @@ pub fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
         let (reported, end) = build(*codec, &events);
         // A byte that is not UTF-8 becomes three.
         assert!(reported <= bytes.len() * 3, "{}: {reported} of {}", codec.name(), bytes.len());
-        if let Ok(turn) = end {
-            let thread = vec![Message::user("hi"), turn.message];
+        if let Ok(answer) = end {
+            let thread = vec![Message::user("hi"), answer.message];
             let _ = codec.encode(&Request::new(thread), &EncodeOptions::default());
         }
     }
@@ -70,6 +70,6 @@ fn size(delta: &Delta) -> usize {
             text.len()
         }
         Delta::ToolUse { name, .. } => name.len(),
-        Delta::Answer { .. } => panic!("a turn before the end: {delta:?}"),
+        Delta::Answer { .. } => panic!("an answer before the end: {delta:?}"),
     }
 }
