@@ -398,7 +398,7 @@ mod tests {
 
     type Take = fn(&mut Compaction) -> Result<(), InvalidValue>;
 
-    fn driven() -> Proposal {
+    fn proposal() -> Proposal {
         let splice = Splice { at: 0..1, insert: Vec::new() };
         let mut proposal = Proposal::new(Plan::from_splices(2, vec![splice]));
         proposal.rungs = vec![Rung {
@@ -413,7 +413,7 @@ mod tests {
 
     fn record(compaction: &Compaction) -> CompactionRecord {
         let plan = || {
-            CompactionRecord::new(CompactionId(3), CompactionReason::default(), "", driven().plan)
+            CompactionRecord::new(CompactionId(3), CompactionReason::default(), "", proposal().plan)
         };
         compaction.record(CompactReport::default()).unwrap_or_else(|_| plan())
     }
@@ -424,7 +424,7 @@ mod tests {
         let thread = "main".parse().unwrap();
         let mut compaction = Compaction::begin(CompactionId(3), thread, "own", &brief);
         let mut inputs: Vec<Take> =
-            vec![|compaction| compaction.proposed(Ok(driven()), None), |compaction| {
+            vec![|compaction| compaction.proposed(Ok(proposal()), None), |compaction| {
                 compaction.committed(Ok(record(compaction)))
             }];
         match state {
@@ -453,7 +453,7 @@ mod tests {
     #[test]
     fn every_input_leads_where_the_table_says_or_is_refused_and_changes_nothing() {
         let rows: [(&str, Take, &str); 7] = [
-            ("proposing", |c| c.proposed(Ok(driven()), None), "accepted"),
+            ("proposing", |c| c.proposed(Ok(proposal()), None), "accepted"),
             ("proposing", |c| c.proposed(Err(refused()), None), "failing"),
             ("accepted", |c| c.committed(Ok(record(c))), "committed"),
             ("accepted", |c| c.committed(Err("stale".into())), "failing"),
@@ -501,7 +501,9 @@ mod tests {
     fn steps_events_and_record_say_what_happened() {
         let mut compaction = at("accepted");
         assert_eq!(compaction.done(), None);
-        assert!(matches!(compaction.step(), CompactionStep::Commit(driven) if driven.calls == 2));
+        assert!(
+            matches!(compaction.step(), CompactionStep::Commit(proposal) if proposal.calls == 2)
+        );
         let record = compaction.record(CompactReport::default()).unwrap();
         assert_eq!(
             (record.id, record.batches.len(), record.usage),
@@ -538,7 +540,7 @@ mod tests {
         assert!(failure.error.ends_with("[word]"), "{}", failure.error);
         assert_eq!(failure.usage, Usage::new(5, 0));
         let mut tried = at("proposing");
-        let rungs = driven().rungs;
+        let rungs = proposal().rungs;
         let error = CompactionError::new(StrategyError::NoRung { rungs });
         tried.proposed(Err(error), Some(&Hides)).unwrap();
         let CompactionStep::Note(failure) = tried.step() else { panic!("{tried:?}") };

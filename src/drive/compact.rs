@@ -276,11 +276,11 @@ impl Conversation<'_> {
     /// let mut conversation = Conversation::new(&mut journal);
     /// let (keep, brief) = (KeepRecent { messages: 1, ..KeepRecent::default() }, Brief::default());
     /// let snapshot = conversation.snapshot();
-    /// let driven = block_on(drive::propose(
+    /// let proposal = block_on(drive::propose(
     ///     &keep, &snapshot, &brief, Models::default(), &mut |_, _| {},
     /// ));
     /// // A host may ask the user for confirmation here.
-    /// let done = block_on(conversation.finish(keep.name(), &brief, driven))?;
+    /// let done = block_on(conversation.finish(keep.name(), &brief, proposal))?;
     /// assert_eq!(done.report.after.messages, 1);
     /// assert_eq!(journal.log().standing().count(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -49,8 +49,8 @@ pub struct Models<'a> {
 /// let thread = Snapshot::new(thread);
 /// let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let brief = Brief::default();
-/// let driven = block_on(propose(&strategy, &thread, &brief, Models::default(), &mut |_, _| {}))?;
-/// assert_eq!(driven.plan.messages_after(), 1);
+/// let proposal = block_on(propose(&strategy, &thread, &brief, Models::default(), &mut |_, _| {}))?;
+/// assert_eq!(proposal.plan.messages_after(), 1);
 /// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
 ///

@@ -57,8 +57,8 @@ struct CompactionJob {
 /// let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
 /// let preview = block_on(session.preview(Arc::new(keep)));
 /// assert_eq!(preview.report().map_err(Clone::clone)?.after.messages, 2);
-/// let driven = preview.outcome().map_err(Clone::clone)?;
-/// assert_eq!((driven.calls, driven.plan.messages_after()), (0, 2));
+/// let proposal = preview.outcome().map_err(Clone::clone)?;
+/// assert_eq!((proposal.calls, proposal.plan.messages_after()), (0, 2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -104,9 +104,9 @@ impl CompactionJob {
         let view = View::new(self.snapshot.clone(), self.journal.redacted(&self.brief));
         let terms = Terms { fallback: Some(Fallback::IfNeeded), once: false, anyway: true };
         let mut calls = Calls { models, span, listener: &mut observe };
-        let driven = strategy::propose(self.strategy.as_ref(), &view, &mut calls, terms).await;
-        let driven = driven.map_err(CompactionError::from);
-        reported(&self.snapshot, redacted(driven, redactor)?, &self.brief)
+        let proposal = strategy::propose(self.strategy.as_ref(), &view, &mut calls, terms).await;
+        let proposal = proposal.map_err(CompactionError::from);
+        reported(&self.snapshot, redacted(proposal, redactor)?, &self.brief)
     }
 }
 
@@ -123,8 +123,8 @@ impl PreparedCompaction {
     /// The text of the last new summary, for a person to read or edit; `None` if there is none.
     #[must_use]
     pub fn summary(&self) -> Option<&Text> {
-        let (driven, _) = self.outcome.as_ref().ok()?;
-        let summaries = driven.plan.new_messages().flat_map(Message::summaries);
+        let (proposal, _) = self.outcome.as_ref().ok()?;
+        let summaries = proposal.plan.new_messages().flat_map(Message::summaries);
         summaries.last().map(|summary| &summary.text)
     }
 
@@ -158,17 +158,17 @@ impl PreparedCompaction {
     pub fn edited(self, text: impl Into<Text>) -> Self {
         let text = text.into();
         let Self { outcome, snapshot, brief, .. } = self;
-        let outcome = outcome.and_then(|(driven, _)| {
+        let outcome = outcome.and_then(|(proposal, _)| {
             if text.trim().is_empty() {
                 let blank = StrategyError::BlankSummary { stop_reason: StopReason::EndTurn };
-                return Err(driven.failed(blank));
+                return Err(proposal.failed(blank));
             }
-            let plan = driven.plan.with_last_summary(text);
+            let plan = proposal.plan.with_last_summary(text);
             // Audit and lists were those of the text that is replaced.
-            let driven = Proposal { plan, retention: None, is_filled: false, ..driven };
-            let (usage, calls) = (driven.usage, driven.calls);
+            let proposal = Proposal { plan, retention: None, is_filled: false, ..proposal };
+            let (usage, calls) = (proposal.usage, proposal.calls);
             // As the strategy's own proposal, it may miss the target.
-            let settled = snapshot.settle_within(driven, &brief, brief.limit);
+            let settled = snapshot.settle_within(proposal, &brief, brief.limit);
             let settled = settled.map_err(|why| CompactionError::new(why).after(usage, calls))?;
             reported(&snapshot, settled, &brief)
         });
@@ -181,7 +181,7 @@ impl PreparedCompaction {
     ///
     /// The [`CompactionError`] that ended the preparation.
     pub fn outcome(&self) -> Result<&Proposal, &CompactionError> {
-        self.outcome.as_ref().map(|(driven, _)| driven)
+        self.outcome.as_ref().map(|(proposal, _)| proposal)
     }
 }
 
@@ -342,11 +342,12 @@ impl Session {
         let mut brief = Brief { now: self.now(), target: None, ..brief };
         let snapshot = self.conversation().snapshot_for(&brief).await?;
         let mut outcome =
-            outcome.and_then(|(driven, _)| self.fitted(driven, &messages, &snapshot, &brief));
+            outcome.and_then(|(proposal, _)| self.fitted(proposal, &messages, &snapshot, &brief));
         if let Some(id) = brief.compaction.filter(|id| self.log().is_ended(*id)) {
             // Summaries and batches hold the id, so it cannot be changed. The failure is
             // recorded under a new one.
-            outcome = outcome.and_then(|driven| Err(driven.failed(Rejection::NumberTaken { id })));
+            outcome =
+                outcome.and_then(|proposal| Err(proposal.failed(Rejection::NumberTaken { id })));
             brief.compaction = Some(self.next_compaction());
         }
         self.carry_out_deferred(&strategy, &brief, outcome, &span).await
@@ -364,9 +365,9 @@ impl Session {
         let reason = CompactionReason::Manual { instructions: None };
         let brief = Brief { retention: None, ..self.brief(reason, None) };
         let plan = plan.with_new_messages(|message| renumber(message, brief.compaction));
-        let driven = Proposal::new(plan);
+        let proposal = Proposal::new(plan);
         let snapshot = self.conversation().ruled_snapshot();
-        let outcome = self.fitted(driven, &messages, &snapshot, &brief);
+        let outcome = self.fitted(proposal, &messages, &snapshot, &brief);
         let span = self.conversation().span(&strategy, &brief);
         self.carry_out_deferred(&strategy, &brief, outcome, &span).await
     }
@@ -409,7 +410,7 @@ impl Session {
     /// Adapts a proposal for the earlier messages to the present thread, given as a snapshot.
     fn fitted(
         &self,
-        mut driven: Proposal,
+        mut proposal: Proposal,
         messages: &Arc<Vec<Message>>,
         snapshot: &Snapshot,
         brief: &Brief,
@@ -418,10 +419,10 @@ impl Session {
         let same = pairs.take_while(|(one, other)| one.ptr_eq(other) || one == other).count();
         if same < messages.len() {
             let rewritten = CompactError::Rewritten { message: same };
-            return Err(driven.failed(Rejection::from(rewritten)));
+            return Err(proposal.failed(Rejection::from(rewritten)));
         }
-        driven.plan = driven.plan.extended(self.messages());
-        driven.accepted(snapshot, brief)
+        proposal.plan = proposal.plan.extended(self.messages());
+        proposal.accepted(snapshot, brief)
     }
 }
 
@@ -440,11 +441,11 @@ fn renumber(message: &mut Message, id: Option<CompactionId>) {
 /// The proposal with its report.
 fn reported(
     snapshot: &Snapshot,
-    driven: Proposal,
+    proposal: Proposal,
     brief: &Brief,
 ) -> Result<(Proposal, CompactReport), CompactionError> {
     let binds = brief.binds_reasoning;
-    let report = driven.report(snapshot.messages(), snapshot.counter(), binds);
-    let report = report.map_err(|stale| driven.failed(Rejection::from(stale)))?;
-    Ok((driven, report))
+    let report = proposal.report(snapshot.messages(), snapshot.counter(), binds);
+    let report = report.map_err(|stale| proposal.failed(Rejection::from(stale)))?;
+    Ok((proposal, report))
 }

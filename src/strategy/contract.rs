@@ -50,8 +50,8 @@ use super::{ask::Ask, error::StrategyError, proposal::Proposal, view::View};
 /// let thread = Snapshot::new(thread.to_vec());
 /// let model = ScriptedModel::new(["They looked for the parser."]);
 /// let models = Models::one(&model);
-/// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_, _| {}))?;
-/// assert_eq!((driven.calls, driven.plan.messages_after()), (1, 2));
+/// let proposal = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_, _| {}))?;
+/// assert_eq!((proposal.calls, proposal.plan.messages_after()), (1, 2));
 /// # Ok::<(), threadfold::drive::CompactionError>(())
 /// ```
 #[async_trait]

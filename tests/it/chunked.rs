@@ -465,8 +465,8 @@ fn the_strategy_replaces_the_thread_with_the_summary() {
             progress.push((call.done, call.total));
         }
     };
-    let driven = block_on(propose(&strategy(), &thread, &brief, models, &mut observe)).unwrap();
-    let after = thread.accept(&driven.plan, &brief).unwrap();
+    let proposal = block_on(propose(&strategy(), &thread, &brief, models, &mut observe)).unwrap();
+    let after = thread.accept(&proposal.plan, &brief).unwrap();
     let summary = Message::summary(Role::User, Summary::new("All of it."));
     assert_eq!(after, [conversation()[10].clone(), summary]);
     assert_eq!(own.requests().len(), 0, "the fast model is asked where there is one");
@@ -525,14 +525,14 @@ fn open_calls_stay_after_the_summary() {
     let next_prompt = Some(Message::user("Go on with part 3."));
     let brief = Brief { next_prompt, ..Brief::default() };
     let snapshot = Snapshot::new(thread.clone());
-    let driven = block_on(propose(
+    let proposal = block_on(propose(
         &strategy(),
         &snapshot,
         &brief,
         Models::one(&ExtractiveModel),
         &mut |_, _| {},
     ));
-    let after = snapshot.accept(&driven.unwrap().plan, &brief).unwrap();
+    let after = snapshot.accept(&proposal.unwrap().plan, &brief).unwrap();
     assert_eq!(after.len(), 2);
     assert_eq!(after[1], thread[13]);
 }
@@ -545,8 +545,9 @@ fn an_agent_in_the_middle_of_its_work_keeps_what_it_has_not_read() {
     thread.push(Message::new(Role::User, vec![result.into()]));
     let (snapshot, brief) = (Snapshot::new(thread.clone()), Brief::default());
     let models = Models::one(&ExtractiveModel);
-    let driven = block_on(propose(&strategy(), &snapshot, &brief, models, &mut |_, _| {})).unwrap();
-    let after = snapshot.accept(&driven.plan, &brief).unwrap();
+    let proposal =
+        block_on(propose(&strategy(), &snapshot, &brief, models, &mut |_, _| {})).unwrap();
+    let after = snapshot.accept(&proposal.plan, &brief).unwrap();
     assert_eq!(after[after.len() - 2..], thread[thread.len() - 2..]);
     assert!(after.iter().any(Message::is_summary));
 }

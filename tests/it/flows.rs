@@ -51,8 +51,9 @@ fn run(
 fn the_summary_is_in_the_next_request_and_the_raw_text_is_not() {
     let model = ScriptedModel::new(["Part 3 of src/parser.rs was mended.", "Nothing is left."]);
     let (mut agent, mut thread) = agent(&model);
-    let driven = run(&Summarize::default(), &Snapshot::of(&thread), Models::one(&model_of(&agent)));
-    agent.apply(&mut thread, &driven.unwrap().plan).unwrap();
+    let proposal =
+        run(&Summarize::default(), &Snapshot::of(&thread), Models::one(&model_of(&agent)));
+    agent.apply(&mut thread, &proposal.unwrap().plan).unwrap();
 
     let request = Request::new(thread.messages().clone());
     let turn = block_on(answer_of(agent.answer(request))).unwrap();
@@ -73,8 +74,8 @@ fn a_second_compaction_sees_the_first_summary_and_not_the_originals() {
     let (mut agent, mut thread) = agent(&model);
     for round in 0..2 {
         let before = Snapshot::of(&thread);
-        let driven = run(&Summarize::default(), &before, Models::one(&model)).unwrap();
-        agent.apply(&mut thread, &driven.plan).unwrap();
+        let proposal = run(&Summarize::default(), &before, Models::one(&model)).unwrap();
+        agent.apply(&mut thread, &proposal.plan).unwrap();
         for number in 0..8 {
             thread
                 .push(Message::user(format!("And {number} after {round}, with a few more words?")));
@@ -98,8 +99,8 @@ fn the_summary_request_has_the_prompt_and_tools_of_the_conversation() {
     let system = vec![Message::system("You mend parsers.")];
     let thread =
         Snapshot::new(conversation()).with_context(system.clone().into(), tools.clone().into());
-    let driven = run(&Summarize::default(), &thread, Models::one(&model)).unwrap();
-    assert_eq!((driven.calls, driven.usage.output), (2, 14), "both calls are counted");
+    let proposal = run(&Summarize::default(), &thread, Models::one(&model)).unwrap();
+    assert_eq!((proposal.calls, proposal.usage.output), (2, 14), "both calls are counted");
     let [request, again] = <[Request; 2]>::try_from(model.requests()).unwrap();
     assert_eq!(request.system[..], system[..]);
     assert_eq!(request.tools[..], tools[..]);
@@ -154,14 +155,14 @@ fn the_driver_receives_the_summary_while_it_is_written() {
     };
     let (strategy, brief) = (Summarize::default(), Brief::default());
     let models = Models::one(&ExtractiveModel);
-    let driven = block_on(propose(&strategy, &thread, &brief, models, &mut observe)).unwrap();
+    let proposal = block_on(propose(&strategy, &thread, &brief, models, &mut observe)).unwrap();
     assert_eq!((turns, calls), (1, 1));
     // The lists of quotes are cut from the answer when it is complete.
-    assert_eq!(Some(Quotes::cut(&text).0), summary_of(&driven));
+    assert_eq!(Some(Quotes::cut(&text).0), summary_of(&proposal));
 }
 
-fn summary_of(driven: &Proposal) -> Option<String> {
-    let mut blocks = driven.plan.new_messages().flat_map(|message| &message.content);
+fn summary_of(proposal: &Proposal) -> Option<String> {
+    let mut blocks = proposal.plan.new_messages().flat_map(|message| &message.content);
     blocks.find_map(|block| match block {
         ContentBlock::Summary(summary) => Some(summary.text.to_string()),
         _ => None,
@@ -212,8 +213,8 @@ fn every_strategy_can_keep_typed_text_around_a_checkpoint() {
     // The only result is among those that clearing keeps.
     for name in registry.names().filter(|name| *name != "clear-results") {
         let strategy = registry.get(name).unwrap();
-        let driven = run(strategy.as_ref(), &thread, Models::one(&ExtractiveModel));
-        assert!(driven.is_ok(), "{name}: {driven:?}");
+        let proposal = run(strategy.as_ref(), &thread, Models::one(&ExtractiveModel));
+        assert!(proposal.is_ok(), "{name}: {proposal:?}");
     }
 }
 
@@ -228,8 +229,8 @@ fn a_budget_applies_even_if_an_open_call_is_larger() {
         threadfold::message::ToolUse::new("t1", "write", serde_json::json!({ "text": long }));
     thread.push(Message::new(Role::Assistant, vec![call.into()]));
     let tight = KeepRecent { messages: 100, tokens: Some(200) };
-    let driven = run(&tight, &Snapshot::new(thread), Models::default()).unwrap();
-    assert_eq!(driven.plan.messages_after(), 2);
+    let proposal = run(&tight, &Snapshot::new(thread), Models::default()).unwrap();
+    assert_eq!(proposal.plan.messages_after(), 2);
 }
 
 /// Asks again and again, whatever the answer is.

@@ -67,8 +67,8 @@ impl Case {
         let brief = Brief { target: Some(target), retention, ..Brief::default() };
         let models = if asks { Models::one(&ExtractiveModel) } else { Models::default() };
         let thread = Snapshot::new(past.to_vec());
-        let driven = block_on(propose(strategy, &thread, &brief, models, &mut |_, _| {})).ok()?;
-        let after = driven.plan.after(past).unwrap();
+        let proposal = block_on(propose(strategy, &thread, &brief, models, &mut |_, _| {})).ok()?;
+        let after = proposal.plan.after(past).unwrap();
         Some(Kept { share: self.share_of(&after), used: counter.messages(&after), target })
     }
 }

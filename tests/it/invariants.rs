@@ -71,14 +71,14 @@ fn check(
 ) -> Option<Vec<Message>> {
     let name = strategy.name();
     let thread = Snapshot::of_request(request);
-    let driven = propose(strategy, &thread, brief, model().as_ref());
+    let proposal = propose(strategy, &thread, brief, model().as_ref());
     let again = propose(strategy, &thread, brief, model().as_ref());
-    let said = |driven: &Result<Proposal, Box<CompactionError>>| match driven {
-        Ok(driven) => serde_json::to_string(&driven.plan).unwrap(),
+    let said = |proposal: &Result<Proposal, Box<CompactionError>>| match proposal {
+        Ok(proposal) => serde_json::to_string(&proposal.plan).unwrap(),
         Err(error) => error.to_string(),
     };
-    assert_eq!(said(&driven), said(&again), "9: {name}");
-    let after = thread.accept(&driven.ok()?.plan, brief).unwrap();
+    assert_eq!(said(&proposal), said(&again), "9: {name}");
+    let after = thread.accept(&proposal.ok()?.plan, brief).unwrap();
     assert_eq!(legality::violations(&after), [], "1: {name}");
     assert_in_order(name, &request.messages, &after);
     let tokens = |messages: &[Message]| thread.counter().messages(messages);
@@ -181,11 +181,11 @@ fn assert_settled(strategy: &dyn CompactionStrategy, after: &[Message], brief: &
     let mut thread = after.to_vec();
     for _ in 0..more {
         let snapshot = Snapshot::new(thread.clone());
-        let Ok(driven) = propose(strategy, &snapshot, brief, &ExtractiveModel) else { return };
-        driven.plan.apply(&mut thread).unwrap();
+        let Ok(proposal) = propose(strategy, &snapshot, brief, &ExtractiveModel) else { return };
+        proposal.plan.apply(&mut thread).unwrap();
     }
     let again = propose(strategy, &Snapshot::new(thread.clone()), brief, &ExtractiveModel);
-    let took = again.map(|driven| driven.plan);
+    let took = again.map(|proposal| proposal.plan);
     assert!(took.is_err(), "7: {} {brief:?} took more of {thread:#?}: {took:#?}", strategy.name());
 }
 

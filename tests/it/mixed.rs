@@ -89,9 +89,9 @@ fn compact(
     let snapshot = Snapshot::new(thread.to_vec());
     let clock = TestClock::default();
     let models = Models { clock: Some(&clock), ..Models::one(&Remembers) };
-    let driven =
+    let proposal =
         block_on(drive::propose(strategy, &snapshot, brief, models, &mut |_, _| {})).ok()?;
-    Some(snapshot.accept(&driven.plan, brief).unwrap())
+    Some(snapshot.accept(&proposal.plan, brief).unwrap())
 }
 
 fn summaries(thread: &[Message]) -> Vec<&Summary> {

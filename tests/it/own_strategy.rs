@@ -93,8 +93,8 @@ fn a_question_is_repeated_as_the_provider_asks_and_every_call_is_counted() {
     let models = Models { clock: Some(&waits), ..Models::one(&model) };
     let strategy = SumUp(ModelRole::Fast, LONG);
     let thread = Snapshot::new(thread());
-    let driven = run(&strategy, &thread, &Brief::default(), models).unwrap();
-    assert_eq!((driven.calls, driven.usage.input, driven.usage.output), (4, 130, 7));
+    let proposal = run(&strategy, &thread, &Brief::default(), models).unwrap();
+    assert_eq!((proposal.calls, proposal.usage.input, proposal.usage.output), (4, 130, 7));
     assert_eq!(seconds(&waits), [1, 7, 10]);
     assert!(model.requests().windows(2).all(|pair| pair[0] == pair[1]));
 }
@@ -118,8 +118,8 @@ fn the_plan_marks_all_reasoning_in_an_open_tool_loop() {
     let (thread, number) = (Snapshot::new(thread()), Some(CompactionId(5)));
     let brief = Brief { compaction: number, ..Brief::default() };
     let strategy = SumUp(ModelRole::Fast, LONG);
-    let driven = run(&strategy, &thread, &brief, Models::one(&model)).unwrap();
-    let after = driven.plan.after(thread.messages()).unwrap();
+    let proposal = run(&strategy, &thread, &brief, Models::one(&model)).unwrap();
+    let after = proposal.plan.after(thread.messages()).unwrap();
     let ContentBlock::Summary(summary) = &after[0].content[0] else { panic!("{after:?}") };
     assert_eq!((summary.compaction, after[0].role, after.len()), (number, Role::User, 4));
     assert!(after[2].prefix_rewritten && after[2].content.len() == 2);

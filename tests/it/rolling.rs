@@ -58,7 +58,7 @@ impl Run {
         Self::of(strategy, thread, brief, (1..100).map(|number| format!("Account {number}.")))
     }
 
-    fn driven(&self) -> &Proposal {
+    fn proposal(&self) -> &Proposal {
         self.outcome.as_ref().unwrap()
     }
 
@@ -68,7 +68,7 @@ impl Run {
 
     fn after(&self, thread: &Snapshot) -> Vec<Message> {
         let mut messages = thread.messages().to_vec();
-        self.driven().plan.apply(&mut messages).unwrap();
+        self.proposal().plan.apply(&mut messages).unwrap();
         messages
     }
 
@@ -203,7 +203,7 @@ fn of_twenty_messages_fifteen_become_two_batches_and_five_stay() {
     let after = run.after(&thread);
     assert_eq!(after[0], Message::summary(Role::User, summary));
     assert_eq!(after[1..], thread.messages()[15..]);
-    assert_eq!(run.driven().batches, batches);
+    assert_eq!(run.proposal().batches, batches);
     assert!(batches.iter().all(|batch| batch.replaces.is_empty()));
     let count = |messages: &[Message]| thread.counter().messages(messages);
     assert!(count(&after) < count(thread.messages()));
@@ -452,7 +452,7 @@ fn batches_that_are_summed_up_are_replaced_by_one_that_names_them() {
     (expected.start, expected.end) = (Timestamp(0), Timestamp(5));
     expected.replaces = (0..5).map(|index| id(1, index)).collect();
     assert_eq!(batches[0], expected);
-    let made = &run.driven().batches;
+    let made = &run.proposal().batches;
     let replaced: Vec<&[BatchId]> = made.iter().map(|batch| &*batch.replaces).collect();
     assert_eq!(replaced, [&[][..], &expected.replaces]);
     assert_eq!(made[1], expected);
@@ -539,7 +539,7 @@ fn repeated_compactions_deepen_the_batches_and_count_every_message() {
     assert_eq!(folded, 9 * 20 - 5);
     assert!(view.text.starts_with("[Summary of the conversation so far: 175 messages compressed"));
     let mut ids: Vec<BatchId> =
-        runs.iter().flat_map(|run| &run.driven().batches).map(|batch| batch.id).collect();
+        runs.iter().flat_map(|run| &run.proposal().batches).map(|batch| batch.id).collect();
     let all = ids.len();
     ids.sort();
     ids.dedup();
@@ -586,7 +586,7 @@ fn a_summary_of_another_strategy_becomes_a_batch_unchanged() {
     assert_eq!(batches, expected);
     let requests = run.requests.iter().map(text).collect::<String>();
     assert_eq!(requests.matches("What another strategy wrote.").count(), 1, "as account so far");
-    assert_eq!(run.driven().batches.len(), 3);
+    assert_eq!(run.proposal().batches.len(), 3);
 }
 
 #[test]
@@ -906,8 +906,8 @@ fn every_result_is_accepted_or_has_a_reason_and_is_reproducible() {
         let run = || {
             let (model, clock) = (ScriptedModel::repeating([way.clone()]), TestClock::default());
             let models = Models { clock: Some(&clock), ..Models::one(&model) };
-            let driven = block_on(propose(&by_tens(), &thread, &brief(), models, &mut |_, _| {}));
-            driven.map(|driven| driven.plan).map_err(|failed| failed.to_string())
+            let proposal = block_on(propose(&by_tens(), &thread, &brief(), models, &mut |_, _| {}));
+            proposal.map(|proposal| proposal.plan).map_err(|failed| failed.to_string())
         };
         let outcome = run();
         assert_eq!(run(), outcome, "{way:?}");
@@ -962,7 +962,7 @@ proptest! {
         let snapshot = Snapshot::new(thread.clone()).with_window(window.map(ContextWindow::new));
         let model = Asked::default();
         let view = View::new(snapshot.clone(), brief.clone());
-        let driven = asked(&options, &view, |call| {
+        let proposal = asked(&options, &view, |call| {
             block_on(model.complete(call.request.clone()))
         })
         .1;
@@ -974,8 +974,8 @@ proptest! {
                 prop_assert!(tokens <= window, "{} in {}", tokens, window);
             }
         }
-        match driven {
-            Ok(driven) => match snapshot.accept(&driven.plan, &brief) {
+        match proposal {
+            Ok(proposal) => match snapshot.accept(&proposal.plan, &brief) {
                 Ok(after) => prop_assert_eq!(legality::violations(&after), []),
                 // The estimate of a batch's size may be wrong, and a part that is stripped or
                 // divided may pay for its framing twice.
@@ -995,9 +995,9 @@ proptest! {
     ) {
         let snapshot = Snapshot::new(thread.clone());
         let models = Models::one(&ExtractiveModel);
-        if let Ok(driven) = block_on(propose(&options, &snapshot, &brief, models, &mut |_, _| {})) {
+        if let Ok(proposal) = block_on(propose(&options, &snapshot, &brief, models, &mut |_, _| {})) {
             let mut after = thread.clone();
-            driven.plan.apply(&mut after).unwrap();
+            proposal.plan.apply(&mut after).unwrap();
             let count = |messages: &[Message]| legality::violations(messages).len();
             prop_assert!(count(&after) <= count(&thread));
         }
@@ -1014,10 +1014,10 @@ proptest! {
             let snapshot = Snapshot::new(messages.borrow().clone());
             let brief = Brief { compaction: Some(CompactionId(number as u64)), ..brief() };
             let models = Models::one(&ExtractiveModel);
-            let driven = block_on(propose(&options, &snapshot, &brief, models, &mut |_, _| {}));
-            let Ok(driven) = driven else { continue };
-            driven.plan.apply(&mut messages.borrow_mut()).unwrap();
-            for batch in &driven.batches {
+            let proposal = block_on(propose(&options, &snapshot, &brief, models, &mut |_, _| {}));
+            let Ok(proposal) = proposal else { continue };
+            proposal.plan.apply(&mut messages.borrow_mut()).unwrap();
+            for batch in &proposal.batches {
                 known.retain(|id| !batch.replaces.contains(id));
                 prop_assert!(!known.contains(&batch.id));
                 known.push(batch.id);

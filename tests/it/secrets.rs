@@ -316,7 +316,7 @@ fn run_job(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
             let prepared = block_on(all.0.prepare_compaction_observed(observe));
             check(&format!("{name}: the report"), &prepared.report());
             match prepared.outcome() {
-                Ok(driven) => check(&format!("{name}: the outcome"), driven),
+                Ok(proposal) => check(&format!("{name}: the outcome"), proposal),
                 Err(error) => check(&format!("{name}: why not"), &(error.to_string(), error)),
             }
             block_on(all.0.adopt(prepared))

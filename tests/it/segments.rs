@@ -74,9 +74,9 @@ fn what_a_model_wrote_is_rewritten_log2_n_times_and_otherwise_stands_byte_for_by
         let brief = Brief { target: Some(4_000), ..Brief::default() };
         let models = Models::one(&Rewriter);
         let strategy = Summarize::default();
-        let driven =
+        let proposal =
             block_on(propose(&strategy, &snapshot, &brief, models, &mut |_, _| {})).unwrap();
-        thread = driven.plan.after(&thread).unwrap();
+        thread = proposal.plan.after(&thread).unwrap();
         let summary = summary_of(&thread);
 
         let written: Vec<usize> = (1..=part)
@@ -121,8 +121,8 @@ fn compacted(thread: &[Message]) -> Vec<Message> {
     let brief = Brief { target: Some(2_000), ..Brief::default() };
     let (snapshot, models) = (Snapshot::new(thread.to_vec()), Models::one(&Rewriter));
     let strategy = Summarize::default();
-    let driven = block_on(propose(&strategy, &snapshot, &brief, models, &mut |_, _| {}));
-    driven.unwrap().plan.after(thread).unwrap()
+    let proposal = block_on(propose(&strategy, &snapshot, &brief, models, &mut |_, _| {}));
+    proposal.unwrap().plan.after(thread).unwrap()
 }
 
 #[test]

@@ -29,8 +29,8 @@ fn after(
 ) -> Result<Vec<Message>, StrategyError> {
     let model = ScriptedModel::new(vec!["They looked at the log and found nothing."; 40]);
     let models = Models::one(&model);
-    let driven = block_on(drive::propose(strategy, thread, brief, models, &mut |_, _| {}));
-    let plan = driven.map_err(|error| error.strategy().unwrap().clone())?.plan;
+    let proposal = block_on(drive::propose(strategy, thread, brief, models, &mut |_, _| {}));
+    let plan = proposal.map_err(|error| error.strategy().unwrap().clone())?.plan;
     Ok(plan.after(thread.messages()).unwrap())
 }
 
@@ -156,9 +156,9 @@ fn less_is_kept_if_the_summary_is_longer_than_expected() {
         let model = ScriptedModel::new([&*"sum ".repeat(tokens * 3 / 4)]);
         let (strategy, models) = (named("summarize"), Models::one(&model));
         let brief = towards(10_000);
-        let driven =
+        let proposal =
             block_on(drive::propose(strategy.as_ref(), &snapshot, &brief, models, &mut |_, _| {}));
-        driven.unwrap().plan.after(&thread).unwrap()
+        proposal.unwrap().plan.after(&thread).unwrap()
     };
     let (brief, long) = (summed(500), summed(5_500));
     assert!(count(&brief) <= 10_000 && count(&long) <= 10_000);

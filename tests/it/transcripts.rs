@@ -25,10 +25,10 @@ fn every_strategy_leaves_every_thread_ready_to_send() {
             let registry = StrategyRegistry::default();
             let (strategy, brief) = (registry.get(strategy).unwrap(), Brief::default());
             let models = Models::one(&ExtractiveModel);
-            let driven =
+            let proposal =
                 block_on(propose(strategy.as_ref(), &thread, &brief, models, &mut |_, _| {}));
-            let Ok(driven) = driven else { continue };
-            let messages = thread.accept(&driven.plan, &brief).unwrap();
+            let Ok(proposal) = proposal else { continue };
+            let messages = thread.accept(&proposal.plan, &brief).unwrap();
             assert_eq!(legality::violations(&messages), [], "{name}, {}", strategy.name());
             let next = Request { messages: messages.into(), ..request.clone() };
             for (_, other) in FORMATS {

@@ -100,16 +100,16 @@ async fn tried<'a>(
     brief: &Brief,
     models: Models<'_>,
 ) -> Result<Row<'a>, CompactionError> {
-    let driven = propose(strategy, thread, brief, models, &mut |_, _| {}).await?;
+    let proposal = propose(strategy, thread, brief, models, &mut |_, _| {}).await?;
     let before = thread.messages();
-    let after: Vec<Message> = driven.plan.after(before)?;
+    let after: Vec<Message> = proposal.plan.after(before)?;
     Ok(Row {
         strategy: strategy.name(),
         after: Size::of(&after, &ByteEstimate::TRIGGER),
-        calls: driven.calls,
-        usage: driven.usage,
+        calls: proposal.calls,
+        usage: proposal.usage,
         retention: audit(before, &after, &RetentionPolicy::default()),
-        rungs: driven.rungs,
+        rungs: proposal.rungs,
     })
 }
 

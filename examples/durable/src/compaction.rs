@@ -70,15 +70,15 @@ impl OpenTurn<'_, '_> {
 
         let view = View::new(snapshot, brief.clone());
         let mut answers = Journaled { steps, failed: None };
-        let driven = drive::propose_with(&*STRATEGY, &view, &mut answers).await;
+        let proposal = drive::propose_with(&*STRATEGY, &view, &mut answers).await;
         if let Some(error) = answers.failed {
             return Err(error.into());
         }
         // A strategy that found nothing to do is not a compaction and not logged.
-        if driven.as_ref().is_err_and(CompactionError::is_nothing_to_compact) {
+        if proposal.as_ref().is_err_and(CompactionError::is_nothing_to_compact) {
             return Ok(false);
         }
-        match conversation.finish(STRATEGY.name(), &brief, driven).await {
+        match conversation.finish(STRATEGY.name(), &brief, proposal).await {
             Ok(_) => Ok(true),
             Err(CompactionError { kind: CompactionErrorKind::Strategy(_), .. }) => Ok(false),
             Err(error) => Err(TerminalError::new(error.to_string()).into()),

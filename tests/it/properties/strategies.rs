@@ -90,8 +90,8 @@ proptest! {
         thread in legal_thread(0..16), strategy in strategy(), brief in brief(), answers in answers()
     ) {
         let snapshot = Snapshot::new(thread.clone());
-        let driven = match propose(strategy.as_ref(), &snapshot, &brief, &answers) {
-            Ok(driven) => driven,
+        let proposal = match propose(strategy.as_ref(), &snapshot, &brief, &answers) {
+            Ok(proposal) => proposal,
             Err(failed) => {
                 // A thread may be too small or a model too bad, but no strategy of the crate
                 // proposes an unfit plan.
@@ -112,7 +112,7 @@ proptest! {
             }
         };
         let mut after = thread.clone();
-        driven.plan.apply(&mut after).unwrap();
+        proposal.plan.apply(&mut after).unwrap();
         prop_assert_eq!(legality::violations(&after), []);
         let count = |messages: &[Message]| snapshot.counter().messages(messages);
         prop_assert!(count(&after) < count(&thread));
@@ -131,7 +131,7 @@ proptest! {
     ) {
         let snapshot = Snapshot::new(thread);
         let run = || match propose(strategy.as_ref(), &snapshot, &brief, &answers) {
-            Ok(driven) => format!("{} {:?}", serde_json::to_string(&driven.plan).unwrap(), driven.usage),
+            Ok(proposal) => format!("{} {:?}", serde_json::to_string(&proposal.plan).unwrap(), proposal.usage),
             Err(error) => format!("{error} {:?}", error.usage),
         };
         prop_assert_eq!(run(), run());
@@ -142,9 +142,9 @@ proptest! {
         thread in junk_thread(0..14), strategy in strategy(), brief in brief(), answers in answers()
     ) {
         let snapshot = Snapshot::new(thread.clone());
-        if let Ok(driven) = propose(strategy.as_ref(), &snapshot, &brief, &answers) {
+        if let Ok(proposal) = propose(strategy.as_ref(), &snapshot, &brief, &answers) {
             let mut after = thread.clone();
-            driven.plan.apply(&mut after).unwrap();
+            proposal.plan.apply(&mut after).unwrap();
             let count = |messages: &[Message]| legality::violations(messages).len();
             prop_assert!(count(&after) <= count(&thread));
         }

@@ -142,12 +142,12 @@ impl Case<'_> {
         let retention = Some(RetentionPolicy::default());
         let brief = Brief { target: Some(target), retention, ..Brief::default() };
         let models = writer.map_or_else(Models::default, |it| it.1);
-        let driven = propose(strategy, &thread, &brief, models, &mut |_, _| {}).await.ok()?;
-        if writer.is_some() && driven.calls == 0 {
+        let proposal = propose(strategy, &thread, &brief, models, &mut |_, _| {}).await.ok()?;
+        if writer.is_some() && proposal.calls == 0 {
             // Without a question to the model it is the row without a model again.
             return None;
         }
-        let after = driven.plan.after(past).ok()?;
+        let after = proposal.plan.after(past).ok()?;
         let first = first.iter().map(hindsight::bytes).sum();
         let model = writer.map(|it| it.0.to_owned());
         Some(Row { model, ..self.judged(strategy.name(), share, &after, first) })
