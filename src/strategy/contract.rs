@@ -1,20 +1,12 @@
-//! The strategy interface.
-//!
-//! A strategy proposes and never acts. It has no I/O and no clock; what it awaits is its [`Ask`]. One
-//! driver runs every strategy, and one check ([`Snapshot::accept`](super::Snapshot::accept)) judges
-//! every proposal.
-//!
-//! Errors and notes are redacted too, because models and providers quote the text of requests.
-//!
-//! A strategy that finds nothing to remove before it asks a model is not a compaction: a session
-//! assigns no number, emits no event and logs nothing.
+//! The interface of a strategy.
 
 use std::fmt;
 
 use async_trait::async_trait;
 
 use super::{ask::Ask, error::StrategyError, proposal::Proposal, view::View};
-/// An algorithm that makes a thread smaller.
+
+/// An algorithm that makes a thread smaller. It proposes a plan and never acts.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -56,7 +48,8 @@ use super::{ask::Ask, error::StrategyError, proposal::Proposal, view::View};
 /// ```
 #[async_trait]
 pub trait CompactionStrategy: fmt::Debug + Send + Sync {
-    /// The name under which it is registered, in kebab case.
+    /// The name of the strategy in kebab case, for settings, logs and the
+    /// [registry](super::StrategyRegistry).
     fn name(&self) -> &str;
 
     /// Proposes a plan for this thread. Models are asked through `ask` only, and nothing else is
@@ -65,7 +58,8 @@ pub trait CompactionStrategy: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`StrategyError`]; [`StrategyError::NothingToCompact`] if nothing can be removed. The thread
-    /// is unchanged in every case.
+    /// [`StrategyError`]. Its texts may quote requests, so a host with a redactor gets them redacted.
+    /// [`StrategyError::NothingToCompact`] if nothing can be removed; before the first call of a model
+    /// that is no compaction: a session gives it no id, emits no event and logs nothing.
     async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError>;
 }
