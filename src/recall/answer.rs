@@ -11,7 +11,7 @@ use serde_json::Value;
 #[cfg(feature = "recall")]
 use super::search::{self, Reading, Terms};
 use super::{
-    passage::{HEAD, HEADING, Passage, Recalled, border, piece_end, rendered},
+    passage::{HEADING, INTRODUCTION, Passage, Recalled, border, piece_end, rendered},
     request::{RecallError, RecallRequest, abridged},
 };
 use crate::{
@@ -187,7 +187,7 @@ impl<'a> Recall<'a> {
 
     /// Returns the maximum bytes of all passages, including their headings.
     fn room(&self) -> usize {
-        self.max_bytes.saturating_sub(HEAD)
+        self.max_bytes.saturating_sub(INTRODUCTION)
     }
 
     fn range(
