@@ -1,7 +1,7 @@
 //! The options of decoding and encoding a body.
 
 use serde::{Deserialize, Serialize};
-use threadfold_core::message::Text;
+use threadfold_core::message::{Text, model_version};
 
 /// Decoding options: which text blocks are read as the block kinds that this crate writes as text,
 /// and how large a body may be.
@@ -16,6 +16,18 @@ pub struct DecodeOptions {
     pub summaries: bool,
     /// The limits of a body.
     pub limits: DecodeLimits,
+}
+
+impl Default for DecodeOptions {
+    /// Checkpoints only, because a user may have typed the other forms.
+    fn default() -> Self {
+        Self {
+            checkpoints: true,
+            reminders: false,
+            summaries: false,
+            limits: DecodeLimits::DEFAULT,
+        }
+    }
 }
 
 /// The limits of a body that is decoded. Decoding takes time and memory in proportion to the body,
@@ -33,11 +45,11 @@ pub struct DecodeOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DecodeLimits {
-    /// The bytes of the body.
+    /// The maximum bytes of the body.
     pub bytes: usize,
-    /// The messages, contents or items of the body.
+    /// The maximum number of messages, contents or items in the body.
     pub messages: usize,
-    /// The levels of arrays and objects in the body.
+    /// The maximum levels of arrays and objects in the body.
     pub depth: usize,
 }
 
@@ -55,34 +67,24 @@ impl Default for DecodeLimits {
     }
 }
 
-impl Default for DecodeOptions {
-    /// Checkpoints only, because a user may have typed the other forms.
-    fn default() -> Self {
-        Self {
-            checkpoints: true,
-            reminders: false,
-            summaries: false,
-            limits: DecodeLimits::DEFAULT,
-        }
-    }
-}
-
 /// Encoding options: the model, and its rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EncodeOptions {
     /// The model to ask; `None` keeps the model that the request names.
     pub model: Option<Text>,
-    /// The model refuses or silently drops reasoning if a message before it was changed (Claude 5.1
-    /// and later, `preserved thinking`; GPT-6.2 and later). Such reasoning is left out, with a note.
+    /// The model refuses or silently drops reasoning if a message before it was changed (Claude 5.5
+    /// and later, Fable and Mythos since 5.1: `preserved thinking`; GPT-6.2 and later). Such
+    /// reasoning is left out, and an [`Adjustment`](crate::Adjustment) reports it.
     pub binds_reasoning: bool,
     /// The model refuses `temperature` and `top_p` other than 1 (GPT-6.2 and later). They are left
-    /// out, with a note.
+    /// out, and an [`Adjustment`](crate::Adjustment) reports it.
     pub refuses_sampling: bool,
-    /// The last message may be an assistant message (Claude 4.5 and earlier, Chat Completions).
+    /// The last message may be an assistant message (Claude 4.5 and earlier). Only the codecs of
+    /// Anthropic Messages, Bedrock Converse and Gemini read this.
     pub accepts_prefill: bool,
-    /// System messages may be within the thread (Claude Opus 4.8 and later). Chat Completions
-    /// always accepts them.
+    /// System messages may be within the thread (Claude Opus 4.8, Claude 5 and later). Chat
+    /// Completions always accepts them.
     pub accepts_inner_system: bool,
     /// The ids of calls must be nine letters and digits (Mistral, Chat Completions).
     pub needs_short_ids: bool,
@@ -100,6 +102,50 @@ pub struct EncodeOptions {
     /// The model refuses reasoning in fields beside the content, such as `reasoning_content`
     /// (Mistral, Chat Completions).
     pub refuses_reasoning_fields: bool,
+}
+
+impl EncodeOptions {
+    /// Returns the options for a model by its name, from the providers' documentation. All flags of
+    /// an unknown model are false.
+    ///
+    /// ```
+    /// use threadfold::wire::EncodeOptions;
+    ///
+    /// assert!(EncodeOptions::for_model("claude-opus-5-5").binds_reasoning);
+    /// assert!(EncodeOptions::for_model("gpt-6.2-sol").binds_reasoning);
+    /// assert!(EncodeOptions::for_model("claude-sonnet-4-5").accepts_prefill);
+    /// assert!(EncodeOptions::for_model("mistral-large-latest").needs_short_ids);
+    /// assert!(!EncodeOptions::for_model("unheard-of").accepts_prefill);
+    /// ```
+    #[must_use]
+    pub fn for_model(name: &str) -> Self {
+        const MISTRAL: [&str; 7] =
+            ["mistral", "mixtral", "ministral", "magistral", "codestral", "devstral", "pixtral"];
+        let model = Some(name.into());
+        let name = name.to_ascii_lowercase();
+        let is_mistral = MISTRAL.iter().any(|family| name.contains(family));
+        let options = Self {
+            model,
+            needs_short_ids: is_mistral,
+            refuses_names: is_mistral,
+            refuses_reasoning_fields: is_mistral,
+            ..Self::default()
+        };
+        if let Some((_, rest)) = name.split_once("gpt-") {
+            let version = model_version(rest);
+            let is_strict = version.is_some_and(|version| version >= (6, 2));
+            return Self { binds_reasoning: is_strict, refuses_sampling: is_strict, ..options };
+        }
+        let Some((_, rest)) = name.split_once("claude") else { return options };
+        let binds_early = rest.contains("fable") || rest.contains("mythos");
+        let Some(version) = model_version(rest) else { return options };
+        Self {
+            binds_reasoning: version >= (5, 5) || (binds_early && version >= (5, 1)),
+            accepts_prefill: version <= (4, 5),
+            accepts_inner_system: version >= (5, 0) || (rest.contains("opus") && version >= (4, 8)),
+            ..options
+        }
+    }
 }
 
 /// The version of Anthropic's API, as the header `anthropic-version` names it.
@@ -146,50 +192,6 @@ impl PrefixMismatch {
         match self {
             Self::Error => "error",
             Self::DropBlock => "drop_block",
-        }
-    }
-}
-
-impl EncodeOptions {
-    /// Returns the options for a model by its name, from the providers' documentation. All flags of
-    /// an unknown model are false.
-    ///
-    /// ```
-    /// use threadfold::wire::EncodeOptions;
-    ///
-    /// assert!(EncodeOptions::for_model("claude-opus-5-5").binds_reasoning);
-    /// assert!(EncodeOptions::for_model("gpt-6.2-sol").binds_reasoning);
-    /// assert!(EncodeOptions::for_model("claude-sonnet-4-5").accepts_prefill);
-    /// assert!(EncodeOptions::for_model("mistral-large-latest").needs_short_ids);
-    /// assert!(!EncodeOptions::for_model("unheard-of").accepts_prefill);
-    /// ```
-    #[must_use]
-    pub fn for_model(name: &str) -> Self {
-        const MISTRAL: [&str; 7] =
-            ["mistral", "mixtral", "ministral", "magistral", "codestral", "devstral", "pixtral"];
-        let model = Some(name.into());
-        let name = name.to_ascii_lowercase();
-        let is_mistral = MISTRAL.iter().any(|family| name.contains(family));
-        let options = Self {
-            model,
-            needs_short_ids: is_mistral,
-            refuses_names: is_mistral,
-            refuses_reasoning_fields: is_mistral,
-            ..Self::default()
-        };
-        if let Some((_, rest)) = name.split_once("gpt-") {
-            let version = threadfold_core::message::model_version(rest);
-            let is_strict = version.is_some_and(|version| version >= (6, 2));
-            return Self { binds_reasoning: is_strict, refuses_sampling: is_strict, ..options };
-        }
-        let Some((_, rest)) = name.split_once("claude") else { return options };
-        let named = rest.contains("fable") || rest.contains("mythos");
-        let Some(version) = threadfold_core::message::model_version(rest) else { return options };
-        Self {
-            binds_reasoning: version >= (5, 5) || (named && version >= (5, 1)),
-            accepts_prefill: version <= (4, 5),
-            accepts_inner_system: version >= (5, 0) || (rest.contains("opus") && version >= (4, 8)),
-            ..options
         }
     }
 }
