@@ -74,7 +74,7 @@ struct Held {
 }
 
 /// What must stay the same while a thread is continued.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Head {
     system: Arc<Vec<Message>>,
     tools: Arc<Vec<ToolSpec>>,
@@ -119,14 +119,13 @@ impl Agent for HeldThread {
     fn answer(&mut self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         let previous = self.continued(&request);
         let (messages, head) = (request.messages.len(), Head::of(&request));
-        let mut head = Some(head);
         let Self { model, answered, .. } = self;
         *answered = None;
-        let deltas = model.held(request, previous).try_flatten_stream();
+        let deltas = model.answer_held(request, previous).try_flatten_stream();
         let noted = deltas.inspect_ok(move |delta| {
             if let Delta::Answer { answer } = delta {
-                let parts = id_of(answer).zip(head.take());
-                *answered = parts.map(|(id, head)| Answered { id, messages, head });
+                let head = head.clone();
+                *answered = id_of(answer).map(|id| Answered { id, messages, head });
             }
         });
         noted.boxed()
@@ -154,7 +153,8 @@ impl Agent for HeldThread {
     }
 }
 
-/// The provider's id of an answer. The codecs keep it with the fields of the body.
+/// The provider's id of an answer. The codecs keep the fields of a body that have no place in an
+/// [`Answer`] in one extra field of the message: `~answer` for Anthropic, `~response` for Responses.
 fn id_of(answer: &Answer) -> Option<String> {
     let fields = answer.message.extra.fields();
     let mut bodies = fields.filter(|(key, _)| ["~answer", "~response"].contains(key));

@@ -201,7 +201,7 @@ impl HttpModel {
             return None;
         }
         for path in ["/props", "/v1/models", "/api/v0/models", "/model/info"] {
-            let answer = self.asked(self.client.get(self.at_root(path)?)).await;
+            let answer = self.json_of(self.client.get(self.at_root(path)?)).await;
             if let Some(window) = answer.and_then(|answer| window_of(&answer, &self.options.model))
             {
                 return Some(window);
@@ -209,13 +209,13 @@ impl HttpModel {
         }
         let body = json!({"model": self.options.model, "stream": false}).to_string();
         let shown = self.client.post(self.at_root("/api/show")?).body(body.clone());
-        let shown = self.asked(shown).await?;
+        let shown = self.json_of(shown).await?;
         if let Some(window) = window_of(&shown, &self.options.model) {
             return Some(window);
         }
         let load = self.client.post(self.at_root("/api/generate")?).body(body);
-        self.asked(load.timeout(self.options.silence)).await?;
-        let loaded = self.asked(self.client.get(self.at_root("/api/ps")?)).await?;
+        self.json_of(load.timeout(self.options.silence)).await?;
+        let loaded = self.json_of(self.client.get(self.at_root("/api/ps")?)).await?;
         window_of(&loaded, &self.options.model)
     }
 
@@ -226,7 +226,7 @@ impl HttpModel {
     }
 
     /// Sends a request and returns the answer, if it is JSON.
-    async fn asked(&self, request: RequestBuilder) -> Option<Value> {
+    async fn json_of(&self, request: RequestBuilder) -> Option<Value> {
         let (client, request) = request.build_split();
         let mut request = request.ok()?;
         request.timeout_mut().get_or_insert(PATIENCE);
@@ -246,7 +246,7 @@ impl HttpModel {
     /// Returns the stream of an answer from a provider that holds the thread. It continues the answer
     /// with this id if the provider still can, and otherwise sends the whole thread, which it asks the
     /// provider to hold.
-    pub(crate) async fn held(
+    pub(crate) async fn answer_held(
         &self,
         request: Request,
         previous: Option<String>,
@@ -265,7 +265,7 @@ impl HttpModel {
         answer.map_err(|error| self.without_key(error))
     }
 
-    /// Returns the stream of the answer to a body.
+    /// Returns the stream of the answer to a body, after as many attempts as necessary.
     async fn answer_to(
         &self,
         body: &str,
@@ -275,7 +275,7 @@ impl HttpModel {
         let left = || end.map(|end| end.saturating_duration_since(Instant::now()));
         let mut tried = 0;
         loop {
-            let error = match self.ask(body.to_owned(), left()).await {
+            let error = match self.attempt(body.to_owned(), left()).await {
                 Ok(deltas) => {
                     let declared = move |piece| wire::as_declared(piece, &adjustments);
                     return Ok(deltas.map_ok(declared).boxed());
@@ -331,7 +331,7 @@ impl HttpModel {
     }
 
     /// Sends a request once, and returns the answer from its first delta on.
-    async fn ask(&self, body: String, left: Option<Duration>) -> Result<Deltas, ModelError> {
+    async fn attempt(&self, body: String, left: Option<Duration>) -> Result<Deltas, ModelError> {
         let mut post = self.client.post(self.url.clone());
         if let Some(betas) = self.betas(&body) {
             post = post.header("anthropic-beta", betas);
