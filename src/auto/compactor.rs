@@ -148,15 +148,19 @@ impl AutoCompactor {
     /// As [`AutoPolicy::check`]. The policy is then unchanged.
     pub fn set_policy(&mut self, policy: AutoPolicy) -> Result<(), InvalidValue> {
         policy.check()?;
-        (self.policy, self.breaker) = (policy, Breaker::default());
+        self.policy = policy;
+        self.breaker = Breaker::default();
         Ok(())
     }
 
-    /// Drops the limits learnt from refusals: they hold for the model that refused.
+    /// Drops the limits learnt from refusals and the sizes that were answered: they hold for the model
+    /// that refused or answered. The notice of an unknown window is given again.
     pub fn model_changed(&mut self) {
-        (self.learned, self.announced) = (Learned::default(), false);
-        (self.unrefused, self.answered) = (Learned::default(), VecDeque::new());
+        self.learned = Learned::default();
+        self.unrefused = Learned::default();
+        self.answered.clear();
         self.uncounted = 0;
+        self.announced = false;
     }
 
     /// Starts the attempts anew: what follows is about another request than before, whatever became
@@ -393,15 +397,15 @@ impl AutoCompactor {
 
     /// The hard check, then the soft trigger.
     fn before_request(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
-        let switched = self.switches_to(pressure.window);
-        self.answered(&pressure);
+        let is_smaller_window = self.note_window(pressure.window);
+        self.note_answer(&pressure);
         let (pressure, host_limit) = self.known(pressure);
         // If the previous request was sent, it was answered, so the attempts start anew.
         let next = match self.request.sent {
             Some(_) => NextRequest::default(),
             None => self.request,
         };
-        let (ahead, needed) = match switched {
+        let (ahead, needed) = match is_smaller_window {
             true => (CompactionReason::ModelSwitch, CompactionReason::ModelSwitch),
             false => (CompactionReason::Threshold, CompactionReason::Overflow),
         };
@@ -463,14 +467,15 @@ impl AutoCompactor {
         (known, self.policy.room(&host).unwrap_or(u64::MAX))
     }
 
-    /// Whether this window is smaller than that of the previous request.
-    fn switches_to(&mut self, window: Option<ContextWindow>) -> bool {
+    /// Remembers the window of a request, and returns whether it is smaller than that of the request
+    /// before.
+    fn note_window(&mut self, window: Option<ContextWindow>) -> bool {
         let Some(window) = window else { return false };
         self.window.replace(window).is_some_and(|before| window < before)
     }
 
     fn turn_ended(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
-        self.answered(&pressure);
+        self.note_answer(&pressure);
         let pressure = self.learned.known(pressure);
         self.request = NextRequest::default();
         self.planner.turn_ended();
@@ -478,7 +483,7 @@ impl AutoCompactor {
     }
 
     /// Records that the last request was answered, if the thread has grown since it was sent.
-    fn answered(&mut self, pressure: &Pressure) {
+    fn note_answer(&mut self, pressure: &Pressure) {
         self.learned.answered(pressure);
         if let Some(tokens) = self.request.sent
             && pressure.estimate() > tokens
@@ -594,9 +599,7 @@ impl AutoCompactor {
         reason: CompactionReason,
         may_fire: bool,
     ) -> Option<Output> {
-        let reading = self.reading(now, pressure);
-        let may_fire = may_fire && reading.may_fire;
-        let (next, signal) = self.trigger.read(&Reading { may_fire, ..reading });
+        let (next, signal) = self.trigger.read(&self.reading(now, pressure, may_fire));
         self.trigger = next;
         match signal {
             Signal::Nothing => None,
@@ -613,7 +616,8 @@ impl AutoCompactor {
         }
     }
 
-    fn reading(&self, now: Timestamp, pressure: &Pressure) -> Reading {
+    fn reading(&self, now: Timestamp, pressure: &Pressure, may_fire: bool) -> Reading {
+        let is_paused = self.breaker.paused_until(&self.policy, now).is_some();
         let level = match (self.policy.is_over(pressure), self.policy.is_hopeless(pressure)) {
             (true, true) => Level::Hopeless,
             (over, _) if self.planner.fires(over, &self.policy, pressure, now) => Level::Over,
@@ -623,7 +627,7 @@ impl AutoCompactor {
             tokens: pressure.tokens(),
             level,
             counted: pressure.reported.is_some() || self.policy.estimates(),
-            may_fire: self.policy.enabled && self.breaker.paused_until(&self.policy, now).is_none(),
+            may_fire: may_fire && self.policy.enabled && !is_paused,
             growth: self.policy.growth(pressure),
         }
     }

@@ -128,12 +128,12 @@ pub(super) static MARKS: Rule = Rule::new(
 );
 pub(super) static ASSISTANT_DOCUMENTS: Rule = Rule::new(
     "assistant-documents",
-    "Since 2026-10-21 a document in a message of the assistant is an error. Its text is ours.",
+    "Since 2026-10-21 a document in a message of the assistant is an error. The error text is ours.",
     Documentation("Claude API, Versions"),
 );
 pub(super) static USER_CITATIONS: Rule = Rule::new(
     "user-citations",
-    "Since 2026-10-21 citations on a text of the user are an error. Its text is ours.",
+    "Since 2026-10-21 citations on a text of the user are an error. The error text is ours.",
     Documentation("Claude API, Versions"),
 );
 pub(super) static SIGNATURES: Rule = Rule::new(
@@ -168,13 +168,13 @@ pub(super) static BINDING_CONTROLS: Rule = Rule::new(
 pub(super) static COMPACTION_BLOCK: Rule = Rule::new(
     "compaction-block",
     "A signed compaction needs the beta compact-2026-09-04, is first, unchanged, and the only one. \
-     The texts are ours.",
+     The error texts are ours.",
     Documentation("Compaction on demand"),
 );
 pub(super) static COMPACTION_REQUEST: Rule = Rule::new(
     "compaction-request",
     "A request for a compaction has no context management, stop sequences, output format or forced \
-     tool, and its messages leave no call open. The texts are ours.",
+     tool, and its messages leave no call open. The error texts are ours.",
     Documentation("Compaction on demand; anthropic 2.14.0, BetaCompactionConfigParam"),
 );
 pub(super) static THREADS: Rule = Rule::new(

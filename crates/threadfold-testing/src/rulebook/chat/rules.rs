@@ -52,7 +52,7 @@ pub(super) static TOOLS: Rule = Rule::new(
 );
 pub(super) static NO_TOOLS: Rule = Rule::new(
     "no-functions",
-    "Since GPT-6 function tools need the Responses API. The text is ours.",
+    "Since GPT-6 function tools need the Responses API. The error text is ours.",
     Documentation("Using GPT-6.2, tool calling"),
 );
 pub(super) static SAMPLING: Rule = Rule::new(

@@ -86,7 +86,7 @@ pub(super) static DOCUMENTS: Rule = Rule::new(
 );
 pub(super) static MARKS: Rule = Rule::new(
     "cache-points",
-    "A cache point is not the first block, and not after another one; at most four. The text is ours.",
+    "A cache point is not the first block, and not after another one; at most four. The error text is ours.",
     Common,
 );
 pub(super) static PREFILL: Rule = Rule::new(

@@ -37,7 +37,7 @@ pub(super) static PARTS: Rule = Rule::new(
     Report("BerriAI/litellm#20569"),
 );
 pub(super) static ALTERNATE: Rule =
-    Rule::new("alternate", "User and model take turns. The text is ours.", Common);
+    Rule::new("alternate", "User and model take turns. The error text is ours.", Common);
 pub(super) static CALL_TURN: Rule = Rule::new(
     "call-turn",
     "A turn with calls comes right after the user's or after responses.",
@@ -65,7 +65,7 @@ pub(super) static SIGNED: Rule = Rule::new(
 );
 pub(super) static SIGNATURES: Rule = Rule::new(
     "signatures",
-    "A signature is one of the API's, or skip_thought_signature_validator. The text is ours.",
+    "A signature is one of the API's, or skip_thought_signature_validator. The error text is ours.",
     Documentation("Thought signatures"),
 );
 pub(super) static TOOLS: Rule = Rule::new(

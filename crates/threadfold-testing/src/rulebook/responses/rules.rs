@@ -50,7 +50,7 @@ pub(super) static ORPHANS: Rule = Rule::new(
     Report("continuedev/continue#10092"),
 );
 pub(super) static ONE_OUTPUT: Rule =
-    Rule::new("one-output", "A call has one output. The text is ours.", Common);
+    Rule::new("one-output", "A call has one output. The error text is ours.", Common);
 pub(super) static FOLLOWED: Rule = Rule::new(
     "reasoning-followed",
     "Reasoning is followed by what it led to.",
