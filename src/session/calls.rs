@@ -14,7 +14,7 @@ use std::{error::Error, ops::Range};
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
 use super::{
-    compacting::{Order, stored},
+    compacting::{Order, outcome_of},
     error::Result,
     event::SessionEvent,
     events::Emit,
@@ -308,7 +308,7 @@ impl Session {
         }
         let span = self.conversation().span(COMPACT, &brief);
         let work = self.carry_out(COMPACT, &brief, Ok(proposal), Some(arriving), (&span, emit));
-        stored(work.await)??;
+        outcome_of(work.await)??;
         Ok(ToolOutput::from(COMPACTED))
     }
 

@@ -91,7 +91,7 @@ impl Session {
             }
             let done = span.run(self.conclude(outcome, None, &span)).await;
             self.emit_end(emit).await;
-            stored(done)
+            outcome_of(done)
         };
         work.boxed()
     }
@@ -105,7 +105,7 @@ impl Session {
     ) -> Result<Result<CompactionRecord, CompactionError>> {
         let failed = Input::Failed { reason: brief.reason };
         emit.notice_of(self.auto.handle(brief.now, failed)).await;
-        stored(Err(error))
+        outcome_of(Err(error))
     }
 
     /// Carries out a proposal that already exists. The arriving message, if any, is appended to
@@ -284,9 +284,11 @@ impl Listener for EmitProgress<'_> {
     }
 }
 
-/// Turns an error of the store into an error of the session. It is not a failure of the compaction,
-/// which was already applied or has not begun.
-pub(super) fn stored<T>(done: Result<T, CompactionError>) -> Result<Result<T, CompactionError>> {
+/// Returns the outcome of a compaction, or else an error of the store, which is an error of the
+/// session: the compaction was already applied or has not begun.
+pub(super) fn outcome_of<T>(
+    done: Result<T, CompactionError>,
+) -> Result<Result<T, CompactionError>> {
     let failed = done.as_ref().err().and_then(CompactionError::of_log_store).cloned();
     failed.map_or(Ok(done), |error| Err(error.into()))
 }

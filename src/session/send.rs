@@ -46,30 +46,29 @@ impl UserInput {
         if !moderators.allow(typed.author.as_ref()) {
             return Self::Message(typed.into_message());
         }
-        let UserText { text, author } = typed;
         // Every message is parsed here, so compare only the start of an ordinary one.
-        let start = text.trim_start();
+        let start = typed.text.trim_start();
         if let Some(instructions) = argument(start, "/compact") {
             return Self::Compact { strategy: None, instructions };
         }
         match argument(start, "@compact") {
             Some(prompt) => {
-                Self::CompactAndSend(prompt.map(|text| UserText { text, author }.into_message()))
+                Self::CompactAndSend(prompt.map(|text| UserText { text, ..typed }.into_message()))
             }
-            None => Self::Message(UserText { text, author }.into_message()),
+            None => Self::Message(typed.into_message()),
         }
     }
 }
 
-/// Whether a turn begins, and with which message.
+/// The turn that an input begins.
 #[derive(Debug)]
-pub(super) enum Begins {
-    /// With this message.
+pub(super) enum NextTurn {
+    /// A turn with this message.
     With(Message),
-    /// With the thread as it is.
+    /// A turn with the thread as it is.
     AsItIs,
-    /// No turn begins.
-    Not,
+    /// No turn.
+    None,
 }
 
 impl Session {
@@ -251,20 +250,20 @@ impl Session {
         Events { work: Some(work), shared, is_command }
     }
 
-    /// Carries out the command of an input, and returns the turn that it begins.
-    pub(super) async fn answer_of(&mut self, input: UserInput, emit: &mut Emit) -> Result<Begins> {
+    /// Carries out the command in an input, if it has one, and returns the turn that it begins.
+    pub(super) async fn turn_of(&mut self, input: UserInput, emit: &mut Emit) -> Result<NextTurn> {
         Ok(match input {
-            UserInput::Message(message) => Begins::With(message),
-            UserInput::Continue => self.continuation()?.map_or(Begins::AsItIs, Begins::With),
+            UserInput::Message(message) => NextTurn::With(message),
+            UserInput::Continue => self.continuation()?.map_or(NextTurn::AsItIs, NextTurn::With),
             UserInput::Compact { strategy, instructions } => {
                 self.command(strategy, instructions, None, emit).boxed().await?;
-                Begins::Not
+                NextTurn::None
             }
             UserInput::CompactAndSend(prompt) => {
                 self.command(None, None, prompt.clone(), emit).boxed().await?;
-                Begins::With(prompt.unwrap_or_else(go_on))
+                NextTurn::With(prompt.unwrap_or_else(go_on))
             }
-            UserInput::Queued => Begins::Not,
+            UserInput::Queued => NextTurn::None,
         })
     }
 

@@ -10,11 +10,11 @@ use futures::{FutureExt, StreamExt};
 
 use super::{
     calls::Called,
-    compacting::{Order, stored},
+    compacting::{Order, outcome_of},
     error::{Result, SessionError},
     event::SessionEvent,
     events::Emit,
-    send::{Begins, UserInput},
+    send::{NextTurn, UserInput},
     session::Session,
     user_text::UserText,
 };
@@ -46,7 +46,7 @@ impl Session {
         if self.compaction.is_some() {
             // Boxed: inlined, this rare path would enlarge every turn's future. A failure of the
             // compaction was already reported by its events.
-            let _ = stored(self.end_interrupted(&mut emit).boxed().await)?;
+            let _ = outcome_of(self.end_interrupted(&mut emit).boxed().await)?;
         }
         if std::mem::take(&mut self.in_turn) {
             // The previous turn was dropped, so end it for the trigger too.
@@ -57,10 +57,10 @@ impl Session {
         self.journal.flush().await?;
         let mut own = Some(input);
         while let Some(input) = self.next_input(&mut own, queued_later, &mut emit).await {
-            let message = match self.answer_of(input, &mut emit).await? {
-                Begins::With(message) => Some(message),
-                Begins::AsItIs => None,
-                Begins::Not => continue,
+            let message = match self.turn_of(input, &mut emit).await? {
+                NextTurn::With(message) => Some(message),
+                NextTurn::AsItIs => None,
+                NextTurn::None => continue,
             };
             let message = self.begin_turn(message)?;
             let ended = self.rounds(message, &mut emit).await;
@@ -89,7 +89,7 @@ impl Session {
         Some(UserInput::parse(typed, &self.settings.moderators))
     }
 
-    /// Begins a turn with this message, or without a new message.
+    /// Begins a turn with this message, or without a new message, and returns the message repaired.
     fn begin_turn(&mut self, message: Option<Message>) -> Result<Option<Message>> {
         self.answer_open_calls()?;
         let message = match message.map(|message| self.journal.thread().repaired(message)) {
