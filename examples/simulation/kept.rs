@@ -9,7 +9,7 @@ use threadfold::{
     Message, ThreadStore, async_trait,
     log::{EventLog, LogId, LoggedEvent},
     message::ThreadId,
-    store::{Loaded, StoreError, check_places},
+    store::{Loaded, StoreError, check_order},
 };
 
 use super::{numbers::Numbers, replay::Replay};
@@ -120,7 +120,7 @@ impl ThreadStore for Kept {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        check_places(expected_len, events)?;
+        check_order(expected_len, events)?;
         self.numbers.nap().await;
         let most = if self.fails && self.numbers.once_in(FAILS) {
             Some(self.numbers.below(events.len() as u64 + 1) as usize)

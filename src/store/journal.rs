@@ -101,22 +101,18 @@ impl Journal {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(log: EventLog) -> Self {
-        let (rules, facts) = Default::default();
-        let (store, id, redactor) = Default::default();
-        let (stored, in_doubt, holds_facts) = Default::default();
-        let (thread, counter) = (OnceLock::new(), Arc::new(ByteEstimate::TRIGGER));
         Self {
             log,
-            thread,
-            counter,
-            store,
-            stored,
-            id,
-            in_doubt,
-            redactor,
-            rules,
-            facts,
-            holds_facts,
+            thread: OnceLock::new(),
+            counter: Arc::new(ByteEstimate::TRIGGER),
+            store: None,
+            stored: 0,
+            id: None,
+            in_doubt: false,
+            redactor: None,
+            rules: RulesCache::default(),
+            facts: LoggedFacts::default(),
+            holds_facts: false,
         }
     }
 
@@ -340,7 +336,8 @@ impl Journal {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_redactor(self, redactor: Arc<dyn Redactor>) -> Self {
-        let (rules, facts) = Default::default();
+        // Both were extracted from texts that were not redacted.
+        let (rules, facts) = (RulesCache::default(), LoggedFacts::default());
         Self { redactor: Some(redactor), rules, facts, ..self }
     }
 
@@ -504,11 +501,12 @@ impl Journal {
                 _ => Err(StoreError::Conflict { expected, found }),
             };
         }
-        match &written {
-            Ok(()) => (self.in_doubt, self.stored) = (false, self.log.len()),
-            Err(error) => self.in_doubt = in_doubt || error.is_in_doubt(),
+        if let Err(error) = written {
+            self.in_doubt = in_doubt || error.is_in_doubt();
+            return Err(error);
         }
-        written?;
+        self.in_doubt = false;
+        self.stored = self.log.len();
         if self.is_bulky() {
             // Boxed: inlined, this rare path would enlarge every turn's future.
             Box::pin(self.drop_events(store.as_ref())).await;

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use super::{
     file::{self, LogFile, LogPath, LogPrefix, OpenError, failed},
     store_error::Result,
-    thread_store::{Expected, ThreadStore, check_places},
+    thread_store::{Expected, ThreadStore, check_order},
 };
 use crate::{
     log::{EventLog, Loaded, LogId, LoggedEvent},
@@ -130,6 +130,7 @@ impl JsonlStore {
 
     /// Returns the number of bytes that the store has read from its files so far, as a measure of
     /// the cost of appends.
+    #[doc(hidden)]
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read.load(Ordering::Relaxed)
@@ -148,7 +149,7 @@ impl JsonlStore {
     /// same file and are not read here. `None` if there is no readable base.
     fn read_base(&self, thread: &ThreadId) -> Option<(LogPrefix, String, BufReader<File>)> {
         let file = file::open(&self.base_path(thread), false).ok()??;
-        let (mut file, [mut prefix, mut base]) = (BufReader::new(file), <[String; 2]>::default());
+        let (mut file, mut prefix, mut base) = (BufReader::new(file), String::new(), String::new());
         let read = file.read_line(&mut prefix).ok()? + file.read_line(&mut base).ok()?;
         self.bytes_read.fetch_add(read as u64, Ordering::Relaxed);
         Some((serde_json::from_str(&prefix).ok()?, base.trim_end().to_owned(), file))
@@ -165,7 +166,7 @@ impl JsonlStore {
 
     /// Appends to the expected log. A new log gets its id.
     fn write(&self, thread: &ThreadId, expected: Expected, events: &[LoggedEvent]) -> Result<()> {
-        check_places(expected.len, events)?;
+        check_order(expected.len, events)?;
         // An append that cannot be the first one does not create a file.
         let create = events.first().is_some_and(|event| event.seq == 0);
         let Some(mut file) = LogFile::to_write(self.at(thread), create)? else {
@@ -244,10 +245,10 @@ impl ThreadStore for JsonlStore {
         // The stored base begins with the length of the log file, so only a base of the whole file
         // can be kept.
         if prefix.events == seq && prefix.id == Some(log) {
-            let written = serde_json::to_string(&prefix).map_err(io::Error::from);
-            let written =
-                written.and_then(|prefix| self.write_base(thread, [&prefix, base, facts]));
-            written.map_err(|error| failed(&self.base_path(thread), error))?;
+            serde_json::to_string(&prefix)
+                .map_err(io::Error::from)
+                .and_then(|prefix| self.write_base(thread, [&prefix, base, facts]))
+                .map_err(|error| failed(&self.base_path(thread), error))?;
         }
         self.remember(thread, prefix);
         Ok(())
@@ -269,10 +270,10 @@ impl ThreadStore for JsonlStore {
         // The lock of the log file also protects the base.
         let Some(_file) = LogFile::to_read(self.at(thread))? else { return Ok(None) };
         let Some((prefix, _, mut file)) = self.read_base(thread) else { return Ok(None) };
-        let mut facts = String::new();
         if prefix.id != Some(log) || prefix.events != seq {
             return Ok(None);
         }
+        let mut facts = String::new();
         Ok(file.read_to_string(&mut facts).is_ok().then_some(facts))
     }
 
@@ -299,11 +300,11 @@ impl ThreadStore for JsonlStore {
     async fn delete(&self, thread: &ThreadId) -> Result<()> {
         if let Some(file) = LogFile::to_write(self.at(thread), false)? {
             self.prefixes().remove(thread);
-            match fs::remove_file(self.base_path(thread)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(failed(&self.base_path(thread), error));
-                }
-                Ok(()) | Err(_) => {}
+            let base = self.base_path(thread);
+            if let Err(error) = fs::remove_file(&base)
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                return Err(failed(&base, error));
             }
             file.clear(self.syncs)?;
         }

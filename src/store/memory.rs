@@ -12,7 +12,7 @@ use super::{
     lease::{Lease, lease_end},
     lease_store::LeaseStore,
     store_error::{Result, StoreError},
-    thread_store::{Expected, ThreadStore, check_places},
+    thread_store::{Expected, ThreadStore, check_order},
 };
 use crate::{
     log::{EventLog, Loaded, LogId, LoggedEvent},
@@ -110,7 +110,7 @@ impl ThreadStore for MemoryStore {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<()> {
-        check_places(expected_len, events)?;
+        check_order(expected_len, events)?;
         let mut stored = self.stored();
         stored.check_free(thread)?;
         stored.write(thread, Expected { id: log, len: expected_len }, events)
@@ -229,7 +229,7 @@ impl LeaseStore for MemoryStore {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<()> {
-        check_places(expected_len, events)?;
+        check_order(expected_len, events)?;
         let mut stored = self.stored();
         stored.current(lease)?;
         stored.write(&lease.thread, Expected { id: log, len: expected_len }, events)

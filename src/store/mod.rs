@@ -53,4 +53,4 @@ pub use lease::{Lease, lease_end};
 pub use lease_store::{LeaseStore, leased};
 pub use memory::MemoryStore;
 pub use store_error::StoreError;
-pub use thread_store::{ThreadStore, check_places, event_lines, stored_event};
+pub use thread_store::{ThreadStore, check_order, event_lines, stored_event};

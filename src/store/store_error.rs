@@ -65,7 +65,7 @@ pub enum StoreError {
     },
     /// The `seq` of an event does not continue the log.
     #[error("expected event {expected}, found event {found}")]
-    Place {
+    OutOfOrder {
         /// The next `seq`.
         expected: u64,
         /// The `seq` of the event.
@@ -131,7 +131,7 @@ impl StoreError {
             | Self::Link { .. }
             | Self::Held { .. }
             | Self::LeaseLost { .. }
-            | Self::Place { .. }
+            | Self::OutOfOrder { .. }
             | Self::TooLong { .. }
             | Self::OtherThread { .. } => false,
         }

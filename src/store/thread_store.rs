@@ -34,7 +34,7 @@ use crate::{
 pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// Appends events to the stored log of a thread, which must have exactly `expected_len` events
     /// and the id `log`, as [`load`](Self::load) returned it. The `seq`s of the events must
-    /// continue from there ([`check_places`]). Without events, only length and id are checked.
+    /// continue from there ([`check_order`]). Without events, only length and id are checked.
     ///
     /// A new log gets the id, which distinguishes a log that was deleted and written again from the
     /// earlier one. A store need not keep ids: it then ignores `log`, and loads logs without an id.
@@ -53,7 +53,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// - [`StoreError::Conflict`] if the stored log has another length.
     /// - [`StoreError::OtherLog`] if it has another id, unless `expected_len` is 0: then the error
     ///   is [`StoreError::Conflict`].
-    /// - [`StoreError::Place`] if the `seq`s do not continue from it.
+    /// - [`StoreError::OutOfOrder`] if the `seq`s do not continue from it.
     /// - [`StoreError::TooLong`] if an event is longer than the store can read.
     /// - [`StoreError::Held`] if a worker has the lease of the thread.
     /// - [`StoreError::OtherThread`], [`StoreError::Unreadable`] and [`StoreError::Medium`].
@@ -203,23 +203,23 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
 /// first.
 ///
 /// ```
-/// use threadfold::{Message, log::{Event, LoggedEvent}, message::Timestamp, store::check_places};
+/// use threadfold::{Message, log::{Event, LoggedEvent}, message::Timestamp, store::check_order};
 ///
 /// let hi = || Event::MessageAppended(Message::user("hi"));
 /// let events = [5, 7].map(|seq| LoggedEvent { seq, at: Timestamp(0), event: hi() });
-/// let error = check_places(5, &events).unwrap_err();
+/// let error = check_order(5, &events).unwrap_err();
 /// assert_eq!(error.to_string(), "expected event 6, found event 7");
 /// ```
 ///
 /// # Errors
 ///
-/// [`StoreError::Place`] for the first event that does not.
-pub fn check_places(expected_len: u64, events: &[LoggedEvent]) -> Result<()> {
+/// [`StoreError::OutOfOrder`] for the first event that does not.
+pub fn check_order(expected_len: u64, events: &[LoggedEvent]) -> Result<()> {
     let mut expected = expected_len;
     for event in events {
         let found = event.seq;
         if found != expected {
-            return Err(StoreError::Place { expected, found });
+            return Err(StoreError::OutOfOrder { expected, found });
         }
         expected = expected.saturating_add(1);
     }
@@ -227,7 +227,7 @@ pub fn check_places(expected_len: u64, events: &[LoggedEvent]) -> Result<()> {
 }
 
 /// Returns the lines in which a text store keeps events: the JSON of each, in order. It checks
-/// their `seq`s ([`check_places`]) and their lengths first.
+/// their `seq`s ([`check_order`]) and their lengths first.
 ///
 /// ```
 /// use threadfold::{Message, log::{Event, LoggedEvent}, message::Timestamp, store::event_lines};
@@ -240,10 +240,10 @@ pub fn check_places(expected_len: u64, events: &[LoggedEvent]) -> Result<()> {
 ///
 /// # Errors
 ///
-/// [`StoreError::Place`], [`StoreError::TooLong`], and [`StoreError::Medium`] if an event of the
+/// [`StoreError::OutOfOrder`], [`StoreError::TooLong`], and [`StoreError::Medium`] if an event of the
 /// host cannot be serialized.
 pub fn event_lines(expected_len: u64, events: &[LoggedEvent]) -> Result<Vec<String>> {
-    check_places(expected_len, events)?;
+    check_order(expected_len, events)?;
     let mut lines = Vec::with_capacity(events.len());
     for event in events {
         let line = serde_json::to_string(event);

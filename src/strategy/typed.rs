@@ -79,8 +79,14 @@ impl Typed {
 
     /// Returns all statements, to be listed without exceptions.
     pub(super) fn all(statements: Arc<Statements>) -> Self {
-        let (listing, elsewhere, taken_back, rules) = Default::default();
-        Self { statements, listing, elsewhere, taken_back, rules, share: DEFAULT_SHARE }
+        Self {
+            statements,
+            listing: OnceCell::new(),
+            elsewhere: HashSet::new(),
+            taken_back: HashSet::new(),
+            rules: HashSet::new(),
+            share: DEFAULT_SHARE,
+        }
     }
 
     /// Returns how many tokens of the room the list may take, if everything else needs `others`. That

@@ -10,7 +10,7 @@ use threadfold::{
     async_trait,
     log::{EventLog, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
-    store::{Loaded, MemoryStore, StoreError, ThreadStore, check_places},
+    store::{Loaded, MemoryStore, StoreError, ThreadStore, check_order},
 };
 use threadfold_testing::conformance::Law;
 
@@ -75,7 +75,7 @@ impl ThreadStore for BrokenStore {
             }
             Law::EmptyStoresNothing if events.is_empty() => Ok(()),
             Law::OneWriterWins if stored == expected_len => {
-                check_places(expected_len, events)?;
+                check_order(expected_len, events)?;
                 give_way().await;
                 let stored = self.stored(thread).await;
                 self.inner.append(thread, None, stored, &numbered(stored, events)).await
