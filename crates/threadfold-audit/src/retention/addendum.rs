@@ -73,7 +73,7 @@ fn choose(
         if cost <= room {
             room -= cost;
             candidates.opened = true;
-            candidates.recall.kept_weight += u64::from(line.weight);
+            candidates.share.kept_weight += u64::from(line.weight);
             lines.push((candidates.class, line.text));
         }
     }
@@ -83,8 +83,8 @@ fn choose(
 /// The missing facts of a class that were not chosen yet.
 struct Candidates {
     class: FactClass,
-    /// The recall of the class with the facts chosen so far.
-    recall: KeptShare,
+    /// The kept share of the class with the facts chosen so far.
+    share: KeptShare,
     title_tokens: u64,
     /// Whether a fact of the class was chosen. The tokens of its title are then already counted.
     opened: bool,
@@ -108,17 +108,17 @@ impl Candidates {
         missing.reverse();
         missing.sort_by_key(|line| u64::from(line.weight) * 1_000 / line.tokens);
         let title_tokens = counter.text(&format!("{}\n\n", class.title()));
-        Some(Self { class, recall: retention.of(class), title_tokens, opened: false, missing })
+        Some(Self { class, share: retention.of(class), title_tokens, opened: false, missing })
     }
 
     fn lacks(&self, wanted: u64) -> bool {
-        self.recall.weight_percent() < wanted && !self.missing.is_empty()
+        self.share.weight_percent() < wanted && !self.missing.is_empty()
     }
 
-    /// The class with the lowest rank is next: the class with the lowest recall, and abundant classes
+    /// The class with the lowest rank is next: the class with the lowest share, and abundant classes
     /// last.
     fn rank(&self) -> (bool, u64) {
-        (self.class.is(Property::Abundant), self.recall.weight_percent())
+        (self.class.is(Property::Abundant), self.share.weight_percent())
     }
 }
 

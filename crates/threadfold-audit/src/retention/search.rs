@@ -97,9 +97,9 @@ impl<'a> Search<'a> {
         (retention.left_out, retention.too_long) = (*left_out, *too_long);
         for (number, found) in facts.iter().enumerate() {
             let is_kept = self.was_read(number, found);
-            let recall = KeptShare::of(found.weight, is_kept);
-            retention.overall.add(recall);
-            retention.classes.entry(found.class).or_default().add(recall);
+            let share = KeptShare::of(found.weight, is_kept);
+            retention.overall.add(share);
+            retention.classes.entry(found.class).or_default().add(share);
             if !is_kept {
                 retention.missing.push(found.to_fact());
             }

@@ -141,14 +141,10 @@ fn check_results(run: &RoleRun<'_>, before: Option<&RoleRun<'_>>, found: &mut Ve
 }
 
 impl Violation {
-    /// The kind of violation and the id in it, independent of its position.
+    /// The kind of violation and what it names, independent of its position.
     #[doc(hidden)]
     pub fn key(&self) -> (std::mem::Discriminant<Self>, Option<&Text>) {
-        (std::mem::discriminant(self), self.id())
-    }
-
-    fn id(&self) -> Option<&Text> {
-        match self {
+        let named = match self {
             Self::OrphanResult { id, .. }
             | Self::UnansweredCall { id, .. }
             | Self::DuplicateResult { id, .. }
@@ -156,7 +152,8 @@ impl Violation {
             | Self::OrphanServerResult { id, .. } => Some(id),
             Self::WrongRole { kind, .. } => Some(kind),
             Self::BlankText { .. } | Self::EmptyMessage { .. } => None,
-        }
+        };
+        (std::mem::discriminant(self), named)
     }
 
     /// The index of the message.
@@ -182,7 +179,9 @@ impl fmt::Display for Violation {
             Self::OrphanResult { id, .. } => write!(f, "result for {id}, which is not called"),
             Self::UnansweredCall { id, .. } => write!(f, "call {id} is not answered"),
             Self::DuplicateResult { id, .. } => write!(f, "second result for {id}"),
-            Self::DuplicateCall { id, .. } => write!(f, "call id {id} twice in one turn"),
+            Self::DuplicateCall { id, .. } => {
+                write!(f, "call id {id} twice in one run of messages")
+            }
             Self::OrphanServerResult { id, .. } => {
                 write!(f, "server tool result for {id}, which is not called")
             }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{class::FactClass, fact::Fact};
 
-/// The maximum number of missing facts in a shortened report.
-const NAMED: usize = 12;
+/// The maximum number of missing facts, and of invented ones, in a shortened report.
+const SHORTENED: usize = 12;
 
 /// The result of an audit: which facts of the removed messages are still in the thread, and which
 /// are missing.
@@ -16,9 +16,9 @@ const NAMED: usize = 12;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Retention {
-    /// The recall of all facts together.
+    /// The kept share of all facts together.
     pub overall: KeptShare,
-    /// The recall of each class that has facts.
+    /// The kept share of each class that has facts.
     pub classes: BTreeMap<FactClass, KeptShare>,
     /// The missing facts, the heaviest first.
     pub missing: Vec<Fact>,
@@ -49,7 +49,7 @@ pub struct KeptShare {
 }
 
 impl Retention {
-    /// Returns the recall of a class, which is all zeros for a class without facts.
+    /// Returns the kept share of a class, which is all zeros for a class without facts.
     ///
     /// ```
     /// use threadfold::retention::{FactClass, KeptShare, Retention};
@@ -75,9 +75,10 @@ impl Retention {
     /// ```
     #[must_use]
     pub fn shortened(mut self) -> Self {
-        self.missing.truncate(NAMED);
+        self.missing.truncate(SHORTENED);
+        // A report stays in memory with its log, and a list of missing facts may have been long.
         self.missing.shrink_to_fit();
-        self.invented.truncate(NAMED);
+        self.invented.truncate(SHORTENED);
         self
     }
 }
@@ -107,7 +108,7 @@ impl KeptShare {
         percent(self.kept_weight, self.weight)
     }
 
-    /// Returns the recall of one fact.
+    /// Returns the share of one fact.
     #[doc(hidden)]
     #[must_use]
     pub fn of(weight: u32, is_kept: bool) -> Self {
@@ -133,8 +134,8 @@ impl fmt::Display for Retention {
     /// Writes a header, a line for each class and one for all facts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<10} {:>6} {:>6} {:>6} {:>8}", "class", "facts", "kept", "%", "weight %")?;
-        for (class, recall) in &self.classes {
-            line(f, class.as_str(), recall)?;
+        for (class, share) in &self.classes {
+            line(f, class.as_str(), share)?;
         }
         line(f, "overall", &self.overall)?;
         if !self.invented.is_empty() {
@@ -148,7 +149,7 @@ impl fmt::Display for Retention {
     }
 }
 
-fn line(f: &mut fmt::Formatter<'_>, name: &str, recall: &KeptShare) -> fmt::Result {
-    let (percent, weight) = (recall.percent(), recall.weight_percent());
-    writeln!(f, "{name:<10} {:>6} {:>6} {percent:>6} {weight:>8}", recall.facts, recall.kept)
+fn line(f: &mut fmt::Formatter<'_>, name: &str, share: &KeptShare) -> fmt::Result {
+    let (percent, weight) = (share.percent(), share.weight_percent());
+    writeln!(f, "{name:<10} {:>6} {:>6} {percent:>6} {weight:>8}", share.facts, share.kept)
 }
