@@ -51,7 +51,8 @@ pub(crate) struct Terms {
     /// strategy, because each summary of a summary loses something. A thread over its target is
     /// compacted anyway.
     pub(crate) once: bool,
-    /// Whether a thread that already meets its target is compacted although the user asks for it.
+    /// Whether a compaction that the user or the host requests is made although the thread meets its
+    /// target: a preview shows one in any case.
     pub(crate) anyway: bool,
 }
 
@@ -73,7 +74,7 @@ pub(crate) async fn propose(
     answers: &mut dyn Answers,
     terms: Terms,
 ) -> Result<Proposal, Failed> {
-    view.check_started(strategy, terms).map_err(|error| Failed {
+    view.check_needed(strategy, terms).map_err(|error| Failed {
         error,
         usage: Usage::default(),
         calls: 0,
@@ -96,25 +97,23 @@ pub(crate) async fn propose(
 }
 
 impl View {
-    /// Refuses a thread that needs no compaction.
-    fn check_started(&self, strategy: &dyn CompactionStrategy, terms: Terms) -> Result<()> {
+    /// Refuses a thread that needs no compaction. One over its target, or that does not fit, does.
+    fn check_needed(&self, strategy: &dyn CompactionStrategy, terms: Terms) -> Result<()> {
         let Self { thread, brief } = self;
-        let has_room = thread.has_room(brief);
+        if !thread.has_room(brief) {
+            return Ok(());
+        }
         if let Some(target) = brief.target
-            && has_room
             && brief.reason.is_manual()
             && !terms.anyway
         {
             let found = thread.size();
             return nothing(format!("about {found} tokens are within the target of {target}"));
         }
-        if !terms.once || !has_room {
-            return Ok(());
+        if terms.once && thread.compacted_by.as_deref() == Some(strategy.name()) {
+            return nothing("nothing was added since the last compaction".to_owned());
         }
-        match thread.compacted_by.as_ref().is_some_and(|by| **by == *strategy.name()) {
-            true => nothing("nothing was added since the last compaction".to_owned()),
-            false => Ok(()),
-        }
+        Ok(())
     }
 
     /// Whether the fallback follows a failure.

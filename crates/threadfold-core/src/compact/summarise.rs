@@ -6,7 +6,7 @@ use super::{edit::CompactError, edits::CompactOptions, plan::Plan, position::Pos
 use crate::message::{Message, Role, Summary, Text};
 
 impl Plan {
-    /// Returns the plan that replaces these messages with a summary, as a tagged message of the
+    /// Returns the plan that replaces these messages with a summary. The summary is a message of the
     /// user, so that the thread can still begin with the user.
     ///
     /// From the first message of the range on, reminders and finished reasoning are stripped from
