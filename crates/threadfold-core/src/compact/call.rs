@@ -56,7 +56,7 @@ impl Plan {
         let checkpoints = CheckpointIndex::of(messages);
         let mut edits = edits::resolve_all(messages, replacements, options, &checkpoints)?;
         let ([.., answer, results], Some(at)) = (messages, messages.len().checked_sub(2)) else {
-            return Self::of_edits(messages, edits, options, messages.len());
+            return Self::from_edits_within(messages, edits, options, messages.len());
         };
         let end = Position::before(messages.len());
         let is_only_call = other_calls(answer, id) == 0;
@@ -70,7 +70,7 @@ impl Plan {
         // Without another call the tool loop is finished, so its reasoning need not stay.
         let keep_open_loop = options.keep_open_loop && !is_only_call;
         let options = CompactOptions { keep_open_loop, ..*options };
-        Self::of_edits(messages, edits, &options, messages.len())
+        Self::from_edits_within(messages, edits, &options, messages.len())
     }
 }
 

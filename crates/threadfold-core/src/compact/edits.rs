@@ -73,7 +73,7 @@ impl Plan {
     ) -> Result<Self, CompactError> {
         let edits = resolve_all(messages, replacements, options, checkpoints)?;
         // A caller's replacements are carried out in the whole thread.
-        plan(messages, edits.into_iter().enumerate().collect(), options, messages.len())
+        plan(messages, edits, options, messages.len())
     }
 
     /// Returns the plan of edits: ranges of blocks to remove, and the messages to insert in place
@@ -100,10 +100,12 @@ impl Plan {
         options: &CompactOptions,
     ) -> Result<Self, CompactError> {
         let edits = edits.into_iter().map(|(range, insert)| Edit { range, insert });
-        Self::of_edits(messages, edits.collect(), options, legality::unread_from(messages))
+        let unread_from = legality::unread_from(messages);
+        Self::from_edits_within(messages, edits.collect(), options, unread_from)
     }
 
-    pub(super) fn of_edits(
+    /// Like [`from_edits`](Self::from_edits). Reminders stay from this message on.
+    pub(super) fn from_edits_within(
         messages: &[Message],
         edits: Vec<Edit>,
         options: &CompactOptions,
@@ -112,7 +114,7 @@ impl Plan {
         for (index, edit) in edits.iter().enumerate() {
             check_range(messages, index, edit)?;
         }
-        plan(messages, edits.into_iter().enumerate().collect(), options, unread_from)
+        plan(messages, edits, options, unread_from)
     }
 }
 
@@ -181,12 +183,15 @@ fn check_range(messages: &[Message], index: usize, edit: &Edit) -> Result<(), Co
     Ok(())
 }
 
+/// Returns the plan of edits whose positions are in the thread.
 fn plan(
     messages: &[Message],
-    mut edits: Vec<(usize, Edit)>,
+    edits: Vec<Edit>,
     options: &CompactOptions,
     unread_from: usize,
 ) -> Result<Plan, CompactError> {
+    // Errors name an edit by its index before sorting.
+    let mut edits: Vec<(usize, Edit)> = edits.into_iter().enumerate().collect();
     edits.sort_by_key(|(_, edit)| (edit.range.start, edit.range.end));
     // Sorted by start, so if any ranges overlap, two neighbours do.
     for ((first, left), (second, right)) in edits.iter().zip(edits.iter().skip(1)) {
