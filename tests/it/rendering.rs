@@ -468,7 +468,7 @@ proptest! {
             prop_assert_eq!(range.messages.start, next - usize::from(range.starts_inside));
             next = range.messages.end;
         }
-        prop_assert!(ranges.is_empty() || next == rendered.message_count());
+        prop_assert!(ranges.is_empty() || next == rendered.message_ranges().len());
     }
 
     #[test]

@@ -85,26 +85,6 @@ impl Script {
         run(&self.commands, workspace, limits)
     }
 
-    /// Returns the files that the script reads. They must exist. New files are not among them.
-    ///
-    /// ```
-    /// use threadfold_edl::Script;
-    ///
-    /// let script = Script::parse("file a select /x/ delete file b newfile c")?;
-    /// assert_eq!(script.files_read().into_iter().collect::<Vec<_>>(), ["a", "b"]);
-    /// # Ok::<(), threadfold_edl::ParseError>(())
-    /// ```
-    #[must_use]
-    pub fn files_read(&self) -> BTreeSet<&str> {
-        let mut files = BTreeSet::new();
-        for command in &self.commands {
-            if let Action::Open { path, is_new: false } = &command.action {
-                files.insert(path.as_str());
-            }
-        }
-        files
-    }
-
     /// Returns the files that the script makes or edits, so that a host can ask before it runs.
     ///
     /// ```
@@ -140,10 +120,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_opened_is_read_and_one_that_is_edited_or_new_is_written() {
+    fn a_file_that_is_edited_or_new_is_written() {
         let script = "file a newfile b select /x/ file a retain_first file c delete newfile c";
         let script = Script::parse(script).expect("a script");
-        assert_eq!(script.files_read(), ["a", "c"].into());
         assert_eq!(script.files_written(), ["b", "c"].into());
     }
 }

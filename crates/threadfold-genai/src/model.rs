@@ -53,7 +53,6 @@ pub struct GenaiModel {
     client: Client,
     model: ModelSpec,
     options: ChatOptions,
-    clock: Arc<dyn Clock>,
     observer: Observer,
 }
 
@@ -65,8 +64,7 @@ impl GenaiModel {
     #[must_use]
     pub fn new(client: Client, model: impl Into<ModelSpec>) -> Self {
         let model = model.into();
-        let (options, clock) = (ChatOptions::default(), Arc::new(std_clock()));
-        Self { client, model, options, clock, observer: Arc::new(|_| {}) }
+        Self { client, model, options: ChatOptions::default(), observer: Arc::new(|_| {}) }
     }
 
     /// Returns the model with these options, such as the effort of its reasoning. Options of a
@@ -74,12 +72,6 @@ impl GenaiModel {
     #[must_use]
     pub fn with_options(self, options: ChatOptions) -> Self {
         Self { options, ..self }
-    }
-
-    /// Returns the model with this clock. It is needed if a provider asks to wait until a date.
-    #[must_use]
-    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
-        Self { clock, ..self }
     }
 
     /// Returns the model with a function that receives the adjustments of every request before it
@@ -101,13 +93,9 @@ impl GenaiModel {
         Self { observer: Arc::new(observer), ..self }
     }
 
-    fn failure(&self, error: genai::Error) -> ModelError {
-        error_from_genai(error, self.clock.now())
-    }
-
     async fn open(&self, request: Request) -> Result<Arriving, ModelError> {
         let resolved = self.client.resolve_service_target(self.model.clone()).await;
-        let iden = resolved.map_err(|error| self.failure(error))?.model;
+        let iden = resolved.map_err(failure)?.model;
         let (_, name) = iden.model_name.namespace_and_name();
         let target = Target::new(iden.adapter_kind, name);
         let converted = to_genai(&request, &target).map_err(|error| {
@@ -119,10 +107,15 @@ impl GenaiModel {
         // The thread is not needed while the answer arrives, so its memory is freed.
         drop(request);
         let response = self.client.exec_chat_stream(self.model.clone(), chat, Some(&options)).await;
-        let stream = Some(response.map_err(|error| self.failure(error))?.stream);
+        let stream = Some(response.map_err(failure)?.stream);
         let (answer, ready) = (Streamed::new(target), VecDeque::new());
-        Ok(Arriving { stream, answer, ready, adjustments, clock: self.clock.clone() })
+        Ok(Arriving { stream, answer, ready, adjustments })
     }
+}
+
+/// The failure now: a provider may ask to wait until a date.
+fn failure(error: genai::Error) -> ModelError {
+    error_from_genai(error, std_clock().now())
 }
 
 #[async_trait]
@@ -201,7 +194,6 @@ struct Arriving {
     ready: VecDeque<Delta>,
     /// The adjustments of the request, with the rewritten names of tools.
     adjustments: Vec<Adjustment>,
-    clock: Arc<dyn Clock>,
 }
 
 impl Arriving {
@@ -214,7 +206,7 @@ impl Arriving {
                 Some(Ok(event)) => self.ready.extend(self.answer.handle(event)),
                 Some(Err(error)) => {
                     self.stream = None;
-                    return Some(Err(error_from_genai(error, self.clock.now())));
+                    return Some(Err(failure(error)));
                 }
                 None => {
                     self.stream = None;

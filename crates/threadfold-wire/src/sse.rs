@@ -1,12 +1,11 @@
 //! Parsing `text/event-stream` from pieces of any size.
 
 use super::{contract::WireError, line_buffer::LineBuffer};
-use std::time::Duration;
 
 /// Parses bytes of `text/event-stream` into events, as the WHATWG specifies: lines end with LF, CR
 /// or CRLF, a leading byte order mark and comments are skipped, the data lines of an event are
-/// joined, and invalid UTF-8 becomes U+FFFD. The result does not depend on where the pieces are
-/// divided.
+/// joined, and invalid UTF-8 becomes U+FFFD. Ids and times for a reconnection are skipped. The result
+/// does not depend on where the pieces are divided.
 ///
 /// ```
 /// use threadfold::wire::SseParser;
@@ -25,8 +24,6 @@ pub struct SseParser {
     pieces: LineBuffer,
     name: String,
     data: Option<String>,
-    id: String,
-    retry: Option<Duration>,
 }
 
 impl SseParser {
@@ -116,29 +113,6 @@ impl SseParser {
         self.next_event().unwrap_or_default()
     }
 
-    /// The last id in the stream; empty before the first one.
-    #[must_use]
-    pub fn last_id(&self) -> &str {
-        &self.id
-    }
-
-    /// The reconnection time that the stream asks for.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use threadfold::wire::SseParser;
-    ///
-    /// let mut parser = SseParser::default();
-    /// parser.push(b"retry: 1500\n\n");
-    /// assert_eq!(parser.next_event()?, None);
-    /// assert_eq!(parser.retry(), Some(Duration::from_millis(1_500)));
-    /// # Ok::<(), threadfold::wire::WireError>(())
-    /// ```
-    #[must_use]
-    pub fn retry(&self) -> Option<Duration> {
-        self.retry
-    }
-
     /// Returns the next complete line. What the event has so far counts towards its limit.
     fn next_line(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         let held = self.name.len() + self.data.as_ref().map_or(0, String::len);
@@ -157,11 +131,8 @@ impl SseParser {
                 }
                 None => self.data = Some(value.to_owned()),
             },
-            "id" if !value.contains('\0') => value.clone_into(&mut self.id),
-            "retry" if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
-                self.retry = value.parse().ok().map(Duration::from_millis).or(self.retry);
-            }
-            // Comments have an empty name; no codec uses the other fields.
+            // Comments have an empty name. The fields `id` and `retry` are for clients that reconnect,
+            // which the ones of models do not.
             _ => {}
         }
     }
@@ -178,52 +149,49 @@ impl SseParser {
 mod tests {
     use super::*;
 
-    /// The events of a stream in these pieces, as name, data and id.
-    fn read<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Vec<(String, String, String)> {
+    /// The events of a stream in these pieces, as name and data.
+    fn read<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Vec<(String, String)> {
         let mut parser = SseParser::default();
         let mut events = Vec::new();
         for piece in pieces {
             parser.push(piece);
-            while let Some((name, data)) = parser.next_event().unwrap() {
-                events.push((name, data, parser.last_id().to_owned()));
+            while let Some(event) = parser.next_event().unwrap() {
+                events.push(event);
             }
         }
         events
     }
 
-    fn whole(text: &str) -> Vec<(String, String, String)> {
+    fn whole(text: &str) -> Vec<(String, String)> {
         read([text.as_bytes()])
     }
 
-    fn event(name: &str, data: &str, id: &str) -> (String, String, String) {
-        (name.to_owned(), data.to_owned(), id.to_owned())
+    fn event(name: &str, data: &str) -> (String, String) {
+        (name.to_owned(), data.to_owned())
     }
 
     #[test]
     fn streams_are_read_as_the_standard_has_them() {
         let rows = [
             // The examples of the standard.
-            ("data: YHOO\ndata: +2\ndata: 10\n\n", vec![event("", "YHOO\n+2\n10", "")]),
+            ("data: YHOO\ndata: +2\ndata: 10\n\n", vec![event("", "YHOO\n+2\n10")]),
             (
                 ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n",
                 vec![
-                    event("", "first event", "1"),
-                    event("", "second event", ""),
-                    event("", " third event", ""),
+                    event("", "first event"),
+                    event("", "second event"),
+                    event("", " third event"),
                 ],
             ),
-            ("data\n\ndata\ndata\n\ndata:", vec![event("", "", ""), event("", "\n", "")]),
-            ("data:test\n\ndata: test\n\n", vec![event("", "test", ""), event("", "test", "")]),
-            // A name applies to one event, an id to all later events.
-            (
-                "id: 7\nevent: a\ndata: 1\n\ndata: 2\n\n",
-                vec![event("a", "1", "7"), event("", "2", "7")],
-            ),
-            ("event: a\n\ndata: 1\n\n", vec![event("", "1", "")]),
-            ("id: a\0b\ndata: 1\n\n", vec![event("", "1", "")]),
+            ("data\n\ndata\ndata\n\ndata:", vec![event("", ""), event("", "\n")]),
+            ("data:test\n\ndata: test\n\n", vec![event("", "test"), event("", "test")]),
+            // A name applies to one event.
+            ("id: 7\nevent: a\ndata: 1\n\ndata: 2\n\n", vec![event("a", "1"), event("", "2")]),
+            ("event: a\n\ndata: 1\n\n", vec![event("", "1")]),
+            ("id: a\0b\ndata: 1\n\n", vec![event("", "1")]),
             ("Data: 1\nother: 2\ndata : 3\n\n", vec![]),
-            ("\u{feff}data: 1\n\n\u{feff}data: 2\n\n", vec![event("", "1", "")]),
-            ("data: a:b: c\n\n", vec![event("", "a:b: c", "")]),
+            ("\u{feff}data: 1\n\n\u{feff}data: 2\n\n", vec![event("", "1")]),
+            ("data: a:b: c\n\n", vec![event("", "a:b: c")]),
             ("data: cut", vec![]),
         ];
         for (text, events) in rows {
@@ -237,7 +205,7 @@ mod tests {
             "\u{feff}: hi\nevent: a\ndata: wörld 漢😀\ndata: 2\nid: 5\nretry: 10\n\ndata\n\n";
         for ends in ["\n", "\r", "\r\n"] {
             let text = text.replace('\n', ends);
-            let expected = [event("a", "wörld 漢😀\n2", "5"), event("", "", "5")];
+            let expected = [event("a", "wörld 漢😀\n2"), event("", "")];
             assert_eq!(whole(&text), expected);
             assert_eq!(read(text.as_bytes().chunks(1)), expected);
             for at in 0..text.len() {
@@ -257,7 +225,7 @@ mod tests {
             ("\rdata: 1\n\n", vec!["1"]),
         ];
         for (text, data) in rows {
-            let expected: Vec<_> = data.into_iter().map(|data| event("", data, "")).collect();
+            let expected: Vec<_> = data.into_iter().map(|data| event("", data)).collect();
             assert_eq!(whole(text), expected, "{text:?}");
             assert_eq!(read(text.as_bytes().chunks(1)), expected, "{text:?}, byte by byte");
             for at in 0..text.len() {
@@ -269,10 +237,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_replaced() {
-        assert_eq!(
-            read([b"data: \xff\xf0\x9f\n\n".as_slice()]),
-            [event("", "\u{fffd}\u{fffd}", "")]
-        );
+        assert_eq!(read([b"data: \xff\xf0\x9f\n\n".as_slice()]), [event("", "\u{fffd}\u{fffd}")]);
     }
 
     #[test]
@@ -309,13 +274,5 @@ mod tests {
             assert!(parser.pieces.len() <= 150);
         }
         assert!(parser.next_event().is_err());
-    }
-
-    #[test]
-    fn the_wait_of_a_stream_is_in_milliseconds() {
-        let mut parser = SseParser::default();
-        parser.push(b"retry: 1500\nretry: 1.5\nretry:\nretry: 99999999999999999999999\n\n");
-        assert_eq!(parser.next_event(), Ok(None));
-        assert_eq!(parser.retry(), Some(Duration::from_millis(1_500)));
     }
 }

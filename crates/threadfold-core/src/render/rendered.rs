@@ -41,12 +41,6 @@ impl Rendered {
         self.text
     }
 
-    /// The number of messages.
-    #[must_use]
-    pub fn message_count(&self) -> usize {
-        self.starts.len()
-    }
-
     /// Returns the byte range of a message; `None` if there is no such message.
     ///
     /// ```
@@ -157,7 +151,6 @@ mod tests {
             (rendered.as_ref(), &*rendered, rendered.text()),
             ("one three", "one three", "one three")
         );
-        assert_eq!(rendered.message_count(), 3);
         assert_eq!(rendered.message_ranges().collect::<Vec<_>>(), [0..4, 4..4, 4..9]);
         let messages: Vec<_> = (0..4).map(|message| rendered.message(message)).collect();
         assert_eq!(messages, [Some("one "), Some(""), Some("three"), None]);
