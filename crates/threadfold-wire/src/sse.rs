@@ -131,8 +131,8 @@ impl SseParser {
                 }
                 None => self.data = Some(value.to_owned()),
             },
-            // Comments have an empty name. The fields `id` and `retry` are for clients that reconnect,
-            // which the ones of models do not.
+            // Comments have an empty name. A client of a model does not reconnect, so the fields `id`
+            // and `retry` are skipped.
             _ => {}
         }
     }
