@@ -179,11 +179,6 @@ impl ThreadTexts {
         names(text).filter_map(|name| self.numbers.get(name).copied())
     }
 
-    /// The set without names.
-    pub(super) fn no_names(&self) -> NameSet {
-        NameSet(vec![false; self.names.len()])
-    }
-
     /// The earlier summaries before a cut.
     pub(super) fn earlier(&self, cut: usize) -> Vec<&Earlier> {
         self.earlier.iter().filter(|(at, _)| *at < cut).map(|(_, earlier)| earlier).collect()
@@ -191,7 +186,7 @@ impl ThreadTexts {
 
     /// The names in the texts of messages that stay.
     pub(super) fn names_of(&self, stays: impl Fn(usize) -> bool) -> NameSet {
-        let mut set = self.no_names();
+        let mut set = NameSet(vec![false; self.names.len()]);
         let sources = self.sources.iter().filter(|source| stays(source.message));
         sources.flat_map(|source| source.names()).for_each(|named| {
             set.insert(named.name);

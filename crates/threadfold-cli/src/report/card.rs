@@ -207,14 +207,11 @@ fn gone(messages: &[Message]) -> String {
     } else {
         String::new()
     };
+    let were = if messages.len() == 1 { "was" } else { "were" };
     format!(
-        "<details><summary>{} taken out or shortened</summary><ul class=\"gone\">{items}</ul>{note}</details>",
-        counted_was(messages.len() as u64)
+        "<details><summary>{} {were} taken out or shortened</summary><ul class=\"gone\">{items}</ul>{note}</details>",
+        counted(messages.len() as u64, "message")
     )
-}
-
-fn counted_was(count: u64) -> String {
-    format!("{} {}", counted(count, "message"), if count == 1 { "was" } else { "were" })
 }
 
 fn item(message: &Message) -> String {
