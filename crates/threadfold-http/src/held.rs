@@ -143,6 +143,10 @@ impl Agent for HeldThread {
         self.model.compact_natively(request, instructions)
     }
 
+    fn binds_reasoning(&self) -> bool {
+        self.model.binds_reasoning()
+    }
+
     fn context_window(&self) -> Option<ContextWindow> {
         self.model.context_window()
     }

@@ -1,6 +1,7 @@
 //! Threads that the provider holds: the example `held_thread`, against the vendors' rules.
 
-use threadfold_http::Dialect;
+use threadfold::{Agent, Model};
+use threadfold_http::{Dialect, HeldThread, HttpModel};
 use threadfold_testing::rulebook::Outcome;
 
 use crate::runtime::run;
@@ -30,5 +31,15 @@ fn only_what_is_new_is_sent_while_the_provider_holds_the_thread() {
         let continued = seen.iter().filter(|it| it.form == "continued");
         assert!(continued.into_iter().all(|it| it.sent == 1), "{seen:?}");
         assert!(seen.iter().filter(|it| it.after == "a crash").all(|it| it.sent > 2), "{seen:?}");
+    }
+}
+
+#[test]
+fn an_agent_of_a_held_thread_states_what_its_model_states() {
+    for name in ["claude-haiku-4-5", "claude-opus-5-5"] {
+        let model = HttpModel::anthropic(name, "a key").unwrap();
+        let agent = HeldThread::new(model.clone());
+        assert_eq!(agent.binds_reasoning(), model.binds_reasoning(), "{name}");
+        assert_eq!(agent.context_window(), model.context_window(), "{name}");
     }
 }
