@@ -98,10 +98,10 @@ impl Answers for Calls<'_> {
     /// role, or if the provider does not offer its own compaction.
     async fn answer(&mut self, call: &ModelCall) -> Result<Answer, ModelError> {
         let Self { models, span, listener } = self;
-        let call = &ModelCall { request: models.redacted(&call.request), ..call.clone() };
+        let call = &ModelCall { request: models.redacted_request(&call.request), ..call.clone() };
         let work = async {
             listener.on_event(call, None).await;
-            let asked = models.get(call.model).ok_or_else(no_model)?;
+            let asked = models.of_role(call.model).ok_or_else(no_model)?;
             if !call.after.is_zero() {
                 models.clock.unwrap_or(&StdClock).sleep(call.after).await;
             }
@@ -198,7 +198,7 @@ impl<'a> Models<'a> {
         Self { conversation: Some(model), ..Self::default() }
     }
 
-    fn redacted(&self, request: &Request) -> Request {
+    fn redacted_request(&self, request: &Request) -> Request {
         match self.redactor {
             Some(redactor) => Redaction::of(redactor).request(request),
             None => request.clone(),
@@ -212,7 +212,7 @@ impl<'a> Models<'a> {
         }
     }
 
-    fn get(&self, role: ModelRole) -> Option<&'a dyn Model> {
+    fn of_role(&self, role: ModelRole) -> Option<&'a dyn Model> {
         match role {
             ModelRole::Conversation | ModelRole::Native => self.conversation,
             ModelRole::Fast => self.fast.or(self.conversation),

@@ -46,10 +46,8 @@ const SUMMARY_TOKENS: u64 = 100;
 struct Cut {
     /// The tokens that the unread messages may have.
     room: u64,
-    /// Whether calls and results become text. In a tool loop with signed reasoning nothing since that
-    /// reasoning can be removed, so that the unread part may have hardly any room; as text it needs
-    /// neither its calls nor the reasoning. So that is done only if less than a third of what would
-    /// stay of it as text could stay otherwise.
+    /// Whether calls and results become text, which needs neither the calls nor the reasoning before
+    /// them.
     as_text: bool,
 }
 
