@@ -12,11 +12,12 @@ use threadfold::wire::Dialect;
 enum Part {
     System(String),
     User(String),
-    /// The text of an answer, and its call: id, name and arguments.
+    /// The text of an answer, its call (id, name and arguments), and the id of the answer, which
+    /// several events may share.
     Answer {
         said: String,
         call: Option<(String, String, String)>,
-        of: String,
+        id: String,
     },
     Result {
         call: String,
@@ -38,7 +39,10 @@ pub(super) fn read(events: &[Value]) -> Imported {
             left.out("what the agent compacted away");
             continue;
         }
-        let part = if event.get("kind").is_some() { second(event) } else { first(event, &calls) };
+        let part = match event.get("kind") {
+            Some(_) => part_of_second_form(event),
+            None => part_of_first_form(event, &calls),
+        };
         let mut continues = String::new();
         let value = match part {
             Part::System(text) => json!({"role": "system", "content": text}),
@@ -46,17 +50,20 @@ pub(super) fn read(events: &[Value]) -> Imported {
             Part::Result { call, content } => {
                 json!({"role": "tool", "tool_call_id": call, "content": content})
             }
-            Part::Answer { said, call, of } => {
-                let call = call.map(|(id, name, arguments)| {
-                    calls.insert(self::id(event), id.clone());
-                    json!({"id": id, "type": "function",
+            Part::Answer { said, call, id: answer } => {
+                let call = call.map(|(call, name, arguments)| {
+                    calls.insert(id(event), call.clone());
+                    json!({"id": call, "type": "function",
                         "function": {"name": name, "arguments": arguments}})
                 });
                 // Several calls of one answer are events of their own.
-                if !of.is_empty() && of == last && join(messages.last_mut(), call.as_ref(), at) {
+                if !answer.is_empty()
+                    && answer == last
+                    && join(messages.last_mut(), call.as_ref(), at)
+                {
                     continue;
                 }
-                continues = of;
+                continues = answer;
                 match call {
                     Some(call) => {
                         json!({"role": "assistant", "content": said, "tool_calls": [call]})
@@ -75,19 +82,14 @@ pub(super) fn read(events: &[Value]) -> Imported {
     Imported { body: Map::new(), dialect: Dialect::OpenAiChat, messages, left }
 }
 
-/// Adds a call to the answer that it is of. False if that is not possible.
+/// Adds a call to the answer that made it. False if there is no call, or no answer with calls.
 fn join(answer: Option<&mut Carried>, call: Option<&Value>, at: usize) -> bool {
-    let calls = answer.and_then(|answer| {
-        answer.lines.push(at);
-        answer.value.get_mut("tool_calls")?.as_array_mut()
-    });
-    match (calls, call) {
-        (Some(calls), Some(call)) => {
-            calls.push(call.clone());
-            true
-        }
-        _ => false,
-    }
+    let (Some(answer), Some(call)) = (answer, call) else { return false };
+    let calls = answer.value.get_mut("tool_calls").and_then(Value::as_array_mut);
+    let Some(calls) = calls else { return false };
+    calls.push(call.clone());
+    answer.lines.push(at);
+    true
 }
 
 fn id(event: &Value) -> String {
@@ -117,7 +119,7 @@ fn forgotten(event: &Value) -> Vec<String> {
     ids
 }
 
-fn first(event: &Value, calls: &HashMap<String, String>) -> Part {
+fn part_of_first_form(event: &Value, calls: &HashMap<String, String>) -> Part {
     let args = event.get("args").unwrap_or(&Value::Null);
     let made = event.get("tool_call_metadata").filter(|made| !made.is_null());
     let call = made.map_or("", |made| text(made, "tool_call_id"));
@@ -138,7 +140,7 @@ fn first(event: &Value, calls: &HashMap<String, String>) -> Part {
             summary => Part::Summary(summary.to_owned()),
         },
         ("message", _) => {
-            Part::Answer { said: text(args, "content").to_owned(), call: None, of: String::new() }
+            Part::Answer { said: text(args, "content").to_owned(), call: None, id: String::new() }
         }
         ("change_agent_state" | "recall" | "null" | "pause" | "resume" | "", _) => {
             Part::Bookkeeping
@@ -151,8 +153,8 @@ fn first(event: &Value, calls: &HashMap<String, String>) -> Part {
             let said = text(args, "thought").to_owned();
             let response = made.and_then(|made| made.get("model_response"));
             let arguments = written(response, &id).unwrap_or_else(|| given(args));
-            let of = response.map_or("", |response| text(response, "id")).to_owned();
-            Part::Answer { said, call: Some((id, name, arguments)), of }
+            let answer = response.map_or("", |response| text(response, "id")).to_owned();
+            Part::Answer { said, call: Some((id, name, arguments)), id: answer }
         }
     }
 }
@@ -174,7 +176,7 @@ fn given(args: &Value) -> String {
     Value::Object(own).to_string()
 }
 
-fn second(event: &Value) -> Part {
+fn part_of_second_form(event: &Value) -> Part {
     let call = text(event, "tool_call_id").to_owned();
     match text(event, "kind") {
         "SystemPromptEvent" => Part::System(texts(event.get("system_prompt"))),
@@ -182,7 +184,7 @@ fn second(event: &Value) -> Part {
             let message = event.get("llm_message").unwrap_or(&Value::Null);
             let said = texts(message.get("content"));
             match text(message, "role") {
-                "assistant" => Part::Answer { said, call: None, of: String::new() },
+                "assistant" => Part::Answer { said, call: None, id: String::new() },
                 _ => Part::User(said),
             }
         }
@@ -196,9 +198,9 @@ fn second(event: &Value) -> Part {
                 Some(arguments) => arguments.to_string(),
                 None => "{}".to_owned(),
             };
-            let of = text(event, "llm_response_id").to_owned();
+            let id = text(event, "llm_response_id").to_owned();
             let said = texts(event.get("thought"));
-            Part::Answer { said, call: Some((call, name, arguments)), of }
+            Part::Answer { said, call: Some((call, name, arguments)), id }
         }
         "ObservationEvent" => {
             let observation = event.get("observation").unwrap_or(&Value::Null);
