@@ -77,7 +77,7 @@ fn native(dialect: Dialect, answer: &Answer) -> Value {
                     "name": name, "arguments": input.to_string(), "status": "completed"})
                 },
             );
-            let cut = turn.stop_reason == StopReason::MaxTokens;
+            let cut = answer.stop_reason == StopReason::MaxTokens;
             json!({"id": "resp_1", "object": "response", "model": "m-1", "output": output_items,
                 "status": if cut { "incomplete" } else { "completed" },
                 "incomplete_details": if cut { json!({"reason": "max_output_tokens"}) } else { Value::Null },
@@ -130,9 +130,9 @@ fn every_dialect_carries_everything() {
     for dialect in dialects {
         let stub = |served: &Served| {
             let answers = match served {
-                Served::Answer(turn) => vec![body("200 OK", native(dialect, turn))],
+                Served::Answer(answer) => vec![body("200 OK", native(dialect, answer))],
                 // Each attempt breaks off.
-                Served::CutOff(turn) => (0..3).map(|_| half(native(dialect, turn))).collect(),
+                Served::CutOff(answer) => (0..3).map(|_| half(native(dialect, answer))).collect(),
                 Served::TooLong(window) => {
                     let (status, answer) = too_long(dialect, window.tokens());
                     vec![body(status, answer)]
