@@ -253,11 +253,13 @@ pub(super) fn deltas(answer: Scripted) -> Vec<Result<Delta, ModelError>> {
     }
 }
 
-/// The answer with an estimate of its usage.
-pub(super) fn estimated(request: &Request, mut answer: Answer) -> Answer {
+/// The answer with an estimate of its usage, in the message too.
+pub(super) fn estimated(request: &Request, answer: Answer) -> Answer {
     let counter = ByteEstimate::TRIGGER;
-    answer.usage = Some(Usage::new(counter.request(request), counter.message(&answer.message)));
-    answer
+    let usage = Usage::new(counter.request(request), counter.message(&answer.message));
+    let mut estimated = Answer::new(answer.message, answer.stop_reason, Some(usage));
+    estimated.withheld = answer.withheld;
+    estimated
 }
 
 /// The answer with this message. Its stop reason depends on whether the message calls tools.
