@@ -7,6 +7,7 @@
 # With `--proxy` the official Python SDKs talk to the model instead, through `threadfold proxy`, for 12
 # turns or TURNS. Their thread exceeds a window of 1,024 tokens: it goes on, and without the proxy it dies.
 #
+# THREADFOLD_PACKAGES names the packages among which the tests were built, so that they are not built again.
 # THREADFOLD_LLM_SERVER names the server; without it, node or npm the run is skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -49,7 +50,8 @@ fi
 # The server finds its package beside itself.
 cp -f "$server" "$home/server.mjs"
 window=2048
-if [ "${1:-}" = --proxy ]; then window=1024; else cargo test --quiet --no-run --test it; fi
+read -ra packages <<<"${THREADFOLD_PACKAGES:--p threadfold-http}"
+if [ "${1:-}" = --proxy ]; then window=1024; else cargo test --quiet "${packages[@]}" --no-run --test it; fi
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 # One thread: two wait for each other wherever another process has one of two cores.
 node "$home/server.mjs" "$weights" "$port" "$window" 1 >"$home/server.log" 2>&1 &
@@ -90,4 +92,4 @@ if [ "${1:-}" = --proxy ]; then
 fi
 
 THREADFOLD_BASE_URL=http://127.0.0.1:$port THREADFOLD_WINDOW=$window \
-    cargo test -p threadfold-http --test it real_model:: -- --nocapture --test-threads=1
+    cargo test "${packages[@]}" --test it real_model:: -- --nocapture --test-threads=1

@@ -45,7 +45,9 @@ def hindsight():
     if os.environ.get("THREADFOLD_HINDSIGHT_PRINTED"):
         return
     threads = sorted(str(path) for path in (ROOT / "testdata/threads").glob("*/*.json"))
-    run = ["cargo", "run", "--quiet", "-p", "threadfold-cli", "--", "hindsight", *threads]
+    built = os.environ.get("THREADFOLD_PROGRAM")
+    program = [built] if built else ["cargo", "run", "--quiet", "-p", "threadfold-cli", "--"]
+    run = [*program, "hindsight", *threads]
     print(subprocess.run(run, check=True, cwd=ROOT, capture_output=True, text=True).stdout, flush=True)
     # This program runs itself again where the packages are.
     os.environ["THREADFOLD_HINDSIGHT_PRINTED"] = "1"

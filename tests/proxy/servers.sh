@@ -13,8 +13,8 @@ python=$PWD/$environment/bin/python
 "$python" -c 'import anthropic, openai, jsonschema' 2>/dev/null ||
     "$environment/bin/pip" install --quiet --disable-pip-version-check anthropic openai jsonschema zstandard
 [ -n "${THREADFOLD_PROGRAM:-}" ] || cargo build --quiet -p threadfold-cli
-cargo build --quiet -p threadfold-testing --example provider
-provider=${CARGO_TARGET_DIR:-$PWD/target}/debug/examples/provider
+[ -n "${THREADFOLD_PROVIDER:-}" ] || cargo build --quiet -p threadfold-testing --example provider
+provider=${THREADFOLD_PROVIDER:-${CARGO_TARGET_DIR:-$PWD/target}/debug/examples/provider}
 threadfold=${THREADFOLD_PROGRAM:-${CARGO_TARGET_DIR:-$PWD/target}/debug/threadfold}
 tests=$PWD/tests/proxy
 
