@@ -13,9 +13,8 @@
 //!   only for the model's summary, if there is one;
 //! - later if the host knows how many requests remain, and they fit and would not pay for it.
 //!
-//! A compaction is expected to leave as many tokens as the last one did, but at most the target: a
-//! strategy often leaves less than its target. Before the first compaction, a third of the target
-//! is assumed.
+//! A compaction is expected to leave as many tokens as the last one did, and at most the target; the
+//! first one the target, because a strategy without a model fills it.
 //!
 //! While the user is away, a compaction is worth more than the cache that it saves, because the one
 //! that the trigger would start later is saved too. If requests have paid `p` since the last
@@ -41,9 +40,6 @@ const COLD_PART: u64 = 8;
 
 /// Requests must have paid the cost of a compaction and one part in this many more.
 const PATIENCE: i64 = 4;
-
-/// A first compaction is assumed to leave one part in this many of its target.
-const FIRST_PART: u64 = 3;
 
 /// The number of pauses that are remembered.
 const PAUSES: usize = 16;
@@ -197,7 +193,7 @@ impl Planner {
         let Outlook { pressure, target, .. } = *outlook;
         let thread = match self.left {
             Left::Tokens(tokens) => tokens.min(target),
-            Left::Unknown | Left::Pending => target / FIRST_PART,
+            Left::Unknown | Left::Pending => target,
         };
         thread.saturating_add(pressure.overhead).saturating_add(pressure.pending)
     }
