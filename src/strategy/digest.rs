@@ -107,7 +107,7 @@ pub(super) fn is_digest(text: &str) -> bool {
 
 /// The percentage of the target that the newest messages take, without the task and what the user
 /// typed.
-const TAIL: u64 = 55;
+const TAIL: u64 = 35;
 
 /// The percentage of the target that the list of what the user typed takes at most, unless these are
 /// rules, have labels or give values.
@@ -133,8 +133,8 @@ options! {
     ///    are rules, have labels or give values;
     /// 4. the account: what was said and called, in order, one line for each, with what came of it,
     ///    and the calls that failed last. The newest lines tell more;
-    /// 5. the newest whole rounds, word for word: about half of the target, and more if the text
-    ///    does not need the rest;
+    /// 5. the newest whole rounds, word for word: about a third of the target, and more if the
+    ///    text does not need the rest;
     /// 6. lines with names that nothing else shows (paths, identifiers, numbers), those first that
     ///    the agent most likely needs again. What is left gets the step before the kept rounds.
     ///
@@ -395,7 +395,8 @@ impl<'a> DigestJob<'a> {
         let counter = self.task.thread.counter();
         let account = self.account.map_or(0, |it| counter.text(&it.summary.text));
         let typed = counter.text(&self.typed_beside(candidate).list(u64::MAX, counter));
-        let needed = account.saturating_add(typed).saturating_add(self.rules_tokens());
+        let rules: Vec<&Rule> = self.task.thread.rules().active().collect();
+        let needed = account.saturating_add(typed).saturating_add(self.list_tokens(&rules));
         let fixed = self.fixed(candidate).unwrap_or(u64::MAX);
         needed <= percent_of(self.target.saturating_sub(fixed), 90)
     }
@@ -418,12 +419,11 @@ impl<'a> DigestJob<'a> {
         Typed::new(Arc::clone(&self.statements), thread, brief, stay)
     }
 
-    /// The tokens of the list of rules with its title; 0 without rules.
-    fn rules_tokens(&self) -> u64 {
+    /// The tokens of a list of these rules with its title; 0 without rules.
+    fn list_tokens(&self, rules: &[&Rule]) -> u64 {
         const TITLE: u64 = 60;
         let counter = self.task.thread.counter();
-        let rules = self.task.thread.rules().active();
-        let rules = rules.map(|rule| counter.text(&rule.text).saturating_add(3));
+        let rules = rules.iter().map(|rule| counter.text(&rule.text).saturating_add(3));
         let rules = rules.fold(0, u64::saturating_add);
         if rules > 0 { rules.saturating_add(TITLE) } else { 0 }
     }
@@ -439,13 +439,17 @@ impl<'a> DigestJob<'a> {
         let whole = target.min(before.saturating_sub(1)).saturating_sub(fixed);
         let typed = self.typed_beside(candidate);
         // The list of rules is added when the plan is settled. If it does not fit beside the other
-        // words of the user, the rules are the first of these.
-        let rules = self.rules_tokens();
-        let others = counter.text(&typed.list(u64::MAX, counter));
+        // words of the user, the rules that the user typed are the first of these.
         let active: Vec<&Rule> = thread.rules().active().collect();
+        let rules = self.list_tokens(&active);
+        let others = counter.text(&typed.list(u64::MAX, counter));
         let (typed, rules) = match rules.saturating_add(others) <= percent_of(whole, SAID) {
             true => (typed, rules),
-            false => (typed.with_rules(&active), 0),
+            false => {
+                let (said, given): (Vec<_>, Vec<_>) =
+                    active.into_iter().partition(|rule| typed.states(rule));
+                (typed.with_rules(&said), self.list_tokens(&given))
+            }
         };
         let typed = &typed;
         let room = whole.saturating_sub(rules);

@@ -38,7 +38,7 @@ const NOTED_TOKENS: u64 = 160;
 /// The share of what fits that a cut leaves free for a summary: an eighth.
 const FREE_SHARE: u64 = 8;
 
-/// The tokens of the shortest summary. If it does not fit beside the unread part, that part is cut.
+/// The tokens of the shortest summary without the list of rules.
 const SUMMARY_TOKENS: u64 = 100;
 
 /// How an unread part that does not fit is cut.
@@ -123,10 +123,16 @@ impl Snapshot {
         unread.saturating_add(self.beside_unread(brief, self.held_from()))
     }
 
+    /// The tokens of the shortest summary with its list of rules. If it does not fit beside the unread
+    /// part, that part is cut.
+    fn summary_need(&self, brief: &Brief) -> u64 {
+        self.rules_need(brief).saturating_add(SUMMARY_TOKENS)
+    }
+
     /// Returns how the unread part must be cut, if it does not fit.
     fn unread_cut(&self, brief: &Brief) -> Option<Cut> {
         let fits = self.fits(brief).filter(|fits| self.size() > *fits)?;
-        if self.floor(brief).saturating_add(SUMMARY_TOKENS) <= fits {
+        if self.floor(brief).saturating_add(self.summary_need(brief)) <= fits {
             return None;
         }
         let held = self.held_from();
@@ -182,7 +188,7 @@ impl Snapshot {
     fn with_reachable_target(&self, brief: &Brief) -> Brief {
         let (Some(target), Some(limit)) = (brief.target, brief.limit) else { return brief.clone() };
         let floor = self.floor(brief);
-        if floor.saturating_add(SUMMARY_TOKENS) <= target || self.size() <= target {
+        if floor.saturating_add(self.summary_need(brief)) <= target || self.size() <= target {
             return brief.clone();
         }
         let target = self.reachable(brief, floor).max(target);
@@ -193,7 +199,7 @@ impl Snapshot {
     /// below it and the request fits all the same.
     pub(super) fn reachable_limit(&self, brief: &Brief, limit: u64) -> u64 {
         let floor = self.floor(brief);
-        if floor.saturating_add(SUMMARY_TOKENS) <= limit {
+        if floor.saturating_add(self.summary_need(brief)) <= limit {
             return limit;
         }
         self.reachable(brief, floor).max(limit)
@@ -203,7 +209,7 @@ impl Snapshot {
     fn reachable(&self, brief: &Brief, floor: u64) -> u64 {
         let rest = self.size().saturating_sub(floor);
         let most = self.fits(brief).unwrap_or(u64::MAX);
-        floor.saturating_add(SUMMARY_TOKENS.max(rest / 4)).min(most)
+        floor.saturating_add(self.summary_need(brief).max(rest / 4)).min(most)
     }
 
     /// Returns the plan with the cut of unread results that do not fit. A plan that changes the

@@ -65,6 +65,12 @@ impl Typed {
         typed
     }
 
+    /// Whether the user typed this rule: then a list of statements can show it.
+    pub(super) fn states(&self, rule: &Rule) -> bool {
+        let key = key_by(rule.author.as_ref(), &rule.text);
+        self.statements.keys().any(|stated| stated == key)
+    }
+
     /// Lists these rules too, before everything else.
     pub(super) fn with_rules(mut self, rules: &[&Rule]) -> Self {
         for rule in rules {
