@@ -68,17 +68,18 @@ impl Ollama {
         Ok(deltas.map(move |delta| self.whole(delta?, &request.messages, sent)).boxed())
     }
 
-    /// A server that does not know `truncate` cuts a long prompt silently. Then a thread that only
-    /// grew has too few tokens: of what was added, at most 16 bytes can be one token.
+    /// A server that does not know `truncate` cuts a long prompt silently. Then a prompt that grew has
+    /// too few tokens: of what was added, at most 16 bytes can be one token. What was compacted may
+    /// have fewer: its prompt is shorter, or another message has the place of the newest one.
     fn whole(&self, delta: Delta, thread: &[Message], sent: usize) -> Result<Delta, ModelError> {
         let Delta::Answer { answer } = &delta else { return Ok(delta) };
         let (Some(usage), Some(newest)) = (answer.usage, thread.last()) else { return Ok(delta) };
         let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
         let now = (thread.len() - 1, newest.clone(), sent, usage.input);
         if let Some((at, before, bytes, tokens)) = answered.replace(now) {
-            let grew = thread.get(at).is_some_and(|message| message.ptr_eq(&before));
+            let stays = thread.get(at).is_some_and(|message| message.ptr_eq(&before));
             let least = tokens + (sent.saturating_sub(bytes) / 16) as u64;
-            if grew && usage.input < least {
+            if stays && sent >= bytes && usage.input < least {
                 let (limit, found) = (Some(usage.input), Some(least));
                 let kind = ModelErrorKind::Overflow { limit, found, output: None };
                 return Err(ModelError::new(kind, "the server cut the prompt").with_usage(usage));
