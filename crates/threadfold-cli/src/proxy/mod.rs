@@ -41,6 +41,7 @@ mod notes;
 mod page;
 mod prepare;
 pub(crate) mod prices;
+mod quiet;
 mod running;
 mod server;
 mod state;
@@ -53,6 +54,7 @@ pub(crate) use endpoint::Vendor;
 pub(crate) use forward::Upstream;
 pub(crate) use keys::vendor_of;
 pub(crate) use notes::Notes;
+pub use quiet::WhenQuiet;
 pub(crate) use running::Running;
 pub use state::{Proxy, ProxyOptions};
 pub use views::Views;
@@ -134,6 +136,7 @@ pub(crate) async fn open(
         gemini: upstreams.gemini,
         window: serving.window,
         policy: policy(serving.threshold),
+        when_quiet: serving.when_quiet,
         strategy: strategy(&serving.strategy)?,
         model: serving.model.open_named().await?.map(Arc::from),
         shadow: serving.shadow,
