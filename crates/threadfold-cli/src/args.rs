@@ -8,7 +8,7 @@ use threadfold::{CheckpointId, Replacement};
 
 use threadfold::wire::Dialect;
 
-use crate::{models::ModelOptions, proxy::WhenQuiet};
+use crate::{models::ModelOptions, when_quiet::WhenQuiet};
 
 /// Keeps the threads of LLM agents inside their context window
 ///

@@ -89,10 +89,8 @@ impl Work<'_> {
             ..Brief::default()
         };
         let models = Models { conversation: self.model, ..Models::default() };
-        let fallback = match self.reason {
-            CompactionReason::Idle => Fallback::IfNeeded,
-            _ => Fallback::Always,
-        };
+        let is_idle = self.reason == CompactionReason::Idle;
+        let fallback = if is_idle { Fallback::IfNeeded } else { Fallback::Always };
         let mut conversation = Conversation::new(journal)
             .with_context(self.request.system.clone(), self.request.tools.clone())
             .with_window(self.window)

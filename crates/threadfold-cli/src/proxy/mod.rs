@@ -37,6 +37,7 @@ mod forward;
 mod guard;
 mod index;
 mod keys;
+mod minding;
 mod notes;
 mod page;
 mod prepare;
@@ -54,10 +55,11 @@ pub(crate) use endpoint::Vendor;
 pub(crate) use forward::Upstream;
 pub(crate) use keys::vendor_of;
 pub(crate) use notes::Notes;
-pub use quiet::WhenQuiet;
 pub(crate) use running::Running;
 pub use state::{Proxy, ProxyOptions};
 pub use views::Views;
+
+pub use crate::when_quiet::WhenQuiet;
 
 /// Returns the policy of a proxy. It uses estimates, because a proxy has no counts before it
 /// decides.

@@ -20,7 +20,7 @@ use tokio::sync::Mutex;
 
 use super::{
     compaction::{Compacted, Work},
-    endpoint::{Asked, Head},
+    endpoint::{Arrived, Head},
     quiet,
     state::Proxy,
     threads::Known,
@@ -44,15 +44,6 @@ pub(super) struct Journey {
     unkept: Option<Unkept>,
     /// The number of the watch of a quiet thread; `None` for a request.
     watch: Option<u64>,
-}
-
-/// A request that arrived, before its thread is read.
-#[derive(Clone, Debug)]
-pub(super) struct Arrived {
-    pub(super) asked: Asked,
-    /// The name of the upstream.
-    pub(super) upstream: String,
-    pub(super) body: Bytes,
 }
 
 /// How a request is read.
@@ -339,7 +330,7 @@ impl Proxy {
         self.threads.remember(journey.root, &journey.auto, journey.relay.ratio());
         match journey.idle(at) {
             IdleStep::Wait { ms } => Some(Timestamp(at.0.saturating_add(ms))),
-            _ => None,
+            IdleStep::KeepAlive | IdleStep::Compact | IdleStep::LetGo | _ => None,
         }
     }
 

@@ -23,16 +23,16 @@ use tokio_io_timeout::TimeoutStream;
 use super::{
     answer::Answer,
     body, client,
-    endpoint::{Asked, Endpoint, Head, Route, Vendor},
+    endpoint::{Arrived, Asked, Endpoint, Head, Route, Vendor},
     forward::{Body, Outgoing, Upstream, full, passed_on, response},
     guard::{self, MAX_HEAD, Reached},
     keys, page,
-    prepare::{Arrived, Begins, Journey, Waiting},
-    quiet::WhenQuiet,
+    prepare::{Begins, Journey, Waiting},
     running::{BEAT, Running},
     state::Proxy,
     trouble::{self, Trouble},
 };
+use crate::when_quiet::WhenQuiet;
 
 /// The time limit for the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(15);

@@ -18,11 +18,12 @@ use super::{
     forward::{Upstream, words},
     notes::Notes,
     prices,
-    quiet::{Quiet, WhenQuiet},
+    quiet::Quiet,
     tally::{Counts, Tally},
     threads::Threads,
     views::{Limits, Views},
 };
+use crate::when_quiet::WhenQuiet;
 
 /// The maximum number of threads in memory at once to be read; other requests wait.
 const MAX_READ: usize = 8;

@@ -270,10 +270,11 @@ impl Relay {
         let _ = auto.handle(now, Input::Compacted { reason: reason.clone() });
         self.viewed = Some(viewed);
         (self.was_compacted, self.is_smaller) = (true, true);
-        match reason {
+        if reason == CompactionReason::Idle {
             // No request is about to be sent.
-            CompactionReason::Idle => self.step = RelayStep::Send,
-            _ => self.check(auto, now),
+            self.step = RelayStep::Send;
+        } else {
+            self.check(auto, now);
         }
     }
 
