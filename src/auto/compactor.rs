@@ -31,8 +31,9 @@ const RECENT: usize = 8;
 /// this share: a sixteenth. Threads grow, so none is as long as the present one.
 const NEAR_SHARE: u64 = 16;
 
-/// Decides when to compact. See the [module](super) for the two checks.
-#[derive(Clone, Debug)]
+/// Decides when to compact. See the [module](super) for the two checks. The default follows the
+/// default policy.
+#[derive(Clone, Debug, Default)]
 pub struct AutoCompactor {
     policy: AutoPolicy,
     trigger: Trigger,
@@ -109,20 +110,7 @@ impl AutoCompactor {
     /// As [`AutoPolicy::check`].
     pub fn new(policy: AutoPolicy) -> Result<Self, InvalidValue> {
         policy.check()?;
-        Ok(Self {
-            policy,
-            trigger: Trigger::Armed { misses: 0 },
-            breaker: Breaker::default(),
-            request: NextRequest::default(),
-            learned: Learned::default(),
-            unrefused: Learned::default(),
-            answered: VecDeque::new(),
-            uncounted: 0,
-            announced: false,
-            announced_short: false,
-            planner: Planner::default(),
-            window: None,
-        })
+        Ok(Self { policy, ..Self::default() })
     }
 
     /// The policy.
@@ -342,8 +330,8 @@ impl AutoCompactor {
     /// it after [`Input::TurnEnded`], and again after each step; it changes nothing.
     ///
     /// After [`IdleStep::Compact`], the driver compacts with [`CompactionReason::Idle`] and passes
-    /// [`Input::Compacted`] or [`Input::Failed`], as after [`Output::Compact`]. After a keep-alive, it
-    /// calls [`kept_alive`](Self::kept_alive). Without [prices](AutoPolicy::prices), before the first
+    /// [`Input::Compacted`] or [`Input::Failed`], as after [`Output::Compact`]; either ends the pause.
+    /// After a keep-alive, it calls [`kept_alive`](Self::kept_alive). Without [prices](AutoPolicy::prices), before the first
     /// request and after a compaction, there is no cache to decide about. Nothing is compacted if the
     /// soft trigger is disabled, pauses, or is suspended because compactions do not help.
     ///
@@ -634,6 +622,9 @@ impl AutoCompactor {
 
     fn failed(&mut self, now: Timestamp, reason: &CompactionReason) -> Option<Output> {
         self.trigger = self.trigger.failed();
+        if *reason == CompactionReason::Idle {
+            self.planner.give_up();
+        }
         if reason.is_manual() {
             return None;
         }

@@ -3,12 +3,12 @@
 //! Without prices, only the threshold decides. With prices, the soft trigger fires
 //!
 //! - not if less than `min_gain` would be saved;
-//! - before the threshold if the requests since the last compaction have paid a quarter more for
+//! - before the threshold, if the policy allows it, if the requests since the last compaction have paid a quarter more for
 //!   reading the removable tokens than a compaction costs: writing the cache anew, and a model's
 //!   summary. For a thread that grows steadily, the cheapest interval is the one without the
 //!   quarter (as in the economic order quantity); the quarter leaves time for a pause of the user,
 //!   after which the cache is cold anyway;
-//! - before the threshold if the provider's cache is cold because the user was away longer than its
+//! - likewise, if the provider's cache is cold because the user was away longer than its
 //!   life, and at least an eighth of the prompt would be saved: then the requests must have paid
 //!   only for the model's summary, if there is one;
 //! - later if the host knows how many requests remain, and they fit and would not pay for it.
@@ -71,8 +71,9 @@ pub(super) struct Planner {
     paid: i64,
     /// The size of the thread after a compaction, as the last one showed.
     left: Left,
-    /// Whether the thread was compacted since the last request, whose cache is then worth nothing.
-    is_rewritten: bool,
+    /// Whether nothing more is to be decided about the cache of the last request: the thread was
+    /// compacted since, or a compaction for it failed.
+    is_given_up: bool,
     /// The keep-alives since the last request.
     kept_alive: u32,
 }
@@ -107,12 +108,12 @@ impl Planner {
         let once = cost.rebill.saturating_add(cost.model_calls);
         let has_paid = self.paid >= once.saturating_add(once / PATIENCE)
             && (!is_cold || gain >= before / COLD_PART);
-        pays && (is_over || has_paid)
+        pays && (is_over || (policy.early && has_paid))
     }
 
     /// Records that a request is sent at this time and pressure.
     pub(super) fn sent(&mut self, now: Timestamp, policy: &AutoPolicy, pressure: &Pressure) {
-        (self.last, self.is_rewritten, self.kept_alive) = (Some(now), false, 0);
+        (self.last, self.is_given_up, self.kept_alive) = (Some(now), false, 0);
         if let (Some(left), Some(prices)) = (self.away.take(), policy.prices) {
             self.returned(now.0.saturating_sub(left.0), &prices);
         }
@@ -142,7 +143,12 @@ impl Planner {
 
     /// Records that the thread was compacted, before a request or while none is about to be sent.
     pub(super) fn compacted(&mut self, is_before_request: bool) {
-        (self.paid, self.left, self.is_rewritten) = (0, Left::Pending, !is_before_request);
+        (self.paid, self.left, self.is_given_up) = (0, Left::Pending, !is_before_request);
+    }
+
+    /// Records that a compaction for the cache of the last request failed.
+    pub(super) fn give_up(&mut self) {
+        self.is_given_up = true;
     }
 
     /// Records that the last prompt was sent again at this time, to keep the cache alive.
@@ -158,7 +164,7 @@ impl Planner {
         pressure: &Pressure,
         now: Timestamp,
     ) -> IdleStep {
-        let (Some(prices), Some(last)) = (policy.prices, self.last.filter(|_| !self.is_rewritten))
+        let (Some(prices), Some(last)) = (policy.prices, self.last.filter(|_| !self.is_given_up))
         else {
             return IdleStep::LetGo;
         };
@@ -172,7 +178,8 @@ impl Planner {
             summary: policy.summary_tokens,
             later_savings: outlook.map_or(0, |outlook| self.later_savings(&outlook)),
             unused_ms: now.0.saturating_sub(last.0),
-            kept_alive: self.kept_alive,
+            // As if no further one were affordable.
+            kept_alive: if policy.keep_alive { self.kept_alive } else { u32::MAX },
             pauses: &self.pauses,
         };
         idle.step(&prices)

@@ -16,7 +16,10 @@
 //! of keep-alives that would have been cheapest in these, but never later than without them. So a
 //! pause still costs at most twice the buying price.
 
-use crate::compact::Prices;
+use crate::{
+    compact::Prices,
+    message::{Request, Role},
+};
 
 /// An idle compaction must remove at least one part in this many of the prompt.
 const IDLE_PART: u64 = 8;
@@ -29,7 +32,7 @@ const LAST_PART: u64 = 10;
 const KNOWN_PAUSES: usize = 4;
 
 /// The tokens of the answer to a keep-alive. OpenAI's Responses API refuses a lower maximum.
-pub(crate) const KEEP_ALIVE_OUTPUT: u64 = 16;
+const KEEP_ALIVE_OUTPUT: u64 = 16;
 
 /// A pause of the user, as it is now. Sizes are in tokens.
 ///
@@ -92,6 +95,24 @@ pub enum IdleStep {
     Compact,
     /// Let the cache die, or it is dead. Nothing more is to be decided in this pause.
     LetGo,
+}
+
+/// Returns the request that keeps the provider's cache alive: the prompt of `request` that was
+/// answered last, so without the answer at its end, for an answer of 16 tokens. Everything else is
+/// that of `request`, because a cache holds system prompt and tools too.
+///
+/// ```
+/// use threadfold::{Message, Request, auto};
+///
+/// let thread = vec![Message::user("Explain the parser."), Message::assistant("It is long.")];
+/// let again = auto::keep_alive(Request::new(thread).with_system("Be brief."));
+/// assert_eq!((again.messages.len(), again.max_output), (1, Some(16)));
+/// ```
+#[must_use]
+pub fn keep_alive(request: Request) -> Request {
+    let read = request.messages.iter().rposition(|message| message.role == Role::User);
+    let prompt = request.messages.get(..read.map_or(0, |last| last + 1)).unwrap_or_default();
+    Request { messages: prompt.to_vec().into(), max_output: Some(KEEP_ALIVE_OUTPUT), ..request }
 }
 
 /// The time without a request after which something is due, in milliseconds.

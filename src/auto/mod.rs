@@ -57,7 +57,6 @@ mod trigger;
 
 pub use compactor::{AutoCompactor, MAX_SENDS};
 pub use event::{Input, Output, Refusal};
-pub(crate) use idle::KEEP_ALIVE_OUTPUT;
-pub use idle::{Idle, IdleStep};
+pub use idle::{Idle, IdleStep, keep_alive};
 pub use policy::{AutoPolicy, Threshold};
 pub use pressure::Pressure;

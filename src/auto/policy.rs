@@ -42,7 +42,8 @@ options! {
         /// trigger fires again, 0 to 1; at most half of the trigger's size. So a compaction that
         /// could not free much is not followed by the next one at once: each is a paid call and
         /// breaks the provider's cache. Until then only a request that does not fit is compacted. With
-        /// [`prices`](Self::prices), which weigh just that, a fifth of this growth is enough.
+        /// [`prices`](Self::prices), which weigh just that, a fifth of this growth is enough if
+        /// compactions may be [`early`](Self::early).
         pub min_growth: f64 = 0.25,
         /// Whether the soft trigger estimates the context while no provider has counted it;
         /// otherwise it waits. The hard check estimates in any case.
@@ -63,6 +64,12 @@ options! {
         /// compaction have paid for it or the provider's cache is cold anyway. `None` by default:
         /// then only the threshold decides.
         pub prices: Option<Prices> = None,
+        /// With prices: whether the soft trigger may fire before the threshold if that pays.
+        /// Otherwise prices only decide about pauses of the user.
+        pub early: bool = true,
+        /// With prices: whether the last prompt may be sent again while the user is away, to keep the
+        /// provider's cache alive. Each time is a paid request.
+        pub keep_alive: bool = true,
         /// With prices: the minimum number of tokens that a compaction by the soft trigger must
         /// save.
         pub min_gain: u64 = 0,
@@ -220,7 +227,11 @@ impl AutoPolicy {
     /// The growth in tokens after a compaction from which the soft trigger may fire again.
     pub(super) fn growth(&self, pressure: &Pressure) -> u64 {
         // With prices, the planner knows better what a compaction costs.
-        let share = if self.prices.is_some() { self.min_growth / 5.0 } else { self.min_growth };
+        let share = if self.prices.is_some() && self.early {
+            self.min_growth / 5.0
+        } else {
+            self.min_growth
+        };
         let share = up(pressure.window.map_or(0, ContextWindow::tokens), share);
         share.min(self.level(pressure).unwrap_or(u64::MAX) / 2)
     }

@@ -83,6 +83,12 @@ pub(super) enum Signal {
     Rest,
 }
 
+impl Default for Trigger {
+    fn default() -> Self {
+        Self::Armed { misses: 0 }
+    }
+}
+
 impl Trigger {
     /// Takes a reading before a request or after a turn.
     pub(super) fn read(self, reading: &Reading) -> (Self, Signal) {

@@ -13,7 +13,7 @@ use crate::{
         CompactionId, CompactionReason, InvalidValue, Message, Redactor, Text, ThreadId, Timestamp,
         ToolSpec, Usage, redact::redacted_text,
     },
-    strategy::{Brief, Proposal, Snapshot, StrategyError},
+    strategy::{Brief, Proposal, Rejection, Snapshot, StrategyError},
     tokens::TokenCounter,
 };
 
@@ -338,6 +338,19 @@ impl Proposal {
             None => thread.settle(self, brief),
         };
         settled.map_err(|rejection| CompactionError::new(rejection).after(usage, calls))
+    }
+
+    /// Returns the proposal, which was made for the `earlier` messages, for the present thread, which
+    /// begins with these; an error if it does not.
+    pub(crate) fn extended(mut self, earlier: &[Message], present: &[Message]) -> Result<Self> {
+        let pairs = earlier.iter().zip(present);
+        let same = pairs.take_while(|(one, other)| one.ptr_eq(other) || one == other).count();
+        if same < earlier.len() {
+            let rewritten = CompactError::Rewritten { message: same };
+            return Err(self.failed(Rejection::from(rewritten)));
+        }
+        self.plan = self.plan.extended(present);
+        Ok(self)
     }
 
     /// Returns the error of a compaction whose proposal could not be used.

@@ -4,26 +4,29 @@
 
 use std::sync::Arc;
 
+use futures::{FutureExt, future::BoxFuture};
 use serde::{Deserialize, Serialize};
 
 use super::memory::{AfterCompaction, Memory};
 use crate::{
-    auto::{AutoCompactor, AutoPolicy, Pressure},
+    auto::{AutoCompactor, AutoPolicy, IdleStep, Input, Pressure},
     compact::{Plan, Size},
     compaction::{
         self, COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, ONE_CALL, Result, plan_call,
     },
-    drive::{self, Conversation, Models},
+    drive::{self, CompactionJob, Conversation, Models, PreparedCompaction},
     foreign::{self, HostMessage, HostPlan},
     ledger::Ledger,
     log::{self, CompactionRecord, Event, EventLog, RuleChange, Thread},
     message::{
         CompactionId, CompactionReason, ContentBlock, ContextWindow, InvalidValue, Message,
-        Redactor, Request, Role, Text, ToolResult, ToolSpec, ToolUse, Usage,
+        Redactor, Request, Role, Text, Timestamp, ToolResult, ToolSpec, ToolUse, Usage,
     },
     retention::RetentionPolicy,
     store::Journal,
-    strategy::{Brief, CompactionStrategy, ConversationFacts, Fallback, Ladder, Proposal, Terms},
+    strategy::{
+        Brief, CompactionStrategy, ConversationFacts, Fallback, Ladder, Proposal, Rejection, Terms,
+    },
     tokens::{ByteEstimate, Calibrated, TokenCounter},
 };
 
@@ -71,6 +74,9 @@ pub struct Compactor {
     next: CompactionId,
     #[serde(skip)]
     options: Options,
+    /// Decides about the pauses of the user.
+    #[serde(skip)]
+    auto: AutoCompactor,
     #[serde(skip)]
     live: Live,
 }
@@ -120,6 +126,8 @@ enum Work<'m> {
     Ask(Models<'m>),
     /// Carry out a call of the tool `compact`.
     Apply(Box<Proposal>),
+    /// Adopt what was prepared.
+    Adopt(&'m PreparedCompaction),
 }
 
 impl Compactor {
@@ -248,6 +256,26 @@ impl Compactor {
     ) -> Self {
         (self.options.system, self.options.tools) = (system.into(), tools.into());
         self
+    }
+
+    /// Returns the compactor with this policy, of which it uses the target and what is about pauses
+    /// of the user: see [`idle`](Self::idle). The host decides about everything else.
+    ///
+    /// # Errors
+    ///
+    /// As [`AutoPolicy::check`].
+    ///
+    /// ```
+    /// use threadfold::{Compactor, auto::AutoPolicy};
+    ///
+    /// let compactor = Compactor::default().with_policy(AutoPolicy::default())?;
+    /// let wrong = AutoPolicy { min_growth: 25.0, ..AutoPolicy::default() };
+    /// assert!(compactor.with_policy(wrong).is_err());
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    pub fn with_policy(mut self, policy: AutoPolicy) -> Result<Self, InvalidValue> {
+        self.auto.set_policy(policy)?;
+        Ok(self)
     }
 
     /// Reads the new messages of the thread since the last call: rules, facts, and the usage that
@@ -448,7 +476,7 @@ impl Compactor {
 
     /// The target, in tokens of the provider, that follows from the window.
     fn requested_target(&self, pressure: Pressure) -> Option<u64> {
-        AutoCompactor::new(AutoPolicy::default()).ok()?.requested_target(pressure)
+        self.auto.requested_target(pressure)
     }
 
     /// Estimated tokens of system prompt and tools.
@@ -550,39 +578,210 @@ impl Compactor {
 
     /// Compacts the observed thread.
     async fn carry_out(&mut self, brief: &Brief, work: Work<'_>) -> Result<CompactionRecord> {
-        let terms = self.terms();
-        let counter = Arc::clone(&self.options.counter);
-        let log = log_of(self.messages(), brief)?;
-        let mut journal = Journal::new(log).with_counter(counter);
-        if let Some(redactor) = &self.options.redactor {
-            journal = journal.with_redactor(Arc::clone(redactor));
+        let mut journal = self.journal(brief)?;
+        let done = self.run(&mut journal, brief, work).await;
+        let reason = brief.reason.clone();
+        // The host decides when to compact, so pauses of the trigger are nothing to it.
+        let _ = self.auto.handle(
+            brief.now,
+            match &done {
+                Ok(_) => Input::Compacted { reason },
+                Err(_) => Input::Failed { reason },
+            },
+        );
+        let done = done?;
+        self.live.known.rules.apply(&done.quoted);
+        self.compacted(journal.thread().clone(), done.plan.new_messages(), &done.strategy);
+        Ok(done)
+    }
+
+    async fn run(
+        &self,
+        journal: &mut Journal,
+        brief: &Brief,
+        work: Work<'_>,
+    ) -> Result<CompactionRecord> {
+        let present = Arc::clone(journal.thread().messages());
+        let mut conversation = self.conversation(journal);
+        match work {
+            Work::Ask(models) => {
+                let strategy = self.options.strategy.as_ref();
+                drive::compact(&mut conversation, strategy, brief, models, &mut |_, _| {}).await
+            }
+            Work::Apply(proposal) => conversation.finish(COMPACT, brief, Ok(*proposal)).await,
+            Work::Adopt(prepared) => {
+                let snapshot = conversation.ruled_snapshot();
+                let outcome = prepared.fitted(&present, &snapshot, brief);
+                conversation.finish(&prepared.strategy, brief, outcome).await
+            }
         }
-        let known = &self.live.known;
-        let mut conversation = Conversation::new(&mut journal)
-            .with_context(self.options.system.clone(), self.options.tools.clone())
-            .with_window(
-                self.options
-                    .window
-                    .map(|window| ContextWindow::new(self.ratio.unscale(window.tokens()))),
-            );
+    }
+
+    /// A journal of the observed thread, for one compaction.
+    fn journal(&self, brief: &Brief) -> Result<Journal> {
+        let log = log_of(self.messages(), brief)?;
+        let journal = Journal::new(log).with_counter(Arc::clone(&self.options.counter));
+        Ok(match &self.options.redactor {
+            Some(redactor) => journal.with_redactor(Arc::clone(redactor)),
+            None => journal,
+        })
+    }
+
+    /// The conversation of this journal, with what the compactor knows.
+    fn conversation<'j>(&self, journal: &'j mut Journal) -> Conversation<'j> {
+        let (Options { system, tools, window, .. }, known) = (&self.options, &self.live.known);
+        let window = window.map(|window| ContextWindow::new(self.ratio.unscale(window.tokens())));
+        let mut conversation = Conversation::new(journal)
+            .with_context(system.clone(), tools.clone())
+            .with_window(window);
         conversation.known = Some(ConversationFacts {
             next_compaction: self.next,
             rules: Arc::new(known.rules.clone()),
             facts: known.facts.clone(),
             compacted_by: self.live.compacted_by.clone(),
         });
-        let done = match work {
-            Work::Ask(models) => {
-                conversation.terms = terms;
-                let strategy = self.options.strategy.as_ref();
-                drive::compact(&mut conversation, strategy, brief, models, &mut |_, _| {}).await?
-            }
-            Work::Apply(driven) => conversation.finish(COMPACT, brief, Ok(*driven)).await?,
+        conversation.terms = self.terms();
+        conversation
+    }
+
+    /// Records that a request with the thread as it was last observed is sent at this time. Call it
+    /// with each request, so that [`idle`](Self::idle) knows the provider's cache: what requests paid
+    /// since the last compaction, and how long the user was away before.
+    ///
+    /// [`idle`](Self::idle) has an example.
+    pub fn sent(&mut self, now: Timestamp) {
+        let pressure = self.pressure();
+        // The host decides when to compact, so what the trigger says is nothing to it. Each request
+        // may be the last one before a pause.
+        let _ = self.auto.handle(now, Input::BeforeSend(pressure));
+        let _ = self.auto.handle(now, Input::TurnEnded(pressure));
+    }
+
+    /// Decides what to do with the provider's cache of the last prompt while the user is away, as a
+    /// session's [`idle_for`](crate::Session::idle_for) does: see [`Idle`](crate::auto::Idle) for the
+    /// rule. It changes nothing; the host has the timer and sends the requests:
+    ///
+    /// | step | the host |
+    /// |---|---|
+    /// | [`Wait`](IdleStep::Wait) | asks again after this time |
+    /// | [`KeepAlive`](IdleStep::KeepAlive) | sends [`auto::keep_alive`](crate::auto::keep_alive) of its last request, and calls [`kept_alive`](Self::kept_alive) |
+    /// | [`Compact`](IdleStep::Compact) | compacts with the reason [`Idle`](CompactionReason::Idle): at once with [`compact`](Self::compact), or beside its loop with [`prepare_compaction`](Self::prepare_compaction) and [`adopt`](Self::adopt) |
+    /// | [`LetGo`](IdleStep::LetGo) | does nothing more in this pause |
+    ///
+    /// Without [prices](AutoPolicy::prices) in the [policy](Self::with_policy), without a
+    /// [window](Self::with_window), and before the first request, there is nothing to decide.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::{Compactor, ContextWindow, Message, strategy::Brief};
+    /// use threadfold::auto::{AutoPolicy, IdleStep};
+    /// use threadfold::{message::{CompactionReason, Timestamp}, testing::ExtractiveModel};
+    ///
+    /// let policy: AutoPolicy = serde_json::from_str(
+    ///     r#"{"keep_alive": false,
+    ///         "prices": {"input": 3, "cached": 0.3, "cache_write": 3.75, "output": 15}}"#,
+    /// )?;
+    /// let window = ContextWindow::new(40_000);
+    /// let mut compactor = Compactor::default().with_window(window).with_policy(policy)?;
+    /// let long = Message::assistant("The parser reads tokens, line by line. ".repeat(2_000));
+    /// let mut messages = vec![Message::user("Explain it."), long, Message::user("Is it long?")];
+    /// compactor.observe(&messages);
+    /// compactor.sent(Timestamp(0));
+    /// messages.push(Message::assistant("Yes."));
+    /// compactor.observe(&messages);
+    ///
+    /// // Anthropic's cache dies after five minutes.
+    /// assert_eq!(compactor.idle(Timestamp(10_000)), IdleStep::Wait { ms: 260_000 });
+    /// let now = Timestamp(270_000);
+    /// assert_eq!(compactor.idle(now), IdleStep::Compact);
+    /// let brief = Brief { reason: CompactionReason::Idle, now, ..Brief::default() };
+    /// let job = compactor.prepare_compaction(brief, &ExtractiveModel)?;
+    /// // Meanwhile the loop may go on.
+    /// let prepared = block_on(job);
+    /// let done = block_on(compactor.adopt(&mut messages, prepared))?;
+    /// assert!(done.report.after.tokens < done.report.before.tokens);
+    /// assert_eq!(compactor.idle(now), IdleStep::LetGo);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn idle(&self, now: Timestamp) -> IdleStep {
+        self.auto.idle(now, self.pressure())
+    }
+
+    /// Records that the last prompt was sent again at this time, to keep the provider's cache alive.
+    ///
+    /// ```
+    /// use threadfold::{Compactor, message::Timestamp};
+    ///
+    /// let mut compactor = Compactor::default();
+    /// compactor.sent(Timestamp(0));
+    /// compactor.kept_alive(Timestamp(270_000));
+    /// ```
+    pub fn kept_alive(&mut self, now: Timestamp) {
+        self.auto.kept_alive(now);
+    }
+
+    /// Returns a future that prepares a compaction of the thread as it was last observed, also of
+    /// foreign messages. It borrows only the models: run it while the loop goes on, and
+    /// [adopt](Self::adopt) the result. The brief is as for [`compact`](Self::compact). It may be
+    /// dropped at any point. [`idle`](Self::idle) has an example.
+    ///
+    /// # Errors
+    ///
+    /// [`CompactionError`](crate::drive::CompactionError) if the thread cannot be read. An error of
+    /// the compaction is in the result.
+    pub fn prepare_compaction<'m>(
+        &self,
+        brief: impl Into<Brief>,
+        models: impl Into<Models<'m>>,
+    ) -> Result<BoxFuture<'m, PreparedCompaction>> {
+        let (brief, models) = (self.completed(brief.into()), models.into());
+        let mut journal = self.journal(&brief)?;
+        let job = CompactionJob {
+            strategy: Arc::clone(&self.options.strategy),
+            snapshot: self.conversation(&mut journal).ruled_snapshot(),
+            has_facts: true,
+            journal,
+            brief,
+            terms: self.terms(),
         };
-        self.live.known.rules.apply(&done.quoted);
-        let thread = journal.thread().clone();
-        self.compacted(thread, done.plan.new_messages(), &done.strategy);
+        Ok(async move { job.run(models, &mut |_, _| {}).await }.boxed())
+    }
+
+    /// Applies a prepared compaction, if the messages that it was prepared for are still at the
+    /// beginning of the thread. Messages appended since stay, and their reasoning is marked.
+    /// [`idle`](Self::idle) has an example.
+    ///
+    /// The future may be dropped at any point; the thread is then unchanged.
+    ///
+    /// # Errors
+    ///
+    /// [`CompactionError`](crate::drive::CompactionError) in these cases; the thread is unchanged.
+    ///
+    /// - The preparation failed.
+    /// - The thread was rewritten since: [`CompactError::Rewritten`](crate::compact::CompactError)
+    ///   names the first message that differs.
+    /// - Another compaction was carried out since ([`Rejection::NumberTaken`]).
+    pub async fn adopt(
+        &mut self,
+        messages: &mut Vec<Message>,
+        prepared: PreparedCompaction,
+    ) -> Result<CompactionRecord> {
+        self.observe(messages);
+        let done = self.adopt_observed(&prepared).await?;
+        *messages = self.messages().to_vec();
         Ok(done)
+    }
+
+    async fn adopt_observed(&mut self, prepared: &PreparedCompaction) -> Result<CompactionRecord> {
+        let brief = &prepared.brief;
+        if let Some(id) = brief.compaction.filter(|id| *id != self.next) {
+            let proposal = prepared.outcome().map_err(Clone::clone)?;
+            return Err(proposal.failed(Rejection::NumberTaken { id }));
+        }
+        // Drop the target: it predates the messages appended since.
+        let brief = Brief { target: None, ..brief.clone() };
+        self.carry_out(&brief, Work::Adopt(prepared)).await
     }
 
     /// The brief with the compactor's own policy, and with a target in tokens of the counter.
@@ -774,6 +973,12 @@ impl Compactor {
         Ok(Box::new(proposal))
     }
 
+    /// The observed thread of a host's own messages.
+    fn shadows(&self) -> Arc<Vec<Message>> {
+        let thread = self.live.thread.as_ref();
+        thread.map_or_else(Arc::default, |thread| Arc::clone(thread.messages()))
+    }
+
     /// Reads the new messages of a host's thread since the last call, like
     /// [`observe`](Self::observe). Old messages are compared by their texts, and nothing of them is
     /// copied.
@@ -837,10 +1042,44 @@ impl Compactor {
     ) -> Result<PlannedHost> {
         let (brief, models) = (brief.into(), models.into());
         self.observe_host(messages);
-        let shadows = self.live.thread.as_ref().map(|thread| Arc::clone(thread.messages()));
-        let shadows = shadows.unwrap_or_default();
+        let shadows = self.shadows();
         let brief = self.completed(brief);
         let record = self.carry_out(&brief, Work::Ask(models)).await?;
+        let plan = HostPlan::new(&record.plan, &shadows)?;
+        Ok(PlannedHost { plan, record })
+    }
+
+    /// Plans a prepared compaction for a host's own messages, like [`adopt`](Self::adopt). Carry the
+    /// plan out as that of [`plan_host`](Self::plan_host).
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::{Compactor, Role, drive::Models};
+    ///
+    /// let said = |text: &str| (Role::Assistant, text.repeat(200));
+    /// let mut thread = vec![(Role::User, "Read a.rs.".to_owned()), said("I read. "), said("On. ")];
+    /// let mut compactor = Compactor::default();
+    /// compactor.observe_host(&thread);
+    /// let job = compactor.prepare_compaction(400, Models::default())?;
+    /// thread.push((Role::User, "I am back.".to_owned()));
+    /// let planned = block_on(compactor.adopt_host(&thread, block_on(job)))?;
+    /// planned.plan.apply(&mut thread, |new, _| (new.role, new.text()))?;
+    /// assert_eq!(thread.last().map(|(_, text)| text.as_str()), Some("I am back."));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CompactionError`](crate::drive::CompactionError), for the same reasons as
+    /// [`adopt`](Self::adopt).
+    pub async fn adopt_host<M: HostMessage>(
+        &mut self,
+        messages: &[M],
+        prepared: PreparedCompaction,
+    ) -> Result<PlannedHost> {
+        self.observe_host(messages);
+        let shadows = self.shadows();
+        let record = self.adopt_observed(&prepared).await?;
         let plan = HostPlan::new(&record.plan, &shadows)?;
         Ok(PlannedHost { plan, record })
     }

@@ -181,7 +181,7 @@ pub async fn compact(
 }
 
 /// Returns the snapshot with the facts of the whole log, if the brief sets a retention policy.
-pub(crate) async fn with_facts(
+pub(super) async fn with_facts(
     snapshot: Snapshot,
     journal: &mut Journal,
     brief: &Brief,

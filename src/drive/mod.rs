@@ -8,6 +8,7 @@
 
 mod compact;
 mod models;
+mod prepared;
 mod span;
 #[doc(inline)]
 pub use crate::compaction::telemetry;
@@ -15,7 +16,8 @@ pub use crate::compaction::telemetry;
 pub use crate::compaction::{CompactionError, CompactionErrorKind};
 pub use compact::{Conversation, compact};
 pub use models::{Models, advance, propose, propose_with};
+pub use prepared::PreparedCompaction;
 
-pub(crate) use compact::with_facts;
 pub(crate) use models::{Calls, Listener};
+pub(crate) use prepared::CompactionJob;
 pub(crate) use span::CompactionSpan;

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use super::{error::Result, session::Session};
 use crate::{
-    auto::{IdleStep, Input, KEEP_ALIVE_OUTPUT},
+    auto::{self, IdleStep, Input},
     log::{CompactionRecord, Event},
-    message::{CompactionReason, Request, Role, Usage},
+    message::{CompactionReason, Usage},
     model::{AgentModel, Model},
 };
 
@@ -124,21 +124,13 @@ impl Session {
     /// Sends the last prompt again for a tiny answer, and returns what was billed.
     async fn keep_alive(&mut self) -> Result<Usage> {
         let at = self.now();
-        let answer = AgentModel(self.agent.as_ref()).complete(self.last_prompt()).await?;
+        let answer =
+            AgentModel(self.agent.as_ref()).complete(auto::keep_alive(self.request())).await?;
         let usage = answer.usage.unwrap_or_default();
         self.auto.kept_alive(at);
         self.journal.append(at, Event::CacheKept { usage })?;
         self.journal.flush().await?;
         Ok(usage)
-    }
-
-    /// The request that was answered last: that of the present thread without the last answer.
-    fn last_prompt(&self) -> Request {
-        let request = self.request();
-        let read = request.messages.iter().rposition(|message| message.role == Role::User);
-        let prompt = request.messages.get(..read.map_or(0, |last| last + 1)).unwrap_or_default();
-        let max_output = Some(KEEP_ALIVE_OUTPUT);
-        Request { messages: prompt.to_vec().into(), max_output, ..request }
     }
 
     /// Prepares a compaction and adopts it; `None` if there was nothing to compact.

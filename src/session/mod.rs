@@ -51,7 +51,7 @@
 //!
 //! [`Session::prepare_compaction`] returns a future that a host can run on its own task while the
 //! conversation continues; [`Session::preview`] shows what a strategy would do. Either result can
-//! be [edited](PreparedCompaction::edited), [adopted](Session::adopt) or dropped. [`Session::fork`]
+//! be [edited](crate::drive::PreparedCompaction::edited), [adopted](Session::adopt) or dropped. [`Session::fork`]
 //! continues from an earlier point as a separate thread. [`Session::undo_compaction`] takes a
 //! compaction back, and [`Session::redo_compaction`] makes it again without a model.
 //!
@@ -108,7 +108,6 @@ pub use event::SessionEvent;
 pub use events::{Events, Reply};
 pub use handle::SessionHandle;
 pub use idle::Idled;
-pub use job::PreparedCompaction;
 pub use session::Session;
 pub use user_text::UserText;
 
@@ -125,6 +124,5 @@ mod tests {
         unpin::<Events<'static>>();
         send::<Result<Reply, SessionError>>();
         send::<SessionEvent>();
-        send::<PreparedCompaction>();
     }
 }

@@ -20,14 +20,15 @@ use proptest::{
     sample::select,
 };
 use threadfold::{
-    Answer, ContextWindow, Message, ModelAgent, Session, Usage,
+    Answer, Compactor, ContextWindow, Message, ModelAgent, Session, Usage,
     auto::{AutoCompactor, AutoPolicy, Idle, IdleStep, Input, Pressure, Threshold},
     compact::{CacheLife, Prices},
+    drive::Models,
     log::Event,
     message::{CompactionReason, StopReason, Timestamp},
     model::Clock,
     session::SessionBuilder,
-    strategy::Digest,
+    strategy::{Brief, Digest},
     testing::{Scripted, ScriptedModel},
 };
 
@@ -384,4 +385,103 @@ fn a_keep_alive_that_fails_is_reported_and_changes_nothing() {
     let events = session.log().events().len();
     assert!(block_on(session.idle_for(NIGHT)).is_err(), "the script is over");
     assert_eq!(session.log().events().len(), events);
+}
+
+/// A compactor that sent a request with a long thread at time 0, and the thread with its answer.
+fn sent(policy: AutoPolicy) -> (Compactor, Vec<Message>) {
+    let long = "The parser reads tokens from src/lexer.rs, line by line. ".repeat(800);
+    let compactor = Compactor::default().with_window(ContextWindow::new(100_000));
+    let compactor = compactor.with_strategy(Arc::new(Digest::default()));
+    let mut compactor = compactor.with_policy(policy).unwrap();
+    let mut messages = vec![
+        Message::user("Explain the parser."),
+        Message::assistant(long),
+        Message::user("How long is it?"),
+    ];
+    compactor.observe(&messages);
+    compactor.sent(Timestamp(0));
+    messages.push(Message::assistant("It is long."));
+    compactor.observe(&messages);
+    (compactor, messages)
+}
+
+fn without_keep_alives() -> AutoPolicy {
+    AutoPolicy { keep_alive: false, ..policy() }
+}
+
+const LATE: Timestamp = Timestamp(280_000);
+
+fn idle_brief() -> Brief {
+    Brief { reason: CompactionReason::Idle, now: LATE, ..Brief::default() }
+}
+
+#[test]
+fn a_compactor_that_may_not_keep_alive_compacts_once_before_its_cache_dies() {
+    let (mut compactor, mut messages) = sent(without_keep_alives());
+    let steps = [0, 269_999, 280_000, 300_000].map(|now| compactor.idle(Timestamp(now)));
+    let wait = |ms| IdleStep::Wait { ms };
+    assert_eq!(steps, [wait(270_000), wait(1), IdleStep::Compact, IdleStep::LetGo]);
+    let job = compactor.prepare_compaction(idle_brief(), Models::default()).unwrap();
+    let done = block_on(compactor.adopt(&mut messages, block_on(job))).unwrap();
+    assert_eq!(done.reason, CompactionReason::Idle);
+    assert!(done.report.after.tokens <= 10_000 && messages.iter().any(Message::is_summary));
+    // Until the next request the cache is of a thread that is gone.
+    assert_eq!(compactor.idle(LATE), IdleStep::LetGo);
+    compactor.sent(LATE);
+    assert_eq!(compactor.idle(LATE), IdleStep::Wait { ms: 270_000 });
+}
+
+#[test]
+fn a_compactor_keeps_alive_as_long_as_that_is_cheaper() {
+    let (mut compactor, _) = sent(AutoPolicy { enabled: false, ..policy() });
+    let mut now = Timestamp(0);
+    let mut kept = 0;
+    let last = loop {
+        match compactor.idle(now) {
+            IdleStep::Wait { ms } => now = Timestamp(now.0 + ms),
+            IdleStep::KeepAlive => {
+                compactor.kept_alive(now);
+                kept += 1;
+            }
+            last => break last,
+        }
+    };
+    assert!(last == IdleStep::LetGo && kept > 1, "{last:?} after {kept}");
+    assert_eq!(now, Timestamp(270_000 * (kept + 1)));
+}
+
+#[test]
+fn a_compactor_that_gains_nothing_or_knows_no_price_lets_go() {
+    let dear = AutoPolicy { summary_tokens: 1_000_000, ..without_keep_alives() };
+    let unpriced = AutoPolicy { prices: None, ..without_keep_alives() };
+    let large = AutoPolicy { target: Threshold::Tokens(60_000), ..without_keep_alives() };
+    for policy in [dear, unpriced, large] {
+        assert_eq!(sent(policy).0.idle(LATE), IdleStep::LetGo, "{policy:?}");
+    }
+    assert_eq!(Compactor::default().idle(LATE), IdleStep::LetGo);
+}
+
+#[test]
+fn what_was_prepared_for_a_thread_that_changed_is_dropped() {
+    let (mut compactor, mut messages) = sent(without_keep_alives());
+    let job = compactor.prepare_compaction(idle_brief(), Models::default()).unwrap();
+    messages[0] = Message::user("Explain the lexer.");
+    let changed = messages.clone();
+    let error = block_on(compactor.adopt(&mut messages, block_on(job))).unwrap_err();
+    assert!(error.to_string().contains("from message 0 on"), "{error}");
+    assert_eq!(messages, changed);
+    // A failure ends the pause, so that a host asks no more.
+    assert_eq!(compactor.idle(LATE), IdleStep::LetGo);
+}
+
+#[test]
+fn what_was_prepared_is_adopted_once_and_keeps_what_came_meanwhile() {
+    let (mut compactor, mut messages) = sent(without_keep_alives());
+    let job = || compactor.prepare_compaction(idle_brief(), Models::default()).unwrap();
+    let (first, second) = (block_on(job()), block_on(job()));
+    messages.push(Message::user("I am back."));
+    block_on(compactor.adopt(&mut messages, first)).unwrap();
+    assert_eq!(messages.last(), Some(&Message::user("I am back.")));
+    let error = block_on(compactor.adopt(&mut messages, second)).unwrap_err();
+    assert!(error.to_string().contains("is already used"), "{error}");
 }

@@ -102,10 +102,10 @@ pub(crate) fn asked(name: &'static str, messages: &[Message], as_text: bool) -> 
 fn compacted(mut live: Thread, model: &AtOnce, as_text: bool) -> Thread {
     let (strategy, brief, thread) = (strategy(as_text), Brief::default(), Snapshot::of(&live));
     let models = Models::one(model);
-    let driven = block_on(drive::propose(&strategy, &thread, &brief, models, &mut |_, _| {}));
+    let proposal = block_on(drive::propose(&strategy, &thread, &brief, models, &mut |_, _| {}));
     // While this handle lives, applying copies the handles of the messages.
     drop(thread);
-    live.apply(&driven.expect("a summary").plan).expect("the same thread");
+    live.apply(&proposal.expect("a summary").plan).expect("the same thread");
     let left = live.messages().len();
     assert!(left < 2 * TAIL, "it keeps a tail: {left}");
     live

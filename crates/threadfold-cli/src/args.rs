@@ -8,7 +8,7 @@ use threadfold::{CheckpointId, Replacement};
 
 use threadfold::wire::Dialect;
 
-use crate::models::ModelOptions;
+use crate::{models::ModelOptions, when_quiet::WhenQuiet};
 
 /// Keeps the threads of LLM agents inside their context window
 ///
@@ -426,6 +426,9 @@ pub(crate) struct ServingOptions {
     /// Strategy; without a model the ladder ends with a digest
     #[arg(long, value_name = "NAME", default_value = "ladder")]
     pub(crate) strategy: String,
+    /// What to do while an agent is quiet, shortly before the provider's prompt cache dies
+    #[arg(long, value_enum, default_value_t = WhenQuiet::Nothing)]
+    pub(crate) when_quiet: WhenQuiet,
     /// Only report which threads would be compacted
     #[arg(long)]
     pub(crate) shadow: bool,

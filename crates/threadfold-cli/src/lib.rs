@@ -35,6 +35,7 @@ mod run;
 mod status;
 mod stored;
 mod strategies;
+mod when_quiet;
 mod words;
 
 /// Runs the command with these arguments, and returns its exit code: 0 for success, 1 for failure,

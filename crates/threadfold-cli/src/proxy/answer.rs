@@ -66,8 +66,9 @@ enum Framing {
 /// The first decisive event of an answer: content, or an error before any content.
 type First = Result<(), ModelError>;
 
-/// A function that takes the number of prompt tokens that the provider counted.
-pub(super) type OnCount = Box<dyn FnOnce(u64) + Send>;
+/// A function that is called when an answer has passed, with the number of prompt tokens if the
+/// provider counted them.
+pub(super) type OnEnd = Box<dyn FnOnce(Option<u64>) + Send>;
 
 impl Answer {
     /// Returns the answer to a request with a thread; `None` is for all other requests.
@@ -153,8 +154,8 @@ impl Answer {
     }
 
     /// Returns the answer as a body that is passed on piece by piece. If the agent disconnects, the
-    /// proxy disconnects from the provider. `on_count` is called when the answer is complete.
-    pub(super) fn passed_back(self, method: &Method, on_count: Option<OnCount>) -> Response<Body> {
+    /// proxy disconnects from the provider. `on_end` is called when the answer is complete.
+    pub(super) fn passed_back(self, method: &Method, on_end: Option<OnEnd>) -> Response<Body> {
         let status = self.response.status();
         let mut headers = without_connection(self.response.headers());
         // The bytes pass unchanged, so their length does too. The answer to HEAD has no bytes.
@@ -166,13 +167,13 @@ impl Answer {
         {
             headers.insert(CONTENT_LENGTH, length.clone());
         }
-        let mut watch = on_count.map(|on_count| {
+        let mut watch = on_end.map(|on_end| {
             let mut content = self.content;
             // Events before the first content were handled when they were read.
             if let Content::Whole(..) = content {
                 self.begun.iter().for_each(|piece| content.take(piece));
             }
-            Watch { content, on_count: Some(on_count) }
+            Watch { content, on_end: Some(on_end) }
         });
         let rest = self.response.bytes_stream();
         let pieces =
@@ -190,13 +191,13 @@ impl Answer {
 /// Reads an answer while it passes. Dropped with the answer, it reports the prompt tokens.
 struct Watch {
     content: Content,
-    on_count: Option<OnCount>,
+    on_end: Option<OnEnd>,
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if let (Some(on_count), Some(tokens)) = (self.on_count.take(), self.content.prompt()) {
-            on_count(tokens);
+        if let Some(on_end) = self.on_end.take() {
+            on_end(self.content.prompt());
         }
     }
 }

@@ -7,7 +7,6 @@ use threadfold::{
     drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
     log::Event,
     message::{CompactionReason, ContextWindow, Delta, Message, ThreadId, Timestamp},
-    model::{Clock, std_clock},
     retention::RetentionPolicy,
     store::{Journal, ThreadStore},
     strategy::{Brief, Fallback, ModelCall},
@@ -23,6 +22,7 @@ pub(super) struct Work<'a> {
     /// The current view of the request.
     pub(super) found: Option<&'a Row>,
     pub(super) reason: CompactionReason,
+    pub(super) now: Timestamp,
     pub(super) target: Option<u64>,
     pub(super) limit: Option<u64>,
     pub(super) window: Option<ContextWindow>,
@@ -51,7 +51,7 @@ pub(super) struct Compacted {
 impl Work<'_> {
     /// Compacts the thread, and stores its log.
     pub(super) async fn run(self) -> Result<Compacted, CompactionError> {
-        let now = std_clock().now();
+        let now = self.now;
         let mut journal = self.journal(now).await?;
         let done = self.compact(&mut journal, now).await;
         let (report, unstored) = match done {
@@ -73,7 +73,8 @@ impl Work<'_> {
         })
     }
 
-    /// Runs the strategy with a fallback, because a thread that does not fit must get smaller.
+    /// Runs the strategy with a fallback, because a thread that does not fit must get smaller. That
+    /// of a quiet thread fits.
     async fn compact(
         &self,
         journal: &mut Journal,
@@ -88,10 +89,12 @@ impl Work<'_> {
             ..Brief::default()
         };
         let models = Models { conversation: self.model, ..Models::default() };
+        let is_idle = self.reason == CompactionReason::Idle;
+        let fallback = if is_idle { Fallback::IfNeeded } else { Fallback::Always };
         let mut conversation = Conversation::new(journal)
             .with_context(self.request.system.clone(), self.request.tools.clone())
             .with_window(self.window)
-            .with_fallback(Fallback::Always);
+            .with_fallback(fallback);
         let watch = &mut |_: &ModelCall, _: Option<&Delta>| {};
         let done = drive::compact(&mut conversation, self.strategy, &brief, models, watch);
         Ok(done.await?.report)

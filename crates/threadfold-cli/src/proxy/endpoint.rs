@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hyper::Method;
+use hyper::{Method, body::Bytes};
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use super::trouble::Trouble;
@@ -45,6 +45,15 @@ pub(super) struct Asked {
     pub(super) streams_array: bool,
     /// The client that sent it, by its own name; empty if it has none.
     pub(super) client: String,
+}
+
+/// A request that arrived, before its thread is read.
+#[derive(Clone, Debug)]
+pub(super) struct Arrived {
+    pub(super) asked: Asked,
+    /// The name of the upstream.
+    pub(super) upstream: String,
+    pub(super) body: Bytes,
 }
 
 /// The fields of a body besides its messages.

@@ -99,22 +99,24 @@ impl Upstream {
 }
 
 /// A request that may be sent more than once.
-#[derive(Debug)]
-pub(super) struct Outgoing<'a> {
+#[derive(Clone, Debug)]
+pub(super) struct Outgoing {
     pub(super) method: Method,
-    pub(super) path: &'a str,
-    pub(super) query: Option<&'a str>,
+    pub(super) path: String,
+    pub(super) query: Option<String>,
     pub(super) headers: HeaderMap,
 }
 
-impl Outgoing<'_> {
+impl Outgoing {
     pub(super) async fn send(
         &self,
         client: &Client,
         upstream: &Upstream,
         body: Bytes,
     ) -> Result<reqwest::Response, String> {
-        let url = upstream.at(self.path, self.query).ok_or("the path leads out of the upstream")?;
+        let url = upstream
+            .at(&self.path, self.query.as_deref())
+            .ok_or("the path leads out of the upstream")?;
         let request = client.request(self.method.clone(), url).headers(self.headers.clone());
         let response = request.body(body).send().await.map_err(words)?;
         // No request asks for another protocol, and the client would read what follows as one.

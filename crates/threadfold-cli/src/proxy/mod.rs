@@ -37,10 +37,12 @@ mod forward;
 mod guard;
 mod index;
 mod keys;
+mod minding;
 mod notes;
 mod page;
 mod prepare;
 pub(crate) mod prices;
+mod quiet;
 mod running;
 mod server;
 mod state;
@@ -56,6 +58,8 @@ pub(crate) use notes::Notes;
 pub(crate) use running::Running;
 pub use state::{Proxy, ProxyOptions};
 pub use views::Views;
+
+pub use crate::when_quiet::WhenQuiet;
 
 /// Returns the policy of a proxy. It uses estimates, because a proxy has no counts before it
 /// decides.
@@ -134,6 +138,7 @@ pub(crate) async fn open(
         gemini: upstreams.gemini,
         window: serving.window,
         policy: policy(serving.threshold),
+        when_quiet: serving.when_quiet,
         strategy: strategy(&serving.strategy)?,
         model: serving.model.open_named().await?.map(Arc::from),
         shadow: serving.shadow,

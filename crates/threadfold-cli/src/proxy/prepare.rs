@@ -6,10 +6,9 @@ use hyper::body::Bytes;
 use serde_json::{Value, json};
 use threadfold::{
     ContextWindow, EventLog, Request, WireFormat,
-    auto::AutoCompactor,
+    auto::{AutoCompactor, IdleStep, Pressure},
     drive::CompactionError,
-    message::{Extra, Json, ModelErrorKind, ThreadId},
-    model::{Clock, std_clock},
+    message::{Extra, Json, ModelErrorKind, ThreadId, Timestamp},
     store::Journal,
     tokens::Calibrated,
     wire::{DecodeOptions, Dialect, EncodeOptions},
@@ -20,11 +19,11 @@ use crate::relay::{Chain, Link, Relay, RelayOptions, RelayStep};
 use tokio::sync::Mutex;
 
 use super::{
-    answer::OnCount,
     compaction::{Compacted, Work},
-    endpoint::{Asked, Head},
+    endpoint::{Arrived, Head},
+    quiet,
     state::Proxy,
-    threads::{Known, is_likely},
+    threads::Known,
     trouble::Trouble,
     views::{About, Row},
 };
@@ -43,21 +42,21 @@ pub(super) struct Journey {
     auto: AutoCompactor,
     lock: Arc<Mutex<()>>,
     unkept: Option<Unkept>,
-}
-
-/// A request that arrived, before its thread is read.
-#[derive(Clone)]
-pub(super) struct Arrived {
-    pub(super) asked: Asked,
-    /// The name of the upstream.
-    pub(super) upstream: String,
-    pub(super) body: Bytes,
+    /// The number of the watch of a quiet thread; `None` for a request.
+    watch: Option<u64>,
 }
 
 /// How a request is read.
 pub(super) enum Begins {
     /// When it arrives.
     Anew,
+    /// When it arrives, to be counted. Its thread may stay quiet.
+    Counted,
+    /// While its thread is quiet.
+    Quiet {
+        /// The number of the watch.
+        number: u64,
+    },
     /// After a refusal, with what stayed of it; `None` if it was sent unread.
     Again(Option<Box<Waiting>>),
 }
@@ -104,7 +103,7 @@ impl Proxy {
             Some(window) => {
                 let room = window.tokens().saturating_sub(head.max_output());
                 let tokens = body.len() as u64 / 2;
-                tokens < self.threshold(room)
+                tokens < self.threshold(model, room)
             }
         }
     }
@@ -127,16 +126,28 @@ impl Proxy {
         let request = format.decode_slice(body, &DecodeOptions::default())?;
         let chain = Chain::of(format.name(), &request.messages);
         let Some(root) = chain.after(1) else { return Ok(None) };
+        if let Begins::Anew = begins {
+            self.quiet.went_on(root);
+        }
         let Known { mut auto, ratio, lock } = self.threads.known(root, &self.fresh);
+        let policy = self.policy_for(&model, body);
+        if *auto.policy() != policy {
+            auto.set_policy(policy).map_err(|error| Trouble::new(error.to_string()))?;
+        }
         let window = self.window(upstream, &model);
         let mut options = RelayOptions { window, ratio };
         let found;
-        let mut unkept = None;
+        let (mut unkept, mut watch) = (None, None);
         let relay = match begins {
-            Begins::Anew => {
+            Begins::Anew | Begins::Counted => {
                 found = self.views.find(&chain);
                 let view = found.as_ref().map(|row| &row.view);
-                Relay::new(request, view, &options, &mut auto, std_clock().now())
+                Relay::new(request, view, &options, &mut auto, self.clock.now())
+            }
+            Begins::Quiet { number } => {
+                watch = Some(number);
+                found = self.views.find(&chain);
+                Relay::sent(request, found.as_ref().map(|row| &row.view), &options)
             }
             Begins::Again(None) => {
                 found = self.views.find(&chain);
@@ -162,6 +173,7 @@ impl Proxy {
             auto,
             lock,
             unkept,
+            watch,
         }))
     }
 
@@ -174,7 +186,7 @@ impl Proxy {
     /// Takes a refusal, and compacts the thread if the request was too long. Returns whether to
     /// send again.
     pub(super) async fn refused(&self, journey: &mut Journey, error: &ModelErrorKind) -> bool {
-        journey.relay.refused(error, &mut journey.auto, std_clock().now());
+        journey.relay.refused(error, &mut journey.auto, self.clock.now());
         self.go_on(journey).await;
         *journey.relay.step() == RelayStep::Send
     }
@@ -187,12 +199,12 @@ impl Proxy {
             if self.options.shadow {
                 let tokens = thousands(journey.relay.tokens());
                 self.note(&format!("would compact a thread of about {tokens} tokens"));
-                journey.relay.failed(&mut journey.auto, std_clock().now());
+                journey.relay.failed(&mut journey.auto, self.clock.now());
                 break;
             }
             if let Err(failure) = self.compact(journey).await {
                 self.note(&format!("not compacted: {failure}"));
-                journey.relay.failed(&mut journey.auto, std_clock().now());
+                journey.relay.failed(&mut journey.auto, self.clock.now());
             }
         }
         // A compaction that failed has its own line.
@@ -245,7 +257,7 @@ impl Proxy {
         let covered = journey.found.as_ref().map_or(0, |row| row.view.covers);
         if let Some(row) = newest.filter(|row| row.view.covers > covered) {
             // Another request of the same thread has compacted it in the meantime.
-            journey.relay.compacted(&row.view, &mut journey.auto, std_clock().now());
+            journey.relay.compacted(&row.view, &mut journey.auto, self.clock.now());
             journey.found = Some(row);
             return Ok(());
         }
@@ -256,6 +268,7 @@ impl Proxy {
             request: journey.relay.original(),
             found: journey.found.as_deref(),
             reason,
+            now: self.clock.now(),
             target,
             limit,
             window: journey
@@ -272,9 +285,53 @@ impl Proxy {
         let compacted = tokio::time::timeout(self.options.patience, work.run());
         let compacted = compacted.await.map_err(|_| "the compaction took too long")??;
         let thread = compacted.thread.clone();
+        if let Some(number) = journey.watch
+            && !self.quiet.end(journey.root, number)
+        {
+            if journey.found.is_none() {
+                // No view refers to this log.
+                let deleted = self.store.delete(&thread).await;
+                deleted.map_err(CompactionError::from)?;
+            }
+            return Err("its thread went on".into());
+        }
         self.keep(journey, compacted)?;
         self.limit_folder(&thread).await;
         Ok(())
+    }
+
+    /// Compacts a quiet thread. What was prepared is dropped if the thread goes on meanwhile.
+    pub(super) async fn compact_quiet(&self, journey: &mut Journey) {
+        journey.relay.compact_idle(&mut journey.auto, self.clock.now());
+        if self.options.shadow {
+            let tokens = thousands(journey.relay.tokens());
+            self.note(&format!("would compact a quiet thread of about {tokens} tokens"));
+            return;
+        }
+        let done = self.compact(journey).await;
+        let goes_on = match &done {
+            Ok(()) => false,
+            Err(failure) => {
+                self.note(&format!("a quiet thread is not compacted: {failure}"));
+                journey.relay.failed(&mut journey.auto, self.clock.now());
+                !journey.watch.is_some_and(|it| self.quiet.is_watching(journey.root, it))
+            }
+        };
+        if !goes_on {
+            self.threads.remember(journey.root, &journey.auto, journey.relay.ratio());
+        }
+    }
+
+    /// Records that the last request of a quiet thread was sent again. Returns when to decide again;
+    /// `None` if the thread went on meanwhile, or nothing pays any more.
+    pub(super) fn kept_alive(&self, journey: &mut Journey, at: Timestamp) -> Option<Timestamp> {
+        journey.watch.filter(|number| self.quiet.is_watching(journey.root, *number))?;
+        journey.auto.kept_alive(at);
+        self.threads.remember(journey.root, &journey.auto, journey.relay.ratio());
+        match journey.idle(at) {
+            IdleStep::Wait { ms } => Some(Timestamp(at.0.saturating_add(ms))),
+            IdleStep::KeepAlive | IdleStep::Compact | IdleStep::LetGo | _ => None,
+        }
     }
 
     /// Stores the view, or keeps it in memory if that fails.
@@ -300,7 +357,7 @@ impl Proxy {
         } else if let Err(error) = self.views.insert(Arc::clone(&row), parent) {
             self.note(&format!("a view is in memory only: {error}"));
         }
-        journey.relay.compacted(&row.view, &mut journey.auto, std_clock().now());
+        journey.relay.compacted(&row.view, &mut journey.auto, self.clock.now());
         journey.found = Some(row);
         Ok(())
     }
@@ -325,16 +382,37 @@ impl Waiting {
 }
 
 impl Journey {
-    /// Returns the function that corrects the thread's estimates by the provider's count.
-    pub(super) fn on_count(&self, proxy: &Arc<Proxy>, upstream: &str) -> OnCount {
-        let (proxy, root, estimated) = (Arc::clone(proxy), self.root, self.relay.estimate());
-        let (upstream, model) = (upstream.to_owned(), self.model.clone());
-        Box::new(move |reported| {
-            proxy.threads.learn(root, estimated, reported);
-            if is_likely(estimated, reported) {
-                proxy.views.answered(&upstream, &model, reported);
-            }
-        })
+    /// The link of the first message, by which the thread is known.
+    pub(super) fn root(&self) -> Link {
+        self.root
+    }
+
+    pub(super) fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// The tokens of the request, by the estimate that the provider's counts correct.
+    pub(super) fn estimate(&self) -> u64 {
+        self.relay.estimate()
+    }
+
+    /// The tokens of the request, as the provider would count them.
+    pub(super) fn tokens(&self) -> u64 {
+        self.relay.tokens()
+    }
+
+    pub(super) fn pressure(&self) -> Pressure {
+        self.relay.pressure()
+    }
+
+    /// What to do for the provider's cache of the request.
+    pub(super) fn idle(&self, now: Timestamp) -> IdleStep {
+        self.auto.idle(now, self.relay.pressure())
+    }
+
+    /// The request that keeps the provider's cache alive, if one can.
+    pub(super) fn kept_alive(&self) -> Option<Request> {
+        quiet::keep_alive(self.relay.request().unwrap_or_else(|| self.relay.original().clone()))
     }
 
     /// What stays of the journey while the request is sent.

@@ -1,15 +1,32 @@
-//! What prompts cost, for the money on the page of all threads.
+//! What prompts cost: for the money on the page of all threads, and for what pays while an agent is
+//! quiet.
 
-/// Returns the price of a million tokens of a prompt that the provider reads from its cache, in
-/// dollars: the least that a token costs which is not sent. `None` if the model is not in the table,
-/// whose source stands in `prices.txt`; nothing is guessed.
-pub(super) fn cached(model: &str) -> Option<f64> {
+use threadfold::compact::Prices;
+
+/// The fewest tokens that any vendor caches.
+pub(super) const CACHE_MIN: u64 = 1_024;
+
+/// Returns the published prices of a model. `None` if the model is not in the table, whose source
+/// stands in `prices.txt`; nothing is guessed. A cache whose life no vendor states lives for no time.
+pub(super) fn of(model: &str) -> Option<Prices> {
     let model = model.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let rows = include_str!("prices.txt").lines().filter(|line| !line.starts_with('#'));
     let rows = rows.filter_map(|line| line.split_once(" = "));
     let named = rows.filter(|(name, _)| model.strip_prefix(name).is_some_and(is_release));
-    let (_, price) = named.max_by_key(|(name, _)| name.len())?;
-    price.parse().ok()
+    let (_, row) = named.max_by_key(|(name, _)| name.len())?;
+    let mut numbers = row.split(' ').map_while(|number| number.parse::<f64>().ok());
+    let mut next = || numbers.next();
+    let (input, cached, cache_write, output, minutes) =
+        (next()?, next()?, next()?, next()?, next()?);
+    let cache_life_ms = (minutes * 60_000.0) as u64;
+    let (cache_min, cache_block) = (CACHE_MIN, 0);
+    Some(Prices { input, cached, cache_write, output, cache_life_ms, cache_min, cache_block })
+}
+
+/// Returns the price of a million tokens of a prompt that the provider reads from its cache, in
+/// dollars: the least that a token costs which is not sent.
+pub(super) fn cached(model: &str) -> Option<f64> {
+    of(model).map(|prices| prices.cached)
 }
 
 /// A sum of money in dollars, with as many digits as say something.
@@ -54,5 +71,18 @@ mod tests {
         for (model, price) in rows {
             assert_eq!(cached(model), price, "{model}");
         }
+    }
+
+    #[test]
+    fn every_row_is_read_and_its_cache_is_cheaper() {
+        let rows = include_str!("prices.txt").lines().filter(|line| !line.starts_with('#'));
+        for row in rows {
+            let prices = of(row.split(' ').next().unwrap()).unwrap();
+            prices.check().unwrap();
+            assert!(prices.cached < prices.input && prices.input <= prices.cache_write, "{row}");
+        }
+        let minutes = |model| of(model).unwrap().cache_life_ms / 60_000;
+        assert_eq!(["claude-opus-5-5", "gpt-5.5", "gpt-5.6-sol"].map(minutes), [5, 5, 30]);
+        assert_eq!(minutes("gemini-4-argon"), 0, "nobody states it");
     }
 }

@@ -11,11 +11,7 @@ use hyper::{
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
-use threadfold::{
-    auto::MAX_SENDS,
-    message::ModelError,
-    model::{Clock, std_clock},
-};
+use threadfold::{auto::MAX_SENDS, message::ModelError};
 use threadfold_terminal::thousands;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -27,15 +23,16 @@ use tokio_io_timeout::TimeoutStream;
 use super::{
     answer::Answer,
     body, client,
-    endpoint::{Asked, Endpoint, Head, Route, Vendor},
+    endpoint::{Arrived, Asked, Endpoint, Head, Route, Vendor},
     forward::{Body, Outgoing, Upstream, full, passed_on, response},
     guard::{self, MAX_HEAD, Reached},
     keys, page,
-    prepare::{Arrived, Begins, Journey, Waiting},
+    prepare::{Begins, Journey, Waiting},
     running::{BEAT, Running},
     state::Proxy,
     trouble::{self, Trouble},
 };
+use crate::when_quiet::WhenQuiet;
 
 /// The time limit for the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(15);
@@ -48,9 +45,11 @@ const MAX_HEADERS: usize = 100;
 
 /// Where the work of a request is done, so that no request waits for a compaction of another thread.
 #[derive(Clone, Copy)]
-enum Lane {
+pub(super) enum Lane {
     Reading,
     Compacting,
+    /// Work for threads whose agent is quiet.
+    Quiet,
 }
 
 /// A request that was read in the lane for that.
@@ -70,6 +69,9 @@ impl Proxy {
         let mut tasks = task::JoinSet::new();
         if let Ok(address) = listener.local_addr() {
             tasks.spawn(Arc::clone(&self).beat(address.to_string()));
+        }
+        if self.options.when_quiet != WhenQuiet::Nothing {
+            tasks.spawn(Arc::clone(&self).mind_quiet_threads());
         }
         loop {
             let Ok(permit) = Arc::clone(&connections).acquire_owned().await else { return };
@@ -92,10 +94,10 @@ impl Proxy {
 
     /// Writes again and again what was done, for commands that look at the folder.
     async fn beat(self: Arc<Self>, address: String) {
-        let mut running = Running::new(address, std_clock().now());
+        let mut running = Running::new(address, self.clock.now());
         let mut is_first = true;
         loop {
-            if running.beats(self.counts(), std_clock().now()) || is_first {
+            if running.beats(self.counts(), self.clock.now()) || is_first {
                 let (proxy, row) = (Arc::clone(&self), running.clone());
                 // After a panic the next beat writes.
                 let _ = task::spawn_blocking(move || proxy.views.runs(&row)).await;
@@ -175,6 +177,7 @@ impl Proxy {
         let is_plain = coding.is_none();
         let compacts = matches!(endpoint, Endpoint::Answer(_)) && is_plain;
         let headers = passed_on(&head.headers, compacts);
+        let (path, query) = (path.to_owned(), query.map(str::to_owned));
         let outgoing = Outgoing { method: head.method, path, query, headers };
         let asked = match endpoint {
             Endpoint::Answer(asked) | Endpoint::Count(asked) if is_plain => {
@@ -232,7 +235,7 @@ impl Proxy {
     /// provider accepts it; otherwise the agent gets the first refusal.
     async fn exchange(
         self: &Arc<Self>,
-        outgoing: &Outgoing<'_>,
+        outgoing: &Outgoing,
         upstream: &Upstream,
         arrived: Arrived,
         mut journey: Option<Journey>,
@@ -244,10 +247,10 @@ impl Proxy {
         loop {
             sends += 1;
             // The thread is dropped while the provider answers; after a refusal it is read again.
-            let (smaller, on_count, waiting) = match journey.take() {
+            let (smaller, on_end, waiting) = match journey.take() {
                 Some(journey) => {
-                    let on_count = journey.on_count(self, name);
-                    (journey.body(), Some(on_count), Some(journey.waiting()))
+                    let on_end = self.on_end(&journey, &arrived, outgoing, upstream);
+                    (journey.body(), Some(on_end), Some(journey.waiting()))
                 }
                 None => (None, None, None),
             };
@@ -267,7 +270,7 @@ impl Proxy {
                 if let Some((thread, tokens)) = saved {
                     self.views.saved(&thread, tokens);
                 }
-                return Ok(answer.passed_back(&outgoing.method, on_count));
+                return Ok(answer.passed_back(&outgoing.method, on_end));
             };
             let goes_on = !is_last && sends < MAX_SENDS;
             let is_overflow = error.is_overflow();
@@ -304,7 +307,8 @@ impl Proxy {
     async fn begun(self: &Arc<Self>, arrived: &Arrived, compacts: bool) -> Option<Journey> {
         let (proxy, read) = (Arc::clone(self), arrived.clone());
         let begun = self.apart(Lane::Reading, async move {
-            let Some(mut journey) = proxy.read(&read, Begins::Anew) else { return Ok(None) };
+            let begins = if compacts { Begins::Anew } else { Begins::Counted };
+            let Some(mut journey) = proxy.read(&read, begins) else { return Ok(None) };
             if compacts && proxy.is_due(&journey) {
                 return Ok(Some(Begun::Due));
             }
@@ -355,7 +359,7 @@ impl Proxy {
 
     /// Runs work on a separate thread as soon as its lane has room, so a strategy that panics or blocks
     /// does not affect other requests. `None` if it fails or panics.
-    async fn apart<T: Send + 'static>(
+    pub(super) async fn apart<T: Send + 'static>(
         &self,
         lane: Lane,
         work: impl Future<Output = Result<T, Trouble>> + Send + 'static,
@@ -363,6 +367,7 @@ impl Proxy {
         let lane = match lane {
             Lane::Reading => &self.reading,
             Lane::Compacting => &self.compacting,
+            Lane::Quiet => &self.quieting,
         };
         let permit = Arc::clone(lane).acquire_owned().await.ok()?;
         let runtime = tokio::runtime::Handle::current();

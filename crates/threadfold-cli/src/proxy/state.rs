@@ -7,18 +7,23 @@ use threadfold::{
     CompactionStrategy, Model,
     auto::{AutoCompactor, AutoPolicy, Threshold},
     message::ThreadId,
+    model::Clock,
     store::ThreadStore,
 };
+use threadfold_http::TokioClock;
 use tokio::sync::Semaphore;
 
 use super::{
     endpoint::Vendor,
     forward::{Upstream, words},
     notes::Notes,
+    prices,
+    quiet::Quiet,
     tally::{Counts, Tally},
     threads::Threads,
     views::{Limits, Views},
 };
+use crate::when_quiet::WhenQuiet;
 
 /// The maximum number of threads in memory at once to be read; other requests wait.
 const MAX_READ: usize = 8;
@@ -26,6 +31,9 @@ const MAX_READ: usize = 8;
 /// The maximum number of compactions at once with a model, which mostly wait for it. Without one, as many
 /// as there are processors.
 const MAX_ASKING: usize = 16;
+
+/// The maximum number of quiet threads that are compacted or kept alive at once.
+const MAX_QUIET: usize = 2;
 
 /// The options of a proxy.
 #[derive(Debug)]
@@ -38,8 +46,11 @@ pub struct ProxyOptions {
     pub gemini: String,
     /// The window in tokens; `None` uses the published window of the model.
     pub window: Option<u64>,
-    /// When to compact.
+    /// When to compact. Its prices, if it has any, hold for all models while an agent is quiet;
+    /// without them each model has its published ones.
     pub policy: AutoPolicy,
+    /// What to do while an agent is quiet, shortly before the provider's prompt cache dies.
+    pub when_quiet: WhenQuiet,
     /// How to compact.
     pub strategy: Arc<dyn CompactionStrategy>,
     /// The model that writes summaries.
@@ -76,6 +87,10 @@ pub struct Proxy {
     pub(super) reading: Arc<Semaphore>,
     /// The lane of compactions, so that no other request waits for one.
     pub(super) compacting: Arc<Semaphore>,
+    /// The lane of work for quiet threads, so that no request waits for it.
+    pub(super) quieting: Arc<Semaphore>,
+    pub(super) quiet: Quiet,
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) notes: Arc<Notes>,
     /// What was done since the start.
     pub(super) tally: Tally,
@@ -111,6 +126,9 @@ impl Proxy {
             fresh: AutoCompactor::new(options.policy).map_err(|error| error.to_string())?,
             reading: Arc::new(Semaphore::new(MAX_READ)),
             compacting: Arc::new(Semaphore::new(compactions(options.model.is_some()))),
+            quieting: Arc::new(Semaphore::new(MAX_QUIET)),
+            quiet: Quiet::default(),
+            clock: Arc::new(TokioClock),
             threads: Threads::default(),
             client: client.map_err(words)?,
             notes: Arc::new(Notes::StandardError),
@@ -119,6 +137,13 @@ impl Proxy {
             views,
             options,
         })
+    }
+
+    /// Returns the proxy with another clock; without it, that of the system. It decides when the
+    /// prompt caches of quiet threads die.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
     }
 
     /// Sets where the lines about requests go; without it, to standard error.
@@ -155,8 +180,19 @@ impl Proxy {
         self.notes.line(line);
     }
 
-    /// The size in tokens from which threads are examined, if `room` tokens are available.
-    pub(super) fn threshold(&self, room: u64) -> u64 {
+    /// The size in tokens from which threads of this model are examined, if `room` tokens are
+    /// available.
+    pub(super) fn threshold(&self, model: &str, room: u64) -> u64 {
+        let threshold = self.soft_threshold(room);
+        match self.options.when_quiet {
+            WhenQuiet::Compact | WhenQuiet::KeepAlive if self.prices_of(model).is_some() => {
+                threshold.min(prices::CACHE_MIN)
+            }
+            WhenQuiet::Nothing | WhenQuiet::Compact | WhenQuiet::KeepAlive => threshold,
+        }
+    }
+
+    fn soft_threshold(&self, room: u64) -> u64 {
         match self.options.policy.threshold {
             Threshold::Fraction(share) => (room as f64 * share) as u64,
             Threshold::Tokens(tokens) => tokens.min(room),

@@ -14,6 +14,7 @@ pub(super) struct Tally {
     bytes_less: AtomicU64,
     refused: AtomicU64,
     hidden: AtomicU64,
+    kept_alive: AtomicU64,
 }
 
 /// The counters at one time.
@@ -31,6 +32,8 @@ pub(crate) struct Counts {
     pub(crate) refused: u64,
     /// Requests that the provider refused for their length and answered after a compaction.
     pub(crate) hidden: u64,
+    /// Last requests of quiet threads that were sent again to keep the provider's cache.
+    pub(crate) kept_alive: u64,
 }
 
 impl Tally {
@@ -51,12 +54,16 @@ impl Tally {
         self.hidden.fetch_add(u64::from(after_refusal), Relaxed);
     }
 
+    pub(super) fn kept_alive(&self) {
+        self.kept_alive.fetch_add(1, Relaxed);
+    }
+
     pub(super) fn refused(&self) {
         self.refused.fetch_add(1, Relaxed);
     }
 
     pub(super) fn counts(&self) -> Counts {
-        let Self { requests, compactions, smaller, bytes_less, refused, hidden } = self;
+        let Self { requests, compactions, smaller, bytes_less, refused, hidden, kept_alive } = self;
         Counts {
             requests: requests.load(Relaxed),
             compactions: compactions.load(Relaxed),
@@ -64,6 +71,7 @@ impl Tally {
             bytes_less: bytes_less.load(Relaxed),
             refused: refused.load(Relaxed),
             hidden: hidden.load(Relaxed),
+            kept_alive: kept_alive.load(Relaxed),
         }
     }
 }
@@ -71,7 +79,7 @@ impl Tally {
 impl Counts {
     /// What was done, in one line; `None` if no request came through.
     pub(crate) fn words(self) -> Option<String> {
-        let Self { requests, compactions, smaller, bytes_less, refused, hidden } = self;
+        let Self { requests, compactions, smaller, bytes_less, refused, hidden, kept_alive } = self;
         if requests == 0 {
             return None;
         }
@@ -87,6 +95,9 @@ impl Counts {
                 ", {} sent smaller by about {tokens} tokens in all",
                 counted(smaller, "request")
             );
+        }
+        if kept_alive > 0 {
+            line += &format!(", {}", counted(kept_alive, "keep-alive"));
         }
         if hidden > 0 {
             line += &format!(", {} hidden", counted(hidden, "refusal"));

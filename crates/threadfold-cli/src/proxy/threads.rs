@@ -42,6 +42,11 @@ impl Threads {
         threads.entry(root).or_insert_with(new).clone()
     }
 
+    /// The trigger of a thread, if it is known.
+    pub(super) fn trigger(&self, root: Link) -> Option<AutoCompactor> {
+        self.lock().get(&root).map(|known| known.auto.clone())
+    }
+
     /// Remembers the trigger and the ratio of a thread.
     pub(super) fn remember(&self, root: Link, auto: &AutoCompactor, ratio: Calibrated) {
         if let Some(known) = self.lock().get_mut(&root) {

@@ -263,14 +263,49 @@ impl Relay {
     /// Takes the view of a compaction, which replaces the first messages. A view that does not fit
     /// the request counts as a failure.
     pub fn compacted(&mut self, view: &View, auto: &mut AutoCompactor, now: Timestamp) {
-        let RelayStep::Compact { reason, .. } = &self.step else { return };
+        let RelayStep::Compact { reason, .. } = self.step.clone() else { return };
         let Some(viewed) = view.of(&self.original.messages) else {
             return self.failed(auto, now);
         };
         let _ = auto.handle(now, Input::Compacted { reason: reason.clone() });
         self.viewed = Some(viewed);
         (self.was_compacted, self.is_smaller) = (true, true);
-        self.check(auto, now);
+        if reason == CompactionReason::Idle {
+            // No request is about to be sent.
+            self.step = RelayStep::Send;
+        } else {
+            self.check(auto, now);
+        }
+    }
+
+    /// Asks for a compaction while the agent is quiet, after
+    /// [`AutoCompactor::idle`] decided for it: to the target of the policy, or to half of a thread
+    /// that is within that. Without a known window nothing changes.
+    ///
+    /// ```
+    /// use threadfold::{ContextWindow, Message, Request, message::Timestamp};
+    /// use threadfold::auto::{AutoCompactor, AutoPolicy};
+    /// use threadfold_cli::relay::{Relay, RelayOptions, RelayStep};
+    ///
+    /// let mut auto = AutoCompactor::new(AutoPolicy::default())?;
+    /// let window = Some(ContextWindow::new(10_000));
+    /// let options = RelayOptions { window, ..RelayOptions::default() };
+    /// let request = Request::new(vec![Message::user("Tell me a long story.")]);
+    /// let mut relay = Relay::sent(request, None, &options);
+    /// relay.compact_idle(&mut auto, Timestamp(1));
+    /// assert!(matches!(relay.step(), RelayStep::Compact { target: Some(_), .. }));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    pub fn compact_idle(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
+        let pressure = self.pressure();
+        let requested = Input::Requested { instructions: None, pressure };
+        let Some(Output::Compact { target: Some(target), .. }) = auto.handle(now, requested) else {
+            return;
+        };
+        let target = if target < pressure.thread { target } else { pressure.thread / 2 };
+        let (reason, target, limit) = (CompactionReason::Idle, Some(target), None);
+        let output = Output::Compact { reason, target, limit };
+        self.step = self.compaction(Some(output)).unwrap_or(RelayStep::Send);
     }
 
     /// Takes the failure of the compaction. Unless the provider refused the request as it is now, it
@@ -322,7 +357,7 @@ impl Relay {
         self.max_output = auto.max_output(self.pressure());
     }
 
-    fn pressure(&self) -> Pressure {
+    pub(crate) fn pressure(&self) -> Pressure {
         self.estimated().calibrated(&self.options.ratio)
     }
 

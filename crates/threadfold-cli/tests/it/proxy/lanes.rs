@@ -17,9 +17,9 @@ const THREADS: usize = 40;
 
 /// Compacts only when the gate is open.
 #[derive(Debug)]
-struct Gated {
-    gate: Arc<Semaphore>,
-    waiting: Arc<Semaphore>,
+pub(super) struct Gated {
+    pub(super) gate: Arc<Semaphore>,
+    pub(super) waiting: Arc<Semaphore>,
 }
 
 #[threadfold::async_trait]

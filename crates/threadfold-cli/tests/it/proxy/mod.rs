@@ -6,6 +6,7 @@ mod believed;
 mod failures;
 mod hostile;
 mod lanes;
+mod quiet;
 pub(crate) mod upstream;
 
 use std::{
@@ -18,7 +19,7 @@ use std::{
 use threadfold::{
     CompactionStrategy, Model, ThreadStore, WireFormat, strategy::Ladder, wire::Dialect,
 };
-use threadfold_cli::proxy::{Proxy, ProxyOptions, Views, policy};
+use threadfold_cli::proxy::{Proxy, ProxyOptions, Views, WhenQuiet, policy};
 use threadfold_sqlite::SqliteStore;
 use threadfold_testing::shared::Folder;
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -40,7 +41,11 @@ pub(crate) struct Served {
 impl Served {
     async fn start(options: ProxyOptions, store: Arc<dyn ThreadStore>, folder: &Path) -> Self {
         let views = Views::open(&folder.join("threads.db")).unwrap();
-        let proxy = Arc::new(Proxy::new(options, store, views).unwrap());
+        Self::serve(Proxy::new(options, store, views).unwrap()).await
+    }
+
+    async fn serve(proxy: Proxy) -> Self {
+        let proxy = Arc::new(proxy);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         Self { address, task: tokio::spawn(proxy.serve(listener)) }
@@ -82,6 +87,7 @@ pub(crate) fn options(upstream: &Upstream, window: Option<u64>) -> ProxyOptions 
         gemini: upstream.url(),
         window,
         policy: policy(0.8),
+        when_quiet: WhenQuiet::Nothing,
         strategy,
         model,
         shadow: false,

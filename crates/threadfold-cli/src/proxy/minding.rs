@@ -1,0 +1,214 @@
+//! The work for quiet threads: what is decided about each at its time, and what is done.
+
+use std::{sync::Arc, time::Duration};
+
+use threadfold::{
+    auto::{AutoPolicy, IdleStep, Pressure},
+    compact::{CacheLife, Prices},
+    message::Timestamp,
+    wire::{EncodeOptions, WireFormat},
+};
+use threadfold_terminal::thousands;
+use tokio::task;
+
+use super::{
+    answer::OnEnd,
+    endpoint::Arrived,
+    forward::{Outgoing, Upstream, words},
+    prepare::{Begins, Journey},
+    prices,
+    quiet::{Again, Due, QuietThread},
+    server::Lane,
+    state::Proxy,
+    threads::is_likely,
+    trouble::Trouble,
+};
+use crate::{relay::Link, when_quiet::WhenQuiet};
+
+/// The time limit for a keep-alive, whose answer has 16 tokens.
+const KEEP_ALIVE_TIME: Duration = Duration::from_secs(20);
+
+impl Proxy {
+    /// Works for the watched threads, each at its time.
+    pub(super) async fn mind_quiet_threads(self: Arc<Self>) {
+        let mut works = task::JoinSet::new();
+        loop {
+            let now = self.clock.now();
+            for due in self.quiet.take_due(now) {
+                works.spawn(Arc::clone(&self).work_for(due));
+            }
+            let next = self.quiet.next();
+            let wait = async {
+                match next {
+                    Some(until) => {
+                        let ms = until.0.saturating_sub(now.0);
+                        self.clock.sleep(Duration::from_millis(ms)).await;
+                    }
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = wait => {}
+                () = self.quiet.changed.notified() => {}
+                Some(_) = works.join_next() => {}
+            }
+        }
+    }
+
+    /// Does what is due for a thread, in a lane of its own, until the thread goes on.
+    async fn work_for(self: Arc<Self>, due: Due) {
+        let Due { root, number, thread, cancelled } = due;
+        let proxy = Arc::clone(&self);
+        let work = self.apart(Lane::Quiet, async move {
+            tokio::select! {
+                biased;
+                _ = cancelled => Ok(None),
+                next = proxy.attend(number, &thread) => next,
+            }
+        });
+        match work.await.flatten() {
+            Some(until) => self.quiet.wait(root, number, until),
+            None => drop(self.quiet.end(root, number)),
+        }
+    }
+
+    /// Decides about a thread and does what is due. Returns when to decide again.
+    async fn attend(
+        &self,
+        number: u64,
+        thread: &QuietThread,
+    ) -> Result<Option<Timestamp>, Trouble> {
+        let QuietThread { arrived, again } = thread;
+        let Some(mut journey) = self.begin(arrived, Begins::Quiet { number })? else {
+            return Ok(None);
+        };
+        let now = self.clock.now();
+        match journey.idle(now) {
+            IdleStep::Wait { ms } => return Ok(Some(Timestamp(now.0.saturating_add(ms)))),
+            IdleStep::KeepAlive => {
+                let Some(again) = again else { return Ok(None) };
+                return self.keep_alive(&mut journey, arrived, again).await;
+            }
+            IdleStep::Compact => self.compact_quiet(&mut journey).await,
+            // Nothing pays any more.
+            IdleStep::LetGo | _ => {}
+        }
+        Ok(None)
+    }
+
+    /// Sends the last request again for a tiny answer.
+    async fn keep_alive(
+        &self,
+        journey: &mut Journey,
+        arrived: &Arrived,
+        again: &Again,
+    ) -> Result<Option<Timestamp>, Trouble> {
+        let Some(request) = journey.kept_alive() else { return Ok(None) };
+        let options = EncodeOptions { model: None, ..EncodeOptions::for_model(journey.model()) };
+        let body = arrived.asked.dialect.encode(&request, &options).body.as_str().to_owned();
+        let at = self.clock.now();
+        let sent = async {
+            let answer = again.outgoing.send(&self.client, &again.upstream, body.into()).await?;
+            let status = answer.status();
+            answer.bytes().await.map_err(words)?;
+            match status.is_success() {
+                true => Ok(()),
+                false => Err(format!("status {}", status.as_u16())),
+            }
+        };
+        let sent = tokio::time::timeout(KEEP_ALIVE_TIME, sent).await;
+        sent.map_err(|_| "a keep-alive took too long")?
+            .map_err(|words| Trouble::new(format!("a keep-alive failed: {words}")))?;
+        self.tally.kept_alive();
+        let tokens = thousands(journey.tokens());
+        self.note(&format!("a prompt of about {tokens} tokens was sent again to keep its cache"));
+        Ok(self.kept_alive(journey, at))
+    }
+
+    /// The policy of a thread: with the prices of its model if anything is done for quiet threads.
+    /// They decide only about that, so a request below the threshold still passes unchanged.
+    pub(super) fn policy_for(&self, model: &str, body: &[u8]) -> AutoPolicy {
+        let policy = self.options.policy;
+        if self.options.when_quiet == WhenQuiet::Nothing {
+            return AutoPolicy { prices: None, ..policy };
+        }
+        AutoPolicy {
+            prices: self.prices_of(model).and_then(|prices| cached_by(prices, model, body)),
+            early: false,
+            keep_alive: self.options.when_quiet == WhenQuiet::KeepAlive,
+            // Without a model no summary is paid.
+            summary_tokens: if self.options.model.is_some() { policy.summary_tokens } else { 0 },
+            ..policy
+        }
+    }
+
+    /// The prices of a model: those of the policy, or the published ones.
+    pub(super) fn prices_of(&self, model: &str) -> Option<Prices> {
+        self.options.policy.prices.or_else(|| prices::of(model))
+    }
+
+    /// Returns what is called when the answer has passed: the thread learns the provider's count, and
+    /// is watched if something may pay before its cache dies.
+    pub(super) fn on_end(
+        self: &Arc<Self>,
+        journey: &Journey,
+        arrived: &Arrived,
+        outgoing: &Outgoing,
+        upstream: &Upstream,
+    ) -> OnEnd {
+        let (proxy, root, estimated) = (Arc::clone(self), journey.root(), journey.estimate());
+        let (name, model) = (arrived.upstream.clone(), journey.model().to_owned());
+        let watched = self.options.when_quiet != WhenQuiet::Nothing;
+        let watched = watched.then(|| {
+            let again = (self.options.when_quiet == WhenQuiet::KeepAlive)
+                .then(|| Again { outgoing: outgoing.clone(), upstream: upstream.clone() });
+            (journey.pressure(), QuietThread { arrived: arrived.clone(), again })
+        });
+        Box::new(move |reported| {
+            if let Some(reported) = reported {
+                proxy.threads.learn(root, estimated, reported);
+                if is_likely(estimated, reported) {
+                    proxy.views.answered(&name, &model, reported);
+                }
+            }
+            if let Some((pressure, thread)) = watched
+                && let Some(until) = proxy.pays_at(root, pressure)
+            {
+                proxy.quiet.watch(root, thread, until);
+            }
+        })
+    }
+
+    /// When something pays for the cache of a thread that stays quiet; `None` if nothing does.
+    fn pays_at(&self, root: Link, pressure: Pressure) -> Option<Timestamp> {
+        let now = self.clock.now();
+        let auto = self.threads.trigger(root)?;
+        let until = match auto.idle(now, pressure) {
+            IdleStep::Wait { ms } => Timestamp(now.0.saturating_add(ms)),
+            IdleStep::KeepAlive | IdleStep::Compact | IdleStep::LetGo | _ => now,
+        };
+        match auto.idle(until, pressure) {
+            IdleStep::KeepAlive | IdleStep::Compact => Some(until),
+            IdleStep::Wait { .. } | IdleStep::LetGo | _ => None,
+        }
+    }
+}
+
+/// The prices with the life of the cache that this body asks for. `None` if it asks for none, or for
+/// one of a day.
+fn cached_by(prices: Prices, model: &str, body: &[u8]) -> Option<Prices> {
+    let body = std::str::from_utf8(body).unwrap_or_default();
+    // In a text of the thread, quotes are escaped.
+    let has = |words: &str| body.contains(words);
+    if model.contains("claude") {
+        // Anthropic caches only what is marked.
+        return match has("\"cache_control\"") {
+            true if has("\"ttl\":\"1h\"") || has("\"ttl\": \"1h\"") => {
+                Some(prices.with_life(CacheLife::HOUR))
+            }
+            true => Some(prices),
+            false => None,
+        };
+    }
+    (!has("\"prompt_cache_retention\"")).then_some(prices)
+}
