@@ -9,8 +9,7 @@
 //! compaction. They hold what the newest forms of all providers have: see `bodies/history.rs`. `across`
 //! writes the thread of each body in a file in all dialects.
 //!
-//! FOLDER gets a file for each dialect, and one for each version of Anthropic's API. What was left out
-//! of a thread, to make it legal for a provider, is counted on standard error.
+//! FOLDER gets a file for each dialect, and one for each version of Anthropic's API.
 
 #[path = "bodies/compacted.rs"]
 mod compacted;
@@ -18,7 +17,6 @@ mod compacted;
 mod history;
 
 use std::{
-    collections::BTreeMap,
     error::Error,
     fs::{self, File},
     io::{BufWriter, Write},
@@ -27,10 +25,9 @@ use std::{
 
 use history::History;
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
-use serde_json::Value;
 use threadfold::{
     Request, WireFormat, legality,
-    wire::{AnthropicVersion, Change, DecodeOptions, Dialect, EncodeOptions, find_body},
+    wire::{AnthropicVersion, DecodeOptions, Dialect, EncodeOptions, find_body},
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -130,10 +127,9 @@ const TARGETS: [Row; 6] = [
     ),
 ];
 
-/// Writes requests in every dialect, and counts the changes that this took.
+/// Writes requests in every dialect.
 struct Writer {
     targets: Vec<Target>,
-    changes: BTreeMap<(&'static str, String), u64>,
     requests: u64,
 }
 
@@ -145,7 +141,7 @@ impl Writer {
             let file = BufWriter::new(File::create(folder.join(format!("{name}.jsonl")))?);
             targets.push(Target { name, dialect, version, models, file });
         }
-        Ok(Self { targets, changes: BTreeMap::new(), requests: 0 })
+        Ok(Self { targets, requests: 0 })
     }
 
     /// Writes a request in every dialect, for the model that `choose` takes of those of the dialect, or
@@ -180,9 +176,6 @@ impl Writer {
                 }
                 None => writeln!(target.file, "{}", encoded.body)?,
             }
-            for adjustment in &encoded.adjustments {
-                *self.changes.entry((target.name, kind(&adjustment.change))).or_default() += 1;
-            }
         }
         Ok(())
     }
@@ -190,19 +183,8 @@ impl Writer {
     fn finish(mut self) -> Result<(), Box<dyn Error>> {
         self.targets.iter_mut().try_for_each(|target| target.file.flush())?;
         eprintln!("{} requests, each in {} forms", self.requests, self.targets.len());
-        for ((target, change), count) in self.changes {
-            eprintln!("{target:>22}  {count:>6}  {change}");
-        }
         Ok(())
     }
-}
-
-/// The name of a change, with the reason if it has one.
-fn kind(change: &Change) -> String {
-    let value = serde_json::to_value(change).unwrap_or_default();
-    let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-    let words = ["type", "kind", "reason"].into_iter().filter_map(text);
-    words.collect::<Vec<String>>().join(": ")
 }
 
 /// A number below `end`, or zero.
