@@ -57,6 +57,14 @@ pub(super) fn extra() -> impl Strategy<Value = Extra> + Clone {
     prop_oneof![24 => Just(Extra::default()), 1 => some]
 }
 
+/// As [`extra`], for a message: no provider has cache marks on messages.
+pub(super) fn message_extra() -> impl Strategy<Value = Extra> + Clone {
+    extra().prop_map(|extra| match extra.codec() {
+        Some("anthropic-messages") => Extra::default(),
+        Some(_) | None => extra,
+    })
+}
+
 /// Returns a constant as JSON.
 pub(super) fn json(text: &str) -> Json {
     debug_assert!(Json::parse(text).is_ok(), "{text}");
@@ -121,7 +129,9 @@ pub(super) fn server_pair() -> impl Strategy<Value = [ContentBlock; 2]> + Clone 
         let id = Text::from(format!("srv_{number}"));
         let query = serde_json::json!({ "query": text.as_str() });
         let call = ServerToolUse::new(id.clone(), "web_search", query);
-        let found = json(r#"[{"type":"web_search_result","url":"https://example.org"}]"#);
+        let found = json(
+            r#"[{"type":"web_search_result","url":"https://example.org","title":"t","encrypted_content":"RW4=","page_age":null}]"#,
+        );
         [call.into(), ServerToolResult::new(id, "web_search_tool_result", found).into()]
     })
 }

@@ -106,7 +106,7 @@ fn answer(calls: bool) -> impl Strategy<Value = Message> {
         option::of(0_u64..200_000),
         option::of(prop::bool::ANY),
         prop::bool::weighted(0.1),
-        blocks::extra(),
+        blocks::message_extra(),
     );
     parts.prop_map(|(mut content, texts, pair, tokens, origin, rewritten, extra)| {
         content.extend(pair.into_iter().flatten());

@@ -185,7 +185,7 @@ pub(super) fn only_results(thread: &mut Thread, model: &Model, notes: &mut Notes
         if !is_user || !has_results {
             continue;
         }
-        let mut moved = Vec::new();
+        let (mut moved, mut point) = (Vec::new(), None);
         for (at, message) in turn.iter_mut() {
             notes.turn_to(*at);
             fit_blocks(message, |block| {
@@ -193,7 +193,11 @@ pub(super) fn only_results(thread: &mut Thread, model: &Model, notes: &mut Notes
                 if !stays {
                     notes
                         .moved(block.kind(), "this model takes nothing of the kind beside results");
-                    moved.push(block.clone());
+                    // A result holds no cache points, so the point follows the result.
+                    point = cache::mark(block, NAME, MARK).or(point.take());
+                    let mut block = block.clone();
+                    cache::set(&mut block, NAME, MARK, None);
+                    moved.push(block);
                 }
                 stays
             });
@@ -203,6 +207,9 @@ pub(super) fn only_results(thread: &mut Thread, model: &Model, notes: &mut Notes
         let result = content.and_then(|it| it.iter_mut().rev().find(|block| is_result(block)));
         if let Some(ContentBlock::ToolResult(result)) = result {
             result.content.extend(moved);
+            if point.is_some() {
+                set_field(&mut result.extra, NAME, MARK, point);
+            }
         }
     }
     thread.retain(|(_, message)| !message.content.is_empty());
