@@ -257,6 +257,8 @@ impl Session {
             UserInput::Message(message) => Begins::With(message),
             UserInput::Continue => self.continuation()?.map_or(Begins::AsItIs, Begins::With),
             UserInput::Compact { strategy, instructions } => {
+                // Whoever aborts a command does not want it to begin again.
+                self.shared.done_with_taken();
                 self.command(strategy, instructions, None, emit).boxed().await?;
                 Begins::Not
             }
