@@ -107,6 +107,7 @@ pub mod recall;
 pub mod session;
 pub mod store;
 pub mod strategy;
+mod sync;
 #[cfg(feature = "testing")]
 pub mod testing;
 

@@ -90,7 +90,8 @@ pub enum SessionEvent {
         /// The line.
         text: Text,
     },
-    /// A queued message starts a turn of its own.
+    /// A queued message starts a turn of its own. If the turn is cancelled before the message is in
+    /// the thread, the message waits again, and this event comes again with the next turn.
     QueuedMessage {
         /// Its text.
         text: Text,

@@ -256,6 +256,8 @@ impl Session {
             UserInput::Message(message) => NextTurn::With(message),
             UserInput::Continue => self.continuation()?.map_or(NextTurn::AsItIs, NextTurn::With),
             UserInput::Compact { strategy, instructions } => {
+                // Whoever aborts a command does not want it to begin again.
+                self.shared.done_with_taken();
                 self.command(strategy, instructions, None, emit).boxed().await?;
                 NextTurn::None
             }

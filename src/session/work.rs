@@ -134,8 +134,14 @@ impl Session {
             // Add the time and the reminder before the tokens are counted.
             let message = self.with_reminder(message);
             let message = self.stamped(message);
-            self.guard(Some(&message), emit).await?;
+            let fits = self.guard(Some(&message), emit).await;
+            if let Err(SessionError::CannotFit { .. }) = &fits {
+                // If it waited again, it would be refused again before every later text.
+                self.shared.done_with_taken();
+            }
+            fits?;
             self.append(message)?;
+            self.shared.done_with_taken();
             if self.is_own_input {
                 self.shared.lock().has_entered = Some(true);
             }

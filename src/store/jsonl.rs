@@ -5,10 +5,7 @@ use std::{
     fs::{self, File},
     io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use async_trait::async_trait;
@@ -21,6 +18,7 @@ use super::{
 use crate::{
     log::{EventLog, Loaded, LogId, LoggedEvent},
     message::ThreadId,
+    sync::{Lock, MutexGuard},
 };
 
 /// The maximum number of threads whose prefix a store remembers.
@@ -75,7 +73,7 @@ pub struct JsonlStore {
     folder: PathBuf,
     /// Whether each append is on the disk before it returns.
     syncs: bool,
-    prefixes: Mutex<HashMap<ThreadId, LogPrefix>>,
+    prefixes: Lock<HashMap<ThreadId, LogPrefix>>,
     bytes_read: AtomicU64,
 }
 
@@ -100,7 +98,7 @@ impl JsonlStore {
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self> {
         let folder = folder.into();
         file::create_folder(&folder).map_err(|error| failed(&folder, error))?;
-        let (prefixes, bytes_read) = (Mutex::default(), AtomicU64::default());
+        let (prefixes, bytes_read) = (Lock::default(), AtomicU64::default());
         Ok(Self { folder, syncs: true, prefixes, bytes_read })
     }
 
@@ -186,7 +184,7 @@ impl JsonlStore {
     fn prefixes(&self) -> MutexGuard<'_, HashMap<ThreadId, LogPrefix>> {
         // A prefix is compared with the file before it is used, so one from before a panic is
         // harmless.
-        self.prefixes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.prefixes.lock()
     }
 
     fn remember(&self, thread: &ThreadId, prefix: LogPrefix) {

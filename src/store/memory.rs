@@ -1,10 +1,6 @@
 //! A store in memory.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
 
@@ -17,6 +13,7 @@ use super::{
 use crate::{
     log::{EventLog, Loaded, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
+    sync::{Lock, MutexGuard},
 };
 
 /// A store in memory, for tests and for threads that need not outlive the process.
@@ -38,7 +35,7 @@ use crate::{
 /// ```
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    stored: Mutex<Stored>,
+    stored: Lock<Stored>,
 }
 
 #[derive(Debug, Default)]
@@ -62,7 +59,7 @@ struct StoredLog {
 impl MemoryStore {
     fn stored(&self) -> MutexGuard<'_, Stored> {
         // Every change is a single call of a collection, so a panic leaves consistent data.
-        self.stored.lock().unwrap_or_else(PoisonError::into_inner)
+        self.stored.lock()
     }
 }
 

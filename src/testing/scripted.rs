@@ -1,10 +1,7 @@
 //! A model that answers from a script, which may misbehave as models and networks do, and records
 //! its requests.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use async_trait::async_trait;
 use futures::{
@@ -18,6 +15,7 @@ use crate::{
         StopReason, Text, ToolUse, Usage,
     },
     model::{self, Model},
+    sync::Lock,
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -39,9 +37,9 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct ScriptedModel {
-    script: Arc<Mutex<VecDeque<Scripted>>>,
+    script: Arc<Lock<VecDeque<Scripted>>>,
     repeats: bool,
-    requests: Arc<Mutex<Vec<Request>>>,
+    requests: Arc<Lock<Vec<Request>>>,
 }
 
 /// One answer of a script: a given answer or error, or a way in which models
@@ -169,7 +167,7 @@ impl ScriptedModel {
     /// Returns a model with these answers.
     pub fn new<A: Into<Scripted>>(script: impl IntoIterator<Item = A>) -> Self {
         let script = script.into_iter().map(Into::into).collect();
-        Self { script: Arc::new(Mutex::new(script)), ..Self::default() }
+        Self { script: Arc::new(Lock::new(script)), ..Self::default() }
     }
 
     /// Returns a model that repeats these answers without end.
@@ -180,18 +178,18 @@ impl ScriptedModel {
     /// The recorded requests, in order.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.requests.lock().clone()
     }
 
     /// Number of answers left. A model that repeats its answers always has all of them.
     #[must_use]
     pub fn remaining(&self) -> usize {
-        self.script.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.script.lock().len()
     }
 
     fn next(&self, request: &Request) -> Scripted {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
-        let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
+        self.requests.lock().push(request.clone());
+        let mut script = self.script.lock();
         let answer = script.pop_front();
         if self.repeats {
             script.extend(answer.clone());
