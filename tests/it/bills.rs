@@ -27,7 +27,7 @@ fn the_planner_is_near_the_oracle_and_below_a_fixed_threshold() {
 
 #[test]
 fn with_pauses_of_days_the_planner_is_near_the_oracle_and_no_fixed_rule_is_much_cheaper() {
-    let courses = [1, 2].map(|seed| {
+    let courses = [1, 2, 3].map(|seed| {
         let thread = threads::planted(seed, 240);
         Course::of(&thread.messages, 24_000, seed, Pauses::Days)
     });
