@@ -311,8 +311,9 @@ impl<'a> DigestJob<'a> {
     }
 
     /// The cuts with the tokens of the messages after them, the shortest tail first. No cut is
-    /// within what the model has not read; without a share for the tail, one message stays at least:
-    /// what the user types next answers it.
+    /// within what the model has not read, nor after a result in a user message that is the last one:
+    /// for everybody else the user typed it. Without a share for the tail, one message stays at
+    /// least: what the user types next answers it.
     fn cuts(&self) -> Vec<(usize, u64)> {
         let bare = self.task.thread.without_reasoning();
         let messages = bare.messages();
@@ -322,6 +323,9 @@ impl<'a> DigestJob<'a> {
         let (mut tokens, mut from) = (0_u64, messages.len());
         let latest =
             if self.tail == 0 { unread.min(messages.len().saturating_sub(1)) } else { unread };
+        let [shown, marked] = [self.unmarked, self.task.thread.messages()]
+            .map(|messages| messages.iter().rposition(Message::is_typed));
+        let latest = if shown == marked { latest } else { latest.min(shown.unwrap_or(latest)) };
         for cut in points.into_iter().rev().filter(|cut| (1..=latest).contains(cut)) {
             let more = messages.get(cut..from).unwrap_or_default();
             let more = more.iter().map(|message| bare.counter().message(message));
