@@ -362,7 +362,7 @@ impl AutoCompactor {
     ///         _ => break,
     ///     }
     /// }
-    /// assert_eq!((kept, now), (1, Timestamp(2 * 270_000)));
+    /// assert_eq!((kept, now), (8, Timestamp(9 * 270_000)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
