@@ -6,7 +6,8 @@ use std::sync::Arc;
 use shuttle::{future::block_on, sync::mpsc, thread};
 use threadfold::{
     CompactionStrategy, Message, ModelAgent, Session,
-    session::{CompactionEvent, PreparedCompaction, SessionEvent},
+    drive::PreparedCompaction,
+    session::{CompactionEvent, SessionEvent},
     strategy::{KeepRecent, Summarize},
     testing::ScriptedModel,
 };
