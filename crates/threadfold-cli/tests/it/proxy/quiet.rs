@@ -13,8 +13,8 @@ use super::{
     MESSAGES, Served, agent::Agent, count, lanes::Gated, options, run, upstream::Upstream,
 };
 
-/// Twice the thread of the agent.
-const WINDOW: u64 = 10_000;
+/// A third more than the thread of the agent.
+const WINDOW: u64 = 6_700;
 
 /// Shortly before a cache of five minutes dies.
 const LATE: u64 = 280_000;
