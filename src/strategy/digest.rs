@@ -42,7 +42,7 @@ pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
 /// tokens: what follows fills its share of the target. `None` if the user's words need the target.
 pub(super) fn cut_beside(task: &View, summary_tokens: u64) -> Option<usize> {
     let (task, unmarked) = (marked(task), task.thread.messages());
-    let job = DigestJob::new(&task, unmarked, u64::MAX);
+    let job = DigestJob { tail: BESIDE, ..DigestJob::new(&task, unmarked, u64::MAX) };
     let tail = job.tail_room(summary_tokens)?;
     job.cut_within(&job.cuts(), tail).map(|(cut, _)| cut)
 }
@@ -67,7 +67,7 @@ pub(super) fn summary_room(target: u64) -> u64 {
 pub(super) fn filled_beside(task: &View, summary: &Summary, cut: usize) -> Option<Plan> {
     let (marked, unmarked) = (marked(task), task.thread.messages());
     let account = Some(Account { summary, cut });
-    let job = DigestJob { account, ..DigestJob::new(&marked, unmarked, u64::MAX) };
+    let job = DigestJob { account, tail: BESIDE, ..DigestJob::new(&marked, unmarked, u64::MAX) };
     let whole = job.filled()?;
     // A model's summary omits facts that an account made from the thread has.
     let lacking = task.thread.lacking(&whole, &task.brief).min(job.target / FACTS);
@@ -108,6 +108,9 @@ pub(super) fn is_digest(text: &str) -> bool {
 /// The percentage of the target that the newest messages take, without the task and what the user
 /// typed.
 const TAIL: u64 = 35;
+
+/// The same beside a model's summary, whose question must fit the window with all that is before.
+const BESIDE: u64 = 55;
 
 /// The percentage of the target that the list of what the user typed takes at most, unless these are
 /// rules, have labels or give values.
