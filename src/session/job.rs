@@ -164,8 +164,8 @@ impl Session {
     /// [`CompactionError`] in these cases. The cost of the preparation is then in the log.
     ///
     /// - The preparation failed.
-    /// - The thread was rewritten since: [`CompactError::Rewritten`] names the first message that
-    ///   differs.
+    /// - The thread was rewritten since: [`CompactError::Rewritten`](crate::compact::CompactError)
+    ///   names the first message that differs.
     /// - Another compaction has used its id ([`Rejection::NumberTaken`]), for example in a resumed
     ///   session.
     pub async fn adopt(
