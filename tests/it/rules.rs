@@ -20,17 +20,17 @@ use threadfold::{
     log::{Event, LoggedEvent},
     message::{
         Answer, ContextWindow, ModelError, Redactor, Role, StopReason, Timestamp, ToolResult,
-        ToolSpec, ToolUse, Usage,
+        ToolUse, Usage,
     },
-    model::{Tool, ToolContext, ToolOutput},
     retention::RetentionPolicy,
     store::MemoryStore,
     strategy::{Chunked, Digest, KeepRecent, Ladder, Rolling, Summarize},
+    testing::ScriptedModel,
     tokens::{ByteEstimate, TokenCounter},
 };
 use threadfold_testing::notation;
 
-use crate::support::tries::tries;
+use crate::{promises::provider::Read, support::tries::tries};
 
 const RULE: &str = "Never touch src/lexer.rs, whatever the tests say.";
 const GONE: &str = "Always indent with tabs.";
@@ -229,44 +229,6 @@ fn a_strategy_that_drops_messages_keeps_their_rules() {
     assert_eq!(listed(&model.last()), [format!("- {RULE}")]);
 }
 
-/// Three results of a size, which the model has not read, in a window that holds them easily.
-#[derive(Debug)]
-struct Results(usize);
-
-#[async_trait]
-impl Tool for Results {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec::new("read", "Reads.", json!({"type": "object"}))
-    }
-
-    async fn call(
-        &self,
-        _: &ToolUse,
-        _: &ToolContext<'_>,
-    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
-        Ok("fn parse() {} ".repeat(self.0 / 14).into())
-    }
-}
-
-/// Calls the tool three times, then answers; keeps the requests.
-#[derive(Debug, Default)]
-struct Reads(Mutex<Vec<Request>>);
-
-#[async_trait]
-impl Model for Reads {
-    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
-        let has_read = request.messages.last().unwrap().tool_results().next().is_some();
-        self.0.lock().unwrap().push(request);
-        if has_read {
-            let answer = Message::assistant("It is a parser.");
-            return Ok(Answer::new(answer, StopReason::EndTurn, None));
-        }
-        let calls = (0..3).map(|n| ToolUse::new(format!("c{n}"), "read", json!({})).into());
-        let calls = Message::new(Role::Assistant, calls.collect());
-        Ok(Answer::new(calls, StopReason::ToolUse, None))
-    }
-}
-
 #[test]
 fn rules_of_the_host_stay_beside_unread_results_of_any_size_that_fit_the_window() {
     let rule =
@@ -277,24 +239,26 @@ fn rules_of_the_host_stay_beside_unread_results_of_any_size_that_fit_the_window(
         [Message::user(format!("Question {n}?")), answer]
     };
     let old: Vec<Message> = (0..12).flat_map(asked).collect();
-    for bytes in (1_000..6_000).step_by(100) {
-        let model = Arc::new(Reads::default());
-        let mut builder = Session::builder(ModelAgent::new(Arc::clone(&model) as Arc<dyn Model>))
+    // The results of a round, which the model has not read, fit the window easily.
+    for tokens in (300..2_000).step_by(30) {
+        let calls = (0..3).map(|n| ToolUse::new(format!("c{n}"), "read", json!({})).into());
+        let calls = Message::new(Role::Assistant, calls.collect());
+        let model = ScriptedModel::new([calls, Message::assistant("It is a parser.")]);
+        let mut builder = Session::builder(ModelAgent::new(Arc::new(model.clone())))
             .window(ContextWindow::new(8_000))
             .strategy(Arc::new(Digest::default()))
             .messages(old.clone())
-            .tool(Arc::new(Results(bytes)));
+            .tool(Arc::new(Read(tokens)));
         for rule in &rules {
             builder = builder.rule(rule.as_str());
         }
-        let mut session = builder.build().unwrap();
-        say(&mut session, "Go on.");
-        for request in model.0.lock().unwrap().iter() {
-            if request.messages.iter().any(Message::is_summary) {
-                let text = sent(request);
-                let missing: Vec<_> = rules.iter().filter(|rule| !text.contains(*rule)).collect();
-                assert!(missing.is_empty(), "3 x {bytes} bytes: {missing:?} are not in {text}");
-            }
+        say(&mut builder.build().unwrap(), "Go on.");
+        let requests = model.requests();
+        let compacted = |request: &&Request| request.messages.iter().any(Message::is_summary);
+        for request in requests.iter().filter(compacted) {
+            let text = sent(request);
+            let missing: Vec<_> = rules.iter().filter(|rule| !text.contains(*rule)).collect();
+            assert!(missing.is_empty(), "3 x {tokens} tokens: {missing:?} are not in {text}");
         }
     }
 }
