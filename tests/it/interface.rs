@@ -8,7 +8,7 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    ContentBlock, Message, Session,
+    ContentBlock, ContextWindow, Message, Session,
     session::{CompactionEvent, SessionEvent},
     strategy::KeepRecent,
     testing::Scripted,
@@ -123,6 +123,43 @@ fn a_text_queued_at_any_event_is_taken_by_this_turn_or_the_next() {
         }
         assert_eq!((handle.queued(), bench.session.messages().len()), (0, 4), "{after}");
     }
+}
+
+#[test]
+fn a_queued_text_is_in_one_place_wherever_its_turn_is_dropped() {
+    let said = |n| {
+        let answer = Message::assistant("I read it and it is a parser. ".repeat(30));
+        [Message::user(format!("Question {n}?")), answer]
+    };
+    let old: Vec<Message> = (0..8).flat_map(said).collect();
+    // The thread must be compacted before there is room for it.
+    let long = "And this log, please: 17 lines of it. ".repeat(250);
+    let (mut waited, mut after) = (0, 0);
+    loop {
+        let mut bench = bench(["Fine."; 9], |builder| {
+            builder.messages(old.clone()).window(ContextWindow::new(6_000))
+        });
+        let handle = bench.session.handle();
+        let mut events = bench.session.send("Go.");
+        assert!(block_on(events.next()).is_some());
+        assert!(handle.queue(long.as_str()));
+        let mut is_over = false;
+        for _ in 0..after {
+            let event = block_on(events.next());
+            is_over |= event.is_none();
+            event.transpose().unwrap();
+        }
+        drop(events);
+        let is_sent =
+            bench.session.messages().iter().flat_map(|it| it.texts()).any(|it| *it == *long);
+        assert_eq!(usize::from(is_sent) + handle.queued(), 1, "after {after} events");
+        waited += handle.queued();
+        if is_over {
+            break;
+        }
+        after += 1;
+    }
+    assert!(waited > 3, "{waited} of {after}");
 }
 
 #[test]
