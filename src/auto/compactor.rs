@@ -329,11 +329,14 @@ impl AutoCompactor {
     /// Decides what to do with the provider's cache of the last prompt while the user is away. Call
     /// it after [`Input::TurnEnded`], and again after each step; it changes nothing.
     ///
-    /// After [`IdleStep::Compact`], the driver compacts with [`CompactionReason::Idle`] and passes
-    /// [`Input::Compacted`] or [`Input::Failed`], as after [`Output::Compact`]; either ends the pause.
-    /// After a keep-alive, it calls [`kept_alive`](Self::kept_alive). Without [prices](AutoPolicy::prices), before the first
-    /// request and after a compaction, there is no cache to decide about. Nothing is compacted if the
-    /// soft trigger is disabled, pauses, or is suspended because compactions do not help.
+    /// After [`IdleStep::Compact`], the driver compacts with [`CompactionReason::Idle`] to the target
+    /// that [`Input::Requested`] returns, and passes [`Input::Compacted`] or [`Input::Failed`], as
+    /// after [`Output::Compact`]; either ends the pause. A thread within that target is not compacted.
+    /// After a keep-alive, the driver calls [`kept_alive`](Self::kept_alive).
+    ///
+    /// Without [prices](AutoPolicy::prices), before the first request and after a compaction, there is
+    /// no cache to decide about. Nothing is compacted if the soft trigger is disabled, pauses, or is
+    /// suspended because compactions do not help.
     ///
     /// ```
     /// use threadfold::auto::{AutoCompactor, AutoPolicy, IdleStep, Input, Pressure};

@@ -3,11 +3,11 @@
 //! Without prices, only the threshold decides. With prices, the soft trigger fires
 //!
 //! - not if less than `min_gain` would be saved;
-//! - before the threshold, if the policy allows it, if the requests since the last compaction have paid a quarter more for
-//!   reading the removable tokens than a compaction costs: writing the cache anew, and a model's
-//!   summary. For a thread that grows steadily, the cheapest interval is the one without the
-//!   quarter (as in the economic order quantity); the quarter leaves time for a pause of the user,
-//!   after which the cache is cold anyway;
+//! - before the threshold, if the policy allows it, when the requests since the last compaction have
+//!   paid a quarter more for reading the removable tokens than a compaction costs: writing the cache
+//!   anew, and a model's summary. For a thread that grows steadily, the cheapest interval is the one
+//!   without the quarter (as in the economic order quantity); the quarter leaves time for a pause of
+//!   the user, after which the cache is cold anyway;
 //! - likewise, if the provider's cache is cold because the user was away longer than its
 //!   life, and at least an eighth of the prompt would be saved: then the requests must have paid
 //!   only for the model's summary, if there is one;

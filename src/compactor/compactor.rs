@@ -474,11 +474,6 @@ impl Compactor {
         }
     }
 
-    /// The target, in tokens of the provider, that follows from the window.
-    fn requested_target(&self, pressure: Pressure) -> Option<u64> {
-        self.auto.requested_target(pressure)
-    }
-
     /// Estimated tokens of system prompt and tools.
     fn overhead(&self) -> u64 {
         let Options { counter, system, tools, .. } = &self.options;
@@ -788,7 +783,8 @@ impl Compactor {
     fn completed(&self, brief: Brief) -> Brief {
         let pressure = self.pressure();
         let half = pressure.thread / 2;
-        let requested = self.requested_target(pressure).filter(|target| pressure.thread > *target);
+        let requested = self.auto.requested_target(pressure);
+        let requested = requested.filter(|target| pressure.thread > *target);
         let target = brief.target.or_else(|| requested.map(|target| target.min(half)));
         Brief {
             compaction: Some(self.next),
@@ -926,7 +922,7 @@ impl Compactor {
     ) -> (ToolResult, Option<CompactionRecord>) {
         self.observe(thread);
         let before = self.size().tokens;
-        let target = self.requested_target(self.pressure());
+        let target = self.auto.requested_target(self.pressure());
         let is_small = target.is_some_and(|target| self.ratio.scale(before) <= target);
         let brief = Brief { reason: CompactionReason::AgentTool, target, ..Brief::default() };
         let brief = self.completed(brief);

@@ -279,8 +279,8 @@ impl Relay {
     }
 
     /// Asks for a compaction while the agent is quiet, after
-    /// [`AutoCompactor::idle`] decided for it: to the target of the policy, or to half of a thread
-    /// that is within that. Without a known window nothing changes.
+    /// [`AutoCompactor::idle`] decided for it, to the target of the policy. Without a known window
+    /// nothing changes.
     ///
     /// ```
     /// use threadfold::{ContextWindow, Message, Request, message::Timestamp};
@@ -302,7 +302,6 @@ impl Relay {
         let Some(Output::Compact { target: Some(target), .. }) = auto.handle(now, requested) else {
             return;
         };
-        let target = if target < pressure.thread { target } else { pressure.thread / 2 };
         let (reason, target, limit) = (CompactionReason::Idle, Some(target), None);
         let output = Output::Compact { reason, target, limit };
         self.step = self.compaction(Some(output)).unwrap_or(RelayStep::Send);
