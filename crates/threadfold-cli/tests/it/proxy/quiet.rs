@@ -1,6 +1,10 @@
 //! What the proxy does while an agent is quiet, on a clock that the test moves.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use futures::{FutureExt, future::BoxFuture};
 use threadfold::{Message, auto::AutoPolicy, compact::Prices, message::Timestamp, model::Clock};
@@ -167,6 +171,30 @@ fn a_request_during_the_preparation_goes_through_and_drops_what_was_prepared() {
         // The next pause is another one.
         bench.clock.advance(LATE);
         eventually(|| views_in(&bench.folder) == 1).await;
+    });
+}
+
+#[test]
+fn a_request_drops_what_is_prepared_even_if_the_provider_refuses_it() {
+    run(async {
+        let (gate, waiting) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let gated = Gated { gate: Arc::clone(&gate), waiting: Arc::clone(&waiting) };
+        let gated = |options: &mut ProxyOptions| options.strategy = Arc::new(gated);
+        let mut bench = Bench::new(WhenQuiet::Compact, gated).await;
+        bench.clock.advance(LATE);
+        waiting.acquire().await.unwrap().forget();
+        // After a refusal nothing is watched, so only the arrival of the request can end the work.
+        let seen = &bench.upstream.seen;
+        *seen.lie.lock().unwrap() = "This account has no credit.";
+        seen.lies.store(1, Ordering::Relaxed);
+        let refused = bench.agent.turn(16).await.unwrap_err();
+        assert!(refused.contains("no credit"), "{refused}");
+        gate.add_permits(9);
+        // What goes on wrongly would end in this time.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(views_in(&bench.folder), 0);
+        bench.agent.turn(17).await.unwrap();
+        assert!(bench.was_sent_whole());
     });
 }
 
