@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use shuttle::{future::block_on, sync::mpsc, thread};
 use threadfold::{
-    CompactionStrategy, Message, ModelAgent, Session,
+    CompactionStrategy, Message, ModelAgent, Plan, Role, Session, async_trait,
+    compact::Splice,
     drive::PreparedCompaction,
+    message::Summary,
     session::{CompactionEvent, SessionEvent},
-    strategy::{KeepRecent, Summarize},
+    strategy::{Ask, KeepRecent, Proposal, StrategyError, Summarize, View},
     testing::ScriptedModel,
 };
 
@@ -63,17 +65,52 @@ fn adopt(session: &mut Session, prepared: PreparedCompaction, messages: &[Messag
     assert_eq!(session.log().replay().unwrap(), **session.messages());
 }
 
+/// What the session does while another thread prepares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meanwhile {
+    Appends,
+    Compacts,
+    /// Its first message stays as it is.
+    RewritesTheMiddle,
+}
+
+/// Summarises the second message.
+#[derive(Debug)]
+struct Second;
+
+#[async_trait]
+impl CompactionStrategy for Second {
+    fn name(&self) -> &str {
+        "second"
+    }
+
+    async fn propose(&self, view: &View, _: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+        let summary = Message::summary(Role::Assistant, Summary::new("It reads lines."));
+        let insert = vec![summary.into()];
+        let len = view.thread.messages().len();
+        Ok(Proposal::new(Plan::from_splices(len, vec![Splice { at: 1..2, insert }])))
+    }
+}
+
 #[test]
 fn a_compaction_is_adopted_if_its_messages_are_there() {
-    for rewrites in [false, true] {
+    for meanwhile in [Meanwhile::Appends, Meanwhile::Compacts, Meanwhile::RewritesTheMiddle] {
         every_order(move || {
             let mut session = session(keeping());
             let messages = Arc::clone(session.messages());
             let job = session.prepare_compaction();
             let job = thread::spawn(move || block_on(job));
             block_on(async { session.send("And the last part?").await }).unwrap();
-            if rewrites {
-                block_on(async { session.send("/compact").await }).unwrap();
+            match meanwhile {
+                Meanwhile::Appends => {}
+                Meanwhile::Compacts => {
+                    block_on(async { session.send("/compact").await }).unwrap();
+                }
+                Meanwhile::RewritesTheMiddle => {
+                    block_on(async { session.compact_with(Arc::new(Second), None).await }).unwrap();
+                    assert_eq!(session.messages()[0], messages[0]);
+                    assert_ne!(session.messages()[1], messages[1]);
+                }
             }
             adopt(&mut session, job.join().unwrap(), &messages);
         });
