@@ -9,8 +9,8 @@
 //! [statements](crate::retention), also word for word.
 //!
 //! A rule and a statement are two values. A rule has an origin (the host, or a quote with its
-//! place), can be lifted, and comes before all statements where there is little room; a statement has a place
-//! in an order and is left out first if it is long and common.
+//! place), can be lifted, and comes before all statements where there is little room; a statement has
+//! a place in an order and is left out first if it is long and common.
 //!
 //! A quote that a rung of a ladder got counts even if another rung makes the plan. Quotes and the
 //! host's changes are in the log, so replay, fork and undo need nothing more. Rules are in the
