@@ -57,9 +57,21 @@ fn marked(task: &View) -> View {
     marked
 }
 
-/// The tokens of the target that a model's summary takes at most.
-pub(super) fn summary_room(target: u64) -> u64 {
-    percent_of(target, SUMMARY)
+/// The tokens that a model's summary of the messages before a cut takes at most: a share of the
+/// target, and most of what the shortest end of the thread and the user's texts leave. No limit
+/// without a target.
+pub(super) fn summary_room(task: &View, cut: usize) -> u64 {
+    let Some(target) = task.missed_target() else { return u64::MAX };
+    let most = percent_of(target, SUMMARY);
+    let (marked, unmarked) = (marked(task), task.thread.messages());
+    let job = DigestJob::new(&marked, unmarked, u64::MAX);
+    let shortest = job.cuts().into_iter().map(|(at, _)| at).find(|at| *at <= cut);
+    let fixed = shortest.and_then(|at| job.fixed(&job.candidate(at)).ok()).unwrap_or(0);
+    match percent_of(target.saturating_sub(fixed), 90) {
+        // Beside what stays there is no room, so it cannot stay.
+        0 => most,
+        left => left.min(most),
+    }
 }
 
 /// Returns the plan that fills the target beside a model's summary of everything before the cut.

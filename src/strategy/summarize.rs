@@ -111,7 +111,7 @@ impl CompactionStrategy for Summarize {
         let candidates = self.candidates(task)?;
         let cut = candidates.first().map_or(0, |candidate| candidate.cut);
         let target = task.missed_target();
-        let room = target.map_or(u64::MAX, digest::summary_room);
+        let room = digest::summary_room(task, cut);
         let counter = task.thread.counter();
         // What stands leaves at least half of the room to what is new.
         let (head, _) = task.thread.split_at(cut);

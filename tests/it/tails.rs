@@ -181,3 +181,46 @@ fn failed_results_and_results_next_to_typed_text_are_trimmed_as_a_last_resort() 
         assert!(count(&after) <= 1_000, "{name}");
     }
 }
+
+/// An agent that writes commands into its text and gets their outputs as user messages; the last
+/// output was read.
+fn protocol(task: &str, steps: usize) -> Vec<Message> {
+    let mut thread = vec![Message::user(task)];
+    for step in 0..steps {
+        let command = format!("THOUGHT: I look at part {step}.\n\n```bash\ncat src/{step}.rs\n```");
+        let lines = (0..40).map(|line| format!("let value_{step}_{line} = parse({line});\n"));
+        let output = lines.collect::<String>();
+        thread.push(Message::assistant(command));
+        thread.push(Message::user(format!(
+            "<returncode>0</returncode>\n<output>\n{output}</output>"
+        )));
+    }
+    thread.push(Message::assistant("THOUGHT: Done.\n\n```bash\ngit diff\n```"));
+    thread
+}
+
+#[test]
+fn a_summary_is_shortened_where_task_and_last_result_leave_it_little_room() {
+    let task = format!("Mend the parser.\n\n{}", "Read each line of it with care. ".repeat(190));
+    let thread = protocol(&task, 12);
+    let last = thread[thread.len() - 2].clone();
+    let snapshot = Snapshot::new(thread.clone());
+    // All but what stays in any case is a summary, a third of a target.
+    let stays = count(&[thread[0].clone(), last.clone(), thread[thread.len() - 1].clone()]);
+    let target = stays * 5 / 4;
+    assert!(target < count(&thread) / 2);
+    let long = (0..400).map(|n| format!("Part {n} was read. ")).collect::<String>();
+    for name in ["summarize", "chunked"] {
+        let model = ScriptedModel::new(vec![long.as_str(); 40]);
+        let models = Models::one(&model);
+        let (strategy, brief) = (named(name), towards(target));
+        let watch = &mut |_: &_, _: Option<&_>| {};
+        let proposal = drive::propose(&*strategy, &snapshot, &brief, models, watch);
+        let after = block_on(proposal).unwrap().plan.after(&thread).unwrap();
+        let texts: Vec<_> = after.iter().flat_map(Message::texts).collect();
+        assert!(texts.iter().any(|text| text.contains(&task)), "{name}: the task is gone");
+        assert!(after.iter().any(|message| message.content == last.content), "{name}");
+        let used = count(&after) * 100 / target;
+        assert!((90..=100).contains(&used), "{name}: {used} % of the room is used");
+    }
+}

@@ -116,8 +116,9 @@ impl SummaryJob {
     /// shortened until the thread passes the acceptance check.
     fn fitting(&self, summary: &str) -> Result<Proposal> {
         let mut summary = summary.trim().to_owned();
-        let filled = self.task.missed_target().and_then(|target| {
-            let text = clip(&summary, digest::summary_room(target), self.task.thread.counter());
+        let filled = self.task.missed_target().and_then(|_| {
+            let room = digest::summary_room(&self.task, self.candidate.cut);
+            let text = clip(&summary, room, self.task.thread.counter());
             digest::filled_beside(&self.task, &self.task.summary(text), self.candidate.cut)
         });
         if let Some(plan) = filled {
