@@ -23,16 +23,24 @@ pub fn names(text: &str) -> impl Iterator<Item = &str> {
     Names { text, at: 0, end: 0, has_point: false }
 }
 
-/// Letters, digits and the underline.
-const WORD: u8 = 1;
-/// Points and hyphens, which join words to a run.
-const JOIN: u8 = 2;
-/// What a name has beside small letters: without it, no word of a run is a name.
-const MARK: u8 = 4;
+// What a byte may be part of. Nearly all bytes of a thread are ASCII, and need no decoding.
+const LOWER: u8 = 1;
+const UPPER: u8 = 2;
+const DIGIT: u8 = 4;
+const UNDERLINE: u8 = 8;
+const POINT: u8 = 16;
+const HYPHEN: u8 = 32;
+const SLASH: u8 = 64;
 /// A byte of a character that is not ASCII, which must be decoded.
-const WIDE: u8 = 8;
+const WIDE: u8 = 128;
 
-/// What each byte may be part of. Nearly all bytes of a thread are ASCII, and need no decoding.
+/// What words have.
+const WORD: u8 = LOWER | UPPER | DIGIT | UNDERLINE;
+/// What runs have: words, and what joins them.
+const RUN: u8 = WORD | POINT | HYPHEN;
+/// What a run with a name has: one of these, or a slash behind it.
+const MARK: u8 = UPPER | DIGIT | UNDERLINE | POINT;
+
 #[allow(clippy::indexing_slicing, reason = "the compiler evaluates it")]
 const CLASSES: [u8; 256] = {
     let (mut classes, mut byte) = ([0; 256], 0_u8);
@@ -52,17 +60,19 @@ fn class(byte: u8) -> u8 {
 
 const fn class_of(byte: u8) -> u8 {
     match byte {
-        b'a'..=b'z' => WORD,
-        b'A'..=b'Z' | b'0'..=b'9' | b'_' => WORD | MARK,
-        b'.' => JOIN | MARK,
-        b'-' => JOIN,
+        b'a'..=b'z' => LOWER,
+        b'A'..=b'Z' => UPPER,
+        b'0'..=b'9' => DIGIT,
+        b'_' => UNDERLINE,
+        b'.' => POINT,
+        b'-' => HYPHEN,
+        b'/' => SLASH,
         128.. => WIDE,
         _ => 0,
     }
 }
 
-/// The names of a text that is read up to a place. A run is the longest part that is a path, or has
-/// no slash.
+/// The names of a text that is read up to a place.
 struct Names<'a> {
     text: &'a str,
     /// The place up to which the text is read.
@@ -78,118 +88,118 @@ impl<'a> Iterator for Names<'a> {
 
     fn next(&mut self) -> Option<&'a str> {
         loop {
-            if self.at < self.end {
-                if let Some(name) = self.word() {
-                    return Some(name);
-                }
-                continue;
-            }
-            let start = self.next_of(self.at, WORD | JOIN);
-            let (mut end, mut seen) = self.span(start, WORD | JOIN);
-            if start == end {
-                return None;
-            }
-            let first = end;
-            while self.text.as_bytes().get(end) == Some(&b'/') {
-                let (next, more) = self.span(end + 1, WORD | JOIN);
-                if next == end + 1 {
-                    break;
-                }
-                (end, seen) = (next, seen | more);
-            }
-            if end > first {
-                self.at = end;
-                let path = self.text.get(start..end)?.trim_matches(['.', '/', '-']);
-                if path.len() >= MIN {
-                    return Some(path);
-                }
-            } else if seen & MARK == 0 {
-                self.at = end;
-            } else {
-                (self.at, self.end) = (start, end);
-                self.has_point = self.text.get(start..end)?.contains('.');
+            let found = if self.at < self.end { self.word() } else { self.run()? };
+            if found.is_some_and(|name| name.len() >= MIN) {
+                return found;
             }
         }
     }
 }
 
 impl<'a> Names<'a> {
+    /// Reads up to the next run that may have a name: returns it if it is a path or a word that is a
+    /// name, and prepares to read its words if it has several. `None` at the end of the text.
+    fn run(&mut self) -> Option<Option<&'a str>> {
+        let rest = self.text.as_bytes().get(self.at..)?;
+        let mark = rest.iter().position(|byte| class(*byte) & (MARK | WIDE | SLASH) != 0)?;
+        let before = rest.get(..mark)?.iter().rev();
+        let start = self.at + mark - before.take_while(|byte| class(**byte) & RUN != 0).count();
+        let (first, mut seen) = self.span(start, RUN);
+        if start == first {
+            // A slash or a sign, which belongs to no run.
+            self.at = start + self.length(start);
+            return Some(None);
+        }
+        let mut end = first;
+        while self.text.as_bytes().get(end) == Some(&b'/') {
+            let (next, more) = self.span(end + 1, RUN);
+            if next == end + 1 {
+                break;
+            }
+            (end, seen) = (next, seen | more);
+        }
+        self.at = end;
+        let run = self.text.get(start..end)?;
+        if end > first {
+            return Some(Some(run.trim_matches(['.', '/', '-'])));
+        }
+        if seen & (POINT | HYPHEN) == 0 {
+            return Some(is_name(run, seen).then_some(run));
+        }
+        if seen & MARK != 0 {
+            (self.at, self.end, self.has_point) = (start, end, seen & POINT != 0);
+        }
+        Some(None)
+    }
+
     /// Reads the next word of a run, and returns it if it is a name, or the file that it begins.
     fn word(&mut self) -> Option<&'a str> {
-        let start = self.next_of(self.at, WORD).min(self.end);
+        let rest = self.text.get(self.at..self.end)?.as_bytes();
+        let joins = rest.iter().take_while(|byte| class(**byte) & (POINT | HYPHEN) != 0).count();
+        let start = self.at + joins;
         let (end, seen) = self.span(start, WORD);
         self.at = end;
         let word = self.text.get(start..end)?;
-        if seen & (MARK | WIDE) != 0 && is_name(word) {
-            return (word.len() >= MIN).then_some(word);
+        if is_name(word, seen) {
+            return Some(word);
         }
         let file = self.has_point.then(|| self.text.get(start..self.end).and_then(file))??;
         self.at = start + file.len();
-        (file.len() >= MIN).then_some(file)
-    }
-
-    /// The first place from this one on with a character of these classes, or the end.
-    fn next_of(&self, mut at: usize, classes: u8) -> usize {
-        while let Some(byte) = self.text.as_bytes().get(at) {
-            match class(*byte) {
-                WIDE => match self.wide(at) {
-                    (_, true) => break,
-                    (len, false) => at += len,
-                },
-                own if own & classes != 0 => break,
-                _ => at += 1,
-            }
-        }
-        at
+        Some(file)
     }
 
     /// The end of the characters of these classes that begin here, and all classes that they have.
-    fn span(&self, mut at: usize, classes: u8) -> (usize, u8) {
-        let mut seen = 0;
-        while let Some(byte) = self.text.as_bytes().get(at) {
-            let own = class(*byte);
-            if own & classes != 0 {
+    fn span(&self, start: usize, classes: u8) -> (usize, u8) {
+        let (mut at, mut seen) = (start, 0);
+        loop {
+            for byte in self.text.as_bytes().get(at..).unwrap_or_default() {
+                let own = class(*byte);
+                if own & classes == 0 {
+                    break;
+                }
                 at += 1;
-            } else if let (WIDE, (len, true)) = (own, self.wide(at)) {
-                at += len;
-            } else {
-                break;
+                seen |= own;
             }
-            seen |= own;
+            let next = self.text.as_bytes().get(at).filter(|byte| class(**byte) == WIDE);
+            match next.and_then(|_| self.wide(at)) {
+                Some(c) if c.is_alphanumeric() => at += c.len_utf8(),
+                _ => return (at, seen),
+            }
+            seen |= WIDE;
         }
-        (at, seen)
     }
 
-    /// The bytes of the character at this place, and whether it is a letter or a digit.
-    fn wide(&self, at: usize) -> (usize, bool) {
-        let found = self.text.get(at..).and_then(|rest| rest.chars().next());
-        found.map_or((1, false), |c| (c.len_utf8(), c.is_alphanumeric()))
+    /// The character at this place.
+    fn wide(&self, at: usize) -> Option<char> {
+        self.text.get(at..)?.chars().next()
+    }
+
+    /// The bytes of the character at this place.
+    fn length(&self, at: usize) -> usize {
+        self.wide(at).map_or(1, char::len_utf8)
     }
 }
 
-/// Whether a word is a name by its form.
-fn is_name(word: &str) -> bool {
-    let bytes = word.as_bytes();
-    let (mut digits, mut letters) = (0, 0);
-    for byte in bytes {
-        digits += usize::from(byte.is_ascii_digit());
-        letters += usize::from(byte.is_ascii_alphabetic());
+/// Whether a word with these classes is a name by its form.
+fn is_name(word: &str, seen: u8) -> bool {
+    let has = |classes| seen & classes != 0;
+    if seen == DIGIT {
+        return word.len() >= MIN;
     }
-    if digits > 0 && letters > 0 && bytes.len() >= 5 && word.chars().nth(4).is_some() {
+    if has(DIGIT) && has(LOWER | UPPER) && word.chars().nth(4).is_some() {
         return true;
     }
-    if digits == bytes.len() {
-        return digits >= MIN;
-    }
-    if let [first, inner @ .., _] = bytes
+    if has(UNDERLINE)
+        && !has(WIDE)
+        && let [first, inner @ .., _] = word.as_bytes()
         && !first.is_ascii_digit()
         && inner.contains(&b'_')
-        && word.is_ascii()
     {
         return true;
     }
-    let lower = bytes.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
-    lower > 0 && lower + 1 < bytes.len() && bytes.get(lower).is_some_and(u8::is_ascii_uppercase)
+    let lower = word.bytes().take_while(u8::is_ascii_lowercase).count();
+    let next = word.as_bytes().get(lower);
+    has(UPPER) && lower > 0 && lower + 1 < word.len() && next.is_some_and(u8::is_ascii_uppercase)
 }
 
 /// The file at the start of a run, if it begins with one.

@@ -5,7 +5,7 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::thread_texts::{Kind, Source, ThreadTexts, WIDEST, clipped, clipped_inside};
+use super::thread_texts::{Kind, Source, ThreadTexts, WIDEST, after, clipped, clipped_inside};
 use crate::{
     prose::{one_line, plain},
     tokens::TokenCounter,
@@ -37,18 +37,22 @@ pub(super) struct Step {
 /// Writes the account of these steps, in at most `budget` tokens: the newest steps
 /// in more detail, and the oldest left out if nothing else helps.
 pub(super) fn write(steps: &[Step], budget: u64, counter: &dyn TokenCounter) -> String {
-    let lines = |width: usize| -> Vec<String> {
-        (0..).zip(steps).map(|(at, step)| line(step, wide(at, steps.len(), width))).collect()
+    let lines = |width: usize| {
+        (0..).zip(steps).map(move |(at, step)| line(step, wide(at, steps.len(), width)))
     };
     let exceeds = |width: &usize| {
-        let lines = lines(*width);
-        lines.iter().map(|line| counter.text(line)).fold(0, u64::saturating_add) > budget
+        let mut left = Some(budget);
+        !lines(*width).all(|line| {
+            left = left.and_then(|left| left.checked_sub(counter.text(&line)));
+            left.is_some()
+        })
     };
     // A narrower form is never longer.
     if let Some(width) = WIDTHS.get(WIDTHS.partition_point(exceeds)) {
-        return lines(*width).concat();
+        return lines(*width).collect();
     }
-    let mut narrow = WIDTHS.last().map(|width| lines(*width)).unwrap_or_default();
+    let mut narrow: Vec<String> =
+        WIDTHS.last().into_iter().flat_map(|width| lines(*width)).collect();
     let mut left = budget.saturating_sub(12);
     let kept = narrow.iter().rev().take_while(|line| {
         let rest = left.checked_sub(counter.text(line));
@@ -75,17 +79,25 @@ fn wide(at: usize, steps: usize, width: usize) -> usize {
 }
 
 fn line(step: &Step, width: usize) -> String {
-    let text = match step.is_call {
-        true => clipped_inside(&step.text, width),
-        false => clipped(&step.text, width * 3 / 2),
-    };
-    let outcome = step.outcome.as_ref();
-    let outcome =
-        outcome.map(|it| format!(" → {}", clipped(it, width * 2 / 3))).unwrap_or_default();
-    match step.is_call {
-        true => format!("- `{}`{outcome}\n", text.replace('`', "'")),
-        false => format!("{text}\n"),
+    let mut line = String::new();
+    if step.is_call {
+        line.push_str("- `");
+        line.extend(clipped_inside(&step.text, width).split_inclusive('`').flat_map(|part| {
+            match part.strip_suffix('`') {
+                Some(part) => [part, "'"],
+                None => [part, ""],
+            }
+        }));
+        line.push('`');
+    } else {
+        line.push_str(&clipped(&step.text, width * 3 / 2));
     }
+    if let Some(outcome) = &step.outcome {
+        line.push_str(" → ");
+        line.push_str(&clipped(outcome, width * 2 / 3));
+    }
+    line.push('\n');
+    line
 }
 
 /// The steps of a thread, in order.
@@ -181,8 +193,7 @@ fn said(text: &str) -> String {
             continue;
         }
         let line = line.trim();
-        let end = line.char_indices().nth(left).map_or(line.len(), |(end, _)| end);
-        let line = line.get(..end).unwrap_or_default();
+        let line = line.get(..after(line, left).unwrap_or(line.len())).unwrap_or_default();
         said.push_str(line);
         said.push('\n');
         left = left.saturating_sub(line.chars().count() + 1);
@@ -200,11 +211,13 @@ fn outcome(past: &ThreadTexts, result: &Source) -> Option<String> {
     if let Some(failure) = &result.failure {
         return Some(format!("failed: {failure}"));
     }
-    let lines = result.text.lines().map(str::trim);
-    let own = lines.filter(|line| !line.is_empty() && !past.usual.contains(*line));
-    let own: Vec<&str> = own.collect();
+    let lines: Vec<&str> =
+        result.text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let is_own = |line: &&str| !past.usual.contains(*line);
+    let (first, last) = (lines.iter().position(is_own), lines.iter().rposition(is_own));
+    let own = first.zip(last).and_then(|(first, last)| lines.get(first..=last)).unwrap_or_default();
     let short = |line: &str| one_line(&plain(line)).into_owned();
-    match own.as_slice() {
+    match own {
         [] => None,
         [only] => Some(short(only)),
         [first, last] => Some(format!("{} / {}", short(first), short(last))),

@@ -467,11 +467,9 @@ fn first_line(text: &str) -> String {
 
 /// A text of at most this many characters; what is left out is marked.
 pub(super) fn clipped(line: &str, most: usize) -> Cow<'_, str> {
-    // No text has more characters than bytes.
-    let end = if line.len() > most { line.char_indices().nth(most) } else { None };
-    match end {
+    match after(line, most) {
         None => Cow::Borrowed(line),
-        Some((end, _)) => {
+        Some(end) => {
             let head = line.get(..end).unwrap_or_default();
             Cow::Owned(format!("{}…", head.trim_end()))
         }
@@ -481,15 +479,25 @@ pub(super) fn clipped(line: &str, most: usize) -> Cow<'_, str> {
 /// A command of at most this many characters: its beginning, which names the program, and its end,
 /// which mostly names the file.
 pub(super) fn clipped_inside(line: &str, most: usize) -> Cow<'_, str> {
-    let at = |count: usize| line.char_indices().nth(count).map(|(at, _)| at);
-    if line.len() <= most || at(most).is_none() {
+    if after(line, most).is_none() {
         return Cow::Borrowed(line);
     }
     let ending = most / 2;
     let from = line.char_indices().rev().take(ending).last().map_or(line.len(), |(at, _)| at);
-    let head = line.get(..at(most - ending).unwrap_or_default()).unwrap_or_default();
+    let head = line.get(..after(line, most - ending).unwrap_or_default()).unwrap_or_default();
     let tail = line.get(from..).unwrap_or_default();
     Cow::Owned(format!("{}…{}", head.trim_end(), tail.trim_start()))
+}
+
+/// The offset after this many characters; `None` if a text has no more than these.
+pub(super) fn after(text: &str, characters: usize) -> Option<usize> {
+    // No text has more characters than bytes, and most have as many.
+    let ascii = text.get(..characters).filter(|_| text.len() > characters);
+    match ascii.filter(|head| head.is_ascii()) {
+        Some(head) => Some(head.len()),
+        None if text.len() <= characters => None,
+        None => text.char_indices().nth(characters).map(|(at, _)| at),
+    }
 }
 
 /// Lines that at least a third of all results begin or end with, or a third of those of one tool.

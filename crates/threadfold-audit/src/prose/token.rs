@@ -40,50 +40,51 @@ impl<'a> Iterator for Tokens<'a> {
             let start = self.at;
             let rest = self.text.get(start..)?;
             let first = rest.chars().next()?;
-            let length = self.length(rest, first);
-            steps::up_to(rest, Some(length));
-            self.at = start + length;
-            self.before = Some(first);
+            let before = self.before.replace(first);
             if first.is_whitespace() {
-                self.glued = false;
+                steps::round();
+                (self.at, self.glued) = (start + first.len_utf8(), false);
             } else if is_skipped(rest, first) {
-                self.at = start + skipped_length(rest, first);
+                let length = skipped_length(rest, first);
+                steps::up_to(rest, Some(length));
+                self.at = start + length;
             } else {
+                let length = length(rest, first, before);
+                steps::up_to(rest, Some(length));
+                self.at = start + length;
                 let text = rest.get(..length)?;
                 let glued = self.glued && !std::mem::take(&mut self.before_unit);
-                self.before_unit = is_number_before_unit(text, rest);
-                self.glued = true;
-                self.before = text.chars().next_back();
+                self.before_unit = first.is_ascii_digit() && is_number_before_unit(text, rest);
+                (self.glued, self.before) = (true, text.chars().next_back());
                 return Some(Token { text, start, glued });
             }
         }
     }
 }
 
-impl Tokens<'_> {
-    /// Returns the length in bytes of the token that `rest` begins with.
-    fn length(&self, rest: &str, first: char) -> usize {
-        let lone = first.len_utf8();
-        if !is_word(first) {
-            return lone;
-        }
-        let second = rest.get(lone..).and_then(|rest| rest.chars().next());
-        let is_version = matches!(first, 'v' | 'V') && second.is_some_and(|c| c.is_ascii_digit());
-        if is_version && !self.before.is_some_and(is_word) {
-            return lone;
-        }
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        if digits > 0 {
-            return digits;
-        }
-        // Nearly all words are ASCII.
-        let plain = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-        let plain = plain.count();
-        if rest.as_bytes().get(plain).is_none_or(u8::is_ascii) {
-            return plain;
-        }
-        rest.find(|c| !is_word(c)).unwrap_or(rest.len())
+/// Returns the length in bytes of the token that `rest` begins with.
+fn length(rest: &str, first: char, before: Option<char>) -> usize {
+    let lone = first.len_utf8();
+    if !is_word(first) {
+        return lone;
     }
+    if matches!(first, 'v' | 'V')
+        && rest.as_bytes().get(lone).is_some_and(u8::is_ascii_digit)
+        && !before.is_some_and(is_word)
+    {
+        return lone;
+    }
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    if digits > 0 {
+        return digits;
+    }
+    // Nearly all words are ASCII.
+    let plain = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let plain = plain.count();
+    if rest.as_bytes().get(plain).is_none_or(u8::is_ascii) {
+        return plain;
+    }
+    rest.find(|c| !is_word(c)).unwrap_or(rest.len())
 }
 
 fn is_number_before_unit(text: &str, rest: &str) -> bool {

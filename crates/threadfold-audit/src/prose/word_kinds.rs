@@ -167,22 +167,37 @@ fn without_ending(text: &str, kinds: CharKinds) -> CharKinds {
 
 /// Returns a text with its runs of white space replaced by one space each, and trimmed.
 pub fn one_line(text: &str) -> Cow<'_, str> {
-    let mut before = b' ';
-    let plain = steps::through(text).bytes().all(|byte| {
-        let last = std::mem::replace(&mut before, byte);
-        byte.is_ascii_graphic() || (byte == b' ' && last != b' ')
-    });
-    if plain && before != b' ' {
-        return text.into();
+    let (mut line, mut rest) = (String::new(), steps::through(text).trim());
+    while let Some((head, tail)) = wide_space(rest).and_then(|at| rest.split_at_checked(at)) {
+        line.push_str(head.trim_end());
+        line.push(' ');
+        rest = tail.trim_start();
     }
-    let mut line = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
+    if line.is_empty() {
+        return rest.into();
     }
+    line.push_str(rest);
     line.into()
+}
+
+/// The offset of the first white space that is not a single space, or of its second character.
+fn wide_space(text: &str) -> Option<usize> {
+    let mut before = b'.';
+    let mut places = text.bytes().enumerate();
+    let found = places.find(|(at, byte)| {
+        let last = std::mem::replace(&mut before, *byte);
+        match byte {
+            b' ' => last == b' ',
+            9..=13 => true,
+            // The first bytes of white space beyond ASCII.
+            0xc2 | 0xe1..=0xe3 => {
+                let next = text.get(*at..).and_then(|rest| rest.chars().next());
+                next.is_some_and(char::is_whitespace)
+            }
+            _ => false,
+        }
+    });
+    found.map(|(at, _)| at)
 }
 
 /// Whether a text contains two bytes in a row. Faster than `contains` for the short texts here.

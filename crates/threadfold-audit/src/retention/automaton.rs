@@ -15,11 +15,26 @@ pub(super) struct Words {
     /// A bit for each hash of 16 bits: most tokens of a text are no word of a phrase, and are not
     /// looked up.
     marks: Vec<u64>,
+    /// A bit for each length up to 63, for each first byte in lower case: most tokens are not hashed
+    /// either.
+    lengths: Vec<u64>,
 }
 
 impl Words {
     pub(super) fn new() -> Self {
-        Self { numbers: HashMap::new(), marks: vec![0; 1 << 10] }
+        Self { numbers: HashMap::new(), marks: vec![0; 1 << 10], lengths: vec![0; 256] }
+    }
+
+    /// Whether a phrase may have a token, in one of its forms. A token of other characters than ASCII,
+    /// or with an underline of emphasis, may have another length in its other form.
+    pub(super) fn may_have(&self, token: &str) -> bool {
+        let length = Self::length(token);
+        let first = token.bytes().next().unwrap_or_default();
+        let first = usize::from(first.to_ascii_lowercase());
+        self.lengths.get(first).is_none_or(|lengths| lengths & length != 0)
+            || token.starts_with('_')
+            || token.ends_with('_')
+            || !token.is_ascii()
     }
 
     /// The number of a word, if a phrase has it.
@@ -39,7 +54,16 @@ impl Words {
         if let Some(marks) = self.marks.get_mut(at) {
             *marks |= bit;
         }
+        let first = usize::from(word.bytes().next().unwrap_or_default().to_ascii_lowercase());
+        if let Some(lengths) = self.lengths.get_mut(first) {
+            *lengths |= Self::length(word);
+        }
         new
+    }
+
+    /// The bit of the length of a word.
+    fn length(word: &str) -> u64 {
+        1 << word.len().min(63)
     }
 
     /// The place of a word in the marks, by its hash.

@@ -90,6 +90,11 @@ impl Phrases {
         let Self { words, halves, read } = self;
         let (mut starts, mut nodes, mut buffer) = (Vec::new(), [ROOT; 2], String::new());
         for token in tokens(text) {
+            if !words.may_have(token.text) {
+                nodes = [ROOT; 2];
+                starts.clear();
+                continue;
+            }
             starts.push(token.start);
             let end = token.start + token.text.len();
             let exact = words.number(token.text);
