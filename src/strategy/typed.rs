@@ -202,10 +202,6 @@ fn is_value(class: FactClass) -> bool {
         | FactClass::Hash
         | FactClass::Number
         | FactClass::Quote => true,
-        FactClass::Task
-        | FactClass::Error
-        | FactClass::Path
-        | FactClass::Command
-        | FactClass::Checkpoint => false,
+        FactClass::Task | FactClass::Error | FactClass::Path | FactClass::Command => false,
     }
 }

@@ -325,8 +325,7 @@ impl Findings {
             | FactClass::Version
             | FactClass::Hash
             | FactClass::Number
-            | FactClass::Quote
-            | FactClass::Checkpoint => {}
+            | FactClass::Quote => {}
         }
     }
 }

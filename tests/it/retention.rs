@@ -105,7 +105,6 @@ fn planted(class: FactClass, n: usize) -> String {
         FactClass::Hash => format!("abc{:08}def", n + 77),
         FactClass::Number => format!("{} MHz", 70_000 + n),
         FactClass::Quote => format!("\u{201c}the drawer of {n}\u{201d}"),
-        FactClass::Checkpoint => format!("checkpoint zz{n:04}"),
     }
 }
 

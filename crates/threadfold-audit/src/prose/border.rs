@@ -24,11 +24,7 @@ fn joints(class: FactClass) -> (&'static str, &'static str) {
         FactClass::Command => ("-./\\", "-./\\=:"),
         FactClass::Quote => ("-./\\", "-./\\"),
         FactClass::Identifier => ("", "-"),
-        FactClass::Task
-        | FactClass::Error
-        | FactClass::Path
-        | FactClass::Url
-        | FactClass::Checkpoint => ("", ""),
+        FactClass::Task | FactClass::Error | FactClass::Path | FactClass::Url => ("", ""),
     }
 }
 
@@ -54,8 +50,7 @@ fn runs_on(class: FactClass, before: &str, starts_wordy: bool) -> bool {
         | FactClass::Path
         | FactClass::Url
         | FactClass::Command
-        | FactClass::Quote
-        | FactClass::Checkpoint => is_wordy && starts_wordy,
+        | FactClass::Quote => is_wordy && starts_wordy,
     }
 }
 

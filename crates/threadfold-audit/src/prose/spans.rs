@@ -15,7 +15,6 @@ use super::{
     word_facts::{word_facts, words_and_codes},
     word_kinds::one_line,
 };
-use crate::message::steps;
 
 /// A fact in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +63,6 @@ fn speech(text: &str, note: Note<'_>) {
     command::commands(text, note);
     failure::failures(text, note);
     quote::quotes(text, note);
-    checkpoints(text, note);
 }
 
 /// Notes the facts of tool output, without quotes, because code and data quote everything.
@@ -72,26 +70,6 @@ fn output(text: &str, note: Note<'_>) {
     words_and_codes(text, Trust::Little, note);
     number::numbers(text, note);
     failure::failures(text, note);
-}
-
-/// Notes the ids in `checkpoint a1b2c3` and `<checkpoint:a1b2c3>`.
-fn checkpoints(text: &str, note: Note<'_>) {
-    const WORD: &str = "heckpoint";
-    // `contains` is many times faster than `split`.
-    if !steps::through(text).contains(WORD) {
-        return;
-    }
-    for rest in text.split(WORD).skip(1) {
-        let id = rest.trim_start_matches([' ', ':', '`', '"']);
-        let separators = rest.len() - id.len();
-        let Some((id, after)) = id.split_at_checked(6).filter(|_| separators < 4) else { continue };
-        // An id needs a digit, because six letters may be a word: `checkpoint before`.
-        let has_digit = id.bytes().any(|b| b.is_ascii_digit());
-        let plain = id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-        if has_digit && plain && !after.starts_with(char::is_alphanumeric) {
-            note(FactClass::Checkpoint, id);
-        }
-    }
 }
 
 /// Returns the key of a fact: two facts of a class are the same if their keys are equal.
@@ -104,9 +82,7 @@ pub fn key(class: FactClass, text: &str) -> Cow<'_, str> {
             text.split_whitespace().collect()
         }
         FactClass::Number => text.into(),
-        FactClass::Identifier | FactClass::Quote | FactClass::Checkpoint | FactClass::Command => {
-            one_line(text)
-        }
+        FactClass::Identifier | FactClass::Quote | FactClass::Command => one_line(text),
         FactClass::Task | FactClass::Error | FactClass::Hash => {
             one_line(text).to_lowercase().replace('\u{2019}', "'").into()
         }

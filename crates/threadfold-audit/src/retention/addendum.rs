@@ -11,9 +11,9 @@ use threadfold_core::retention::{Fact, KeptShare, Retention};
 ///
 /// The tokens are shared so that every class recovers the same percentage of its weight; within a
 /// class, facts with the most weight per token come first. Names, numbers and quotes get only the
-/// tokens that the other classes leave, because there are so many of them. Ids of checkpoints are not listed, because the checkpoints
-/// were removed with their messages. Names, versions, hashes and numbers share a line; every other
-/// fact has a line of its own. No fact can begin a list or close the tag around a summary.
+/// tokens that the other classes leave, because there are so many of them. Names, versions, hashes
+/// and numbers share a line; every other fact has a line of its own. No fact can begin a list or
+/// close the tag around a summary.
 ///
 /// ```
 /// use threadfold::{Message, retention::{RetentionPolicy, addendum, audit}, tokens::ByteEstimate};
@@ -102,7 +102,7 @@ impl Candidates {
     fn of(class: FactClass, retention: &Retention, counter: &dyn TokenCounter) -> Option<Self> {
         let missing = retention.missing.iter().filter(|fact| fact.class == class);
         let mut missing: Vec<Line> = missing.map(|fact| Line::of(fact, counter)).collect();
-        if class == FactClass::Checkpoint || missing.is_empty() {
+        if missing.is_empty() {
             return None;
         }
         missing.reverse();

@@ -28,13 +28,11 @@ pub enum FactClass {
     Number,
     /// A text between quotation marks.
     Quote,
-    /// The id of a checkpoint, mentioned in a text.
-    Checkpoint,
 }
 
 impl FactClass {
     /// All classes, in the order in which reports list them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 10] = [
         Self::Task,
         Self::Error,
         Self::Path,
@@ -45,7 +43,6 @@ impl FactClass {
         Self::Hash,
         Self::Number,
         Self::Quote,
-        Self::Checkpoint,
     ];
 
     /// Returns the name, as serde writes it: `task`, `error`, ...
@@ -81,7 +78,6 @@ impl FactClass {
             Self::Hash => ("hash", "Hashes:", &[Checked, Folded, Short]),
             Self::Number => ("number", "Numbers:", &[Abundant, Checked, Short]),
             Self::Quote => ("quote", "Quoted:", &[Abundant]),
-            Self::Checkpoint => ("checkpoint", "Checkpoints:", &[]),
         }
     }
 }
