@@ -15,7 +15,7 @@ quick:
 full:
     .ci/run
 
-# A program for Linux with its checksum, in target/dist.
+# A program for Linux, with packages for PyPI and npm and their checksums, in target/dist.
 dist:
     packaging/dist
 

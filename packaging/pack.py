@@ -4,8 +4,8 @@
 usage: packaging/pack.py PROGRAM PLATFORM FOLDER
 
 PROGRAM is a file that was built, such as target/dist/threadfold-x86_64-unknown-linux-musl. PLATFORM is the
-tag of the wheel, such as manylinux_2_17_x86_64 (a static program runs there too), musllinux_1_1_x86_64 or
-linux_x86_64. Both packages hold the program and nothing else, so they need neither Rust nor a compiler.
+tag of the wheel, such as linux_x86_64, or several with a dot between them, such as
+manylinux_2_17_x86_64.musllinux_1_1_x86_64 for a static program. Both packages hold the program and nothing else, so they need neither Rust nor a compiler.
 """
 
 import base64
@@ -34,7 +34,8 @@ def wheel(program, platform, folder):
     """A wheel whose only file is a script of the environment: pip puts it on the path."""
     name = f"threadfold-{version()}"
     about = f"Metadata-Version: 2.1\nName: threadfold\nVersion: {version()}\nSummary: {SUMMARY}\nLicense: MIT OR Apache-2.0\n"
-    tag = f"Wheel-Version: 1.0\nGenerator: threadfold\nRoot-Is-Purelib: false\nTag: py3-none-{platform}\n"
+    tag = "Wheel-Version: 1.0\nGenerator: threadfold\nRoot-Is-Purelib: false\n"
+    tag += "".join(f"Tag: py3-none-{one}\n" for one in platform.split("."))
     files = [
         (f"{name}.data/scripts/threadfold", program, 0o755),
         (f"{name}.dist-info/METADATA", about.encode(), 0o644),
