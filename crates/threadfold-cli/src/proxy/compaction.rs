@@ -19,6 +19,8 @@ use super::views::Row;
 /// The input of a compaction.
 pub(super) struct Work<'a> {
     pub(super) request: &'a Request,
+    /// The messages of the request that are compacted: all, or the first ones.
+    pub(super) messages: &'a [Message],
     /// The current view of the request.
     pub(super) found: Option<&'a Row>,
     pub(super) reason: CompactionReason,
@@ -62,7 +64,7 @@ impl Work<'_> {
         let standing = journal.log().standing().next_back().map(|record| record.report.clone());
         let report = report.or(standing).unwrap_or_default();
         Ok(Compacted {
-            view: View::between(&self.request.messages, journal.thread().messages()),
+            view: View::between(self.messages, journal.thread().messages()),
             thread: journal.log().thread_id().clone(),
             events: journal.log().len(),
             at: now,
@@ -105,13 +107,13 @@ impl Work<'_> {
     async fn journal(&self, now: Timestamp) -> Result<Journal, CompactionError> {
         let Some(row) = self.found else {
             let journal = self.journal_of(EventLog::new(ThreadId::random()));
-            return appended(journal, &self.request.messages, now);
+            return appended(journal, self.messages, now);
         };
         let mut journal = match self.for_refusal {
             Some(Some(log)) => Journal::new(log.clone()),
             Some(None) | None => self.continued(row, now).await?,
         };
-        let rest = self.request.messages.get(row.view.covers..).unwrap_or_default();
+        let rest = self.messages.get(row.view.covers..).unwrap_or_default();
         let live = journal.log().replay()?;
         let tail = live.get(row.view.messages.len()..).unwrap_or_default();
         let same = tail.iter().zip(rest).take_while(|(one, other)| one == other).count();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 use threadfold::{
-    ContextWindow, EventLog, Request, WireFormat,
+    ContextWindow, EventLog, Request, TokenCounter, WireFormat,
     auto::{AutoCompactor, IdleStep, Pressure},
     drive::CompactionError,
     message::{Extra, Json, ModelErrorKind, ThreadId, Timestamp},
@@ -15,7 +15,7 @@ use threadfold::{
 };
 use threadfold_terminal::thousands;
 
-use crate::relay::{Chain, Link, Relay, RelayOptions, RelayStep};
+use crate::relay::{Chain, Link, Relay, RelayOptions, RelayStep, passing_from};
 use tokio::sync::Mutex;
 
 use super::{
@@ -42,6 +42,9 @@ pub(super) struct Journey {
     auto: AutoCompactor,
     lock: Arc<Mutex<()>>,
     unkept: Option<Unkept>,
+    /// The messages before those that the agent wrote for this request alone. The first compaction
+    /// is theirs, and any further one that of all messages.
+    passing_from: Option<usize>,
     /// The number of the watch of a quiet thread; `None` for a request.
     watch: Option<u64>,
 }
@@ -84,6 +87,10 @@ struct Unkept {
     /// The view that the row replaces.
     parent: Option<Link>,
 }
+
+/// The messages before those that an agent wrote for one request alone get at least the target divided
+/// by this.
+const LEAST_SHARE: u64 = 4;
 
 /// The length of the first words of a thread, in characters.
 const MAX_WORDS: usize = 120;
@@ -129,7 +136,12 @@ impl Proxy {
         if let Begins::Anew = begins {
             self.quiet.went_on(root);
         }
-        let Known { mut auto, ratio, lock } = self.threads.known(root, &self.fresh);
+        let known = self.threads.known(root, &self.fresh);
+        let mut passing = None;
+        if let Begins::Anew = begins {
+            passing = known.shared_with(&chain).and_then(|it| passing_from(&request.messages, it));
+        }
+        let Known { mut auto, ratio, lock, .. } = known;
         let policy = self.policy_for(&model, body);
         if *auto.policy() != policy {
             auto.set_policy(policy).map_err(|error| Trouble::new(error.to_string()))?;
@@ -173,6 +185,7 @@ impl Proxy {
             auto,
             lock,
             unkept,
+            passing_from: passing,
             watch,
         }))
     }
@@ -193,6 +206,8 @@ impl Proxy {
 
     /// Compacts as long as the relay requests it.
     pub(super) async fn go_on(&self, journey: &mut Journey) {
+        // A request that is due is read twice, so it is remembered here.
+        self.threads.came(journey.root, &journey.chain);
         let mut was_tried = false;
         while let RelayStep::Compact { .. } = journey.relay.step() {
             was_tried = true;
@@ -264,16 +279,22 @@ impl Proxy {
         let RelayStep::Compact { reason, target, limit } = journey.relay.step().clone() else {
             return Ok(());
         };
+        let ratio = journey.relay.ratio();
+        let least = target.unwrap_or_default() / LEAST_SHARE;
+        let (count, beside) = journey.compacted_messages(least, limit);
+        let room = |tokens: u64| tokens.saturating_sub(beside);
+        let request = journey.relay.original();
         let work = Work {
-            request: journey.relay.original(),
+            request,
+            messages: request.messages.get(..count).unwrap_or_default(),
             found: journey.found.as_deref(),
             reason,
             now: self.clock.now(),
-            target,
-            limit,
+            target: target.map(|target| room(target).max(least)),
+            limit: limit.map(room),
             window: journey
                 .window
-                .map(|window| ContextWindow::new(journey.relay.ratio().unscale(window.tokens()))),
+                .map(|window| ContextWindow::new(room(ratio.unscale(window.tokens())))),
             strategy: self.options.strategy.as_ref(),
             model: self.options.model.as_deref(),
             store: &self.store,
@@ -283,7 +304,10 @@ impl Proxy {
                 .then(|| journey.unkept.as_ref().map(|unkept| &unkept.log)),
         };
         let compacted = tokio::time::timeout(self.options.patience, work.run());
-        let compacted = compacted.await.map_err(|_| "the compaction took too long")??;
+        let mut compacted = compacted.await.map_err(|_| "the compaction took too long")??;
+        journey.passing_from = None;
+        compacted.before = compacted.before.saturating_add(beside);
+        compacted.after = compacted.after.saturating_add(beside);
         let thread = compacted.thread.clone();
         if let Some(number) = journey.watch
             && !self.quiet.end(journey.root, number)
@@ -382,6 +406,23 @@ impl Waiting {
 }
 
 impl Journey {
+    /// The number of messages that are compacted, and the tokens of the others, by the counter of the
+    /// ratio. All are compacted unless the agent wrote the last ones for this request alone, and they
+    /// leave the others the tokens `least` below the limit.
+    fn compacted_messages(&self, least: u64, limit: Option<u64>) -> (usize, u64) {
+        let messages = &self.relay.original().messages;
+        let covered = self.found.as_ref().map_or(0, |row| row.view.covers);
+        let is_possible = |count: &usize| !self.relay.was_refused() && *count > covered;
+        if let Some(count) = self.passing_from.filter(is_possible) {
+            let passing = messages.get(count..).unwrap_or_default();
+            let tokens = self.relay.ratio().base().messages(passing);
+            if limit.is_none_or(|limit| tokens.saturating_add(least) <= limit) {
+                return (count, tokens);
+            }
+        }
+        (messages.len(), 0)
+    }
+
     /// The link of the first message, by which the thread is known.
     pub(super) fn root(&self) -> Link {
         self.root

@@ -8,10 +8,14 @@ use std::{
 
 use threadfold::{auto::AutoCompactor, tokens::Calibrated};
 
-use crate::relay::Link;
+use crate::relay::{Chain, Link};
 
 /// The maximum number of remembered threads. A forgotten one starts with a new trigger.
 const MAX: usize = 10_000;
+
+/// The number of remembered links of a thread's newest request. A request that shares none of them is
+/// taken for one without a predecessor.
+const LAST: usize = 64;
 
 /// Whether a count can be right. No text has more than three times the tokens of the estimate, and
 /// some servers report the sum of several calls.
@@ -28,6 +32,17 @@ pub(super) struct Known {
     pub(super) auto: AutoCompactor,
     pub(super) ratio: Calibrated,
     pub(super) lock: Arc<tokio::sync::Mutex<()>>,
+    /// The last links of the newest request that was read, each with its number of messages.
+    newest: Arc<[(usize, Link)]>,
+}
+
+impl Known {
+    /// The number of messages that a request shares with the newest one before it; `None` if that is
+    /// not known.
+    pub(super) fn shared_with(&self, chain: &Chain) -> Option<usize> {
+        let mut links = self.newest.iter();
+        links.find(|(count, link)| chain.after(*count) == Some(*link)).map(|(count, _)| *count)
+    }
 }
 
 impl Threads {
@@ -37,9 +52,20 @@ impl Threads {
         if threads.len() >= MAX && !threads.contains_key(&root) {
             threads.retain(|_, known| Arc::strong_count(&known.lock) > 1);
         }
-        let new =
-            || Known { auto: fresh.clone(), ratio: Calibrated::default(), lock: Arc::default() };
+        let new = || Known {
+            auto: fresh.clone(),
+            ratio: Calibrated::default(),
+            lock: Arc::default(),
+            newest: Arc::default(),
+        };
         threads.entry(root).or_insert_with(new).clone()
+    }
+
+    /// Remembers the newest request of a thread.
+    pub(super) fn came(&self, root: Link, chain: &Chain) {
+        if let Some(known) = self.lock().get_mut(&root) {
+            known.newest = chain.longest_first().take(LAST).collect();
+        }
     }
 
     /// The trigger of a thread, if it is known.

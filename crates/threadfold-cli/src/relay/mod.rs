@@ -11,9 +11,11 @@
 //! sends the bytes.
 
 mod chain;
+mod passing;
 mod request;
 mod view;
 
 pub use chain::{Chain, Link};
+pub use passing::passing_from;
 pub use request::{Relay, RelayOptions, RelayStep};
 pub use view::View;

@@ -6,6 +6,7 @@ mod believed;
 mod failures;
 mod hostile;
 mod lanes;
+mod passing;
 mod quiet;
 pub(crate) mod upstream;
 
