@@ -21,52 +21,12 @@ steps=${1:-$steps}
 runs=${*:2}
 runs=${runs:-$all}
 
-# What an agent is installed from. Versions are fixed: a run shows our changes, not theirs.
-packages_of() {
-    case $1 in
-        pi) echo @mariozechner/pi-coding-agent@0.73.1 ;;
-        codex) echo @openai/codex@0.169.0 ;;
-        opencode) echo opencode-ai@1.18.33 ;;
-        qwen) echo @qwen-code/qwen-code@0.15.10 ;;
-        claude) echo @anthropic-ai/claude-code@2.1.197 ;;
-        ai-sdk) echo ai@6.0.326 @ai-sdk/openai@3.0.141 @ai-sdk/anthropic@3.0.140 zod@4 ;;
-        langgraph) echo @langchain/langgraph@1.7.3 @langchain/openai@1.5.8 @langchain/core@1 zod@4 ;;
-    esac
-}
-
-# The window of a run: less than half of what the task needs, more than prompt and tools.
-window_of() {
-    case $1 in
-        codex) echo $((12000 + steps * 200)) ;;
-        opencode) echo $((14000 + steps * 250)) ;;
-        qwen) echo $((24000 + steps * 200)) ;;
-        claude) echo $((34000 + steps * 200)) ;;
-        *) echo $((2500 + steps * 200)) ;;
-    esac
-}
-
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
     echo "skipped: without node and npm no agent is run"
     exit 0
 fi
 source tests/proxy/servers.sh
-home=$PWD/target/proxy-agents
-mkdir -p "$home"
-
-# `install AGENT`: fails if it cannot be had.
-install() {
-    local package missing=()
-    if [ "$1" = pydantic-ai ]; then
-        [ -x "$home/venv/bin/python" ] || python3 -m venv "$home/venv"
-        "$home/venv/bin/python" -c 'import pydantic_ai.models.anthropic' 2>/dev/null ||
-            timeout 300 "$home/venv/bin/pip" install --quiet --disable-pip-version-check "pydantic-ai-slim[anthropic,openai]"
-        return
-    fi
-    for package in $(packages_of "$1"); do
-        [ -f "$home/node_modules/${package%@*}/package.json" ] || missing+=("$package")
-    done
-    [ ${#missing[@]} = 0 ] || timeout 300 npm install --silent --no-audit --no-fund --prefix "$home" "${missing[@]}"
-}
+source tests/proxy/agents.sh
 
 task="Go through the steps of the build."
 
@@ -135,7 +95,7 @@ END
                 --print --allowedTools Bash --model claude-sonnet-4-5 "$task"
             ;;
         ai-sdk | langgraph) timeout 400 node "$tests/step_agent.mjs" "$name" "$dialect" "$base" "$home" "$task" ;;
-        pydantic-ai) timeout 400 "$home/venv/bin/python" "$tests/step_agent.py" "$base" "$task" ;;
+        pydantic-ai) timeout 400 "$home/pydantic-ai/bin/python" "$tests/step_agent.py" "$base" "$task" ;;
     esac
 }
 

@@ -4,34 +4,25 @@
 # the task must be done, nothing refused, nothing illegal, no command run again.
 #
 # usage: tests/run.sh [STEPS [AGENT...]]
-# Agents are those that tests/agents.sh installs under target/proxy-agents; one that is not there is named
-# and skipped. THREADFOLD_PROGRAM names another build of the program.
+# Agents are installed under target/proxy-agents; what cannot be installed is named and skipped.
+# THREADFOLD_PROGRAM names another build of the program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 steps=${1:-60}
 agents=${*:2}
-agents=${agents:-claude codex opencode pi pi-anthropic qwen}
+agents=${agents:-claude codex opencode pi pi-anthropic qwen gemini aider aider-anthropic aider-gemini llm llm-anthropic}
 source tests/proxy/servers.sh
-home=$PWD/target/proxy-agents
+source tests/proxy/agents.sh
 task="Go through the steps of the build."
-
-window_of() {
-    case $1 in
-        codex) echo $((12000 + steps * 200)) ;;
-        opencode) echo $((14000 + steps * 250)) ;;
-        qwen) echo $((24000 + steps * 200)) ;;
-        claude) echo $((34000 + steps * 200)) ;;
-        *) echo $((2500 + steps * 200)) ;;
-    esac
-}
 
 # `agent NAME FOLDER THREADFOLD...`
 agent() {
     local name=$1 folder=$2
     local run=("${@:3}")
     mkdir -p "$folder/home" "$folder/work"
-    export HOME=$folder/home OPENAI_API_KEY=sk-test ANTHROPIC_API_KEY=sk-test PATH=$home/node_modules/.bin:$PATH
+    export HOME=$folder/home OPENAI_API_KEY=sk-test ANTHROPIC_API_KEY=sk-test GEMINI_API_KEY=AIza-test
+    export PATH=$home/node_modules/.bin:$PATH
     export XDG_CONFIG_HOME=$HOME/.config XDG_DATA_HOME=$HOME/.local/share XDG_CACHE_HOME=$HOME/.cache
     cd "$folder/work"
     case $name in
@@ -57,6 +48,44 @@ END
             PI_CODING_AGENT_DIR=$HOME PI_OFFLINE=1 PI_TELEMETRY=0 \
                 "${run[@]}" pi --print "${model[@]}" --no-session "$task"
             ;;
+        gemini)
+            mkdir -p "$HOME/.gemini"
+            echo '{"privacy": {"usageStatisticsEnabled": false}, "general": {"enableAutoUpdate": false},
+                "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}}}' \
+                >"$HOME/.gemini/settings.json"
+            "${run[@]}" gemini --model gemini-2.5-pro --yolo --prompt "$task"
+            ;;
+        aider | aider-*)
+            # It has no tools. Its user runs each command in it, hands in the output, and asks for an edit.
+            local model=openai/gpt-5
+            case $name in
+                *-anthropic) model=anthropic/claude-sonnet-4-5 ;;
+                *-gemini) model=gemini/gemini-2.5-pro ;;
+            esac
+            for ((step = 1; step <= steps; step++)); do
+                lines=60
+                ((step % 7)) || lines=180
+                echo "/run seq -f 'step $step: line %g of a long report about the build' $lines"
+                echo "Note step $step."
+            done >"$folder/typed"
+            "${run[@]}" "$home/aider/bin/aider" --model "$model" --edit-format diff --no-git --yes-always \
+                --no-fancy-input --no-pretty --no-check-update --analytics-disable --no-show-model-warnings \
+                <"$folder/typed"
+            ;;
+        llm | llm-anthropic)
+            local model=gpt-4.1
+            [ "$name" = llm ] || model=anthropic/claude-sonnet-4-0
+            cat >functions.py <<'END'
+import subprocess
+
+
+def bash(command: str) -> str:
+    """Runs a command."""
+    return subprocess.run(command, shell=True, capture_output=True, text=True).stdout
+END
+            LLM_USER_PATH=$HOME "${run[@]}" "$home/llm/bin/llm" --model "$model" --functions functions.py \
+                --chain-limit 0 "$task"
+            ;;
         qwen)
             mkdir -p "$HOME/.qwen"
             echo '{"privacy": {"usageStatisticsEnabled": false}, "general": {"disableAutoUpdate": true},
@@ -70,11 +99,13 @@ END
 
 failed=0
 for name in $agents; do
-    program=${name%-anthropic}
-    [ -x "$home/node_modules/.bin/$program" ] || { echo "skipped: $name, which is not installed"; continue; }
-    folder=$(mktemp -d "$home/run.XXXXXX") window=$(window_of "$name") status=0
+    program=${name%%-*}
+    install "$program" || { echo "skipped: $name, which cannot be installed"; continue; }
+    folder=$(mktemp -d "$home/run.XXXXXX") window=$(window_of "$program") status=0
     : >"$folder/upstream"
-    "$python" "$tests/upstream.py" "$window" "${checker[@]}" --steps "$steps" >"$folder/upstream" &
+    options=(--steps "$steps")
+    [ "$program" != aider ] || options+=(--typed)
+    "$provider" "$window" "${options[@]}" >"$folder/upstream" &
     started+=($!)
     wait_for "$folder/upstream" '[0-9]'
     upstream=http://127.0.0.1:$(cat "$folder/upstream")

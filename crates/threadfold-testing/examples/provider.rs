@@ -1,8 +1,8 @@
-//! A provider on loopback: the rulebooks of Anthropic and OpenAI behind HTTP, with a small window and a
+//! A provider on loopback: the rulebooks of Anthropic, OpenAI and Gemini behind HTTP, with a small window and a
 //! script of answers. The tests of the proxy with real agents and SDKs use it.
 //!
 //! ```text
-//! cargo run -p threadfold-testing --example provider -- WINDOW [--steps N] [--sum] [--in-stream] [--bodies FILE]
+//! cargo run -p threadfold-testing --example provider -- WINDOW [--steps N [--typed]] [--sum] [--in-stream] [--bodies FILE]
 //! cargo run -p threadfold-testing --example provider -- WINDOW --summaries
 //! ```
 //!
@@ -13,7 +13,9 @@
 //! Without `--steps`, a call of the tool `read` answers what the user typed, and a text answers the
 //! result. With it the model is an agent's: it runs N commands of the agent's own shell, whose output it
 //! knows, and ends with a text. If the newest output comes back with lines missing, it runs the same
-//! command again, twice at most. `GET /seen` states what was seen.
+//! command again, twice at most. With `--typed` the agent has no shell: its user runs the commands and
+//! hands in their outputs, in order, and the model answers each with an edit of a file in the form of
+//! aider. `GET /seen` states what was seen.
 //!
 //! With `--summaries` its model writes summaries instead, by picking sentences of the messages, and the API
 //! is that of Anthropic alone.
@@ -55,8 +57,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let provider = Mutex::new(Provider {
-        books: [Api::Anthropic, Api::Chat, Api::Responses].map(book),
-        steps: Steps::new(options.steps, window, options.sum),
+        books: [Api::Anthropic, Api::Chat, Api::Responses, Api::Gemini].map(book),
+        steps: Steps::new(options.steps, options.typed, window, options.sum),
         window,
         largest: 0,
         over: 0,
@@ -85,6 +87,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 #[derive(Default)]
 struct Options {
     steps: u64,
+    typed: bool,
     sum: bool,
     in_stream: bool,
     summaries: bool,
@@ -98,6 +101,7 @@ fn options() -> Result<(u64, Options), Box<dyn Error>> {
     while let Some(name) = arguments.next() {
         match name.as_str() {
             "--steps" => options.steps = arguments.next().ok_or("how many steps?")?.parse()?,
+            "--typed" => options.typed = true,
             "--sum" => options.sum = true,
             "--in-stream" => options.in_stream = true,
             "--summaries" => options.summaries = true,
@@ -109,7 +113,7 @@ fn options() -> Result<(u64, Options), Box<dyn Error>> {
 }
 
 struct Provider {
-    books: [Rulebook; 3],
+    books: [Rulebook; 4],
     steps: Steps,
     window: u64,
     /// The tokens of the largest request that was answered.
@@ -122,10 +126,11 @@ struct Provider {
 impl Provider {
     fn answer(&mut self, call: &HttpCall<'_>) -> Reply {
         let path = call.path.split('?').next().unwrap_or_default();
-        let place = if path.contains("/messages") {
-            0
-        } else {
-            1 + usize::from(path.contains("/responses"))
+        let place = match path {
+            path if path.contains("/messages") => 0,
+            path if path.contains("/responses") => 2,
+            path if path.contains("/models/") => 3,
+            _ => 1,
         };
         let Some(book) = self.books.get_mut(place) else {
             return Reply { status: 404, headers: Vec::new(), body: ReplyBody::Json(json!({})) };
@@ -139,8 +144,10 @@ impl Provider {
             self.largest = self.largest.max(last.tokens);
             self.over += u64::from(last.tokens * 10 > self.window * 8);
             if let Some(file) = self.bodies.as_mut().filter(|_| book.seen().answered % 10 == 1) {
-                let kind =
-                    ["anthropic", "openai", "responses"].get(place).copied().unwrap_or_default();
+                let kind = ["anthropic", "openai", "responses", "gemini"]
+                    .get(place)
+                    .copied()
+                    .unwrap_or_default();
                 // A body that cannot be kept is not judged by the SDKs, and by the rules all the same.
                 let _ = write!(file, "{kind} ").and_then(|()| file.write_all(call.body));
                 let _ = file.write_all(b"\n");

@@ -2,11 +2,11 @@
 //!
 //! | agent | how it is pointed at the proxy | seen in |
 //! |---|---|---|
-//! | aider | variables of LiteLLM | the documentation of LiteLLM; it was not run |
+//! | aider | variables of LiteLLM, `AIDER_MAX_CHAT_HISTORY_TOKENS` | 0.86.2 |
 //! | Claude Code | `ANTHROPIC_BASE_URL`, `DISABLE_AUTO_COMPACT` | 2.1.197 |
 //! | Codex | setting `openai_base_url`, for its own provider | 0.169.0 |
-//! | Gemini CLI | `GOOGLE_GEMINI_BASE_URL` | the code of 0.61.0, which was not run |
-//! | llm | variables of the vendors' SDKs | the documentation of the SDKs; it was not run |
+//! | Gemini CLI | `GOOGLE_GEMINI_BASE_URL` | 0.61.0 |
+//! | llm | variables of the vendors' SDKs; models of Gemini read none | 0.36 |
 //! | OpenCode | `OPENCODE_CONFIG_CONTENT`, for the providers of the vendors | 1.18.33 |
 //! | pi | an extension, for the providers of the vendors | 0.73.1 |
 //! | Qwen Code | variables of the vendors' SDKs | 0.15.10 |
@@ -154,14 +154,10 @@ pub(super) fn launch(
             launch.variables.push((NAME, config));
         }
         Some(Agent::Pi) => launch.extension = Some(pi_extension(&root, &openai)),
-        Some(Agent::Claude) => {
-            // It would compact for a window of its own, although the provider gets a smaller thread.
-            if variable("DISABLE_AUTO_COMPACT").is_none() {
-                launch.variables.push(("DISABLE_AUTO_COMPACT", "1".to_owned()));
-            }
-        }
-        Some(Agent::Aider | Agent::Gemini | Agent::Llm | Agent::Qwen) | None => {}
+        Some(Agent::Aider | Agent::Claude | Agent::Gemini | Agent::Llm | Agent::Qwen) | None => {}
     }
+    let own_compaction = own_compaction(agent);
+    launch.variables.extend(own_compaction.filter(|(name, _)| variable(name).is_none()));
     let all = [
         (vendors.anthropic, ANTHROPIC, &root),
         (vendors.openai, OPENAI, &openai),
@@ -172,6 +168,20 @@ pub(super) fn launch(
     }
     launch.variables.extend(not_through_proxies(address, variable));
     Ok(launch)
+}
+
+/// The variable that switches the compaction of an agent off. It would compact for a window of its
+/// own, although the provider gets a smaller thread.
+fn own_compaction(agent: Option<Agent>) -> Option<(&'static str, String)> {
+    let (name, value) = match agent? {
+        Agent::Claude => ("DISABLE_AUTO_COMPACT", "1"),
+        // Beyond so many tokens it has its weak model summarise the chat.
+        Agent::Aider => ("AIDER_MAX_CHAT_HISTORY_TOKENS", "1000000000"),
+        Agent::Codex | Agent::Gemini | Agent::Llm | Agent::Opencode | Agent::Pi | Agent::Qwen => {
+            return None;
+        }
+    };
+    Some((name, value.to_owned()))
 }
 
 /// If requests go through a proxy of the network, those to this machine must not.
@@ -288,6 +298,19 @@ mod tests {
         let more = [("NO_PROXY", "intern,127.0.0.1"), ("no_proxy", "127.0.0.1")];
         let more = more.map(|(name, hosts)| (name, hosts.to_owned()));
         assert_eq!(proxied.variables, [openai, more].concat());
+    }
+
+    #[test]
+    fn the_compaction_of_an_agent_is_switched_off_unless_the_user_set_it() {
+        for (agent, name) in [
+            (Agent::Aider, "AIDER_MAX_CHAT_HISTORY_TOKENS"),
+            (Agent::Claude, "DISABLE_AUTO_COMPACT"),
+        ] {
+            let is_set = |held: &[(&str, &str)]| {
+                launched(Some(agent), held).variables.iter().any(|(set, _)| *set == name)
+            };
+            assert_eq!((is_set(&[]), is_set(&[(name, "8192")])), (true, false));
+        }
     }
 
     #[test]

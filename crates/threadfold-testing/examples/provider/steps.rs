@@ -20,6 +20,8 @@ const SHELLS: [(&str, &str); 6] = [
 #[derive(Debug)]
 pub(crate) struct Steps {
     all: u64,
+    /// The user runs the commands and hands in their outputs.
+    typed: bool,
     window: u64,
     sums: bool,
     answers: u64,
@@ -36,13 +38,15 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    pub(crate) fn new(all: u64, window: u64, sums: bool) -> Self {
+    pub(crate) fn new(all: u64, typed: bool, window: u64, sums: bool) -> Self {
         Self {
             all,
+            typed,
             window,
             sums,
             answers: 0,
-            number: 0,
+            // The first request of a user who runs the commands has an output already.
+            number: u64::from(typed),
             tries: 0,
             changed: Vec::new(),
             too_large: 0,
@@ -76,9 +80,14 @@ impl Steps {
             let path = format!("src/part_{}.rs", self.answers);
             return Said::call("read", json!({ "path": path }));
         }
+        if self.typed {
+            self.read_result(asked);
+            self.done = self.number > self.all;
+            return Said::text(edit(self.number - 1));
+        }
         let Some((shell, input)) = shell(asked.body) else {
             self.beside += 1;
-            return Said::text("Steps of the build");
+            return Said::text(beside(asked.body));
         };
         self.read_result(asked);
         if self.number > self.all {
@@ -104,7 +113,10 @@ impl Steps {
             return;
         }
         let (count, number) = (lines(self.number), self.number);
-        let newest = Value::from(unread(asked)).to_string();
+        // An agent may answer for the model between an output and the next words of the user.
+        let newest =
+            if self.typed { list(asked).into_iter().cloned().collect() } else { unread(asked) };
+        let newest = Value::from(newest).to_string();
         let is_missing = |line: &u64| {
             !newest
                 .contains(&format!("step {number}: line {line} of a long report about the build"))
@@ -120,7 +132,7 @@ impl Steps {
             } else {
                 self.too_large += 1;
             }
-            if self.tries < MOST_REPEATS {
+            if !self.typed && self.tries < MOST_REPEATS {
                 self.tries += 1;
                 self.repeated += 1;
                 return;
@@ -128,6 +140,36 @@ impl Steps {
         }
         (self.number, self.tries) = (self.number + 1, 0);
     }
+}
+
+/// The answer to a request beside the task: the least value of its schema, if it has one.
+fn beside(body: &Value) -> String {
+    let config = &body["generationConfig"];
+    let mut schemas = ["responseJsonSchema", "responseSchema"].into_iter();
+    match schemas.find_map(|key| config.get(key)) {
+        Some(schema) => least(schema).to_string(),
+        None => "Steps of the build".to_owned(),
+    }
+}
+
+fn least(schema: &Value) -> Value {
+    match schema["type"].as_str().map(str::to_lowercase).as_deref() {
+        Some("object") => {
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            fields.map(|(name, field)| (name.clone(), least(field))).collect()
+        }
+        Some("array") => json!([]),
+        Some("boolean") => json!(false),
+        Some("integer" | "number") => json!(0),
+        Some(_) | None => json!(""),
+    }
+}
+
+/// An answer that appends a line to a file.
+fn edit(number: u64) -> String {
+    format!(
+        "Step {number} is read.\n\nsteps.txt\n```\n<<<<<<< SEARCH\n=======\nstep {number} is read\n>>>>>>> REPLACE\n```\n"
+    )
 }
 
 /// Every seventh result is three times as long.
@@ -142,11 +184,16 @@ fn tokens(value: &Value) -> u64 {
 /// The tokens of the answer that a request asks for.
 fn limit(body: &Value) -> u64 {
     let keys = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
-    keys.iter().find_map(|key| body[*key].as_u64()).unwrap_or(0)
+    let of_gemini = body["generationConfig"]["maxOutputTokens"].as_u64();
+    keys.iter().find_map(|key| body[*key].as_u64()).or(of_gemini).unwrap_or(0)
 }
 
 fn list<'a>(asked: &Asked<'a>) -> Vec<&'a Value> {
-    let key = if asked.api == Api::Responses { "input" } else { "messages" };
+    let key = match asked.api {
+        Api::Responses => "input",
+        Api::Gemini => "contents",
+        Api::Anthropic | Api::Chat | Api::Converse => "messages",
+    };
     asked.body[key].as_array().into_iter().flatten().collect()
 }
 
@@ -155,6 +202,7 @@ fn unread(asked: &Asked<'_>) -> Vec<Value> {
     let all = list(asked);
     let is_answer = |item: &&Value| {
         item["role"] == "assistant"
+            || item["role"] == "model"
             || item["type"] == "function_call"
             || item["type"] == "reasoning"
     };
@@ -164,7 +212,8 @@ fn unread(asked: &Asked<'_>) -> Vec<Value> {
 
 /// System prompt and tools.
 fn head(asked: &Asked<'_>) -> Vec<Value> {
-    let fields = ["system", "instructions", "tools"].map(|key| asked.body[key].clone());
+    let fields =
+        ["system", "instructions", "systemInstruction", "tools"].map(|key| asked.body[key].clone());
     let all = list(asked).into_iter();
     let first = all.filter(|item| item["role"] == "system" || item["role"] == "developer");
     fields.into_iter().chain(first.cloned()).collect()
@@ -180,16 +229,22 @@ fn has_result(asked: &Asked<'_>) -> bool {
 
 /// The name of the agent's shell, and what makes its input from a command; none if it has no shell.
 fn shell(body: &Value) -> Option<(String, impl Fn(&str) -> Value)> {
-    body["tools"].as_array()?.iter().find_map(|tool| {
+    let tools = body["tools"].as_array()?.iter();
+    let tools = tools.flat_map(|tool| match tool["functionDeclarations"].as_array() {
+        Some(of_gemini) => of_gemini.iter().collect(),
+        None => vec![tool],
+    });
+    tools.into_iter().find_map(|tool| {
         let tool = tool.get("function").unwrap_or(tool);
         let name = tool["name"].as_str()?;
         let (_, field) = SHELLS.iter().find(|(shell, _)| *shell == name)?;
-        let schema = tool.get("parameters").or_else(|| tool.get("input_schema"))?;
+        let mut schemas = ["parameters", "parametersJsonSchema", "input_schema"].into_iter();
+        let schema = schemas.find_map(|key| tool.get(key))?;
         let mut required = Map::new();
         for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             let value = match schema["properties"][key]["type"].as_str() {
-                Some("string") => json!("Run the next step"),
-                Some("boolean") => json!(false),
+                Some("string" | "STRING") => json!("Run the next step"),
+                Some("boolean" | "BOOLEAN") => json!(false),
                 _ => continue,
             };
             required.insert(key.to_owned(), value);
