@@ -26,7 +26,7 @@ fn an_output_that_no_model_has_read_stays_whole_and_the_thread_stays_one() {
         agent.tools = Vec::new();
         let (mut past, mut cut) = (vec![Message::user("Begin."), Message::assistant("Yes.")], 0);
         for number in 0..60 {
-            let lines = if number % 7 == 6 { 20 } else { 8 };
+            let lines = if number % 7 == 6 { 72 } else { 24 };
             let newest = turn(number, lines);
             let file =
                 Message::user(format!("The file now:\n{}", "a step is noted\n".repeat(number)));
