@@ -313,7 +313,7 @@ fn bodies(messages: &[Message], repetitions: usize) -> Vec<Row> {
         || (),
         |()| {
             let (mut parser, mut builder) =
-                (SseParser::default(), Dialect::Anthropic.turn_builder());
+                (SseParser::default(), Dialect::Anthropic.answer_builder());
             for packet in stream.as_bytes().chunks(1_400) {
                 parser.push(packet);
                 while let Some(event) = parser.next_event().expect("short events") {

@@ -48,7 +48,7 @@ fn measure(tables: &mut Tables, codec: &dyn WireFormat, events: usize) {
 }
 
 fn answer(codec: &dyn WireFormat, stream: &[u8]) -> Answer {
-    let (mut parser, mut builder) = (SseParser::default(), codec.turn_builder());
+    let (mut parser, mut builder) = (SseParser::default(), codec.answer_builder());
     for packet in stream.chunks(PACKET) {
         parser.push(packet);
         while let Some(event) = parser.next_event().expect("short events") {

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     compact::legality,
-    log::{self, LoggedEvent, Thread},
+    log::Thread,
     message::{ContextWindow, Message},
     tokens::{Calibrated, TokenCounter},
 };
@@ -92,53 +92,6 @@ impl Pressure {
             said: said(messages, unread).map_or(0, |message| thread.tokens_of(message)),
             cuttable: cuttable(messages, unread, thread.counter().as_ref(), &|message| {
                 thread.tokens_of(message)
-            }),
-            ..Self::default()
-        }
-    }
-
-    /// Returns the pressure of the thread that these events of a log make, given its messages. For
-    /// a live thread, [`of`](Self::of) gives the same without counting its messages again.
-    ///
-    /// ```
-    /// use threadfold::{Message, Usage, auto::Pressure, log::{Event, LoggedEvent}};
-    /// use threadfold::{message::Timestamp, tokens::ByteEstimate};
-    ///
-    /// let mut answer = Message::assistant("Yes.");
-    /// answer.make_mut().usage = Some(Usage::new(100, 50));
-    /// let event = Event::MessageAppended(answer.clone());
-    /// let events = [LoggedEvent { seq: 0, at: Timestamp(0), event }];
-    /// let pressure = Pressure::of_events(&events, &[answer], &ByteEstimate::TRIGGER);
-    /// assert_eq!((pressure.reported, pressure.since), (Some(150), 0));
-    /// ```
-    pub fn of_events(
-        events: &[LoggedEvent],
-        messages: &[Message],
-        counter: &dyn TokenCounter,
-    ) -> Self {
-        let (reported, since) = log::usage_of(events, messages, counter);
-        Self { reported, since, ..Self::of_messages(messages, counter) }
-    }
-
-    /// Returns the pressure of these messages alone, which no provider has counted.
-    ///
-    /// ```
-    /// use threadfold::{Message, auto::Pressure, tokens::{ByteEstimate, TokenCounter}};
-    ///
-    /// let thread = [Message::user("Go."), Message::assistant("Done."), Message::user("And now?")];
-    /// let pressure = Pressure::of_messages(&thread, &ByteEstimate::TRIGGER);
-    /// assert_eq!(pressure.newest, ByteEstimate::TRIGGER.message(&thread[2]));
-    /// ```
-    pub fn of_messages(messages: &[Message], counter: &dyn TokenCounter) -> Self {
-        let from = legality::unread_from(messages);
-        let unread = messages.get(from..).unwrap_or_default();
-        let said = said(messages, from).and_then(|message| messages.get(message));
-        Self {
-            thread: counter.messages(messages),
-            newest: counter.messages(unread),
-            said: said.map_or(0, |message| counter.message(message)),
-            cuttable: cuttable(messages, from, counter, &|message| {
-                messages.get(message).map_or(0, |message| counter.message(message))
             }),
             ..Self::default()
         }

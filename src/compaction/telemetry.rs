@@ -43,11 +43,6 @@ pub const INPUT_TOKENS: &str = "gen_ai.usage.input_tokens";
 /// Tokens of all answers.
 pub const OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
 
-/// Whether the context of a model call was compacted. A host sets it to `true` on its own spans of
-/// calls after a compaction, and omits it otherwise, because `false` would claim that there was
-/// none.
-pub const CONVERSATION_COMPACTED: &str = "gen_ai.conversation.compacted";
-
 /// Kind of the error, a constant such as `overflow`; never its text.
 pub const ERROR_TYPE: &str = "error.type";
 

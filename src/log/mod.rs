@@ -113,5 +113,4 @@ pub use net_gain::NetGain;
 pub(crate) use removed::Removed;
 pub(crate) use thread::{Next, for_appending};
 pub use thread::{Thread, stamp};
-pub(crate) use usage::usage_of;
 pub use usage::{TotalUsage, total_usage};

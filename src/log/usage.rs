@@ -167,15 +167,6 @@ pub(super) fn usage_since(
     }
 }
 
-/// As [`usage_since`], for all events of a log and its replayed messages.
-pub(crate) fn usage_of(
-    events: &[LoggedEvent],
-    messages: &[Message],
-    counter: &dyn TokenCounter,
-) -> (Option<u64>, u64) {
-    usage_since(last_count(events, (LastCount::Never, 0)), messages, counter)
-}
-
 /// Returns the usage of a message: its own, and the usage of the tools whose results it holds.
 fn cost(message: &Message) -> Usage {
     let tools = message.tool_results().filter_map(|result| result.usage.as_deref().copied());

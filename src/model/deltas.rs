@@ -64,7 +64,7 @@ where
     decoded(
         bytes.map(|chunk| chunk.map_err(Into::into)).boxed(),
         parser,
-        codec.turn_builder(),
+        codec.answer_builder(),
         watch,
     )
 }
@@ -98,7 +98,7 @@ where
     B: AsRef<[u8]> + 's,
     E: Into<Box<dyn Error + Send + Sync>>,
 {
-    deltas_by(bytes, Framing::EventStream, codec.turn_builder(), limits, clock)
+    deltas_by(bytes, Framing::EventStream, codec.answer_builder(), limits, clock)
 }
 
 /// Same as [`deltas_within`], for a provider without a codec: the bytes are divided as the framing

@@ -79,29 +79,6 @@ impl StrategyRegistry {
         self.insert(Entry { strategy, build: None })
     }
 
-    /// Registers a strategy under its name with its default options. Settings can set others, in
-    /// the strategy's serde form.
-    ///
-    /// ```
-    /// use threadfold::strategy::{KeepRecent, StrategyRegistry};
-    ///
-    /// let mut registry = StrategyRegistry::empty();
-    /// registry.register_configurable::<KeepRecent>()?;
-    /// let config = serde_json::json!({"keep-recent": {"messages": 4}});
-    /// assert!(registry.build(&config).is_ok());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidValue`] if the name is taken.
-    pub fn register_configurable<S>(&mut self) -> Result<(), InvalidValue>
-    where
-        S: CompactionStrategy + Default + DeserializeOwned + 'static,
-    {
-        self.insert(configurable::<S>())
-    }
-
     /// Returns the strategy of this name with its default options. `ai-summarize` is an alias of
     /// `summarize`.
     ///

@@ -315,7 +315,7 @@ fn a_body_of_deep_values_only_is_refused_by_every_decoder() {
                 let kept = read.as_ref().ok().map(kept);
                 assert!(kept.is_none_or(|kept| kept.as_str().contains(&body[20..body.len() - 20])));
                 assert!(codec.decode_response(body.as_bytes()).is_err(), "{}", codec.name());
-                let mut builder = codec.turn_builder();
+                let mut builder = codec.answer_builder();
                 let ended = builder.handle("message_start", &body).and_then(|_| builder.finish());
                 assert!(ended.is_err(), "{}", codec.name());
             }

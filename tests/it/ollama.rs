@@ -154,7 +154,7 @@ fn a_stream_of_blank_lines_is_silent() {
     let bytes = stream::iter(pieces.map(Ok::<_, io::Error>)).chain(stream::pending());
     let idle = Some(std::time::Duration::from_millis(20));
     let limits = AnswerLimits { idle, ..AnswerLimits::default() };
-    let (reader, clock) = (Dialect::OpenAiChat.turn_builder(), Arc::new(std_clock()));
+    let (reader, clock) = (Dialect::OpenAiChat.answer_builder(), Arc::new(std_clock()));
     let deltas = model::deltas_by(bytes, Framing::JsonLines, reader, limits, clock);
     let error = block_on(model::answer_of(deltas)).unwrap_err();
     assert_eq!(error.message, "no event of the answer came for 0.02 s");
@@ -165,7 +165,7 @@ fn a_stream_of_blank_lines_is_silent() {
 fn a_line_that_is_too_long_ends_the_answer() {
     let bytes = stream::iter([Ok::<_, io::Error>("x".repeat(100))]);
     let limits = AnswerLimits { event_bytes: 64, ..AnswerLimits::default() };
-    let (reader, clock) = (Dialect::OpenAiChat.turn_builder(), Arc::new(std_clock()));
+    let (reader, clock) = (Dialect::OpenAiChat.answer_builder(), Arc::new(std_clock()));
     let deltas = model::deltas_by(bytes, Framing::JsonLines, reader, limits, clock);
     let error = block_on(model::answer_of(deltas)).unwrap_err();
     assert!(error.message.contains("64"), "{error}");

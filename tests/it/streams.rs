@@ -194,7 +194,7 @@ fn the_streamed_text_equals_the_text() {
 fn data_after_the_end_changes_nothing() {
     for (codec, case) in answers() {
         let events = stream_cases::events(&case);
-        let mut builder = codec.turn_builder();
+        let mut builder = codec.answer_builder();
         for event in &events {
             builder.handle(&event.0, &event.1).unwrap();
         }

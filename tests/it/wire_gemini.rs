@@ -297,7 +297,7 @@ mod rules {
 
 /// The answer that a stream gives, and its deltas.
 fn stream(events: &[&str]) -> Result<(Answer, Vec<Delta>), ModelError> {
-    let mut builder = CODEC.turn_builder();
+    let mut builder = CODEC.answer_builder();
     let mut deltas = Vec::new();
     for data in events {
         deltas.extend(builder.handle("", data)?);

@@ -108,7 +108,7 @@ proptest! {
         survive(codec, json!({"input": [{"type": "message", "role": "assistant", "content": value}]}).to_string().as_bytes());
         survive(codec, json!({"input": [{"type": "reasoning", "summary": value}]}).to_string().as_bytes());
         survive(codec, json!({"output": [value], "usage": value, "status": value}).to_string().as_bytes());
-        let mut builder = Dialect::OpenAiResponses.turn_builder();
+        let mut builder = Dialect::OpenAiResponses.answer_builder();
         for kind in EVENTS {
             let event = json!({"type": kind, "item": value, "output_index": value, "delta": value, "response": value});
             let _ = builder.handle("", &event.to_string());
@@ -239,7 +239,7 @@ fn a_repeated_event_counts_once() {
 fn stream<'e>(
     events: impl IntoIterator<Item = &'e (String, String)>,
 ) -> (Vec<Delta>, Result<Answer, ModelError>) {
-    let mut builder = Dialect::OpenAiResponses.turn_builder();
+    let mut builder = Dialect::OpenAiResponses.answer_builder();
     let mut deltas = Vec::new();
     for event in events {
         match builder.handle(&event.0, &event.1) {

@@ -93,6 +93,18 @@ impl GenaiModel {
         Self { observer: Arc::new(observer), ..self }
     }
 
+    /// The adapter and the name of the model without its namespace, as far as the specification
+    /// states them; `None` for a name of which genai knows no adapter.
+    fn adapter_and_name(&self) -> Option<(AdapterKind, &str)> {
+        let (adapter, name) = match &self.model {
+            ModelSpec::Name(name) => (AdapterKind::from_model(name.as_str()).ok()?, name),
+            ModelSpec::Iden(iden) => (iden.adapter_kind, &iden.model_name),
+            ModelSpec::Target(target) => (target.model.adapter_kind, &target.model.model_name),
+        };
+        let (_, name) = name.namespace_and_name();
+        Some((adapter, name))
+    }
+
     async fn open(&self, request: Request) -> Result<Arriving, ModelError> {
         let resolved = self.client.resolve_service_target(self.model.clone()).await;
         let iden = resolved.map_err(failure)?.model;
@@ -136,12 +148,15 @@ impl Model for GenaiModel {
         deltas.flatten_stream().boxed()
     }
 
+    /// What the name of the model states, as for the requests. A resolver of the client may map the
+    /// name to another model.
+    fn binds_reasoning(&self) -> bool {
+        let Some((adapter, name)) = self.adapter_and_name() else { return false };
+        Target::new(adapter, name).options().binds_reasoning
+    }
+
     fn context_window(&self) -> Option<ContextWindow> {
-        let (adapter, name) = match &self.model {
-            ModelSpec::Name(name) => (AdapterKind::from_model(name.as_str()).ok()?, name),
-            ModelSpec::Iden(iden) => (iden.adapter_kind, &iden.model_name),
-            ModelSpec::Target(target) => (target.model.adapter_kind, &target.model.model_name),
-        };
+        let (adapter, name) = self.adapter_and_name()?;
         // On local servers and Copilot the window differs from the published one.
         let own = matches!(
             adapter,
@@ -150,7 +165,6 @@ impl Model for GenaiModel {
                 | AdapterKind::GithubCopilot
                 | AdapterKind::Custom(_)
         );
-        let (_, name) = name.namespace_and_name();
         (!own).then(|| ContextWindow::for_model(name)).flatten()
     }
 }
@@ -241,5 +255,16 @@ mod tests {
         assert_eq!(window("my-own-model"), None);
         assert_eq!(window("github_copilot::gpt-5.2"), None);
         assert_eq!(window(ModelIden::new(AdapterKind::Ollama, "gpt-5.2")), None);
+    }
+
+    #[test]
+    fn the_name_states_whether_the_provider_binds_reasoning() {
+        let binds =
+            |model: ModelSpec| GenaiModel::new(Client::new().unwrap(), model).binds_reasoning();
+        assert!(binds("claude-opus-5-5".into()));
+        assert!(binds("openai_resp::gpt-6.2-sol".into()));
+        assert!(binds(ModelIden::new(AdapterKind::OpenAIResp, "gpt-6.2-sol").into()));
+        assert!(!binds("claude-sonnet-4-5".into()));
+        assert!(!binds("my-own-model".into()));
     }
 }

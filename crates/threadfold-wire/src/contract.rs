@@ -121,7 +121,7 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
     fn decode_response(&self, body: &[u8]) -> Result<Answer, WireError>;
 
     /// Returns a builder that makes an answer from the events of its stream.
-    fn turn_builder(&self) -> Box<dyn AnswerBuilder>;
+    fn answer_builder(&self) -> Box<dyn AnswerBuilder>;
 }
 
 /// A request body, and the changes that made it valid.

@@ -144,7 +144,7 @@ impl WireFormat for Dialect {
         read_answer(body, self.codec().read_answer)
     }
 
-    fn turn_builder(&self) -> Box<dyn AnswerBuilder> {
+    fn answer_builder(&self) -> Box<dyn AnswerBuilder> {
         let codec = self.codec();
         (codec.builder)(codec.read_answer)
     }

@@ -12,7 +12,7 @@
 //! | the bytes of a streamed answer | `model::deltas_of`, which uses the next two |
 //! | the events in `text/event-stream` | [`SseParser`] |
 //! | lines of JSON, as some servers stream them | [`LineParser`] |
-//! | an answer from its events | [`WireFormat::turn_builder`] |
+//! | an answer from its events | [`WireFormat::answer_builder`] |
 //! | the provider's own compaction | [`WireFormat::compaction_request`] asks for it |
 //! | an error status | [`classify_error`], and [`retry_after`] for its headers |
 //! | an answer of status 200 that may be an error | [`error_within`] |

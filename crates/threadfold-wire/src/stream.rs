@@ -16,7 +16,7 @@ pub(super) type Taken = Result<(), ModelError>;
 /// ```
 /// use threadfold::{message::Delta, wire::{Dialect, WireFormat}};
 ///
-/// let mut builder = Dialect::OpenAiChat.turn_builder();
+/// let mut builder = Dialect::OpenAiChat.answer_builder();
 /// let data = r#"{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;
 /// let deltas = builder.handle("", data)?;
 /// assert_eq!(deltas, [Delta::Text { text: "hi".into() }]);

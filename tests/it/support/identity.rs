@@ -88,7 +88,7 @@ impl WireFormat for Identity {
         Err(WireError::NotJson { reason: "there are none".to_owned() })
     }
 
-    fn turn_builder(&self) -> Box<dyn threadfold::wire::AnswerBuilder> {
-        threadfold::wire::Dialect::Anthropic.turn_builder()
+    fn answer_builder(&self) -> Box<dyn threadfold::wire::AnswerBuilder> {
+        threadfold::wire::Dialect::Anthropic.answer_builder()
     }
 }

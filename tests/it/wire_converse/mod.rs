@@ -239,7 +239,7 @@ mod streams {
 
     /// Feeds the events; what they added, and the answer.
     fn feed(events: &[Event]) -> (Vec<Delta>, Result<Answer, ModelError>) {
-        let mut builder = Dialect::BedrockConverse.turn_builder();
+        let mut builder = Dialect::BedrockConverse.answer_builder();
         let mut deltas = Vec::new();
         for (name, data) in events {
             match builder.handle(name, data) {

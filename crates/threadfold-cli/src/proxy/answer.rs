@@ -82,7 +82,7 @@ impl Answer {
         };
         let content = match asked.filter(|_| is_plain && response.status().is_success()) {
             Some(asked) => match framing(asked) {
-                Some(framing) => Content::Events(framing, asked.dialect.turn_builder()),
+                Some(framing) => Content::Events(framing, asked.dialect.answer_builder()),
                 None => Content::Whole(asked.dialect, Vec::new()),
             },
             None => Content::Unread,
@@ -212,7 +212,7 @@ impl Content {
             && ["data:", "event:"].iter().any(|field| piece.starts_with(field.as_bytes()))
         {
             let framing = Framing::Sse(SseParser::default());
-            *self = Self::Events(framing, dialect.turn_builder());
+            *self = Self::Events(framing, dialect.answer_builder());
         }
         let Self::Events(framing, builder) = self else { return None };
         framing.push(piece);

@@ -134,6 +134,10 @@ impl Rules for Model {
         role == Role::User || (role == Role::Assistant && is_own)
     }
 
+    /// Every call and result that no other provider made. This dialect has one form for all of them:
+    /// a `toolUse` of the only type `server_tool_use`, and a `toolResult` whose type is any text
+    /// (`ToolUseType` and `ToolResultBlock` of botocore 1.44.8). So no kind of call needs a place in a
+    /// list, as in dialects with a form for each tool.
     fn knows_server_call(&self, _: &ContentBlock) -> bool {
         true
     }

@@ -101,7 +101,7 @@ impl Agent {
         if !self.streams {
             return self.codec.decode_response(&body).map_err(|error| error.to_string());
         }
-        let (mut parser, mut builder) = (SseParser::default(), self.codec.turn_builder());
+        let (mut parser, mut builder) = (SseParser::default(), self.codec.answer_builder());
         if is_array {
             let events: Vec<serde_json::Value> = serde_json::from_slice(&body).unwrap();
             for event in events {

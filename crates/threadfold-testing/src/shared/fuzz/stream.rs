@@ -46,7 +46,7 @@ fn build(
     codec: &dyn WireFormat,
     events: &[(String, String)],
 ) -> (usize, Result<Answer, ModelError>) {
-    let mut builder = codec.turn_builder();
+    let mut builder = codec.answer_builder();
     let mut reported = 0;
     for event in events {
         match builder.handle(&event.0, &event.1) {
