@@ -143,7 +143,7 @@ impl Snapshot {
         let Some(summary) = summary else {
             let summary = Summary { compaction: brief.compaction, ..Summary::new(list) };
             let message = Message::summary(Role::User, summary);
-            let plan = plan.with_message_before(&self.past_cuts(), message)?;
+            let plan = plan.with_message_before(self.messages(), &self.past_cuts(), message)?;
             return Some(self.stamped(plan, brief));
         };
         Some(plan.with_last_summary(joined(&notes::without(summary), &list)))

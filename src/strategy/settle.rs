@@ -282,7 +282,8 @@ impl Snapshot {
                 let cuts = self.past_cuts();
                 let summary = Summary { compaction: brief.compaction, ..Summary::new(line) };
                 let message = Message::summary(Role::User, summary);
-                let plan = proposal.plan.clone().with_message_before(&cuts, message);
+                let plan = proposal.plan.clone();
+                let plan = plan.with_message_before(self.messages(), &cuts, message);
                 plan.map(|plan| self.stamped(plan, brief)).and_then(with)
             }
         };
@@ -407,7 +408,8 @@ impl<'a> Settling<'a> {
         for text in [all.trim_start(), rules.as_str()].into_iter().filter(|text| !text.is_empty()) {
             let summary = Summary { compaction: brief.compaction, ..Summary::new(text) };
             let message = Message::summary(Role::User, summary);
-            let plan = proposal.plan.clone().with_message_before(&cuts, message);
+            let plan = proposal.plan.clone();
+            let plan = plan.with_message_before(thread.messages(), &cuts, message);
             let Some(plan) = plan.map(|plan| thread.stamped(plan, brief)) else { continue };
             if thread.accept(&plan, brief).is_ok() {
                 return Proposal { plan, ..proposal };

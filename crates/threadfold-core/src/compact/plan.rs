@@ -203,6 +203,15 @@ impl Plan {
         self
     }
 
+    /// Returns the plan with `change` applied to what it inserts for each range.
+    #[doc(hidden)]
+    pub fn with_inserts(mut self, change: impl Fn(Range<usize>, &mut Vec<Insert>)) -> Self {
+        for Splice { at, insert } in &mut self.splices {
+            change(at.clone(), insert);
+        }
+        self
+    }
+
     /// Returns the plan with this text in its last summary.
     #[doc(hidden)]
     pub fn with_last_summary(mut self, text: Text) -> Self {
@@ -223,11 +232,17 @@ impl Plan {
         self
     }
 
-    /// Returns the plan with this message inserted at the last cut point that is not after its
-    /// first change, or at the start of the thread if there is none. `None` if the plan changes
-    /// nothing.
+    /// Returns the plan for this thread with a message inserted at the last cut point that is not
+    /// after its first change, or at the start of the thread if there is none. `None` if the plan
+    /// changes nothing. The message is now the first change, so the reasoning between it and the former
+    /// first change is [marked](Self::with_reasoning_marked) too.
     #[doc(hidden)]
-    pub fn with_message_before(mut self, cuts: &[usize], message: Message) -> Option<Self> {
+    pub fn with_message_before(
+        mut self,
+        thread: &[Message],
+        cuts: &[usize],
+        message: Message,
+    ) -> Option<Self> {
         let first = self.splices.first()?.at.start;
         let at = cuts.iter().rev().find(|cut| **cut <= first).copied().unwrap_or_default();
         let insert = vec![Insert::Message { message }];
@@ -235,7 +250,7 @@ impl Plan {
             Some(splice) => splice.insert.splice(0..0, insert).for_each(drop),
             None => self.splices.insert(0, Splice { at: at..at, insert }),
         }
-        Some(self)
+        Some(self.with_reasoning_marked(thread))
     }
 
     /// Checks that the plan fits these messages.
@@ -318,6 +333,7 @@ impl Insert {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::{Role, Thinking};
 
     fn thread() -> Vec<Message> {
         vec![Message::user("one"), Message::assistant("two"), Message::user("three")]
@@ -397,8 +413,9 @@ mod tests {
         ];
         let plan = Plan::from_splices(5, splices.clone());
         assert_eq!((plan.messages_before(), plan.messages_after()), (5, 4));
+        let thread = ["0", "1", "2", "3", "4"].map(Message::assistant);
         let before = |cuts: &[usize]| {
-            let plan = plan.clone().with_message_before(cuts, Message::assistant("b"));
+            let plan = plan.clone().with_message_before(&thread, cuts, Message::assistant("b"));
             plan.map(|plan| plan.splices().to_vec())
         };
         let mut expected = splices.clone();
@@ -409,6 +426,24 @@ mod tests {
         let start = Splice { at: 0..0, insert: vec![insert("b")] };
         assert_eq!(before(&[3]), Some([vec![start], splices].concat()));
         let nothing = Plan::from_splices(5, Vec::new());
-        assert_eq!(nothing.with_message_before(&[3], Message::assistant("b")), None);
+        assert_eq!(nothing.with_message_before(&thread, &[3], Message::assistant("b")), None);
+    }
+
+    #[test]
+    fn a_message_before_all_changes_makes_the_reasoning_after_it_void() {
+        let thought = |text: &str| {
+            let thought = Thinking::new(text, Some("signature".into()));
+            Message::new(Role::Assistant, vec![thought.into(), ContentBlock::text(text)])
+        };
+        let thread = [thought("a"), Message::user("b"), thought("c"), Message::user("d")];
+        let change = Splice { at: 3..4, insert: vec![Message::user("D").into()] };
+        let plan = Plan::from_splices(4, vec![change]).with_reasoning_marked(&thread);
+        let marked = |plan: &Plan| {
+            let after = plan.after(&thread).unwrap();
+            after.iter().map(|message| message.prefix_rewritten).collect::<Vec<_>>()
+        };
+        assert_eq!(marked(&plan), [false; 4]);
+        let plan = plan.with_message_before(&thread, &[0, 1], Message::user("facts")).unwrap();
+        assert_eq!(marked(&plan), [false, false, false, true, false]);
     }
 }
