@@ -57,6 +57,7 @@ mod rolling;
 mod rollover;
 mod run_error;
 mod segments;
+mod settings;
 mod settle;
 mod snapshot;
 mod stamps;

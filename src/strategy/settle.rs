@@ -67,6 +67,9 @@ impl Snapshot {
     /// The [quotes](Proposal::quotes) of the proposal are checked against what the user typed. Those
     /// that hold become standing rules at once; [`quoted`](Proposal::quoted) says which.
     ///
+    /// What the host set in the thread for all that follows, such as further tools, stays in effect: a
+    /// summary holds it beside its text.
+    ///
     /// The [notes](Self::with_notes) of the agent follow at the end, word for word, if the messages
     /// that stay do not show them.
     ///
@@ -142,7 +145,7 @@ impl Snapshot {
     /// Returns the checked and audited proposal.
     fn audited(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
         let plan = numbered(proposal.plan.with_reasoning_marked(self.messages()), brief);
-        let plan = self.completed(self.stamped(plan, brief), brief);
+        let plan = self.with_settings(self.completed(self.stamped(plan, brief), brief));
         let proposal = Proposal { plan, ..proposal };
         let Some(policy) = &brief.retention else {
             self.accept(&proposal.plan, brief)?;

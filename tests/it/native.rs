@@ -10,9 +10,12 @@ use threadfold::{
     legality,
     message::{ModelError, StopReason, Text},
     recall::Recall,
-    strategy::{Brief, CompactionStrategy, Digest, Ladder, Native, View},
+    strategy::{Brief, CompactionStrategy, Digest, KeepRecent, Ladder, Native, View},
     testing::asked,
-    wire::{CompactionAsked, CompactionTime, DecodeOptions, Dialect, EncodeOptions, WireFormat},
+    wire::{
+        CompactionAsked, CompactionTime, DecodeOptions, Dialect, EncodeOptions, WireFormat,
+        openai_responses,
+    },
 };
 
 use crate::support::{
@@ -346,6 +349,65 @@ fn the_reasoning_of_messages_after_a_native_compaction_arrives() {
     }
 }
 
+/// What a host sets in the thread for all that follows stays in effect after a compaction of any kind:
+/// the provider's guide demands it for those that a client asks for.
+#[test]
+fn further_tools_and_the_newest_effort_are_restored_after_a_compaction() {
+    let codec = &Dialect::OpenAiResponses;
+    let tools =
+        json!({"type": "additional_tools", "role": "developer", "tools": [{"type": "web_search"}]});
+    let effort =
+        |effort: &str| json!({"type": "configuration_update", "reasoning": {"effort": effort}});
+    let text =
+        json!({"type": "configuration_update", "id": "cu_1", "text": {"format": {"type": "text"}}});
+    let mut body = reasoned(codec, 8);
+    let items = body["input"].as_array_mut().unwrap();
+    for (at, setting) in [effort("low"), text.clone(), tools.clone(), tools.clone(), effort("high")]
+        .into_iter()
+        .enumerate()
+    {
+        // Each stands before a message of the user.
+        let users = items.iter().enumerate().filter(|(_, item)| item["role"] == "user");
+        let place = users.map(|(place, _)| place).nth(at + 1).unwrap();
+        items.insert(place, setting);
+    }
+    let request = codec.decode(&body, &DecodeOptions::default()).unwrap();
+    let unchanged = codec.encode(&request, &EncodeOptions::default());
+    assert_eq!((unchanged.body.to_value().unwrap(), unchanged.adjustments), (body, Vec::new()));
+
+    let block = json!({"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAA"});
+    let answer = json!({"status": "completed", "output": [block]}).to_string();
+    let strategies: [&dyn CompactionStrategy; 3] = [
+        &Native { messages: 3, ..Native::default() },
+        &Digest { messages: 3, ..Digest::default() },
+        &KeepRecent { messages: 3, ..KeepRecent::default() },
+    ];
+    for strategy in strategies {
+        let name = strategy.name();
+        let thread = threadfold::strategy::Snapshot::of_request(&request);
+        let view = View::new(thread, Brief::default());
+        let (_, proposal) =
+            asked(strategy, &view, |_| Ok(codec.decode_response(answer.as_bytes()).unwrap()));
+        let settled = view.thread.settle(proposal.unwrap(), &view.brief).unwrap();
+        let again = view.thread.settle(settled.clone(), &view.brief).unwrap();
+        assert_eq!(again.plan, settled.plan, "{name}: settling again changes nothing");
+        let after = settled.plan.after(&request.messages).unwrap();
+        assert!(after.len() < request.messages.len(), "{name}");
+        let compacted = Request { messages: after.into(), ..request.clone() };
+        let options = EncodeOptions::for_model("gpt-6.2-sol");
+        let written = codec.encode(&compacted, &options).body.to_value().unwrap();
+        let items = written["input"].as_array().unwrap();
+        let settings = items
+            .iter()
+            .filter(|item| item["role"] == "developer" || item["type"] == "configuration_update");
+        let settings: Vec<&Value> = settings.collect();
+        assert_eq!(settings, [&text, &tools, &effort("high")], "{name}: {written:#}");
+        if name == "native" {
+            assert_eq!((&items[0], &items[1]), (&block, &text));
+        }
+    }
+}
+
 fn focus(words: &str) -> threadfold::message::CompactionReason {
     threadfold::message::CompactionReason::Manual { instructions: Some(words.into()) }
 }
@@ -553,6 +615,24 @@ fn a_request_for_a_compaction_contains_nothing_that_the_provider_refuses() {
         "output_config": {"effort": "low"}, "compaction": {"type": "summarize"},
         "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]});
     assert_eq!((encoded.body.to_value().unwrap(), encoded.adjustments), (expected, vec![]));
+}
+
+/// `ResponseCompactParams` of SDK openai 3.57.
+#[test]
+fn the_compaction_endpoint_gets_the_parameters_that_it_takes() {
+    let kept = json!({"model": "gpt-6-astra", "instructions": "Be brief.",
+        "image": {"context_compression": "enabled"}, "service_tier": "flex",
+        "prompt_cache_key": "thread-7", "prompt_cache_options": {"mode": "explicit", "ttl": "12h"},
+        "input": [{"role": "user", "content": "hi"}]});
+    let mut body = kept.clone();
+    for (key, value) in
+        [("temperature", json!(1.0)), ("stream", json!(true)), ("store", json!(false))]
+    {
+        body[key] = value;
+    }
+    let request = Dialect::OpenAiResponses.decode(&body, &DecodeOptions::default()).unwrap();
+    let encoded = openai_responses::encode_compact(&request, &EncodeOptions::default());
+    assert_eq!(encoded.body.to_value().unwrap(), kept);
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! provider that no variant covers is an [`Opaque`] block, which goes back to that provider
 //! unchanged.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{
@@ -367,6 +369,16 @@ impl Summary {
     }
 }
 
+/// The only dialect with [settings](Opaque::settings_in_effect).
+const OPENAI_RESPONSES: &str = "openai-responses";
+
+/// The kinds of [settings](Opaque::settings_in_effect).
+#[derive(Clone, Copy)]
+enum Setting {
+    Tools,
+    Update,
+}
+
 impl Opaque {
     /// Returns a block of this codec.
     #[must_use]
@@ -398,6 +410,53 @@ impl Opaque {
         let [kind, content, encrypted] = ["type", "content", "encrypted_content"]
             .map(|key| value.get(key).and_then(serde_json::Value::as_str).unwrap_or_default());
         kind == "compaction" && !(content.is_empty() && encrypted.is_empty())
+    }
+
+    /// The settings among these blocks that are still in effect after the last of them, in their
+    /// order. A setting is an item by which a host offers further tools (`additional_tools`), or asks
+    /// for another effort or form of answers (`configuration_update`), from there on: OpenAI Responses,
+    /// SDK openai 3.57. Equal offers count once, and only the newest update of each field counts.
+    #[doc(hidden)]
+    pub fn settings_in_effect<'a>(
+        blocks: impl IntoIterator<Item = &'a ContentBlock, IntoIter: DoubleEndedIterator>,
+    ) -> Vec<&'a Self> {
+        let mut found: Vec<&Self> = Vec::new();
+        let mut updated: HashSet<String> = HashSet::new();
+        for block in blocks.into_iter().rev() {
+            let ContentBlock::Opaque(opaque) = block else { continue };
+            let Some((kind, fields)) = opaque.setting() else { continue };
+            let is_new = match kind {
+                Setting::Tools => !found.contains(&opaque),
+                Setting::Update => {
+                    let before = updated.len();
+                    updated.extend(fields);
+                    updated.len() > before
+                }
+            };
+            found.extend(Some(opaque).filter(|_| is_new));
+        }
+        found.reverse();
+        found
+    }
+
+    /// The kind of a setting, and the names of its own fields; `None` for any other block.
+    fn setting(&self) -> Option<(Setting, Vec<String>)> {
+        const TOOLS: &str = "additional_tools";
+        const UPDATE: &str = "configuration_update";
+        // Most opaque blocks are something else, so the text is searched before it is parsed.
+        let text = self.value.as_str();
+        if self.codec != OPENAI_RESPONSES || ![TOOLS, UPDATE].iter().any(|it| text.contains(it)) {
+            return None;
+        }
+        let value = self.value.to_value().ok()?;
+        let kind = match value.get("type")?.as_str()? {
+            TOOLS => Setting::Tools,
+            UPDATE => Setting::Update,
+            _ => return None,
+        };
+        let fields =
+            value.as_object()?.keys().filter(|key| !["type", "id"].contains(&key.as_str()));
+        Some((kind, fields.cloned().collect()))
     }
 }
 

@@ -240,8 +240,8 @@ fn withheld_block(entry: Fields<'_>) -> Option<Withheld> {
 const CONTENT: &str = "an array of blocks";
 
 /// Reads a usage. The tokens of the provider's own compaction are not in the counts but in a list
-/// beside them. They are part of the answer's prompt, so the list only counts if there was no
-/// answer.
+/// beside them, `iterations` (SDK anthropic 2.14). Its prompt is not that of the answer, from which
+/// the size of the context follows, so the list only counts if there was no answer.
 pub(super) fn usage(raw: Raw<'_>) -> Option<Usage> {
     let usage = USAGE.read(raw)?;
     if !usage.is_zero() {

@@ -37,6 +37,16 @@ pub(super) const TRIGGER: &str = "compaction_trigger";
 pub(super) const APPROVAL: &str = "mcp_approval_response";
 pub(super) const APPROVAL_REQUEST: &str = "mcp_approval_request";
 
+/// Items that hold until a later one of their kind: the host offers more tools, or asks for another
+/// effort or form (SDK openai 3.57). They may stand anywhere, also between reasoning and what it led
+/// to.
+const SETTINGS: [&str; 2] = ["additional_tools", "configuration_update"];
+
+/// Whether an item of this type is a setting of the host.
+pub(super) fn is_setting(kind: &str) -> bool {
+    SETTINGS.contains(&kind)
+}
+
 /// The type of the answer to a call; `None` if the host does not answer calls of this type.
 pub(super) fn output_of(kind: &str) -> Option<&'static str> {
     CALLS.iter().find(|(call, _)| *call == kind).map(|(_, output)| *output)
@@ -64,7 +74,7 @@ pub(super) fn takes_text(output: &str) -> bool {
 
 /// Whether an item of this type comes from the host.
 fn is_of_host(kind: &str) -> bool {
-    kind.ends_with("_output") || kind.ends_with("_response") || kind == TRIGGER
+    kind.ends_with("_output") || kind.ends_with("_response") || kind == TRIGGER || is_setting(kind)
 }
 
 /// The fields that identify an item and its role.

@@ -16,6 +16,7 @@
 //! | the answers to all of these | [`ToolResult`]; an opaque block where the call is not in the input but may be stored |
 //! | `web_search_call`, `file_search_call`, `code_interpreter_call`, `mcp_call` | [`ServerToolUse`], the whole item as its input |
 //! | `program` and `program_output`, `tool_search_call` and `tool_search_output` that the provider carries out (`"execution":"server"`) | [`ServerToolUse`] and [`ServerToolResult`], the whole item as input and content; the answer may come in a later response |
+//! | `additional_tools`, `configuration_update` | as a message of `developer`, with an [`Opaque`] block; in an answer only the block |
 //! | `compaction`, `compaction_trigger`, `item_reference`, `image_generation_call`, and all other items | [`Opaque`] |
 //!
 //! | part or field | here |

@@ -132,6 +132,9 @@ fn lone_reasoning(at_rest: bool) -> impl FnMut(&Item) -> Fault {
     let mut next: Option<Text> = None;
     let mut is_last = true;
     move |item| {
+        if kinds::is_setting(&item.label.kind) {
+            return None;
+        }
         let is_followed = match &item.next {
             None => is_last && at_rest,
             wanted => *wanted == next,

@@ -43,7 +43,9 @@ impl Context {
         let numbered = items.iter().enumerate();
         let read = numbered.map(|(index, raw)| {
             let fields = Fields::read(*raw, Path::Item(&path, index))?;
-            Ok(self.read(*raw, fields, items.get(index + 1).copied()))
+            let later = items.iter().skip(index + 1).copied();
+            let next = later.into_iter().find(|raw| !kinds::is_setting(&Label::read(*raw).kind));
+            Ok(self.read(*raw, fields, next))
         });
         read.collect()
     }
@@ -54,6 +56,9 @@ impl Context {
             && let Some(message) = compaction::by_gateway(&fields)
         {
             return Item::Said(message);
+        }
+        if kinds::is_setting(&label.kind) {
+            return Item::Said(MessageParts::new(Role::System, vec![opaque_item(raw, None)]));
         }
         if label.is_of_model() {
             return Item::Answered(self.answered(raw, fields, &label, next));
