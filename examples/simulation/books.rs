@@ -1,8 +1,9 @@
 //! Every strategy over the rules of every vendor: an agent that reasons, calls tools and sometimes
 //! changes its provider, behind a [`Rulebook`] for each.
 //!
-//! It counts what the rules find illegal, the reasoning that a request sends in vain, and of the
-//! reasoning in kept turns the part that reaches the model.
+//! It counts what the rules find illegal, and what becomes of the reasoning in kept turns: the part
+//! that reaches the model, the part that the plan of a compaction marked as void, the part that the
+//! codec left out with another reason, and the part that is lost without a word.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -22,11 +23,11 @@ use threadfold::{
     message::{ModelError, Text, ToolSpec, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     testing::ExtractiveModel,
-    wire::Dialect,
+    wire::{Adjustment, Change, Dialect, EncodeOptions},
 };
 use threadfold_testing::{
     TestClock,
-    rulebook::{Api, BookOptions, Outcome, Part, Rulebook, RulebookModel, Said},
+    rulebook::{Api, BookOptions, Last, Outcome, Part, Rulebook, RulebookModel, Said},
 };
 
 use super::numbers::Numbers;
@@ -85,23 +86,23 @@ impl Vendor {
             .with_header("anthropic-version", self.version)
     }
 
+    /// Whether the vendor binds reasoning and compacts itself, which keeps later reasoning.
+    pub(crate) fn keeps_bound_reasoning(self) -> bool {
+        EncodeOptions::for_model(self.model).binds_reasoning
+            && matches!(self.api, Api::Anthropic | Api::Responses)
+    }
+
     /// With a manual budget there is no answer without reasoning.
     pub(crate) fn always_reasons(self) -> bool {
         self.model == "claude-sonnet-4-5"
     }
 
-    /// Whether an answer of this vendor holds reasoning that goes back to it. Gemini signs calls too.
-    fn keeps_reasoning(self, said: &Said) -> bool {
-        let has = |wanted: fn(&Part) -> bool| said.parts.iter().any(wanted);
-        let has_reasoning = has(|part| matches!(part, Part::Reasoning(_)));
-        match self.api {
-            Api::Chat => false,
-            Api::Gemini => has_reasoning || has(|part| matches!(part, Part::Call { .. })),
-            Api::Anthropic | Api::Responses | Api::Converse => has_reasoning,
-        }
+    /// Whether an answer of this vendor holds reasoning that goes back to it.
+    fn keeps_reasoning(self, answer: &Message) -> bool {
+        self.api != Api::Chat && answer.content.iter().any(is_signed)
     }
 
-    /// What an HTTP client of this vendor adds to a body.
+    /// What a host of this vendor sets in its requests.
     fn fields(self) -> Map<String, Value> {
         let adaptive = json!({"type": "adaptive"});
         let fields = match (self.api, self.model) {
@@ -138,11 +139,17 @@ pub(crate) struct Judged {
     pub(crate) overflows: u64,
     /// What the rules found.
     pub(crate) illegal: Vec<String>,
-    /// Reasoning that a request sent, and that the vendor dropped.
-    pub(crate) dropped: u64,
-    /// Reasoning of kept turns, and how much of it reached the model.
+    /// Reasoning of kept turns, in all requests: that of the model which is asked.
     pub(crate) kept: u64,
+    /// The part of it that reached the model.
     pub(crate) arrived: u64,
+    /// The part that did not, because the plan of a compaction marked it.
+    pub(crate) announced: u64,
+    /// The part that the codec left out for another reason, with the reasons.
+    pub(crate) left_out: BTreeMap<String, u64>,
+    /// Reasoning that a request sent, and that the vendor dropped; and that which did not arrive and
+    /// of which nothing was reported.
+    pub(crate) silent: u64,
 }
 
 impl Judged {
@@ -160,9 +167,13 @@ impl AddAssign for Judged {
         self.failed.extend(other.failed);
         self.overflows += other.overflows;
         self.illegal.extend(other.illegal);
-        self.dropped += other.dropped;
         self.kept += other.kept;
         self.arrived += other.arrived;
+        self.announced += other.announced;
+        for (reason, count) in other.left_out {
+            *self.left_out.entry(reason).or_default() += count;
+        }
+        self.silent += other.silent;
     }
 }
 
@@ -229,28 +240,23 @@ fn send(session: &mut Session, text: String) -> Result<(), String> {
 struct Providers {
     models: Vec<RulebookModel>,
     current: AtomicUsize,
-    reasoned: Arc<Mutex<HashMap<u64, usize>>>,
+    /// The answers with reasoning, by their number, and the place of the vendor.
+    reasoned: Mutex<HashMap<u64, usize>>,
     judged: Mutex<Judged>,
 }
 
 impl Providers {
     fn new(numbers: &Arc<Numbers>, home: usize, seed: u64) -> Self {
-        let reasoned: Arc<Mutex<HashMap<u64, usize>>> = Arc::default();
         let answers = Arc::new(AtomicUsize::new(0));
         // The models of a vendor share its book, as those of one account do.
         let mut books: BTreeMap<Api, Arc<Mutex<Rulebook>>> = BTreeMap::new();
-        let models = Vendor::ALL.iter().enumerate().map(|(place, vendor)| {
-            let (numbers, reasoned) = (Arc::clone(numbers), Arc::clone(&reasoned));
-            let answers = Arc::clone(&answers);
+        let models = Vendor::ALL.iter().map(|vendor| {
+            let (numbers, answers) = (Arc::clone(numbers), Arc::clone(&answers));
             let says = move |request: &Request| match request.max_output.is_some() {
                 true => extracted(request),
                 false => {
                     let number = answers.fetch_add(1, Ordering::Relaxed) as u64;
-                    let said = worked(&numbers, number, vendor.always_reasons());
-                    if vendor.keeps_reasoning(&said) {
-                        lock(&reasoned).insert(number, place);
-                    }
-                    said
+                    worked(&numbers, number, vendor.always_reasons())
                 }
             };
             let book = books.entry(vendor.api).or_insert_with(|| {
@@ -260,7 +266,8 @@ impl Providers {
             vendor.over(Arc::clone(book), says)
         });
         let models = models.collect();
-        Self { models, current: AtomicUsize::new(home), reasoned, judged: Mutex::default() }
+        let current = AtomicUsize::new(home);
+        Self { models, current, reasoned: Mutex::default(), judged: Mutex::default() }
     }
 
     fn go_to(&self, place: usize) {
@@ -271,12 +278,74 @@ impl Providers {
         lock(&self.judged)
     }
 
-    /// The number of answers with reasoning of this provider in a request.
-    fn kept(&self, request: &Request, place: usize) -> u64 {
-        let answers = request.messages.iter().filter(|message| message.role == Role::Assistant);
-        let numbers = answers.filter_map(number_of);
+    /// The answers with reasoning of this provider in a request.
+    fn kept(&self, request: &Request, place: usize) -> Kept {
         let reasoned = lock(&self.reasoned);
-        numbers.filter(|number| reasoned.get(number) == Some(&place)).count() as u64
+        let is_its = |message: &Message| {
+            let number = Some(message).filter(|it| it.role == Role::Assistant).and_then(number_of);
+            number.is_some_and(|number| reasoned.get(&number) == Some(&place))
+        };
+        let kept = request.messages.iter().enumerate().filter(|(_, message)| is_its(message));
+        Kept(kept.map(|(at, message)| (at, Void::of(message))).collect())
+    }
+}
+
+/// Whether a block holds reasoning. Gemini signs calls too.
+fn is_signed(block: &ContentBlock) -> bool {
+    let is_signed_call =
+        matches!(block, ContentBlock::ToolUse(call) if call.extra.codec() == Some("gemini"));
+    block.is_reasoning() || is_signed_call
+}
+
+/// The answers in a request whose reasoning the model could read, by their place, and what plans did
+/// to it.
+struct Kept(BTreeMap<usize, Void>);
+
+/// What the plan of a compaction did to the reasoning of an answer that stays.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Void {
+    No,
+    /// It is marked: a message before it was changed.
+    Marked,
+    /// It was removed, and the answer is marked.
+    Stripped,
+}
+
+impl Void {
+    fn of(message: &Message) -> Self {
+        match (message.prefix_rewritten, message.content.iter().any(is_signed)) {
+            (true, true) => Self::Marked,
+            (true, false) => Self::Stripped,
+            (false, _) => Self::No,
+        }
+    }
+}
+
+impl Kept {
+    /// Counts what became of them in a request that was answered.
+    fn count(&self, adjusted: &[Adjustment], last: &Last, judged: &mut Judged) {
+        let stripped = self.0.iter().filter(|(_, void)| **void == Void::Stripped);
+        let mut missing: BTreeMap<usize, &str> = stripped.map(|(at, _)| (*at, "")).collect();
+        for adjustment in adjusted {
+            if let Adjustment { message: Some(at), change: Change::ReasoningDropped { reason } } =
+                adjustment
+            {
+                missing.extend(self.0.contains_key(at).then_some((*at, reason.as_str())));
+            }
+        }
+        let (kept, arrived) = (self.0.len() as u64, last.arrived.len() as u64);
+        judged.kept += kept;
+        judged.arrived += arrived;
+        let accounted = arrived + missing.len() as u64 + last.void.len() as u64;
+        judged.silent += kept.saturating_sub(accounted);
+        for (at, reason) in missing {
+            match self.0.get(&at) {
+                Some(Void::Marked | Void::Stripped) => judged.announced += 1,
+                Some(Void::No) | None => {
+                    *judged.left_out.entry(reason.to_owned()).or_default() += 1;
+                }
+            }
+        }
     }
 }
 
@@ -288,6 +357,12 @@ impl Model for Providers {
         let kept = (request.max_output.is_none()).then(|| self.kept(&request, place));
         let answer = model.complete(request).await;
         self.look(model, place, kept);
+        if let (Ok(answer), Some(vendor)) = (&answer, Vendor::ALL.get(place))
+            && let Some(number) = number_of(&answer.message)
+            && vendor.keeps_reasoning(&answer.message)
+        {
+            lock(&self.reasoned).insert(number, place);
+        }
         answer
     }
 
@@ -318,12 +393,12 @@ impl Model for Providers {
 
 impl Providers {
     /// Counts what happened to the last request of a model.
-    fn look(&self, model: &RulebookModel, place: usize, kept: Option<u64>) {
+    fn look(&self, model: &RulebookModel, place: usize, kept: Option<Kept>) {
         let book = model.book();
         let last = &book.seen().last;
         let mut judged = self.judged();
         judged.requests += 1;
-        judged.dropped += last.void.len() as u64;
+        judged.silent += last.void.len() as u64;
         match last.outcome {
             Outcome::Illegal => {
                 let vendor = Vendor::ALL.get(place).map(ToString::to_string).unwrap_or_default();
@@ -335,8 +410,7 @@ impl Providers {
             Outcome::TooLong => judged.overflows += 1,
             Outcome::Answered => {
                 if let Some(kept) = kept {
-                    judged.kept += kept;
-                    judged.arrived += last.arrived.len() as u64;
+                    kept.count(&model.adjusted(), last, &mut judged);
                 }
             }
             Outcome::None | Outcome::NotFound => {}

@@ -14,9 +14,9 @@ use futures::{
 use serde_json::{Map, Value, json};
 use threadfold::{
     Answer, ContextWindow, Model, Request, WireFormat,
-    message::{Delta, ModelError, ModelErrorKind, Text},
+    message::{Delta, Extra, Json, ModelError, ModelErrorKind, Text},
     model::{self, Clock},
-    wire::{self, EncodeOptions, classify_error},
+    wire::{self, Adjustment, EncodeOptions, classify_error},
 };
 
 use super::{
@@ -54,6 +54,7 @@ pub struct RulebookModel {
     clock: Arc<dyn Clock>,
     says: Box<dyn Fn(&Request) -> Said + Send + Sync>,
     book: Arc<Mutex<Rulebook>>,
+    adjusted: Mutex<Vec<Adjustment>>,
 }
 
 impl RulebookModel {
@@ -75,10 +76,12 @@ impl RulebookModel {
             clock,
             says: Box::new(says),
             book,
+            adjusted: Mutex::default(),
         }
     }
 
-    /// Adds fields to every body that lacks them, such as `thinking` or `include`.
+    /// Sets parameters of the dialect in every request that lacks them, such as `thinking` or
+    /// `include`. The codec reads them, as those of an HTTP adapter.
     #[must_use]
     pub fn with_fields(mut self, fields: Map<String, Value>) -> Self {
         self.fields.extend(fields);
@@ -105,6 +108,12 @@ impl RulebookModel {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The changes that the codec made to the last request, whether for an answer or a compaction.
+    #[must_use]
+    pub fn adjusted(&self) -> Vec<Adjustment> {
+        self.adjusted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Sends a request.
     fn ask(
         &self,
@@ -113,7 +122,10 @@ impl RulebookModel {
         let said = (self.says)(&request);
         request.max_output.get_or_insert(4_096);
         request.cache = true;
+        request.extra = self.with_own_fields(&request.extra);
         let encoded = self.codec.encode(&request, &EncodeOptions::for_model(&self.model));
+        let adjustments = encoded.adjustments;
+        self.adjusted.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&adjustments);
         let mut body = encoded.body.to_value().map_err(|error| {
             ModelError::new(ModelErrorKind::Other, format!("the codec wrote no JSON: {error}"))
         })?;
@@ -132,19 +144,24 @@ impl RulebookModel {
         if reply.status != 200 {
             return Err(classify_error(reply.status, &reply.bytes()));
         }
-        let adjustments = encoded.adjustments;
         let declared = move |piece: Result<Delta, ModelError>| {
             piece.map(|piece| wire::as_declared(piece, &adjustments))
         };
         Ok(self.read(&reply, api)?.map(declared).boxed())
     }
 
+    /// The parameters of a request with those of this model that it lacks.
+    fn with_own_fields(&self, extra: &Extra) -> Extra {
+        let name = self.codec.name();
+        let theirs = extra.of(name).map(|(key, json)| (key.to_owned(), json.clone()));
+        let ours = self.fields.iter().filter(|(key, _)| extra.get(name, key).is_none());
+        let ours = ours.map(|(key, value)| (key.clone(), Json::from(value)));
+        Extra::new(name, theirs.chain(ours).collect::<Vec<_>>())
+    }
+
     /// Adds to a body what an HTTP client adds, and returns its path.
     fn completed(&self, body: &mut Value, api: Api, streams: bool) -> String {
         let Some(fields) = body.as_object_mut() else { return String::new() };
-        for (name, value) in &self.fields {
-            fields.entry(name.clone()).or_insert_with(|| value.clone());
-        }
         let model = &self.model;
         if streams && api != Api::Gemini {
             fields.insert("stream".to_owned(), json!(true));
