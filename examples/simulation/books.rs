@@ -147,8 +147,9 @@ pub(crate) struct Judged {
     pub(crate) announced: u64,
     /// The part that the codec left out for another reason, with the reasons.
     pub(crate) left_out: BTreeMap<String, u64>,
-    /// Reasoning that a request sent, and that the vendor dropped; and that which did not arrive and
-    /// of which nothing was reported.
+    /// Reasoning that a request sent, and that the vendor dropped.
+    pub(crate) dropped: u64,
+    /// That, and what did not arrive and of which nothing was reported.
     pub(crate) silent: u64,
 }
 
@@ -173,6 +174,7 @@ impl AddAssign for Judged {
         for (reason, count) in other.left_out {
             *self.left_out.entry(reason).or_default() += count;
         }
+        self.dropped += other.dropped;
         self.silent += other.silent;
     }
 }
@@ -398,6 +400,7 @@ impl Providers {
         let last = &book.seen().last;
         let mut judged = self.judged();
         judged.requests += 1;
+        judged.dropped += last.void.len() as u64;
         judged.silent += last.void.len() as u64;
         match last.outcome {
             Outcome::Illegal => {
