@@ -15,25 +15,25 @@ use std::{
     },
 };
 
-use futures::{FutureExt, executor::block_on};
+use futures::executor::block_on;
 use serde_json::{Map, Value, json};
 use threadfold::{
     Answer, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role, Session,
     StrategyRegistry, async_trait,
-    message::{ModelError, Text, ToolSpec, ToolUse},
-    model::{Tool, ToolContext, ToolOutput},
-    testing::ExtractiveModel,
+    message::{ModelError, Text},
     wire::{Adjustment, Change, Dialect, EncodeOptions},
 };
 use threadfold_testing::{
     TestClock,
     rulebook::{Api, BookOptions, Last, Outcome, Part, Rulebook, RulebookModel, Said},
+    shared::simulation::{Numbers, Read, extracted, worked},
 };
-
-use super::numbers::Numbers;
 
 /// The tokens of every window.
 const WINDOW: u64 = 16_000;
+
+/// The bytes of a usual result and of a large one.
+const SIZES: [u64; 2] = [1_500, 12_000];
 
 /// A vendor's API with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,7 +258,7 @@ impl Providers {
                 true => extracted(request),
                 false => {
                     let number = answers.fetch_add(1, Ordering::Relaxed) as u64;
-                    worked(&numbers, number, vendor.always_reasons())
+                    worked(&numbers, number, SIZES, vendor.always_reasons())
                 }
             };
             let book = books.entry(vendor.api).or_insert_with(|| {
@@ -429,59 +429,4 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn number_of(message: &Message) -> Option<u64> {
     let text = message.content.iter().find_map(ContentBlock::as_text)?;
     text.strip_prefix("[answer ")?.split_once(']')?.0.parse().ok()
-}
-
-/// An answer of the agent: mostly with reasoning, often with calls.
-fn worked(numbers: &Numbers, number: u64, always_reasons: bool) -> Said {
-    let mut parts = vec![Part::Text(format!("[answer {number}] {}", numbers.words(8)))];
-    let calls = numbers.below(3);
-    parts.extend((0..calls).map(|call| {
-        let size = numbers.below(if numbers.once_in(30) { 12_000 } else { 1_500 });
-        let path = format!("src/part_{number}_{call}.rs");
-        Part::Call { name: "read".into(), input: json!({"path": path, "size": size}) }
-    }));
-    let said = Said { parts };
-    if !always_reasons && numbers.once_in(4) {
-        return said;
-    }
-    said.after(format!("Thought {number} about it."))
-}
-
-/// A summary, or the edits of one, as an offline model writes them.
-pub(crate) fn extracted(request: &Request) -> Said {
-    let answer = ExtractiveModel.complete(request.clone()).now_or_never();
-    let Some(Ok(answer)) = answer else { return Said::text("They worked.") };
-    let parts = answer.message.content.iter().filter_map(|block| match block {
-        ContentBlock::ToolUse(call) => {
-            let input = call.input.json().ok()?.to_value().ok()?;
-            Some(Part::Call { name: call.name.to_string(), input })
-        }
-        block => block.as_text().map(|text| Part::Text(text.to_string())),
-    });
-    Said { parts: parts.collect() }
-}
-
-/// The agent's tool: results of any size.
-#[derive(Debug)]
-struct Read;
-
-#[async_trait]
-impl Tool for Read {
-    fn spec(&self) -> ToolSpec {
-        let schema = json!({"type": "object", "properties": {
-            "path": {"type": "string"}, "size": {"type": "integer"}}});
-        ToolSpec::new("read", "Reads a file.", schema)
-    }
-
-    async fn call(
-        &self,
-        call: &ToolUse,
-        _: &ToolContext<'_>,
-    ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
-        let input: Value = call.input.json()?.to_value()?;
-        let path = input.get("path").and_then(Value::as_str).ok_or("which file?")?;
-        let size = input.get("size").and_then(Value::as_u64).ok_or("how much?")?;
-        let lines = (1..=size / 40 + 1).map(|line| format!("fn of_{line}() {{}} // in {path}\n"));
-        Ok(ToolOutput::from(lines.collect::<String>()))
-    }
 }

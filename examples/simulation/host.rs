@@ -23,12 +23,12 @@ use threadfold::{
     session::{Events, SessionError},
     store::{Journal, StoreError},
 };
+use threadfold_testing::shared::simulation::Numbers;
 
 use super::{
     fault::{Fault, Kind},
     kept::Kept,
     listener::{Heard, Listener, polled},
-    numbers::Numbers,
     tally::Tally,
     tool::Write,
     wild::{MAX_ROUNDS, Wild},

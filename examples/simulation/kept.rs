@@ -11,8 +11,7 @@ use threadfold::{
     message::ThreadId,
     store::{Loaded, StoreError, check_order},
 };
-
-use super::{numbers::Numbers, replay::Replay};
+use threadfold_testing::shared::simulation::{Numbers, Replay};
 
 /// One in this many appends fails: before, within or after its events.
 const FAILS: u64 = 150;

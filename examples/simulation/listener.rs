@@ -21,11 +21,11 @@ use threadfold::{
     store::StoreError,
     tokens::ByteEstimate,
 };
+use threadfold_testing::shared::simulation::Numbers;
 
 use super::{
     fault::{Fault, Kind},
     kept::Kept,
-    numbers::Numbers,
     tally::Tally,
     wild::{MAX_ROUNDS, MAX_SENDS, Wild},
 };

@@ -15,8 +15,6 @@ mod host;
 pub(crate) mod hosts;
 mod kept;
 mod listener;
-pub(crate) mod numbers;
-mod replay;
 mod tally;
 mod tool;
 mod wild;

@@ -9,7 +9,7 @@ use threadfold::{
     model::{Tool, ToolContext, ToolOutput},
 };
 
-use super::numbers::Numbers;
+use threadfold_testing::shared::simulation::Numbers;
 
 /// Returns a result of the requested size, an error, nothing, or a picture.
 #[derive(Debug)]

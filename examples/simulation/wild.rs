@@ -24,12 +24,12 @@ use threadfold::{
     tokens::ByteEstimate,
     wire::classify_error,
 };
+use threadfold_testing::shared::simulation::Numbers;
 
 use super::{
     checks::Checks,
     fault::{Fault, Kind},
     kept::Kept,
-    numbers::Numbers,
     world::{Reports, World},
 };
 

@@ -34,7 +34,7 @@ const SHORT: usize = 300;
 const LISTS_SHARE: u64 = 4;
 
 /// Upper limit for the tokens of rules after a summary.
-const RULES_TOKENS: u64 = 4_000;
+pub(super) const RULES_TOKENS: u64 = 4_000;
 
 /// The active rules as a list for the summarising model; empty if there are none.
 pub(super) fn for_model(thread: &Snapshot) -> String {
@@ -176,17 +176,19 @@ impl<'a> Settling<'a> {
         (needed > room).then(|| (typed.keys(), typed.known()))
     }
 
-    /// Returns a list of the active rules that a plan removes; empty if it removes none.
-    pub(super) fn removed_rules(&self, after: &[Message]) -> String {
+    /// Returns a list of the active rules that a plan without a summary leaves unstated, because it
+    /// removes them or the host added them; empty if it states all of them, or if none
+    /// fits.
+    pub(super) fn missing_rules(&self, after: &[Message]) -> String {
         let Self { thread, .. } = *self;
-        let (before, left) = (texts(thread.messages()), texts(after));
-        let mut rules = thread.rules().active().map(|rule| &*rule.text);
-        if !rules.any(|rule| state(&before, rule) && !state(&left, rule)) {
+        if thread.unstated_rules(after).is_empty() {
             return String::new();
         }
         let unstated = unstated(thread.rules().active(), after, thread.system());
         let room = self.room(after).saturating_sub(thread.stamp_tokens()).min(RULES_TOKENS);
-        ledger::titled(&unstated, thread.rules().left_out(), room, self.counter())
+        let list = ledger::titled(&unstated, thread.rules().left_out(), room, self.counter());
+        // Rules that do not fit are stated or counted in the end.
+        if list.contains("\n- ") { list } else { String::new() }
     }
 
     /// Tokens that may still be added to the compacted thread.
@@ -224,17 +226,19 @@ impl Snapshot {
         without_stated(&own, &taken_back.iter().map(|key| own_key(key).to_owned()).collect())
     }
 
-    /// The number of active rules that neither these messages nor the system prompt state, not even
-    /// in a summary. Zero if a list in a summary counts those that it lacks.
-    pub(super) fn unstated_rules(&self, after: &[Message]) -> usize {
+    /// The active rules that neither these messages nor the system prompt state, not even in a
+    /// summary. None if a list in a summary counts those that it lacks.
+    pub(super) fn unstated_rules(&self, after: &[Message]) -> Vec<&Rule> {
         let users =
             after.iter().filter(|message| message.role != Role::Assistant || message.is_summary());
         let stay: Vec<Message> = users.chain(self.system().iter()).cloned().collect();
         let texts = texts(&stay);
         let counts =
             stay.iter().flat_map(Message::summaries).any(|it| ledger::counts_more(&it.text));
-        let missing = self.rules().active().filter(|rule| !state(&texts, &rule.text)).count();
-        if counts { 0 } else { missing }
+        if counts {
+            return Vec::new();
+        }
+        self.rules().active().filter(|rule| !state(&texts, &rule.text)).collect()
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     compact::Plan,
-    message::{ContentBlock, Message, Role, Summary, Text},
+    message::{ContentBlock, Message, Summary, Text},
     notes::{self, Note, tool},
 };
 
@@ -139,14 +139,8 @@ impl Snapshot {
         list: String,
         brief: &Brief,
     ) -> Option<Plan> {
-        let plan = plan.clone();
-        let Some(summary) = summary else {
-            let summary = Summary { compaction: brief.compaction, ..Summary::new(list) };
-            let message = Message::summary(Role::User, summary);
-            let plan = plan.with_message_before(self.messages(), &self.past_cuts(), message)?;
-            return Some(self.stamped(plan, brief));
-        };
-        Some(plan.with_last_summary(joined(&notes::without(summary), &list)))
+        let Some(summary) = summary else { return self.with_own_summary(plan, list, brief) };
+        Some(plan.clone().with_last_summary(joined(&notes::without(summary), &list)))
     }
 }
 

@@ -20,13 +20,13 @@ use super::{
     clip::excerpt,
     digest,
     full_summary::with_summaries,
-    lists::{Audit, Settling, joined, last_summary},
+    lists::{Audit, RULES_TOKENS, Settling, joined, last_summary},
     proposal::Proposal,
     rejection::Rejection,
     snapshot::Snapshot,
 };
 use crate::{
-    compact::{Plan, legality},
+    compact::Plan,
     ledger::{self, QuotedChanges, Quotes, TypedText},
     message::{Message, Role, Summary, Text},
     retention::{Fact, Facts, RetentionPolicy, enrich, invented},
@@ -78,8 +78,8 @@ impl Snapshot {
     /// summary inserted as a user message ends with a fresh one. Settling the result again changes
     /// nothing.
     ///
-    /// A plan without a summary is audited. If it removes rules, they are inserted as a summary of
-    /// their own; if it only shortens messages, the missing facts are added as well, in at most
+    /// A plan without a summary is audited. If it leaves rules unstated, they are inserted as a summary
+    /// of their own; if it only shortens messages, the missing facts are added as well, in at most
     /// half of the tokens that the plan frees. A proposal that was audited before is not audited
     /// again.
     ///
@@ -257,9 +257,9 @@ impl Snapshot {
         self.counter().text(&all).saturating_sub(self.counter().text(summary))
     }
 
-    /// Returns the proposal with a count of the active rules that the compacted thread does not
-    /// state, unless a list in it counts them already. If there is no room for this line, the last
-    /// lines of the summary give way.
+    /// Returns the proposal with the active rules that the compacted thread does not state, for which
+    /// up to half of the summary's lines give way, the last ones first. If they do not fit, they are
+    /// counted, unless a list counts them already; for this line, all of the summary may give way.
     fn with_rules_counted(&self, proposal: Proposal, brief: &Brief) -> Proposal {
         let adds_rules = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
         if !adds_rules || self.rules().active().next().is_none() {
@@ -267,33 +267,49 @@ impl Snapshot {
         }
         let Ok(after) = proposal.plan.after(self.messages()) else { return proposal };
         let missing = self.unstated_rules(&after);
-        if missing == 0 {
+        if missing.is_empty() {
             return proposal;
         }
-        let line = ledger::counted(missing.saturating_add(self.rules().left_out()));
+        let left_out = self.rules().left_out();
+        let list = ledger::titled(&missing, left_out, RULES_TOKENS, self.counter());
+        let line = ledger::counted(missing.len().saturating_add(left_out));
         let with = |plan: Plan| self.accept(&plan, brief).is_ok().then_some(plan);
         let plan = match last_summary(&proposal.plan).cloned() {
             Some(summary) => {
                 let lines: Vec<&str> = summary.lines().collect();
-                let mut shorter = (0..=lines.len()).rev().map(|count| {
-                    let kept = lines.get(..count).unwrap_or_default().join("\n");
-                    proposal.plan.clone().with_last_summary(joined(&kept, &line))
-                });
-                shorter.find_map(with)
+                let beside = |text: &str, least: usize| {
+                    let mut shorter = (least..=lines.len()).rev().map(|count| {
+                        let kept = lines.get(..count).unwrap_or_default().join("\n");
+                        proposal.plan.clone().with_last_summary(joined(&kept, text))
+                    });
+                    shorter.find_map(with)
+                };
+                beside(&list, lines.len().div_ceil(2)).or_else(|| beside(&line, 0))
             }
             None => {
-                let cuts = self.past_cuts();
-                let summary = Summary { compaction: brief.compaction, ..Summary::new(line) };
-                let message = Message::summary(Role::User, summary);
-                let plan = proposal.plan.clone();
-                let plan = plan.with_message_before(self.messages(), &cuts, message);
-                plan.map(|plan| self.stamped(plan, brief)).and_then(with)
+                let alone = |text| self.with_own_summary(&proposal.plan, text, brief);
+                [list, line].into_iter().find_map(|text| alone(text).and_then(with))
             }
         };
         match plan {
             Some(plan) => self.with_plan(proposal, plan, brief),
             None => proposal,
         }
+    }
+
+    /// Returns the plan with this text as a summary of its own before its first change, and the
+    /// reasoning after it marked. `None` if the plan changes nothing.
+    pub(super) fn with_own_summary(
+        &self,
+        plan: &Plan,
+        text: impl Into<Text>,
+        brief: &Brief,
+    ) -> Option<Plan> {
+        let summary = Summary { compaction: brief.compaction, ..Summary::new(text) };
+        let message = Message::summary(Role::User, summary);
+        let cuts = self.past_cuts();
+        let plan = plan.clone().with_message_before(self.messages(), &cuts, message)?;
+        Some(self.stamped(plan, brief))
     }
 
     /// Returns the proposal with a plan whose summary says more or less, so its audit is made anew.
@@ -398,22 +414,17 @@ impl<'a> Settling<'a> {
         Kept { facts, typed: 100 - missing.saturating_mul(100) / all }
     }
 
-    /// Adds the rules that a plan without a summary removes as a summary of their own. If the plan
-    /// only shortens messages, the facts are added too, in at most half of what it frees; a plan
+    /// Adds the rules that a plan without a summary leaves unstated as a summary of their own. If the
+    /// plan only shortens messages, the facts are added too, in at most half of what it frees; a plan
     /// that drops messages drops their facts deliberately. The proposal stays unchanged if no
     /// addition is acceptable.
     fn with_removed(&self, proposal: Proposal, after: &[Message]) -> Proposal {
         let Self { thread, brief, .. } = *self;
-        let rules = self.removed_rules(after);
+        let rules = self.missing_rules(after);
         let shortens = after.len() == thread.messages().len();
         let all = if shortens { self.with_removed_facts(&rules, after) } else { Text::default() };
-        let cuts = legality::cut_points(thread.messages());
         for text in [all.trim_start(), rules.as_str()].into_iter().filter(|text| !text.is_empty()) {
-            let summary = Summary { compaction: brief.compaction, ..Summary::new(text) };
-            let message = Message::summary(Role::User, summary);
-            let plan = proposal.plan.clone();
-            let plan = plan.with_message_before(thread.messages(), &cuts, message);
-            let Some(plan) = plan.map(|plan| thread.stamped(plan, brief)) else { continue };
+            let Some(plan) = thread.with_own_summary(&proposal.plan, text, brief) else { continue };
             if thread.accept(&plan, brief).is_ok() {
                 return Proposal { plan, ..proposal };
             }

@@ -24,11 +24,14 @@ use threadfold::{
     strategy::{Brief, KeepRecent, Proposal, Rollover, Snapshot, Summarize, View, without_model},
     testing::{Scripted, ScriptedModel},
 };
-use threadfold_testing::rulebook::{Api, BookOptions, Part, Rulebook, Said};
+use threadfold_testing::{
+    rulebook::{Api, BookOptions, Part, Rulebook, Said},
+    shared::simulation::extracted,
+};
 
 use crate::support::{
     bench::{Bench, THREAD, bench, calls, say, within},
-    examples::simulation::books::{Vendor, extracted},
+    examples::simulation::books::Vendor,
 };
 
 /// The rounds of a session of the simulated agent.

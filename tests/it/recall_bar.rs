@@ -13,7 +13,7 @@ use threadfold::{
     recall::Recall,
 };
 
-use crate::support::examples::simulation::numbers::Numbers;
+use threadfold_testing::shared::simulation::Numbers;
 use crate::support::recalled::recalled;
 
 const SESSIONS: usize = 40;

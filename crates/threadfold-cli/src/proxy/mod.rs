@@ -30,7 +30,6 @@ use crate::{
 mod answer;
 mod body;
 mod client;
-mod compaction;
 mod elements;
 mod endpoint;
 mod forward;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use threadfold::{
     ContextWindow, EventLog, Request, TokenCounter, WireFormat,
     auto::{AutoCompactor, IdleStep, Pressure},
-    drive::CompactionError,
+    drive::{CompactionError, Models},
     message::{Extra, Json, ModelErrorKind, ThreadId, Timestamp},
     store::Journal,
     tokens::Calibrated,
@@ -15,11 +15,14 @@ use threadfold::{
 };
 use threadfold_terminal::thousands;
 
-use crate::relay::{Chain, Link, Relay, RelayOptions, RelayStep, passing_from};
+use crate::relay::{
+    Chain, Link, Relay, RelayOptions, RelayStep,
+    compaction::{Compacted, Work},
+    passing_from,
+};
 use tokio::sync::Mutex;
 
 use super::{
-    compaction::{Compacted, Work},
     endpoint::{Arrived, Head},
     quiet,
     state::Proxy,
@@ -287,7 +290,7 @@ impl Proxy {
         let work = Work {
             request,
             messages: request.messages.get(..count).unwrap_or_default(),
-            found: journey.found.as_deref(),
+            found: journey.found.as_deref().map(Row::found),
             reason,
             now: self.clock.now(),
             target: target.map(|target| room(target).max(least)),
@@ -296,7 +299,7 @@ impl Proxy {
                 .window
                 .map(|window| ContextWindow::new(room(ratio.unscale(window.tokens())))),
             strategy: self.options.strategy.as_ref(),
-            model: self.options.model.as_deref(),
+            models: Models { conversation: self.options.model.as_deref(), ..Models::default() },
             store: &self.store,
             for_refusal: journey
                 .relay

@@ -13,7 +13,7 @@ use threadfold::message::{ThreadId, Timestamp};
 use threadfold_sqlite::SqliteStore;
 
 use super::{prices, running::Running};
-use crate::relay::{Chain, Link, View};
+use crate::relay::{Chain, Link, View, compaction::Found};
 
 /// The table, in the database of the logs.
 const SCHEMA: &str = "
@@ -59,6 +59,13 @@ pub(crate) struct Row {
     pub(super) link: Link,
     pub(crate) view: View,
     pub(crate) about: About,
+}
+
+impl Row {
+    /// The view with its log.
+    pub(super) fn found(&self) -> Found<'_> {
+        Found { view: &self.view, thread: &self.about.thread, events: self.about.events }
+    }
 }
 
 /// The metadata of a view.

@@ -7,10 +7,12 @@
 //! these. A [`Relay`] handles one request: it decides when to compact, by the same policy as a
 //! session, and which request to send.
 //!
-//! This module is pure. [`proxy`](crate::proxy) looks up and stores views, runs the compactions and
-//! sends the bytes.
+//! This module is pure, except that `compaction` awaits models and a store. It knows neither sockets
+//! nor a database: [`proxy`](crate::proxy) looks up and stores views, and sends the bytes.
 
 mod chain;
+#[doc(hidden)]
+pub mod compaction;
 mod passing;
 mod request;
 mod view;

@@ -13,6 +13,7 @@ mod folder;
 pub mod fuzz;
 pub mod killed;
 pub mod searched;
+pub mod simulation;
 mod writer;
 
 pub use folder::Folder;

@@ -1,9 +1,9 @@
-//! Compacting a thread of the proxy: its log, the strategy, and the new view.
+//! Compacting a thread of the relay: its log, the strategy, and the new view.
 
 use std::sync::Arc;
 
 use threadfold::{
-    CompactionStrategy, EventLog, Model, Request,
+    CompactionStrategy, EventLog, Request,
     drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
     log::Event,
     message::{CompactionReason, ContextWindow, Delta, Message, ThreadId, Timestamp},
@@ -12,47 +12,78 @@ use threadfold::{
     strategy::{Brief, Fallback, ModelCall},
 };
 
-use crate::relay::View;
+use super::view::View;
 
-use super::views::Row;
+/// The view of a request, and the log from which it was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// The view.
+    pub view: &'a View,
+    /// The thread of the log.
+    pub thread: &'a ThreadId,
+    /// The number of events in the log when the view was made.
+    pub events: u64,
+}
 
 /// The input of a compaction.
-pub(super) struct Work<'a> {
-    pub(super) request: &'a Request,
+#[derive(Debug)]
+pub struct Work<'a> {
+    /// The original request.
+    pub request: &'a Request,
     /// The messages of the request that are compacted: all, or the first ones.
-    pub(super) messages: &'a [Message],
+    pub messages: &'a [Message],
     /// The current view of the request.
-    pub(super) found: Option<&'a Row>,
-    pub(super) reason: CompactionReason,
-    pub(super) now: Timestamp,
-    pub(super) target: Option<u64>,
-    pub(super) limit: Option<u64>,
-    pub(super) window: Option<ContextWindow>,
-    pub(super) strategy: &'a dyn CompactionStrategy,
-    pub(super) model: Option<&'a dyn Model>,
-    pub(super) store: &'a Arc<dyn ThreadStore>,
+    pub found: Option<Found<'a>>,
+    /// The reason.
+    pub reason: CompactionReason,
+    /// The time of the events.
+    pub now: Timestamp,
+    /// The maximum tokens of the messages after the compaction.
+    pub target: Option<u64>,
+    /// The tokens of the messages up to which the compaction helps.
+    pub limit: Option<u64>,
+    /// The window of the model.
+    pub window: Option<ContextWindow>,
+    /// The strategy.
+    pub strategy: &'a dyn CompactionStrategy,
+    /// The model for summaries, and the clock that waits before it is asked again.
+    pub models: Models<'a>,
+    /// Where the logs are.
+    pub store: &'a Arc<dyn ThreadStore>,
     /// For a refused request: the log of its earlier compaction, if there was one. Nothing is
     /// stored until the provider accepts the request.
-    pub(super) for_refusal: Option<Option<&'a EventLog>>,
+    pub for_refusal: Option<Option<&'a EventLog>>,
 }
 
 /// The result of a compaction.
-pub(super) struct Compacted {
-    pub(super) view: View,
-    pub(super) thread: ThreadId,
-    pub(super) events: u64,
-    pub(super) at: Timestamp,
-    pub(super) before: u64,
-    pub(super) after: u64,
+#[derive(Debug)]
+pub struct Compacted {
+    /// The new view.
+    pub view: View,
+    /// The thread of the log.
+    pub thread: ThreadId,
+    /// The number of events in the log.
+    pub events: u64,
+    /// The time of the compaction.
+    pub at: Timestamp,
+    /// The tokens of the thread before it.
+    pub before: u64,
+    /// The tokens of the thread after it.
+    pub after: u64,
     /// Why the log could not be stored; `None` if it was.
-    pub(super) unstored: Option<CompactionError>,
+    pub unstored: Option<CompactionError>,
     /// The log, which is not stored; `None` if it was to be stored.
-    pub(super) log: Option<EventLog>,
+    pub log: Option<EventLog>,
 }
 
 impl Work<'_> {
-    /// Compacts the thread, and stores its log.
-    pub(super) async fn run(self) -> Result<Compacted, CompactionError> {
+    /// Compacts the thread, and stores its log. The future may be dropped; the log may then be
+    /// stored, and no view refers to its newest events.
+    ///
+    /// # Errors
+    ///
+    /// As [`drive::compact`], except that a log that cannot be stored is part of the result.
+    pub async fn run(self) -> Result<Compacted, CompactionError> {
         let now = self.now;
         let mut journal = self.journal(now).await?;
         let done = self.compact(&mut journal, now).await;
@@ -90,7 +121,6 @@ impl Work<'_> {
             now,
             ..Brief::default()
         };
-        let models = Models { conversation: self.model, ..Models::default() };
         let is_idle = self.reason == CompactionReason::Idle;
         let fallback = if is_idle { Fallback::IfNeeded } else { Fallback::Always };
         let mut conversation = Conversation::new(journal)
@@ -98,46 +128,50 @@ impl Work<'_> {
             .with_window(self.window)
             .with_fallback(fallback);
         let watch = &mut |_: &ModelCall, _: Option<&Delta>| {};
-        let done = drive::compact(&mut conversation, self.strategy, &brief, models, watch);
+        let done = drive::compact(&mut conversation, self.strategy, &brief, self.models, watch);
         Ok(done.await?.report)
     }
 
     /// Returns the log of the thread with the messages of the request. If the log continues with
     /// other messages, it stays unchanged, and this thread is a branch with its own log.
     async fn journal(&self, now: Timestamp) -> Result<Journal, CompactionError> {
-        let Some(row) = self.found else {
+        let Some(found) = self.found else {
             let journal = self.journal_of(EventLog::new(ThreadId::random()));
             return appended(journal, self.messages, now);
         };
         let mut journal = match self.for_refusal {
             Some(Some(log)) => Journal::new(log.clone()),
-            Some(None) | None => self.continued(row, now).await?,
+            Some(None) | None => self.continued(found, now).await?,
         };
-        let rest = self.messages.get(row.view.covers..).unwrap_or_default();
+        let rest = self.messages.get(found.view.covers..).unwrap_or_default();
         let live = journal.log().replay()?;
-        let tail = live.get(row.view.messages.len()..).unwrap_or_default();
+        let tail = live.get(found.view.messages.len()..).unwrap_or_default();
         let same = tail.iter().zip(rest).take_while(|(one, other)| one == other).count();
         if same < tail.len() {
-            let len = row.view.messages.len().saturating_add(same);
+            let len = found.view.messages.len().saturating_add(same);
             journal.read_whole().await?;
             journal.append(now, Event::Truncated { from: live.len(), len })?;
         }
         appended(journal, rest.get(same..).unwrap_or_default(), now)
     }
 
-    async fn continued(&self, row: &Row, now: Timestamp) -> Result<Journal, CompactionError> {
-        let thread = row.about.thread.clone();
+    async fn continued(
+        &self,
+        found: Found<'_>,
+        now: Timestamp,
+    ) -> Result<Journal, CompactionError> {
+        let thread = found.thread.clone();
         let stored = Journal::open(Arc::clone(self.store), thread).await;
         Ok(match stored {
             Ok(journal)
-                if journal.log().len() == row.about.events && self.for_refusal.is_none() =>
+                if journal.log().len() == found.events && self.for_refusal.is_none() =>
             {
                 journal
             }
-            Ok(journal) if journal.log().len() >= row.about.events => {
+            Ok(journal) if journal.log().len() >= found.events => {
                 let mut branch = EventLog::new(ThreadId::random());
                 let whole = journal.whole().await?;
-                for event in whole.iter().take_while(|event| event.seq < row.about.events) {
+                for event in whole.iter().take_while(|event| event.seq < found.events) {
                     branch.append_logged(event.clone())?;
                 }
                 self.journal_of(branch)
@@ -145,7 +179,7 @@ impl Work<'_> {
             // The log is gone or was never stored. Only its view is known.
             Ok(_) | Err(_) => {
                 let journal = self.journal_of(EventLog::new(ThreadId::random()));
-                appended(journal, &row.view.messages, now)?
+                appended(journal, &found.view.messages, now)?
             }
         })
     }

@@ -6,15 +6,15 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A splitmix64 generator. Everything in a simulation draws from one.
 #[derive(Debug)]
-pub(crate) struct Numbers(AtomicU64);
+pub struct Numbers(AtomicU64);
 
 impl Numbers {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self(AtomicU64::new(seed))
     }
 
     /// Returns a number below `most`, which is not zero.
-    pub(crate) fn below(&self, most: u64) -> u64 {
+    pub fn below(&self, most: u64) -> u64 {
         let mut z = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -22,22 +22,22 @@ impl Numbers {
     }
 
     /// Returns `true` one time in `times`.
-    pub(super) fn once_in(&self, times: u64) -> bool {
+    pub fn once_in(&self, times: u64) -> bool {
         self.below(times) == 0
     }
 
     /// Returns a number below `most`, mostly a small one.
-    pub(super) fn steep(&self, most: u64) -> u64 {
+    pub fn steep(&self, most: u64) -> u64 {
         self.below(most) >> self.below(12)
     }
 
     /// Returns up to this many words.
-    pub(super) fn words(&self, most: u64) -> String {
+    pub fn words(&self, most: u64) -> String {
         "some words of a text ".repeat(self.below(most).max(1) as usize)
     }
 
     /// Is pending a few times, so that the future that awaits it can be dropped here.
-    pub(super) async fn nap(&self) {
+    pub async fn nap(&self) {
         for _ in 0..self.steep(8) {
             let mut waited = false;
             std::future::poll_fn(|context| {

@@ -12,9 +12,11 @@ use threadfold::{
 
 /// The thread, and the thread before each standing compaction.
 #[derive(Debug, Default)]
-pub(super) struct Replay {
+pub struct Replay {
     messages: Vec<Message>,
     before: Vec<Before>,
+    /// The latest compaction, standing or not.
+    last: Option<CompactionId>,
 }
 
 /// The thread before a compaction, and its length after it.
@@ -26,12 +28,17 @@ struct Before {
 }
 
 impl Replay {
-    pub(super) fn messages(&self) -> &[Message] {
+    pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
+    /// Whether this compaction was carried out, whether it was undone since or not.
+    pub fn has_seen(&self, id: CompactionId) -> bool {
+        self.last.is_some_and(|last| id <= last)
+    }
+
     /// Applies the next event; an error if it makes no sense.
-    pub(super) fn take(&mut self, event: &Event) -> Result<(), String> {
+    pub fn take(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::MessageAppended(message) => self.messages.push(message.clone()),
             Event::Truncated { len, .. } => self.messages.truncate(*len),
@@ -40,6 +47,7 @@ impl Replay {
                 let after = messages.len();
                 let messages = std::mem::replace(&mut self.messages, messages);
                 self.before.push(Before { id: record.id, messages, after });
+                self.last = self.last.max(Some(record.id));
             }
             Event::CompactionUndone { id } => self.undo(*id)?,
             Event::SystemPromptSet { .. }
