@@ -605,6 +605,64 @@ mod tests {
         assert!(text.contains("- Never touch the parser.") && !text.contains("lexer"), "{text}");
     }
 
+    /// A snapshot with a rule that only the host stated, and a plan that shortens the result of a
+    /// call, before which the model reasoned.
+    fn shortened_after_reasoning() -> (Snapshot, Plan) {
+        let mut thread = with_result();
+        thread[1].make_mut().content.insert(0, Thinking::new("Hm.", Some("c2ln".into())).into());
+        let mut rules = Ledger::default();
+        rules.add("Never send a mail.").unwrap();
+        let short = ToolResult::new("t1", vec![ContentBlock::text("cut")]);
+        let message = Message::new(Role::User, vec![short.into()]);
+        let splice = Splice { at: 2..3, insert: vec![Insert::Message { message }] };
+        let plan = Plan::from_splices(thread.len(), vec![splice]);
+        (Snapshot::new(thread).with_rules(Arc::new(rules)), plan)
+    }
+
+    #[test]
+    fn a_rule_that_only_the_host_stated_is_listed_after_a_plan_without_a_summary() {
+        let (snapshot, plan) = shortened_after_reasoning();
+        // Room for everything, and hardly any.
+        for target in [None, Some(snapshot.tokens_after(&plan).unwrap() + 40)] {
+            let retention = Some(RetentionPolicy::default());
+            let brief = Brief { target, retention, ..Brief::default() };
+            let settled = snapshot.settle(Proposal::new(plan.clone()), &brief).unwrap();
+            assert!(stated(&settled).contains("- Never send a mail."), "{target:?}: {settled:?}");
+            let again = snapshot.settle(settled.clone(), &brief).unwrap();
+            assert_eq!(again.plan, settled.plan, "{target:?}");
+        }
+    }
+
+    #[test]
+    fn reasoning_after_a_summary_that_settling_inserts_is_marked() {
+        let (snapshot, plan) = shortened_after_reasoning();
+        let brief = Brief { retention: Some(RetentionPolicy::default()), ..Brief::default() };
+        let settled = snapshot.settle(Proposal::new(plan), &brief).unwrap();
+        let after = settled.plan.after(snapshot.messages()).unwrap();
+        let summary = after.iter().position(Message::is_summary).unwrap();
+        let reasons = |message: &Message| message.content.iter().any(ContentBlock::is_reasoning);
+        let reasoning = after.iter().position(reasons).unwrap();
+        assert!(summary < reasoning && after[reasoning].prefix_rewritten, "{after:#?}");
+    }
+
+    #[test]
+    fn lines_of_a_summary_give_way_to_the_rules() {
+        let filler = Message::assistant("Well, well. ".repeat(400));
+        let thread = vec![Message::user("Hi."), filler, Message::user("Go on.")];
+        let mut rules = Ledger::default();
+        rules.add("Never send a mail.").unwrap();
+        let snapshot = Snapshot::new(thread.clone()).with_rules(Arc::new(rules));
+        let plan = Plan::summarise(&thread, 0..2, "They\ntalked\nfor\na\nwhile.").unwrap();
+        let least = snapshot.tokens_after(&plan).unwrap();
+        let listed = |target| {
+            let retention = Some(RetentionPolicy::default());
+            let brief = Brief { target: Some(target), retention, ..Brief::default() };
+            let settled = snapshot.settle(Proposal::new(plan.clone()), &brief).unwrap();
+            stated(&settled).contains("- Never send a mail.")
+        };
+        assert!((least + 20..least + 60).all(listed));
+    }
+
     #[test]
     fn rules_that_do_not_fit_are_counted() {
         let mut rules = Ledger::default();

@@ -288,7 +288,8 @@ impl Served {
         let whole = &relay.original().messages;
         let unread = whole.get(legality::unread_from(whole)..).unwrap_or_default();
         let tokens = ByteEstimate::TRIGGER.messages(unread);
-        if tokens > window / 2 {
+        // A refusal without a limit is believed at first, so less than the window may fit.
+        if tokens > window / 2 || relay.was_refused() {
             return Ok(());
         }
         if !sent.messages.ends_with(unread) {

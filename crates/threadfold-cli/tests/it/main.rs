@@ -14,4 +14,5 @@ mod report;
 #[cfg(unix)]
 mod run;
 mod status;
+mod world;
 mod writer;
