@@ -497,7 +497,7 @@ fn numbered(plan: Plan, brief: &Brief) -> Plan {
 mod tests {
     use super::*;
     use crate::{
-        compact::{Insert, Splice},
+        compact::{Insert, Splice, legality},
         ledger::Ledger,
         message::{CompactionId, ContentBlock, Json, Thinking, ToolResult, ToolUse},
         retention::RetentionPolicy,

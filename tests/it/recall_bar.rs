@@ -13,8 +13,8 @@ use threadfold::{
     recall::Recall,
 };
 
-use threadfold_testing::shared::simulation::Numbers;
 use crate::support::recalled::recalled;
+use threadfold_testing::shared::simulation::Numbers;
 
 const SESSIONS: usize = 40;
 const MESSAGES: usize = 20;

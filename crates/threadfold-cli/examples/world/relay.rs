@@ -21,9 +21,7 @@ use threadfold_cli::relay::{
     Chain, Relay, RelayOptions, RelayStep, View,
     compaction::{Compacted, Found, Work},
 };
-use threadfold_testing::shared::simulation::{
-    Actor, Asker, Asks, Fault, Promise, Read, World,
-};
+use threadfold_testing::shared::simulation::{Actor, Asker, Asks, Fault, Promise, Read, World};
 
 /// The relay and its agent.
 pub(crate) const RELAY: Actor = Actor { name: "relay", begin: |world| Box::pin(life(world)) };

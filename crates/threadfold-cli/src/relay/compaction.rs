@@ -163,9 +163,7 @@ impl Work<'_> {
         let thread = found.thread.clone();
         let stored = Journal::open(Arc::clone(self.store), thread).await;
         Ok(match stored {
-            Ok(journal)
-                if journal.log().len() == found.events && self.for_refusal.is_none() =>
-            {
+            Ok(journal) if journal.log().len() == found.events && self.for_refusal.is_none() => {
                 journal
             }
             Ok(journal) if journal.log().len() >= found.events => {

@@ -162,7 +162,8 @@ impl LeaseStore for Disk {
             Ok(is_taken_over) => {
                 self.core.count(|tally| tally.taken_over += u64::from(is_taken_over));
                 let Lease { fence, expires, .. } = &lease;
-                self.core.note(format_args!("{worker} has lease {fence} of {thread} until {expires}"));
+                self.core
+                    .note(format_args!("{worker} has lease {fence} of {thread} until {expires}"));
             }
             Err(fault) => self.core.broke(fault),
         }

@@ -188,7 +188,7 @@ pub(super) fn check(request: &Request, body: &str, rules: &[&str]) -> Result<(),
         Some(rule) => {
             let summaries: Vec<_> = request.messages.iter().filter(|it| it.is_summary()).collect();
             Err(Promise::Ruled.broken(format!("{rule:?} is missing beside {summaries:.600?}")))
-        },
+        }
         None => Ok(()),
     }
 }

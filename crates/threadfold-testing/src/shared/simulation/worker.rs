@@ -33,7 +33,10 @@ const RULE: &str = "Never touch generated files.";
 /// The workers. The clock of the second one is fast.
 pub const WORKERS: [Actor; 2] = [
     Actor { name: "worker-1", begin: |world| life(Worker { world, name: "worker-1", fast: 0 }) },
-    Actor { name: "worker-2", begin: |world| life(Worker { world, name: "worker-2", fast: 1_500 }) },
+    Actor {
+        name: "worker-2",
+        begin: |world| life(Worker { world, name: "worker-2", fast: 1_500 }),
+    },
 ];
 
 struct Worker {
