@@ -152,10 +152,8 @@ impl Judge {
 
 /// The texts of an appended message.
 fn texts(event: &LoggedEvent) -> impl Iterator<Item = &str> {
-    let appended = match &event.event {
-        Event::MessageAppended(message) => Some(message),
-        _ => None,
-    };
+    let appended =
+        if let Event::MessageAppended(message) = &event.event { Some(message) } else { None };
     appended.into_iter().flat_map(|message| message.texts()).map(AsRef::as_ref)
 }
 

@@ -201,6 +201,7 @@ impl Worker {
         Some(*id)
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "an error that is not listed is a fault")]
     fn hear_error(&self, error: &SessionError, lied: bool) -> Done<bool> {
         self.world.note(format_args!("{}: {error}", self.name));
         match error {
