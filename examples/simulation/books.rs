@@ -25,7 +25,7 @@ use threadfold::{
 };
 use threadfold_testing::{
     TestClock,
-    rulebook::{Api, BookOptions, Last, Outcome, Part, Rulebook, RulebookModel, Said},
+    rulebook::{Api, BookOptions, Last, Outcome, Rulebook, RulebookModel, Said},
     shared::simulation::{Numbers, Read, extracted, worked},
 };
 

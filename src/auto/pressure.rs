@@ -97,6 +97,30 @@ impl Pressure {
         }
     }
 
+    /// Returns the pressure of these messages alone, which no provider has counted.
+    ///
+    /// ```
+    /// use threadfold::{Message, auto::Pressure, tokens::{ByteEstimate, TokenCounter}};
+    ///
+    /// let thread = [Message::user("Go."), Message::assistant("Done."), Message::user("And now?")];
+    /// let pressure = Pressure::of_messages(&thread, &ByteEstimate::TRIGGER);
+    /// assert_eq!(pressure.newest, ByteEstimate::TRIGGER.message(&thread[2]));
+    /// ```
+    pub fn of_messages(messages: &[Message], counter: &dyn TokenCounter) -> Self {
+        let from = legality::unread_from(messages);
+        let unread = messages.get(from..).unwrap_or_default();
+        let said = said(messages, from).and_then(|message| messages.get(message));
+        Self {
+            thread: counter.messages(messages),
+            newest: counter.messages(unread),
+            said: said.map_or(0, |message| counter.message(message)),
+            cuttable: cuttable(messages, from, counter, &|message| {
+                messages.get(message).map_or(0, |message| counter.message(message))
+            }),
+            ..Self::default()
+        }
+    }
+
     /// The tokens of the next request: the larger of the provider's count and the estimate.
     ///
     /// ```

@@ -4,7 +4,7 @@
 use threadfold_testing::shared::simulation::Tally;
 
 #[path = "../../examples/world/mod.rs"]
-mod world;
+mod simulated;
 
 /// Some worlds of each API.
 const WORLDS: u64 = 20;
@@ -13,16 +13,16 @@ const WORLDS: u64 = 20;
 fn every_promise_holds_whatever_fails_and_a_seed_gives_the_same_bytes_again() {
     let mut all = Tally::default();
     for seed in 0..WORLDS {
-        let run = world::play(seed, None);
+        let run = simulated::play(seed, None);
         if let Some((actor, fault)) = &run.fault {
-            panic!("{actor}: {fault}\nreplay it: {}", world::command(seed));
+            panic!("{actor}: {fault}\nreplay it: {}", simulated::command(seed));
         }
         all += run.tally;
         if seed % 4 == 0 {
-            assert_eq!(world::play(seed, None), run, "seed {seed} is not repeated");
+            assert_eq!(simulated::play(seed, None), run, "seed {seed} is not repeated");
         }
     }
-    assert_ne!(world::play(0, None).digest, world::play(1, None).digest);
+    assert_ne!(simulated::play(0, None).digest, simulated::play(1, None).digest);
     // Everything occurred, or it was not tested. Estimates are rarely wrong, and rules rarely counted.
     let rare = ["over by an estimate", "rules only counted"];
     let never = |(name, count): &(&str, u64)| *count == 0 && !rare.contains(name);
