@@ -233,7 +233,9 @@ impl Served {
         let RelayStep::Compact { reason, target, limit } = relay.step().clone() else {
             return None;
         };
+        let id = format!("thread-{:032x}", self.world.numbers().below(u64::MAX));
         let work = Work {
+            id: id.parse().ok()?,
             request: relay.original(),
             messages: &relay.original().messages,
             found: found.map(|row| Found {

@@ -300,6 +300,7 @@ impl Proxy {
                 .map(|window| ContextWindow::new(room(ratio.unscale(window.tokens())))),
             strategy: self.options.strategy.as_ref(),
             models: Models { conversation: self.options.model.as_deref(), ..Models::default() },
+            id: ThreadId::random(),
             store: &self.store,
             for_refusal: journey
                 .relay

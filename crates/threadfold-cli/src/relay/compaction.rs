@@ -48,6 +48,8 @@ pub struct Work<'a> {
     pub strategy: &'a dyn CompactionStrategy,
     /// The model for summaries, and the clock that waits before it is asked again.
     pub models: Models<'a>,
+    /// The id of the log, if the compaction begins a new one.
+    pub id: ThreadId,
     /// Where the logs are.
     pub store: &'a Arc<dyn ThreadStore>,
     /// For a refused request: the log of its earlier compaction, if there was one. Nothing is
@@ -136,7 +138,7 @@ impl Work<'_> {
     /// other messages, it stays unchanged, and this thread is a branch with its own log.
     async fn journal(&self, now: Timestamp) -> Result<Journal, CompactionError> {
         let Some(found) = self.found else {
-            let journal = self.journal_of(EventLog::new(ThreadId::random()));
+            let journal = self.journal_of(EventLog::new(self.id.clone()));
             return appended(journal, self.messages, now);
         };
         let mut journal = match self.for_refusal {
@@ -167,7 +169,7 @@ impl Work<'_> {
                 journal
             }
             Ok(journal) if journal.log().len() >= found.events => {
-                let mut branch = EventLog::new(ThreadId::random());
+                let mut branch = EventLog::new(self.id.clone());
                 let whole = journal.whole().await?;
                 for event in whole.iter().take_while(|event| event.seq < found.events) {
                     branch.append_logged(event.clone())?;
@@ -176,7 +178,7 @@ impl Work<'_> {
             }
             // The log is gone or was never stored. Only its view is known.
             Ok(_) | Err(_) => {
-                let journal = self.journal_of(EventLog::new(ThreadId::random()));
+                let journal = self.journal_of(EventLog::new(self.id.clone()));
                 appended(journal, &found.view.messages, now)?
             }
         })
