@@ -6,6 +6,8 @@
 //! "Compaction", November 2026); after a compaction that a client asked for, the client restores both.
 //! So every plan keeps them there, whatever its strategy.
 
+use std::{collections::HashSet, ptr};
+
 use super::snapshot::Snapshot;
 use crate::{
     compact::{Insert, Plan},
@@ -22,17 +24,16 @@ impl Snapshot {
         if in_effect.is_empty() {
             return plan;
         }
-        let is_in_effect = |block: &ContentBlock| {
-            matches!(block, ContentBlock::Opaque(opaque)
-                if in_effect.iter().any(|setting| std::ptr::eq(*setting, opaque)))
-        };
+        let in_effect: HashSet<*const Opaque> = in_effect.into_iter().map(ptr::from_ref).collect();
+        let is_in_effect = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if in_effect.contains(&ptr::from_ref(opaque)));
         plan.with_inserts(|at, inserts| {
             let removed = self.messages().get(at).unwrap_or_default();
             let settings = removed.iter().flat_map(|message| &message.content);
             let settings = settings.filter(|block| is_in_effect(block));
-            let stays: Vec<&ContentBlock> = inserts.iter().flat_map(|it| self.blocks(it)).collect();
-            let lost = settings.filter(|block| !stays.contains(block)).cloned().collect();
-            add(lost, inserts);
+            let stays = inserts.iter().flat_map(|it| self.blocks(it));
+            let stays: HashSet<&str> = stays.filter_map(text).collect();
+            let lost = settings.filter(|it| text(it).is_none_or(|text| !stays.contains(text)));
+            add(lost.cloned().collect(), inserts);
         })
     }
 
@@ -46,6 +47,11 @@ impl Snapshot {
             }
         }
     }
+}
+
+/// The text of an opaque block.
+fn text(block: &ContentBlock) -> Option<&str> {
+    if let ContentBlock::Opaque(opaque) = block { Some(opaque.value.as_str()) } else { None }
 }
 
 fn add(settings: Vec<ContentBlock>, inserts: &mut Vec<Insert>) {

@@ -277,12 +277,22 @@ impl Snapshot {
         let plan = match last_summary(&proposal.plan).cloned() {
             Some(summary) => {
                 let lines: Vec<&str> = summary.lines().collect();
+                // The more lines stay, the larger is the thread.
                 let beside = |text: &str, least: usize| {
-                    let mut shorter = (least..=lines.len()).rev().map(|count| {
+                    let with_lines = |count: usize| {
                         let kept = lines.get(..count).unwrap_or_default().join("\n");
-                        proposal.plan.clone().with_last_summary(joined(&kept, text))
-                    });
-                    shorter.find_map(with)
+                        with(proposal.plan.clone().with_last_summary(joined(&kept, text)))
+                    };
+                    let (mut stay, mut exceed) = (least, lines.len() + 1);
+                    let mut best = with_lines(stay)?;
+                    while stay + 1 < exceed {
+                        let count = stay.midpoint(exceed);
+                        match with_lines(count) {
+                            Some(plan) => (best, stay) = (plan, count),
+                            None => exceed = count,
+                        }
+                    }
+                    Some(best)
                 };
                 beside(&list, lines.len().div_ceil(2)).or_else(|| beside(&line, 0))
             }

@@ -421,12 +421,12 @@ impl Opaque {
         blocks: impl IntoIterator<Item = &'a ContentBlock, IntoIter: DoubleEndedIterator>,
     ) -> Vec<&'a Self> {
         let mut found: Vec<&Self> = Vec::new();
-        let mut updated: HashSet<String> = HashSet::new();
+        let (mut offered, mut updated) = (HashSet::new(), HashSet::new());
         for block in blocks.into_iter().rev() {
             let ContentBlock::Opaque(opaque) = block else { continue };
             let Some((kind, fields)) = opaque.setting() else { continue };
             let is_new = match kind {
-                Setting::Tools => !found.contains(&opaque),
+                Setting::Tools => offered.insert(opaque.value.as_str()),
                 Setting::Update => {
                     let before = updated.len();
                     updated.extend(fields);

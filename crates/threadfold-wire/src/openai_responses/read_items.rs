@@ -38,19 +38,17 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// Reads all items, each with the item after it, because reasoning records what follows it.
+    /// Reads all items, each with the items after it, because reasoning records what follows it.
     pub(super) fn read_all(&mut self, items: &[Raw<'_>], path: Path<'_>) -> Result<Vec<Item>> {
         let numbered = items.iter().enumerate();
         let read = numbered.map(|(index, raw)| {
             let fields = Fields::read(*raw, Path::Item(&path, index))?;
-            let later = items.iter().skip(index + 1).copied();
-            let next = later.into_iter().find(|raw| !kinds::is_setting(&Label::read(*raw).kind));
-            Ok(self.read(*raw, fields, next))
+            Ok(self.read(*raw, fields, items.get(index + 1..).unwrap_or_default()))
         });
         read.collect()
     }
 
-    fn read(&mut self, raw: Raw<'_>, fields: Fields<'_>, next: Option<Raw<'_>>) -> Item {
+    fn read(&mut self, raw: Raw<'_>, fields: Fields<'_>, later: &[Raw<'_>]) -> Item {
         let label = Label::of(&fields);
         if label.kind == kinds::COMPACTION
             && let Some(message) = compaction::by_gateway(&fields)
@@ -61,7 +59,7 @@ impl Context {
             return Item::Said(MessageParts::new(Role::System, vec![opaque_item(raw, None)]));
         }
         if label.is_of_model() {
-            return Item::Answered(self.answered(raw, fields, &label, next));
+            return Item::Answered(self.answered(raw, fields, &label, later));
         }
         self.is_adjacent = false;
         self.trail.pass(&label, false);
@@ -84,7 +82,7 @@ impl Context {
         raw: Raw<'_>,
         mut fields: Fields<'_>,
         label: &Label,
-        next: Option<Raw<'_>>,
+        later: &[Raw<'_>],
     ) -> Vec<ContentBlock> {
         let led = self.trail.0.clone();
         // A compaction is independent of the reasoning before it, which belongs to what it
@@ -99,7 +97,10 @@ impl Context {
         let mut blocks = if label.is_message() {
             answer(fields)
         } else if label.kind == kinds::REASONING {
-            let next = next.map(Label::read).filter(Label::is_of_model);
+            // Settings may stand between. Each is passed for one reasoning only.
+            let mut later = later.iter().map(|raw| Label::read(*raw));
+            let next = later.find(|label| !kinds::is_setting(&label.kind));
+            let next = next.filter(Label::is_of_model);
             Vec::from_iter(reasoning(fields, next.map(|next| next.identity())))
         } else if label.is_call() {
             Vec::from_iter(self.call(raw, fields, label))
