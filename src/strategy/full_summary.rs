@@ -24,15 +24,22 @@ pub(super) fn text(summary: &Summary) -> Cow<'_, str> {
     Cow::Owned(all.view(&summary.batches))
 }
 
-/// Returns the messages with these texts.
+/// Returns the messages with these texts. Reasoning after a text that changes is marked: it was
+/// thought on another one.
 pub(super) fn messages<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
 ) -> impl Iterator<Item = Message> {
-    messages.into_iter().map(|message| {
-        with_summaries(message, |summary| match text(summary) {
+    let mut is_changed = false;
+    messages.into_iter().map(move |message| {
+        is_changed |= message.summaries().any(|it| matches!(text(it), Cow::Owned(_)));
+        let mut message = with_summaries(message, |summary| match text(summary) {
             Cow::Borrowed(_) => None,
             Cow::Owned(text) => Some(Summary { text: text.into(), ..summary.clone() }),
-        })
+        });
+        if is_changed && message.has_reasoning() {
+            message.prefix_rewritten = true;
+        }
+        message
     })
 }
 
@@ -76,4 +83,27 @@ pub(super) fn split(messages: &[Message], brief: &Brief) -> Option<(String, Vec<
     let text = notes::without(text);
     let own = if adds { without_typed(&without_titled(&text)) } else { text };
     (is_one && !own.trim().is_empty()).then(|| (own, [before, after].concat()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Batch, BatchId, CompactionId, Role, Thinking};
+
+    #[test]
+    fn reasoning_after_a_summary_that_is_shown_whole_is_marked() {
+        let thought = || {
+            let thought = Thinking::new("Hm.", Some("signature".into()));
+            Message::new(Role::Assistant, vec![thought.into(), ContentBlock::text("So.")])
+        };
+        let id = BatchId { compaction: CompactionId::default(), index: 0 };
+        let batches = [Batch::new(id, "They read the lexer.")];
+        let marked = |text: &str| {
+            let summary = Summary { batches: batches.clone().into(), ..Summary::new(text) };
+            let thread = [thought(), Message::summary(Role::User, summary), thought()];
+            messages(&thread).map(|message| message.prefix_rewritten).collect::<Vec<_>>()
+        };
+        assert_eq!(marked("They read."), [false, false, true]);
+        assert_eq!(marked("They read the lexer."), [false; 3]);
+    }
 }
