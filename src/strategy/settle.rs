@@ -117,7 +117,7 @@ impl Snapshot {
     fn listed(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
         self.settled_with_notes(proposal, brief, |proposal, brief| {
             let settled = self.audited(proposal, brief)?;
-            Ok(self.with_rules_counted(settled, brief))
+            self.with_rules_counted(settled, brief)
         })
     }
 
@@ -260,21 +260,26 @@ impl Snapshot {
     /// Returns the proposal with the active rules that the compacted thread does not state, for which
     /// up to half of the summary's lines give way, the last ones first. If they do not fit, they are
     /// counted, unless a list counts them already; for this line, all of the summary may give way.
-    fn with_rules_counted(&self, proposal: Proposal, brief: &Brief) -> Proposal {
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::NotSmaller`] if the thread would be as large as before with this line alone: it
+    /// is better left as it is.
+    fn with_rules_counted(&self, proposal: Proposal, brief: &Brief) -> Result<Proposal, Rejection> {
         let adds_rules = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
         if !adds_rules || self.rules().active().next().is_none() {
-            return proposal;
+            return Ok(proposal);
         }
-        let Ok(after) = proposal.plan.after(self.messages()) else { return proposal };
+        let after = proposal.plan.after(self.messages())?;
         let missing = self.unstated_rules(&after);
         if missing.is_empty() {
-            return proposal;
+            return Ok(proposal);
         }
         let left_out = self.rules().left_out();
         let list = ledger::titled(&missing, left_out, RULES_TOKENS, self.counter());
         let line = ledger::counted(missing.len().saturating_add(left_out));
-        let with = |plan: Plan| self.accept(&plan, brief).is_ok().then_some(plan);
-        let plan = match last_summary(&proposal.plan).cloned() {
+        let with = |plan: Plan| self.accept(&plan, brief).map(|_| plan);
+        let settled = match last_summary(&proposal.plan).cloned() {
             Some(summary) => {
                 let lines: Vec<&str> = summary.lines().collect();
                 // The more lines stay, the larger is the thread.
@@ -288,22 +293,27 @@ impl Snapshot {
                     while stay + 1 < exceed {
                         let count = stay.midpoint(exceed);
                         match with_lines(count) {
-                            Some(plan) => (best, stay) = (plan, count),
-                            None => exceed = count,
+                            Ok(plan) => (best, stay) = (plan, count),
+                            Err(_) => exceed = count,
                         }
                     }
-                    Some(best)
+                    Ok(best)
                 };
-                beside(&list, lines.len().div_ceil(2)).or_else(|| beside(&line, 0))
+                beside(&list, lines.len().div_ceil(2)).or_else(|_| beside(&line, 0))
             }
             None => {
-                let alone = |text| self.with_own_summary(&proposal.plan, text, brief);
-                [list, line].into_iter().find_map(|text| alone(text).and_then(with))
+                let alone = |text| match self.with_own_summary(&proposal.plan, text, brief) {
+                    Some(plan) => with(plan),
+                    // It changes nothing, so it loses nothing.
+                    None => Ok(proposal.plan.clone()),
+                };
+                alone(list).or_else(|_| alone(line))
             }
         };
-        match plan {
-            Some(plan) => self.with_plan(proposal, plan, brief),
-            None => proposal,
+        match settled {
+            Ok(plan) => Ok(self.with_plan(proposal, plan, brief)),
+            Err(rejection @ Rejection::NotSmaller { .. }) => Err(rejection),
+            Err(_) => Ok(proposal),
         }
     }
 
@@ -671,6 +681,32 @@ mod tests {
             stated(&settled).contains("- Never send a mail.")
         };
         assert!((least + 20..least + 60).all(listed));
+    }
+
+    #[test]
+    fn a_thread_that_is_as_large_with_a_line_about_its_rules_stays_as_it_is() {
+        let mut rules = Ledger::default();
+        rules.add("Never send a mail.").unwrap();
+        let rules = Arc::new(rules);
+        let brief = Brief { retention: Some(RetentionPolicy::default()), ..Brief::default() };
+        let mut refused = 0;
+        for size in 1..100 {
+            let snapshot =
+                Snapshot::new(vec![Message::assistant("w".repeat(size)), Message::user("Now.")]);
+            let message = Message::summary(Role::User, Summary::new("Go."));
+            let splice = Splice { at: 0..1, insert: vec![Insert::Message { message }] };
+            let proposal = Proposal::new(Plan::from_splices(2, vec![splice]));
+            let Ok(_) = snapshot.settle(proposal.clone(), &brief) else { continue };
+            match snapshot.with_rules(Arc::clone(&rules)).settle(proposal, &brief) {
+                Ok(settled) => {
+                    let text = stated(&settled);
+                    assert!(text.contains("mail") || text.contains("1 more"), "{size}: {text}");
+                }
+                Err(Rejection::NotSmaller { .. }) => refused += 1,
+                Err(other) => panic!("{size}: {other}"),
+            }
+        }
+        assert!(refused > 0, "no thread was too small");
     }
 
     #[test]
