@@ -89,8 +89,8 @@ impl<'a> Iterator for Names<'a> {
     fn next(&mut self) -> Option<&'a str> {
         loop {
             let found = if self.at < self.end { self.word() } else { self.run()? };
-            if found.is_some_and(|name| name.len() >= MIN) {
-                return found;
+            if found.len() >= MIN {
+                return Some(found);
             }
         }
     }
@@ -98,8 +98,9 @@ impl<'a> Iterator for Names<'a> {
 
 impl<'a> Names<'a> {
     /// Reads up to the next run that may have a name: returns it if it is a path or a word that is a
-    /// name, and prepares to read its words if it has several. `None` at the end of the text.
-    fn run(&mut self) -> Option<Option<&'a str>> {
+    /// name, or else nothing, and prepares to read its words if it has several. `None` at the end of
+    /// the text.
+    fn run(&mut self) -> Option<&'a str> {
         let rest = self.text.as_bytes().get(self.at..)?;
         let mark = rest.iter().position(|byte| class(*byte) & (MARK | WIDE | SLASH) != 0)?;
         let before = rest.get(..mark)?.iter().rev();
@@ -108,7 +109,7 @@ impl<'a> Names<'a> {
         if start == first {
             // A slash or a sign, which belongs to no run.
             self.at = start + self.length(start);
-            return Some(None);
+            return Some("");
         }
         let mut end = first;
         while self.text.as_bytes().get(end) == Some(&b'/') {
@@ -121,31 +122,32 @@ impl<'a> Names<'a> {
         self.at = end;
         let run = self.text.get(start..end)?;
         if end > first {
-            return Some(Some(run.trim_matches(['.', '/', '-'])));
+            return Some(run.trim_matches(['.', '/', '-']));
         }
         if seen & (POINT | HYPHEN) == 0 {
-            return Some(is_name(run, seen).then_some(run));
+            return Some(if is_name(run, seen) { run } else { "" });
         }
         if seen & MARK != 0 {
             (self.at, self.end, self.has_point) = (start, end, seen & POINT != 0);
         }
-        Some(None)
+        Some("")
     }
 
-    /// Reads the next word of a run, and returns it if it is a name, or the file that it begins.
-    fn word(&mut self) -> Option<&'a str> {
-        let rest = self.text.get(self.at..self.end)?.as_bytes();
-        let joins = rest.iter().take_while(|byte| class(**byte) & (POINT | HYPHEN) != 0).count();
-        let start = self.at + joins;
+    /// Reads the next word of a run, and returns it if it is a name, or the file that it begins, or
+    /// else nothing.
+    fn word(&mut self) -> &'a str {
+        let rest = self.text.get(self.at..self.end).unwrap_or_default();
+        let word = rest.trim_start_matches(['.', '-']);
+        let start = self.end - word.len();
         let (end, seen) = self.span(start, WORD);
         self.at = end;
-        let word = self.text.get(start..end)?;
-        if is_name(word, seen) {
-            return Some(word);
+        let name = self.text.get(start..end).unwrap_or_default();
+        if is_name(name, seen) {
+            return name;
         }
-        let file = self.has_point.then(|| self.text.get(start..self.end).and_then(file))??;
-        self.at = start + file.len();
-        Some(file)
+        let file = if self.has_point { file(word).unwrap_or_default() } else { "" };
+        self.at = end.max(start + file.len());
+        file
     }
 
     /// The end of the characters of these classes that begin here, and all classes that they have.

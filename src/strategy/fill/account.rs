@@ -82,12 +82,7 @@ fn line(step: &Step, width: usize) -> String {
     let mut line = String::new();
     if step.is_call {
         line.push_str("- `");
-        line.extend(clipped_inside(&step.text, width).split_inclusive('`').flat_map(|part| {
-            match part.strip_suffix('`') {
-                Some(part) => [part, "'"],
-                None => [part, ""],
-            }
-        }));
+        line.push_str(&clipped_inside(&step.text, width).replace('`', "'"));
         line.push('`');
     } else {
         line.push_str(&clipped(&step.text, width * 3 / 2));

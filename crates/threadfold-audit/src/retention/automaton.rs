@@ -28,10 +28,8 @@ impl Words {
     /// Whether a phrase may have a token, in one of its forms. A token of other characters than ASCII,
     /// or with an underline of emphasis, may have another length in its other form.
     pub(super) fn may_have(&self, token: &str) -> bool {
-        let length = Self::length(token);
-        let first = token.bytes().next().unwrap_or_default();
-        let first = usize::from(first.to_ascii_lowercase());
-        self.lengths.get(first).is_none_or(|lengths| lengths & length != 0)
+        let (first, length) = Self::length(token);
+        self.lengths.get(first).is_some_and(|lengths| lengths & length != 0)
             || token.starts_with('_')
             || token.ends_with('_')
             || !token.is_ascii()
@@ -54,16 +52,17 @@ impl Words {
         if let Some(marks) = self.marks.get_mut(at) {
             *marks |= bit;
         }
-        let first = usize::from(word.bytes().next().unwrap_or_default().to_ascii_lowercase());
+        let (first, length) = Self::length(word);
         if let Some(lengths) = self.lengths.get_mut(first) {
-            *lengths |= Self::length(word);
+            *lengths |= length;
         }
         new
     }
 
-    /// The bit of the length of a word.
-    fn length(word: &str) -> u64 {
-        1 << word.len().min(63)
+    /// The first byte of a word in lower case, and the bit of its length.
+    fn length(word: &str) -> (usize, u64) {
+        let first = word.bytes().next().unwrap_or_default().to_ascii_lowercase();
+        (usize::from(first), 1 << word.len().min(63))
     }
 
     /// The place of a word in the marks, by its hash.
