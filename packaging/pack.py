@@ -5,7 +5,8 @@ usage: packaging/pack.py PROGRAM PLATFORM FOLDER
 
 PROGRAM is a file that was built, such as target/dist/threadfold-x86_64-unknown-linux-musl. PLATFORM is the
 tag of the wheel, such as linux_x86_64, or several with a dot between them, such as
-manylinux_2_17_x86_64.musllinux_1_1_x86_64 for a static program. Both packages hold the program and nothing else, so they need neither Rust nor a compiler.
+manylinux_2_17_x86_64.musllinux_1_1_x86_64 for a static program. Both packages hold the program and nothing
+else, so they need neither Rust nor a compiler.
 """
 
 import base64

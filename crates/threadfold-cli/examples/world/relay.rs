@@ -11,7 +11,7 @@ use threadfold::{
     auto::{AutoCompactor, AutoPolicy},
     drive::Models,
     legality,
-    message::{ModelError, ThreadId, Timestamp, ToolResult},
+    message::{ModelError, ThreadId, Timestamp},
     model::{Clock, Tool},
     store::{Journal, StoreError},
     tokens::ByteEstimate,
@@ -143,11 +143,7 @@ impl Served {
         if last.role != Role::Assistant {
             return;
         }
-        let results = last.tool_uses().map(|call| match Read::result(call) {
-            Ok(text) => ToolResult::text(call.id.clone(), text).into(),
-            Err(error) => ToolResult::text(call.id.clone(), error.to_string()).into(),
-        });
-        let results: Vec<_> = results.collect();
+        let results = Read::results(last);
         self.thread.push(match results.is_empty() {
             true => Message::user(format!("Go on with request {}.", self.sent)),
             false => Message::new(Role::User, results),

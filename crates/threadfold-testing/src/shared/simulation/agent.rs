@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use serde_json::{Value, json};
 use threadfold::{
-    ContentBlock, Model, Request,
-    message::{ToolSpec, ToolUse},
+    ContentBlock, Message, Model, Request,
+    message::{ToolResult, ToolSpec, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     testing::ExtractiveModel,
 };
@@ -50,8 +50,17 @@ pub fn extracted(request: &Request) -> Said {
 pub struct Read;
 
 impl Read {
+    /// The results of the calls of an answer.
+    pub fn results(answer: &Message) -> Vec<ContentBlock> {
+        let results = answer.tool_uses().map(|call| {
+            let text = Self::result(call).unwrap_or_else(|error| error.to_string());
+            ToolResult::text(call.id.clone(), text).into()
+        });
+        results.collect()
+    }
+
     /// The result of a call; an error if its input names no file or no size.
-    pub fn result(call: &ToolUse) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+    fn result(call: &ToolUse) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
         let input: Value = call.input.json()?.to_value()?;
         let path = input.get("path").and_then(Value::as_str).ok_or("which file?")?;
         let size = input.get("size").and_then(Value::as_u64).ok_or("how much?")?;

@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use threadfold::{
-    Compactor, ContextWindow, Message, Model, Request, Role, StrategyRegistry,
-    drive::Models,
-    legality,
-    message::{ToolResult, ToolSpec},
-    model::Tool,
+    Compactor, ContextWindow, Message, Model, Request, Role, StrategyRegistry, drive::Models,
+    legality, message::ToolSpec, model::Tool,
 };
 
 use super::{
@@ -149,11 +146,7 @@ impl Loop {
         if last.role != Role::Assistant {
             return;
         }
-        let results = last.tool_uses().map(|call| match Read::result(call) {
-            Ok(text) => ToolResult::text(call.id.clone(), text).into(),
-            Err(error) => ToolResult::text(call.id.clone(), error.to_string()).into(),
-        });
-        let results: Vec<_> = results.collect();
+        let results = Read::results(last);
         self.messages.push(match results.is_empty() {
             true => Message::user(format!("Go on with round {}.", self.round)),
             false => Message::new(Role::User, results),
