@@ -143,7 +143,7 @@ pub(crate) struct Judged {
     pub(crate) kept: u64,
     /// The part of it that reached the model.
     pub(crate) arrived: u64,
-    /// The part that did not, because the plan of a compaction marked it.
+    /// The part that did not, because the plan of a compaction marked or removed it.
     pub(crate) announced: u64,
     /// The part that the codec left out for another reason, with the reasons.
     pub(crate) left_out: BTreeMap<String, u64>,
@@ -309,7 +309,7 @@ enum Void {
     No,
     /// It is marked: a message before it was changed.
     Marked,
-    /// It was removed, and the answer is marked.
+    /// It was removed, as the report of the compaction counts it.
     Stripped,
 }
 
@@ -317,8 +317,9 @@ impl Void {
     fn of(message: &Message) -> Self {
         match (message.prefix_rewritten, message.content.iter().any(is_signed)) {
             (true, true) => Self::Marked,
-            (true, false) => Self::Stripped,
-            (false, _) => Self::No,
+            (false, true) => Self::No,
+            // Only plans change a thread.
+            (_, false) => Self::Stripped,
         }
     }
 }
