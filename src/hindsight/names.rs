@@ -34,11 +34,11 @@ const SLASH: u8 = 64;
 /// A byte of a character that is not ASCII, which must be decoded.
 const WIDE: u8 = 128;
 
-/// What words have.
+/// The classes of a word.
 const WORD: u8 = LOWER | UPPER | DIGIT | UNDERLINE;
-/// What runs have: words, and what joins them.
+/// The classes of a run: words, and what joins them.
 const RUN: u8 = WORD | POINT | HYPHEN;
-/// What a run with a name has: one of these, or a slash behind it.
+/// A run with a name has one of these classes, or a slash behind it.
 const MARK: u8 = UPPER | DIGIT | UNDERLINE | POINT;
 
 #[allow(clippy::indexing_slicing, reason = "the compiler evaluates it")]

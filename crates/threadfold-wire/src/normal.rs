@@ -229,25 +229,27 @@ pub(super) fn begin_with_user(
 
 /// Whether the thread ends with the results of a tool loop without reasoning, which Claude refuses
 /// if thinking is on. A loop with reasoning at any position returns `false`, because without
-/// `thinking` that reasoning would be refused.
+/// `thinking` that reasoning would be refused. A loop begins after a user turn with more than
+/// results, such as a question beside them; only its own end may have one.
 pub(super) fn loop_has_no_reasoning(thread: &Thread, kinds: Kinds) -> bool {
     let spoken: Vec<&Message> =
         thread.iter().map(|(_, message)| message).filter(|it| it.role != Role::System).collect();
+    let has = |turn: &[&Message], is: fn(&ContentBlock) -> bool| {
+        turn.iter().any(|message| message.content.iter().any(is))
+    };
     // The provider treats adjacent messages of one role as one turn.
     let mut turns = spoken.chunk_by(|left, right| left.role == right.role).rev();
-    if !turns.next().is_some_and(|last| last.iter().any(|it| has_result(it, kinds))) {
+    if !turns.next().is_some_and(|last| has(last, kinds.is_result)) {
         return false;
     }
-    let in_loop = turns.take_while(|turn| {
-        turn.iter().any(|message| message.role == Role::Assistant || has_result(message, kinds))
-    });
-    let mut answers = in_loop.flatten().peekable();
-    answers.peek().is_some()
-        && !answers.any(|message| message.content.iter().any(kinds.is_reasoning))
-}
-
-fn has_result(message: &Message, kinds: Kinds) -> bool {
-    message.content.iter().any(kinds.is_result)
+    let mut in_loop = turns
+        .take_while(|turn| {
+            turn.iter().all(|message| {
+                message.role == Role::Assistant || message.content.iter().all(kinds.is_result)
+            })
+        })
+        .peekable();
+    in_loop.peek().is_some() && !in_loop.any(|turn| has(turn, kinds.is_reasoning))
 }
 
 /// Takes images and documents out of a result that cannot hold them, and puts a text before them

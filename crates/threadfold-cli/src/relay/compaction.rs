@@ -50,7 +50,7 @@ pub struct Work<'a> {
     pub models: Models<'a>,
     /// The id of the log, if the compaction begins a new one.
     pub id: ThreadId,
-    /// Where the logs are.
+    /// The store of the logs.
     pub store: &'a Arc<dyn ThreadStore>,
     /// For a refused request: the log of its earlier compaction, if there was one. Nothing is
     /// stored until the provider accepts the request.
