@@ -267,8 +267,11 @@ pub(super) fn answer_of(message: Message) -> Answer {
     Answer::new(message, stop_reason, None)
 }
 
-/// Approximate size of a delta in bytes.
+/// Approximate size of a delta in bytes, of a text that has no more than [`PIECES`] of them.
 const PIECE: usize = 24;
+
+/// The most deltas of a text. Those of a longer text are larger.
+const PIECES: usize = 250;
 
 /// Returns the deltas of an answer, in order, without the final [`Delta::Answer`].
 fn pieces(answer: &Answer) -> impl Iterator<Item = Delta> {
@@ -290,10 +293,11 @@ fn pieces(answer: &Answer) -> impl Iterator<Item = Delta> {
 
 /// Cuts a text after white space if possible, and never within a character.
 fn split(text: &str) -> impl Iterator<Item = Text> {
+    let least = PIECE.max(text.len() / PIECES);
     let mut rest = text;
     std::iter::from_fn(move || {
-        let long = rest.char_indices().skip_while(|(at, _)| *at < PIECE);
-        let mut ends = long.filter(|(at, c)| c.is_whitespace() || *at >= 4 * PIECE);
+        let long = rest.char_indices().skip_while(|(at, _)| *at < least);
+        let mut ends = long.filter(|(at, c)| c.is_whitespace() || *at >= 4 * least);
         let end = ends.next().map_or(rest.len(), |(at, c)| at + c.len_utf8());
         let (piece, left) = rest.split_at_checked(end)?;
         rest = left;
