@@ -227,29 +227,28 @@ pub(super) fn begin_with_user(
     thread.insert(0, (at, Message::user(text)));
 }
 
-/// Whether the thread ends with the results of a tool loop without reasoning, which Claude refuses
-/// if thinking is on. A loop with reasoning at any position returns `false`, because without
+/// Whether the thread ends with a tool loop or an answer without reasoning, which Claude refuses if
+/// thinking is on. A loop with reasoning at any position returns `false`, because without
 /// `thinking` that reasoning would be refused. A loop begins after a user turn with more than
 /// results, such as a question beside them; only its own end may have one.
 pub(super) fn loop_has_no_reasoning(thread: &Thread, kinds: Kinds) -> bool {
     let spoken: Vec<&Message> =
         thread.iter().map(|(_, message)| message).filter(|it| it.role != Role::System).collect();
-    let has = |turn: &[&Message], is: fn(&ContentBlock) -> bool| {
-        turn.iter().any(|message| message.content.iter().any(is))
-    };
     // The provider treats adjacent messages of one role as one turn.
-    let mut turns = spoken.chunk_by(|left, right| left.role == right.role).rev();
-    if !turns.next().is_some_and(|last| has(last, kinds.is_result)) {
-        return false;
-    }
-    let mut in_loop = turns
-        .take_while(|turn| {
-            turn.iter().all(|message| {
-                message.role == Role::Assistant || message.content.iter().all(kinds.is_result)
-            })
-        })
+    let mut turns = spoken.chunk_by(|left, right| left.role == right.role).rev().peekable();
+    let has = |message: &&Message, is: fn(&ContentBlock) -> bool| message.content.iter().any(is);
+    let is_answer = |message: &&Message| message.role == Role::Assistant;
+    // The results at the end, which a question may follow.
+    turns.next_if(|turn| {
+        !turn.iter().any(is_answer) && turn.iter().any(|it| has(it, kinds.is_result))
+    });
+    let is_of_loop = |it: &&Message| is_answer(it) || it.content.iter().all(kinds.is_result);
+    let mut answers = turns
+        .take_while(|turn| turn.iter().all(|it| is_of_loop(&it)))
+        .flatten()
+        .filter(|it| is_answer(it))
         .peekable();
-    in_loop.peek().is_some() && !in_loop.any(|turn| has(turn, kinds.is_reasoning))
+    answers.peek().is_some() && !answers.any(|it| has(&it, kinds.is_reasoning))
 }
 
 /// Takes images and documents out of a result that cannot hold them, and puts a text before them

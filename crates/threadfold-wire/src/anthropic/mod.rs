@@ -85,7 +85,7 @@
 //! | at most four cache marks, none on reasoning | the first are left out; those of [`Request::cache`] stay |
 //! | a result of the provider's own tool is a `..._tool_result` | any other is left out with its call |
 //! | reasoning is signed, by this provider, and some models check the messages before it | unsigned and foreign reasoning is left out; for these models also reasoning after a changed message |
-//! | with a fixed thinking budget an open tool loop begins with reasoning | `thinking` is left out if the written loop has no reasoning |
+//! | with a fixed thinking budget a tool loop or an answer at the end begins with reasoning | `thinking` is left out if what was written of it has no reasoning |
 //! | a fixed thinking budget forces no tool | `tool_choice` becomes `auto` |
 //! | some models accept system messages after a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that was read in a body stays for the same model |
 //! | the chosen tool is declared | `tool_choice` is left out, unless it was read in a body |

@@ -112,7 +112,7 @@ fn assemble(
 }
 
 /// Makes thinking with a fixed budget legal: it may not force a tool, and the provider refuses it
-/// if an open tool loop has no reasoning. Returns whether it has to be left out.
+/// if a tool loop or an answer at the end has no reasoning. Returns whether it has to be left out.
 fn fit_thinking(request: &Request, thread: &Thread, body: &mut Object, notes: &mut Notes) -> bool {
     if !thinks_manually(thinking_type(&request.extra)) {
         return false;

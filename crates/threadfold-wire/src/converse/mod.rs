@@ -76,7 +76,7 @@
 //! | tools are declared if the thread has calls | if none is, those that it calls are declared, with a schema that accepts anything |
 //! | no choice forbids all tools, and a choice needs tools | `toolChoice` is left out |
 //! | reasoning is signed (by Claude), by this provider, and some models check the messages before it | unsigned and foreign reasoning is left out; for these models also reasoning after a changed message |
-//! | with a fixed thinking budget an open tool loop begins with reasoning | `thinking` is left out of the model's own fields if the written loop has no reasoning |
+//! | with a fixed thinking budget a tool loop or an answer at the end begins with reasoning | `thinking` is left out of the model's own fields if what was written of it has no reasoning |
 //! | a fixed thinking budget forces no tool | `toolChoice` is left out |
 //! | cache points follow a block, but no document, video, reasoning or other cache point; there are at most four | the others are left out; of too many the first; those of [`Request::cache`] stay |
 //! | some models accept system messages after a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that was read in a body stays for the same model |

@@ -97,7 +97,7 @@ fn assemble(
 }
 
 /// Makes thinking with a fixed budget legal: it may not force a tool, and the provider refuses it
-/// if an open tool loop has no reasoning. Returns whether a tool may be forced, and, if thinking
+/// if a tool loop or an answer at the end has no reasoning. Returns whether a tool may be forced, and, if thinking
 /// had to be left out, the remaining fields for the model.
 fn fit_thinking(request: &Request, thread: &Thread, notes: &mut Notes) -> (bool, Option<Object>) {
     let fields = request.extra.get(NAME, MODEL_FIELDS).map(Json::as_str).and_then(Fields::parse);
