@@ -252,14 +252,15 @@ impl Climb<'_> {
         // Check paths here, because the policy judges only summaries. A model's summary would state
         // nine tenths of the facts, so a plan without a model must not lose more. Without a policy
         // the loss is unknown, so the plan is not taken.
-        let (policy, retention) = brief.retention.as_ref().zip(proposal.retention.as_ref())?;
+        let (policy, retention) = brief.retention.as_ref().zip(proposal.retention.clone())?;
+        let retention = retention.against(&thread.stated(policy));
         // A plan that loses something and leaves much room unused loses more than it must.
         let is_whole = retention.overall.kept >= retention.overall.facts;
         if !is_whole && thread.tokens_after(&proposal.plan).ok()? < target / 4 * 3 {
             return None;
         }
         let paths = retention.of(FactClass::Path);
-        if paths.kept < paths.facts || policy.shortfall(retention).is_some() {
+        if paths.kept < paths.facts || policy.shortfall(&retention).is_some() {
             return None;
         }
         Some(Proposal {

@@ -1,7 +1,7 @@
 //! The lists after a summary: standing rules, what the user typed, and the facts that the compacted
 //! thread lacks.
 
-use std::collections::HashSet;
+use std::{cell::OnceCell, collections::HashSet};
 
 use super::{
     brief::Brief,
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     compact::Plan,
     ledger::{self, Rule},
-    message::{ContextWindow, Message, Role, Text},
+    message::{ContentBlock, ContextWindow, Message, Role, Text},
     notes,
     prose::{one_line, paragraphs, sentences, without_typed},
     retention::{Beside, Fact, Retention, RetentionPolicy, key_by, own_key},
@@ -296,6 +296,8 @@ pub(super) struct Audit<'a> {
     pub(super) beside: Beside<'a>,
     /// Facts that the whole summary states, but nothing in the conversation.
     pub(super) invented: Vec<Fact>,
+    /// What the thread before states, if it was needed.
+    pub(super) before: OnceCell<Retention>,
 }
 
 impl Audit<'_> {
@@ -305,15 +307,14 @@ impl Audit<'_> {
         (text, mut retention): (Text, Retention),
         policy: &RetentionPolicy,
     ) -> Proposal {
-        let shortfall = policy.shortfall(&retention);
         let line = one_line(&text);
         let stated = self.invented.iter().filter(|fact| line.contains(fact.text.as_str()));
         retention.invented = stated.cloned().collect();
-        let shortfall = shortfall.or_else(|| policy.shortfall(&retention));
         let mut proposal = proposal.clone();
         proposal.plan = proposal.plan.with_last_summary(text);
+        let before = || self.before.get_or_init(|| self.settling.thread.stated(policy)).clone();
+        proposal.shortfall = shortfall(&proposal.plan, &retention, policy, before);
         proposal.retention = Some(retention.shortened());
-        proposal.shortfall = shortfall;
         proposal
     }
 
@@ -464,6 +465,24 @@ impl Lists<'_> {
         let is_covered = self.audit.settling.policy.lists_typed() && self.typed.covers(fact);
         !is_covered && !self.typed.was_taken_back(fact)
     }
+}
+
+/// Returns why a plan with a summary keeps too few of the facts that the thread before it states.
+/// What earlier compactions have lost is not its loss, and what a provider's own block keeps nobody
+/// can see, so it is not judged.
+pub(super) fn shortfall(
+    plan: &Plan,
+    retention: &Retention,
+    policy: &RetentionPolicy,
+    before: impl FnOnce() -> Retention,
+) -> Option<Text> {
+    let is_block = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if opaque.is_compaction());
+    last_summary(plan)?;
+    if plan.new_messages().any(|message| message.content.iter().any(is_block)) {
+        return None;
+    }
+    policy.shortfall(retention)?;
+    policy.shortfall(&retention.clone().against(&before()))
 }
 
 /// Returns the text of the last new summary of a plan.

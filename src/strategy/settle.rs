@@ -13,14 +13,14 @@
 //! If a plan only shortens messages, the facts that it removes are listed before its first change,
 //! in at most half of the tokens that it frees. A plan that drops messages is meant to forget them.
 
-use std::sync::Arc;
+use std::{cell::OnceCell, sync::Arc};
 
 use super::{
     brief::Brief,
     clip::excerpt,
     digest,
     full_summary::with_summaries,
-    lists::{Audit, RULES_TOKENS, Settling, joined, last_summary},
+    lists::{Audit, RULES_TOKENS, Settling, joined, last_summary, shortfall},
     proposal::Proposal,
     rejection::Rejection,
     snapshot::Snapshot,
@@ -155,7 +155,8 @@ impl Snapshot {
         let after = self.accept(&proposal.plan, brief)?;
         let summary = last_summary(&proposal.plan).cloned();
         if let Some(retention) = &proposal.retention {
-            let shortfall = summary.and_then(|_| policy.shortfall(retention));
+            let before = || self.stated(policy);
+            let shortfall = shortfall(&proposal.plan, retention, policy, before);
             return Ok(Proposal { shortfall, ..proposal });
         }
         let adds_rules = policy.addendum_tokens > 0;
@@ -342,9 +343,9 @@ impl Snapshot {
             kept.invented.clone_from(&old.invented);
             kept
         });
-        let shortfall =
-            policy.zip(retention.as_ref()).and_then(|(policy, kept)| policy.shortfall(kept));
-        let shortfall = shortfall.filter(|_| last_summary(&plan).is_some());
+        let shortfall = policy
+            .zip(retention.as_ref())
+            .and_then(|(policy, kept)| shortfall(&plan, kept, policy, || self.stated(policy)));
         Proposal { plan, retention, shortfall, ..proposal }
     }
 }
@@ -474,7 +475,7 @@ impl<'a> Settling<'a> {
         let notes = Message::summary(Role::User, Summary::new(notes));
         let beside = facts.beside(beside.chain([&notes]));
         let invented = self.invented(summary, facts);
-        Audit { settling: self, beside, invented }
+        Audit { settling: self, beside, invented, before: OnceCell::new() }
     }
 
     /// Returns the facts that a summary states but neither the conversation nor the system prompt
@@ -519,8 +520,8 @@ mod tests {
     use crate::{
         compact::{Insert, Splice, legality},
         ledger::Ledger,
-        message::{CompactionId, ContentBlock, Json, Thinking, ToolResult, ToolUse},
-        retention::RetentionPolicy,
+        message::{CompactionId, ContentBlock, Json, Opaque, Thinking, ToolResult, ToolUse},
+        retention::{Facts, RetentionPolicy},
         tokens::{ByteEstimate, TokenCounter},
     };
 
@@ -578,6 +579,35 @@ mod tests {
         assert_eq!(read.after(&thread).unwrap(), plan.after(&thread).unwrap());
         let again = snapshot.settle(settled, &Brief::default()).unwrap();
         assert_eq!(again.plan, plan);
+    }
+
+    /// In an old session most facts are lost already, and no summary could state them.
+    #[test]
+    fn a_summary_is_judged_by_what_its_thread_states_and_a_block_of_the_provider_not_at_all() {
+        let path = |n: u32| Message::assistant(format!("Look at src/part_{n}.rs."));
+        let whole: Vec<Message> = (0..40).map(path).collect();
+        let policy = RetentionPolicy { addendum_tokens: 0, ..RetentionPolicy::default() };
+        let facts = Facts::of(&whole, &policy);
+        let mut thread = whole[36..].to_vec();
+        thread.push(Message::user("Go on."));
+        let snapshot = Snapshot::new(thread.clone()).with_facts(Arc::new(facts));
+        let brief = Brief { retention: Some(policy), ..Brief::default() };
+        let settled = |message: Message| {
+            let splice = Splice { at: 0..4, insert: vec![Insert::Message { message }] };
+            let proposal = Proposal::new(Plan::from_splices(5, vec![splice]));
+            let settled = snapshot.settle(proposal, &brief).unwrap();
+            let share = settled.retention.map(|kept| kept.overall.kept);
+            (settled.shortfall.map(|text| text.to_string()), share)
+        };
+        let summary = |text: &str| Message::summary(Role::User, Summary::new(text));
+        // Two of the forty, but of the four that are left.
+        assert_eq!(settled(summary("src/part_36.rs, src/part_38.rs")), (None, Some(2)));
+        let few = "the summary keeps 0 % of the facts by weight; the minimum is 30 %";
+        assert_eq!(settled(summary("Files.")), (Some(few.to_owned()), Some(0)));
+        let mut native = summary("Files.");
+        let block = Json::parse(r#"{"type":"compaction","content":"?"}"#).unwrap();
+        native.make_mut().content.insert(0, Opaque::new("anthropic-messages", block).into());
+        assert_eq!(settled(native), (None, Some(0)));
     }
 
     fn stated(settled: &Proposal) -> String {

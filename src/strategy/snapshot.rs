@@ -15,7 +15,7 @@ use crate::{
         ToolSpec, redact::Redaction,
     },
     notes::Notes,
-    retention::{Facts, RetentionPolicy, Statements},
+    retention::{Facts, Retention, RetentionPolicy, Statements},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -313,6 +313,12 @@ impl Snapshot {
             Some(facts) => Arc::clone(facts),
             None => Arc::new(Facts::of(&self.messages, policy)),
         }
+    }
+
+    /// Which of these facts the messages of this thread state. Earlier compactions have lost the
+    /// others.
+    pub(super) fn stated(&self, policy: &RetentionPolicy) -> Retention {
+        self.facts(policy).audit(&self.messages)
     }
 
     /// What the user typed in the whole conversation, as far as it is known.

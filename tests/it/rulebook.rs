@@ -47,8 +47,9 @@ fn the_default_ladder_keeps_reasoning_where_it_is_bound_and_the_vendor_compacts(
     let vendors: Vec<Vendor> = vendors.collect();
     assert_eq!(vendors.len(), 2);
     for vendor in vendors {
-        let judged = books::run(vendor, "ladder", (0, 30), Travels::Never).unwrap();
-        assert!(judged.compactions >= 2 && judged.kept > 100, "{vendor}: {judged:?}");
+        // So many that most facts of the conversation are lost.
+        let judged = books::run(vendor, "ladder", (0, 120), Travels::Never).unwrap();
+        assert!(judged.compactions >= 10 && judged.kept > 1_000, "{vendor}: {judged:?}");
         assert!(judged.share() >= Some(90), "{vendor}: {judged:?}");
     }
 }

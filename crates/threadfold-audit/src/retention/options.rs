@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionPolicy {
-    /// The minimum percentage of the weight of all facts that must be kept.
+    /// The minimum percentage of the weight of the facts in a thread that its compaction must keep.
     pub minimum: u64,
     /// The percentage of the weight of each class that an addendum restores, within its budget. If
     /// a class is below it, an addendum is written.

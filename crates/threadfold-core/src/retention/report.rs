@@ -81,9 +81,36 @@ impl Retention {
         self.invented.truncate(SHORTENED);
         self
     }
+
+    /// Returns the report of a plan without the facts that the thread before it lacked: an earlier
+    /// compaction has lost them. `before` is the report of the same facts in that thread.
+    ///
+    /// ```
+    /// use threadfold::{Message, retention::{Facts, RetentionPolicy}};
+    ///
+    /// let [lost, said] = ["Fix src/lex.rs.", "Fix src/parse.rs."].map(Message::user);
+    /// let facts = Facts::of(&[lost, said.clone()], &RetentionPolicy::default());
+    /// let (before, after) = (facts.audit(std::slice::from_ref(&said)), facts.audit(&[said]));
+    /// assert_eq!(after.overall.percent(), 50);
+    /// assert_eq!(after.against(&before).overall.percent(), 100);
+    /// ```
+    #[must_use]
+    pub fn against(mut self, before: &Self) -> Self {
+        self.overall = self.overall.against(before.overall);
+        for (class, share) in &mut self.classes {
+            *share = share.against(before.of(*class));
+        }
+        self
+    }
 }
 
 impl KeptShare {
+    fn against(self, before: Self) -> Self {
+        let (facts, weight) = (before.kept, before.kept_weight);
+        let (kept, kept_weight) = (self.kept.min(facts), self.kept_weight.min(weight));
+        Self { facts, kept, weight, kept_weight }
+    }
+
     /// Returns the percentage of the facts that are kept, rounded down; 100 if there are no facts.
     ///
     /// ```
