@@ -46,9 +46,15 @@ const LEAST: usize = 200;
 /// The maximum bytes of an excerpt around the words.
 const EXCERPT: usize = 600;
 
-/// The words of a query, each with its number.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Terms(HashMap<String, usize>);
+/// The words of a query.
+#[derive(Clone, Debug)]
+pub(super) struct Terms {
+    /// The number of each word.
+    numbers: HashMap<String, usize>,
+    /// For each first byte, the lengths of the words: bit 5 for five bytes, bit 63 for 63 or more.
+    /// It excludes most words of a text before they are folded.
+    lengths: [u64; 256],
+}
 
 /// A message that matches a query, and its best piece.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,21 +70,46 @@ impl Terms {
         if found > super::request::MAX_QUERY_BYTES {
             return Err(RecallError::QueryLength { found });
         }
-        let mut terms = HashMap::new();
-        each_word(query, |word, _| {
-            let number = terms.len();
+        let mut terms = Self { numbers: HashMap::new(), lengths: [0; 256] };
+        let mut word = String::new();
+        each_word(query, |found, _| {
+            found.fold_to(&mut word);
+            let number = terms.numbers.len();
             if number < TERMS && word.chars().any(char::is_alphanumeric) {
-                terms.entry(word.to_owned()).or_insert(number);
+                if let Some(lengths) = terms.lengths_mut(&word) {
+                    *lengths |= length_bit(word.len());
+                }
+                terms.numbers.entry(word.clone()).or_insert(number);
             }
         });
-        if terms.is_empty() { Err(RecallError::NoWords) } else { Ok(Self(terms)) }
+        if terms.numbers.is_empty() { Err(RecallError::NoWords) } else { Ok(terms) }
+    }
+
+    fn lengths_mut(&mut self, word: &str) -> Option<&mut u64> {
+        self.lengths.get_mut(usize::from(*word.as_bytes().first()?))
+    }
+
+    /// Returns the number of a word, if the query has it. `buffer` is for its folded form.
+    fn number(&self, found: Found<'_>, buffer: &mut String) -> Option<usize> {
+        let first = found.text.as_bytes().first()?.to_ascii_lowercase();
+        // Folding turns only a first letter beyond ASCII into another.
+        if first.is_ascii() {
+            let lengths = *self.lengths.get(usize::from(first))?;
+            let may_be = |len: usize| lengths & length_bit(len.min(found.most)) != 0;
+            if lengths == 0 || (!may_be(found.text.len()) && found.text.is_ascii()) {
+                return None;
+            }
+        }
+        found.fold_to(buffer);
+        self.numbers.get(buffer.as_str()).copied()
     }
 
     /// Returns the byte range of a piece in which most words of the query are close together.
     pub(super) fn excerpt(&self, text: &str, piece: Range<usize>) -> Range<usize> {
         let mut hits: Vec<(Range<usize>, usize)> = Vec::new();
-        each_word(text.get(piece.clone()).unwrap_or_default(), |word, range| {
-            hits.extend(self.0.get(word).map(|term| (range, *term)));
+        let mut buffer = String::new();
+        each_word(text.get(piece.clone()).unwrap_or_default(), |found, range| {
+            hits.extend(self.number(found, &mut buffer).map(|term| (range, term)));
         });
         let (start, end) = closest(&hits);
         let (start, end) = (piece.start + start, piece.start + end);
@@ -88,11 +119,11 @@ impl Terms {
     }
 
     fn count(&self, text: &str) -> Doc {
-        let mut doc = Doc::default();
-        each_word(text, |word, _| {
+        let (mut doc, mut buffer) = (Doc::default(), String::new());
+        each_word(text, |found, _| {
             doc.words += 1;
-            if let Some(term) = self.0.get(word) {
-                *doc.counts.entry(*term).or_default() += 1;
+            if let Some(term) = self.number(found, &mut buffer) {
+                *doc.counts.entry(term).or_default() += 1;
             }
         });
         doc
@@ -259,7 +290,7 @@ impl Docs {
     /// Returns the score of each text with words of the query, by its number among all.
     fn scores(&self, terms: &Terms) -> HashMap<usize, f32> {
         let average = real(self.words) / real(self.all.max(1));
-        let mut holding = vec![0; terms.0.len()];
+        let mut holding = vec![0; terms.numbers.len()];
         for term in self.matching.iter().flat_map(|doc| doc.counts.keys()) {
             if let Some(count) = holding.get_mut(*term) {
                 *count += 1;
@@ -344,27 +375,47 @@ const WORD: usize = 64;
 /// The maximum bytes of a compound, such as a path, that is indexed.
 const COMPOUND: usize = 256;
 
-/// Calls a function with each word of a text, in lower case and without accents, and its byte
-/// range: the words, the parts of words such as `parse_error`, and compounds such as paths and
-/// names in code.
-fn each_word(text: &str, mut word: impl FnMut(&str, Range<usize>)) {
-    let mut lower = String::new();
-    let mut emit = |range: Range<usize>, most: usize| {
-        lower.clear();
-        let found = steps::through(text.get(range.clone()).unwrap_or_default());
-        if found.is_ascii() {
-            lower.push_str(found.get(..most).unwrap_or(found));
-            lower.make_ascii_lowercase();
-        } else {
-            let folded = found.nfkd().filter(|letter| !is_combining_mark(*letter));
-            for letter in folded.flat_map(char::to_lowercase) {
-                if lower.len() >= most {
-                    break;
-                }
-                lower.push(letter);
-            }
+/// A word as it stands in a text.
+#[derive(Clone, Copy, Debug)]
+struct Found<'a> {
+    text: &'a str,
+    /// So many bytes of it count.
+    most: usize,
+}
+
+impl Found<'_> {
+    /// Puts the word into a buffer: in lower case, without accents, and cut.
+    fn fold_to(self, buffer: &mut String) {
+        buffer.clear();
+        let Self { text, most } = self;
+        let text = steps::through(text);
+        if text.is_ascii() {
+            buffer.push_str(text.get(..most).unwrap_or(text));
+            buffer.make_ascii_lowercase();
+            return;
         }
-        word(&lower, range);
+        let folded = text.nfkd().filter(|letter| !is_combining_mark(*letter));
+        for letter in folded.flat_map(char::to_lowercase) {
+            if buffer.len() >= most {
+                break;
+            }
+            buffer.push(letter);
+        }
+    }
+}
+
+/// The bit of this length in [`Terms`].
+fn length_bit(len: usize) -> u64 {
+    1 << len.min(63)
+}
+
+/// Calls a function with each word of a text and its byte range: the words, the parts of words such
+/// as `parse_error`, and compounds such as paths and names in code.
+fn each_word<'a>(text: &'a str, mut word: impl FnMut(Found<'a>, Range<usize>)) {
+    let mut emit = |range: Range<usize>, most: usize| {
+        if let Some(text) = text.get(range.clone()) {
+            word(Found { text, most }, range);
+        }
     };
     let mut at = 0;
     while let Some(start) = next_word(text, at) {
@@ -387,11 +438,31 @@ fn each_word(text: &str, mut word: impl FnMut(&str, Range<usize>)) {
 
 fn next_word(text: &str, at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
-    steps::up_to(rest, rest.find(is_letter)).map(|found| at + found)
+    steps::up_to(rest, first(rest, is_letter)).map(|found| at + found)
+}
+
+/// The offset of the first character for which `is` is `true`. Texts are mostly ASCII, of which
+/// each byte is a character.
+fn first(text: &str, is: impl Fn(char) -> bool) -> Option<usize> {
+    let mut at = 0;
+    while let Some(byte) = text.as_bytes().get(at) {
+        let (letter, len) = match byte.is_ascii() {
+            true => (char::from(*byte), 1),
+            false => text.get(at..)?.chars().next().map(|letter| (letter, letter.len_utf8()))?,
+        };
+        if is(letter) {
+            return Some(at);
+        }
+        at += len;
+    }
+    None
 }
 
 fn is_letter(letter: char) -> bool {
-    letter.is_alphanumeric() || letter == '_'
+    match letter.is_ascii() {
+        true => letter.is_ascii_alphanumeric() || letter == '_',
+        false => letter.is_alphanumeric(),
+    }
 }
 
 /// Whether a character counts as a word, because its script puts no spaces between words.
@@ -405,8 +476,9 @@ fn word_end(text: &str, start: usize) -> usize {
         Some(first) if is_ideograph(first) => start + first.len_utf8(),
         _ => {
             // A combining accent may be a character of its own after its letter.
-            let end = rest.find(|letter: char| {
-                is_ideograph(letter) || !(is_letter(letter) || is_combining_mark(letter))
+            let end = first(rest, |letter| match letter.is_ascii() {
+                true => !is_letter(letter),
+                false => is_ideograph(letter) || !(is_letter(letter) || is_combining_mark(letter)),
             });
             start + end.unwrap_or(rest.len())
         }
@@ -416,9 +488,13 @@ fn word_end(text: &str, start: usize) -> usize {
 /// Returns the start of the next word if a link such as `/` or `::` joins it to the word ending
 /// here.
 fn linked_word(text: &str, end: usize) -> Option<usize> {
-    let rest = text.get(end..)?;
-    let link = ["::", "->", "/", "\\", ".", "-"].into_iter().find(|link| rest.starts_with(link))?;
-    let next = end + link.len();
+    let link = match text.as_bytes().get(end..)? {
+        [b'/' | b'\\' | b'.', ..] => 1,
+        [b':', b':', ..] | [b'-', b'>', ..] => 2,
+        [b'-', ..] => 1,
+        _ => return None,
+    };
+    let next = end + link;
     text.get(next..)?.starts_with(is_letter).then_some(next)
 }
 
@@ -426,6 +502,12 @@ fn linked_word(text: &str, end: usize) -> Option<usize> {
 /// `HTTPServer` have two parts. It is not called for a word of one part.
 fn parts(text: &str, word: Range<usize>, mut part: impl FnMut(Range<usize>)) {
     let Some(letters) = text.get(word.clone()) else { return };
+    let joins = |(at, byte): (usize, u8)| {
+        byte == b'_' || !byte.is_ascii() || (at > 0 && byte.is_ascii_uppercase())
+    };
+    if !letters.bytes().enumerate().any(joins) {
+        return;
+    }
     let (mut start, mut last) = (word.start, '_');
     for (offset, letter) in letters.char_indices() {
         let at = word.start + offset;
@@ -505,7 +587,11 @@ mod words_tests {
 
     fn words(text: &str) -> Vec<String> {
         let mut words = Vec::new();
-        each_word(text, |word, _| words.push(word.to_owned()));
+        each_word(text, |found, _| {
+            let mut word = String::new();
+            found.fold_to(&mut word);
+            words.push(word);
+        });
         words
     }
 
