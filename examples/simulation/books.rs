@@ -6,7 +6,7 @@
 //! codec left out with another reason, and the part that is lost without a word.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
     ops::AddAssign,
     sync::{
@@ -292,6 +292,11 @@ impl Providers {
     }
 }
 
+/// The path of the answer that a piece of reasoning is a part of.
+fn answer_of(piece: &str) -> &str {
+    piece.split_once(".parts[").map_or(piece, |(answer, _)| answer)
+}
+
 /// Whether a block holds reasoning. Gemini signs calls too.
 fn is_signed(block: &ContentBlock) -> bool {
     let is_signed_call =
@@ -336,7 +341,9 @@ impl Kept {
                 missing.extend(self.0.contains_key(at).then_some((*at, reason.as_str())));
             }
         }
-        let (kept, arrived) = (self.0.len() as u64, last.arrived.len() as u64);
+        // Gemini signs parts, of which an answer has several.
+        let answers: BTreeSet<&str> = last.arrived.iter().map(|path| answer_of(path)).collect();
+        let (kept, arrived) = (self.0.len() as u64, answers.len() as u64);
         judged.kept += kept;
         judged.arrived += arrived;
         let accounted = arrived + missing.len() as u64 + last.void.len() as u64;

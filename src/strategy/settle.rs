@@ -6,8 +6,9 @@
 //!
 //! A poor summary is completed before it is rejected. Strategies leave room for the lists: cuts and
 //! digests are made up to a quarter shorter than the target. The minimum that a policy demands is a
-//! separate, lower number than the share that an addendum restores. A ladder takes its next rung
-//! below that minimum, and finally the summary that keeps most, because losing something is better
+//! separate, lower number than the share that an addendum restores. It is a share of what the thread
+//! states, because a summary cannot keep what earlier ones lost. A ladder takes its next rung below
+//! that minimum, and finally the summary that keeps most, because losing something is better
 //! than a thread that no longer fits. The summary of a strategy without a ladder is always taken.
 //!
 //! If a plan only shortens messages, the facts that it removes are listed before its first change,
