@@ -244,11 +244,11 @@ pub(super) fn loop_has_no_reasoning(thread: &Thread, kinds: Kinds) -> bool {
     });
     let is_of_loop = |it: &&Message| is_answer(it) || it.content.iter().all(kinds.is_result);
     let mut answers = turns
-        .take_while(|turn| turn.iter().all(|it| is_of_loop(&it)))
+        .take_while(|turn| turn.iter().all(is_of_loop))
         .flatten()
         .filter(|it| is_answer(it))
         .peekable();
-    answers.peek().is_some() && !answers.any(|it| has(&it, kinds.is_reasoning))
+    answers.peek().is_some() && !answers.any(|it| has(it, kinds.is_reasoning))
 }
 
 /// Takes images and documents out of a result that cannot hold them, and puts a text before them
