@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run -q --release --example simulation -- [--turns N] [--seed S] [--seeds K] [--strategy NAME]
-//! cargo run -q --release --example simulation -- --rules [--stay] [--turns N] [--seed S] [--strategy NAME]
+//! cargo run -q --release --example simulation -- --rules [--stay] [--model NAME] [--turns N] [--seed S] [--strategy NAME]
 //! ```
 //!
 //! Every strategy runs on its own in every window, known and unknown, with providers that count
@@ -15,8 +15,9 @@
 //! and it equals the thread in the store. The first violation ends its session and is printed, and
 //! the exit code is 1.
 //!
-//! With `--rules`, every strategy runs over the rules of every vendor instead: N turns at each, with
-//! changes of the provider, or without these (`--stay`). `simulation/books.rs` says what is counted.
+//! With `--rules`, every strategy runs over the rules of every vendor instead, or of those with one
+//! model: N turns at each, with changes of the provider, or without these (`--stay`).
+//! `simulation/books.rs` says what is counted.
 //! The exit code is 1 if a request was illegal, if reasoning was lost without a word, or if less than
 //! 90 % of the reasoning of kept turns arrived with the default ladder at a vendor that binds
 //! reasoning and compacts itself.
@@ -66,14 +67,17 @@ struct Options {
     strategy: Option<String>,
     /// Over the rules of the vendors.
     rules: bool,
+    /// The model of the vendors, or `None` for all.
+    model: Option<String>,
     travels: Travels,
 }
 
 impl Options {
     fn from_arguments() -> Result<Self, Box<dyn Error>> {
         let travels = Travels::Sometimes;
+        let (strategy, model) = (None, None);
         let mut options =
-            Self { turns: 10_000, seed: 0, seeds: 1, strategy: None, rules: false, travels };
+            Self { turns: 10_000, seed: 0, seeds: 1, strategy, rules: false, model, travels };
         let mut parser = Parser::from_env();
         while let Some(argument) = parser.next()? {
             match argument {
@@ -82,6 +86,7 @@ impl Options {
                 Arg::Long("seeds") => options.seeds = parser.value()?.parse()?,
                 Arg::Long("rules") => options.rules = true,
                 Arg::Long("stay") => options.travels = Travels::Never,
+                Arg::Long("model") => options.model = Some(parser.value()?.string()?),
                 Arg::Long("strategy") => options.strategy = Some(parser.value()?.string()?),
                 Arg::Long(_) | Arg::Short(_) | Arg::Value(_) => {
                     return Err(argument.unexpected().into());
@@ -106,22 +111,24 @@ fn over_rules(options: &Options) -> Result<bool, Box<dyn Error>> {
         .filter(|name| options.strategy.as_ref().is_none_or(|wanted| wanted == name));
     let names: Vec<&str> = names.collect();
     let turns = options.turns.div_ceil(names.len().max(1) as u64);
+    let is_wanted = |it: &Vendor| options.model.as_ref().is_none_or(|wanted| wanted == it.model);
+    let vendors: Vec<Vendor> = Vendor::ALL.into_iter().filter(is_wanted).collect();
     let runs =
-        (0..Vendor::ALL.len()).flat_map(|vendor| (0..names.len()).map(move |name| (vendor, name)));
+        (0..vendors.len()).flat_map(|vendor| (0..names.len()).map(move |name| (vendor, name)));
     let next = Mutex::new(runs);
     // The table, and the number of vendors that were printed.
     let done: Mutex<(Table, usize, Vec<String>)> = Mutex::default();
     let work = || {
         // The locks are never poisoned, because no code panics while one is held.
         while let Some(place) = next.lock().ok().and_then(|mut runs| runs.next()) {
-            let (Some(vendor), Some(name)) = (Vendor::ALL.get(place.0), names.get(place.1)) else {
+            let (Some(vendor), Some(name)) = (vendors.get(place.0), names.get(place.1)) else {
                 return;
             };
             let judged = books::run(*vendor, name, (options.seed, turns), options.travels);
             let Ok(mut done) = done.lock() else { return };
             let (table, printed, complaints) = &mut *done;
             table.insert(place, judged);
-            while let Some(vendor) = Vendor::ALL.get(*printed)
+            while let Some(vendor) = vendors.get(*printed)
                 && table.range((*printed, 0)..(*printed + 1, 0)).count() == names.len()
             {
                 let rows = table.range((*printed, 0)..(*printed + 1, 0));
@@ -135,7 +142,7 @@ fn over_rules(options: &Options) -> Result<bool, Box<dyn Error>> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
     let (_, printed, complaints) = done.into_inner().unwrap_or_default();
-    Ok(complaints.is_empty() && printed == Vendor::ALL.len())
+    Ok(complaints.is_empty() && printed == vendors.len() && printed > 0)
 }
 
 /// Prints the results of the strategies at a vendor, and returns what is wrong with them.
