@@ -476,7 +476,9 @@ pub(super) fn shortfall(
     policy: &RetentionPolicy,
     before: impl FnOnce() -> Retention,
 ) -> Option<Text> {
-    let is_block = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if opaque.is_compaction());
+    let is_block = |block: &ContentBlock| {
+        if let ContentBlock::Opaque(opaque) = block { opaque.is_compaction() } else { false }
+    };
     last_summary(plan)?;
     if plan.new_messages().any(|message| message.content.iter().any(is_block)) {
         return None;
