@@ -297,11 +297,16 @@ fn answer_of(piece: &str) -> &str {
     piece.split_once(".parts[").map_or(piece, |(answer, _)| answer)
 }
 
-/// Whether a block holds reasoning. Gemini signs calls too.
+/// Whether a block holds reasoning. Gemini signs a call, or a text if there is none.
 fn is_signed(block: &ContentBlock) -> bool {
-    let is_signed_call =
-        matches!(block, ContentBlock::ToolUse(call) if call.extra.codec() == Some("gemini"));
-    block.is_reasoning() || is_signed_call
+    let extra = if let ContentBlock::ToolUse(call) = block {
+        &call.extra
+    } else if let ContentBlock::Text(text) = block {
+        &text.extra
+    } else {
+        return block.is_reasoning();
+    };
+    extra.get("gemini", "thoughtSignature").is_some()
 }
 
 /// The answers in a request whose reasoning the model could read, by their place, and what plans did
