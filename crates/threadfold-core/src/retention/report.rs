@@ -83,7 +83,8 @@ impl Retention {
     }
 
     /// Returns the report of a plan without the facts that the thread before it lacked: an earlier
-    /// compaction has lost them. `before` is the report of the same facts in that thread.
+    /// compaction has lost them. `before` is the report of the same facts in that thread. Only the
+    /// shares are compared: a lost fact that the plan restores makes up for one that it loses.
     ///
     /// ```
     /// use threadfold::{Message, retention::{Facts, RetentionPolicy}};

@@ -97,8 +97,8 @@ fn assemble(
 }
 
 /// Makes thinking with a fixed budget legal: it may not force a tool, and the provider refuses it
-/// if a tool loop or an answer at the end has no reasoning. Returns whether a tool may be forced, and, if thinking
-/// had to be left out, the remaining fields for the model.
+/// if a tool loop or an answer at the end has no reasoning. Returns whether a tool may be forced,
+/// and, if thinking had to be left out, the remaining fields for the model.
 fn fit_thinking(request: &Request, thread: &Thread, notes: &mut Notes) -> (bool, Option<Object>) {
     let fields = request.extra.get(NAME, MODEL_FIELDS).map(Json::as_str).and_then(Fields::parse);
     let thinks = thinks_manually(thinking_type(&request.extra));
