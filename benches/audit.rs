@@ -42,7 +42,7 @@ fn main() {
         println!("{name}");
         let said = |index| vec![ContentBlock::text(fill(text, index, 1_000))];
         let texts = (0..count).map(|index| Message::new(role, said(index)));
-        measure(&mut Tables::default(), &texts.collect::<Vec<_>>());
+        measure(&mut Tables::default(), &texts.chain(read()).collect::<Vec<_>>());
     }
     for (name, text) in [("code in results", CODE), ("output in results", OUTPUT)] {
         println!("{name}");
@@ -50,8 +50,13 @@ fn main() {
             let result = ToolResult::text(format!("t{index}"), fill(text, index, 1_000));
             Message::new(Role::User, vec![result.into()])
         });
-        measure(&mut Tables::default(), &results.collect::<Vec<_>>());
+        measure(&mut Tables::default(), &results.chain(read()).collect::<Vec<_>>());
     }
+}
+
+/// An answer to all that is before it, so that a compaction may remove that.
+fn read() -> [Message; 2] {
+    [Message::assistant("I read it."), Message::user("Go on.")]
 }
 
 fn measure(tables: &mut Tables, thread: &[Message]) {

@@ -374,6 +374,7 @@ fn passage(removed: &Removed, text: &str, bytes: Range<usize>) -> Passage {
         number: removed.number,
         at: removed.at,
         role: removed.message.role,
+        author: removed.message.author.clone(),
         text: text.get(bytes.clone()).unwrap_or_default().to_owned(),
         bytes,
         len: text.len(),

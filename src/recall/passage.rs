@@ -4,7 +4,7 @@ use std::{fmt, ops::Range};
 
 use super::request::RecallRequest;
 use crate::{
-    message::{Message, Role, Timestamp},
+    message::{Author, Message, Role, Timestamp},
     render::{self, RenderOptions},
     strategy::border_before,
 };
@@ -13,7 +13,7 @@ use crate::{
 pub(super) const INTRODUCTION: usize = 400;
 
 /// The maximum bytes of a passage's heading and the blank line after the passage.
-pub(super) const HEADING: usize = 200;
+pub(super) const HEADING: usize = 200 + Author::MAX_LENGTH;
 
 /// The answer of [`Recall::call`](super::Recall::call) to a query without a match.
 pub const NO_MATCH: &str = "No message that was compacted away holds any of these words.";
@@ -41,8 +41,9 @@ pub(crate) struct Passage {
     pub(crate) number: u64,
     /// When it was appended.
     pub(super) at: Timestamp,
-    /// The role of the message.
+    /// The role of the message, and the person who typed it.
     pub(super) role: Role,
+    pub(super) author: Option<Author>,
     /// The text, as [`render`](mod@crate::render) writes it, without the heading.
     pub(super) text: String,
     /// The range of `text` in the whole text, in bytes.
@@ -61,7 +62,11 @@ impl Passage {
 impl fmt::Display for Passage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Rendering escapes `#` in messages, so their texts cannot imitate this heading.
-        write!(f, "# {}: message {}, {}", self.role.as_str(), self.number, self.at)?;
+        write!(f, "# {}", self.role)?;
+        if let Some(author) = &self.author {
+            write!(f, " ({author})")?;
+        }
+        write!(f, ": message {}, {}", self.number, self.at)?;
         if !self.is_whole() {
             let Range { start, end } = self.bytes;
             write!(f, ", bytes {start} to {end} of {}", self.len)?;

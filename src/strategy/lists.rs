@@ -18,7 +18,7 @@ use crate::{
     message::{ContentBlock, ContextWindow, Message, Role, Text},
     notes,
     prose::{one_line, paragraphs, sentences, without_typed},
-    retention::{Beside, Fact, Retention, RetentionPolicy, key_by, own_key},
+    retention::{Beside, Fact, Facts, Retention, RetentionPolicy, key_by, own_key},
     tokens::TokenCounter,
 };
 
@@ -292,10 +292,13 @@ pub(super) fn joined(summary: &str, list: &str) -> Text {
 /// What an audit compares a proposal with one summary against.
 pub(super) struct Audit<'a> {
     pub(super) settling: Settling<'a>,
+    /// The facts of the conversation.
+    pub(super) facts: &'a Facts,
+    pub(super) summary: Text,
     /// The facts that the messages beside the summary state.
     pub(super) beside: Beside<'a>,
-    /// Facts that the whole summary states, but nothing in the conversation.
-    pub(super) invented: Vec<Fact>,
+    /// Facts that the whole summary states, but nothing in the conversation, if they were needed.
+    pub(super) invented: OnceCell<Vec<Fact>>,
     /// What the thread before states, if it was needed.
     pub(super) before: OnceCell<Retention>,
 }
@@ -308,7 +311,9 @@ impl Audit<'_> {
         policy: &RetentionPolicy,
     ) -> Proposal {
         let line = one_line(&text);
-        let stated = self.invented.iter().filter(|fact| line.contains(fact.text.as_str()));
+        let find = || self.settling.invented(&self.summary, self.facts);
+        let stated =
+            self.invented.get_or_init(find).iter().filter(|fact| line.contains(fact.text.as_str()));
         retention.invented = stated.cloned().collect();
         let mut proposal = proposal.clone();
         proposal.plan = proposal.plan.with_last_summary(text);

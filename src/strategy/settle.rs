@@ -467,21 +467,20 @@ impl<'a> Settling<'a> {
     }
 
     /// Returns what an audit of a proposal with this summary, or a part of it, compares with.
-    fn audit(self, summary: &str, facts: &'a Facts, after: &[Message]) -> Audit<'a> {
-        let beside = after
-            .iter()
-            .filter(|message| !message.summaries().any(|other| *other.text == *summary));
+    fn audit(self, summary: &Text, facts: &'a Facts, after: &[Message]) -> Audit<'a> {
+        let beside =
+            after.iter().filter(|message| !message.summaries().any(|other| other.text == *summary));
         // The list of notes is added at the end.
         let notes = self.thread.notes().to_string();
         let notes = Message::summary(Role::User, Summary::new(notes));
         let beside = facts.beside(beside.chain([&notes]));
-        let invented = self.invented(summary, facts);
-        Audit { settling: self, beside, invented, before: OnceCell::new() }
+        let (summary, invented, before) = (summary.clone(), OnceCell::new(), OnceCell::new());
+        Audit { settling: self, facts, summary, beside, invented, before }
     }
 
     /// Returns the facts that a summary states but neither the conversation nor the system prompt
     /// does. A digest has none, because it only quotes.
-    fn invented(&self, summary: &str, facts: &Facts) -> Vec<Fact> {
+    pub(super) fn invented(&self, summary: &str, facts: &Facts) -> Vec<Fact> {
         if digest::is_digest(summary) {
             return Vec::new();
         }

@@ -136,12 +136,6 @@ fn messages_of_megabytes_are_processed_in_linear_time() {
     a_message_of(10_000_000);
 }
 
-#[test]
-#[ignore = "without optimisation it takes minutes"]
-fn a_message_of_a_hundred_megabytes() {
-    a_message_of(100_000_000);
-}
-
 /// Renders, divides and logs one block of this many bytes.
 fn a_message_of(bytes: usize) {
     let thread = [Message::user(text(bytes))];
@@ -186,12 +180,6 @@ fn empty(count: usize) -> Vec<Message> {
 fn a_hundred_thousand_empty_messages_are_reported_and_repaired() {
     through_everything("empty messages", 10_000, empty);
     empty_messages(100_000);
-}
-
-#[test]
-#[ignore = "without optimisation it takes minutes"]
-fn a_million_empty_messages_are_reported_and_repaired() {
-    empty_messages(1_000_000);
 }
 
 fn empty_messages(count: usize) {
@@ -469,16 +457,6 @@ fn a_log_of_a_hundred_thousand_events_is_read_in_linear_time() {
         measure(|| drop(EventLog::read(lines.as_slice()).unwrap().log.replay()))
     };
     grows_linearly("events", 10_000, read);
-}
-
-#[test]
-#[ignore = "without optimisation it takes minutes"]
-fn a_log_of_a_million_events_is_read_and_written_again() {
-    let lines = lines(1_000_000);
-    let read = EventLog::read(lines.as_slice()).unwrap();
-    let mut written = Vec::new();
-    read.log.write(&mut written).unwrap();
-    assert!(written == lines, "writing the log gives the lines that were read");
 }
 
 /// A log whose thread is compacted to one message after every second message.

@@ -21,7 +21,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
     ContentBlock, EventLog, Message, Plan, Replacement, Role,
-    compact::CompactOptions,
+    compact::{CompactOptions, Insert, Splice},
     log::{CompactionRecord, Event},
     message::{CheckpointId, CompactionReason, Json, Redactor, Timestamp, ToolResult, ToolUse},
     recall::{MAX_BYTES, MIN_BYTES, Recall, RecallError, tool},
@@ -121,6 +121,23 @@ fn long_log() -> EventLog {
     }
     compact(&mut log, "..", "Thirty messages.");
     log
+}
+
+#[test]
+fn a_passage_names_who_typed_it() {
+    let ann = "ann".parse().unwrap();
+    let mut log = empty();
+    append(&mut log, &[Message::user("The port is 8443.").by(ann), Message::assistant("Noted.")]);
+    append(&mut log, &[Message::user("Go on.")]);
+    let end = "# user (ann): message 0, 1970-01-01T00:00:00.000Z\n\nThe port is 8443.\n\n\
+               # assistant: message 1, 1970-01-01T00:00:01.000Z\n\nNoted.\n\n";
+    let insert = vec![Insert::from(Message::user("In short."))];
+    let plan = Plan::from_splices(3, vec![Splice { at: 0..2, insert }]);
+    let (id, reason) = (log.next_compaction(), CompactionReason::default());
+    let record = CompactionRecord::new(id, reason, "mine", plan);
+    log.append(Timestamp(0), Event::Compacted(Box::new(record))).unwrap();
+    let text = call(&log, "{}");
+    assert!(text.ends_with(end), "{text}");
 }
 
 #[test]

@@ -85,8 +85,25 @@ fn common_part(class: FactClass, key: &str) -> &str {
 
 /// Returns a text in lower case and without white space, quotation marks and backticks.
 fn folded(text: &str) -> String {
-    let ignored = |c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'');
-    text.chars().filter(|c| !ignored(*c)).flat_map(char::to_lowercase).collect()
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = steps::through(text);
+    // Nearly all of it is ASCII, and bytes are folded several times as fast as characters.
+    while !rest.is_empty() {
+        let ascii = rest.bytes().position(|byte| !byte.is_ascii()).unwrap_or(rest.len());
+        let (plain, wide) = rest.split_at_checked(ascii).unwrap_or((rest, ""));
+        let kept =
+            plain.bytes().filter(|byte| !matches!(byte, 9..=13 | b' ' | b'`' | b'"' | b'\''));
+        out.extend(kept.map(|byte| byte.to_ascii_lowercase()));
+        let end = wide.bytes().position(|byte| byte.is_ascii()).unwrap_or(wide.len());
+        let (wide, after) = wide.split_at_checked(end).unwrap_or((wide, ""));
+        let kept = wide.chars().filter(|letter| !letter.is_whitespace());
+        let mut buffer = [0; 4];
+        for letter in kept.flat_map(char::to_lowercase) {
+            out.extend_from_slice(letter.encode_utf8(&mut buffer).as_bytes());
+        }
+        rest = after;
+    }
+    String::from_utf8(out).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -113,6 +130,15 @@ mod tests {
         };
         assert_eq!(of(json!({"note": "Asked:\n\t\"417 ms\"\\\nsrc/new.rs"})), Vec::<String>::new());
         assert_eq!(of(json!({})), ["src/new.rs", "417 ms"]);
+    }
+
+    #[test]
+    fn a_text_is_folded_as_its_characters_are() {
+        let text = "A b\t\u{b}\"C'`\n\u{a0}\u{2003}\u{c4}\u{130}\u{6f22} D\u{1c}e";
+        let ignored = |c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'');
+        let slow: String =
+            text.chars().filter(|c| !ignored(*c)).flat_map(char::to_lowercase).collect();
+        assert_eq!(folded(text), slow);
     }
 
     #[test]

@@ -38,9 +38,9 @@ use crate::{
 /// least valuable are dropped.
 const MOST: usize = 1_000;
 
-/// The maximum number of earlier statements with a shared word that a new one is compared with:
-/// users correct what they said last, and the time stays linear.
-const COMPARED: usize = 24;
+/// The maximum number of earlier statements that a new one is compared with: the latest of those that
+/// share its rarest words, because users correct what they said last. So the time stays linear.
+const COMPARED: usize = 32;
 
 /// The statements of the user, in order.
 #[doc(hidden)]
@@ -338,14 +338,21 @@ impl Statements {
         }
     }
 
-    /// The places of the latest statements that share a word with these.
+    /// The places of statements that share a word with these, those of the rarest words first.
     fn alike(&self, words: &[u64]) -> Vec<usize> {
-        let places = words.iter().filter_map(|word| self.by_word.get(word));
-        let places = places.flat_map(|places| places.iter().rev().take(COMPARED).copied());
-        let mut places: Vec<usize> = places.collect();
-        places.sort_unstable();
-        places.dedup();
-        places
+        let mut lists: Vec<&[usize]> =
+            words.iter().filter_map(|word| self.by_word.get(word)).map(Vec::as_slice).collect();
+        lists.sort_by_key(|places| places.len());
+        let mut alike = Vec::with_capacity(COMPARED);
+        for place in lists.into_iter().flat_map(|places| places.iter().rev().take(COMPARED)) {
+            if alike.len() == COMPARED {
+                break;
+            }
+            if !alike.contains(place) {
+                alike.push(*place);
+            }
+        }
+        alike
     }
 
     fn push(&mut self, statement: Statement) {
