@@ -40,7 +40,7 @@ const MOST: usize = 1_000;
 
 /// The maximum number of earlier statements that a new one is compared with: the latest of those that
 /// share its rarest words, because users correct what they said last. So the time stays linear.
-const COMPARED: usize = 32;
+const COMPARED: usize = 16;
 
 /// The statements of the user, in order.
 #[doc(hidden)]
@@ -317,15 +317,16 @@ impl Statements {
         }
         let mut statement = Statement::new(author.cloned(), text.into_owned(), false, times);
         for at in self.alike(&statement.words) {
-            if let Some(earlier) = self.all.get_mut(at) {
-                let shared = shared_words(&earlier.words, &statement.words);
-                let has = |all: &[u64], least: (usize, usize)| {
-                    shared.is_some_and(|shared| shared * least.1 >= all.len() * least.0)
-                };
-                statement.may_correct |= has(&earlier.words, (1, 2));
-                earlier.is_overtaken |=
-                    has(&earlier.words, (2, 3)) && has(&statement.words, (2, 3));
+            let Some(earlier) = self.all.get_mut(at) else { continue };
+            if statement.may_correct && earlier.is_overtaken {
+                continue;
             }
+            let shared = shared_words(&earlier.words, &statement.words);
+            let has = |all: &[u64], least: (usize, usize)| {
+                shared.is_some_and(|shared| shared * least.1 >= all.len() * least.0)
+            };
+            statement.may_correct |= has(&earlier.words, (1, 2));
+            earlier.is_overtaken |= has(&earlier.words, (2, 3)) && has(&statement.words, (2, 3));
         }
         self.push(statement);
         self.keep(MOST);
