@@ -226,6 +226,9 @@ pub(crate) fn run(
     }
     let mut judged = providers.judged().clone();
     judged.compactions = session.log().standing().count() as u64;
+    // What the reports do not count was removed without a word.
+    let reported = session.log().standing().map(|record| record.report.blocks_stripped as u64);
+    judged.silent += (lock(&providers.stripped).len() as u64).saturating_sub(reported.sum());
     Ok(judged)
 }
 
@@ -244,6 +247,8 @@ struct Providers {
     current: AtomicUsize,
     /// The answers with reasoning, by their number, and the place of the vendor.
     reasoned: Mutex<HashMap<u64, usize>>,
+    /// Those whose reasoning a plan removed.
+    stripped: Mutex<BTreeSet<u64>>,
     judged: Mutex<Judged>,
 }
 
@@ -269,7 +274,8 @@ impl Providers {
         });
         let models = models.collect();
         let current = AtomicUsize::new(home);
-        Self { models, current, reasoned: Mutex::default(), judged: Mutex::default() }
+        let (reasoned, stripped, judged) = Default::default();
+        Self { models, current, reasoned, stripped, judged }
     }
 
     fn go_to(&self, place: usize) {
@@ -288,7 +294,11 @@ impl Providers {
             number.is_some_and(|number| reasoned.get(&number) == Some(&place))
         };
         let kept = request.messages.iter().enumerate().filter(|(_, message)| is_its(message));
-        Kept(kept.map(|(at, message)| (at, Void::of(message))).collect())
+        let kept = kept.map(|(at, message)| (at, (message, Void::of(message))));
+        let kept: BTreeMap<usize, (&Message, Void)> = kept.collect();
+        let stripped = kept.values().filter(|(_, void)| *void == Void::Stripped);
+        lock(&self.stripped).extend(stripped.filter_map(|(message, _)| number_of(message)));
+        Kept(kept.into_iter().map(|(at, (_, void))| (at, void)).collect())
     }
 }
 
