@@ -24,6 +24,7 @@ use super::{
 use crate::{
     log::Removed,
     message::{ContentBlock, Text, steps},
+    prose::Shapes,
 };
 
 /// The maximum number of matches in one answer.
@@ -51,9 +52,8 @@ const EXCERPT: usize = 600;
 pub(super) struct Terms {
     /// The number of each word.
     numbers: HashMap<String, usize>,
-    /// For each first byte, the lengths of the words: bit 5 for five bytes, bit 63 for 63 or more.
-    /// It excludes most words of a text before they are folded.
-    lengths: [u64; 256],
+    /// They exclude most words of a text before these are folded.
+    shapes: Shapes,
 }
 
 /// A message that matches a query, and its best piece.
@@ -70,33 +70,26 @@ impl Terms {
         if found > super::request::MAX_QUERY_BYTES {
             return Err(RecallError::QueryLength { found });
         }
-        let mut terms = Self { numbers: HashMap::new(), lengths: [0; 256] };
+        let mut terms = Self { numbers: HashMap::new(), shapes: Shapes::default() };
         let mut word = String::new();
         each_word(query, |found, _| {
             found.fold_to(&mut word);
             let number = terms.numbers.len();
             if number < TERMS && word.chars().any(char::is_alphanumeric) {
-                if let Some(lengths) = terms.lengths_mut(&word) {
-                    *lengths |= length_bit(word.len());
-                }
+                terms.shapes.add(&word);
                 terms.numbers.entry(word.clone()).or_insert(number);
             }
         });
         if terms.numbers.is_empty() { Err(RecallError::NoWords) } else { Ok(terms) }
     }
 
-    fn lengths_mut(&mut self, word: &str) -> Option<&mut u64> {
-        self.lengths.get_mut(usize::from(*word.as_bytes().first()?))
-    }
-
     /// Returns the number of a word, if the query has it. `buffer` is for its folded form.
     fn number(&self, found: Found<'_>, buffer: &mut String) -> Option<usize> {
-        let first = found.text.as_bytes().first()?.to_ascii_lowercase();
+        let Found { text, most } = found;
         // Folding turns only a first letter beyond ASCII into another.
-        if first.is_ascii() {
-            let lengths = *self.lengths.get(usize::from(first))?;
-            let may_be = |len: usize| lengths & length_bit(len.min(found.most)) != 0;
-            if lengths == 0 || (!may_be(found.text.len()) && found.text.is_ascii()) {
+        if text.starts_with(|first: char| first.is_ascii()) {
+            let may_be = || !text.is_ascii() || self.shapes.has(text, text.len().min(most));
+            if !self.shapes.begins(text) || !may_be() {
                 return None;
             }
         }
@@ -402,11 +395,6 @@ impl Found<'_> {
             buffer.push(letter);
         }
     }
-}
-
-/// The bit of this length in [`Terms`].
-fn length_bit(len: usize) -> u64 {
-    1 << len.min(63)
 }
 
 /// Calls a function with each word of a text and its byte range: the words, the parts of words such

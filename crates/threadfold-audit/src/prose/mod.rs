@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `passage` | the texts of a message, each with its speaker and kind |
 //! | `spans`, `class`, `border` | the facts of a text, their classes and borders, and the key by which two are compared |
-//! | `word_kinds`, `chunk`, `token` | words, pieces of words, and tokens |
+//! | `word_kinds`, `chunk`, `token`, `shapes` | words, pieces of words, tokens, and how most are excluded |
 //! | `word_facts`, `path`, `link`, `symbol`, `number` | facts of one or two words |
 //! | `sentence`, `label` | paragraphs, sentences, and the labels before them |
 //! | `command`, `failure`, `task`, `quote` | facts of one line |
@@ -24,6 +24,7 @@ mod path;
 mod quote;
 mod section;
 mod sentence;
+mod shapes;
 #[doc(hidden)]
 pub mod spans;
 mod symbol;
@@ -53,6 +54,7 @@ pub use self::{
     passage::{Kind, fingerprint, passages, passages_of, plain},
     section::{TYPED, without_typed},
     sentence::{LONGEST, item, paragraphs, sentences},
+    shapes::Shapes,
     spans::{Span, key, spans},
     token::{Token, Tokens, tokens},
     word_kinds::one_line,

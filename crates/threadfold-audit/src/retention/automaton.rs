@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::{
     message::steps,
-    prose::{canonical, hash, tokens},
+    prose::{Shapes, canonical, hash, tokens},
 };
 
 /// The words of phrases, with their numbers. A search has one for all its automata.
@@ -15,21 +15,19 @@ pub(super) struct Words {
     /// A bit for each hash of 16 bits: most tokens of a text are no word of a phrase, and are not
     /// looked up.
     marks: Vec<u64>,
-    /// A bit for each length up to 63, for each first byte in lower case: most tokens are not hashed
-    /// either.
-    lengths: Vec<u64>,
+    /// Most tokens are not hashed either.
+    shapes: Shapes,
 }
 
 impl Words {
     pub(super) fn new() -> Self {
-        Self { numbers: HashMap::new(), marks: vec![0; 1 << 10], lengths: vec![0; 256] }
+        Self { numbers: HashMap::new(), marks: vec![0; 1 << 10], shapes: Shapes::default() }
     }
 
     /// Whether a phrase may have a token, in one of its forms. A token of other characters than ASCII,
     /// or with an underline of emphasis, may have another length in its other form.
     pub(super) fn may_have(&self, token: &str) -> bool {
-        let (first, length) = Self::length(token);
-        self.lengths.get(first).is_some_and(|lengths| lengths & length != 0)
+        self.shapes.has(token, token.len())
             || token.starts_with('_')
             || token.ends_with('_')
             || !token.is_ascii()
@@ -52,17 +50,8 @@ impl Words {
         if let Some(marks) = self.marks.get_mut(at) {
             *marks |= bit;
         }
-        let (first, length) = Self::length(word);
-        if let Some(lengths) = self.lengths.get_mut(first) {
-            *lengths |= length;
-        }
+        self.shapes.add(word);
         new
-    }
-
-    /// The first byte of a word in lower case, and the bit of its length.
-    fn length(word: &str) -> (usize, u64) {
-        let first = word.bytes().next().unwrap_or_default().to_ascii_lowercase();
-        (usize::from(first), 1 << word.len().min(63))
     }
 
     /// The place of a word in the marks, by its hash.

@@ -1,0 +1,60 @@
+//! First letters and lengths of words, by which most others are excluded before they are hashed.
+
+/// The first letters of some words, and the lengths of those with each.
+#[derive(Clone, Debug)]
+pub struct Shapes(
+    /// For each first byte, a bit for each length up to 63, which stands for all longer ones too.
+    [u64; 256],
+);
+
+impl Default for Shapes {
+    fn default() -> Self {
+        Self([0; 256])
+    }
+}
+
+impl Shapes {
+    /// Adds a word. An ASCII letter at its beginning counts in either case.
+    pub fn add(&mut self, word: &str) {
+        if let Some(lengths) = first(word).and_then(|first| self.0.get_mut(first)) {
+            *lengths |= bit(word.len());
+        }
+    }
+
+    /// Whether a word begins as this one does.
+    pub fn begins(&self, word: &str) -> bool {
+        self.lengths(word) != 0
+    }
+
+    /// Whether a word of so many bytes begins as this one does.
+    pub fn has(&self, word: &str, length: usize) -> bool {
+        self.lengths(word) & bit(length) != 0
+    }
+
+    fn lengths(&self, word: &str) -> u64 {
+        first(word).and_then(|first| self.0.get(first)).copied().unwrap_or_default()
+    }
+}
+
+fn first(word: &str) -> Option<usize> {
+    word.bytes().next().map(|first| usize::from(first.to_ascii_lowercase()))
+}
+
+fn bit(length: usize) -> u64 {
+    1 << length.min(63)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_known_by_its_first_letter_and_its_length() {
+        let mut shapes = Shapes::default();
+        assert!(!shapes.begins("port") && !shapes.has("", 0));
+        shapes.add("Port");
+        shapes.add(&"x".repeat(80));
+        assert!(shapes.begins("Paint") && shapes.has("PATH", 4) && shapes.has("xy", 70));
+        assert!(!shapes.has("paint", 5) && !shapes.begins("sort"));
+    }
+}
