@@ -57,16 +57,18 @@ port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0));
 node "$home/server.mjs" "$weights" "$port" "$window" 1 >"$home/server.log" 2>&1 &
 process=$!
 trap 'kill "$process" 2>/dev/null || true; wait "$process" 2>/dev/null || true' EXIT
-for _ in $(seq 240); do
-    if grep -q '^listening' "$home/server.log"; then
+# Reading the weights takes seconds, or minutes on a machine that does much else.
+for _ in $(seq 1200); do
+    if grep -q '^listening' "$home/server.log" || ! kill -0 "$process" 2>/dev/null; then
         break
-    fi
-    if ! kill -0 "$process" 2>/dev/null; then
-        cat "$home/server.log"
-        exit 1
     fi
     sleep 0.25
 done
+if ! grep -q '^listening' "$home/server.log"; then
+    echo "the server of the model does not listen"
+    cat "$home/server.log"
+    exit 1
+fi
 
 if [ "${1:-}" = --proxy ]; then
     source tests/proxy/servers.sh
