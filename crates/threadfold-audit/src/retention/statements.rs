@@ -42,6 +42,9 @@ const MOST: usize = 1_000;
 /// share its rarest words, because users correct what they said last. So the time stays linear.
 const COMPARED: usize = 16;
 
+/// The maximum number of latest statements with a word that are looked at to find those.
+const LOOKED_AT: usize = 64;
+
 /// The statements of the user, in order.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
@@ -339,17 +342,19 @@ impl Statements {
         }
     }
 
-    /// The places of statements that share a word with these, those of the rarest words first.
+    /// The places of statements that share a word with these, those of the rarest words first. Of one
+    /// that the user repeated, only the last place counts.
     fn alike(&self, words: &[u64]) -> Vec<usize> {
         let mut lists: Vec<&[usize]> =
             words.iter().filter_map(|word| self.by_word.get(word)).map(Vec::as_slice).collect();
         lists.sort_by_key(|places| places.len());
         let mut alike = Vec::with_capacity(COMPARED);
-        for place in lists.into_iter().flat_map(|places| places.iter().rev().take(COMPARED)) {
+        for place in lists.into_iter().flat_map(|places| places.iter().rev().take(LOOKED_AT)) {
             if alike.len() == COMPARED {
                 break;
             }
-            if !alike.contains(place) {
+            let counts = self.all.get(*place).is_some_and(|earlier| !earlier.is_repeated);
+            if counts && !alike.contains(place) {
                 alike.push(*place);
             }
         }
@@ -648,6 +653,19 @@ mod tests {
         let counter = &ByteEstimate::new(1);
         let listing = statements.listing(counter, &HashSet::new(), &HashSet::new());
         listing.within(budget, counter).into_owned()
+    }
+
+    #[test]
+    fn a_statement_is_compared_by_its_rarest_words_however_much_was_typed_in_between() {
+        let fee = |what: &str, fee: usize| format!("The fee of the {what} is ${fee}.");
+        let others = (0..40).map(|number| fee(&format!("boat {number}"), 100 + number));
+        let repeated = std::iter::repeat_n("Look at the ferry again.".to_owned(), 20);
+        let said = [fee("ferry", 301)].into_iter().chain(others).chain(repeated);
+        let said: Vec<String> = said.chain([fee("ferry", 401)]).collect();
+        let statements = of(&said.iter().map(String::as_str).collect::<Vec<_>>());
+        let is_overtaken =
+            |text: &str| statements.all.iter().any(|it| it.text == text && it.is_overtaken);
+        assert!(is_overtaken(&said[0]) && !is_overtaken("Look at the ferry again."));
     }
 
     #[test]
