@@ -133,11 +133,11 @@ fn one_message(bytes: usize) -> Vec<Message> {
 #[test]
 fn messages_of_megabytes_are_processed_in_linear_time() {
     through_everything("large messages", 100_000, one_message);
-    a_message_of(10_000_000);
 }
 
-/// Renders, divides and logs one block of this many bytes.
-fn a_message_of(bytes: usize) {
+#[test]
+fn a_message_of_ten_megabytes_is_divided_and_logged_without_a_copy() {
+    let bytes = 10_000_000;
     let thread = [Message::user(text(bytes))];
     let rendered = render(&thread, &RenderOptions::default());
     let budget = ChunkBudget::default();
@@ -179,10 +179,7 @@ fn empty(count: usize) -> Vec<Message> {
 #[test]
 fn a_hundred_thousand_empty_messages_are_reported_and_repaired() {
     through_everything("empty messages", 10_000, empty);
-    empty_messages(100_000);
-}
-
-fn empty_messages(count: usize) {
+    let count = 100_000;
     let thread = empty(count);
     let violations = legality::violations(&thread);
     assert_eq!(violations.len(), count);
@@ -457,6 +454,15 @@ fn a_log_of_a_hundred_thousand_events_is_read_in_linear_time() {
         measure(|| drop(EventLog::read(lines.as_slice()).unwrap().log.replay()))
     };
     grows_linearly("events", 10_000, read);
+}
+
+#[test]
+fn a_log_of_ten_thousand_events_is_written_as_it_was_read() {
+    let lines = lines(10_000);
+    let read = EventLog::read(lines.as_slice()).unwrap();
+    let mut written = Vec::new();
+    read.log.write(&mut written).unwrap();
+    assert!(written == lines, "writing the log gives the lines that were read");
 }
 
 /// A log whose thread is compacted to one message after every second message.
