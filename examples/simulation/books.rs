@@ -294,11 +294,12 @@ impl Providers {
             number.is_some_and(|number| reasoned.get(&number) == Some(&place))
         };
         let kept = request.messages.iter().enumerate().filter(|(_, message)| is_its(message));
-        let kept = kept.map(|(at, message)| (at, (message, Void::of(message))));
-        let kept: BTreeMap<usize, (&Message, Void)> = kept.collect();
-        let stripped = kept.values().filter(|(_, void)| *void == Void::Stripped);
-        lock(&self.stripped).extend(stripped.filter_map(|(message, _)| number_of(message)));
-        Kept(kept.into_iter().map(|(at, (_, void))| (at, void)).collect())
+        let kept: BTreeMap<usize, Void> =
+            kept.map(|(at, message)| (at, Void::of(message))).collect();
+        let stripped = kept.iter().filter(|(_, void)| **void == Void::Stripped);
+        let stripped = stripped.filter_map(|(at, _)| number_of(request.messages.get(*at)?));
+        lock(&self.stripped).extend(stripped);
+        Kept(kept)
     }
 }
 
