@@ -292,7 +292,7 @@ pub(super) fn joined(summary: &str, list: &str) -> Text {
 /// What an audit compares a proposal with one summary against.
 pub(super) struct Audit<'a> {
     pub(super) settling: Settling<'a>,
-    /// The facts of the conversation.
+    /// The facts of the conversation, and the whole summary.
     pub(super) facts: &'a Facts,
     pub(super) summary: Text,
     /// The facts that the messages beside the summary state.
