@@ -72,7 +72,7 @@ function made() {
   const run = (...all) => execFileSync(program, all, { stdio: ["ignore", "ignore", "inherit"] });
   const file = (name) => join(folder, `${name}.html`);
   const short = join(root, SHORT);
-  run("hindsight", "--share", "0.3", "--strategy", "digest", "--page", file("hindsight"), short);
+  run("hindsight", "--page", file("hindsight"), short);
   const pi = join(root, "crates/threadfold-cli/testdata/pi-session.jsonl");
   run("import", pi, "-o", join(folder, "log.jsonl"));
   run("report", join(folder, "log.jsonl"), "-o", file("report"));

@@ -16,7 +16,7 @@ use threadfold::{
     testing::ExtractiveModel,
     tokens::{ByteEstimate, TokenCounter},
 };
-use threadfold_terminal::{Style, first_line};
+use threadfold_terminal::{Style, counted, first_line};
 
 use table::{Cell, Row, TAIL, Table, percent};
 
@@ -86,7 +86,8 @@ pub(crate) async fn run(options: &HindsightOptions, models: Models<'_>) -> Resul
     match &options.page {
         Some(file) => {
             out::write(Some(file), page::page(&tables).as_bytes())?;
-            say!("{}: {} cuts", file.display(), tables.first().map_or(0, |table| table.cuts));
+            let cuts = tables.first().map_or(0, |table| table.cuts);
+            say!("{}: {}", file.display(), counted(cuts as u64, "cut"));
         }
         None => print(&tables),
     }
@@ -177,8 +178,8 @@ fn print(tables: &[Table<'_>]) {
     say!("{}", style.heading("What the agent needed next, and how much of it is kept"));
     let cuts = tables.first().map_or(0, |table| table.cuts);
     say!(
-        "{cuts} {}. In brackets the size that was used; - if most cuts do not",
-        if cuts == 1 { "cut" } else { "cuts" }
+        "{}. In brackets the size that was used; - if most cuts do not",
+        counted(cuts as u64, "cut")
     );
     say!("reach the target.");
     for table in tables {

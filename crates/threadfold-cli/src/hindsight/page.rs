@@ -2,16 +2,19 @@
 
 use std::fmt::Write;
 
+use threadfold_terminal::counted;
+
 use super::table::{Row, TAIL, Table, percent};
 use crate::report::{STYLE, escaped};
 
 const OWN_STYLE: &str = "svg .s0{stroke:#8d979b;stroke-dasharray:4 4}svg .s1{stroke:#0b7285}svg .s2{stroke:#c2410c}\
     svg .s3{stroke:#6d28d9}svg .s4{stroke:#15803d}svg .s5{stroke:#475569}svg .s6{stroke:#be185d}\
-    figure{overflow-x:auto}figure svg{min-width:44rem}svg .series{fill:none;stroke-width:2}svg .dot{fill:var(--paper);stroke-width:2}\
+    svg .series{fill:none;stroke-width:2}svg .dot{fill:var(--paper);stroke-width:2}\
     details{margin:.5rem 0}summary{cursor:pointer}code{overflow-wrap:anywhere}td b{font-weight:600}\
     .legend svg{width:1.6rem;height:.6rem;display:inline-block;margin-right:.4rem}\
     @media(prefers-color-scheme:dark){svg .s0{stroke:#98a2a6}svg .s1{stroke:#4cc3d9}svg .s2{stroke:#fb923c}\
-    svg .s3{stroke:#c4b5fd}svg .s4{stroke:#86efac}svg .s5{stroke:#cbd5e1}svg .s6{stroke:#f9a8d4}}";
+    svg .s3{stroke:#c4b5fd}svg .s4{stroke:#86efac}svg .s5{stroke:#cbd5e1}svg .s6{stroke:#f9a8d4}}\
+    @media(max-width:44rem){td .note{display:block}}";
 
 /// The number of colours. Further strategies are in the table only.
 const COLOURS: usize = 7;
@@ -22,9 +25,14 @@ const QUOTED: usize = 40;
 /// How many threads are shown one by one, with the most losses first.
 const THREADS: usize = 60;
 
-/// The room of the chart, in units of its view box, with its margins.
-const CHART: (f64, f64) = (720.0, 320.0);
+/// The classes and the width of the chart, in units of its view box: for a desk, and for a hand, where its
+/// texts are as large as those of the page.
+const WIDE: (&str, f64) = ("context", 720.0);
+const NARROW: (&str, f64) = ("context narrow", 360.0);
+
+const HEIGHT: f64 = 320.0;
 const LEFT: f64 = 46.0;
+const RIGHT: f64 = 10.0;
 const BOTTOM: f64 = 34.0;
 const TOP: f64 = 10.0;
 
@@ -32,12 +40,11 @@ pub(super) fn page(tables: &[Table<'_>]) -> String {
     let mut body = String::new();
     for table in tables {
         let _ = write!(body, "<h2>{}</h2>", escaped(&table.title));
-        body.push_str(&chart(table));
+        body.push_str(&figure(table));
         body.push_str(&grid(table));
     }
     body.push_str(&losses(tables));
-    let cuts = tables.first().map_or(0, |table| table.cuts);
-    let cuts = if cuts == 1 { "one cut".to_owned() } else { format!("{cuts} cuts") };
+    let cuts = counted(tables.first().map_or(0, |table| table.cuts) as u64, "cut");
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
@@ -76,17 +83,40 @@ fn unbroken(share: f64) -> String {
     percent(share).replace(' ', "\u{a0}")
 }
 
-/// The kept share over the size that was used, a line for each strategy.
-fn chart(table: &Table<'_>) -> String {
-    let (width, height) = CHART;
+/// The kept share over the size that was used, in two widths of which the page shows one, with the names
+/// of the lines.
+fn figure(table: &Table<'_>) -> String {
+    let mut legend = String::new();
+    for (number, name) in drawn(table) {
+        let _ = write!(
+            legend,
+            "<li><svg viewBox=\"0 0 26 8\" aria-hidden=\"true\"><line class=\"series s{number}\" x1=\"0\" x2=\"26\" \
+             y1=\"4\" y2=\"4\"/></svg>{}</li>",
+            escaped(name)
+        );
+    }
+    let charts: String = [WIDE, NARROW].iter().map(|room| chart(table, *room)).collect();
+    format!(
+        "<figure>{charts}<figcaption class=\"note\">Upwards what is kept, to the right the size that was used.\
+         </figcaption></figure><ul class=\"legend\">{legend}</ul>"
+    )
+}
+
+/// The number of the colour and the name of each strategy that has a line: it reaches a target.
+fn drawn<'a>(table: &'a Table<'_>) -> impl Iterator<Item = (usize, &'a str)> {
+    let reaches = |name: &&str| table.shares.iter().any(|share| table.cell(name, *share).is_some());
+    table.names.iter().copied().filter(reaches).enumerate().take(COLOURS)
+}
+
+fn chart(table: &Table<'_>, (class, width): (&str, f64)) -> String {
     let most = table.shares.iter().copied().fold(0.1, f64::max) * 1.25;
     let at = |used: f64, kept: f64| {
-        let x = LEFT + used.min(most) / most * (width - LEFT - 10.0);
-        (x, TOP + (1.0 - kept) * (height - TOP - BOTTOM))
+        let x = LEFT + used.min(most) / most * (width - LEFT - RIGHT);
+        (x, TOP + (1.0 - kept) * (HEIGHT - TOP - BOTTOM))
     };
     let mut svg = format!(
-        "<figure tabindex=\"0\" aria-label=\"Kept share over size\"><svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"Kept share over the size that was \
-         used; the table has the same figures\">"
+        "<svg class=\"{class}\" viewBox=\"0 0 {width} {HEIGHT}\" role=\"img\" aria-label=\"Kept share over the \
+         size that was used; the table has the same figures\">"
     );
     for step in 0..=4 {
         let kept = f64::from(step) / 4.0;
@@ -95,7 +125,7 @@ fn chart(table: &Table<'_>) -> String {
             svg,
             "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
              <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            width - 10.0,
+            width - RIGHT,
             x - 6.0,
             y + 4.0,
             percent(kept)
@@ -110,8 +140,7 @@ fn chart(table: &Table<'_>) -> String {
             y + 18.0
         );
     }
-    let mut legend = String::new();
-    for (number, name) in table.names.iter().take(COLOURS).enumerate() {
+    for (number, name) in drawn(table) {
         let points = table.shares.iter().filter_map(|share| table.cell(name, *share));
         let points: Vec<(f64, f64)> = points.map(|cell| at(cell.used, cell.kept)).collect();
         let line: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
@@ -123,18 +152,8 @@ fn chart(table: &Table<'_>) -> String {
                 "<circle class=\"dot s{number}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>"
             );
         }
-        let _ = write!(
-            legend,
-            "<li><svg viewBox=\"0 0 26 8\" aria-hidden=\"true\"><line class=\"series s{number}\" x1=\"0\" x2=\"26\" \
-             y1=\"4\" y2=\"4\"/></svg>{}</li>",
-            escaped(name)
-        );
     }
-    let _ = write!(
-        svg,
-        "</svg><figcaption class=\"note\">Upwards what is kept, to the right the size that was used.</figcaption>\
-         </figure><ul class=\"legend\">{legend}</ul>"
-    );
+    svg.push_str("</svg>");
     svg
 }
 
@@ -156,8 +175,9 @@ fn grid(table: &Table<'_>) -> String {
         format!("<tr><td>{}</td>{}</tr>", escaped(name), cells.collect::<String>())
     });
     format!(
-        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Kept shares\"><table><thead><tr><th>target</th>{head}</tr></thead><tbody>{}</tbody></table></div>\
-         <p class=\"note\">Kept of what was needed; in brackets the size that was used.</p>",
+        "<table><thead><tr><th>target</th>{head}</tr></thead><tbody>{}</tbody></table>\
+         <p class=\"note\">Kept of what was needed; in brackets the size that was used; – if most cuts do not reach \
+         the target.</p>",
         rows.collect::<String>()
     )
 }

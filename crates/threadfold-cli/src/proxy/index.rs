@@ -1,11 +1,13 @@
 //! The page of all threads: a row for each, the one that was compacted last first.
 
+use threadfold_terminal::{counted, thousands};
+
 use super::{
     prices,
     views::{Listed, Saved},
 };
 use crate::{
-    report::{STYLE, counted, line, number, short},
+    report::{STYLE, line, short},
     words::minute,
 };
 
@@ -41,7 +43,7 @@ fn head(threads: &[Listed], all: u64) -> String {
     let saved = total(threads.iter().map(|thread| thread.saved));
     let compacted = match times {
         1 => "compacted <em>once</em>".to_owned(),
-        _ => format!("compacted <em>{} times</em>", number(times)),
+        _ => format!("compacted <em>{} times</em>", thousands(times)),
     };
     let was = if all == 1 { "was" } else { "were" };
     let spared = match saved.tokens {
@@ -70,7 +72,10 @@ fn row(thread: &Listed) -> String {
     let at = about.at;
     let money = thread.dollars().map_or_else(|| "–".to_owned(), prices::dollars);
     let cells = [
-        ("compacted", if *times == 1 { "once".to_owned() } else { format!("{}×", number(*times)) }),
+        (
+            "compacted",
+            if *times == 1 { "once".to_owned() } else { format!("{}×", thousands(*times)) },
+        ),
         ("the last time", format!("{} → {}", short(about.before), short(about.after))),
         ("not sent", if saved.tokens == 0 { "–".to_owned() } else { short(saved.tokens) }),
         ("saved, at least", money),
@@ -109,7 +114,7 @@ fn foot(threads: &[Listed], all: u64) -> String {
 }
 
 fn counted_is(count: u64) -> String {
-    if count == 1 { "1 thread is".to_owned() } else { format!("{} threads are", number(count)) }
+    if count == 1 { "1 thread is".to_owned() } else { format!("{} threads are", thousands(count)) }
 }
 
 fn total(savings: impl Iterator<Item = Saved>) -> Saved {

@@ -4,9 +4,10 @@
 use std::fmt::Write;
 
 use threadfold::{ContentBlock, Message, Role, log::Rung};
+use threadfold_terminal::{counted, thousands};
 
 use super::{
-    escape::{counted, escaped, folded, line, number, short},
+    escape::{escaped, folded, line, short},
     story::{Compaction, Done, Mix, Outcome},
 };
 
@@ -71,7 +72,7 @@ fn sizes(done: &Done<'_>) -> String {
         format!(
             "<div class=\"size\"><span>{name}</span>{}<span><b>{}</b> tokens, {}</span></div>",
             stack(mix, most),
-            number(tokens),
+            thousands(tokens),
             counted(messages as u64, "message")
         )
     };
@@ -80,10 +81,10 @@ fn sizes(done: &Done<'_>) -> String {
     format!(
         "{}{}<p class=\"legend small\"><i class=\"key p1\"></i>user <i class=\"key p2\"></i>assistant \
          <i class=\"key p3\"></i>tools <i class=\"key p4\"></i>summaries \
-         <span class=\"note\">{} tokens {word} ({}\u{202f}%); {} of the user {}</span></p>",
+         <span class=\"note\">{} tokens {word} ({}\u{a0}%); {} of the user {}</span></p>",
         row("before", done.before, before.tokens, before.messages),
         row("after", done.after, after.tokens, after.messages),
-        number(saved.unsigned_abs()),
+        thousands(saved.unsigned_abs()),
         percent(saved.unsigned_abs(), before.tokens),
         counted(done.report.user_messages_preserved as u64, "message"),
         if done.report.user_messages_preserved == 1 { "stays" } else { "stay" }
@@ -121,10 +122,10 @@ fn recall(done: &Done<'_>) -> String {
                 "<tr><th>{name}</th><td><svg viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
                  <rect class=\"track\" x=\"0\" y=\"0\" width=\"100\" height=\"8\"/>\
                  <rect class=\"bar\" x=\"0\" y=\"0\" width=\"{}\" height=\"8\"/></svg></td>\
-                 <td class=\"n\">{percent}\u{202f}%</td><td class=\"n note\">{} of {}</td></tr>",
+                 <td class=\"n\">{percent}\u{a0}%</td><td class=\"n note\">{} of {}</td></tr>",
                 percent.min(100),
-                number(recall.kept),
-                number(recall.facts)
+                thousands(recall.kept),
+                thousands(recall.facts)
             )
         })
         .collect();
@@ -160,7 +161,7 @@ fn missing(done: &Done<'_>) -> String {
     let note = match lost.saturating_sub(missing.len().min(12) as u64) {
         0 => String::new(),
         1 => "<p class=\"note\">and a lighter one</p>".to_owned(),
-        more => format!("<p class=\"note\">and {} lighter ones</p>", number(more)),
+        more => format!("<p class=\"note\">and {} lighter ones</p>", thousands(more)),
     };
     format!("<h4>Missing, what weighs most first</h4><ul class=\"missing\">{items}</ul>{note}")
 }
@@ -203,7 +204,7 @@ fn gone(messages: &[Message]) -> String {
     let items: String = messages.iter().take(LISTED).map(item).collect();
     let more = messages.len().saturating_sub(LISTED);
     let note = if more > 0 {
-        format!("<p class=\"note\">and {} more</p>", number(more as u64))
+        format!("<p class=\"note\">and {} more</p>", thousands(more as u64))
     } else {
         String::new()
     };
@@ -245,10 +246,10 @@ fn cost(compaction: &Compaction<'_>) -> String {
         true => "It cost no tokens.".to_owned(),
         false => format!(
             "It cost {} tokens: {} asked, {} of these from the cache, and {} answered.",
-            number(usage.context_tokens()),
-            number(usage.input),
-            number(usage.cache_read),
-            number(usage.output)
+            thousands(usage.context_tokens()),
+            thousands(usage.input),
+            thousands(usage.cache_read),
+            thousands(usage.output)
         ),
     };
     let more = match &compaction.outcome {
@@ -269,7 +270,7 @@ fn expected(done: &Done<'_>) -> String {
     format!(
         " By the prices of its model it was expected to bill {} tokens again and to cost {} once, \
          and to save {} with every request after that; {paid}.",
-        number(cost.tokens_rebilled),
+        thousands(cost.tokens_rebilled),
         money(cost.model_calls.saturating_add(cost.rebill)),
         money(cost.saved_per_request)
     )
@@ -282,10 +283,10 @@ fn since(done: &Done<'_>) -> String {
         " For the {} until the next one the provider reported prompts of {} tokens: {} read \
          from its cache and {} written to it. Without the compaction they would have had {}.",
         counted(gain.answers, "answer"),
-        number(gain.reported.input),
-        number(gain.reported.cache_read),
-        number(gain.reported.cache_write),
-        number(gain.otherwise.input)
+        thousands(gain.reported.input),
+        thousands(gain.reported.cache_read),
+        thousands(gain.reported.cache_write),
+        thousands(gain.otherwise.input)
     )
 }
 

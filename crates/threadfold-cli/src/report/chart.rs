@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use threadfold_terminal::thousands;
+
 use super::{
-    escape::{number, short},
+    escape::short,
     story::{Compaction, Outcome, Point, Story},
 };
 
@@ -95,13 +97,13 @@ pub(crate) fn context(story: &Story<'_>, frame: &Frame) -> String {
                 right + 8.0,
                 at - 2.0,
                 at + 12.0,
-                number(window)
+                thousands(window)
             ),
             false => write!(
                 svg,
                 "<text class=\"label\" x=\"{right}\" y=\"{:.1}\" text-anchor=\"end\">window {}</text>",
                 at + 14.0,
-                number(window)
+                thousands(window)
             ),
         };
     }
@@ -141,7 +143,7 @@ fn grid(
             svg,
             "<text class=\"tick\" x=\"{place:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
             bottom + 17.0,
-            number(at)
+            thousands(at)
         );
     }
     let _ = write!(
@@ -302,7 +304,7 @@ impl Small<'_> {
     }
 
     fn ticks(&self, top: u64) -> Vec<(u64, String)> {
-        let name = |value| if self.percent { format!("{value}\u{202f}%") } else { short(value) };
+        let name = |value| if self.percent { format!("{value}\u{a0}%") } else { short(value) };
         [0, top / 2, top].into_iter().map(|value| (value, name(value))).collect()
     }
 
@@ -327,7 +329,7 @@ impl Small<'_> {
                 svg,
                 "<rect class=\"bar\" x=\"{left:.1}\" y=\"{up:.1}\" width=\"{width:.1}\" height=\"{:.1}\"><title>compaction {id}: {}</title></rect>",
                 (SMALL_BOTTOM - up).max(0.0),
-                number(*value)
+                thousands(*value)
             );
         }
     }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use threadfold_terminal::thousands;
+
 /// Returns a text that a page shows literally. Markup in it has no effect, and invisible or
 /// direction-changing characters are shown by name.
 pub(crate) fn escaped(text: &str) -> String {
@@ -65,33 +67,19 @@ pub(crate) fn folded(text: &str, shown: usize, most: usize) -> String {
     let note = match left.len() {
         0 => String::new(),
         bytes => {
-            format!("<p class=\"note\">{} more bytes are left out here.</p>", number(bytes as u64))
+            format!(
+                "<p class=\"note\">{} more bytes are left out here.</p>",
+                thousands(bytes as u64)
+            )
         }
     };
     format!(
         "<pre class=\"said\">{}…</pre><details><summary>the rest, {} characters</summary>\
          <pre class=\"said\">{}</pre>{note}</details>",
         escaped(head),
-        number((rest.chars().count() + left.chars().count()) as u64),
+        thousands((rest.chars().count() + left.chars().count()) as u64),
         escaped(rest),
     )
-}
-
-/// A number with thin spaces between its thousands.
-pub(crate) fn number(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .filter_map(|group| std::str::from_utf8(group).ok())
-        .collect();
-    groups.join("\u{202f}")
-}
-
-/// Returns a count with its noun, whose plural has an `s`: `1 message`, `3 messages`.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
-    format!("{} {noun}{}", number(count), if count == 1 { "" } else { "s" })
 }
 
 /// Returns a number in short form: 950, 12.3 k, 1.2 M.

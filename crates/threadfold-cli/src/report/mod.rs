@@ -24,7 +24,7 @@ mod escape;
 mod page;
 pub mod story;
 
-pub(crate) use escape::{counted, escaped, line, number, short};
+pub(crate) use escape::{escaped, line, short};
 pub use page::{MAX_BYTES, page};
 pub(crate) use page::{STYLE, page_of_list};
 

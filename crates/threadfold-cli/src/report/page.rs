@@ -4,13 +4,15 @@ use threadfold::{
     EventLog,
     retention::{FactClass, Retention},
 };
+use threadfold_terminal::{counted, thousands};
 
 use super::{
     card::{self, outcome, percent},
     chart::{self, Frame, Small},
-    escape::{counted, escaped, line, number, short},
+    escape::{escaped, line, short},
     story::{Compaction, Done, Outcome, Story},
 };
+use crate::words::minute;
 
 pub(crate) const STYLE: &str = include_str!("style.css");
 
@@ -62,7 +64,10 @@ fn head(story: &Story<'_>) -> String {
             format!("<div><dt>{name}</dt><dd><b>{value}</b><span>{note}</span></dd></div>")
         })
         .collect();
-    let time = story.times.map_or(String::new(), |(from, to)| format!(" · {from} to {to}"));
+    let time = story.times.map_or(String::new(), |(from, to)| {
+        let (from, to) = (minute(from), minute(to));
+        if from == to { format!(" · {from}") } else { format!(" · {from} to {to}") }
+    });
     let words = match story.words.as_str() {
         "" => String::new(),
         words => format!(
@@ -71,7 +76,7 @@ fn head(story: &Story<'_>) -> String {
         ),
     };
     format!(
-        "<header>\n<p class=\"over\">Thread <bdi>{}</bdi>{time}</p>\n\
+        "<header>\n<p class=\"over\"><bdi>{}</bdi>{time}</p>\n\
          <h1>{}</h1>\n{words}<dl class=\"tiles\">{tiles}</dl>\n</header>\n",
         line(story.thread, 80),
         sentence(story)
@@ -91,11 +96,11 @@ fn sentence(story: &Story<'_>) -> String {
         (0, failed) => {
             return format!(
                 "In {turns} this thread was never compacted; {} attempts came to nothing.",
-                number(failed)
+                thousands(failed)
             );
         }
         (1, _) => "once".to_owned(),
-        (done, _) => format!("{} times", number(done)),
+        (done, _) => format!("{} times", thousands(done)),
     };
     let cost = match story.spent.compaction.context_tokens() {
         0 => "it cost none".to_owned(),
@@ -114,13 +119,13 @@ fn tiles(story: &Story<'_>) -> Vec<(&'static str, String, String)> {
     if done + failed > 0 {
         let note = match (failed, undone) {
             (0, 0) => "all of them stand".to_owned(),
-            (failed, 0) => format!("{} came to nothing", number(failed)),
-            (0, undone) => format!("{} taken back", number(undone)),
+            (failed, 0) => format!("{} came to nothing", thousands(failed)),
+            (0, undone) => format!("{} taken back", thousands(undone)),
             (failed, undone) => {
-                format!("{} came to nothing, {} taken back", number(failed), number(undone))
+                format!("{} came to nothing, {} taken back", thousands(failed), thousands(undone))
             }
         };
-        tiles.push(("compactions", number(done), note));
+        tiles.push(("compactions", thousands(done), note));
     }
     if done > 0 {
         tiles.push(("tokens freed", freed(story), "summed over all that stand".to_owned()));
@@ -132,17 +137,18 @@ fn tiles(story: &Story<'_>) -> Vec<(&'static str, String, String)> {
             0 => "no model was asked".to_owned(),
             // The log of a proxy has no usage of the agent.
             spent if spent == all => "by the models that summarised".to_owned(),
-            spent => format!("{}\u{202f}% of {} in all", percent(spent, all), short(all)),
+            spent => format!("{}\u{a0}% of {} in all", percent(spent, all), short(all)),
         };
         tiles.push(("tokens spent", short(spent), note));
     }
     let standing = story.done().filter(|(_, done)| done.undone.is_none()).last();
     if let Some(kept) = standing.and_then(|(_, done)| done.kept()) {
         let note = "of the weight of all facts, at the last".to_owned();
-        tiles.push(("kept", format!("{kept}\u{202f}%"), note));
+        tiles.push(("kept", format!("{kept}\u{a0}%"), note));
     }
     let (left, tokens) = story.left;
-    let note = format!("{} of {} said", counted(left as u64, "message"), number(story.said as u64));
+    let note =
+        format!("{} of {} said", counted(left as u64, "message"), thousands(story.said as u64));
     tiles.push(("tokens in the context now", short(tokens), note));
     tiles
 }
@@ -170,7 +176,7 @@ fn figures(story: &Story<'_>, early: usize) -> String {
         1 => "<p class=\"note\">The figures leave out the first compaction.</p>".to_owned(),
         early => format!(
             "<p class=\"note\">The figures leave out the first {} compactions.</p>",
-            number(early as u64)
+            thousands(early as u64)
         ),
     };
     let mut figures = format!(
@@ -225,7 +231,7 @@ fn smalls(story: &Story<'_>) -> Vec<Small<'static>> {
             story.done().map(|(one, done)| (one.id.0, done.retention.as_ref().and_then(recall)));
         let values: Vec<_> = values.collect();
         let last = values.iter().rev().find_map(|(_, value)| *value);
-        let total = last.map_or("no figure".into(), |last| format!("{last}\u{202f}% at the last"));
+        let total = last.map_or("no figure".into(), |last| format!("{last}\u{a0}% at the last"));
         Small { title, total, values, percent: true }
     };
     let class = |title, class| {
@@ -265,7 +271,7 @@ fn rows(story: &Story<'_>) -> String {
     let note = match left {
         0 => String::new(),
         1 => "<p class=\"note\">One earlier is left out.</p>".to_owned(),
-        left => format!("<p class=\"note\">{} earlier ones are left out.</p>", number(left)),
+        left => format!("<p class=\"note\">{} earlier ones are left out.</p>", thousands(left)),
     };
     format!(
         "<section>\n<h2>All of them, the latest first</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"All compactions\"><table>\n<thead><tr><th>№</th><th>turn</th>\
@@ -279,12 +285,12 @@ fn row(compaction: &Compaction<'_>) -> String {
     let Compaction { id, turn, reason, strategy, usage, .. } = compaction;
     let (before, after, kept) = match &compaction.outcome {
         Outcome::Done(done) => (
-            number(done.report.before.tokens),
-            number(done.report.after.tokens),
-            done.kept().map_or("–".into(), |kept| format!("{kept}\u{202f}%")),
+            thousands(done.report.before.tokens),
+            thousands(done.report.after.tokens),
+            done.kept().map_or("–".into(), |kept| format!("{kept}\u{a0}%")),
         ),
         Outcome::Failed { .. } | Outcome::LeftOut => {
-            (number(compaction.tokens), "–".into(), "–".into())
+            (thousands(compaction.tokens), "–".into(), "–".into())
         }
     };
     let spent = usage.context_tokens();
@@ -293,7 +299,7 @@ fn row(compaction: &Compaction<'_>) -> String {
          <td class=\"n\">{after}</td><td class=\"n\">{kept}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
         reason.as_str().replace('_', " "),
         line(strategy, 40),
-        number(spent),
+        thousands(spent),
         outcome(compaction)
     )
 }
@@ -318,7 +324,7 @@ fn cards(story: &Story<'_>) -> String {
             if left == 1 {
                 "The earliest is".into()
             } else {
-                format!("The {} earliest are", number(left))
+                format!("The {} earliest are", thousands(left))
             }
         ),
     };

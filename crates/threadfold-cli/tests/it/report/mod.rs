@@ -195,11 +195,11 @@ fn a_card_shows_what_was_expected_what_the_provider_reported_and_what_is_opaque(
     log.append(Timestamp(3), answer(2_000)).unwrap();
     let page = page(&log, None);
     for words in [
-        "to bill 1\u{202f}234 tokens again and to cost 0.0250 once",
+        "to bill 1,234 tokens again and to cost 0.0250 once",
         "save 0.0009 with every request after that; it has paid for itself after 29 requests.",
-        "For the 1 answer until the next one the provider reported prompts of 2\u{202f}000 tokens",
-        "1\u{202f}000 read from its cache and 0 written to it",
-        "they would have had 5\u{202f}000.",
+        "For the 1 answer until the next one the provider reported prompts of 2,000 tokens",
+        "1,000 read from its cache and 0 written to it",
+        "they would have had 5,000.",
         "Its block cannot be looked into.",
     ] {
         assert!(page.contains(words), "{words} is not in {page}");
@@ -262,7 +262,7 @@ fn a_page_agrees_with_its_log() {
     for record in records {
         assert!(page.contains(&format!("<article id=\"c{}\"", record.id)));
         let before = record.report.before.tokens;
-        let before = format!("{}\u{202f}{:03}", before / 1_000, before % 1_000);
+        let before = format!("{},{:03}", before / 1_000, before % 1_000);
         assert!(page.contains(&format!("<b>{before}</b> tokens")), "{before}");
     }
 }
