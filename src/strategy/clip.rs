@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use crate::{
     message::{ContentBlock, TextBlock, ToolResult},
-    prose::{Kind, Speaker, item, sentences, spans},
-    retention::key,
+    prose::{Kind, Speaker, item, sentences, spans, words_key},
     tokens::TokenCounter,
 };
 
@@ -115,8 +114,10 @@ pub(crate) fn border_before(text: &str, offset: usize) -> usize {
 /// headings that have no text left.
 pub(super) fn without_stated(text: &str, stated: &HashSet<String>) -> String {
     let parts = parts(text);
-    let is_stated: Vec<bool> =
-        parts.iter().map(|part| part.is_sentence && stated.contains(&key(part.text))).collect();
+    let is_stated: Vec<bool> = parts
+        .iter()
+        .map(|part| part.is_sentence && stated.contains(&words_key(part.text)))
+        .collect();
     if !is_stated.contains(&true) {
         return text.to_owned();
     }
@@ -324,7 +325,7 @@ mod excerpt_tests {
 
     #[test]
     fn stated_sentences_go_with_headings_that_have_nothing_left() {
-        let stated = HashSet::from([key("Never touch the lexer.")]);
+        let stated = HashSet::from([words_key("Never touch the lexer.")]);
         let text = "## Rules\n\n- Never touch the lexer.\n\n## State\n\nAll is well.";
         assert_eq!(without_stated(text, &stated), "## State\n\nAll is well.");
         let fenced = "```\nNever touch the lexer.\n```";

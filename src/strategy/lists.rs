@@ -17,8 +17,8 @@ use crate::{
     ledger::{self, Rule},
     message::{ContentBlock, ContextWindow, Message, Role, Text},
     notes,
-    prose::{one_line, paragraphs, sentences, without_typed},
-    retention::{Beside, Fact, Facts, Retention, RetentionPolicy, key_by, own_key},
+    prose::{key_by, one_line, own_key, paragraphs, sentences, without_typed},
+    retention::{Beside, Fact, Facts, Retention, RetentionPolicy},
     tokens::TokenCounter,
 };
 

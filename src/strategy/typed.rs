@@ -7,8 +7,8 @@ use super::{brief::Brief, snapshot::Snapshot};
 use crate::{
     ledger::Rule,
     message::{Author, ContentBlock, Message},
-    prose::{paragraphs, read_named, sentences},
-    retention::{Fact, FactClass, Listing, Statements, key_by},
+    prose::{key_by, paragraphs, read_named, sentences},
+    retention::{Fact, FactClass, Listing, Statements},
     tokens::TokenCounter,
 };
 

@@ -163,22 +163,17 @@ impl Ledger {
     pub fn quoted(&self, quotes: &Quotes, typed: &Typed, moderators: &Moderators) -> QuotedChanges {
         let mut changes = QuotedChanges::default();
         for quote in &quotes.rules {
-            match typed.find(quote) {
-                None => changes.refused += 1,
-                Some(found)
-                    if self
-                        .find_of(found.author.as_ref(), &found.text)
-                        .is_some_and(|rule| rule.holds()) => {}
-                // A rule that was lifted stands again only if the user typed it again.
-                Some(found) if !self.is_new(&found, typed) => {}
-                Some(Found { position, text, author, .. }) => {
-                    let rule = QuotedRule { text: text.into(), author, position };
-                    let is_same = |other: &QuotedRule| {
-                        (&other.text, &other.author) == (&rule.text, &rule.author)
-                    };
-                    if !changes.rules.iter().any(is_same) {
-                        changes.rules.push(rule);
-                    }
+            let Some(found) = typed.find(quote) else {
+                changes.refused += 1;
+                continue;
+            };
+            if self.is_new(&found, typed) {
+                let Found { position, text, author, .. } = found;
+                let rule = QuotedRule { text: text.into(), author, position };
+                let is_same =
+                    |other: &QuotedRule| (&other.text, &other.author) == (&rule.text, &rule.author);
+                if !changes.rules.iter().any(is_same) {
+                    changes.rules.push(rule);
                 }
             }
         }
@@ -195,11 +190,13 @@ impl Ledger {
         changes
     }
 
-    /// Whether the user typed a sentence that is no rule, or was one, after it was taken back.
+    /// Whether a sentence is no rule, or was lifted as one and typed again afterwards.
     fn is_new(&self, found: &Found, typed: &Typed) -> bool {
         let author = found.author.as_ref();
-        if self.find_of(author, &found.text).is_none() {
-            return true;
+        match self.find_of(author, &found.text) {
+            None => return true,
+            Some(rule) if rule.holds() => return false,
+            Some(_) => {}
         }
         let pair = self.taken_back().rfind(|pair| pair.lifts(author, &found.text));
         let later = pair
@@ -212,8 +209,8 @@ impl Ledger {
     pub fn apply(&mut self, changes: &QuotedChanges) {
         for rule in &changes.rules {
             // A rule that is too long, or one too many, counts as left out.
-            let position = rule.position.unwrap_or_default();
-            let _ = self.quote_of(position, rule.author.as_ref(), &rule.text);
+            let position = Some(rule.position.unwrap_or_default());
+            let _ = self.enter(position, rule.author.as_ref(), &rule.text);
         }
         for pair in &changes.lifted {
             self.take_back(pair.clone());
@@ -710,7 +707,7 @@ mod tests {
         let mut rules = Ledger::default();
         for (position, (name, text)) in lines[..2].iter().enumerate() {
             let author = name.parse().unwrap();
-            rules.quote_of(position, Some(&author), text).unwrap();
+            rules.enter(Some(position), Some(&author), text).unwrap();
         }
         let lifted = |lines: &[(&str, &str)], earlier, later, moderators: &Moderators| {
             let mut rules = rules.clone();

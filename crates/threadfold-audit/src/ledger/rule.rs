@@ -18,7 +18,7 @@ pub struct Rule {
     pub author: Option<Author>,
     /// The index of the user's message that a model quoted; `None` for a rule of the host. In a log,
     /// it counts all messages ever appended.
-    #[serde(rename = "source", with = "source")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
     /// Whether the rule is active.
     pub status: RuleStatus,
@@ -49,33 +49,4 @@ pub enum RuleStatus {
 /// Returns the id of a rule with this hash.
 pub(super) fn id_of(hash: u64) -> Text {
     format!("{hash:016x}").into()
-}
-
-/// The stored form of a rule's position: the user's message, or the host.
-mod source {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Deserialize, Serialize)]
-    #[serde(rename_all = "snake_case")]
-    enum Source {
-        Message { position: usize },
-        Host,
-    }
-
-    pub(super) fn serialize<S: Serializer>(
-        position: &Option<usize>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let source = position.map_or(Source::Host, |position| Source::Message { position });
-        source.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<usize>, D::Error> {
-        Source::deserialize(deserializer).map(|source| match source {
-            Source::Message { position } => Some(position),
-            Source::Host => None,
-        })
-    }
 }

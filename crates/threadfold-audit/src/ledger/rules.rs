@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     message::{Author, InvalidValue, Redactor, Text, redact::redacted_text},
-    prose::hash,
+    prose::{hash, key_by, one_line, own_key, plain, words_key},
 };
 
 /// The standing rules of a thread. The [module](super) says what becomes a rule.
@@ -87,16 +87,6 @@ impl Ledger {
         self.enter(Some(position), None, text)
     }
 
-    /// Same as [`quote`](Self::quote), for a sentence of this author.
-    pub(super) fn quote_of(
-        &mut self,
-        position: usize,
-        author: Option<&Author>,
-        text: &str,
-    ) -> Result<Text, InvalidValue> {
-        self.enter(Some(position), author, text)
-    }
-
     /// Revokes a rule of the user or the host, and returns whether it was active.
     ///
     /// ```
@@ -169,8 +159,8 @@ impl Ledger {
         self.rules().filter(|rule| rule.holds())
     }
 
-    /// Returns the first rule with these words, active or not, whoever said it. White space,
-    /// case and a full stop at the end are ignored.
+    /// Returns the first rule with these words, active or not, whoever said it. White space, case, the
+    /// form of an apostrophe, a label in capital letters and the mark at the end are ignored.
     ///
     /// ```
     /// use threadfold::ledger::Ledger;
@@ -182,14 +172,14 @@ impl Ledger {
     /// ```
     #[must_use]
     pub fn find(&self, text: &str) -> Option<&Rule> {
-        let key = key(text);
+        let key = words_key(text);
         let mut entries = self.entries.iter();
         entries.find(|entry| own_key(&entry.key) == key).map(|entry| &entry.rule)
     }
 
     /// Returns the rule of this author, or of the host, with these words.
     pub(super) fn find_of(&self, author: Option<&Author>, text: &str) -> Option<&Rule> {
-        let keys = [key_of(author, text), key(text)];
+        let keys = [key_by(author, text), words_key(text)];
         let is_it = |entry: &&Entry| {
             let [own, hosts] = &keys;
             entry.key == *own || (entry.key == *hosts && entry.rule.position.is_none())
@@ -240,14 +230,16 @@ impl Ledger {
         stored.into()
     }
 
-    fn enter(
+    /// Adds a rule of the host, or, with a position, of the user or this author.
+    pub(super) fn enter(
         &mut self,
         position: Option<usize>,
         author: Option<&Author>,
         text: &str,
     ) -> Result<Text, InvalidValue> {
-        let text = one_line(text);
-        let key = key_of(author, &text);
+        let text = plain(text);
+        let text = one_line(&text);
+        let key = key_by(author, &text);
         if own_key(&key).is_empty() {
             return Err(refused("it has no word", &text));
         }
@@ -325,7 +317,7 @@ impl From<Stored> for Ledger {
         let mut ledger = Self { entries: Vec::new(), left_out, taken_back };
         let mut known = HashSet::new();
         for rule in rules.into_iter().take(Self::KEPT) {
-            let key = key_of(rule.author.as_ref(), &rule.text);
+            let key = key_by(rule.author.as_ref(), &rule.text);
             let is_valid = !own_key(&key).is_empty() && rule.text.len() <= Self::MAX_RULE_BYTES;
             if is_valid && known.insert(rule.id.clone()) {
                 ledger.entries.push(Entry { rule, key });
@@ -340,27 +332,6 @@ impl From<Ledger> for Stored {
         let rules = ledger.entries.into_iter().map(|entry| entry.rule).collect();
         Self { rules, left_out: ledger.left_out, taken_back: ledger.taken_back }
     }
-}
-
-/// Returns the key by which rules of authors are compared. No text on one line has a line break.
-fn key_of(author: Option<&Author>, text: &str) -> String {
-    author.map_or_else(|| key(text), |author| format!("{author}\n{}", key(text)))
-}
-
-/// Returns a key without its author.
-fn own_key(key: &str) -> &str {
-    key.rsplit('\n').next().unwrap_or(key)
-}
-
-/// Returns the key by which the words of rules are compared.
-fn key(text: &str) -> String {
-    let text = one_line(text).to_lowercase().replace('\u{2019}', "'");
-    text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}']).trim_end().to_owned()
-}
-
-fn one_line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
-    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 fn refused(rule: impl Into<Text>, text: &str) -> InvalidValue {

@@ -8,6 +8,7 @@
 //! | `word_facts`, `path`, `link`, `symbol`, `number` | facts of one or two words |
 //! | `sentence`, `label` | paragraphs, sentences, and the labels before them |
 //! | `command`, `failure`, `task`, `quote` | facts of one line |
+//! | `words_key`, `named` | the key by which what people say is compared, and the name of who said it |
 //! | `section` | the titles of the lists in an addendum |
 
 mod border;
@@ -32,6 +33,7 @@ mod task;
 mod token;
 mod word_facts;
 mod word_kinds;
+mod words_key;
 
 pub(crate) use class::Property;
 pub use class::{FactClass, Speaker};
@@ -40,12 +42,12 @@ pub(crate) use self::{
     border::is_whole,
     chunk::Trust,
     label::heading,
-    passage::rough_passages,
     path::path_value,
     section::{left_out_line, typed_items, without_list},
     sentence::{is_unspaced, spoken_words},
     token::{canonical, hash, is_quotation_mark},
     word_facts::word_facts,
+    words_key::without_stress,
 };
 pub use self::{
     command::commands,
@@ -58,4 +60,5 @@ pub use self::{
     spans::{Span, key, spans},
     token::{Token, Tokens, tokens},
     word_kinds::one_line,
+    words_key::{key_by, own_key, words_key},
 };

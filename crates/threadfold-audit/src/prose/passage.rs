@@ -38,56 +38,19 @@ type Visit<'v> = &'v mut (dyn FnMut(Speaker, Kind, &str) + 'v);
 
 /// Calls `visit` with every text of a message, in order, without terminal colours.
 pub fn passages(message: &Message, visit: Visit<'_>) {
-    let speaker = speaker(message);
-    for block in &message.content {
-        passages_of(speaker, block, visit);
-    }
-}
-
-fn speaker(message: &Message) -> Speaker {
-    match message.role {
+    let speaker = match message.role {
         Role::User if message.untyped => Speaker::Tool,
         Role::User => Speaker::User,
         Role::System | Role::Assistant => Speaker::Assistant,
+    };
+    for block in &message.content {
+        passages_of(speaker, block, visit);
     }
 }
 
 /// Calls `visit` with every text of a block, in order, without terminal colours.
 pub fn passages_of(speaker: Speaker, block: &ContentBlock, visit: Visit<'_>) {
     of_block(speaker, block, &mut |speaker, kind, text| visit(speaker, kind, &plain(text)));
-}
-
-/// Calls `visit` with every text of a message, in order, like [`passages`], but with the input of a
-/// tool call as one text. This takes half of the time and suffices for a search for words.
-pub(crate) fn rough_passages(message: &Message, visit: Visit<'_>) {
-    let speaker = speaker(message);
-    for block in &message.content {
-        let input = if let ContentBlock::ToolUse(call) = block { call.input.as_str() } else { "" };
-        if input.is_empty() || input.contains("\\u") {
-            passages_of(speaker, block, visit);
-        } else {
-            visit(Speaker::Assistant, Kind::Value, &plain(&unescaped(input)));
-        }
-    }
-}
-
-/// Returns JSON text with its escapes resolved, except that line breaks and tabs become spaces.
-fn unescaped(json: &str) -> Cow<'_, str> {
-    if !json.contains('\\') {
-        return Cow::Borrowed(json);
-    }
-    let mut parts = json.split('\\');
-    let mut out = String::with_capacity(json.len());
-    out.extend(parts.next());
-    while let Some(part) = parts.next() {
-        match part.chars().next() {
-            Some('b' | 'f' | 'n' | 'r' | 't') => out.extend([" ", slice(part, 1..)]),
-            Some(_) => out.push_str(part),
-            // An escaped backslash.
-            None => out.extend(["\\"].into_iter().chain(parts.next())),
-        }
-    }
-    Cow::Owned(out)
 }
 
 /// Returns a hash of a message's role, author and texts. It is equal for messages with equal texts
@@ -102,15 +65,17 @@ pub fn fingerprint(message: &Message) -> u64 {
 fn of_block(speaker: Speaker, block: &ContentBlock, visit: Visit<'_>) {
     match block {
         ContentBlock::Text(block) if speaker == Speaker::User => of_user(&block.text, visit),
-        ContentBlock::Text(block) if speaker == Speaker::Tool => {
-            visit(speaker, Kind::Output, &block.text);
-        }
+        ContentBlock::Text(block) if speaker == Speaker::Tool => match structured(&block.text) {
+            // JSON output is visited string by string, because line breaks are escaped in its text.
+            Some(value) => of_structured(&value, visit),
+            None => visit(speaker, Kind::Output, &block.text),
+        },
         ContentBlock::Text(block) => visit(speaker, Kind::Said, &block.text),
         ContentBlock::Document(document) => of_document(document, visit),
         ContentBlock::ToolUse(call) => of_input(&call.input, visit),
         ContentBlock::ToolResult(result) => {
             for block in &result.content {
-                of_result(block, visit);
+                of_block(Speaker::Tool, block, visit);
             }
         }
         ContentBlock::ServerToolUse(call) => match call.input.to_value() {
@@ -183,30 +148,6 @@ fn machine(text: &str) -> Option<&str> {
     let (name, rest) = text.split_at_checked(end)?;
     let listed = name.len() < 40 && MACHINE.iter().any(|word| name.contains(word));
     (listed && rest.starts_with('>')).then_some(name)
-}
-
-/// Visits the texts and documents in a block of a tool result.
-fn of_result(block: &ContentBlock, visit: Visit<'_>) {
-    match block {
-        ContentBlock::Text(block) => match structured(&block.text) {
-            // JSON output is visited string by string, because line breaks are escaped in its text.
-            Some(value) => of_structured(&value, visit),
-            None => visit(Speaker::Tool, Kind::Output, &block.text),
-        },
-        ContentBlock::Document(document) => of_document(document, visit),
-        ContentBlock::Image(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_)
-        | ContentBlock::Opaque(_) => {}
-    }
 }
 
 /// Parses a text that is a JSON object or array.

@@ -78,7 +78,8 @@ fn pieces(sentence: &str) -> impl Iterator<Item = &str> {
         let window = (0..=LONGEST).rev().find_map(|end| rest.get(..end))?;
         let window = steps::through(window);
         let after = |found: Option<(usize, &str)>| found.map(|(at, mark)| at + mark.len());
-        let pause = after(window.rmatch_indices(is_pause).next()).filter(|end| *end > LONGEST / 2);
+        let pause = after(window.rmatch_indices(|c| PAUSES.contains(c)).next())
+            .filter(|end| *end > LONGEST / 2);
         let word = || after(window.rmatch_indices(char::is_whitespace).next());
         let end = pause.or_else(word).unwrap_or(window.len());
         let (piece, left) = rest.split_at_checked(end)?;
@@ -87,20 +88,12 @@ fn pieces(sentence: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a speaker pauses at this mark.
-fn is_pause(c: char) -> bool {
-    matches!(
-        c,
-        ',' | ';'
-            | '\u{60c}'
-            | '\u{61b}'
-            | '\u{2013}'
-            | '\u{2014}'
-            | '\u{3001}'
-            | '\u{ff0c}'
-            | '\u{ff1b}'
-    )
-}
+/// The marks at which a speaker pauses.
+const PAUSES: &str = ",;\u{60c}\u{61b}\u{2013}\u{2014}\u{3001}\u{ff0c}\u{ff1b}";
+
+/// The marks that end a sentence whatever follows: full-width marks, dandas, and the question mark and
+/// full stop of scripts that are written from right to left.
+const ENDS: &str = "\u{3002}\u{ff01}\u{ff1f}\u{ff61}\u{964}\u{965}\u{61f}\u{6d4}";
 
 fn whole_sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     let (mut start, mut at) = (0, 0);
@@ -108,7 +101,7 @@ fn whole_sentences(paragraph: &str) -> impl Iterator<Item = &str> {
         while let Some(next) = paragraph.get(at..).and_then(next_end_mark) {
             at += next;
             let mark = paragraph.get(at..)?.chars().next()?;
-            let wide = ends_without_space(mark);
+            let wide = ENDS.contains(mark);
             let sentence = paragraph.get(start..at)?;
             at += mark.len_utf8();
             // A closing quotation mark after the end of a sentence belongs to the sentence.
@@ -130,22 +123,6 @@ fn whole_sentences(paragraph: &str) -> impl Iterator<Item = &str> {
         (start, at) = (paragraph.len(), paragraph.len());
         rest
     })
-}
-
-/// Whether a character ends a sentence whatever follows: a full-width mark, a danda, or the question
-/// mark and full stop of scripts that are written from right to left.
-fn ends_without_space(c: char) -> bool {
-    matches!(
-        c,
-        '\u{3002}'
-            | '\u{ff01}'
-            | '\u{ff1f}'
-            | '\u{ff61}'
-            | '\u{964}'
-            | '\u{965}'
-            | '\u{61f}'
-            | '\u{6d4}'
-    )
 }
 
 /// Returns the byte offset of the first `.`, `!` or `?`, or of a character that may be one of the

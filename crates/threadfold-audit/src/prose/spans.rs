@@ -47,8 +47,8 @@ pub fn spans(speaker: Speaker, kind: Kind, text: &str, visit: &mut dyn FnMut(Spa
         Kind::Mark => {}
     }
     if matches!(kind, Kind::Said | Kind::Output | Kind::Summary) {
-        for found in tasks(text) {
-            visit(task(speaker, found.text, found.done));
+        for (text, is_done) in tasks(text) {
+            visit(task(speaker, text, is_done));
         }
     }
 }

@@ -44,8 +44,7 @@ impl<'a> Iterator for Tokens<'a> {
             if first.is_whitespace() {
                 steps::round();
                 (self.at, self.glued) = (start + first.len_utf8(), false);
-            } else if is_skipped(rest, first) {
-                let length = skipped_length(rest, first);
+            } else if let Some(length) = skipped(rest, first) {
                 steps::up_to(rest, Some(length));
                 self.at = start + length;
             } else {
@@ -54,7 +53,9 @@ impl<'a> Iterator for Tokens<'a> {
                 self.at = start + length;
                 let text = rest.get(..length)?;
                 let glued = self.glued && !std::mem::take(&mut self.before_unit);
-                self.before_unit = first.is_ascii_digit() && is_number_before_unit(text, rest);
+                let next = rest.get(length..).and_then(|rest| rest.chars().next());
+                self.before_unit = first.is_ascii_digit()
+                    && next.is_some_and(|next| next.is_alphabetic() || next == '%');
                 (self.glued, self.before) = (true, text.chars().next_back());
                 return Some(Token { text, start, glued });
             }
@@ -87,21 +88,11 @@ fn length(rest: &str, first: char, before: Option<char>) -> usize {
     rest.find(|c| !is_word(c)).unwrap_or(rest.len())
 }
 
-fn is_number_before_unit(text: &str, rest: &str) -> bool {
-    let next = rest.get(text.len()..).and_then(|rest| rest.chars().next());
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number && next.is_some_and(|c| c.is_alphabetic() || c == '%')
-}
-
-fn is_skipped(rest: &str, first: char) -> bool {
-    is_quotation_mark(first) || rest.starts_with("**")
-}
-
-fn skipped_length(rest: &str, first: char) -> usize {
-    if first == '*' {
-        rest.bytes().take_while(|byte| *byte == b'*').count()
-    } else {
-        first.len_utf8()
+/// Returns the length in bytes of the mark of quotation or emphasis that `rest` begins with.
+fn skipped(rest: &str, first: char) -> Option<usize> {
+    match rest.starts_with("**") {
+        true => Some(rest.bytes().take_while(|byte| *byte == b'*').count()),
+        false => is_quotation_mark(first).then_some(first.len_utf8()),
     }
 }
 

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use crate::message::steps;
 
-    /// Counts the steps of auditing a thread with `count` rules against one with half of them.
+    /// Counts the steps of auditing a thread that states `count` things against one with half of them.
     fn steps_of(count: usize) -> u64 {
         let rule =
             |n: usize| format!("Never open drawer {n} of the shelf. See src/d{n}/a.rs, `a b`.\n");

@@ -39,15 +39,12 @@ impl Spelled {
         }
     }
 
-    /// Whether a file was mentioned. If its longest spelling has a folder, only a mention with a
-    /// folder counts.
-    pub(super) fn has_file(&self, file: usize, longest: &str) -> bool {
-        let read = if longest.contains('/') { &self.located } else { &self.named };
-        read.contains(&file)
-    }
-
-    pub(super) fn has_url(&self, key: &str) -> bool {
-        self.urls.contains(key)
+    /// Whether the file or the URL with this key was mentioned. If the longest spelling of a file has
+    /// a folder, only a mention with a folder counts.
+    pub(super) fn has(&self, class: FactClass, key: &str, file: Option<usize>) -> bool {
+        let read = if key.contains('/') { &self.located } else { &self.named };
+        file.is_some_and(|file| read.contains(&file))
+            || (class == FactClass::Url && self.urls.contains(key))
     }
 }
 

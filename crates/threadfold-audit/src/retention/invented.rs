@@ -4,7 +4,7 @@ use super::{facts::Facts, gather::Gathered, options::AuditOptions};
 use crate::{
     ledger,
     message::{Message, steps},
-    prose::{FactClass, Property, rough_passages, without_typed},
+    prose::{FactClass, Property, passages, without_typed},
 };
 use threadfold_core::retention::Fact;
 
@@ -61,9 +61,11 @@ pub fn invented<'m>(
             let text = folded(text);
             unknown.retain(|(part, _)| !steps::through(&text).contains(part.as_str()));
         };
-        rough_passages(message, &mut |_, _, text| forget(text));
+        passages(message, &mut |_, _, text| forget(text));
+        // The texts of a call are its strings: the names of its fields and its numbers are facts too.
         for call in message.tool_uses() {
             forget(&call.name);
+            forget(call.input.as_str());
         }
     }
     unknown.into_iter().map(|(_, fact)| fact).collect()

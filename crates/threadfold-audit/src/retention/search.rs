@@ -80,7 +80,7 @@ impl<'a> Search<'a> {
         self.spelled.read(&self.wanted.files, kind, text);
         self.phrases.read(text);
         if kind == Kind::Summary {
-            // In the list of the user's words, a label is above its statements.
+            // In the list of the user's words, the name of an author precedes the statement.
             typed_items(text).iter().for_each(|item| self.phrases.read(read_named(item).1));
         }
     }
@@ -108,9 +108,7 @@ impl<'a> Search<'a> {
     }
 
     fn was_read(&self, number: usize, found: &Found<'_>) -> bool {
-        found.file.is_some_and(|file| self.spelled.has_file(file, found.key))
-            || (found.class == FactClass::Url && self.spelled.has_url(found.key))
-            || self.phrases.was_read(number)
+        self.spelled.has(found.class, found.key, found.file) || self.phrases.was_read(number)
     }
 }
 

@@ -26,10 +26,10 @@ use serde::{Deserialize, Serialize};
 use super::pasted;
 use crate::{
     ledger::{self, TakenBack},
-    message::{Author, ContentBlock, Message, slice},
+    message::{Author, ContentBlock, Message},
     prose::{
-        LONGEST, TYPED, hash, heading, is_unspaced, left_out_line, named, one_line, paragraphs,
-        read_named, sentences, typed_items,
+        LONGEST, TYPED, hash, heading, is_unspaced, key_by, left_out_line, named, one_line,
+        own_key, paragraphs, read_named, sentences, typed_items, without_stress, words_key,
     },
     tokens::TokenCounter,
 };
@@ -58,24 +58,31 @@ pub struct Statements {
     dropped: usize,
 }
 
-/// A statement.
+/// A statement. What follows from its words is not stored.
 #[doc(hidden)]
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Statement {
     /// The words as typed, on one line.
     pub text: String,
     /// The person who typed them, if the message has an author.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<Author>,
+    #[serde(skip)]
     key: String,
     /// Its sentences, if it has several.
+    #[serde(skip)]
     sentences: Vec<Sentence>,
     /// The distinct words without those of the label, hashed and sorted.
+    #[serde(skip)]
     words: Vec<u64>,
     /// Whether a later statement has nearly the same words.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_overtaken: bool,
     /// Whether it has half of the words of an earlier statement, and may give a newer value.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     may_correct: bool,
     /// Whether the user repeated it later, so that this place no longer counts.
+    #[serde(skip)]
     is_repeated: bool,
     /// How often the user has typed it.
     times: u64,
@@ -89,7 +96,7 @@ struct Sentence {
 }
 
 impl Statement {
-    fn new(author: Option<Author>, text: String, is_overtaken: bool, times: u64) -> Self {
+    fn new(author: Option<Author>, text: String, times: u64) -> Self {
         let key_by = |text: &str| key_by(author.as_ref(), text);
         let key = key_by(&text);
         let sentences = sentences(&text);
@@ -100,30 +107,22 @@ impl Statement {
         }
         let own_key = own_key(&key);
         let words = words(heading(own_key).map_or(own_key, |(_, body)| body));
-        let (may_correct, is_repeated) = (false, false);
+        let (is_overtaken, may_correct, is_repeated) = (false, false, false);
         Self { text, author, key, sentences, words, is_overtaken, may_correct, is_repeated, times }
+    }
+
+    /// The keys of its sentences and its own.
+    fn keys(&self) -> impl Iterator<Item = &String> {
+        self.sentences.iter().map(|sentence| &sentence.key).chain([&self.key])
     }
 }
 
 /// The stored form.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct StoredStatements {
-    pub(super) all: Vec<StoredStatement>,
+    pub(super) all: Vec<Statement>,
     #[serde(default)]
     dropped: usize,
-}
-
-/// The stored form of a statement.
-#[derive(Serialize, Deserialize)]
-pub(super) struct StoredStatement {
-    pub(super) text: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    author: Option<Author>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    overtaken: bool,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    corrects: bool,
-    times: u64,
 }
 
 impl Statements {
@@ -167,10 +166,7 @@ impl Statements {
 
     /// The keys by which the statements and their sentences are compared.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        let keys = self.holding().flat_map(|statement| {
-            statement.sentences.iter().map(|it| &it.key).chain([&statement.key])
-        });
-        keys.map(String::as_str)
+        self.holding().flat_map(Statement::keys).map(String::as_str)
     }
 
     /// The statements whose key is not in `elsewhere`.
@@ -184,10 +180,8 @@ impl Statements {
     /// The keys of the statements that may give a newer value than an earlier one, and of their
     /// sentences.
     pub fn newer_keys(&self) -> impl Iterator<Item = &str> {
-        self.holding().filter(|statement| statement.may_correct).flat_map(|statement| {
-            let sentences = statement.sentences.iter().map(|it| it.key.as_str());
-            sentences.chain([statement.key.as_str()])
-        })
+        let newer = self.holding().filter(|statement| statement.may_correct);
+        newer.flat_map(Statement::keys).map(String::as_str)
     }
 
     /// Returns the keys of what the user took back with later statements, and of its sentences. A
@@ -204,10 +198,9 @@ impl Statements {
         for (at, statement) in self.all.iter().enumerate() {
             let author = statement.author.as_ref();
             let item = heading(own_key(&statement.key)).map(|(_, item)| item);
-            let keys = statement.sentences.iter().map(|it| &it.key).chain([&statement.key]);
             let whole = statement.key.as_str();
             last.extend(item.map(|item| ((author, item), (at, whole))));
-            last.extend(keys.map(|key| ((author, own_key(key)), (at, key.as_str()))));
+            last.extend(statement.keys().map(|key| ((author, own_key(key)), (at, key.as_str()))));
         }
         let mut authors: Vec<Option<&Author>> = last.keys().map(|(author, _)| *author).collect();
         authors.sort_unstable();
@@ -253,7 +246,7 @@ impl Statements {
         let lines = self.lines(counter, elsewhere, first);
         let whole = match lines.is_empty() {
             true => String::new(),
-            false => write(lines.iter().collect(), self.dropped, Line::whole),
+            false => write(lines.iter().collect(), self.dropped, |line| &line.whole),
         };
         let (tokens, mut lines) = (counter.text(&whole), lines);
         // Of equal statements the latest comes first: most likely it still matters.
@@ -292,17 +285,14 @@ impl Statements {
                     kept.map(|it| it.text.as_str()).collect::<Vec<_>>().join(" ").into()
                 }
             };
-            let keys = statement.sentences.iter().map(|it| &it.key).chain([&statement.key]);
-            let comes_first = keys.filter(|key| wanted.remove(key.as_str())).count() > 0;
-            let short = without_stress(&text);
-            let stress = text.len() - short.len();
-            let whole = format!("- {}\n", named(statement.author.as_ref(), &text));
-            let mark = whole.len().saturating_sub(text.len() + 1);
-            let tokens = counter.text(&format!("{}{short}\n", slice(&whole, ..mark)));
+            let first = statement.keys().filter(|key| wanted.remove(key.as_str())).count();
+            let line = |text: &str| format!("- {}\n", named(statement.author.as_ref(), text));
+            let (whole, short) = (line(&text), line(without_stress(&text)));
+            let tokens = counter.text(&short);
             let cost = tokens.saturating_add(usual).max(1);
             let value = self.worth(statement).saturating_mul(100) / cost;
-            let (text, is_overtaken) = (whole, statement.is_overtaken);
-            lines.push(Line { at, text, mark, stress, tokens, value, is_overtaken, comes_first });
+            let (is_overtaken, comes_first) = (statement.is_overtaken, first > 0);
+            lines.push(Line { at, whole, short, tokens, value, is_overtaken, comes_first });
         }
         lines
     }
@@ -318,7 +308,7 @@ impl Statements {
             earlier.is_repeated = true;
             times = earlier.times.saturating_add(1);
         }
-        let mut statement = Statement::new(author.cloned(), text.into_owned(), false, times);
+        let mut statement = Statement::new(author.cloned(), text.into_owned(), times);
         for at in self.alike(&statement.words) {
             let Some(earlier) = self.all.get_mut(at) else { continue };
             if statement.may_correct && earlier.is_overtaken {
@@ -333,13 +323,6 @@ impl Statements {
         }
         self.push(statement);
         self.keep(MOST);
-    }
-
-    /// Drops the least valuable statements, if there are more than twice this number.
-    pub(super) fn keep(&mut self, most: usize) {
-        if self.all.len() > 2 * most {
-            self.prune(most);
-        }
     }
 
     /// The places of statements that share a word with these, those of the rarest words first. Of one
@@ -370,8 +353,12 @@ impl Statements {
         self.all.push(statement);
     }
 
-    /// Drops repeated statements, and then the least valuable, the oldest first, down to this number.
-    fn prune(&mut self, most: usize) {
+    /// If there are more than twice this number, drops repeated statements, and then the least valuable,
+    /// the oldest first, down to this number.
+    pub(super) fn keep(&mut self, most: usize) {
+        if self.all.len() <= 2 * most {
+            return;
+        }
         let mut kept: Vec<(u64, usize)> = self
             .all
             .iter()
@@ -391,23 +378,17 @@ impl Statements {
 
     /// Returns the statements to be stored.
     pub(super) fn to_stored(&self) -> StoredStatements {
-        let stored = |statement: &Statement| StoredStatement {
-            text: statement.text.clone(),
-            author: statement.author.clone(),
-            overtaken: statement.is_overtaken,
-            corrects: statement.may_correct,
-            times: statement.times,
-        };
-        StoredStatements { all: self.holding().map(stored).collect(), dropped: self.dropped }
+        StoredStatements { all: self.holding().cloned().collect(), dropped: self.dropped }
     }
 
     /// Returns stored statements. They may come from elsewhere, so their number is limited.
     pub(super) fn of_stored(StoredStatements { all, dropped }: StoredStatements) -> Self {
         let mut statements = Self { dropped, ..Self::default() };
-        for stored in all.into_iter().take(2 * MOST) {
-            let StoredStatement { text, author, overtaken, corrects, times } = stored;
-            let statement = Statement::new(author, text, overtaken, times);
-            statements.push(Statement { may_correct: corrects, ..statement });
+        for Statement { text, author, is_overtaken, may_correct, times, .. } in
+            all.into_iter().take(2 * MOST)
+        {
+            let statement = Statement::new(author, text, times);
+            statements.push(Statement { is_overtaken, may_correct, ..statement });
         }
         statements
     }
@@ -448,7 +429,7 @@ impl Listing {
                 return Cow::Borrowed("");
             }
             let left_out = self.dropped.saturating_add(self.lines.len() - chosen.len());
-            let text = write(chosen, left_out, Line::short);
+            let text = write(chosen, left_out, |line| &line.short);
             let tokens = counter.text(&text);
             if tokens <= budget {
                 return Cow::Owned(text);
@@ -466,31 +447,14 @@ impl Listing {
 #[derive(Clone, Debug)]
 struct Line {
     at: usize,
-    /// The whole line.
-    text: String,
-    /// The bytes before the statement: the mark of the item, and the name of the author.
-    mark: usize,
-    /// The bytes of the label that only stresses the statement.
-    stress: usize,
-    /// The tokens of the line without this label.
+    whole: String,
+    /// The line without a label that only stresses the statement, and its tokens.
+    short: String,
     tokens: u64,
     /// Its value for each token.
     value: u64,
     is_overtaken: bool,
     comes_first: bool,
-}
-
-impl Line {
-    fn whole(&self) -> [&str; 2] {
-        ["", &self.text]
-    }
-
-    /// The line without the label that only stresses the statement, in two parts.
-    fn short(&self) -> [&str; 2] {
-        let rest = self.text.get(self.mark + self.stress..);
-        let mark = self.text.get(..self.mark);
-        mark.zip(rest).map_or(self.whole(), |(mark, rest)| [mark, rest])
-    }
 }
 
 /// Returns the lines that fit this room, the first of this order first. A line that was overtaken is
@@ -510,66 +474,26 @@ fn chosen(order: &[Line], mut room: u64) -> Vec<&Line> {
 }
 
 /// Writes these lines in order, and the number of those that are left out.
-fn write(mut lines: Vec<&Line>, left_out: usize, text: fn(&Line) -> [&str; 2]) -> String {
+fn write(mut lines: Vec<&Line>, left_out: usize, text: fn(&Line) -> &str) -> String {
     lines.sort_unstable_by_key(|line| line.at);
     let mut list = format!("{TYPED}\n");
-    lines.into_iter().flat_map(text).for_each(|part| list.push_str(part));
+    lines.into_iter().for_each(|line| list.push_str(text(line)));
     list.push_str(&left_out_line(left_out));
     list
-}
-
-/// Returns a statement without a label in capital letters, as in `NOTE: text`: it stresses the
-/// statement, but says nothing about its subject.
-fn without_stress(text: &str) -> &str {
-    let is_stress = |label: &str| {
-        label.chars().filter(|c| c.is_uppercase()).count() > 1
-            && !label.contains(char::is_lowercase)
-    };
-    heading(text).filter(|(label, _)| is_stress(label)).map_or(text, |(_, body)| body)
 }
 
 /// Returns how many words of an earlier statement a later one has, if it has at least three of them,
 /// but not all. If these are half of the earlier one, the later may give a newer value; if they are
 /// two thirds of both, it overtakes the earlier.
 fn shared_words(earlier: &[u64], later: &[u64]) -> Option<usize> {
-    let mut rest = later.iter().peekable();
     // Both are sorted.
-    let is_shared = |word: &&u64| {
-        while rest.next_if(|other| other < word).is_some() {}
-        rest.peek() == Some(word)
-    };
-    let shared = earlier.iter().filter(is_shared).count();
+    let shared = earlier.iter().filter(|word| later.binary_search(word).is_ok()).count();
     (shared > 2 && shared < earlier.len()).then_some(shared)
 }
 
-/// Returns the key by which statements are compared: in lower case, without a label in capitals and
-/// without the mark at the end.
-pub fn key_of(text: &str) -> String {
-    let text = one_line(text);
-    let text = without_stress(&text).to_lowercase().replace('\u{2019}', "'");
-    text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}', '\u{964}']).trim_end().to_owned()
-}
-
-/// Returns the key by which the statements of an author are compared with all others.
-pub fn key_by(author: Option<&Author>, text: &str) -> String {
-    let key = key_of(text);
-    match author {
-        Some(author) => format!("{author}{BY}{key}"),
-        None => key,
-    }
-}
-
-/// Returns the key without its author.
-pub fn own_key(key: &str) -> &str {
-    key.rsplit(BY).next().unwrap_or(key)
-}
-
-/// Separates the author and the words of a key, which are on one line.
-const BY: char = '\n';
-
 /// Returns the keys of a text and of its sentences.
 fn keys_of(text: &str) -> impl Iterator<Item = String> {
-    [key_of(text)].into_iter().chain(sentences(text).map(key_of))
+    [words_key(text)].into_iter().chain(sentences(text).map(words_key))
 }
 
 /// Returns the distinct words of a key, hashed and sorted; in scripts without spaces, each two
