@@ -63,6 +63,13 @@ pub trait HostMessage {
 pub enum Part<'m> {
     /// A text.
     Text(Words<'m>),
+    /// A text that a plan put into a message which it added, as [`NewPart::Text`] had it. A host that
+    /// stores its thread tells these apart from all others, so that a later process reads the rules
+    /// and the user's words in a summary. No message that a person, a model or a tool wrote may have
+    /// such a part.
+    ///
+    /// [`NewPart::Text`]: super::NewPart::Text
+    Added(Words<'m>),
     /// Reasoning of the model that can be read. A compaction removes it from old messages, because
     /// providers bind it to the messages before it.
     Reasoning(Words<'m>),

@@ -5,8 +5,8 @@ use super::{
     words::Words,
 };
 use crate::message::{
-    ContentBlock, Document, Image, Json, MediaSource, Message, Opaque, Role, Text, Thinking,
-    ToolInput, ToolResult, ToolUse, markup,
+    ContentBlock, Document, Image, Json, MediaSource, Message, Opaque, Role, Summary, Text,
+    Thinking, ToolInput, ToolResult, ToolUse, markup,
 };
 
 /// The codec of a block that stands for a part which only its host understands.
@@ -50,6 +50,7 @@ pub fn shadows<M: HostMessage>(messages: &[M]) -> Vec<Message> {
 fn block(part: Part<'_>) -> ContentBlock {
     match part {
         Part::Text(text) => ContentBlock::text(text.into_text()),
+        Part::Added(text) => added(text.into_text()),
         Part::Reasoning(text) => Thinking::new(text.into_text(), None).into(),
         Part::Image { pixels } => image(pixels).into(),
         Part::Document { title, text } => document(title, text).into(),
@@ -64,6 +65,14 @@ fn block(part: Part<'_>) -> ContentBlock {
             ToolResult { is_error: result.is_error || is_error, ..result }.into()
         }
         Part::Native { bytes } => Opaque::new(HOST, native(bytes)).into(),
+    }
+}
+
+/// The block that a plan added as this text.
+fn added(text: Text) -> ContentBlock {
+    match markup::read_summary(&text) {
+        Some(summary) => Summary::new(summary).into(),
+        None => ContentBlock::text(text),
     }
 }
 
@@ -162,7 +171,9 @@ fn is_block_of(role: Role, block: &ContentBlock, part: &Part<'_>) -> bool {
         (ContentBlock::Opaque(opaque), Part::Native { bytes }) => {
             opaque.value.as_str().len() == (*bytes).max(2)
         }
-        (block, Part::Text(text)) => words_of(role, block).is_some_and(|words| *words == **text),
+        (block, Part::Text(text) | Part::Added(text)) => {
+            words_of(role, block).is_some_and(|words| *words == **text)
+        }
         _ => false,
     }
 }

@@ -134,7 +134,7 @@ impl Snapshot {
     fn typed_text(&self) -> TypedText {
         let mut typed = TypedText::default();
         for statement in self.statements().holding() {
-            typed.read_text(statement.author.as_ref(), &statement.text);
+            typed.read_text(None, statement.author.as_ref(), &statement.text);
         }
         for (index, message) in self.messages().iter().enumerate() {
             let number = self.numbers.get(index).copied().flatten();

@@ -15,7 +15,8 @@ fn a_rule_is_stored_with_the_position_of_its_message() {
     let mut ledger = Ledger::default();
     ledger.quote(7, "Always use tabs.").unwrap();
     let rule = ledger.rules().next().unwrap();
-    let stored = r#"{"id":"6c876a01f760e74d","text":"Always use tabs.","position":7,"status":"active"}"#;
+    let stored =
+        r#"{"id":"6c876a01f760e74d","text":"Always use tabs.","position":7,"status":"active"}"#;
     assert_eq!(serde_json::to_string(rule).unwrap(), stored);
     assert_eq!(&serde_json::from_str::<Rule>(stored).unwrap(), rule);
 }

@@ -109,11 +109,14 @@ async fn compact(
         .into());
     }
     // Half of the window leaves room for the next turns.
-    let half = options.window.map(|window| (window / 2).saturating_sub(around));
+    let half = match options.window {
+        Some(window) => (window / 2).saturating_sub(around),
+        None => ByteEstimate::TRIGGER.messages(&messages) / 2,
+    };
     let retention = Some(RetentionPolicy::default());
     // A smaller thread that misses the target is written too, and reported.
     let limit = options.window.map_or(u64::MAX, |window| window.saturating_sub(around));
-    let target = options.target.or(half);
+    let target = Some(options.target.unwrap_or(half));
     let brief = Brief { target, limit: Some(limit), retention, ..Brief::default() };
     let waiting = Waiting::on(format_args!("compacting with {name}"));
     let proposed = propose(strategy.as_ref(), &thread, &brief, models, &mut |_, _| {}).await;

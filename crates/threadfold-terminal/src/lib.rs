@@ -111,14 +111,7 @@ pub fn plain(text: &str) -> String {
 /// ```
 #[must_use]
 pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(|group| std::str::from_utf8(group).unwrap_or_default())
-        .collect();
-    groups.join(",")
+    threadfold_core::message::thousands(number)
 }
 
 /// Returns a count with its noun, whose plural has an `s`.

@@ -66,26 +66,16 @@ fn line(rule: &Rule) -> String {
 
 fn list(rules: &[&Rule], beyond: usize, budget: u64, counter: &dyn TokenCounter) -> String {
     let lines: Vec<String> = rules.iter().map(|rule| line(rule)).collect();
-    let mut room = budget;
-    let fits = lines.iter().take_while(|line| {
-        let cost = counter.text(line);
-        let fits = cost <= room;
-        room = room.saturating_sub(cost);
-        fits
-    });
-    let mut count = fits.count();
-    loop {
+    let first = |count: usize| {
         let mut text: String = lines.iter().take(count).map(String::as_str).collect();
-        let left_out = lines.len().saturating_sub(count).saturating_add(beyond);
+        let left_out = (lines.len() - count).saturating_add(beyond);
         if left_out > 0 {
             text.push_str(&format!("({left_out}{MORE}\n"));
         }
-        match counter.text(&text) <= budget {
-            true => return text,
-            false if count == 0 => return String::new(),
-            false => count -= 1,
-        }
-    }
+        text
+    };
+    let fits = |text: &String| counter.text(text) <= budget;
+    (0..=lines.len()).rev().map(first).find(fits).unwrap_or_default()
 }
 
 const MORE: &str = " more did not fit.)";

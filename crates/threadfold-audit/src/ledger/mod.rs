@@ -48,7 +48,8 @@
 //! # What the user typed
 //!
 //! A message counts as far as a person typed it: not what is in a fence, quoted, indented as code or
-//! between tags of a host, and not a report of another person's words (`The page says: ...`). Quoted
+//! between tags of a host, and not a report of another person's words (`The page says: ...`), which
+//! extends to the end of its paragraph, or of the message if it begins on a line of its own. Quoted
 //! text may contain its own closing mark, so a fence and a pair of tags extend to the last mark that
 //! closes them. A text that begins with `OBSERVATION:` or `Tool result:` is tool output. Other pasted
 //! text cannot be recognised: a host that puts such text into a user message marks the message
@@ -70,4 +71,4 @@ pub use quotes::{Found, Lifted, Quotes, Typed as TypedText};
 pub use rule::{Rule, RuleStatus};
 pub use rules::Ledger;
 
-pub(crate) use typed::typed;
+pub(crate) use typed::{Reports, typed};

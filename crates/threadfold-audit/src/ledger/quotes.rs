@@ -12,7 +12,7 @@ use super::{
     changes::{QuotedChanges, QuotedRule, TakenBack},
     moderators::Moderators,
     rules::Ledger,
-    typed::typed,
+    typed::{Reports, typed},
 };
 use crate::{
     message::{Author, Message, slice, steps},
@@ -281,8 +281,8 @@ impl Typed {
     /// order.
     pub fn read(&mut self, position: impl Into<Option<usize>>, message: &Message) {
         let position = position.into();
-        for text in typed(message) {
-            self.read_at(position, message.author.as_ref(), &text);
+        for text in typed(message, Reports::No) {
+            self.read_text(position, message.author.as_ref(), &text);
         }
     }
 
@@ -292,12 +292,8 @@ impl Typed {
         self.paragraphs.is_empty()
     }
 
-    /// Reads a text that the user, or this author, typed in a message that is not known any more.
-    pub fn read_text(&mut self, author: Option<&Author>, text: &str) {
-        self.read_at(None, author, text);
-    }
-
-    fn read_at(&mut self, position: Option<usize>, author: Option<&Author>, text: &str) {
+    /// Reads a text that the user, or this author, typed, in a message that may not be known any more.
+    pub fn read_text(&mut self, position: Option<usize>, author: Option<&Author>, text: &str) {
         for text in paragraphs(text) {
             let text = one_line(&text).into_owned();
             let (folded, quoted) = (Folded::of(&text), quotations(&text));

@@ -4,12 +4,22 @@ use std::collections::HashMap;
 
 use crate::{
     message::{ContentBlock, Message, slice, steps},
-    prose::spoken_words,
+    prose::{UNWRAPPED, closings, item, spoken_words, tag_name},
 };
 
-/// Returns the user's own texts in a message.
-pub(crate) fn typed(message: &Message) -> impl Iterator<Item = String> {
-    message.typed_content().filter_map(ContentBlock::as_text).map(|text| own_words(text))
+/// Which reports of another person's words are part of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reports {
+    /// Those that stand in one paragraph with who said it: `The spec says: five retries.`
+    Named,
+    /// None. What somebody else said is no rule of the user.
+    No,
+}
+
+/// Returns the user's own texts in a message, with these reports.
+pub(crate) fn typed(message: &Message, reports: Reports) -> impl Iterator<Item = String> {
+    let texts = message.typed_content().filter_map(ContentBlock::as_text);
+    texts.map(move |text| own_words(text, reports))
 }
 
 /// Returns a text without fences, quoted lines, indented code, the content of tags, and reports of
@@ -17,7 +27,7 @@ pub(crate) fn typed(message: &Message) -> impl Iterator<Item = String> {
 ///
 /// Quoted text may contain its own closing mark, so it extends to the last one, or to the end of
 /// the text if there is none. A tag that is never closed is an ordinary word.
-fn own_words(text: &str) -> String {
+fn own_words(text: &str, reports: Reports) -> String {
     if is_output(text) {
         return String::new();
     }
@@ -34,7 +44,8 @@ fn own_words(text: &str) -> String {
         let quoted = match fence(line) {
             Some(mark) => Some((0, line.len() + fenced(slice(rest, line.len()..), mark))),
             None if is_foreign(line) => Some((0, line.len())),
-            None => between_tags(line, rest, at, &closings).or_else(|| reported_speech(line, rest)),
+            None => between_tags(line, rest, at, &closings)
+                .or_else(|| reported_speech(line, rest, reports)),
         };
         let (kept, end) = quoted.unwrap_or((line.len(), line.len()));
         kept_text.push_str(slice(rest, ..kept));
@@ -99,16 +110,6 @@ fn is_foreign(line: &str) -> bool {
     text.starts_with('>') || (deep && !is_item)
 }
 
-/// Returns the byte offset of the last closing tag of each name.
-fn closings(text: &str) -> HashMap<&str, usize> {
-    let closed = steps::through(text).match_indices("</").filter_map(|(at, mark)| {
-        let rest = slice(text, at + mark.len()..);
-        let name = tag_name(rest)?;
-        slice(rest, name.len()..).trim_start().starts_with('>').then_some((name, at))
-    });
-    closed.collect()
-}
-
 /// Returns the byte range, in `rest`, of the first element that opens in `line` and is closed.
 /// `rest` begins with the line and lies at offset `at` of the whole text, to which `closings`
 /// refers.
@@ -128,22 +129,50 @@ fn between_tags(
     Some((from, end))
 }
 
-/// Returns the byte range, in `rest`, of another person's words that `line` announces: up to the
-/// last quotation mark if they begin with one, otherwise to the end. Announced text that is a
-/// fence, a quoted line or a tag has its own marks, which are handled elsewhere.
-fn reported_speech(line: &str, rest: &str) -> Option<(usize, usize)> {
+/// Returns the byte range, in `rest`, of another person's words that `line` announces. Words on the line extend to the last quotation mark on it, if they begin with one, else to
+/// the end of the paragraph. Words on later lines, and a letter that begins on the line, extend to the
+/// last quotation mark or to the end: where they end is not known. Announced text that is a fence, a
+/// quoted line or a tag has its own marks, which are handled elsewhere.
+fn reported_speech(line: &str, rest: &str, reports: Reports) -> Option<(usize, usize)> {
+    const OPENING: [char; 2] = ['"', '\u{201c}'];
+    const CLOSING: [char; 2] = ['"', '\u{201d}'];
     let from = announcement(line)?;
-    let quoted = slice(rest, from..).trim_start();
-    let next = steps::through(quoted).lines().next().unwrap_or_default();
-    if next.is_empty() || fence(next).is_some() || next.starts_with(['>', '<']) {
+    let words = slice(rest, from..).trim_start();
+    let first = steps::through(words).lines().next().unwrap_or_default();
+    if first.is_empty() || fence(first).is_some() || first.starts_with(['>', '<']) {
         return None;
     }
-    let start = rest.len() - quoted.len();
-    // `rsplit_once` returns the text after the last closing mark.
-    let opened = quoted.strip_prefix(['"', '\u{201c}']);
-    let after = opened.and_then(|opened| opened.rsplit_once(['"', '\u{201d}']));
-    let end = after.map(|(_, after)| rest.len() - after.len());
-    Some((from.min(start), end.unwrap_or(rest.len())))
+    let start = rest.len() - words.len();
+    let opened = words.strip_prefix(OPENING);
+    let on_line = first.strip_prefix(OPENING).filter(|opened| opened.contains(CLOSING));
+    // A letter begins with an address: `Hi all,`.
+    let ends_here = on_line.is_some() || (opened.is_none() && !first.trim_end().ends_with(','));
+    let is_named = start < line.trim_end().len() && ends_here;
+    if is_named && reports == Reports::Named {
+        return None;
+    }
+    // The bytes after the last closing mark.
+    let after = |quoted: &str| quoted.rsplit_once(CLOSING).map(|(_, after)| after.len());
+    let end = match (is_named, on_line.and_then(after)) {
+        (true, Some(after)) => start + first.len() - after,
+        (true, None) => start + paragraph_length(words),
+        (false, _) => rest.len() - opened.and_then(after).unwrap_or_default(),
+    };
+    Some((from.min(start), end))
+}
+
+/// Returns the bytes of the paragraph that a text begins with. A short line was not wrapped, so it ends
+/// the paragraph, like a blank line or an item of a list after it.
+fn paragraph_length(text: &str) -> usize {
+    let (mut lines, mut length) = (text.split_inclusive('\n').peekable(), 0);
+    while let Some(line) = lines.next() {
+        length += line.len();
+        let goes_on = |next: &&str| !next.trim().is_empty() && item(next.trim_start()).is_none();
+        if line.len() < UNWRAPPED || !lines.peek().is_some_and(goes_on) {
+            break;
+        }
+    }
+    length
 }
 
 /// Nouns for pasted text in an announcement.
@@ -153,9 +182,10 @@ const PASTED: &str = " output log logs traceback error errors page text content 
 fn announcement(line: &str) -> Option<usize> {
     let colons = line.match_indices(':').take(8);
     colons.map(|(at, _)| at + 1).find(|from| {
-        let after = slice(line, *from..).chars().next();
+        let (head, after) = (slice(line, ..*from), slice(line, *from..).chars().next());
         let ends = after.is_none_or(|c| c.is_whitespace() || matches!(c, '"' | '\u{201c}'));
-        ends && line.get(..*from).is_some_and(announces)
+        let is_in_code = head.matches('`').count() % 2 == 1;
+        ends && !is_in_code && announces(head)
     })
 }
 
@@ -184,15 +214,6 @@ fn listed(list: &str, word: &str) -> bool {
 /// Whether the subject of the verb at `at` is `I`.
 fn is_of_speaker(words: &[String], at: usize) -> bool {
     at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|subject| subject == "i")
-}
-
-/// Returns the name of the tag whose `<` or `</` was just before this text.
-fn tag_name(text: &str) -> Option<&str> {
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_-:.".contains(c)))?;
-    let name = text.get(..end).filter(|name| name.len() <= 60)?;
-    let next = slice(text, end..);
-    let whole = next.starts_with('>') || next.starts_with(char::is_whitespace);
-    (whole && name.starts_with(|c: char| c.is_ascii_alphabetic())).then_some(name)
 }
 
 #[cfg(test)]
@@ -226,7 +247,31 @@ mod tests {
             ("EXECUTION RESULT of [ls]:\none", ""),
         ];
         for (text, expected) in rows {
-            assert_eq!(own_words(text), expected, "{text:?}");
+            assert_eq!(own_words(text, Reports::No), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_somebody_said_on_one_line_ends_there() {
+        let rows = [
+            ("He says: the port is 9443.\n\nNever push.", "He says:\n\nNever push."),
+            ("- The spec says: 5\n- Never push.", "- The spec says:\n- Never push."),
+            ("She told me: go.\nNever push.", "She told me:\nNever push."),
+            (
+                "It reads: the first of two wrapped lines\nand the second.\n\nNo.",
+                "It reads:\n\nNo.",
+            ),
+            ("He said: \"go\". I go.\nSay \"no\".", "He said:\n. I go.\nSay \"no\"."),
+            ("It says `port: 30`, raise it.", "It says `port: 30`, raise it."),
+            // These are longer than the line.
+            ("He wrote: Hi all,\n\nalways push.", "He wrote:\n"),
+            ("He wrote: \"Hi\nalways push\"\nNo.", "He wrote:\n\nNo."),
+            ("He wrote: \"", "He wrote:\n"),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(own_words(text, Reports::No), expected, "{text:?}");
+            let (whole, is_longer) = (own_words(text, Reports::Named), text.contains("wrote"));
+            assert_eq!(whole == text, !is_longer, "{text:?} {whole:?}");
         }
     }
 }

@@ -8,17 +8,11 @@ use super::{
 };
 use crate::message::{slice, steps};
 
-/// Notes a word if it is a UUID, a digest or a commit hash, and returns whether it is one of these.
-pub(crate) fn hash(word: &str, note: Note<'_>) -> bool {
-    let word = ["sha256:", "sha1:", "sha512:"]
-        .iter()
-        .find_map(|name| word.strip_prefix(name))
-        .unwrap_or(word);
-    let is_hash = is_uuid(word) || is_digest(word);
-    if is_hash {
-        note(FactClass::Hash, word);
-    }
-    is_hash
+/// Returns the UUID, digest or commit hash that a word is.
+pub(crate) fn hash(word: &str) -> Option<&str> {
+    let mut names = ["sha256:", "sha1:", "sha512:"].iter();
+    let word = names.find_map(|name| word.strip_prefix(name)).unwrap_or(word);
+    (is_uuid(word) || is_digest(word)).then_some(word)
 }
 
 /// The length of a UUID, in bytes.
@@ -47,14 +41,14 @@ const NAMES: [&str; 15] = [
     "ruby", "rust", "rustc", "ubuntu", "version",
 ];
 
-/// Notes a word if it is a version, and returns whether it is one. A version has three parts, or a
-/// `v` before it, or two parts after a name such as `Python`.
-pub(crate) fn version(word: &str, before: &str, note: Note<'_>) -> bool {
+/// Returns the version that a word is. A version has three parts, or a `v` before it, or two parts
+/// after a name such as `Python`.
+pub(crate) fn version<'w>(word: &'w str, before: &str) -> Option<&'w str> {
     let word =
         word.rsplit_once('@').map_or(word, |(_, version)| version).trim_start_matches(['^', '~']);
     let number = word.strip_prefix(['v', 'V']).unwrap_or(word);
     if !number.starts_with(|c: char| c.is_ascii_digit()) {
-        return false;
+        return None;
     }
     let core = number.split(['-', '+']).next().unwrap_or_default();
     let parts = core.split('.').take(6).filter(|part| is_number(part)).count();
@@ -65,10 +59,7 @@ pub(crate) fn version(word: &str, before: &str, note: Note<'_>) -> bool {
             && chunks(before).last().is_some_and(|name| is_listed_in_any_case(&NAMES, name.text)));
     let tail = number.bytes().all(|b| b.is_ascii_alphanumeric() || b"-+.".contains(&b));
     let is_version = all && enough && tail && core.split('.').all(|part| part.len() < 6);
-    if is_version {
-        note(FactClass::Version, word);
-    }
-    is_version
+    is_version.then_some(word)
 }
 
 fn is_number(part: &str) -> bool {

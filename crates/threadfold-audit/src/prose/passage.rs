@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Map, Value};
 
 use super::class::Speaker;
-use crate::message::{ContentBlock, Document, MediaSource, Message, Role, ToolInput, slice, steps};
+use crate::message::{ContentBlock, Document, MediaSource, Message, Role, slice, steps};
 
 /// The kind of a text in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,16 +72,13 @@ fn of_block(speaker: Speaker, block: &ContentBlock, visit: Visit<'_>) {
         },
         ContentBlock::Text(block) => visit(speaker, Kind::Said, &block.text),
         ContentBlock::Document(document) => of_document(document, visit),
-        ContentBlock::ToolUse(call) => of_input(&call.input, visit),
+        ContentBlock::ToolUse(call) => of_input(call.input.as_str(), visit),
         ContentBlock::ToolResult(result) => {
             for block in &result.content {
                 of_block(Speaker::Tool, block, visit);
             }
         }
-        ContentBlock::ServerToolUse(call) => match call.input.to_value() {
-            Ok(value) => of_value("", &value, visit),
-            Err(_) => visit(Speaker::Tool, Kind::Output, call.input.as_str()),
-        },
+        ContentBlock::ServerToolUse(call) => of_input(call.input.as_str(), visit),
         ContentBlock::ServerToolResult(result) => {
             if let Ok(value) = result.content.to_value() {
                 of_structured(&value, visit);
@@ -110,15 +107,13 @@ const MACHINE: [&str; 7] =
 /// Splits a user's text into typed text and the output between tags that begin a line. Output may
 /// contain its own closing tag, so it extends to the last one.
 fn of_user(text: &str, visit: Visit<'_>) {
-    let closed = steps::through(text).match_indices("</");
-    let closed = closed.filter_map(|(at, mark)| Some((machine(text.get(at + mark.len()..)?)?, at)));
-    let closings: HashMap<&str, usize> = closed.collect();
+    let closings = closings(text);
     let mut start = 0;
     while let Some((at, name)) = text.get(start..).and_then(next_machine_tag) {
         let at = start + at;
         // Without a closing tag the end of the output is unknown, so the rest counts as typed.
         let Some(last) = closings.get(name).filter(|last| **last > at) else { break };
-        let end = last + "</>".len() + name.len();
+        let end = slice(text, *last..).find('>').map_or(text.len(), |end| last + end + 1);
         visit(Speaker::User, Kind::Said, slice(text, start..at));
         visit(Speaker::Tool, Kind::Output, slice(text, at..end));
         start = end;
@@ -126,28 +121,39 @@ fn of_user(text: &str, visit: Visit<'_>) {
     visit(Speaker::User, Kind::Said, slice(text, start..));
 }
 
-/// Returns the byte offset and name of the next of these tags that begins a line or the given text.
+/// Returns the byte offset and name of the next tag around output that begins a line or the given text.
 fn next_machine_tag(text: &str) -> Option<(usize, &str)> {
+    let is_machine = |name: &&str| MACHINE.iter().any(|word| name.contains(word));
     let mut at = 0;
     loop {
         // The end of the line is searched for only if no tag begins here, because a line may
         // contain many tags.
         let tag = text.get(at..)?.trim_start();
         let start = text.len() - tag.len();
-        if let Some(name) = tag.strip_prefix('<').and_then(machine) {
+        if let Some(name) = tag.strip_prefix('<').and_then(tag_name).filter(is_machine) {
             return Some((start, name));
         }
         at = start + steps::up_to(tag, tag.find('\n'))? + 1;
     }
 }
 
-/// Returns the name of the machine tag whose `<` or `</` was just before this text.
-fn machine(text: &str) -> Option<&str> {
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'));
-    let end = steps::up_to(text, end)?;
-    let (name, rest) = text.split_at_checked(end)?;
-    let listed = name.len() < 40 && MACHINE.iter().any(|word| name.contains(word));
-    (listed && rest.starts_with('>')).then_some(name)
+/// Returns the byte offset of the last closing tag of each name.
+pub(crate) fn closings(text: &str) -> HashMap<&str, usize> {
+    let closed = steps::through(text).match_indices("</").filter_map(|(at, mark)| {
+        let rest = slice(text, at + mark.len()..);
+        let name = tag_name(rest)?;
+        slice(rest, name.len()..).trim_start().starts_with('>').then_some((name, at))
+    });
+    closed.collect()
+}
+
+/// Returns the name of the tag whose `<` or `</` was just before this text.
+pub(crate) fn tag_name(text: &str) -> Option<&str> {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_-:.".contains(c)))?;
+    let name = text.get(..end).filter(|name| name.len() <= 60)?;
+    let next = slice(text, end..);
+    let whole = next.starts_with('>') || next.starts_with(char::is_whitespace);
+    (whole && name.starts_with(|c: char| c.is_ascii_alphabetic())).then_some(name)
 }
 
 /// Parses a text that is a JSON object or array.
@@ -179,10 +185,10 @@ fn of_structured(value: &Value, visit: Visit<'_>) {
 }
 
 /// Visits the strings in the input of a tool call. Input that does not parse is one text.
-fn of_input(input: &ToolInput, visit: Visit<'_>) {
-    match serde_json::from_str::<Value>(input.as_str()) {
+fn of_input(input: &str, visit: Visit<'_>) {
+    match serde_json::from_str::<Value>(input) {
         Ok(value) => of_value("", &value, visit),
-        Err(_) => visit(Speaker::Tool, Kind::Output, input.as_str()),
+        Err(_) => visit(Speaker::Tool, Kind::Output, input),
     }
 }
 

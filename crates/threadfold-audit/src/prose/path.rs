@@ -28,14 +28,9 @@ const PRODUCTS: [&str; 9] = [
     "vue.js",
 ];
 
-/// Notes a word if it is a path, and returns whether it is.
-pub(crate) fn path(word: &str, trust: Trust, note: Note<'_>) -> bool {
-    let found = without_location(word);
-    let is_path = is_path(found, trust);
-    if is_path {
-        note(FactClass::Path, found);
-    }
-    is_path
+/// Returns the path that a word is, without the location within the file.
+pub(crate) fn path(word: &str, trust: Trust) -> Option<&str> {
+    Some(without_location(word)).filter(|found| is_path(found, trust))
 }
 
 /// Notes the value of a field whose name marks it as a path.
@@ -140,7 +135,7 @@ mod tests {
 
     #[test]
     fn words_of_prose_are_no_paths() {
-        let found = |word| path(word, Trust::Prose, &mut |_, _| ());
+        let found = |word| path(word, Trust::Prose).is_some();
         let paths = ["src/lib.rs", "a.txt", "/usr/local/bin", "./x/y.py", "C:\\a\\b", "/a/.env"];
         for path in paths.into_iter().chain(["Cargo.toml", "c:/a"]) {
             assert!(found(path), "{path}");

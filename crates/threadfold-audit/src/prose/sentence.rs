@@ -3,6 +3,9 @@
 use super::word_kinds::one_line;
 use crate::message::steps;
 
+/// A line of fewer bytes was not wrapped, so the next line begins a new paragraph.
+pub(crate) const UNWRAPPED: usize = 30;
+
 /// Returns the paragraphs outside of fences, each on one line. A list item is a paragraph.
 pub fn paragraphs(text: &str) -> Vec<String> {
     let (mut done, mut open, mut fenced, mut length) = (Vec::new(), String::new(), false, 0);
@@ -10,14 +13,13 @@ pub fn paragraphs(text: &str) -> Vec<String> {
         let line = line.trim();
         let fence = line.starts_with("```");
         let (item, row) = (item(line), row(line));
-        // A line of less than 30 bytes was not wrapped, so the next line begins a new paragraph.
         if fence
             || fenced
             || line.is_empty()
             || item.is_some()
             || row.is_some()
             || line.starts_with(['#', '<'])
-            || length < 30
+            || length < UNWRAPPED
         {
             done.push(std::mem::take(&mut open));
         }

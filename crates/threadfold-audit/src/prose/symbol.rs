@@ -2,7 +2,6 @@
 
 use super::{
     chunk::{Chunk, Trust, is_wordy},
-    class::{FactClass, Note},
     word_kinds::{has_pair, is_listed},
 };
 
@@ -14,21 +13,17 @@ const PRODUCTS: [&str; 23] = [
     "TypeScript", "WebSocket", "YouTube", "iOS", "iPad", "iPhone", "macOS",
 ];
 
-/// Notes a piece of a word if it is a name in code, and returns whether it is.
-pub(crate) fn symbol(chunk: &Chunk<'_>, trust: Trust, note: Note<'_>) -> bool {
+/// Returns the name in code that a piece of a word is.
+pub(crate) fn symbol<'w>(chunk: &Chunk<'w>, trust: Trust) -> Option<&'w str> {
     let text = chunk.text.trim_start_matches(['.', '@']).trim_end_matches([':', '-', '.', '/']);
     let text = ["self.", "this."].iter().find_map(|own| text.strip_prefix(own)).unwrap_or(text);
     // A text of 12 bytes or more has at least 3 characters, so these need not be counted.
     if !(12..=120).contains(&text.len()) && !(3..=120).contains(&text.chars().count()) {
-        return false;
+        return None;
     }
     let ticked = chunk.ticked && trust != Trust::Little && is_name(text) && is_wordy(text);
     let found = is_flag(text) || is_qualified(text, chunk.opens_call) || is_joined(text) || ticked;
-    let found = found && !is_listed(&PRODUCTS, text);
-    if found {
-        note(FactClass::Identifier, text);
-    }
-    found
+    (found && !is_listed(&PRODUCTS, text)).then_some(text)
 }
 
 /// Whether a text is a flag: `--flag`, `--long-flag`.

@@ -2,7 +2,7 @@
 
 use super::{
     chunk::{Chunk, Trust, chunks},
-    class::Note,
+    class::{FactClass, Note},
     failure::Codes,
     link, number, path, symbol,
     word_kinds::{self, CharKinds, Word},
@@ -32,7 +32,9 @@ fn each_word(text: &str, trust: Trust, note: Note<'_>, mut visit: impl FnMut(&Wo
         let rest = if may_be_link(word, kinds) { link::links(word, note) } else { word };
         for chunk in chunks(rest) {
             if chunk.opens_call && path::is_dotted_call(chunk.text) {
-                symbol::symbol(&chunk, trust, note);
+                if let Some(name) = symbol::symbol(&chunk, trust) {
+                    note(FactClass::Identifier, name);
+                }
             } else {
                 classify(&chunk, kinds, before, trust, note);
             }
@@ -83,14 +85,23 @@ fn classify(chunk: &Chunk<'_>, kinds: CharKinds, before: &str, trust: Trust, not
     // A range of commits: `a1b2c3d..e4f5a6b`.
     if kinds.has_any(CharKinds::POINT) && word_kinds::has_pair(text, *b"..") && !text.contains('/')
     {
-        for side in text.splitn(2, "..") {
-            number::hash(side, note);
-        }
+        text.splitn(2, "..").filter_map(number::hash).for_each(|side| note(FactClass::Hash, side));
         return;
     }
     let digit = kinds.has_any(CharKinds::DIGIT);
-    let _ = (kinds.has_any(PATH) && path::path(text, trust, note))
-        || ((digit || text.len() == number::UUID) && number::hash(text, note))
-        || (digit && number::version(text, before, note))
-        || (kinds.has_any(NAME) && symbol::symbol(chunk, trust, note));
+    if kinds.has_any(PATH)
+        && let Some(path) = path::path(text, trust)
+    {
+        note(FactClass::Path, path);
+    } else if (digit || text.len() == number::UUID)
+        && let Some(hash) = number::hash(text)
+    {
+        note(FactClass::Hash, hash);
+    } else if digit && let Some(version) = number::version(text, before) {
+        note(FactClass::Version, version);
+    } else if kinds.has_any(NAME)
+        && let Some(name) = symbol::symbol(chunk, trust)
+    {
+        note(FactClass::Identifier, name);
+    }
 }

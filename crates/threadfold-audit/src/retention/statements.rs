@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pasted;
 use crate::{
-    ledger::{self, TakenBack},
+    ledger::{Reports, TakenBack, typed},
     message::{Author, ContentBlock, Message},
     prose::{
         LONGEST, TYPED, hash, heading, is_unspaced, key_by, left_out_line, named, one_line,
@@ -151,7 +151,7 @@ impl Statements {
                 }
             }
         }
-        for text in ledger::typed(message) {
+        for text in typed(message, Reports::Named) {
             for paragraph in headed(&pasted::without(&text)) {
                 let author = message.author.as_ref();
                 statements_in(&paragraph).for_each(|text| self.add(author, text));

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{cost::CompactionCost, plan::Plan};
 use crate::{
-    message::{ContentBlock, Message, Text},
+    message::{ContentBlock, Message, Text, thousands},
     retention::Retention,
     tokens::TokenCounter,
 };
@@ -175,8 +175,12 @@ impl fmt::Display for CompactReport {
         let (tokens, direction) = (saved.unsigned_abs(), if saved < 0 { "more" } else { "saved" });
         write!(
             f,
-            "{} to {} messages, about {} to {} tokens: {tokens} {direction}",
-            before.messages, after.messages, before.tokens, after.tokens
+            "{} to {} messages, about {} to {} tokens: {} {direction}",
+            thousands(before.messages as u64),
+            thousands(after.messages as u64),
+            thousands(before.tokens),
+            thousands(after.tokens),
+            thousands(tokens)
         )?;
         if let Some(percent) = tokens.saturating_mul(100).checked_div(before.tokens) {
             write!(f, " ({percent} %)")?;
@@ -186,8 +190,10 @@ impl fmt::Display for CompactReport {
             let noun = if blocks == 1 { "block" } else { "blocks" };
             write!(
                 f,
-                "; {blocks} {noun} of reasoning (about {tokens} tokens) void, because the provider \
-                 binds it to earlier messages"
+                "; {} {noun} of reasoning (about {} tokens) void, because the provider binds it to \
+                 earlier messages",
+                thousands(blocks as u64),
+                thousands(tokens)
             )?;
         }
         // One line, whatever a note quotes.
@@ -219,14 +225,17 @@ mod tests {
     fn the_number_of_saved_tokens_may_be_negative() {
         let size = |messages, tokens| Size { messages, tokens, bytes: 0 };
         let report = |before, after| CompactReport { before, after, ..CompactReport::default() };
-        let (small, large) = (size(1, 30), size(4, 120));
+        let (small, large) = (size(1, 30), size(4, 1_200));
         let texts = [report(large, small), report(small, large)]
             .map(|it| (it.tokens_saved(), it.to_string()));
         assert_eq!(
             texts,
             [
-                (90, "4 to 1 messages, about 120 to 30 tokens: 90 saved (75 %)".to_owned()),
-                (-90, "1 to 4 messages, about 30 to 120 tokens: 90 more (300 %)".to_owned()),
+                (1_170, "4 to 1 messages, about 1,200 to 30 tokens: 1,170 saved (97 %)".to_owned()),
+                (
+                    -1_170,
+                    "1 to 4 messages, about 30 to 1,200 tokens: 1,170 more (3900 %)".to_owned()
+                ),
             ]
         );
     }

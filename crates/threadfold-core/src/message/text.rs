@@ -57,6 +57,19 @@ pub fn slice<R: SliceIndex<str, Output = str>>(text: &str, range: R) -> &str {
     part.unwrap_or_default()
 }
 
+/// Returns a number with separators, as a person reads it: `12,345`.
+#[must_use]
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).unwrap_or_default())
+        .collect();
+    groups.join(",")
+}
+
 /// Returns the last character boundary at or before a byte offset.
 pub(crate) fn boundary_before(text: &str, offset: usize) -> usize {
     let mut boundary = offset.min(text.len());

@@ -1,0 +1,254 @@
+//! The step that asks the model, with a conversation that fits its window.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Result;
+use goose_agent::{
+    events::AgentEvent,
+    machine::MachineSession,
+    operation::{
+        Emitter, Inference, InferenceInput, Operation, OperationResult, SlashCommand, applied,
+        not_applicable, trailing_error,
+    },
+};
+use goose_provider_types::conversation::{Conversation, message::MessageErrorKind};
+use rmcp::model::Tool;
+use threadfold::{
+    CompactionStrategy, Compactor, ContextWindow, Message, async_trait,
+    drive::Models,
+    message::{Json, ToolSpec},
+    strategy::Brief,
+};
+
+use crate::{
+    host::{folded, seen},
+    model::GooseModel,
+};
+
+/// The share of the window above which a conversation is compacted, in percent. The rest is for the
+/// answer and for the error of the estimate.
+const THRESHOLD: u64 = 75;
+
+/// The number of sessions that are remembered. One that was forgotten is read again.
+const REMEMBERED: usize = 32;
+
+/// How often in a row a request that the provider refused as too long is compacted and sent again.
+const REFUSALS: u32 = 3;
+
+/// The step that asks the model, wrapped: it replaces the conversation by a compacted one whenever the
+/// request would not fit the window.
+///
+/// A conversation is compacted above three quarters of the window, by the estimate of threadfold, which
+/// the usage that the host stores on messages corrects. System prompt and tools count. After a
+/// compaction the step asks the model whatever the size is, so it never compacts in a circle. If a
+/// compaction fails, the request is sent as it is.
+///
+/// If the provider refuses a request as too long, the step compacts the conversation to half, takes the
+/// error out of it, and asks again, up to three times in a row.
+///
+/// The effects of the host must be able to [replace a
+/// conversation](goose_agent::operation::ConversationEffect::ReplaceConversation): `E:
+/// From<Conversation>`. The event
+/// [`HistoryReplaced`](goose_agent::events::AgentEvent::HistoryReplaced) is emitted for each compaction.
+#[derive(Debug)]
+pub struct Folding<I> {
+    inner: I,
+    compactor: Compactor,
+    window: ContextWindow,
+    model: Option<GooseModel>,
+    sessions: Mutex<Vec<(String, State)>>,
+}
+
+/// What is remembered of a session.
+#[derive(Debug)]
+struct State {
+    compactor: Compactor,
+    /// Whether the conversation was compacted since the model was last asked.
+    is_folded: bool,
+    /// How many requests in a row were refused as too long.
+    refusals: u32,
+}
+
+impl<I> Folding<I> {
+    /// Returns the step with a context window of the model that it asks.
+    pub fn new(inner: I, window: ContextWindow) -> Self {
+        let compactor = Compactor::default().with_window(window);
+        Self { inner, compactor, window, model: None, sessions: Mutex::default() }
+    }
+
+    /// Returns the step with a model that writes the summaries. Without one, a digest replaces the old
+    /// part.
+    #[must_use]
+    pub fn with_model(self, model: GooseModel) -> Self {
+        Self { model: Some(model), ..self }
+    }
+
+    /// Returns the step with this strategy; the default is the ladder of threadfold's sessions.
+    #[must_use]
+    pub fn with_strategy(mut self, strategy: Arc<dyn CompactionStrategy>) -> Self {
+        self.compactor = self.compactor.with_strategy(strategy);
+        self
+    }
+
+    /// Returns the compacted conversation; `None` if the model can be asked as it is. After a refusal
+    /// the conversation ends with the provider's error.
+    async fn compacted(
+        &self,
+        session: &str,
+        conversation: &Conversation,
+        input: &InferenceInput,
+        is_refused: bool,
+    ) -> Option<Conversation> {
+        let mut state = self.take(session);
+        state.refusals = if is_refused { state.refusals + 1 } else { 0 };
+        let mut conversation = conversation.clone();
+        if is_refused {
+            conversation.pop();
+        }
+        let seen = seen(&conversation);
+        state.compactor = state.compactor.with_context(context(input), tools(&input.tools));
+        state.compactor.observe_host(&seen);
+        let tokens = state.compactor.context_tokens();
+        let is_full = tokens > self.window.tokens() / 100 * THRESHOLD && !state.is_folded;
+        let is_wanted = if is_refused { state.refusals <= REFUSALS } else { is_full };
+        let mut compacted = None;
+        if is_wanted {
+            let brief = Brief { target: is_refused.then_some(tokens / 2), ..Brief::default() };
+            let models = self.model.as_ref().map_or_else(Models::default, Models::from);
+            let planned = state.compactor.plan_host(&seen, brief, models).await;
+            compacted = planned.ok().map(|planned| folded(&conversation, &seen, &planned.plan));
+        }
+        state.is_folded = compacted.is_some();
+        self.put(session, state);
+        compacted
+    }
+
+    fn take(&self, session: &str) -> State {
+        let mut sessions = self.lock();
+        match sessions.iter().position(|(id, _)| id == session) {
+            Some(at) => sessions.remove(at).1,
+            None => State { compactor: self.compactor.clone(), is_folded: false, refusals: 0 },
+        }
+    }
+
+    fn put(&self, session: &str, state: State) {
+        let mut sessions = self.lock();
+        sessions.push((session.to_owned(), state));
+        let excess = sessions.len().saturating_sub(REMEMBERED);
+        sessions.drain(..excess);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(String, State)>> {
+        // Nothing panics while it is held, and each state in it is whole.
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The texts that take room beside the messages: the system prompt, and what operations add at the end.
+fn context(input: &InferenceInput) -> Vec<Message> {
+    let prompts = input.prompt_parts.iter().map(|(_, text)| text).chain(&input.moim_parts);
+    prompts.map(|text| Message::system(text.as_str())).collect()
+}
+
+fn tools(tools: &[Tool]) -> Vec<ToolSpec> {
+    let tools = tools.iter().map(|tool| {
+        let schema = Json::from(serde_json::Value::Object((*tool.input_schema).clone()));
+        ToolSpec::new(&*tool.name, tool.description.as_deref().unwrap_or_default(), schema)
+    });
+    tools.collect()
+}
+
+fn is_refused(conversation: &Conversation) -> bool {
+    trailing_error(conversation) == Some(MessageErrorKind::ContextLengthExceeded)
+}
+
+#[async_trait]
+impl<S, E, I> Inference<S, E> for Folding<I>
+where
+    S: MachineSession,
+    E: From<Conversation> + Send + 'static,
+    I: Inference<S, E>,
+{
+    fn applies(&self, conversation: &Conversation) -> bool {
+        is_refused(conversation) || self.inner.applies(conversation)
+    }
+
+    async fn prepare_session(&self, session: &S) -> Result<Option<S>> {
+        self.inner.prepare_session(session).await
+    }
+
+    async fn infer(
+        &self,
+        session: &S,
+        conversation: &Conversation,
+        input: InferenceInput,
+        emit: &Emitter,
+    ) -> Result<OperationResult<E>> {
+        let is_refused = is_refused(conversation);
+        match self.compacted(session.id(), conversation, &input, is_refused).await {
+            Some(compacted) => {
+                emit.emit(AgentEvent::HistoryReplaced(compacted.clone()));
+                applied([E::from(compacted)])
+            }
+            None if is_refused => not_applicable(),
+            None => self.inner.infer(session, conversation, input, emit).await,
+        }
+    }
+}
+
+/// Everything else is the wrapped step's.
+#[async_trait]
+impl<S, E, I> Operation<S, E> for Folding<I>
+where
+    S: MachineSession,
+    E: From<Conversation> + Send + 'static,
+    I: Inference<S, E>,
+{
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    async fn finalize_cancellation(
+        &self,
+        session: &S,
+        conversation: &Conversation,
+        emit: &Emitter,
+    ) -> Vec<E> {
+        self.inner.finalize_cancellation(session, conversation, emit).await
+    }
+
+    async fn run_command(
+        &self,
+        command: &SlashCommand<'_>,
+        session: &S,
+        conversation: &Conversation,
+        emit: &Emitter,
+    ) -> Result<OperationResult<E>> {
+        self.inner.run_command(command, session, conversation, emit).await
+    }
+
+    async fn inference_tools(&self, session: &S) -> Result<Vec<Tool>> {
+        self.inner.inference_tools(session).await
+    }
+
+    async fn prompt_parts(
+        &self,
+        session: &S,
+        conversation: &Conversation,
+    ) -> Result<Vec<(String, String)>> {
+        self.inner.prompt_parts(session, conversation).await
+    }
+
+    async fn moim_parts(&self, session: &S, conversation: &Conversation) -> Result<Vec<String>> {
+        self.inner.moim_parts(session, conversation).await
+    }
+
+    async fn run(
+        &self,
+        session: &S,
+        conversation: &Conversation,
+        emit: &Emitter,
+    ) -> Result<OperationResult<E>> {
+        self.inner.run(session, conversation, emit).await
+    }
+}
