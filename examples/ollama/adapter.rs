@@ -25,6 +25,7 @@ pub(crate) trait Client: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) struct Ollama {
     pub(crate) client: Arc<dyn Client>,
+    /// `std_clock()`, or that of your runtime.
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) window: ContextWindow,
     /// The newest request that was answered: its newest message, its bytes, the server's count.
@@ -61,9 +62,9 @@ impl Ollama {
             }
             return Err(classify_error(status, &text));
         }
-        let reader = Reader { request: request.messages.len(), ..Reader::default() };
-        let limits = AnswerLimits::default();
         let clock = Arc::clone(&self.clock);
+        let own = format!("call_{}_{}", clock.now().0, request.messages.len());
+        let (reader, limits) = (Reader { own, ..Reader::default() }, AnswerLimits::default());
         let deltas = model::deltas_by(bytes, Framing::JsonLines, Box::new(reader), limits, clock);
         Ok(deltas.map(move |delta| self.whole(delta?, &request.messages, sent)).boxed())
     }
@@ -157,7 +158,8 @@ fn write(message: &Message, names: &mut HashMap<Text, Text>, written: &mut Vec<V
 /// Reads an answer from its lines.
 #[derive(Debug, Default)]
 struct Reader {
-    request: usize,
+    /// With what the ids of calls begin that the server gave none. No id may come twice in a thread.
+    own: String,
     text: String,
     thinking: String,
     calls: Vec<ToolUse>,
@@ -182,7 +184,7 @@ impl AnswerBuilder for Reader {
         }
         for call in message["tool_calls"].as_array().into_iter().flatten() {
             // Old servers give calls no id.
-            let own = format!("call_{}_{}", self.request, self.calls.len());
+            let own = format!("{}_{}", self.own, self.calls.len());
             let id: Text = call["id"].as_str().map_or(own.into(), Text::from);
             let name: Text = call["function"]["name"].as_str().unwrap_or_default().into();
             let input = &call["function"]["arguments"];

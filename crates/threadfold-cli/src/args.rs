@@ -92,7 +92,7 @@ pub(crate) struct CompactOptions {
     /// Write the body to this file instead of standard output
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// Write the report as one JSON object
+    /// Write the report as a JSON list of objects
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -279,7 +279,7 @@ fn done_with(
 ) -> Result<Point, Failure> {
     let serving = &options.proxy.serving;
     let chain = Chain::of(body.dialect.name(), &body.request.messages);
-    let found = views.and_then(|views| views.find(&chain));
+    let found = views.and_then(|views| views.find(&chain, &body.request.messages));
     let mut auto = AutoCompactor::new(proxy::policy(serving.threshold))?;
     let relay_options =
         RelayOptions { window: window.map(ContextWindow::new), ..Default::default() };

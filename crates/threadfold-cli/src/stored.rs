@@ -82,9 +82,12 @@ impl Stored {
             _ if threads.is_empty() => "no thread is stored yet".into(),
             Some(id) => {
                 let id = first_line(id, 80);
-                format!("there is no thread {id:?}; `threads` lists them: {known}").into()
+                format!("there is no thread {id:?}; the latest: {known}").into()
             }
-            None => format!("name a thread; `threads` lists them, the latest: {known}").into(),
+            None => format!(
+                "name a thread by its id, with --thread or as `thread`; the latest: {known}"
+            )
+            .into(),
         })
     }
 }

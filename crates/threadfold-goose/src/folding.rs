@@ -100,7 +100,12 @@ impl<I> Folding<I> {
         is_refused: bool,
     ) -> Option<Conversation> {
         let mut state = self.take(session);
-        state.refusals = if is_refused { state.refusals + 1 } else { 0 };
+        state.refusals = match (is_refused, state.is_folded) {
+            (true, _) => state.refusals + 1,
+            // It is compacted, and not sent yet.
+            (false, true) => state.refusals,
+            (false, false) => 0,
+        };
         let mut conversation = conversation.clone();
         if is_refused {
             conversation.pop();

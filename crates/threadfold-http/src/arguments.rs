@@ -99,7 +99,7 @@ impl ModelArguments {
         }
         let window = options.window.or_else(|| ContextWindow::for_model(&name));
         let window = window
-            .ok_or_else(|| missing("the window of this model is not known: give --window"))?;
+            .ok_or_else(|| missing("the window of this model is not known: name it in tokens"))?;
         options.max_output = self.max_output.unwrap_or((window.tokens() / 4).min(4_096));
         let max_output = options.max_output;
         Ok(Some(NamedModel { model: HttpModel::new(options)?, name, window, max_output }))

@@ -142,9 +142,11 @@ impl Needed {
             let now = (worth.to_bits(), Reverse(place), line);
             if wanted.peek().is_some_and(|next| now < *next) {
                 wanted.push(now);
-            } else if let Some(text) = shown.add(place) {
+            } else if let Some(joined) = shown.add(place) {
                 misses = 0;
-                past.names_in(text).for_each(|name| {
+                // What was shown before was read before: only the borders make other names.
+                let new = joined.around(place, sources);
+                past.names_in(new.text(sources)).for_each(|name| {
                     covered.insert(name);
                 });
             } else {
@@ -172,6 +174,16 @@ impl Place {
         let before = Self { end: self.end.min(other.start), ..self };
         let after = Self { start: self.start.max(other.end), ..self };
         [before, after].into_iter().filter(|part| part.start < part.end)
+    }
+
+    /// The part of it that another place within it may have changed: that place, and what is near it.
+    fn around(self, other: Self, sources: &[Source]) -> Self {
+        /// The bytes on each side in which a name may go on.
+        const NEAR: usize = 512;
+        let text = sources.get(self.source).map_or("", |source| &source.text);
+        let start = border_before(text, other.start.saturating_sub(NEAR));
+        let end = border_before(text, other.end.saturating_add(NEAR));
+        Self { start: self.start.max(start), end: self.end.min(end), ..self }
     }
 
     /// Whether a line break is between it and another place of its source.
@@ -215,10 +227,9 @@ struct Shown<'s> {
     counter: &'s dyn TokenCounter,
 }
 
-impl<'s> Shown<'s> {
-    /// Adds a place, joined with those that it touches, and returns its text; `None` if it does not
-    /// fit.
-    fn add(&mut self, place: Place) -> Option<&'s str> {
+impl Shown<'_> {
+    /// Adds a place, and returns it joined with those that it touches; `None` if it does not fit.
+    fn add(&mut self, place: Place) -> Option<Place> {
         /// Places this close are one.
         const NEAR: usize = 12;
         let Self { sources, counter, .. } = *self;
@@ -244,7 +255,7 @@ impl<'s> Shown<'s> {
             self.places.remove(&(other.source, other.start));
         }
         self.places.insert((joined.source, joined.start), joined);
-        Some(joined.text(sources))
+        Some(joined)
     }
 
     fn written(&self) -> String {
@@ -297,7 +308,9 @@ impl Found {
         let text: &str = &sources.get(source)?.text;
         let name_end = at + name.len();
         let (before, after) = (text.get(..at)?, text.get(name_end..)?);
-        let from = before.rfind('\n').map_or(0, |at| at + 1);
+        // A line may be the whole text, so it is looked at only as far as it matters.
+        let near = border_before(before, at.saturating_sub(AROUND + 1));
+        let from = before.get(near..)?.rfind('\n').map_or(near, |break_at| near + break_at + 1);
         let start = match at - from > AROUND {
             true => {
                 let near = border_before(text, at - AROUND);
@@ -306,7 +319,8 @@ impl Found {
             }
             false => from,
         };
-        let until = after.find('\n').unwrap_or(after.len());
+        let near = after.get(..border_before(after, AROUND + 4))?;
+        let until = near.find('\n').unwrap_or(near.len());
         let end = match until > AROUND {
             true => {
                 let near = border_before(after, AROUND);

@@ -1,6 +1,7 @@
 //! A compactor: its memory over many compactions, with any changes of the host to its vector.
 
 mod edits;
+mod merged;
 mod support;
 mod tools;
 

@@ -155,17 +155,17 @@ impl Proxy {
         let (mut unkept, mut watch) = (None, None);
         let relay = match begins {
             Begins::Anew | Begins::Counted => {
-                found = self.views.find(&chain);
+                found = self.views.find(&chain, &request.messages);
                 let view = found.as_ref().map(|row| &row.view);
                 Relay::new(request, view, &options, &mut auto, self.clock.now())
             }
             Begins::Quiet { number } => {
                 watch = Some(number);
-                found = self.views.find(&chain);
+                found = self.views.find(&chain, &request.messages);
                 Relay::sent(request, found.as_ref().map(|row| &row.view), &options)
             }
             Begins::Again(None) => {
-                found = self.views.find(&chain);
+                found = self.views.find(&chain, &request.messages);
                 auto.next_request();
                 Relay::sent(request, None, &options)
             }
@@ -271,7 +271,7 @@ impl Proxy {
     async fn compact(&self, journey: &mut Journey) -> Result<(), Trouble> {
         let lock = Arc::clone(&journey.lock);
         let _one_at_a_time = lock.lock().await;
-        let newest = self.views.find(&journey.chain);
+        let newest = self.views.find(&journey.chain, &journey.relay.original().messages);
         let covered = journey.found.as_ref().map_or(0, |row| row.view.covers);
         if let Some(row) = newest.filter(|row| row.view.covers > covered) {
             // Another request of the same thread has compacted it in the meantime.

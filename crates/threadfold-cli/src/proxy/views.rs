@@ -9,7 +9,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
-use threadfold::message::{ThreadId, Timestamp};
+use threadfold::message::{Message, ThreadId, Timestamp};
 use threadfold_sqlite::SqliteStore;
 
 use super::{prices, running::Running};
@@ -313,12 +313,13 @@ impl Views {
         locked(&self.known).is_empty()
     }
 
-    /// The view of the longest beginning of this chain. Views that cannot be read are skipped.
-    pub(crate) fn find(&self, chain: &Chain) -> Option<Arc<Row>> {
+    /// The view of the longest beginning of this thread, of which this is the chain, that serves it.
+    /// Views that cannot be read are skipped.
+    pub(crate) fn find(&self, chain: &Chain, thread: &[Message]) -> Option<Arc<Row>> {
         chain.longest_first().find_map(|(count, link)| {
             let known = locked(&self.known).get(&link)?.clone();
             let row = known.or_else(|| self.read(link))?;
-            (row.view.covers == count).then_some(row)
+            (row.view.covers == count && row.view.serves(thread)).then_some(row)
         })
     }
 

@@ -6,7 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use threadfold::message::Message;
+use threadfold::{
+    legality,
+    message::{ContentBlock, Message},
+};
 
 /// The messages to send in place of the first messages of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +41,41 @@ impl View {
             covers: thread.len().saturating_sub(tail),
             messages: compacted.iter().take(kept).cloned().collect(),
         }
+    }
+
+    /// Whether the view may stand for the beginning of a thread that begins with what it covers. A client
+    /// may go back to an earlier point: then the view covers what the model has not read there, or
+    /// lacks the text that was the user's newest.
+    ///
+    /// ```
+    /// use threadfold::Message;
+    /// use threadfold_cli::relay::View;
+    ///
+    /// let view = View { covers: 2, messages: vec![Message::user("A and b.")] };
+    /// let thread = ["a", "b", "c"].map(Message::user);
+    /// assert!(!view.serves(&thread), "the model has read nothing yet");
+    /// let thread = [Message::user("a"), Message::assistant("b"), Message::user("c")];
+    /// assert!(view.serves(&thread));
+    /// assert!(!view.serves(&thread[..2]), "a is the user's newest text there");
+    /// ```
+    #[must_use]
+    pub fn serves(&self, thread: &[Message]) -> bool {
+        /// The characters by which a text is known. Its end may have been cut.
+        const KNOWN_BY: usize = 200;
+        let newest = thread.iter().rfind(|message| message.is_typed());
+        let is_covered = |newest: &&Message| {
+            let covered = thread.iter().take(self.covers);
+            covered.rev().find(|message| message.is_typed()) == Some(*newest)
+        };
+        let is_kept = |newest: &Message| {
+            let mut texts = newest.typed_content().filter_map(ContentBlock::as_text);
+            let typed = self.messages.iter().flat_map(Message::typed_content);
+            let kept: Vec<&str> = typed.filter_map(ContentBlock::as_text).map(|it| &**it).collect();
+            let begins = |text: &str| text.chars().take(KNOWN_BY).collect::<String>();
+            texts.any(|text| kept.iter().any(|kept| kept.contains(&begins(text))))
+        };
+        self.covers <= legality::unread_from(thread)
+            && newest.filter(is_covered).is_none_or(is_kept)
     }
 
     /// Returns the thread as it is sent; `None` if the thread is shorter than the view covers.

@@ -105,7 +105,10 @@ fn remove_cuts_within(mut spans: Vec<(usize, usize)>, points: &mut Vec<usize>) {
 /// ```
 #[must_use]
 pub fn unread_from(messages: &[Message]) -> usize {
-    let is_read = |message: &Message| message.role == Role::Assistant || message.is_summary();
+    // A codec may have merged what the user typed after a summary with it.
+    let is_read = |message: &Message| {
+        message.role == Role::Assistant || (message.is_summary() && !message.is_typed())
+    };
     messages.iter().rposition(is_read).map_or(0, |read| read + 1)
 }
 

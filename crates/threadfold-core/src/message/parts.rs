@@ -102,10 +102,7 @@ impl MessageParts {
     }
 
     pub(super) fn typed_blocks(&self) -> impl Iterator<Item = usize> {
-        // Beside a provider's own compaction, which replaces the user's newest message too, that
-        // message stands after the summary.
-        let is_ours = self.is_summary() && !self.holds_compaction();
-        let may_be_typed = self.role == Role::User && !self.untyped && !is_ours;
+        let may_be_typed = self.role == Role::User && !self.untyped;
         let blocks = if may_be_typed { self.content.as_slice() } else { &[] };
         blocks.iter().enumerate().filter(|(_, block)| is_typed(block)).map(|(index, _)| index)
     }
@@ -121,9 +118,12 @@ impl MessageParts {
     }
 }
 
-/// `true` if a person can provide blocks of this kind.
+/// `true` if a person can provide blocks of this kind. Nobody typed a blank text.
 fn is_typed(block: &ContentBlock) -> bool {
-    matches!(block, ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Document(_))
+    match block {
+        ContentBlock::Text(block) => block.text.contains(|c: char| !c.is_whitespace()),
+        block => matches!(block, ContentBlock::Image(_) | ContentBlock::Document(_)),
+    }
 }
 
 impl Origin {
