@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ledger::Ledger,
-    message::{ContentBlock, ContextWindow, Message, Redactor, Summary, markup},
+    message::{ContentBlock, ContextWindow, Message, Redactor, Summary, fnv1a, markup},
     prose::{Kind, Speaker, passages_of},
     retention::{Facts, RetentionPolicy},
 };
@@ -127,24 +127,19 @@ fn fingerprints(message: &Message) -> impl Iterator<Item = u64> {
 /// Returns the FNV-1a hash of a block's texts, cut to the bits that every JSON reader keeps; `None`
 /// for a block without text. It is stored, so it must never change.
 fn fingerprint(block: &ContentBlock) -> Option<u64> {
-    let (mut hash, mut is_blank) = (0xcbf2_9ce4_8422_2325, true);
+    let (mut hash, mut is_blank) = (fnv1a::START, true);
     if let ContentBlock::Text(block) = block {
         // A summary that was read from a request body is still in its tags.
         let summary = markup::read_summary(&block.text);
         let text = summary.as_ref().unwrap_or(&block.text).trim();
-        (hash, is_blank) = (hashed(hash, text), text.is_empty());
+        (hash, is_blank) = (fnv1a::hash(hash, text.as_bytes()), text.is_empty());
     } else {
         passages_of(Speaker::Tool, block, &mut |_, kind, text| {
             let text = if kind == Kind::Mark { "" } else { text.trim() };
-            (hash, is_blank) = (hashed(hash, text), is_blank && text.is_empty());
+            (hash, is_blank) = (fnv1a::hash(hash, text.as_bytes()), is_blank && text.is_empty());
         });
     }
     (!is_blank).then_some(hash & ((1 << 53) - 1))
-}
-
-/// Continues an FNV-1a hash with a text.
-fn hashed(hash: u64, text: &str) -> u64 {
-    text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]

@@ -5,28 +5,14 @@ use std::fs;
 use proptest::prelude::*;
 use threadfold::{
     ContentBlock,
-    message::{Document, Extra, Image, Json, MediaSource},
+    message::{Document, Extra, Image, Json, MediaSource, base64},
     tokens::{ByteEstimate, DOCUMENT_TOKENS, IMAGE_TOKENS, MediaRule, TokenCounter},
 };
 
 const DOCUMENTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/media/documented.txt");
 
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for group in bytes.chunks(3) {
-        let number = (0..3).fold(0, |sum, at| sum << 8 | u32::from(*group.get(at).unwrap_or(&0)));
-        for at in 0..4 {
-            let is_padding = at > group.len();
-            let sextet = (number >> (18 - 6 * at)) & 63;
-            text.push(if is_padding { '=' } else { ALPHABET[sextet as usize] as char });
-        }
-    }
-    text
-}
-
 fn source(bytes: &[u8]) -> MediaSource {
-    MediaSource::Base64 { media_type: "image/png".into(), data: base64(bytes).into() }
+    MediaSource::Base64 { media_type: "image/png".into(), data: base64::encode(bytes).into() }
 }
 
 /// The beginnings of a picture of this size, in each format.
@@ -132,7 +118,7 @@ proptest! {
         let (_, mut header) = headers(70, 70).swap_remove(form);
         header.truncate(cut);
         header.extend(&bytes);
-        let texts = [base64(&header), String::from_utf8_lossy(&bytes).into_owned()];
+        let texts = [base64::encode(&header), String::from_utf8_lossy(&bytes).into_owned()];
         for text in texts {
             let source = MediaSource::Base64 { media_type: "image/png".into(), data: text.into() };
             for rule in [MediaRule::Anthropic, MediaRule::OpenAi, MediaRule::Gemini] {

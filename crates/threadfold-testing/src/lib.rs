@@ -22,6 +22,7 @@ pub mod notation;
 pub mod rulebook;
 #[doc(hidden)]
 pub mod shared;
+mod splitmix;
 mod test_clock;
 
 pub use faulty_store::faulty_store;

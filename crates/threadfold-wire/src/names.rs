@@ -110,7 +110,7 @@ impl NameRules {
         match (self.renewal, number) {
             (Renewal::Shortened, _) => short(mended, self.most, number - 1),
             (Renewal::Hashed, _) => {
-                let hash = format!("{:016x}", fnv1a(mended.as_bytes(), number - 1));
+                let hash = format!("{:016x}", salted(mended, number - 1));
                 hash.chars().take(self.most).collect::<String>().into()
             }
             (Renewal::Mended, 1) => mended.into(),
@@ -347,14 +347,13 @@ pub(super) fn name_rewritten(from: Text, to: Text) -> Change {
 pub(super) fn short(id: &str, most: usize, salt: u64) -> Text {
     const HASH_DIGITS: usize = 16;
     let kept: String = id.chars().take(most.saturating_sub(HASH_DIGITS + 1)).collect();
-    format!("{kept}-{:016x}", fnv1a(id.as_bytes(), salt)).into()
+    format!("{kept}-{:016x}", salted(id, salt)).into()
 }
 
-/// The 64-bit FNV-1a hash. The standard hasher may change with a release, and a changed id would
-/// invalidate the provider's prompt cache.
-fn fnv1a(bytes: &[u8], salt: u64) -> u64 {
-    let start = 0xcbf2_9ce4_8422_2325 ^ salt;
-    bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+/// Returns a hash that stays the same in every release: a changed id would invalidate the provider's
+/// prompt cache.
+fn salted(id: &str, salt: u64) -> u64 {
+    fnv1a::hash(fnv1a::START ^ salt, id.as_bytes())
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use threadfold::{
     strategy::Digest,
     tokens::ByteEstimate,
 };
+use threadfold_testing::shared::splitmix64;
 
 use super::provider::{Read, lines};
 
@@ -46,13 +47,9 @@ struct State {
 struct Chance(u64);
 
 impl Chance {
-    /// A number from 0 to `below` - 1 (SplitMix64).
+    /// A number from 0 to `below` - 1.
     fn below(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % below
+        splitmix64(&mut self.0) % below
     }
 }
 

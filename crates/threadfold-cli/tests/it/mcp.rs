@@ -14,7 +14,7 @@ use threadfold::{
     log::{CompactionRecord, Event},
     message::{CompactionReason, Timestamp, ToolSpec},
 };
-use threadfold_testing::shared::Folder;
+use threadfold_testing::shared::{Folder, splitmix64};
 use tokio::process::{Child, Command};
 
 use crate::proxy::{MESSAGES, Served, agent::Agent, options, run, upstream::Upstream};
@@ -203,14 +203,8 @@ fn every_line_gets_its_answer_or_its_error_whatever_came_before() {
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#,
     ];
     for seed in 0..20_u64 {
-        // SplitMix64.
         let mut state = seed;
-        let mut random = |below: usize| {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            ((mixed ^ (mixed >> 31)) % below as u64) as usize
-        };
+        let mut random = |below: usize| (splitmix64(&mut state) % below as u64) as usize;
         let mut lines = Vec::new();
         for number in 0..150 {
             let mut line = seeds[random(seeds.len())].as_bytes().to_vec();

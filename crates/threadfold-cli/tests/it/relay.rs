@@ -9,6 +9,7 @@ use threadfold::{
     wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
 };
 use threadfold_cli::relay::{Relay, RelayOptions, RelayStep, View};
+use threadfold_testing::shared::splitmix64;
 
 fn request(answer: usize) -> Request {
     let old = Message::assistant("A long story. ".repeat(answer));
@@ -109,13 +110,9 @@ fn a_refusal_teaches_the_ratio() {
     assert!(relay.tokens() > before && relay.ratio().bytes_per_token() < 3.0);
 }
 
-/// A number from 0 to `below` - 1 (SplitMix64).
+/// A number from 0 to `below` - 1.
 fn chance(state: &mut u64, below: u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (mixed ^ (mixed >> 31)) % below
+    splitmix64(state) % below
 }
 
 /// A view that leaves about this many tokens, but never less than the unread messages.

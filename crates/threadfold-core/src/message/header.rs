@@ -4,7 +4,7 @@
 //! Only the bytes that are needed are decoded, so hostile data costs little: a picture takes at
 //! most a few hundred steps, and the search for pages reads at most [`SEARCHED`] bytes at each end.
 
-use super::media::MediaSource;
+use super::{base64, media::MediaSource};
 
 /// The maximum number of JPEG segments that are read to find the one that states the size. Real
 /// pictures have far fewer.
@@ -158,16 +158,7 @@ struct Bytes<'a>(&'a [u8]);
 impl Bytes<'_> {
     /// Returns a byte; `None` after the end, or at a character that is not Base64.
     fn at(&self, index: usize) -> Option<u8> {
-        let group = (index / 3).checked_mul(4)?;
-        // Four characters hold three bytes, so the bits of a byte are in two neighbouring
-        // characters.
-        let first = group.checked_add(index % 3)?;
-        let (high, low) = (sextet(self.0.get(first)?)?, sextet(self.0.get(first + 1)?)?);
-        Some(match index % 3 {
-            0 => high << 2 | low >> 4,
-            1 => high << 4 | low >> 2,
-            _ => high << 6 | low,
-        })
+        base64::byte(self.0, index)
     }
 
     fn starts_with(&self, index: usize, text: &[u8]) -> bool {
@@ -195,17 +186,5 @@ impl Bytes<'_> {
     /// The bytes of a range, up to the first that cannot be decoded.
     fn part(&self, start: usize, end: usize) -> Vec<u8> {
         (start..end).map_while(|index| self.at(index)).collect()
-    }
-}
-
-/// The value of a character of Base64, in either alphabet.
-fn sextet(character: &u8) -> Option<u8> {
-    match character {
-        b'A'..=b'Z' => Some(character - b'A'),
-        b'a'..=b'z' => Some(character - b'a' + 26),
-        b'0'..=b'9' => Some(character - b'0' + 52),
-        b'+' | b'-' => Some(62),
-        b'/' | b'_' => Some(63),
-        _ => None,
     }
 }

@@ -30,6 +30,8 @@
 //! ```
 
 mod author;
+#[doc(hidden)]
+pub mod base64;
 mod batch;
 mod checkpoint;
 mod compaction;
@@ -38,6 +40,8 @@ mod content_form;
 mod cow_str;
 mod extra;
 mod failure;
+#[doc(hidden)]
+pub mod fnv1a;
 pub(crate) mod header;
 mod invalid;
 mod json;

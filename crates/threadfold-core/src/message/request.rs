@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     extra::Extra,
+    fnv1a,
     message::Message,
     parts::StopReason,
     text::Text,
@@ -164,7 +165,7 @@ impl Request {
     /// ```
     #[must_use]
     pub fn key(&self) -> u64 {
-        let mut hash = Fnv1a(0xcbf2_9ce4_8422_2325);
+        let mut hash = Fnv1a(fnv1a::START);
         let written = serde_json::to_writer(&mut hash, self);
         debug_assert!(written.is_ok(), "a request has a JSON form always");
         hash.0
@@ -176,9 +177,7 @@ struct Fnv1a(u64);
 
 impl io::Write for Fnv1a {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        self.0 = fnv1a::hash(self.0, bytes);
         Ok(bytes.len())
     }
 

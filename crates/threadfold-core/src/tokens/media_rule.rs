@@ -158,25 +158,9 @@ fn within((width, height): PixelSize, most: u64, side: u64) -> PixelSize {
 mod tests {
     use super::*;
     use crate::{
-        message::Json,
+        message::{Json, base64},
         tokens::{ByteEstimate, TokenCounter},
     };
-
-    /// Base64 of these bytes.
-    fn base64(bytes: &[u8]) -> String {
-        const LETTERS: &[u8; 64] =
-            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let mut text = String::new();
-        for group in bytes.chunks(3) {
-            let part = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-            let bits = part(0) << 16 | part(1) << 8 | part(2);
-            for shift in [18, 12, 6, 0].into_iter().take(group.len() + 1) {
-                text.push(char::from(LETTERS[(bits >> shift & 63) as usize]));
-            }
-            (group.len()..3).for_each(|_| text.push('='));
-        }
-        text
-    }
 
     fn wav(rate: u32, seconds: u32) -> String {
         let mut bytes = b"RIFF....WAVEfmt ".to_vec();
@@ -184,7 +168,7 @@ mod tests {
         bytes.extend((rate / 2).to_le_bytes());
         bytes.extend(rate.to_le_bytes());
         bytes.resize((44 + rate * seconds) as usize, 0);
-        base64(&bytes)
+        base64::encode(&bytes)
     }
 
     fn part(data: &str, format: &str) -> Opaque {
@@ -209,8 +193,8 @@ mod tests {
         bytes.resize(30, 0);
         bytes.extend([0xff, 0xfb, 0x90, 0x00]);
         bytes.resize(16_000 * 3, 0);
-        assert_eq!(MediaRule::OpenAi.sound(&part(&base64(&bytes), "mp3")), Some(30));
-        let raw = base64(&[7; 96_000]);
+        assert_eq!(MediaRule::OpenAi.sound(&part(&base64::encode(&bytes), "mp3")), Some(30));
+        let raw = base64::encode(&[7; 96_000]);
         assert_eq!(MediaRule::OpenAi.sound(&part(&raw, "pcm16")), Some(20));
         assert_eq!(MediaRule::OpenAi.sound(&part(&raw, "opus")), Some(240));
     }

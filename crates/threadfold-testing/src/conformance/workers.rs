@@ -20,6 +20,7 @@ use threadfold::{
 };
 
 use super::law::{Breach, Law, Result, named};
+use crate::splitmix::splitmix64;
 
 const WORKERS: u64 = 8;
 const THREADS: u64 = 200;
@@ -317,9 +318,7 @@ struct Chance(u64);
 impl Chance {
     /// Returns a number below `end`.
     fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (mixed >> 8) % end.max(1)
+        splitmix64(&mut self.0) % end.max(1)
     }
 }
 

@@ -7,6 +7,8 @@ use std::{
 
 use serde_json::Value;
 
+use crate::splitmix::splitmix64;
+
 /// A splitmix64 generator: the same seed gives the same ids.
 #[derive(Clone, Debug)]
 pub(super) struct Numbers(u64);
@@ -17,11 +19,7 @@ impl Numbers {
     }
 
     pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        splitmix64(&mut self.0)
     }
 
     /// An id with this prefix.

@@ -16,5 +16,6 @@ pub mod searched;
 pub mod simulation;
 mod writer;
 
+pub use crate::splitmix::splitmix64;
 pub use folder::Folder;
 pub use writer::serve_writer;

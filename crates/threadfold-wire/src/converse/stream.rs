@@ -268,8 +268,6 @@ fn text_of(raw: Raw<'_>) -> Result<Text, ModelError> {
     raw.text().ok_or_else(|| holds("a piece that is no text"))
 }
 
-const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 /// Appends a piece of Base64, so that the text encodes the bytes of both. Returns `None` and
 /// appends nothing if bytes must be encoded again and one of the texts is not Base64.
 fn append(so_far: &mut String, piece: &str) -> Option<()> {
@@ -280,41 +278,11 @@ fn append(so_far: &mut String, piece: &str) -> Option<()> {
     // Complete groups of four characters stay; only the bytes of the last, incomplete group are
     // encoded again.
     let full = so_far.len().checked_sub(4)?;
-    let mut bytes = decode(so_far.get(full..)?)?;
-    bytes.extend(decode(piece)?);
+    let mut bytes = base64::decode(so_far.get(full..)?)?;
+    bytes.extend(base64::decode(piece)?);
     so_far.truncate(full);
-    so_far.push_str(&encode(&bytes));
+    so_far.push_str(&base64::encode(&bytes));
     Some(())
-}
-
-fn decode(text: &str) -> Option<Vec<u8>> {
-    let letters = text.trim_end_matches('=');
-    let mut bytes = Vec::with_capacity(letters.len() / 4 * 3 + 2);
-    let (mut bits, mut held) = (0_u32, 0_u32);
-    for letter in letters.bytes() {
-        let value = LETTERS.iter().position(|known| *known == letter)?;
-        bits = (bits << 6) | u32::try_from(value).ok()?;
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push(u8::try_from((bits >> held) & 0xff).ok()?);
-        }
-    }
-    Some(bytes)
-}
-
-fn encode(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let bytes = group.iter().copied().chain(std::iter::repeat(0)).take(3);
-        let bits = bytes.fold(0, |bits: u32, byte| (bits << 8) | u32::from(byte));
-        for letter in 0..4 {
-            let value = (bits >> (18 - 6 * letter)) & 0x3f;
-            let known = LETTERS.get(value as usize).filter(|_| letter <= group.len());
-            text.push(known.map_or('=', |letter| char::from(*letter)));
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -326,10 +294,10 @@ mod tests {
         let bytes: Vec<u8> = (0..=255).collect();
         for cut in 0..bytes.len() {
             let (one, two) = bytes.split_at(cut);
-            let mut joined = encode(one);
-            append(&mut joined, &encode(two)).unwrap();
-            assert_eq!(joined, encode(&bytes));
-            assert_eq!(decode(&joined).unwrap(), bytes);
+            let mut joined = base64::encode(one);
+            append(&mut joined, &base64::encode(two)).unwrap();
+            assert_eq!(joined, base64::encode(&bytes));
+            assert_eq!(base64::decode(&joined).unwrap(), bytes);
         }
     }
 

@@ -8,6 +8,8 @@ use std::{
     task::{Poll, Waker},
 };
 
+use threadfold::message::fnv1a;
+
 use super::{fault::Fault, judge::Judge, numbers::Numbers, tally::Tally};
 
 /// Takes the lines of what happens, step by step.
@@ -138,14 +140,12 @@ struct Digest(u64);
 
 impl Digest {
     fn add(&mut self, bytes: &[u8]) {
-        for byte in bytes.iter().chain(&[0]) {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        self.0 = fnv1a::hash(fnv1a::hash(self.0, bytes), &[0]);
     }
 }
 
 impl Default for Digest {
     fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
+        Self(fnv1a::START)
     }
 }

@@ -1,24 +1,26 @@
 //! Random numbers that are the same for the same seed.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+use crate::splitmix::splitmix64;
 
 /// A splitmix64 generator. Everything in a simulation draws from one.
 #[derive(Debug)]
-pub struct Numbers(AtomicU64);
+pub struct Numbers(Mutex<u64>);
 
 impl Numbers {
     pub fn new(seed: u64) -> Self {
-        Self(AtomicU64::new(seed))
+        Self(Mutex::new(seed))
     }
 
     /// Returns a number below `most`, which is not zero.
     pub fn below(&self, most: u64) -> u64 {
-        let mut z = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % most.max(1)
+        splitmix64(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)) % most.max(1)
+    }
+
+    /// Returns one of these; there must be one.
+    pub fn one_of<'a, T>(&self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len() as u64) as usize]
     }
 
     /// Returns `true` one time in `times`.
