@@ -17,7 +17,7 @@ use super::{
     options::{BookOptions, Fit, Refusal},
     piece::{Kind, tokens_in},
     responses::Responses,
-    rule::{Rule, Violation},
+    rule::{Rule, Source, Violation},
     script::{Asked, Part, Purpose, Said, Script},
     seen::{Last, Outcome, Seen},
     vendor::{Incoming, Size, Vendor, Wants, Writing},
@@ -225,7 +225,7 @@ impl Rulebook {
         let violation = self.vendor.overflow(size);
         let error = self.vendor.error(&violation, &mut self.state.numbers);
         if self.options.refusal == Refusal::InStream
-            && let Some(reply) = self.vendor.refusal_in_stream(request, &violation, &error)
+            && let Some(reply) = self.vendor.in_stream(request, &violation, &error)
         {
             return reply;
         }
@@ -244,9 +244,9 @@ impl Rulebook {
     }
 }
 
-static NOT_JSON: Rule = Rule::new("json", "A body is JSON.", super::rule::Source::Common);
+static NOT_JSON: Rule = Rule { name: "json", says: "A body is JSON.", source: Source::Common };
 static NO_PATH: Rule =
-    Rule::new("path", "A path is one of the API's.", super::rule::Source::Common);
+    Rule { name: "path", says: "A path is one of the API's.", source: Source::Common };
 
 /// The tokens of an answer.
 fn said_tokens(said: &Said) -> u64 {

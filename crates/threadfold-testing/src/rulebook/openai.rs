@@ -3,7 +3,7 @@
 use super::{
     cache::{CacheMarks, CacheRules},
     piece::MINUTE,
-    rule::Rule,
+    rule::{Found, Rule, Violation},
 };
 
 /// The version in a name such as `gpt-6.2-sol`.
@@ -19,6 +19,15 @@ pub(super) fn version(model: &str) -> Option<(u32, u32)> {
 pub(super) fn is_own(model: &str) -> bool {
     let names = ["gpt-", "o1", "o3", "o4", "chatgpt-", "codex-", "computer-use-"];
     names.iter().any(|name| model.starts_with(name))
+}
+
+/// Reports a violation that is answered with status 400 and the name of a parameter.
+pub(super) fn wrong(
+    rule: &'static Rule,
+    param: impl Into<String>,
+    message: impl Into<String>,
+) -> Found {
+    Some(Violation::new(rule, message).at(param))
 }
 
 /// The cache of a model.

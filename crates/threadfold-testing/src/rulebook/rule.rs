@@ -13,11 +13,19 @@ pub struct Rule {
     pub source: Source,
 }
 
-impl Rule {
-    pub(super) const fn new(name: &'static str, says: &'static str, source: Source) -> Self {
-        Self { name, says, source }
-    }
+/// Declares the rules of an API, each with its name, its sentence and its source, and their list.
+macro_rules! rules {
+    ($($rule:ident $name:literal: $says:literal, $source:ident $(($place:literal))?;)+) => {
+        pub(super) static RULES: &[&$crate::rulebook::rule::Rule] = &[$(&$rule),+];
+        $(pub(super) static $rule: $crate::rulebook::rule::Rule = $crate::rulebook::rule::Rule {
+            name: $name,
+            says: $says,
+            source: $crate::rulebook::rule::Source::$source $(($place))?,
+        };)+
+    };
 }
+
+pub(super) use rules;
 
 /// Where a rule was read. All sources were read in November 2026.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +65,14 @@ pub struct Violation {
     pub code: Option<&'static str>,
     /// The parameter that the vendor names, where it names one.
     pub param: Option<String>,
+}
+
+/// The violation that a check found.
+pub(super) type Found = Option<Violation>;
+
+/// Reports a violation that is answered with status 400.
+pub(super) fn wrong(rule: &'static Rule, message: impl Into<String>) -> Found {
+    Some(Violation::new(rule, message))
 }
 
 impl Violation {

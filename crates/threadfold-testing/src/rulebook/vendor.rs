@@ -12,7 +12,7 @@ use super::{
     numbers::Numbers,
     options::BookOptions,
     piece::Piece,
-    rule::{Rule, Violation},
+    rule::{Found, Rule, Violation},
     script::Said,
 };
 
@@ -37,7 +37,7 @@ pub(super) trait Vendor: std::fmt::Debug + Send {
     }
 
     /// The first rule that a request breaks.
-    fn violation(&self, request: &Incoming<'_>, bound: &Bound) -> Option<Violation>;
+    fn violation(&self, request: &Incoming<'_>, bound: &Bound) -> Found;
 
     /// The prompt.
     fn pieces(&self, request: &Incoming<'_>) -> Vec<Piece>;
@@ -55,12 +55,7 @@ pub(super) trait Vendor: std::fmt::Debug + Send {
     }
 
     /// The refusal of void reasoning; `None` if it is dropped.
-    fn refuses_void(
-        &self,
-        request: &Incoming<'_>,
-        piece: &Piece,
-        reason: VoidReason,
-    ) -> Option<Violation> {
+    fn refuses_void(&self, request: &Incoming<'_>, piece: &Piece, reason: VoidReason) -> Found {
         let _ = (request, piece, reason);
         None
     }
@@ -83,12 +78,7 @@ pub(super) trait Vendor: std::fmt::Debug + Send {
     }
 
     /// The reply that refuses inside of a stream of status 200; `None` if the API has no stream.
-    fn refusal_in_stream(
-        &self,
-        request: &Incoming<'_>,
-        violation: &Violation,
-        error: &Value,
-    ) -> Option<Reply>;
+    fn in_stream(&self, request: &Incoming<'_>, why: &Violation, error: &Value) -> Option<Reply>;
 
     /// The reply to a request for a count.
     fn count(&self, tokens: u64) -> Value;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::{
     bound::Bound,
     numbers::hash_of,
-    rule::Violation,
+    rule::{Found, Violation, wrong},
     vendor::{Incoming, Wants, items, word},
 };
 use super::{
@@ -17,38 +17,13 @@ use super::{
 };
 
 /// The fields of a body: `MessageCreateParams` of the beta API, anthropic 2.14.0.
+#[rustfmt::skip]
 const FIELDS: [&str; 31] = [
-    "max_tokens",
-    "messages",
-    "model",
-    "billing_policy",
-    "cache_control",
-    "compaction",
-    "container",
-    "context_management",
-    "diagnostics",
-    "fallback_credit_token",
-    "fallbacks",
-    "inference_geo",
-    "mcp_servers",
-    "metadata",
-    "output_config",
-    "output_format",
-    "service_tier",
-    "speed",
-    "stop_sequences",
-    "system",
-    "thinking",
-    "thread",
-    "tool_choice",
-    "tools",
-    "betas",
-    "user_profile_id",
-    "workspace_id",
-    "stream",
-    "temperature",
-    "top_p",
-    "top_k",
+    "max_tokens", "messages", "model", "billing_policy", "cache_control", "compaction", "container",
+    "context_management", "diagnostics", "fallback_credit_token", "fallbacks", "inference_geo",
+    "mcp_servers", "metadata", "output_config", "output_format", "service_tier", "speed",
+    "stop_sequences", "system", "thinking", "thread", "tool_choice", "tools", "betas",
+    "user_profile_id", "workspace_id", "stream", "temperature", "top_p", "top_k",
 ];
 
 const VERSIONS: [&str; 2] = ["2023-06-01", "2026-10-21"];
@@ -64,8 +39,6 @@ struct Looked<'a> {
     merged: Vec<Turn>,
 }
 
-type Found = Option<Violation>;
-
 /// The first rule that a request breaks.
 pub(super) fn violation(request: &Incoming<'_>, bound: &Bound) -> Found {
     let version = request.call.header("anthropic-version");
@@ -74,7 +47,7 @@ pub(super) fn violation(request: &Incoming<'_>, bound: &Bound) -> Found {
             None => "anthropic-version: header is required".to_owned(),
             Some(version) => format!("anthropic-version: \"{version}\" is not a valid version"),
         };
-        return Some(Violation::new(&rules::VERSION, message));
+        return wrong(&rules::VERSION, message);
     }
     let turns = turns(&request.body);
     let looked = Looked {
@@ -109,7 +82,7 @@ pub(super) fn violation(request: &Incoming<'_>, bound: &Bound) -> Found {
 fn fields(looked: &Looked<'_>) -> Found {
     let fields = looked.request.body.as_object()?;
     let strange = fields.keys().find(|key| !FIELDS.contains(&key.as_str()))?;
-    Some(Violation::new(&rules::FIELDS, format!("{strange}: Extra inputs are not permitted")))
+    wrong(&rules::FIELDS, format!("{strange}: Extra inputs are not permitted"))
 }
 
 fn sampling(looked: &Looked<'_>) -> Found {
@@ -129,7 +102,7 @@ fn roles(looked: &Looked<'_>) -> Found {
     let Looked { turns, family, .. } = looked;
     let Some(first) = turns.first() else {
         let message = "messages: at least one message is required";
-        return Some(Violation::new(&rules::NON_EMPTY, message));
+        return wrong(&rules::NON_EMPTY, message);
     };
     for (index, turn) in turns.iter().enumerate() {
         let before = index.checked_sub(1).and_then(|before| turns.get(before));
@@ -137,25 +110,25 @@ fn roles(looked: &Looked<'_>) -> Found {
             "user" | "assistant" => {}
             "system" if family.refuses_inner_system() => {
                 let message = "role 'system' is not supported on this model";
-                return Some(Violation::new(&rules::INNER_SYSTEM, message));
+                return wrong(&rules::INNER_SYSTEM, message);
             }
             "system" if before.is_none_or(|before| before.role == "assistant") => {
                 let message =
                     format!("messages.{index}: a system message must follow a user message");
-                return Some(Violation::new(&rules::INNER_SYSTEM, message));
+                return wrong(&rules::INNER_SYSTEM, message);
             }
             "system" => {}
             _ => {
                 let message =
                     format!("messages.{index}.role: Input should be 'user' or 'assistant'");
-                return Some(Violation::new(&rules::ROLES, message));
+                return wrong(&rules::ROLES, message);
             }
         }
     }
     let leads = first.blocks.first().is_some_and(|block| block.kind() == "compaction");
     if first.role != "user" && !leads {
         let message = "messages: first message must use the \"user\" role";
-        return Some(Violation::new(&rules::FIRST_ROLE, message));
+        return wrong(&rules::FIRST_ROLE, message);
     }
     let is_last = turns.last().is_some_and(|last| last.role == "assistant");
     let is_compacted = looked.request.wants == Wants::Compaction;
@@ -175,7 +148,7 @@ fn content(looked: &Looked<'_>) -> Found {
                 "messages.{index}: all messages must have non-empty content except for the optional \
                  final assistant message"
             );
-            return Some(Violation::new(&rules::NON_EMPTY, message));
+            return wrong(&rules::NON_EMPTY, message);
         }
         let inner = turn.blocks.iter().flat_map(|block| blocks(block.value.get("content")));
         let outer = turn.blocks.iter().map(|block| block.value.clone());
@@ -185,7 +158,7 @@ fn content(looked: &Looked<'_>) -> Found {
                 let rule =
                     if text.is_empty() { "be non-empty" } else { "contain non-whitespace text" };
                 let message = format!("messages: text content blocks must {rule}");
-                return Some(Violation::new(&rules::TEXT, message));
+                return wrong(&rules::TEXT, message);
             }
         }
     }
@@ -211,7 +184,7 @@ fn pairs(looked: &Looked<'_>) -> Found {
                  the next message.",
                 missing.join(", ")
             );
-            return Some(Violation::new(&rules::PAIRS, message));
+            return wrong(&rules::PAIRS, message);
         }
         let mut seen = HashSet::new();
         for result in &results {
@@ -223,7 +196,7 @@ fn pairs(looked: &Looked<'_>) -> Found {
                      message.",
                     result.path()
                 );
-                return Some(Violation::new(&rules::ORPHANS, message));
+                return wrong(&rules::ORPHANS, message);
             }
             if !seen.insert(id) {
                 let message = format!(
@@ -231,7 +204,7 @@ fn pairs(looked: &Looked<'_>) -> Found {
                      with id: {id}",
                     result.path()
                 );
-                return Some(Violation::new(&rules::SINGLE_RESULT, message));
+                return wrong(&rules::SINGLE_RESULT, message);
             }
         }
         let later = turn.blocks.iter().skip(results.len());
@@ -239,7 +212,7 @@ fn pairs(looked: &Looked<'_>) -> Found {
             let message = format!(
                 "messages.{at}: `tool_result` blocks must come before all other content of the message"
             );
-            return Some(Violation::new(&rules::RESULTS_FIRST, message));
+            return wrong(&rules::RESULTS_FIRST, message);
         }
         open = turn
             .blocks
@@ -261,7 +234,7 @@ fn pairs(looked: &Looked<'_>) -> Found {
         looked.turns.len() - 1,
         open.join(", ")
     );
-    Some(Violation::new(rule, message))
+    wrong(rule, message)
 }
 
 fn ids(looked: &Looked<'_>) -> Found {
@@ -273,19 +246,19 @@ fn ids(looked: &Looked<'_>) -> Found {
         let id = word(&block.value, "id");
         if !seen.insert(id) {
             let message = format!("{}: `tool_use` ids must be unique", block.path());
-            return Some(Violation::new(&rules::UNIQUE, message));
+            return wrong(&rules::UNIQUE, message);
         }
         if id.is_empty() || !id.chars().all(is_plain) {
             let message = format!(
                 "{}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
                 block.path()
             );
-            return Some(Violation::new(&rules::IDS, message));
+            return wrong(&rules::IDS, message);
         }
         if !block.value.get("input").is_some_and(Value::is_object) {
             let message =
                 format!("{}.tool_use.input: Input should be a valid dictionary", block.path());
-            return Some(Violation::new(&rules::IDS, message));
+            return wrong(&rules::IDS, message);
         }
     }
     None
@@ -302,16 +275,16 @@ fn tools(looked: &Looked<'_>) -> Found {
             let message = format!(
                 "tools.{index}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'"
             );
-            return Some(Violation::new(&rules::TOOLS, message));
+            return wrong(&rules::TOOLS, message);
         }
         if !names.insert(name) {
-            return Some(Violation::new(&rules::TOOLS, "tools: Tool names must be unique."));
+            return wrong(&rules::TOOLS, "tools: Tool names must be unique.");
         }
         let schema = tool.get("input_schema").unwrap_or(&Value::Null);
         if is_own && word(schema, "type") != "object" {
             let message =
                 format!("tools.{index}.custom.input_schema.type: Input should be 'object'");
-            return Some(Violation::new(&rules::TOOLS, message));
+            return wrong(&rules::TOOLS, message);
         }
     }
     None
@@ -324,12 +297,12 @@ fn choice(looked: &Looked<'_>) -> Found {
     let mut tools = items(body.get("tools"));
     if body.get("tools").is_none_or(|tools| tools.as_array().is_none_or(Vec::is_empty)) {
         let message = "tool_choice may only be specified while providing tools";
-        return Some(Violation::new(&rules::CHOICE, message));
+        return wrong(&rules::CHOICE, message);
     }
     let name = word(choice, "name");
     if kind == "tool" && !tools.any(|tool| word(tool, "name") == name) {
         let message = format!("Tool '{name}' not found in provided tools");
-        return Some(Violation::new(&rules::CHOICE, message));
+        return wrong(&rules::CHOICE, message);
     }
     let is_forced = matches!(kind, "any" | "tool");
     let is_manual = word(body.get("thinking").unwrap_or(&Value::Null), "type") == "enabled";
@@ -356,21 +329,21 @@ fn marks(looked: &Looked<'_>) -> Found {
             "A maximum of 4 blocks with cache_control may be provided. Found {}.",
             marks.len()
         );
-        return Some(Violation::new(&rules::MARKS, message));
+        return wrong(&rules::MARKS, message);
     }
     let hours = marks.iter().map(|mark| word(mark, "ttl") == "1h");
     if hours.clone().skip_while(|is_hour| *is_hour).any(|is_hour| is_hour) {
         let message = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control \
                        block. Note that blocks are processed in the following order: `tools`, \
                        `system`, `messages`.";
-        return Some(Violation::new(&rules::MARKS, message));
+        return wrong(&rules::MARKS, message);
     }
     let thinking = looked.turns.iter().flat_map(|turn| &turn.blocks);
     let mut thinking = thinking.filter(|block| block.is_thinking());
     let marked = thinking.find(|block| block.value.get("cache_control").is_some())?;
     let message =
         format!("{}.thinking.cache_control: Extra inputs are not permitted", marked.path());
-    Some(Violation::new(&rules::MARKS, message))
+    wrong(&rules::MARKS, message)
 }
 
 fn strict_content(looked: &Looked<'_>) -> Found {
@@ -384,7 +357,7 @@ fn strict_content(looked: &Looked<'_>) -> Found {
                     "{}: `document` blocks are not permitted in assistant messages",
                     block.path()
                 );
-                return Some(Violation::new(&rules::ASSISTANT_DOCUMENTS, message));
+                return wrong(&rules::ASSISTANT_DOCUMENTS, message);
             }
             let inner =
                 items(block.value.get("content")).filter(|_| block.kind() == "search_result");
@@ -394,7 +367,7 @@ fn strict_content(looked: &Looked<'_>) -> Found {
             };
             if turn.role == "user" && texts.any(cites) {
                 let message = format!("{}.citations: not permitted in user messages", block.path());
-                return Some(Violation::new(&rules::USER_CITATIONS, message));
+                return wrong(&rules::USER_CITATIONS, message);
             }
         }
     }
@@ -405,7 +378,7 @@ fn compactions(looked: &Looked<'_>) -> Found {
     let all = looked.turns.iter().flat_map(|turn| &turn.blocks);
     let all: Vec<&Block> = all.filter(|block| block.kind() == "compaction").collect();
     let wrong = |block: &Block, message: &str| {
-        Some(Violation::new(&rules::COMPACTION_BLOCK, format!("{}: {message}", block.path())))
+        wrong(&rules::COMPACTION_BLOCK, format!("{}: {message}", block.path()))
     };
     let first = all.first()?;
     if !looked.request.has_beta("compact-2026-09-04") {
@@ -432,7 +405,7 @@ fn compactions(looked: &Looked<'_>) -> Found {
 fn compaction_request(looked: &Looked<'_>) -> Found {
     let body = &looked.request.body;
     body.get("compaction").filter(|asked| asked.is_object())?;
-    let wrong = |message: String| Some(Violation::new(&rules::COMPACTION_REQUEST, message));
+    let wrong = |message: String| wrong(&rules::COMPACTION_REQUEST, message);
     if !looked.request.has_beta("compact-2026-09-04") {
         return wrong("compaction: Extra inputs are not permitted".to_owned());
     }
@@ -455,7 +428,7 @@ fn thinking(looked: &Looked<'_>) -> Found {
         let content = hash_of(&block.value);
         if made.is_none_or(|made| made.content != content) {
             let message = format!("{}: Invalid `signature` in `thinking` block", block.path());
-            return Some(Violation::new(&rules::SIGNATURES, message));
+            return wrong(&rules::SIGNATURES, message);
         }
     }
     let latest = looked.merged.iter().rfind(|turn| turn.role == "assistant")?;
@@ -486,7 +459,7 @@ fn altered(block: &Block) -> Found {
          modified. These blocks must remain as they were in the original response.",
         block.path()
     );
-    Some(Violation::new(&rules::LATEST_THINKING, message))
+    wrong(&rules::LATEST_THINKING, message)
 }
 
 fn leading_thinking(looked: &Looked<'_>) -> Found {
@@ -508,7 +481,7 @@ fn leading_thinking(looked: &Looked<'_>) -> Found {
         block.path(),
         block.kind()
     );
-    Some(Violation::new(&rules::LEADING_THINKING, message))
+    wrong(&rules::LEADING_THINKING, message)
 }
 
 fn controls(looked: &Looked<'_>) -> Found {

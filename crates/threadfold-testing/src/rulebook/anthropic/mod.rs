@@ -22,7 +22,7 @@ use super::{
     numbers::Numbers,
     options::BookOptions,
     piece::{Kind, Piece, Place},
-    rule::{Rule, Violation},
+    rule::{Found, Rule, Violation},
     script::Said,
     vendor::{Incoming, Size, Vendor, Wants, Writing, items, stream, word},
 };
@@ -93,7 +93,7 @@ impl Vendor for Anthropic {
         Ok(())
     }
 
-    fn violation(&self, request: &Incoming<'_>, bound: &Bound) -> Option<Violation> {
+    fn violation(&self, request: &Incoming<'_>, bound: &Bound) -> Found {
         check::violation(request, bound)
     }
 
@@ -132,12 +132,7 @@ impl Vendor for Anthropic {
         binding::reads(model, of)
     }
 
-    fn refuses_void(
-        &self,
-        request: &Incoming<'_>,
-        piece: &Piece,
-        reason: VoidReason,
-    ) -> Option<Violation> {
+    fn refuses_void(&self, request: &Incoming<'_>, piece: &Piece, reason: VoidReason) -> Found {
         binding::refuses_void(&request.body["thinking"], piece, reason, &rules::BINDING)
     }
 
@@ -172,12 +167,7 @@ impl Vendor for Anthropic {
         json!({"type": "error", "error": error, "request_id": numbers.id("req_011")})
     }
 
-    fn refusal_in_stream(
-        &self,
-        request: &Incoming<'_>,
-        _: &Violation,
-        error: &Value,
-    ) -> Option<Reply> {
+    fn in_stream(&self, request: &Incoming<'_>, _: &Violation, error: &Value) -> Option<Reply> {
         request.streams().then(|| stream(vec![Event::typed(error.clone())]))
     }
 

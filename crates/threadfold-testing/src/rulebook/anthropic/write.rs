@@ -3,15 +3,14 @@
 use serde_json::{Value, json};
 
 use super::super::{
-    bound::{End, VoidReason},
+    bound::VoidReason,
     call::Reply,
     event::Event,
-    numbers::hash_of,
-    piece::{MINUTE, Piece, Place},
+    piece::MINUTE,
     script::{Part, Said},
     vendor::{Incoming, Wants, Writing, halves, items, stream, word},
 };
-use super::family::Family;
+use super::{binding, family::Family};
 
 /// How long a thread lives after its last request.
 const THREAD_LIFE: u64 = 5 * MINUTE;
@@ -37,31 +36,14 @@ pub(super) fn reply(request: &Incoming<'_>, said: &Said, mut writing: Writing<'_
     if request.streams() { stream(events(&message)) } else { Reply::json(200, message) }
 }
 
-/// The blocks of an answer. Thinking is signed for what stands before it.
 fn blocks(request: &Incoming<'_>, said: &Said, writing: &mut Writing<'_>) -> Vec<Value> {
-    let reply = writing.bound.begin_reply();
-    let mut end: End = writing.end.clone();
-    let mut blocks = Vec::new();
-    for part in &said.parts {
-        let block = match part {
-            Part::Reasoning(text) => {
-                let signature = writing.numbers.opaque("Er");
-                let block = json!({"type": "thinking", "thinking": text, "signature": signature});
-                let made = (request.model.as_str(), hash_of(&block));
-                writing.bound.remember(&[signature], &mut end, made, reply);
-                blocks.push(block);
-                continue;
-            }
-            Part::Text(text) => json!({"type": "text", "text": text}),
-            Part::Call { name, input } => {
-                let id = writing.numbers.id("toolu_01");
-                json!({"type": "tool_use", "id": id, "name": name, "input": input})
-            }
-        };
-        end.add(&Piece::new(String::new(), Place::Assistant, &block));
-        blocks.push(block);
-    }
-    blocks
+    binding::blocks(request, said, writing, "toolu_01", |part, id| match part {
+        Part::Reasoning(text) => json!({"type": "thinking", "thinking": text, "signature": id}),
+        Part::Text(text) => json!({"type": "text", "text": text}),
+        Part::Call { name, input } => {
+            json!({"type": "tool_use", "id": id, "name": name, "input": input})
+        }
+    })
 }
 
 /// The block that stands for all messages of the request.

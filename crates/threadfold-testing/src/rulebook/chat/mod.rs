@@ -13,9 +13,9 @@ use super::{
     call::{HttpCall, Reply},
     event::Event,
     numbers::Numbers,
-    openai::{cache_rules, is_own, version},
+    openai::{cache_rules, is_own, version, wrong},
     piece::{Piece, Place},
-    rule::{Rule, Violation},
+    rule::{Found, Rule, Violation},
     script::Said,
     vendor::{Incoming, Size, Vendor, Wants, Writing, items, openai_error, stream, word},
 };
@@ -24,45 +24,15 @@ use super::{
 pub(super) struct Chat;
 
 /// The fields of a body: CompletionCreateParams, openai 3.57.0.
+#[rustfmt::skip]
 const FIELDS: [&str; 38] = [
-    "messages",
-    "model",
-    "audio",
-    "frequency_penalty",
-    "function_call",
-    "functions",
-    "logit_bias",
-    "logprobs",
-    "max_completion_tokens",
-    "max_tokens",
-    "metadata",
-    "modalities",
-    "moderation",
-    "n",
-    "parallel_tool_calls",
-    "prediction",
-    "presence_penalty",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "reasoning_effort",
-    "response_format",
-    "safety_identifier",
-    "seed",
-    "service_tier",
-    "stop",
-    "store",
-    "stream",
-    "stream_options",
-    "temperature",
-    "tool_choice",
-    "tools",
-    "top_logprobs",
-    "top_p",
-    "user",
-    "verbosity",
-    "web_search_options",
-    "image",
+    "messages", "model", "audio", "frequency_penalty", "function_call", "functions", "logit_bias",
+    "logprobs", "max_completion_tokens", "max_tokens", "metadata", "modalities", "moderation", "n",
+    "parallel_tool_calls", "prediction", "presence_penalty", "prompt_cache_key",
+    "prompt_cache_options", "prompt_cache_retention", "reasoning_effort", "response_format",
+    "safety_identifier", "seed", "service_tier", "stop", "store", "stream", "stream_options",
+    "temperature", "tool_choice", "tools", "top_logprobs", "top_p", "user", "verbosity",
+    "web_search_options", "image",
 ];
 
 impl Vendor for Chat {
@@ -75,9 +45,8 @@ impl Vendor for Chat {
         (route == "/chat/completions").then_some(Wants::Answer)
     }
 
-    fn violation(&self, request: &Incoming<'_>, _: &Bound) -> Option<Violation> {
-        let checks: [fn(&Incoming<'_>) -> Option<Violation>; 5] =
-            [fields, messages, pairs, tools, sampling];
+    fn violation(&self, request: &Incoming<'_>, _: &Bound) -> Found {
+        let checks: [fn(&Incoming<'_>) -> Found; 5] = [fields, messages, pairs, tools, sampling];
         checks.iter().find_map(|check| check(request))
     }
 
@@ -127,12 +96,7 @@ impl Vendor for Chat {
         openai_error(violation)
     }
 
-    fn refusal_in_stream(
-        &self,
-        request: &Incoming<'_>,
-        _: &Violation,
-        error: &Value,
-    ) -> Option<Reply> {
+    fn in_stream(&self, request: &Incoming<'_>, _: &Violation, error: &Value) -> Option<Reply> {
         request.streams().then(|| stream(vec![Event::unnamed(error.clone())]))
     }
 
@@ -143,12 +107,6 @@ impl Vendor for Chat {
     fn reply(&self, request: &Incoming<'_>, said: &Said, writing: Writing<'_>) -> Reply {
         write::reply(request, said, writing)
     }
-}
-
-type Found = Option<Violation>;
-
-fn wrong(rule: &'static Rule, param: impl Into<String>, message: impl Into<String>) -> Found {
-    Some(Violation::new(rule, message).at(param))
 }
 
 fn fields(request: &Incoming<'_>) -> Found {

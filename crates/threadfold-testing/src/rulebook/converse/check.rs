@@ -8,30 +8,19 @@ use super::super::{
     anthropic::Family,
     bound::Bound,
     numbers::hash_of,
-    rule::{Rule, Violation},
+    rule::{Found, Violation, wrong},
     vendor::{Incoming, items, word},
 };
 use super::rules;
 
 /// The fields of a body: ConverseRequest, botocore 1.44.8.
+#[rustfmt::skip]
 const FIELDS: [&str; 14] = [
-    "modelId",
-    "messages",
-    "system",
-    "inferenceConfig",
-    "toolConfig",
-    "guardrailConfig",
-    "projectIdentifier",
-    "additionalModelRequestFields",
-    "promptVariables",
-    "additionalModelResponseFieldPaths",
-    "requestMetadata",
-    "performanceConfig",
-    "serviceTier",
+    "modelId", "messages", "system", "inferenceConfig", "toolConfig", "guardrailConfig",
+    "projectIdentifier", "additionalModelRequestFields", "promptVariables",
+    "additionalModelResponseFieldPaths", "requestMetadata", "performanceConfig", "serviceTier",
     "outputConfig",
 ];
-
-type Found = Option<Violation>;
 
 /// The first rule that a request breaks.
 pub(super) fn violation(request: &Incoming<'_>, bound: &Bound) -> Found {
@@ -51,10 +40,6 @@ pub(super) fn signature(block: &Value) -> Option<&str> {
     let content = block.get("reasoningContent")?;
     let text = content.get("reasoningText").map_or("", |text| word(text, "signature"));
     Some(if text.is_empty() { word(content, "redactedContent") } else { text })
-}
-
-fn wrong(rule: &'static Rule, message: impl Into<String>) -> Found {
-    Some(Violation::new(rule, message))
 }
 
 fn fields(request: &Incoming<'_>) -> Found {

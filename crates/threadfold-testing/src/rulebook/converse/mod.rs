@@ -19,7 +19,7 @@ use super::{
     numbers::Numbers,
     options::BookOptions,
     piece::{Kind, MINUTE, Piece, Place},
-    rule::{Rule, Violation},
+    rule::{Found, Rule, Violation},
     script::Said,
     vendor::{Incoming, Size, Vendor, Wants, Writing, items, word},
 };
@@ -56,7 +56,7 @@ impl Vendor for Converse {
         Ok(())
     }
 
-    fn violation(&self, request: &Incoming<'_>, bound: &Bound) -> Option<Violation> {
+    fn violation(&self, request: &Incoming<'_>, bound: &Bound) -> Found {
         check::violation(request, bound)
     }
 
@@ -90,12 +90,7 @@ impl Vendor for Converse {
         binding::reads(model, of)
     }
 
-    fn refuses_void(
-        &self,
-        request: &Incoming<'_>,
-        piece: &Piece,
-        reason: VoidReason,
-    ) -> Option<Violation> {
+    fn refuses_void(&self, request: &Incoming<'_>, piece: &Piece, reason: VoidReason) -> Found {
         binding::refuses_void(
             &request.body["additionalModelRequestFields"]["thinking"],
             piece,
@@ -136,12 +131,7 @@ impl Vendor for Converse {
         vec![("x-amzn-errortype".to_owned(), kind.to_owned())]
     }
 
-    fn refusal_in_stream(
-        &self,
-        request: &Incoming<'_>,
-        _: &Violation,
-        error: &Value,
-    ) -> Option<Reply> {
+    fn in_stream(&self, request: &Incoming<'_>, _: &Violation, error: &Value) -> Option<Reply> {
         let event = Event::named("validationException", error.clone());
         is_stream(request).then(|| frames(vec![event]))
     }

@@ -3,38 +3,23 @@
 use serde_json::{Value, json};
 
 use super::super::{
+    anthropic::binding,
     event::Event,
-    numbers::hash_of,
-    piece::{Piece, Place},
     script::{Part, Said},
     vendor::{Incoming, Writing, halves, items, word},
 };
 
 /// Returns the whole response.
-pub(super) fn whole(request: &Incoming<'_>, said: &Said, writing: Writing<'_>) -> Value {
-    let reply = writing.bound.begin_reply();
-    let mut end = writing.end;
-    let mut content = Vec::new();
-    for part in &said.parts {
-        let block = match part {
-            Part::Reasoning(text) => {
-                let signature = writing.numbers.opaque("Er");
-                let text = json!({"text": text, "signature": signature});
-                let block = json!({"reasoningContent": {"reasoningText": text}});
-                let made = (request.model.as_str(), hash_of(&block));
-                writing.bound.remember(&[signature], &mut end, made, reply);
-                content.push(block);
-                continue;
-            }
-            Part::Text(text) => json!({"text": text}),
-            Part::Call { name, input } => {
-                let id = writing.numbers.id("tooluse_");
-                json!({"toolUse": {"toolUseId": id, "name": name, "input": input}})
-            }
-        };
-        end.add(&Piece::new(String::new(), Place::Assistant, &block));
-        content.push(block);
-    }
+pub(super) fn whole(request: &Incoming<'_>, said: &Said, mut writing: Writing<'_>) -> Value {
+    let content = binding::blocks(request, said, &mut writing, "tooluse_", |part, id| match part {
+        Part::Reasoning(text) => {
+            json!({"reasoningContent": {"reasoningText": {"text": text, "signature": id}}})
+        }
+        Part::Text(text) => json!({"text": text}),
+        Part::Call { name, input } => {
+            json!({"toolUse": {"toolUseId": id, "name": name, "input": input}})
+        }
+    });
     let used = writing.used;
     let usage = json!({
         "inputTokens": used.plain, "outputTokens": writing.output,

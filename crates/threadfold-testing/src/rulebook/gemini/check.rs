@@ -4,43 +4,28 @@ use serde_json::Value;
 
 use super::super::{
     bound::Bound,
-    rule::{Rule, Violation},
+    rule::{Found, Violation, wrong},
     vendor::{Incoming, items, word},
 };
 use super::rules;
 
 /// The fields of a body, in camel case.
+#[rustfmt::skip]
 const FIELDS: [&str; 10] = [
-    "contents",
-    "systemInstruction",
-    "tools",
-    "toolConfig",
-    "safetySettings",
-    "generationConfig",
-    "cachedContent",
-    "labels",
-    "model",
-    "serviceTier",
+    "contents", "systemInstruction", "tools", "toolConfig", "safetySettings", "generationConfig",
+    "cachedContent", "labels", "model", "serviceTier",
 ];
 
 /// The kinds of data of a part.
+#[rustfmt::skip]
 const DATA: [&str; 9] = [
-    "text",
-    "inlineData",
-    "fileData",
-    "functionCall",
-    "functionResponse",
-    "executableCode",
-    "codeExecutionResult",
-    "toolCall",
-    "toolResponse",
+    "text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode",
+    "codeExecutionResult", "toolCall", "toolResponse",
 ];
 
 /// The signature of a call that the API did not make, as it is and in Base64.
 const STAND_INS: [&str; 2] =
     ["skip_thought_signature_validator", "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="];
-
-type Found = Option<Violation>;
 
 /// The first rule that a request breaks.
 pub(super) fn violation(request: &Incoming<'_>, bound: &Bound) -> Found {
@@ -83,10 +68,6 @@ pub(super) fn is_third(model: &str) -> bool {
     let rest = model.split_once("gemini-").map(|(_, rest)| rest);
     let major = rest.and_then(|rest| rest.split(['.', '-']).next()?.parse::<u32>().ok());
     major.is_some_and(|major| major >= 3)
-}
-
-fn wrong(rule: &'static Rule, message: impl Into<String>) -> Found {
-    Some(Violation::new(rule, message))
 }
 
 fn fields(request: &Incoming<'_>) -> Found {

@@ -17,7 +17,7 @@ use super::{
     held::Held,
     numbers::Numbers,
     piece::{Kind, MINUTE, Piece, Place},
-    rule::{Rule, Violation},
+    rule::{Found, Rule, Violation},
     script::{Part, Said},
     vendor::{Incoming, Size, Vendor, Wants, Writing, halves, items, stream, word},
 };
@@ -52,7 +52,7 @@ impl Vendor for Gemini {
         Ok(())
     }
 
-    fn violation(&self, request: &Incoming<'_>, bound: &Bound) -> Option<Violation> {
+    fn violation(&self, request: &Incoming<'_>, bound: &Bound) -> Found {
         check::violation(request, bound)
     }
 
@@ -106,12 +106,7 @@ impl Vendor for Gemini {
         json!({"error": {"code": violation.status, "message": violation.message, "status": status}})
     }
 
-    fn refusal_in_stream(
-        &self,
-        request: &Incoming<'_>,
-        _: &Violation,
-        error: &Value,
-    ) -> Option<Reply> {
+    fn in_stream(&self, request: &Incoming<'_>, _: &Violation, error: &Value) -> Option<Reply> {
         streamed(request, vec![error.clone()])
     }
 

@@ -6,49 +6,21 @@ use serde_json::Value;
 
 use super::super::{
     bound::Bound,
-    openai::{is_own, version},
-    rule::{Rule, Violation},
+    openai::{is_own, version, wrong},
+    rule::{Found, Violation},
     vendor::{Incoming, items, word},
 };
 use super::{items::kind_of, rules};
 
 /// The fields of a body: ResponseCreateParams and ResponseCompactParams, openai 3.57.0.
+#[rustfmt::skip]
 const FIELDS: [&str; 36] = [
-    "access_programs",
-    "background",
-    "background_options",
-    "context_management",
-    "conversation",
-    "image",
-    "include",
-    "input",
-    "instructions",
-    "max_output_tokens",
-    "max_tool_calls",
-    "metadata",
-    "model",
-    "moderation",
-    "parallel_tool_calls",
-    "previous_response_id",
-    "prompt",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "reasoning",
-    "safety_identifier",
-    "service_tier",
-    "store",
-    "stream",
-    "stream_options",
-    "temperature",
-    "text",
-    "tool_choice",
-    "tools",
-    "top_logprobs",
-    "top_p",
-    "truncation",
-    "user",
-    "generate",
+    "access_programs", "background", "background_options", "context_management", "conversation",
+    "image", "include", "input", "instructions", "max_output_tokens", "max_tool_calls", "metadata",
+    "model", "moderation", "parallel_tool_calls", "previous_response_id", "prompt",
+    "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning",
+    "safety_identifier", "service_tier", "store", "stream", "stream_options", "temperature", "text",
+    "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user", "generate",
     "client_metadata",
 ];
 
@@ -61,8 +33,6 @@ const CALLS: [&str; 6] = [
     "apply_patch_call",
     "computer_call",
 ];
-
-type Found = Option<Violation>;
 
 /// The items of a request, each with its type.
 struct Looked<'a> {
@@ -79,10 +49,6 @@ pub(super) fn violation(request: &Incoming<'_>, bound: &Bound) -> Found {
     let checks: [fn(&Looked<'_>) -> Found; 9] =
         [fields, known, ids, pairs, reasoning, encrypted, trigger, tools, parameters];
     checks.iter().find_map(|check| check(&looked))
-}
-
-fn wrong(rule: &'static Rule, param: impl Into<String>, message: impl Into<String>) -> Found {
-    Some(Violation::new(rule, message).at(param))
 }
 
 fn fields(looked: &Looked<'_>) -> Found {

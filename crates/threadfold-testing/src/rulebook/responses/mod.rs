@@ -21,7 +21,7 @@ use super::{
     numbers::Numbers,
     options::BookOptions,
     piece::{Kind, Piece, Place},
-    rule::{Rule, Violation},
+    rule::{Found, Rule, Violation},
     script::Said,
     vendor::{Incoming, Size, Vendor, Wants, Writing, items, openai_error, stream, word},
 };
@@ -85,7 +85,7 @@ impl Vendor for Responses {
         Ok(())
     }
 
-    fn violation(&self, request: &Incoming<'_>, bound: &Bound) -> Option<Violation> {
+    fn violation(&self, request: &Incoming<'_>, bound: &Bound) -> Found {
         check::violation(request, bound)
     }
 
@@ -144,12 +144,7 @@ impl Vendor for Responses {
         openai_error(violation)
     }
 
-    fn refusal_in_stream(
-        &self,
-        request: &Incoming<'_>,
-        violation: &Violation,
-        _: &Value,
-    ) -> Option<Reply> {
+    fn in_stream(&self, request: &Incoming<'_>, violation: &Violation, _: &Value) -> Option<Reply> {
         let error = json!({"code": violation.code, "message": violation.message});
         let response = |status: &str, error: &Value| json!({"id": "resp_0", "object": "response", "status": status, "error": error, "output": []});
         let created = response("in_progress", &Value::Null);
