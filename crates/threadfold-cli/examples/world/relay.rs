@@ -6,8 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use threadfold::{
-    CompactionStrategy, ContextWindow, EventLog, Message, Model, Request, Role, StrategyRegistry,
-    TokenCounter,
+    CompactionStrategy, ContextWindow, EventLog, Message, Model, Request, Role, TokenCounter,
     auto::{AutoCompactor, AutoPolicy},
     drive::Models,
     legality,
@@ -67,7 +66,8 @@ async fn life(world: World) -> Result<(), Fault> {
     let mut served = Served::new(world)?;
     while served.sent < REQUESTS {
         served.turn().await?;
-        let text = serde_json::to_string(&(&served.thread, served.sent)).map_err(|it| kept(&it))?;
+        let text = serde_json::to_string(&(&served.thread, served.sent))
+            .map_err(|it| Promise::Kept.broken(it))?;
         // After a failure the agent of the next life begins from an earlier thread.
         let _ = served.world.write(THREAD, text).await;
     }
@@ -77,19 +77,16 @@ async fn life(world: World) -> Result<(), Fault> {
 impl Served {
     fn new(world: World) -> Result<Self, Fault> {
         let (thread, sent) = match world.file(THREAD) {
-            Some(text) => serde_json::from_str(&text).map_err(|it| kept(&it))?,
+            Some(text) => serde_json::from_str(&text).map_err(|it| Promise::Kept.broken(it))?,
             None => (Vec::new(), 0),
         };
         let views = match world.file(VIEWS) {
-            Some(text) => serde_json::from_str(&text).map_err(|it| kept(&it))?,
+            Some(text) => serde_json::from_str(&text).map_err(|it| Promise::Kept.broken(it))?,
             None => BTreeMap::new(),
         };
         let policy = AutoPolicy { estimates_usage: true, ..AutoPolicy::default() };
-        let registry = StrategyRegistry::default();
-        let names: Vec<&str> = registry.names().collect();
-        let place = world.numbers().below(names.len() as u64) as usize;
-        let name = names.get(place).copied().unwrap_or("ladder");
-        world.note(format_args!("relay begins before request {sent} with {name}"));
+        let strategy = world.strategy();
+        world.note(format_args!("relay begins before request {sent} with {}", strategy.name()));
         let model =
             |asks| world.model(Asker { name: "relay", asks, rules: Vec::new(), lease: None });
         Ok(Self {
@@ -97,12 +94,12 @@ impl Served {
             thread,
             sent,
             views,
-            auto: AutoCompactor::new(policy).map_err(|it| kept(&it))?,
+            auto: AutoCompactor::new(policy).map_err(|it| Promise::Kept.broken(it))?,
             options: RelayOptions {
                 window: Some(ContextWindow::new(world.window())),
                 ..RelayOptions::default()
             },
-            strategy: registry.get(name).cloned().map_err(|it| kept(&it))?,
+            strategy,
             answers: model(Asks::Relayed),
             summaries: model(Asks::Summaries),
             world,
@@ -298,8 +295,4 @@ impl Served {
         }
         Ok(())
     }
-}
-
-fn kept(error: &dyn std::error::Error) -> Fault {
-    Promise::Kept.broken(error.to_string())
 }

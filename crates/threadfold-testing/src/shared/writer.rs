@@ -6,16 +6,14 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use futures::FutureExt;
 use serde_json::json;
-use threadfold::{
-    ContentBlock, Model, WireFormat, message::Timestamp, testing::ExtractiveModel,
-    wire::DecodeOptions,
-};
+use threadfold::{WireFormat, message::Timestamp, wire::DecodeOptions};
 
-use crate::rulebook::{Api, Asked, BookOptions, Part, Reply, ReplyBody, Rulebook, Said, serve};
+use super::simulation::extracted;
+use crate::rulebook::{Api, Asked, BookOptions, Reply, ReplyBody, Rulebook, Said, serve};
 
-/// Answers every request of this API with what [`ExtractiveModel`] answers. `codec` is the one of the API.
+/// Answers every request of this API with what [`ExtractiveModel`](threadfold::testing::ExtractiveModel)
+/// answers. `codec` is the one of the API.
 ///
 /// # Errors
 ///
@@ -40,13 +38,5 @@ pub fn serve_writer(
 fn said(asked: &Asked<'_>, codec: &dyn WireFormat) -> Said {
     let body = asked.body.to_string();
     let request = codec.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
-    let answer = ExtractiveModel.complete(request).now_or_never().unwrap().unwrap();
-    let parts = answer.message.content.iter().filter_map(|block| {
-        if let ContentBlock::ToolUse(call) = block {
-            let input = call.input.json().unwrap().to_value().unwrap();
-            return Some(Part::Call { name: call.name.to_string(), input });
-        }
-        block.as_text().map(|text| Part::Text(text.to_string()))
-    });
-    Said { parts: parts.collect() }
+    extracted(&request)
 }

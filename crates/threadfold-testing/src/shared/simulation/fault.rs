@@ -34,8 +34,8 @@ pub struct Fault {
 
 impl Promise {
     /// The fault that breaks this promise.
-    pub fn broken(self, what: impl Into<String>) -> Fault {
-        Fault { promise: self, what: what.into() }
+    pub fn broken(self, what: impl fmt::Display) -> Fault {
+        Fault { promise: self, what: what.to_string() }
     }
 }
 

@@ -89,7 +89,7 @@ impl Judge {
 
     /// Compares a thread with what is stored, if all of its events are.
     pub(super) fn same(&self, log: &EventLog, messages: &[Message]) -> Result<(), Fault> {
-        let replayed = log.replay().map_err(|error| Promise::Kept.broken(error.to_string()))?;
+        let replayed = log.replay().map_err(|error| Promise::Kept.broken(error))?;
         if replayed != messages {
             return Err(Promise::Kept.broken("the log does not come to the thread"));
         }
@@ -175,7 +175,7 @@ fn differ(found: &[Message], expected: &[Message]) -> Option<String> {
 /// Checks a request by itself: it is legal, and its body has the rules if it has a summary.
 pub(super) fn check(request: &Request, body: &str, rules: &[&str]) -> Result<(), Fault> {
     if let Some(violation) = legality::violations(&request.messages).first() {
-        return Err(Promise::Legal.broken(violation.to_string()));
+        return Err(Promise::Legal.broken(violation));
     }
     if let Some(open) = request.messages.last().and_then(|message| message.tool_uses().next()) {
         let what = format!("call {} at the end has no result", open.id);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use threadfold::{
-    Compactor, ContextWindow, Message, Model, Request, Role, StrategyRegistry, drive::Models,
-    legality, message::ToolSpec, model::Tool,
+    Compactor, ContextWindow, Message, Model, Request, Role, drive::Models, legality,
+    message::ToolSpec, model::Tool,
 };
 
 use super::{
@@ -36,7 +36,8 @@ async fn life(world: World) -> Result<(), Fault> {
     let mut looped = Loop::read(&world)?;
     while looped.round < ROUNDS {
         looped.turn(&answers, &summaries).await?;
-        let text = serde_json::to_string(&looped.stored()).map_err(|it| kept(&it))?;
+        let text =
+            serde_json::to_string(&looped.stored()).map_err(|it| Promise::Kept.broken(it))?;
         // After a failure the next round is written.
         let _ = world.write(FILE, text).await;
     }
@@ -59,8 +60,10 @@ impl Loop {
     fn read(world: &World) -> Result<Self, Fault> {
         let (compactor, messages, before, round) = match world.file(FILE) {
             Some(text) => {
-                let stored: Stored = serde_json::from_str(&text).map_err(|it| kept(&it))?;
-                let again = serde_json::to_string(&stored).map_err(|it| kept(&it))?;
+                let stored: Stored =
+                    serde_json::from_str(&text).map_err(|it| Promise::Kept.broken(it))?;
+                let again =
+                    serde_json::to_string(&stored).map_err(|it| Promise::Kept.broken(it))?;
                 if again != *text {
                     return Err(Promise::Kept.broken("a compactor is read as another one"));
                 }
@@ -68,7 +71,7 @@ impl Loop {
             }
             None => {
                 let mut compactor = Compactor::default();
-                compactor.add_rule(RULE).map_err(|it| kept(&it))?;
+                compactor.add_rule(RULE).map_err(|it| Promise::Kept.broken(it))?;
                 (compactor, Vec::new(), None, 0)
             }
         };
@@ -76,7 +79,7 @@ impl Loop {
         let tools = Arc::new(vec![Read.spec()]);
         let mut looped =
             Self { world: world.clone(), compactor, messages, before, round, system, tools };
-        looped.equip()?;
+        looped.equip();
         Ok(looped)
     }
 
@@ -85,19 +88,14 @@ impl Loop {
     }
 
     /// Sets the options of the compactor, which are not stored.
-    fn equip(&mut self) -> Result<(), Fault> {
-        let registry = StrategyRegistry::default();
-        let names: Vec<&str> = registry.names().collect();
-        let place = self.world.numbers().below(names.len() as u64) as usize;
-        let name = names.get(place).copied().unwrap_or("ladder");
-        let strategy = registry.get(name).cloned().map_err(|it| kept(&it))?;
-        self.world.note(format_args!("loop begins round {} with {name}", self.round));
+    fn equip(&mut self) {
+        let strategy = self.world.strategy();
+        self.world.note(format_args!("loop begins round {} with {}", self.round, strategy.name()));
         self.compactor = std::mem::take(&mut self.compactor)
             .with_window(ContextWindow::new(self.world.window()))
             .with_context(Arc::clone(&self.system), Arc::clone(&self.tools))
             .with_strategy(strategy);
         self.compactor.observe(&self.messages);
-        Ok(())
     }
 
     /// Adds what comes next, keeps the vector within the window, and asks the model.
@@ -195,8 +193,4 @@ impl Loop {
 fn fits(world: &World, unread: &[Message]) -> bool {
     use threadfold::{TokenCounter, tokens::ByteEstimate};
     ByteEstimate::TRIGGER.messages(unread) < world.window() / 2
-}
-
-fn kept(error: &dyn std::error::Error) -> Fault {
-    Promise::Kept.broken(error.to_string())
 }

@@ -69,7 +69,7 @@ pub fn run(seed: u64, vendor: Vendor, cast: &[Actor], watch: Option<Watch>) -> R
             fault = Some(("everybody", Promise::Ends.broken("nobody will wake what is pending")));
             break;
         }
-        let task = &mut tasks[awake[world.numbers().below(awake.len() as u64) as usize]];
+        let task = &mut tasks[*world.numbers().one_of(&awake)];
         let stepped = if step == MAX_STEPS {
             Err(Promise::Ends.broken(format!("{MAX_STEPS} steps, and no end")))
         } else {
@@ -95,7 +95,7 @@ fn at_end(world: &World) -> Result<(), Fault> {
         };
         let judge = world.core.judge();
         judge.loaded(&thread, loaded.log.events())?;
-        let messages = loaded.log.replay().map_err(|it| Promise::Kept.broken(it.to_string()))?;
+        let messages = loaded.log.replay().map_err(|it| Promise::Kept.broken(it))?;
         judge.same(&loaded.log, &messages)?;
     }
     Ok(())

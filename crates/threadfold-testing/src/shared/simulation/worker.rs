@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use threadfold::{
-    CompactionStrategy, Model, ModelAgent, Session, StrategyRegistry,
+    Model, ModelAgent, Session,
     log::LogId,
     message::{CompactionId, ThreadId},
     session::{CompactionEvent, Events, SessionError, SessionEvent},
@@ -61,9 +61,8 @@ impl Worker {
     /// Acquires a lease, and works as long as it is valid.
     async fn work(&self) -> Result<(), Fault> {
         let Self { world, name, fast } = self;
-        let place = world.numbers().below(THREADS.len() as u64) as usize;
-        let name_of = THREADS.get(place).copied().unwrap_or("one");
-        let thread: ThreadId = name_of.parse().map_err(|it| ends(&it))?;
+        let thread = world.numbers().one_of(&THREADS).parse::<ThreadId>();
+        let thread = thread.map_err(|error| Promise::Ends.broken(error))?;
         let clock = world.clock(*fast);
         let lease = loop {
             let now = clock.now();
@@ -73,7 +72,7 @@ impl Worker {
                     let left = lease.expires.0.saturating_sub(now.0);
                     clock.sleep(Duration::from_millis(left)).await;
                 }
-                Err(error) => return Err(Promise::OneWriter.broken(error.to_string())),
+                Err(error) => return Err(Promise::OneWriter.broken(error)),
             }
         };
         let seat = world.seat(Asker {
@@ -97,7 +96,7 @@ impl Worker {
         // The others die without a release.
         if !world.numbers().once_in(4) {
             let released = world.leases().release_lease(&lease).await;
-            released.map_err(|error| Promise::OneWriter.broken(error.to_string()))?;
+            released.map_err(|error| Promise::OneWriter.broken(error))?;
         }
         Ok(())
     }
@@ -109,34 +108,27 @@ impl Worker {
         let journal = match Journal::open(logs, lease.thread.clone()).await {
             Ok(journal) => journal.with_log_id(LogId(1)),
             Err(StoreError::Medium { .. }) => return Ok(None),
-            Err(error) => return Err(Promise::Kept.broken(error.to_string())),
+            Err(error) => return Err(Promise::Kept.broken(error)),
         };
         if journal.log().base() == 0 {
             world.core.judge().loaded(&lease.thread, journal.log().events())?;
         }
         world.count(|tally| tally.sessions += 1);
         let agent = ModelAgent::new(Arc::clone(seat) as Arc<dyn Model>);
+        let strategy = world.strategy();
+        world.note(format_args!("{} opens a session with {}", self.name, strategy.name()));
         let builder = Session::builder(agent)
             .journal(journal)
-            .strategy(self.strategy()?)
+            .strategy(strategy)
             .system("You work on a large program.")
             .tool(Arc::new(Read))
             .clock(world.clock(self.fast))
             .rule(RULE)
             .seed(world.numbers().below(u64::MAX))
             .max_rounds(4);
-        let session = builder.build().map_err(|error| ends(&error))?;
+        let session = builder.build().map_err(|error| Promise::Ends.broken(error))?;
         self.look(&session, lease)?;
         Ok(Some(session))
-    }
-
-    fn strategy(&self) -> Result<Arc<dyn CompactionStrategy>, Fault> {
-        let registry = StrategyRegistry::default();
-        let names: Vec<&str> = registry.names().collect();
-        let place = self.world.numbers().below(names.len() as u64) as usize;
-        let name = names.get(place).copied().unwrap_or("ladder");
-        self.world.note(format_args!("{} opens a session with {name}", self.name));
-        registry.get(name).cloned().map_err(|error| ends(&error))
     }
 
     /// Takes one action. `None` if the lease is lost.
@@ -211,9 +203,9 @@ impl Worker {
             SessionError::CannotFit { .. } if lied => Ok(Some(false)),
             SessionError::Compaction(_) => Ok(Some(false)),
             SessionError::CannotFit { .. } | SessionError::Model(_) => {
-                Err(Promise::Fits.broken(error.to_string()))
+                Err(Promise::Fits.broken(error))
             }
-            _ => Err(Promise::Kept.broken(error.to_string())),
+            _ => Err(Promise::Kept.broken(error)),
         }
     }
 
@@ -242,8 +234,4 @@ impl Worker {
             false => Ok(()),
         }
     }
-}
-
-fn ends(error: &dyn std::error::Error) -> Fault {
-    Promise::Ends.broken(error.to_string())
 }

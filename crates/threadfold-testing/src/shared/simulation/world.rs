@@ -12,7 +12,7 @@ use std::{
 };
 
 use threadfold::{
-    Model,
+    CompactionStrategy, Model, StrategyRegistry,
     model::Clock,
     store::{LeaseStore, StoreError, ThreadStore},
 };
@@ -42,8 +42,7 @@ pub struct World {
 impl World {
     pub(super) fn new(seed: u64, vendor: Vendor, watch: Option<Watch>) -> Self {
         let core = Arc::new(Core::new(seed, watch));
-        let place = core.numbers.below(WINDOWS.len() as u64) as usize;
-        let window = WINDOWS.get(place).copied().unwrap_or(8_000);
+        let window = *core.numbers.one_of(&WINDOWS);
         core.note(format_args!("seed {seed}: {vendor:?} with a window of {window} tokens"));
         let disk = Arc::new(Disk::new(Arc::clone(&core)));
         let provider = Arc::new(Provider::new(Arc::clone(&core), vendor, window, seed));
@@ -53,6 +52,13 @@ impl World {
     /// The chance of this world.
     pub fn numbers(&self) -> &Numbers {
         &self.core.numbers
+    }
+
+    /// One of the library's strategies.
+    pub fn strategy(&self) -> Arc<dyn CompactionStrategy> {
+        let registry = StrategyRegistry::default();
+        let names: Vec<&str> = registry.names().collect();
+        Arc::clone(registry.get(self.numbers().one_of::<&str>(&names)).unwrap())
     }
 
     /// The window of the model, in tokens.
