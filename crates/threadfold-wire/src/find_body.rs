@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, de::IgnoredAny};
-use serde_json::value::RawValue;
-
 use crate::{
     contract::{WireError, WireFormat},
     dialect::Dialect,
+    json::{Fields, Raw, not_json, read_whole},
 };
 
 /// A request body that was found in a file.
@@ -47,26 +45,27 @@ pub struct FoundBody<'a> {
 /// dialect whose feature is not enabled or that `format` misspells.
 pub fn find_body(file: &[u8], dialect: Option<Dialect>) -> Result<FoundBody<'_>, WireError> {
     let text = file.strip_prefix("\u{feff}".as_bytes()).unwrap_or(file);
-    let text = std::str::from_utf8(text).map_err(|error| not_json(&error))?;
-    let raw: &RawValue = serde_json::from_str(text).map_err(|error| not_json(&error))?;
-    let record: Option<Record<'_>> =
-        if raw.get().starts_with('{') { serde_json::from_str(raw.get()).ok() } else { None };
-    let named = || record.as_ref()?.format.as_deref().map(str::parse);
-    let stated = dialect.map(Ok).or_else(named).transpose()?;
-    let inner = record.as_ref().and_then(|record| record.request).unwrap_or(raw).get();
-    let body = if inner.starts_with('[') {
-        Cow::Owned(format!("{{\"{}\":{inner}}}", field_of(inner, stated)))
-    } else {
-        Cow::Borrowed(inner)
+    let text = std::str::from_utf8(text).map_err(not_json)?;
+    let (dialect, model, wrapped) = read_whole(text.as_bytes(), |whole| {
+        let record = Fields::of(whole).unwrap_or_default();
+        let named = || Some(record.value("format")?.word()?.parse());
+        let stated = dialect.map(Ok).or_else(named).transpose()?;
+        let inner = record.value("request").unwrap_or(whole);
+        let (items, fields) = (inner.items(), Fields::of(inner).unwrap_or_default());
+        let name = match (stated, &items) {
+            (Some(stated), _) => stated.name(),
+            (None, Some(items)) => guess_of_array(items),
+            (None, None) => guess(&fields),
+        };
+        let model = fields.word("model").map(Cow::into_owned);
+        Ok((stated.map_or_else(|| name.parse(), Ok)?, model, items.map(|_| wrapped(inner, name))))
+    })?;
+    let whole_or_request = || {
+        let request = Fields::parse(text).and_then(|record| record.value("request"));
+        request.map_or(text.trim(), Raw::get)
     };
-    let head: Body<'_> = serde_json::from_str(&body).unwrap_or_default();
-    let model = head.model.and_then(|model| serde_json::from_str::<String>(model.get()).ok());
-    let dialect = stated.map_or_else(|| guess(&head).parse(), Ok)?;
+    let body = wrapped.map_or_else(|| Cow::Borrowed(whole_or_request()), Cow::Owned);
     Ok(FoundBody { body, dialect, model })
-}
-
-fn not_json(error: &dyn std::fmt::Display) -> WireError {
-    WireError::NotJson { reason: error.to_string() }
 }
 
 // The names of the codecs, some of which may not be compiled.
@@ -76,180 +75,113 @@ const CONVERSE: &str = "bedrock-converse";
 const GEMINI: &str = "gemini";
 const RESPONSES: &str = "openai-responses";
 
-/// A record around a body.
-#[derive(Deserialize)]
-struct Record<'a> {
-    #[serde(borrow)]
-    request: Option<&'a RawValue>,
-    format: Option<String>,
-}
+/// Dialects, each with the fields that only this one has. The first decides.
+type Telling = [(&'static str, &'static [&'static str])];
 
-/// The fields that distinguish dialects. Everything else stays unread.
-#[derive(Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Body<'a> {
-    model: Option<&'a RawValue>,
-    system: Option<&'a RawValue>,
-    contents: Option<IgnoredAny>,
-    messages: Vec<&'a RawValue>,
-    input: Option<IgnoredAny>,
-    tools: Option<&'a RawValue>,
-    // Converse has these fields.
-    #[serde(rename = "inferenceConfig")]
-    inference: Option<IgnoredAny>,
-    #[serde(rename = "toolConfig")]
-    tool_config: Option<IgnoredAny>,
-    #[serde(rename = "modelId")]
-    model_id: Option<IgnoredAny>,
-    // Anthropic has these.
-    stop_sequences: Option<IgnoredAny>,
-    anthropic_version: Option<IgnoredAny>,
-    // Chat Completions has these.
-    max_completion_tokens: Option<IgnoredAny>,
-    stream_options: Option<IgnoredAny>,
-    reasoning_effort: Option<IgnoredAny>,
-    response_format: Option<IgnoredAny>,
-    frequency_penalty: Option<IgnoredAny>,
-    presence_penalty: Option<IgnoredAny>,
-}
+/// The fields of a body that decide before its tools.
+const FIRST: &Telling = &[
+    (RESPONSES, &["input"]),
+    (GEMINI, &["contents"]),
+    (CONVERSE, &["inferenceConfig", "toolConfig", "modelId"]),
+];
 
-#[derive(Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Head<'a> {
-    role: Option<&'a RawValue>,
-    content: Option<&'a RawValue>,
-    tool_calls: Option<IgnoredAny>,
-    parts: Option<IgnoredAny>,
-}
+const OF_TOOL: &Telling = &[(CHAT, &["function"]), (ANTHROPIC, &["input_schema"])];
 
-/// The fields of a block or a tool that distinguish dialects.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Part {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    text: Option<IgnoredAny>,
-    image: Option<IgnoredAny>,
-    document: Option<IgnoredAny>,
-    #[serde(rename = "toolUse")]
-    tool_use: Option<IgnoredAny>,
-    #[serde(rename = "toolResult")]
-    tool_result: Option<IgnoredAny>,
-    #[serde(rename = "reasoningContent")]
-    reasoning: Option<IgnoredAny>,
-    #[serde(rename = "cachePoint")]
-    cache_point: Option<IgnoredAny>,
-    input_schema: Option<IgnoredAny>,
-    function: Option<IgnoredAny>,
-}
+/// The fields of a body that decide after its tools.
+const LAST: &Telling = &[
+    (ANTHROPIC, &["stop_sequences", "anthropic_version"]),
+    (
+        CHAT,
+        &[
+            "max_completion_tokens",
+            "stream_options",
+            "reasoning_effort",
+            "response_format",
+            "frequency_penalty",
+            "presence_penalty",
+        ],
+    ),
+];
 
-/// Returns the field of a body to which a bare array belongs: contents of Gemini have parts, and
-/// items of Responses need no role.
-fn field_of(array: &str, stated: Option<Dialect>) -> &'static str {
-    let heads: Vec<Head<'_>> = serde_json::from_str(array).unwrap_or_default();
-    let is = |name, guessed| stated.map_or(guessed, |stated: Dialect| stated.name() == name);
-    if is(GEMINI, heads.iter().any(|head| head.parts.is_some())) {
-        "contents"
-    } else if is(RESPONSES, heads.iter().any(|head| head.role.is_none())) {
-        "input"
-    } else {
-        "messages"
-    }
-}
+/// The fields of a block without a type.
+const OF_BLOCK: &Telling = &[(
+    CONVERSE,
+    &["text", "image", "document", "toolUse", "toolResult", "reasoningContent", "cachePoint"],
+)];
 
-/// The dialects of bodies with `messages`.
-#[derive(Clone, Copy, PartialEq)]
-enum Shape {
-    Converse,
-    Chat,
-    Anthropic,
-}
-
-/// Guesses the name of the dialect. `contents` is Gemini, and `input` Responses; the first field,
-/// message, block or tool that only one of the other dialects has decides between them.
-fn guess(body: &Body<'_>) -> &'static str {
-    if body.input.is_some() {
-        return RESPONSES;
-    }
-    if body.contents.is_some() {
-        return GEMINI;
-    }
-    let shape = of_fields(body).or_else(|| body.messages.iter().find_map(|raw| of_message(raw)));
-    // A system prompt beside the messages: a string or blocks with types are Anthropic's.
-    let of_system = || match body.system {
-        Some(raw) if !raw.get().starts_with('[') => Some(Shape::Anthropic),
-        Some(raw) => parts(raw).iter().find_map(of_part).or(Some(Shape::Anthropic)),
-        None => None,
+/// The body of a bare array, which belongs to the field that this dialect has for it.
+fn wrapped(array: Raw<'_>, dialect: &str) -> String {
+    let field = match dialect {
+        GEMINI => "contents",
+        RESPONSES => "input",
+        _ => "messages",
     };
-    match shape.or_else(of_system) {
-        Some(Shape::Converse) => CONVERSE,
-        Some(Shape::Anthropic) => ANTHROPIC,
-        Some(Shape::Chat) | None => CHAT,
+    format!("{{\"{field}\":{}}}", array.get())
+}
+
+/// Guesses the name of the dialect of a bare array: contents of Gemini have parts, and items of
+/// Responses need no role.
+fn guess_of_array(items: &[Raw<'_>]) -> &'static str {
+    let fields: Vec<Fields<'_>> = items.iter().filter_map(|item| Fields::of(*item)).collect();
+    if fields.iter().any(|item| item.value("parts").is_some()) {
+        GEMINI
+    } else if fields.iter().any(|item| item.value("role").is_none()) {
+        RESPONSES
+    } else {
+        fields.iter().find_map(of_message).unwrap_or(CHAT)
     }
 }
 
-fn of_fields(body: &Body<'_>) -> Option<Shape> {
-    let has = |fields: &[&Option<IgnoredAny>]| fields.iter().any(|field| field.is_some());
-    if has(&[&body.inference, &body.tool_config, &body.model_id]) {
-        return Some(Shape::Converse);
-    }
-    let tools = body.tools.map(parts).unwrap_or_default();
-    if tools.iter().any(|tool| tool.function.is_some()) {
-        return Some(Shape::Chat);
-    }
-    if tools.iter().any(|tool| tool.input_schema.is_some())
-        || has(&[&body.stop_sequences, &body.anthropic_version])
-    {
-        return Some(Shape::Anthropic);
-    }
-    let of_chat = [
-        &body.max_completion_tokens,
-        &body.stream_options,
-        &body.reasoning_effort,
-        &body.response_format,
-        &body.frequency_penalty,
-        &body.presence_penalty,
-    ];
-    has(&of_chat).then_some(Shape::Chat)
+/// Guesses the name of the dialect: the first field, tool, message or block that only one of the
+/// dialects has decides.
+fn guess(body: &Fields<'_>) -> &'static str {
+    let of_tools = || of_items(body.value("tools")?, |tool| told_by(&Fields::of(tool)?, OF_TOOL));
+    let of_messages = || of_items(body.value("messages")?, |raw| of_message(&Fields::of(raw)?));
+    // A system prompt beside the messages: a string or blocks with types are Anthropic's.
+    let of_system = || Some(of_items(body.value("system")?, of_block).unwrap_or(ANTHROPIC));
+    told_by(body, FIRST)
+        .or_else(of_tools)
+        .or_else(|| told_by(body, LAST))
+        .or_else(of_messages)
+        .or_else(of_system)
+        .unwrap_or(CHAT)
 }
 
-fn of_message(raw: &RawValue) -> Option<Shape> {
-    let head: Head<'_> = serde_json::from_str(raw.get()).ok()?;
-    let role = head.role.map_or("", |role| role.get());
-    if head.tool_calls.is_some()
-        || ["\"system\"", "\"developer\"", "\"tool\"", "\"function\""].contains(&role)
+fn told_by(fields: &Fields<'_>, telling: &Telling) -> Option<&'static str> {
+    let has = |key: &&str| fields.value(key).is_some();
+    telling.iter().find(|(_, keys)| keys.iter().any(has)).map(|(dialect, _)| *dialect)
+}
+
+/// The first dialect that this function finds for an item of an array.
+fn of_items<'a>(
+    array: Raw<'a>,
+    of_item: impl FnMut(Raw<'a>) -> Option<&'static str>,
+) -> Option<&'static str> {
+    array.items()?.into_iter().find_map(of_item)
+}
+
+fn of_message(message: &Fields<'_>) -> Option<&'static str> {
+    let role = message.word("role").unwrap_or_default();
+    if message.value("tool_calls").is_some()
+        || ["system", "developer", "tool", "function"].contains(&role.as_ref())
     {
-        return Some(Shape::Chat);
+        return Some(CHAT);
     }
-    parts(head.content?).iter().find_map(of_part)
+    of_items(message.value("content")?, of_block)
 }
 
 /// The dialect of a block; `None` if several dialects have it.
-fn of_part(part: &Part) -> Option<Shape> {
-    let of_converse = [
-        &part.text,
-        &part.image,
-        &part.document,
-        &part.tool_use,
-        &part.tool_result,
-        &part.reasoning,
-        &part.cache_point,
-    ];
-    match part.kind.as_deref() {
-        None => of_converse.iter().any(|field| field.is_some()).then_some(Shape::Converse),
-        Some("image_url" | "input_audio" | "file" | "refusal" | "video_url") => Some(Shape::Chat),
-        Some("tool_use" | "tool_result" | "redacted_thinking" | "document" | "image") => {
-            Some(Shape::Anthropic)
-        }
-        Some("server_tool_use" | "mcp_tool_use" | "search_result" | "container_upload") => {
-            Some(Shape::Anthropic)
+fn of_block(block: Raw<'_>) -> Option<&'static str> {
+    let block = Fields::of(block)?;
+    let Some(kind) = block.value("type") else { return told_by(&block, OF_BLOCK) };
+    match kind.word()?.as_ref() {
+        "image_url" | "input_audio" | "file" | "refusal" | "video_url" => Some(CHAT),
+        "tool_use" | "tool_result" | "redacted_thinking" | "document" | "image" => Some(ANTHROPIC),
+        "server_tool_use" | "mcp_tool_use" | "search_result" | "container_upload" => {
+            Some(ANTHROPIC)
         }
         // Mistral's Chat Completions have a list of texts under this type.
-        Some("thinking") => Some(Shape::Anthropic),
-        Some(_) => None,
+        "thinking" => Some(ANTHROPIC),
+        _ => None,
     }
-}
-
-fn parts(raw: &RawValue) -> Vec<Part> {
-    serde_json::from_str(raw.get()).unwrap_or_default()
 }

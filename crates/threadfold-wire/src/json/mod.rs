@@ -7,5 +7,5 @@ mod tree;
 
 pub(super) use fields::{Fields, Path, abridged};
 pub use raw::without_halves;
-pub(super) use raw::{Raw, read_whole};
+pub(super) use raw::{Raw, not_json, read_whole};
 pub(super) use tree::{Object, Tree, is_mark, wire_name};

@@ -85,7 +85,7 @@ fn unit_at(text: &[u8], at: usize) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok()
 }
 
-fn not_json(error: impl Display) -> WireError {
+pub(crate) fn not_json(error: impl Display) -> WireError {
     WireError::NotJson { reason: error.to_string() }
 }
 
@@ -169,7 +169,7 @@ impl<'a> Raw<'a> {
     pub(crate) fn items(self) -> Option<Vec<Raw<'a>>> {
         match self.parts() {
             Some(parts) => self.text.starts_with('[').then(|| parts.collect()),
-            None => outer(self.text).filter(|_| self.text.trim_start().starts_with('[')),
+            None => self.text.trim_start().starts_with('[').then(|| outer(self.text)).flatten(),
         }
     }
 
