@@ -158,10 +158,9 @@ impl Agent for HeldThread {
 }
 
 /// The provider's id of an answer. The codecs keep the fields of a body that have no place in an
-/// [`Answer`] in one extra field of the message: `~answer` for Anthropic, `~response` for Responses.
+/// [`Answer`] in the extra field `~response` of the message.
 fn id_of(answer: &Answer) -> Option<String> {
-    let fields = answer.message.extra.fields();
-    let mut bodies = fields.filter(|(key, _)| ["~answer", "~response"].contains(key));
-    let body: Value = bodies.find_map(|(_, body)| serde_json::from_str(body.as_str()).ok())?;
+    let (_, body) = answer.message.extra.fields().find(|(key, _)| *key == "~response")?;
+    let body: Value = serde_json::from_str(body.as_str()).ok()?;
     Some(body.get("id")?.as_str()?.to_owned())
 }

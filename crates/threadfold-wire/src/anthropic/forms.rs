@@ -12,7 +12,7 @@
 //! | `~picture` | image | the media type and the length of its data, or the length of its address |
 //! | `~type` | call of a server tool | the wire's name of the block |
 //! | `~role: "system"` | message of the system role | it was within the thread |
-//! | `~answer` | message from a response | the fields of the response that a request cannot hold |
+//! | `~response` | message from a response | the fields of the response that a request cannot hold |
 //! | `~is_error`, `~title`, `~context`, `~description`, `~system`, `~tools` | their owners | `false`, `null` or empty was explicit |
 //! | `~input_schema` | tool | its schema, which had no `type` |
 //! | `~tool_choice` | request | a choice without the declared tools that it needs |

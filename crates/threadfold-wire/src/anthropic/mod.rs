@@ -106,7 +106,7 @@
 //! becomes plain text. Pictures that were read in a body of this dialect stay while they are
 //! unchanged, whatever they hold. Not written, and not reported: usage, stop reason, origin,
 //! [`Request::timeout`], and the fields of a response besides its content, which the message keeps
-//! as `~answer` in its `extra`.
+//! as `~response` in its `extra`.
 //!
 //! [`Request::cache`]: threadfold_core::message::Request::cache
 //! [`Checkpoint`]: threadfold_core::message::ContentBlock::Checkpoint

@@ -220,7 +220,7 @@ pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     // The other fields of the response, which a request cannot hold.
     let withheld = fields.items("input_transformations").unwrap_or_default();
     let withheld = withheld.into_iter().filter_map(Fields::of).filter_map(withheld_block).collect();
-    parts.extra = Extra::default().with(NAME, "~answer", fields.json());
+    parts.extra = Extra::default().with(NAME, "~response", fields.json());
     let mut answer = Answer::new(parts.into(), stop_reason, usage);
     answer.withheld = withheld;
     Ok(answer)
@@ -410,7 +410,7 @@ mod tests_of_response {
         assert_eq!(answer.stop_reason, StopReason::EndTurn);
         assert_eq!(answer.message.content, [ContentBlock::text("yes")]);
         assert_eq!(answer.message.origin, Some(Origin::new(NAME, Some("claude-x".into()))));
-        let rest = answer.message.extra.get(NAME, "~answer").map(Json::as_str).unwrap();
+        let rest = answer.message.extra.get(NAME, "~response").map(Json::as_str).unwrap();
         assert!(rest.starts_with(r#"{"id":"msg_1","type":"message","stop_sequence":null,"#));
     }
 

@@ -18,7 +18,7 @@
 //! | `~format` | text document | it had no `format` |
 //! | `~schema` | tool | its schema, which had no `type` |
 //! | `~role: "system"` | message of the system role | it was within the thread |
-//! | `~answer` | message from a response | the fields of the response that a request cannot hold |
+//! | `~response` | message from a response | the fields of the response that a request cannot hold |
 //! | `~temperature`, `~toolChoice` | request | the JSON text, if this crate would write another one |
 //! | `~maxTokens` | request | the JSON text, if this crate would write another one |
 //! | `~system` | request | `null` or empty was explicit |

@@ -96,7 +96,7 @@
 //! their stores, unknown fields; addresses outside S3; unsupported media types. A text document of
 //! another type becomes plain text. Not written, and not reported: usage, stop reason, origin,
 //! [`Request::timeout`], and the fields of a response besides its message, which the message keeps
-//! as `~answer` in its `extra`.
+//! as `~response` in its `extra`.
 //!
 //! # Streams
 //!

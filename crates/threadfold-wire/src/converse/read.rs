@@ -186,7 +186,7 @@ pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     let parts = message.make_mut();
     parts.origin = Some(Origin::new(NAME, None));
     // The other fields of the response, which a request cannot hold.
-    parts.extra = parts.extra.with(NAME, "~answer", fields.json());
+    parts.extra = parts.extra.with(NAME, "~response", fields.json());
     Ok(Answer::new(message, stop_reason, usage))
 }
 
@@ -344,7 +344,7 @@ mod tests_of_response {
         assert_eq!(answer.stop_reason, StopReason::EndTurn);
         assert_eq!(answer.message.content, [ContentBlock::text("yes")]);
         assert_eq!(answer.message.origin, Some(Origin::new(NAME, None)));
-        let rest = answer.message.extra.get(NAME, "~answer").map(Json::as_str).unwrap();
+        let rest = answer.message.extra.get(NAME, "~response").map(Json::as_str).unwrap();
         assert!(rest.ends_with(r#","metrics":{"latencyMs":5}}"#), "{rest}");
     }
 
