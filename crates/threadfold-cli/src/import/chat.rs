@@ -1,8 +1,8 @@
 //! Logs in the shape of Chat Completions: of SWE-agent, mini-swe-agent and inspect.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::lines::{Carried, Imported, Left, text};
+use super::lines::{Carried, Imported, Left, items, text};
 use threadfold::wire::Dialect;
 
 /// Reads the history of SWE-agent. Without function calling, the output of a command is a message
@@ -67,8 +67,7 @@ fn in_order(
             Err(why) => left.out(why),
         }
     }
-    let body = Map::from_iter([("model".to_owned(), model.into())]);
-    Imported { body, dialect: Dialect::OpenAiChat, messages, left }
+    Imported::of(Dialect::OpenAiChat, model, messages, left)
 }
 
 fn known(role: &str, entry: &Value) -> Result<Value, &'static str> {
@@ -101,7 +100,6 @@ fn plain(role: &str, entry: &Value) -> Value {
 
 /// The calls of an answer. inspect stores the name and the arguments without an envelope.
 fn calls(entry: &Value) -> Vec<Value> {
-    let calls = entry.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
     let call = |call: &Value| match call.get("function") {
         Some(Value::String(name)) => {
             let arguments = call.get("arguments").cloned().unwrap_or_else(|| json!({}));
@@ -110,7 +108,7 @@ fn calls(entry: &Value) -> Vec<Value> {
         }
         _ => call.clone(),
     };
-    calls.map(call).collect()
+    items(entry, "tool_calls").map(call).collect()
 }
 
 /// The texts of a message. Pictures and other parts are named by their kind.

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::lines::{Carried, Imported, Left, branch, text};
+use super::lines::{Carried, Imported, Left, branch, items, text};
 use threadfold::wire::Dialect;
 
 pub(super) fn read(lines: &[Value]) -> Imported {
@@ -73,11 +73,7 @@ pub(super) fn read(lines: &[Value]) -> Imported {
             }),
         }
     }
-    let body = Map::from_iter([
-        ("model".to_owned(), model.into()),
-        ("max_tokens".to_owned(), 8192.into()),
-    ]);
-    Imported { body, dialect: Dialect::Anthropic, messages, left }
+    Imported::of(Dialect::Anthropic, model, messages, left)
 }
 
 /// The messages that a compaction kept word for word. Their parents are those before the compaction,
@@ -103,13 +99,12 @@ impl Preserved {
             let anchor = lines.iter().position(of_anchor).unwrap_or(at);
             chain.contains(&anchor).then(|| (kept.clone(), anchor))
         };
-        let Some((kept, anchor)) = lines.iter().enumerate().rev().find_map(boundary) else {
+        let Some((named, anchor)) = lines.iter().enumerate().rev().find_map(boundary) else {
             return Self::default();
         };
-        let ids = kept.get("uuids").and_then(Value::as_array).into_iter().flatten();
         let of_id = |id: &Value| lines.iter().position(|line| line.get("uuid") == Some(id));
         let mut kept: Vec<usize> = Vec::new();
-        for at in ids.filter_map(of_id) {
+        for at in items(&named, "uuids").filter_map(of_id) {
             if !chain.contains(&at) && !kept.contains(&at) {
                 kept.push(at);
             }
@@ -158,7 +153,6 @@ fn ids<'v>(
     kind: &'static str,
     field: &'static str,
 ) -> impl Iterator<Item = &'v str> {
-    let content = line.get("message").and_then(|message| message.get("content"));
-    let blocks = content.and_then(Value::as_array).into_iter().flatten();
+    let blocks = line.get("message").into_iter().flat_map(|message| items(message, "content"));
     blocks.filter(move |block| text(block, "type") == kind).map(move |block| text(block, field))
 }

@@ -7,9 +7,9 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::lines::{Carried, Imported, Left, text};
+use super::lines::{Carried, Imported, Left, items, text};
 use threadfold::wire::Dialect;
 
 /// The bytes of the user's messages that Codex keeps beside the summary of a compaction: 20,000
@@ -59,11 +59,11 @@ pub(super) fn read(lines: &[Value]) -> Imported {
             _ => "bookkeeping of the agent",
         });
     }
-    let mut body = Map::from_iter([("model".to_owned(), model.into())]);
+    let mut imported = Imported::of(Dialect::OpenAiResponses, model, input, left);
     if !instructions.is_empty() {
-        body.insert("instructions".to_owned(), instructions.into());
+        imported.set_system(instructions.to_owned());
     }
-    Imported { body, dialect: Dialect::OpenAiResponses, messages: input, left }
+    imported
 }
 
 /// The item of the thread in a line.
@@ -164,7 +164,6 @@ fn is_of_user(item: &Value) -> bool {
 
 /// The texts of a message.
 fn said(item: &Value) -> impl Iterator<Item = &str> {
-    let content = item.get("content");
-    let parts = content.and_then(Value::as_array).into_iter().flatten();
-    content.and_then(Value::as_str).into_iter().chain(parts.map(|part| text(part, "text")))
+    let whole = item.get("content").and_then(Value::as_str).into_iter();
+    whole.chain(items(item, "content").map(|part| text(part, "text")))
 }

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::lines::{Carried, Imported, Left, text};
+use super::lines::{Carried, Imported, Left, items, text};
 use threadfold::wire::Dialect;
 
 /// Reads a log of Gemini CLI, as one document or as lines.
@@ -57,15 +57,14 @@ pub(super) fn read_cli(lines: &[Value]) -> Imported {
             _ => own.iter().for_each(|_| left.out("a notice of the agent")),
         }
     }
-    imported(messages, model, left)
+    Imported::of(Dialect::Gemini, model, messages, left)
 }
 
 /// An answer with its calls, and their results.
 fn answer(message: &Value, lines: Vec<usize>, messages: &mut Vec<Carried>) {
     let mut said = parts(message.get("content"));
-    let calls = message.get("toolCalls").and_then(Value::as_array);
     let mut results = Vec::new();
-    for call in calls.into_iter().flatten() {
+    for call in items(message, "toolCalls") {
         let (id, name) = (text(call, "id"), text(call, "name"));
         let args = call.get("args").cloned().unwrap_or_else(|| json!({}));
         said.push(json!({"functionCall": {"id": id, "name": name, "args": args}}));
@@ -133,7 +132,7 @@ pub(super) fn read_adk(events: &[Value]) -> Imported {
         .iter()
         .rev()
         .find_map(|event| either(event, "modelVersion", "model_version").and_then(Value::as_str));
-    imported(messages, model.unwrap_or(""), left)
+    Imported::of(Dialect::Gemini, model.unwrap_or(""), messages, left)
 }
 
 /// The positions of events that a rewind took back: from the first event of the invocation to the
@@ -168,7 +167,7 @@ fn covers(compaction: &Value, event: &Value) -> bool {
 }
 
 fn has_parts(content: &Value) -> bool {
-    content.get("parts").and_then(Value::as_array).is_some_and(|parts| !parts.is_empty())
+    items(content, "parts").next().is_some()
 }
 
 /// The content with the names of the API's JSON, and with a role. The author of a summary is the
@@ -181,8 +180,7 @@ fn with_role(content: &Value, event: &Value, is_summary: bool) -> Value {
         ("file_data", "fileData"),
         ("thought_signature", "thoughtSignature"),
     ];
-    let parts = content.get("parts").and_then(Value::as_array).into_iter().flatten();
-    let parts: Vec<Value> = parts
+    let parts: Vec<Value> = items(content, "parts")
         .map(|part| {
             let fields =
                 part.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
@@ -204,9 +202,4 @@ fn with_role(content: &Value, event: &Value, is_summary: bool) -> Value {
 /// A field in camel case, as in JSON of the API, or in snake case, as Python writes it.
 fn either<'v>(value: &'v Value, camel: &str, snake: &str) -> Option<&'v Value> {
     value.get(camel).or_else(|| value.get(snake)).filter(|value| !value.is_null())
-}
-
-fn imported(messages: Vec<Carried>, model: &str, left: Left) -> Imported {
-    let body = Map::from_iter([("model".to_owned(), model.into())]);
-    Imported { body, dialect: Dialect::Gemini, messages, left }
 }

@@ -18,6 +18,17 @@ pub(super) struct Imported {
 }
 
 impl Imported {
+    pub(super) fn of(dialect: Dialect, model: &str, messages: Vec<Carried>, left: Left) -> Self {
+        let mut body = Map::new();
+        if !model.is_empty() {
+            body.insert("model".to_owned(), model.into());
+        }
+        if dialect == Dialect::Anthropic {
+            body.insert("max_tokens".to_owned(), 8192.into());
+        }
+        Self { body, dialect, messages, left }
+    }
+
     /// Sets the system prompt, as the dialect has it.
     pub(super) fn set_system(&mut self, text: String) {
         match self.dialect {
@@ -83,4 +94,12 @@ pub(super) fn branch(
 /// The text of a field; empty if there is none.
 pub(super) fn text<'v>(value: &'v Value, field: &str) -> &'v str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The items of an array in a field; none if there is no array.
+pub(super) fn items<'v>(
+    value: &'v Value,
+    field: &str,
+) -> impl Iterator<Item = &'v Value> + use<'v> {
+    value.get(field).and_then(Value::as_array).into_iter().flatten()
 }

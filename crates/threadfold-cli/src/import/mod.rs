@@ -238,8 +238,7 @@ pub(crate) fn thread(found: Found, system: Option<&Path>, name: &str) -> Result<
     let carried: usize = imported.messages.iter().map(|message| message.lines.len()).sum();
     let (messages, repairs) = legality::repair(request.messages.to_vec());
     let request = Request { messages: messages.into(), ..request };
-    let model = imported.body.get("model").and_then(Value::as_str);
-    let model = model.filter(|model| !model.is_empty()).map(str::to_owned);
+    let model = imported.body.get("model").and_then(Value::as_str).map(str::to_owned);
     let Imported { dialect, left, .. } = imported;
     Ok(Thread { request, dialect, model, carried, left, repeated, unreadable, repairs })
 }

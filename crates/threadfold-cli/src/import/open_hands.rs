@@ -5,12 +5,13 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use super::lines::{Carried, Imported, Left, text};
+use super::lines::{Carried, Imported, Left, items, text};
 use threadfold::wire::Dialect;
 
 /// What an event is for the thread.
 enum Part {
     System(String),
+    /// A message of the user, or the agent's summary of what it compacted away.
     User(String),
     /// The text of an answer, its call (id, name and arguments), and the id of the answer, which
     /// several events may share.
@@ -23,8 +24,6 @@ enum Part {
         call: String,
         content: String,
     },
-    /// A compaction of the agent, by its own summary.
-    Summary(String),
     Bookkeeping,
 }
 
@@ -46,7 +45,7 @@ pub(super) fn read(events: &[Value]) -> Imported {
         let mut continues = String::new();
         let value = match part {
             Part::System(text) => json!({"role": "system", "content": text}),
-            Part::User(text) | Part::Summary(text) => json!({"role": "user", "content": text}),
+            Part::User(text) => json!({"role": "user", "content": text}),
             Part::Result { call, content } => {
                 json!({"role": "tool", "tool_call_id": call, "content": content})
             }
@@ -79,7 +78,7 @@ pub(super) fn read(events: &[Value]) -> Imported {
         last = continues;
         messages.push(Carried { value, lines: vec![at] });
     }
-    Imported { body: Map::new(), dialect: Dialect::OpenAiChat, messages, left }
+    Imported::of(Dialect::OpenAiChat, "", messages, left)
 }
 
 /// Adds a call to the answer that made it. False if there is no call, or no answer with calls.
@@ -104,10 +103,7 @@ fn id(event: &Value) -> String {
 fn forgotten(event: &Value) -> Vec<String> {
     let args = event.get("args").unwrap_or(event);
     let number = |name: &str| args.get(name).and_then(Value::as_u64);
-    let named = args.get("forgotten_event_ids").and_then(Value::as_array);
-    let mut ids: Vec<String> = named
-        .into_iter()
-        .flatten()
+    let mut ids: Vec<String> = items(args, "forgotten_event_ids")
         .map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned))
         .collect();
     if let (Some(start), Some(end)) =
@@ -137,7 +133,7 @@ fn part_of_first_form(event: &Value, calls: &HashMap<String, String>) -> Part {
         ("message", "user") => Part::User(text(args, "content").to_owned()),
         ("condensation", _) => match text(args, "summary") {
             "" => Part::Bookkeeping,
-            summary => Part::Summary(summary.to_owned()),
+            summary => Part::User(summary.to_owned()),
         },
         ("message", _) => {
             Part::Answer { said: text(args, "content").to_owned(), call: None, id: String::new() }
@@ -214,7 +210,7 @@ fn part_of_second_form(event: &Value) -> Part {
         }
         "Condensation" => match text(event, "summary") {
             "" => Part::Bookkeeping,
-            summary => Part::Summary(summary.to_owned()),
+            summary => Part::User(summary.to_owned()),
         },
         _ => Part::Bookkeeping,
     }

@@ -1,8 +1,8 @@
 //! Sessions of OpenCode, as `opencode export` writes them: messages with their parts.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::lines::{Carried, Imported, Left, text};
+use super::lines::{Carried, Imported, Left, items, text};
 use threadfold::wire::Dialect;
 
 /// The words that OpenCode 1.18.33 sends in the place of a result that it has cleared.
@@ -15,7 +15,6 @@ pub(super) fn read(entries: &[Value]) -> Imported {
     let start = since_summary(entries);
     for (at, entry) in entries.iter().enumerate() {
         let info = entry.get("info").unwrap_or(&Value::Null);
-        let parts = entry.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         if at < start {
             left.out("what the agent compacted away");
             continue;
@@ -24,7 +23,8 @@ pub(super) fn read(entries: &[Value]) -> Imported {
         if is_answer {
             model = text(info, "modelID");
         }
-        let content: Vec<Value> = parts.iter().filter_map(|part| block(part, is_answer)).collect();
+        let content = items(entry, "parts").filter_map(|part| block(part, is_answer));
+        let content: Vec<Value> = content.collect();
         if content.is_empty() {
             left.out("a message without content");
             continue;
@@ -32,17 +32,13 @@ pub(super) fn read(entries: &[Value]) -> Imported {
         let role = if is_answer { "assistant" } else { "user" };
         let value = json!({"role": role, "content": content});
         messages.push(Carried { value, lines: vec![at] });
-        let results: Vec<Value> = parts.iter().filter_map(result).collect();
+        let results: Vec<Value> = items(entry, "parts").filter_map(result).collect();
         if !results.is_empty() {
             let value = json!({"role": "user", "content": results});
             messages.push(Carried { value, lines: Vec::new() });
         }
     }
-    let body = Map::from_iter([
-        ("model".to_owned(), model.into()),
-        ("max_tokens".to_owned(), 8192.into()),
-    ]);
-    Imported { body, dialect: Dialect::Anthropic, messages, left }
+    Imported::of(Dialect::Anthropic, model, messages, left)
 }
 
 /// The position of the request for the last finished summary: what is before it is not sent.
@@ -52,10 +48,7 @@ fn since_summary(entries: &[Value]) -> usize {
         info.get("summary") == Some(&Value::Bool(true)) && info.get("error").is_none()
     };
     let Some(summary) = entries.iter().rposition(is_summary) else { return 0 };
-    let asks = |entry: &Value| {
-        let parts = entry.get("parts").and_then(Value::as_array);
-        parts.into_iter().flatten().any(|part| text(part, "type") == "compaction")
-    };
+    let asks = |entry: &Value| items(entry, "parts").any(|part| text(part, "type") == "compaction");
     let before = entries.get(..summary).unwrap_or_default();
     before.iter().rposition(asks).unwrap_or(summary)
 }

@@ -1,6 +1,6 @@
 //! Logs of pi: a tree of entries. The thread is the branch of the last entry.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::lines::{Carried, Imported, Left, branch, text};
 use threadfold::wire::Dialect;
@@ -58,11 +58,7 @@ pub(super) fn read(lines: &[Value]) -> Imported {
             None => left.out("bookkeeping of the agent"),
         }
     }
-    let body = Map::from_iter([
-        ("model".to_owned(), model.into()),
-        ("max_tokens".to_owned(), 8192.into()),
-    ]);
-    Imported { body, dialect: Dialect::Anthropic, messages, left }
+    Imported::of(Dialect::Anthropic, model, messages, left)
 }
 
 /// The message in the Anthropic dialect; `None` for one that no model got.
