@@ -1,7 +1,6 @@
 //! Reading request bodies, and threads in every other form, from files.
 
 use std::{
-    fs,
     io::{self, Read},
     path::Path,
 };
@@ -13,7 +12,7 @@ use threadfold::{
 
 use crate::{
     error::Failure,
-    files::{bytes_without_mark, is_log, is_store},
+    files::{self, bytes_without_mark, is_log, is_store},
     import,
     log_file::{self, is_json},
     stored::stored_thread,
@@ -54,13 +53,12 @@ impl Body {
         if file.as_os_str() != "-" && is_store(file) {
             return Self::of_log(&stored_thread(file, thread)?, dialect);
         }
-        let bytes = if file.as_os_str() == "-" {
-            let mut bytes = Vec::new();
-            io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+        let mut bytes = Vec::new();
+        if file.as_os_str() == "-" {
+            io::stdin().read_to_end(&mut bytes).map_err(|error| format!("{name}: {error}"))?;
         } else {
-            fs::read(file)
-        };
-        let bytes = bytes.map_err(|error| format!("{name}: {error}"))?;
+            bytes = files::bytes(file)?;
+        }
         let bytes = bytes_without_mark(&bytes);
         if is_log(bytes) {
             return Self::of_log(&log_file::log_of(bytes, &name.to_string())?, dialect);
@@ -125,6 +123,8 @@ impl Body {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -15,6 +15,7 @@ use super::{
     answer::OnEnd,
     endpoint::Arrived,
     forward::{Outgoing, Upstream, words},
+    lock::locked,
     prepare::{Begins, Journey},
     prices,
     quiet::{Again, Due, QuietThread},
@@ -119,7 +120,7 @@ impl Proxy {
         let sent = tokio::time::timeout(KEEP_ALIVE_TIME, sent).await;
         sent.map_err(|_| "a keep-alive took too long")?
             .map_err(|words| Trouble::new(format!("a keep-alive failed: {words}")))?;
-        self.tally.kept_alive();
+        locked(&self.tally).kept_alive += 1;
         let tokens = thousands(journey.tokens());
         self.note(&format!("a prompt of about {tokens} tokens was sent again to keep its cache"));
         Ok(self.kept_alive(journey, at))

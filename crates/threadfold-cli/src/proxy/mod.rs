@@ -36,6 +36,7 @@ mod forward;
 mod guard;
 mod index;
 mod keys;
+mod lock;
 mod minding;
 mod notes;
 mod page;

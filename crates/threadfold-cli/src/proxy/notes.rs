@@ -4,7 +4,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
     path::Path,
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
 };
 
 use threadfold::{
@@ -12,6 +12,8 @@ use threadfold::{
     model::{Clock, std_clock},
 };
 use threadfold_terminal::first_line;
+
+use super::lock::locked;
 
 /// The size from which a file begins anew, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -41,7 +43,7 @@ impl Notes {
             Self::StandardError => drop(writeln!(io::stderr(), "threadfold: {text}")),
             Self::File(file) => {
                 let now: Timestamp = std_clock().now();
-                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut file = locked(file);
                 let _ = writeln!(file, "{now} {text}");
             }
         }

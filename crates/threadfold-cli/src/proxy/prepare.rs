@@ -24,6 +24,7 @@ use tokio::sync::Mutex;
 
 use super::{
     endpoint::{Arrived, Head},
+    lock::locked,
     quiet,
     state::Proxy,
     threads::Known,
@@ -366,7 +367,7 @@ impl Proxy {
     fn keep(&self, journey: &mut Journey, compacted: Compacted) -> Result<(), Trouble> {
         let Compacted { view, thread, events, at, before, after, unstored, log } = compacted;
         let link = journey.chain.after(view.covers).ok_or("the view replaces no message")?;
-        self.tally.compacted();
+        locked(&self.tally).compactions += 1;
         let (old, new) = (thousands(before), thousands(after));
         self.note(&format!("thread {thread}: about {old} to {new} tokens"));
         if let Some(error) = unstored {

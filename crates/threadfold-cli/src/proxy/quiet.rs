@@ -21,7 +21,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use futures::channel::oneshot;
@@ -34,6 +34,7 @@ use tokio::sync::Notify;
 use super::{
     endpoint::Arrived,
     forward::{Outgoing, Upstream},
+    lock::locked,
 };
 use crate::relay::Link;
 
@@ -101,7 +102,7 @@ pub(super) struct Due {
 impl Quiet {
     /// Watches a thread until this time.
     pub(super) fn watch(&self, root: Link, thread: QuietThread, until: Timestamp) {
-        let mut threads = self.lock();
+        let mut threads = locked(&self.threads);
         let others = threads.by_root.iter().filter(|(other, _)| **other != root);
         let (count, bytes) = others.fold((0, 0_usize), |(count, bytes), (_, watch)| {
             (count + 1, bytes.saturating_add(watch.thread.arrived.body.len()))
@@ -120,24 +121,24 @@ impl Quiet {
 
     /// The next request of a thread has come, so it is watched no more.
     pub(super) fn went_on(&self, root: Link) {
-        self.lock().by_root.remove(&root);
+        locked(&self.threads).by_root.remove(&root);
     }
 
     /// Ends this watch. Returns `false` if the thread went on before.
     pub(super) fn end(&self, root: Link, number: u64) -> bool {
-        let mut threads = self.lock();
+        let mut threads = locked(&self.threads);
         let is_quiet = threads.by_root.get(&root).is_some_and(|watch| watch.number == number);
         is_quiet && threads.by_root.remove(&root).is_some()
     }
 
     /// Whether this watch goes on.
     pub(super) fn is_watching(&self, root: Link, number: u64) -> bool {
-        self.lock().by_root.get(&root).is_some_and(|watch| watch.number == number)
+        locked(&self.threads).by_root.get(&root).is_some_and(|watch| watch.number == number)
     }
 
     /// Waits on with this watch, if the thread did not go on.
     pub(super) fn wait(&self, root: Link, number: u64, until: Timestamp) {
-        let mut threads = self.lock();
+        let mut threads = locked(&self.threads);
         if let Some(watch) = threads.by_root.get_mut(&root).filter(|watch| watch.number == number) {
             watch.state = State::Waiting { until };
         }
@@ -147,7 +148,7 @@ impl Quiet {
 
     /// The time of the next work.
     pub(super) fn next(&self) -> Option<Timestamp> {
-        let threads = self.lock();
+        let threads = locked(&self.threads);
         let waiting = threads.by_root.values().filter_map(|watch| match watch.state {
             State::Waiting { until } => Some(until),
             State::Working { .. } => None,
@@ -157,7 +158,7 @@ impl Quiet {
 
     /// Begins the work for all threads whose time has come.
     pub(super) fn take_due(&self, now: Timestamp) -> Vec<Due> {
-        let mut threads = self.lock();
+        let mut threads = locked(&self.threads);
         let due = threads
             .by_root
             .iter_mut()
@@ -168,10 +169,6 @@ impl Quiet {
             Due { root: *root, number: watch.number, thread: Arc::clone(&watch.thread), cancelled }
         });
         begun.collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Watches> {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -26,7 +26,9 @@ use super::{
     endpoint::{Arrived, Asked, Endpoint, Head, Route, Vendor},
     forward::{Body, Outgoing, Upstream, full, passed_on, response},
     guard::{self, MAX_HEAD, Reached},
-    keys, page,
+    keys,
+    lock::locked,
+    page,
     prepare::{Begins, Journey, Waiting},
     running::{BEAT, Running},
     state::Proxy,
@@ -243,7 +245,7 @@ impl Proxy {
         let Arrived { asked, upstream: name, body } = &arrived;
         let (mut first, mut is_last) = (None, false);
         let mut sends = 0;
-        self.tally.asked();
+        locked(&self.tally).requests += 1;
         loop {
             sends += 1;
             // The thread is dropped while the provider answers; after a refusal it is read again.
@@ -261,7 +263,7 @@ impl Proxy {
             let answer = outgoing.send(&self.client, upstream, sent).await.map_err(unreachable)?;
             let mut answer = Answer::new(answer, Some(asked));
             let Some(error) = answer.refusal().await.map_err(unreachable)? else {
-                self.tally.answered(body.len(), bytes, first.is_some());
+                locked(&self.tally).answered(body.len(), bytes, first.is_some());
                 if let Some(waiting) = waiting.filter(|waiting| waiting.was_refused) {
                     let (proxy, name) = (Arc::clone(self), name.clone());
                     self.apart(Lane::Reading, async move { proxy.accepted(&name, waiting).await })
@@ -292,7 +294,7 @@ impl Proxy {
             }
             if journey.is_none() {
                 if first.is_some() || is_overflow {
-                    self.tally.refused();
+                    locked(&self.tally).refused += 1;
                 }
                 return Ok(first.unwrap_or(answer).passed_back(&outgoing.method, None));
             }

@@ -1,6 +1,9 @@
 //! The state of a proxy, which its server, its pages and the preparation of requests share.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use reqwest::Client;
 use threadfold::{
@@ -16,10 +19,11 @@ use tokio::sync::Semaphore;
 use super::{
     endpoint::Vendor,
     forward::{Upstream, words},
+    lock::locked,
     notes::Notes,
     prices,
     quiet::Quiet,
-    tally::{Counts, Tally},
+    tally::Counts,
     threads::Threads,
     views::{Limits, Views},
 };
@@ -93,7 +97,7 @@ pub struct Proxy {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) notes: Arc<Notes>,
     /// What was done since the start.
-    pub(super) tally: Tally,
+    pub(super) tally: Mutex<Counts>,
 }
 
 impl Proxy {
@@ -132,7 +136,7 @@ impl Proxy {
             threads: Threads::default(),
             client: client.map_err(words)?,
             notes: Arc::new(Notes::StandardError),
-            tally: Tally::default(),
+            tally: Mutex::default(),
             store,
             views,
             options,
@@ -153,7 +157,7 @@ impl Proxy {
 
     /// What was done since the start.
     pub(crate) fn counts(&self) -> Counts {
-        self.tally.counts()
+        *locked(&self.tally)
     }
 
     /// Deletes the oldest threads until the folder is within its limits. The thread that was

@@ -1,23 +1,9 @@
 //! What a proxy did since its start, as numbers.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
 use serde::{Deserialize, Serialize};
 use threadfold_terminal::{counted, thousands};
 
-/// Counters that only grow. Each is read by itself, so they need no order.
-#[derive(Debug, Default)]
-pub(super) struct Tally {
-    requests: AtomicU64,
-    compactions: AtomicU64,
-    smaller: AtomicU64,
-    bytes_less: AtomicU64,
-    refused: AtomicU64,
-    hidden: AtomicU64,
-    kept_alive: AtomicU64,
-}
-
-/// The counters at one time.
+/// What a proxy did since its start. The counters only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counts {
     /// Requests for an answer of a model.
@@ -36,47 +22,16 @@ pub(crate) struct Counts {
     pub(crate) kept_alive: u64,
 }
 
-impl Tally {
-    pub(super) fn asked(&self) {
-        self.requests.fetch_add(1, Relaxed);
-    }
-
-    pub(super) fn compacted(&self) {
-        self.compactions.fetch_add(1, Relaxed);
-    }
-
-    /// A request of `own` bytes was answered after it was sent with `sent` bytes.
-    pub(super) fn answered(&self, own: usize, sent: usize, after_refusal: bool) {
-        if sent < own {
-            self.smaller.fetch_add(1, Relaxed);
-            self.bytes_less.fetch_add((own - sent) as u64, Relaxed);
-        }
-        self.hidden.fetch_add(u64::from(after_refusal), Relaxed);
-    }
-
-    pub(super) fn kept_alive(&self) {
-        self.kept_alive.fetch_add(1, Relaxed);
-    }
-
-    pub(super) fn refused(&self) {
-        self.refused.fetch_add(1, Relaxed);
-    }
-
-    pub(super) fn counts(&self) -> Counts {
-        let Self { requests, compactions, smaller, bytes_less, refused, hidden, kept_alive } = self;
-        Counts {
-            requests: requests.load(Relaxed),
-            compactions: compactions.load(Relaxed),
-            smaller: smaller.load(Relaxed),
-            bytes_less: bytes_less.load(Relaxed),
-            refused: refused.load(Relaxed),
-            hidden: hidden.load(Relaxed),
-            kept_alive: kept_alive.load(Relaxed),
-        }
-    }
-}
-
 impl Counts {
+    /// A request of `own` bytes was answered after it was sent with `sent` bytes.
+    pub(super) fn answered(&mut self, own: usize, sent: usize, after_refusal: bool) {
+        if sent < own {
+            self.smaller += 1;
+            self.bytes_less += (own - sent) as u64;
+        }
+        self.hidden += u64::from(after_refusal);
+    }
+
     /// What was done, in one line; `None` if no request came through.
     pub(crate) fn words(self) -> Option<String> {
         let Self { requests, compactions, smaller, bytes_less, refused, hidden, kept_alive } = self;

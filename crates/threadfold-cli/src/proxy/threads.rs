@@ -3,11 +3,12 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use threadfold::{auto::AutoCompactor, tokens::Calibrated};
 
+use super::lock::locked;
 use crate::relay::{Chain, Link};
 
 /// The maximum number of remembered threads. A forgotten one starts with a new trigger.
@@ -48,7 +49,7 @@ impl Known {
 impl Threads {
     /// Returns the state of a thread. A new thread gets the trigger `fresh`.
     pub(super) fn known(&self, root: Link, fresh: &AutoCompactor) -> Known {
-        let mut threads = self.lock();
+        let mut threads = locked(&self.0);
         if threads.len() >= MAX && !threads.contains_key(&root) {
             threads.retain(|_, known| Arc::strong_count(&known.lock) > 1);
         }
@@ -63,34 +64,30 @@ impl Threads {
 
     /// Remembers the newest request of a thread.
     pub(super) fn came(&self, root: Link, chain: &Chain) {
-        if let Some(known) = self.lock().get_mut(&root) {
+        if let Some(known) = locked(&self.0).get_mut(&root) {
             known.newest = chain.longest_first().take(LAST).collect();
         }
     }
 
     /// The trigger of a thread, if it is known.
     pub(super) fn trigger(&self, root: Link) -> Option<AutoCompactor> {
-        self.lock().get(&root).map(|known| known.auto.clone())
+        locked(&self.0).get(&root).map(|known| known.auto.clone())
     }
 
     /// Remembers the trigger and the ratio of a thread.
     pub(super) fn remember(&self, root: Link, auto: &AutoCompactor, ratio: Calibrated) {
-        if let Some(known) = self.lock().get_mut(&root) {
+        if let Some(known) = locked(&self.0).get_mut(&root) {
             (known.auto, known.ratio) = (auto.clone(), ratio);
         }
     }
 
     /// Updates the ratio and the limits with the provider's count of a prompt that it answered.
     pub(super) fn learn(&self, root: Link, estimated: u64, reported: u64) {
-        if let Some(known) = self.lock().get_mut(&root) {
+        if let Some(known) = locked(&self.0).get_mut(&root) {
             known.ratio.learn(estimated, reported);
             if is_likely(estimated, reported) {
                 known.auto.counted(reported);
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Link, Known>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

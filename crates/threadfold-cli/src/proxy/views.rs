@@ -3,8 +3,9 @@
 use std::{
     collections::HashMap,
     error::Error,
+    ops::AddAssign,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use threadfold::message::{Message, ThreadId, Timestamp};
 use threadfold_sqlite::SqliteStore;
 
-use super::{prices, running::Running};
+use super::{lock::locked, prices, running::Running};
 use crate::relay::{Chain, Link, View, compaction::Found};
 
 /// The table, in the database of the logs.
@@ -106,6 +107,13 @@ pub(crate) struct Saved {
     pub(crate) tokens: u64,
 }
 
+impl AddAssign for Saved {
+    fn add_assign(&mut self, more: Self) {
+        self.requests = self.requests.saturating_add(more.requests);
+        self.tokens = self.tokens.saturating_add(more.tokens);
+    }
+}
+
 impl Listed {
     /// What the tokens that were not sent cost at least, in dollars: their price in the provider's
     /// cache. `None` if there are none, or if the price of the model is not known.
@@ -169,8 +177,7 @@ impl Views {
             return Ok(None);
         }
         let opened = || -> Result<Option<Self>, Box<dyn Error>> {
-            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-            let connection = Connection::open_with_flags(resolved(path)?, flags)?;
+            let connection = read_only(path)?;
             connection.busy_timeout(std::time::Duration::from_secs(10))?;
             let select = "SELECT name FROM sqlite_master WHERE name = 'proxy_running'";
             if column(&connection, select)?.is_empty() {
@@ -276,9 +283,7 @@ impl Views {
     /// Counts a request that was sent smaller than it came.
     pub(super) fn saved(&self, thread: &ThreadId, tokens: u64) {
         let mut savings = locked(&self.savings);
-        let saved = savings.entry(thread.clone()).or_default();
-        saved.requests = saved.requests.saturating_add(1);
-        saved.tokens = saved.tokens.saturating_add(tokens);
+        *savings.entry(thread.clone()).or_default() += Saved { requests: 1, tokens };
     }
 
     /// Writes the savings to the database. Those that cannot be written stay in memory.
@@ -301,9 +306,7 @@ impl Views {
         if written.is_err() {
             let mut kept = locked(&self.savings);
             for (thread, saved) in savings {
-                let all = kept.entry(thread).or_default();
-                all.requests = all.requests.saturating_add(saved.requests);
-                all.tokens = all.tokens.saturating_add(saved.tokens);
+                *kept.entry(thread).or_default() += saved;
             }
         }
     }
@@ -466,12 +469,15 @@ impl Drop for Views {
 /// The threads of the views in this database, the thread with the newest view first. Empty if there
 /// are no views, or if they cannot be read.
 pub(crate) fn latest_threads(path: &Path) -> Vec<ThreadId> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let connection = resolved(path).map(|file| Connection::open_with_flags(file, flags));
-    let Ok(Ok(connection)) = connection else { return Vec::new() };
+    let Ok(connection) = read_only(path) else { return Vec::new() };
     let select = "SELECT thread FROM proxy_views GROUP BY thread ORDER BY max(at) DESC";
     let threads = column(&connection, select).unwrap_or_default();
     threads.iter().filter_map(|thread| thread.parse().ok()).collect()
+}
+
+fn read_only(path: &Path) -> Result<Connection, Box<dyn Error>> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    Ok(Connection::open_with_flags(resolved(path)?, flags)?)
 }
 
 /// The path with the links of its folder resolved. The file itself must be no link.
@@ -491,12 +497,6 @@ fn windows(connection: &Connection) -> rusqlite::Result<HashMap<(String, String)
 
 fn column(connection: &Connection, select: &str) -> rusqlite::Result<Vec<String>> {
     connection.prepare(select)?.query_map([], |row| row.get(0))?.collect()
-}
-
-/// Locks the value, even after a panic with the lock held: every change is a single step, so the
-/// value is consistent.
-fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
