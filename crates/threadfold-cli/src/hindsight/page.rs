@@ -5,7 +5,7 @@ use std::fmt::Write;
 use threadfold_terminal::counted;
 
 use super::table::{Row, TAIL, Table, percent};
-use crate::report::{STYLE, escaped};
+use crate::report::{document, escaped};
 
 const OWN_STYLE: &str = "svg .s0{stroke:#8d979b;stroke-dasharray:4 4}svg .s1{stroke:#0b7285}svg .s2{stroke:#c2410c}\
     svg .s3{stroke:#6d28d9}svg .s4{stroke:#15803d}svg .s5{stroke:#475569}svg .s6{stroke:#be185d}\
@@ -45,16 +45,13 @@ pub(super) fn page(tables: &[Table<'_>]) -> String {
     }
     body.push_str(&losses(tables));
     let cuts = counted(tables.first().map_or(0, |table| table.cuts) as u64, "cut");
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n\
-         <title>What the agent needed next</title>\n<style>\n{STYLE}{OWN_STYLE}</style>\n</head>\n<body>\n<main>\n\
-         <h1>{}</h1>\n<p class=\"lead\">Each thread is cut, what is before the cut is compacted, and the result is \
+    let main = format!(
+        "<h1>{}</h1>\n<p class=\"lead\">Each thread is cut, what is before the cut is compacted, and the result is \
          searched for the paths, identifiers and numbers that the agent used after the cut and had from before it: \
-         {cuts}. No model judged anything.</p>\n{body}</main>\n</body>\n</html>\n",
+         {cuts}. No model judged anything.</p>\n{body}",
         headline(tables)
-    )
+    );
+    document("What the agent needed next", OWN_STYLE, &main)
 }
 
 /// What the best strategy keeps, and what the newest messages alone keep, at a size near 30 %.

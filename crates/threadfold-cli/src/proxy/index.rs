@@ -7,7 +7,7 @@ use super::{
     views::{Listed, Saved},
 };
 use crate::{
-    report::{STYLE, line, short},
+    report::{document, line, short},
     words::minute,
 };
 
@@ -25,12 +25,7 @@ pub(super) fn page(threads: &[Listed], all: u64) -> String {
             foot(threads, all)
         ),
     };
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-         <title>Threads of this proxy</title>\n<style>\n{STYLE}{OWN_STYLE}</style>\n</head>\n<body>\n<main>\n\
-         {body}</main>\n</body>\n</html>\n"
-    )
+    document("Threads of this proxy", OWN_STYLE, &body)
 }
 
 const EMPTY: &str = "<header>\n<p class=\"over\">threadfold proxy</p>\n\
@@ -40,7 +35,8 @@ const EMPTY: &str = "<header>\n<p class=\"over\">threadfold proxy</p>\n\
 
 fn head(threads: &[Listed], all: u64) -> String {
     let times = threads.iter().map(|thread| thread.times).fold(0, u64::saturating_add);
-    let saved = total(threads.iter().map(|thread| thread.saved));
+    let mut saved = Saved::default();
+    threads.iter().for_each(|thread| saved += thread.saved);
     let compacted = match times {
         1 => "compacted <em>once</em>".to_owned(),
         _ => format!("compacted <em>{} times</em>", thousands(times)),
@@ -115,11 +111,4 @@ fn foot(threads: &[Listed], all: u64) -> String {
 
 fn counted_is(count: u64) -> String {
     if count == 1 { "1 thread is".to_owned() } else { format!("{} threads are", thousands(count)) }
-}
-
-fn total(savings: impl Iterator<Item = Saved>) -> Saved {
-    savings.fold(Saved::default(), |all, one| Saved {
-        requests: all.requests.saturating_add(one.requests),
-        tokens: all.tokens.saturating_add(one.tokens),
-    })
 }

@@ -8,14 +8,14 @@ use hyper::{
         REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
     },
 };
-use threadfold::message::ThreadId;
+use threadfold::message::{ThreadId, base64};
 
 use super::{
     forward::{Body, full, response},
     index,
     state::Proxy,
 };
-use crate::report::{self, STYLE, escaped};
+use crate::report::{self, document, escaped};
 
 pub(super) async fn answer(proxy: &Proxy, method: &Method, path: &str) -> Response<Body> {
     if method != Method::GET && method != Method::HEAD {
@@ -48,14 +48,12 @@ pub(super) async fn answer(proxy: &Proxy, method: &Method, path: &str) -> Respon
 /// A page with a line, such as one about what is missing.
 fn notice(status: StatusCode, words: &str) -> Response<Body> {
     let title = status.canonical_reason().unwrap_or_default();
-    let page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{title}</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<p class=\"over\">threadfold proxy</p>\n<h1>{}</h1>\n\
-         <p><a href=\"/threadfold\">All threads</a></p>\n</main>\n</body>\n</html>\n",
+    let main = format!(
+        "<p class=\"over\">threadfold proxy</p>\n<h1>{}</h1>\n\
+         <p><a href=\"/threadfold\">All threads</a></p>\n",
         escaped(words)
     );
-    html(status, &page)
+    html(status, &document(title, "", &main))
 }
 
 fn html(status: StatusCode, page: &str) -> Response<Body> {
@@ -82,38 +80,13 @@ fn html(status: StatusCode, page: &str) -> Response<Body> {
 fn policy(page: &str) -> String {
     let sheets = page.split("<style>").skip(1).filter_map(|rest| rest.split("</style>").next());
     let hashes: String = sheets
-        .map(|sheet| format!(" 'sha256-{}'", base64(digest(&SHA256, sheet.as_bytes()).as_ref())))
+        .map(|sheet| {
+            format!(" 'sha256-{}'", base64::encode(digest(&SHA256, sheet.as_bytes()).as_ref()))
+        })
         .collect();
     let styles = if hashes.is_empty() { " 'none'" } else { &hashes };
     format!(
         "default-src 'none'; style-src{styles}; img-src data:; base-uri 'none'; \
          form-action 'none'; frame-ancestors 'none'"
     )
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let number = (0..3).fold(0_usize, |number, at| {
-            number << 8 | usize::from(chunk.get(at).copied().unwrap_or_default())
-        });
-        for at in 0..4 {
-            let digit = DIGITS.get(number >> (18 - 6 * at) & 63).copied().map(char::from);
-            text.push(digit.filter(|_| at <= chunk.len()).unwrap_or('='));
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_is_as_in_rfc_4648() {
-        let rows =
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
-        assert_eq!(rows.map(|(text, _)| base64(text.as_bytes())), rows.map(|(_, text)| text));
-    }
 }

@@ -26,7 +26,7 @@ pub mod story;
 
 pub(crate) use escape::{escaped, line, short};
 pub use page::{MAX_BYTES, page};
-pub(crate) use page::{STYLE, page_of_list};
+pub(crate) use page::{document, page_of_list};
 
 use story::{Outcome, Story};
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::words::minute;
 
-pub(crate) const STYLE: &str = include_str!("style.css");
+const STYLE: &str = include_str!("style.css");
 
 /// The maximum bytes of a page, whatever the log.
 pub const MAX_BYTES: usize = 1_000_000;
@@ -45,14 +45,20 @@ fn written(log: &EventLog, window: Option<u64>, nav: &str) -> String {
     let early = all.saturating_sub(MAX_DRAWN);
     story.compactions.drain(..early);
     let figures = figures(&story, early);
-    let title = line(story.thread, 80);
+    let title = format!("Compactions of {}", line(story.thread, 80));
+    let foot = foot();
+    document(&title, "", &format!("{nav}{head}{figures}{rows}{cards}{foot}"))
+}
+
+/// Returns a page with this title and this content, both of them HTML. `style` is what it has besides
+/// the style of all pages. It runs no script and fetches nothing.
+pub(crate) fn document(title: &str, style: &str, main: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n\
-         <title>Compactions of {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         {nav}{head}{figures}{rows}{cards}{}</main>\n</body>\n</html>\n",
-        foot()
+         <title>{title}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n<main>\n{main}</main>\n\
+         </body>\n</html>\n"
     )
 }
 
