@@ -203,42 +203,17 @@ fn of_dialect(dialect: Dialect, segments: &[&str]) -> Vendor {
 
 /// The vendor that a path belongs to by its beginning, or by the verb at its end.
 fn of_prefix(segments: &[&str]) -> Option<Vendor> {
+    #[rustfmt::skip]
     const OPENAI: [&str; 21] = [
-        "assistants",
-        "audio",
-        "batches",
-        "chat",
-        "chatkit",
-        "completions",
-        "containers",
-        "conversations",
-        "embeddings",
-        "evals",
-        "fine_tuning",
-        "graders",
-        "images",
-        "moderations",
-        "organization",
-        "realtime",
-        "responses",
-        "threads",
-        "uploads",
-        "vector_stores",
-        "videos",
+        "assistants", "audio", "batches", "chat", "chatkit", "completions", "containers",
+        "conversations", "embeddings", "evals", "fine_tuning", "graders", "images", "moderations",
+        "organization", "realtime", "responses", "threads", "uploads", "vector_stores", "videos",
     ];
+    #[rustfmt::skip]
     const GOOGLE_VERBS: [&str; 12] = [
-        "asyncBatchEmbedContent",
-        "batchEmbedContents",
-        "batchGenerateContent",
-        "computeTokens",
-        "countTokens",
-        "embedContent",
-        "generateAnswer",
-        "generateContent",
-        "predict",
-        "predictLongRunning",
-        "rawPredict",
-        "streamGenerateContent",
+        "asyncBatchEmbedContent", "batchEmbedContents", "batchGenerateContent", "computeTokens",
+        "countTokens", "embedContent", "generateAnswer", "generateContent", "predict",
+        "predictLongRunning", "rawPredict", "streamGenerateContent",
     ];
     match segments {
         ["v1alpha" | "v1beta" | "v1beta1" | "upload" | "download", ..] => Some(Vendor::Google),

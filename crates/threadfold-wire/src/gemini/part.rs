@@ -17,16 +17,10 @@ pub(super) struct Part<'a> {
     pub(super) rest: Fields<'a>,
 }
 
+#[rustfmt::skip]
 const DATA: [&str; 9] = [
-    "text",
-    "functionCall",
-    "functionResponse",
-    "inlineData",
-    "fileData",
-    "executableCode",
-    "codeExecutionResult",
-    "toolCall",
-    "toolResponse",
+    "text", "functionCall", "functionResponse", "inlineData", "fileData", "executableCode",
+    "codeExecutionResult", "toolCall", "toolResponse",
 ];
 
 impl<'a> Part<'a> {

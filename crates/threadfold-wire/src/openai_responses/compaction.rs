@@ -9,16 +9,10 @@ pub(super) const NATIVE: Compaction = Compaction { request, asked, answer };
 
 /// The request fields that the compaction endpoint accepts (`ResponseCompactParams` of SDK openai
 /// 3.57).
+#[rustfmt::skip]
 const OF_ENDPOINT: [&str; 9] = [
-    "model",
-    "image",
-    "input",
-    "instructions",
-    "previous_response_id",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "service_tier",
+    "model", "image", "input", "instructions", "previous_response_id", "prompt_cache_key",
+    "prompt_cache_options", "prompt_cache_retention", "service_tier",
 ];
 
 // The `compaction_trigger` is added at the end of the thread. Everything before it stays as in the
