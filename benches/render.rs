@@ -42,8 +42,6 @@ fn measure(tables: &mut Tables, thread: &[Message]) {
     let budget = ChunkBudget::default();
     let small = ChunkBudget::of_tokens(250, 50);
     let mut reused = render(thread, &options);
-    let pretty = RenderOptions { pretty_inputs: true, ..options.clone() };
-    let mut indented = render(thread, &pretty);
     let mut written = String::with_capacity(rendered.len());
     let nothing = || ();
     let rows = rounds(repetitions, |repetitions| {
@@ -57,9 +55,6 @@ fn measure(tables: &mut Tables, thread: &[Message]) {
             row("write to a reused string", repetitions, nothing, |()| {
                 written.clear();
                 write_to(thread, &options, &mut written)
-            }),
-            row("render indented inputs, reused", repetitions, nothing, |()| {
-                render_into(thread, &pretty, &mut indented);
             }),
             row("chunk", repetitions, nothing, |()| chunk(&rendered, budget).len()),
             row("chunk into ranges", repetitions, nothing, |()| chunk_ranges(&rendered, budget)),

@@ -1,8 +1,8 @@
 //! Rendering and chunking: the cases under `testdata/`, and properties of any thread.
 //!
 //! `testdata/render/`: `--- thread` in the notation of threads, `--- options` with words of
-//! [`RenderOptions`] (`omit=TOOL`, `result_cap=BYTES` and `input_cap=BYTES` take a value), then
-//! `--- expect` with the Markdown.
+//! [`RenderOptions`] (`result_cap=BYTES` and `input_cap=BYTES` take a value), then `--- expect`
+//! with the Markdown.
 //!
 //! `testdata/chunk/`: `--- budget` with target and tolerance, `--- messages` with a line for each
 //! message, `--- expect` with a line for each chunk, and optionally `--- covers` with the messages
@@ -90,11 +90,9 @@ fn options(words: &str) -> RenderOptions {
             "checkpoints" => options.checkpoints = true,
             "context_texts" => options.context_texts = true,
             "document_texts" => options.document_texts = true,
-            "pretty_inputs" => options.pretty_inputs = true,
             "tool_ids" => options.tool_ids = true,
             "result_cap" => options.tool_result_cap = Some(value.parse().unwrap()),
             "input_cap" => options.tool_input_cap = Some(value.parse().unwrap()),
-            "omit" => options.omit_results_of.push(value.into()),
             other => panic!("there is no option {other:?}"),
         }
     }
@@ -260,20 +258,17 @@ fn thread() -> impl Strategy<Value = Vec<Message>> {
 
 fn any_options() -> impl Strategy<Value = RenderOptions> {
     let cap = || prop::option::of(0_usize..60);
-    (any::<[bool; 7]>(), cap(), cap()).prop_map(|(flags, tool_result_cap, tool_input_cap)| {
-        let [thinking, reminders, checkpoints, context_texts, document_texts, pretty_inputs, ids] =
-            flags;
+    (any::<[bool; 6]>(), cap(), cap()).prop_map(|(flags, tool_result_cap, tool_input_cap)| {
+        let [thinking, reminders, checkpoints, context_texts, document_texts, tool_ids] = flags;
         RenderOptions {
             thinking,
             reminders,
             checkpoints,
             context_texts,
             document_texts,
-            pretty_inputs,
-            tool_ids: ids,
+            tool_ids,
             tool_result_cap,
             tool_input_cap,
-            omit_results_of: Vec::new(),
         }
     })
 }

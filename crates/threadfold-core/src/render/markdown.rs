@@ -1,9 +1,6 @@
 //! Messages and their blocks as Markdown.
 
-use std::{
-    collections::HashSet,
-    fmt::{self, Write},
-};
+use std::fmt::{self, Write};
 
 use super::{
     body::Body,
@@ -19,8 +16,6 @@ use crate::message::{
 /// Writes messages one after another.
 pub(super) struct Markdown<'a> {
     options: &'a RenderOptions,
-    /// The ids of earlier calls whose results are omitted.
-    omitted: HashSet<&'a str>,
     /// The content of the next fence. Kept only to reuse its memory.
     body: Body<'a>,
     /// The findings in the latest text. Kept only to reuse their memory.
@@ -29,12 +24,7 @@ pub(super) struct Markdown<'a> {
 
 impl<'a> Markdown<'a> {
     pub(super) fn new(options: &'a RenderOptions) -> Self {
-        Self {
-            options,
-            omitted: HashSet::new(),
-            body: Body::default(),
-            lookalikes: Lookalikes::default(),
-        }
+        Self { options, body: Body::default(), lookalikes: Lookalikes::default() }
     }
 
     pub(super) fn message(&mut self, message: &'a Message, out: &mut impl Write) -> fmt::Result {
@@ -116,12 +106,6 @@ impl<'a> Markdown<'a> {
 
     fn call(&mut self, call: &'a ToolUse, with_id: bool, out: &mut impl Write) -> fmt::Result {
         let options = self.options;
-        if options.omit_results_of.contains(&call.name) {
-            self.omitted.insert(&call.id);
-        } else if !self.omitted.is_empty() {
-            // A later call may have the same id and another tool.
-            self.omitted.remove(call.id.as_str());
-        }
         let is_json = tools::is_object(&call.input);
         let id = with_id.then_some(call.id.as_str());
         let notes = id.into_iter().chain((!is_json).then_some("not JSON"));
@@ -151,10 +135,6 @@ impl<'a> Markdown<'a> {
         let notes = id.into_iter().chain(error);
         if self.body.len() == 0 {
             return heading(out, "tool_result", "", notes.chain(["empty"]));
-        }
-        if !result.is_error && self.omitted.contains(result.tool_use_id.as_str()) {
-            let omission = format!("{} bytes omitted", self.body.len());
-            return heading(out, "tool_result", "", notes.chain([omission.as_str()]));
         }
         heading(out, "tool_result", "", notes)?;
         self.body.cap(options.tool_result_cap);

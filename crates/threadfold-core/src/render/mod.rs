@@ -36,8 +36,7 @@
 //!
 //! Calls and results carry their ids if their message has several, so that they can be matched.
 //! Every message is rendered by itself, so the rendering of two joined threads is the two
-//! renderings joined (except for [`RenderOptions::omit_results_of`], which needs the earlier
-//! calls).
+//! renderings joined.
 //!
 //! # Escaping
 //!
@@ -62,7 +61,6 @@ mod lookalikes;
 mod markdown;
 mod marks;
 mod options;
-mod pretty;
 #[doc(hidden)]
 pub mod read_back;
 mod rendered;

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::Text;
-
 /// What a rendering includes. The default is what a summary needs.
 ///
 /// ```
@@ -31,8 +29,6 @@ pub struct RenderOptions {
     pub context_texts: bool,
     /// Includes the text of text documents, not only the title. Off by default.
     pub document_texts: bool,
-    /// Indents the JSON inputs of tool calls. Off by default: they are written as received.
-    pub pretty_inputs: bool,
     /// Writes the id of every tool call and result. Off by default: only messages with several have
     /// ids.
     pub tool_ids: bool,
@@ -41,7 +37,4 @@ pub struct RenderOptions {
     pub tool_result_cap: Option<usize>,
     /// The maximum bytes of a tool call's input, cut in the same way as a result.
     pub tool_input_cap: Option<usize>,
-    /// Tools whose results are replaced by their size, except errors: for instance tools that read
-    /// files which can be read again. None by default.
-    pub omit_results_of: Vec<Text>,
 }

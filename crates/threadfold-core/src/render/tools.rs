@@ -7,7 +7,7 @@ use std::{
 
 use serde::de::IgnoredAny;
 
-use super::{body::Body, links, marks::heading, options::RenderOptions, pretty::pretty};
+use super::{body::Body, links, marks::heading, options::RenderOptions};
 use crate::message::{ContentBlock, ServerToolResult, ToolInput, ToolResult};
 
 /// `true` if an input is a JSON object. A blank text counts as an empty object.
@@ -23,11 +23,7 @@ pub(super) fn is_object(input: &ToolInput) -> bool {
 
 /// Adds the JSON input of a call to a body.
 pub(super) fn push_input<'a>(body: &mut Body<'a>, json: &'a str, options: &RenderOptions) {
-    match json {
-        _ if json.trim().is_empty() => body.push("{}"),
-        _ if options.pretty_inputs => body.push(pretty(json)),
-        _ => body.push(json),
-    }
+    body.push(if json.trim().is_empty() { "{}" } else { json });
     body.cap(options.tool_input_cap);
 }
 
