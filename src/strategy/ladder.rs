@@ -16,14 +16,14 @@ use super::{
     contract::CompactionStrategy,
     digest::Digest,
     error::{Result, StrategyError},
-    guard::{self, without_model},
+    guard,
     native::Native,
     proposal::Proposal,
     rejection::Rejection,
     summarize::Summarize,
     view::View,
 };
-use crate::{ledger::Quotes, log::Rung, message::Usage, retention::FactClass};
+use crate::{ledger::Quotes, log::Rung};
 
 /// Tries strategies in order until one is accepted.
 ///
@@ -51,7 +51,6 @@ use crate::{ledger::Quotes, log::Rung, message::Usage, retention::FactClass};
 #[must_use]
 pub struct Ladder {
     pub(super) rungs: Vec<Arc<dyn CompactionStrategy>>,
-    pub(super) enough: Option<Arc<dyn CompactionStrategy>>,
     pub(super) too_long: Option<Arc<dyn CompactionStrategy>>,
     /// The first rung if the provider binds reasoning.
     pub(super) bound: Option<Arc<dyn CompactionStrategy>>,
@@ -77,7 +76,7 @@ impl Ladder {
     /// # Ok::<(), StrategyError>(())
     /// ```
     pub fn new(rungs: impl IntoIterator<Item = Arc<dyn CompactionStrategy>>) -> Self {
-        Self { rungs: rungs.into_iter().collect(), enough: None, too_long: None, bound: None }
+        Self { rungs: rungs.into_iter().collect(), too_long: None, bound: None }
     }
 
     /// Returns the default ladder with these options of its summary.
@@ -122,32 +121,6 @@ impl Ladder {
     pub fn with_too_long(self, strategy: Arc<dyn CompactionStrategy>) -> Self {
         Self { too_long: Some(strategy), ..self }
     }
-
-    /// Adds a strategy that needs no model. It is tried first if the thread is over the target and
-    /// the brief has a retention policy. If its plan meets both and loses no demand and no path, and
-    /// if it loses no fact or uses three quarters of the target, no model is called. Otherwise the
-    /// ladder continues with its rungs and does not report that strategy.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use threadfold::{Message, Role, message::*, retention::RetentionPolicy, strategy::*};
-    ///
-    /// let call = ToolUse::new("t1", "read", Json::parse("{}")?);
-    /// let call = Message::new(Role::Assistant, vec![call.into()]);
-    /// let mut thread = vec![Message::user("Read it."), call];
-    /// let result = ToolResult::text("t1", "A long line of a file.\n".repeat(400));
-    /// thread.extend([Message::new(Role::User, vec![result.into()]), Message::assistant("Done.")]);
-    /// let clear = ClearResults { keep: 0, ..ClearResults::default() };
-    /// let ladder = Ladder::default().with_enough(Arc::new(clear));
-    /// let retention = Some(RetentionPolicy::default());
-    /// let brief = Brief { target: Some(1_000), retention, ..Brief::default() };
-    /// let proposal = without_model(&ladder, &View::new(Snapshot::new(thread), brief))?;
-    /// assert_eq!(proposal.rungs[0].strategy, "clear-results");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn with_enough(self, strategy: Arc<dyn CompactionStrategy>) -> Self {
-        Self { enough: Some(strategy), ..self }
-    }
 }
 
 impl Default for Ladder {
@@ -177,13 +150,6 @@ impl CompactionStrategy for Ladder {
             smallest: None,
             quotes: Quotes::default(),
         };
-        // A strategy without a model shortens what is in the middle, which makes reasoning void.
-        if bound.is_none()
-            && let Some(strategy) = self.enough.as_deref()
-            && let Some(proposal) = climb.enough(strategy)
-        {
-            return Ok(proposal);
-        }
         while let Some(strategy) = climb.untried.pop() {
             let (rung, outcome) = guard::run(strategy.as_ref(), view, ask).await;
             if let ControlFlow::Break(end) = climb.after(rung, outcome) {
@@ -239,39 +205,6 @@ impl Climb<'_> {
             self.best = Some((settled, index));
         }
         ControlFlow::Continue(())
-    }
-}
-
-impl Climb<'_> {
-    /// Returns the proposal of a strategy that needs no model, meets the target and keeps enough.
-    fn enough(&self, strategy: &dyn CompactionStrategy) -> Option<Proposal> {
-        let View { thread, brief } = self.view;
-        let target = self.view.missed_target()?;
-        let proposal = without_model(strategy, self.view).ok()?;
-        let proposal = thread.settle(proposal, brief).ok()?;
-        // Check paths here, because the policy judges only summaries. A model's summary would state
-        // nine tenths of the facts, so a plan without a model must not lose more. Without a policy
-        // the loss is unknown, so the plan is not taken.
-        let (policy, retention) = brief.retention.as_ref().zip(proposal.retention.clone())?;
-        let retention = retention.against(&thread.stated(policy));
-        // A plan that loses something and leaves much room unused loses more than it must.
-        let is_whole = retention.overall.kept >= retention.overall.facts;
-        if !is_whole && thread.tokens_after(&proposal.plan).ok()? < target / 4 * 3 {
-            return None;
-        }
-        let paths = retention.of(FactClass::Path);
-        if paths.kept < paths.facts || policy.shortfall(&retention).is_some() {
-            return None;
-        }
-        Some(Proposal {
-            rungs: vec![Rung {
-                strategy: strategy.name().into(),
-                failure: None,
-                usage: Usage::default(),
-                calls: 0,
-            }],
-            ..proposal
-        })
     }
 
     /// Handles a rung whose proposal is rejected. If it misses only the target, it may be the

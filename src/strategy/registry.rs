@@ -212,7 +212,6 @@ where
 #[serde(deny_unknown_fields)]
 struct LadderOptions {
     rungs: Vec<Value>,
-    enough: Option<Value>,
     bound: Option<Value>,
     too_long: Option<Value>,
 }
@@ -222,7 +221,6 @@ fn ladder(registry: &StrategyRegistry, name: &str, options: &Value) -> Result<Bu
     let build = |setting: &Value| registry.build(setting);
     Ok(Arc::new(Ladder {
         rungs: options.rungs.iter().map(build).collect::<Result<_, _>>()?,
-        enough: options.enough.as_ref().map(build).transpose()?,
         too_long: options.too_long.as_ref().map(build).transpose()?,
         bound: options.bound.as_ref().map(build).transpose()?,
     }))

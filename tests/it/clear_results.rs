@@ -1,20 +1,17 @@
 //! `clear-results`: which results it clears, which it keeps, and the text that replaces a cleared
 //! result.
 
-use std::sync::Arc;
-
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
-    CompactionStrategy, ContentBlock, EventLog, Message, Role, TokenCounter,
+    ContentBlock, EventLog, Message, Role, TokenCounter,
     drive::{self, Conversation, Models},
     log::Event,
     message::{Json, Thinking, Timestamp, ToolResult, ToolUse},
     recall::{Recall, tool},
     retention::{FactClass, Facts, RetentionPolicy},
     store::Journal,
-    strategy::{Brief, ClearResults, Ladder, Snapshot, Summarize, View, without_model},
-    testing::{answers, asked},
+    strategy::{Brief, ClearResults, Snapshot, View, without_model},
     tokens::ByteEstimate,
 };
 
@@ -239,37 +236,6 @@ fn every_line_names_what_can_be_recalled_in_under_30_tokens() {
     let left = compacted(messages, false).replay().unwrap();
     assert_eq!(cleared(&left), ["t0", "t1"]);
     assert!(!format!("{left:?}").contains("recall"));
-}
-
-#[test]
-fn a_ladder_clears_results_without_a_model_if_that_suffices() {
-    let thread = Snapshot::new(reads(&["a.rs", "b.rs", "c.rs", "d.rs", "e.rs"]));
-    let tokens = thread.counter().messages(thread.messages());
-    let audited = |target: Option<u64>| Brief {
-        target,
-        retention: Some(RetentionPolicy::default()),
-        ..Brief::default()
-    };
-    let ladder = Ladder::default().with_enough(Arc::new(ClearResults::default()));
-    let rungs = |brief: Brief| {
-        let view = View::new(thread.clone(), brief);
-        match asked(&ladder, &view, answers([""; 0])) {
-            (calls, _) if !calls.is_empty() => "a model".to_owned(),
-            (_, outcome) => outcome.unwrap().rungs[0].strategy.to_string(),
-        }
-    };
-    assert_eq!(rungs(audited(Some(tokens * 7 / 10))), "clear-results");
-    assert_eq!(rungs(audited(Some(tokens / 10))), "a model");
-    assert_eq!(rungs(audited(None)), "a model");
-    // A target that is already met requires more than clearing.
-    assert_eq!(rungs(audited(Some(tokens))), "a model");
-    // Without an audit the lost facts are unknown.
-    let blind = Brief { retention: None, ..audited(Some(tokens * 7 / 10)) };
-    assert_eq!(rungs(blind), "a model");
-    let own = Ladder::new([Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>]);
-    let brief = Brief { target: Some(tokens * 7 / 10), ..Brief::default() };
-    let view = View::new(thread, brief);
-    assert!(!asked(&own, &view, answers([""; 0])).0.is_empty());
 }
 
 #[test]
