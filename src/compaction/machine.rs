@@ -19,19 +19,18 @@ use crate::{
 
 /// One compaction, from its start to its end.
 ///
-/// | state | [`step`](Self::step) | input | next state |
+/// | stage | the driver | input | next stage |
 /// |---|---|---|---|
-/// | proposing | `Propose` | [`proposed`](Self::proposed), accepted | accepted |
-/// | proposing | `Propose` | [`proposed`](Self::proposed), an error | failing |
-/// | accepted | `Commit` | [`committed`](Self::committed), applied | committed |
-/// | accepted | `Commit` | [`committed`](Self::committed), an error | failing |
-/// | committed | `Store` | [`stored`](Self::stored) | ended, `Completed` |
-/// | failing | `Note` | [`noted`](Self::noted) | ended, `Failed` or `Cancelled` |
-/// | proposing, accepted | | [`interrupted`](Self::interrupted) | failing |
-/// | committed, failing, ended | | [`interrupted`](Self::interrupted) | unchanged |
-/// | ended | `Ended` | | |
+/// | [`Proposing`](Stage::Proposing) | makes a proposal | [`proposed`](Self::proposed), accepted | `Accepted` |
+/// | `Proposing` | makes a proposal | [`proposed`](Self::proposed), an error | `Failing` |
+/// | [`Accepted`](Stage::Accepted) | commits it | [`committed`](Self::committed), applied | `Committed` |
+/// | `Accepted` | commits it | [`committed`](Self::committed), an error | `Failing` |
+/// | [`Committed`](Stage::Committed) | stores the log | [`stored`](Self::stored) | `Ended`, `Completed` |
+/// | [`Failing`](Stage::Failing) | logs the failure | [`noted`](Self::noted) | `Ended`, `Failed` or `Cancelled` |
+/// | `Proposing`, `Accepted` | | [`interrupted`](Self::interrupted) | `Failing` |
+/// | `Committed`, `Failing`, `Ended` | | [`interrupted`](Self::interrupted) | unchanged |
 ///
-/// Before `Commit` the thread is unchanged. After it the compaction cannot fail: if the store
+/// Before the commit the thread is unchanged. After it the compaction cannot fail: if the store
 /// cannot be written, the compaction stays in thread and log.
 #[derive(Debug)]
 pub(crate) struct Compaction {
@@ -55,35 +54,26 @@ pub(crate) struct Compaction {
     stage: Stage,
 }
 
+/// How far a compaction is, and with it what its driver does next.
 #[derive(Debug)]
-enum Stage {
+pub(crate) enum Stage {
+    /// A proposal that passes the acceptance check is to be made.
     Proposing,
+    /// The plan is to be applied to both thread and log, or to neither, without an await in between.
     Accepted(Box<Proposal>),
+    /// The log is to be written to the store.
     Committed,
+    /// This failure is to be appended to the log.
     Failing(Box<CompactionFailure>, Ending),
+    /// The compaction has ended, with this event.
     Ended(Box<CompactionEvent>),
 }
 
 /// The end of a compaction that was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
+pub(crate) enum Ending {
     Failed,
     Cancelled,
-}
-
-/// The next step of a compaction.
-#[derive(Debug)]
-pub(crate) enum CompactionStep<'a> {
-    /// Make a proposal that passes the acceptance check.
-    Propose,
-    /// Apply the plan to both thread and log, or to neither, without an await in between.
-    Commit(&'a Proposal),
-    /// Append this failure to the log.
-    Note(&'a CompactionFailure),
-    /// Write the log to the store.
-    Store,
-    /// The compaction has ended; there is no further step.
-    Ended,
 }
 
 impl Compaction {
@@ -132,15 +122,9 @@ impl Compaction {
         self.done.as_deref()
     }
 
-    /// Returns the next step, and changes nothing.
-    pub(crate) fn step(&self) -> CompactionStep<'_> {
-        match &self.stage {
-            Stage::Proposing => CompactionStep::Propose,
-            Stage::Accepted(proposal) => CompactionStep::Commit(proposal),
-            Stage::Committed => CompactionStep::Store,
-            Stage::Failing(failure, _) => CompactionStep::Note(failure),
-            Stage::Ended(_) => CompactionStep::Ended,
-        }
+    /// How far the compaction is.
+    pub(crate) fn stage(&self) -> &Stage {
+        &self.stage
     }
 
     /// Takes an accepted proposal, or the error of the strategy. Texts of errors are redacted before
@@ -148,7 +132,7 @@ impl Compaction {
     ///
     /// # Errors
     ///
-    /// [`InvalidValue`] unless the next step is [`CompactionStep::Propose`].
+    /// [`InvalidValue`] unless the stage is [`Stage::Proposing`].
     pub(crate) fn proposed(
         &mut self,
         outcome: Result<Proposal>,
@@ -177,7 +161,7 @@ impl Compaction {
     ///
     /// # Errors
     ///
-    /// [`InvalidValue`] unless the next step is [`CompactionStep::Commit`].
+    /// [`InvalidValue`] unless the stage is [`Stage::Accepted`].
     pub(crate) fn record(&self, report: CompactReport) -> Result<CompactionRecord, InvalidValue> {
         let Stage::Accepted(proposal) = &self.stage else { return Err(self.unexpected()) };
         Ok(CompactionRecord {
@@ -255,7 +239,7 @@ impl Compaction {
     }
 
     /// Records that the driver was dropped. Before the commit this cancels the compaction. After it
-    /// the compaction remains in effect, and the driver continues with the same step.
+    /// the compaction remains in effect, and the driver continues at the same stage.
     pub(crate) fn interrupted(&mut self) {
         match self.stage {
             Stage::Proposing | Stage::Accepted(_) => {
@@ -501,7 +485,7 @@ mod tests {
             if !cancels {
                 continue;
             }
-            let CompactionStep::Note(failure) = compaction.step() else { panic!("{compaction:?}") };
+            let Stage::Failing(failure, _) = compaction.stage() else { panic!("{compaction:?}") };
             let spent = if state == "proposing" { Usage::default() } else { Usage::new(9, 4) };
             assert_eq!((failure.error.as_str(), failure.usage), ("cancelled", spent), "{state}");
             assert_eq!(failure.rungs.len(), usize::from(state != "proposing"));
@@ -514,9 +498,7 @@ mod tests {
     fn steps_events_and_record_say_what_happened() {
         let mut compaction = at("accepted");
         assert_eq!(compaction.done(), None);
-        assert!(
-            matches!(compaction.step(), CompactionStep::Commit(proposal) if proposal.calls == 2)
-        );
+        assert!(matches!(compaction.stage(), Stage::Accepted(proposal) if proposal.calls == 2));
         let record = compaction.record(CompactReport::default()).unwrap();
         assert_eq!(
             (record.id, record.batches.len(), record.usage),
@@ -525,7 +507,7 @@ mod tests {
         assert_eq!((record.rungs.len(), record.strategy.as_str()), (1, "own"));
         compaction.now = Timestamp(8);
         compaction.committed(Ok(record)).unwrap();
-        assert!(matches!(compaction.step(), CompactionStep::Store));
+        assert!(matches!(compaction.stage(), Stage::Committed));
         compaction.stored().unwrap();
         assert_eq!(compaction.done().map(|done| (done.id, done.calls)), Some((CompactionId(3), 2)));
         let Some(CompactionEvent::Completed { at, rungs, usage, .. }) = compaction.end() else {
@@ -534,7 +516,7 @@ mod tests {
         assert_eq!((*at, rungs.len(), *usage), (Timestamp(8), 1, Usage::new(9, 4)));
         let CompactionEvent::Started { at, id, .. } = compaction.started() else { panic!() };
         assert_eq!((at, id, compaction.id), (Timestamp(1), CompactionId(3), CompactionId(3)));
-        assert!(matches!(compaction.step(), CompactionStep::Ended));
+        assert!(matches!(compaction.stage(), Stage::Ended(_)));
         assert_eq!(compaction.reason, CompactionReason::default());
     }
 
@@ -549,14 +531,14 @@ mod tests {
         }
         let mut failing = at("proposing");
         failing.proposed(Err(refused()), Some(&Hides)).unwrap();
-        let CompactionStep::Note(failure) = failing.step() else { panic!("{failing:?}") };
+        let Stage::Failing(failure, _) = failing.stage() else { panic!("{failing:?}") };
         assert!(failure.error.ends_with("[word]"), "{}", failure.error);
         assert_eq!(failure.usage, Usage::new(5, 0));
         let mut tried = at("proposing");
         let rungs = proposal().rungs;
         let error = CompactionError::new(StrategyError::NoRung { rungs });
         tried.proposed(Err(error), Some(&Hides)).unwrap();
-        let CompactionStep::Note(failure) = tried.step() else { panic!("{tried:?}") };
+        let Stage::Failing(failure, _) = tried.stage() else { panic!("{tried:?}") };
         assert!(failure.rungs[0].failure.as_ref().is_some_and(|words| words.contains("[need]")));
         tried.noted().unwrap();
         assert!(matches!(tried.end(), Some(CompactionEvent::Failed { at: Timestamp(1), .. })));

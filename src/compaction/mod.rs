@@ -23,7 +23,7 @@ pub(crate) use error::Result;
 pub use error::{CompactionError, CompactionErrorKind};
 pub use event::CompactionEvent;
 pub(crate) use machine::redacted;
-pub(crate) use machine::{Compaction, CompactionStep, redacted_by};
+pub(crate) use machine::{Compaction, Stage, redacted_by};
 pub use tool_calls::{
     COMPACT, COMPACT_CONTEXT, COMPACTED, compact_context_tool, compact_tool, plan_call,
 };

@@ -8,9 +8,7 @@ use super::{
 };
 use crate::{
     compact::Prices,
-    compaction::{
-        Compaction, CompactionError, CompactionErrorKind, CompactionStep, Result, redacted,
-    },
+    compaction::{Compaction, CompactionError, CompactionErrorKind, Result, Stage, redacted},
     log::{CompactionRecord, Event, LogError},
     message::{CompactionId, ContextWindow, Delta, Message, ToolSpec},
     model::{self, ProviderThread, Tools},
@@ -296,7 +294,7 @@ impl Conversation<'_> {
         outcome: Result<Proposal>,
     ) -> Result<CompactionRecord> {
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
-        // Archiving under a used id would overwrite the entries of another compaction.
+        // A log has one record or failure of each id.
         if self.journal.log().is_ended(id) {
             return Err(LogError::IdUsed { id }.into());
         }
@@ -327,7 +325,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Runs a compaction from its current step until it needs a proposal or has ended. Returns the
+    /// Runs a compaction from its current stage until it needs a proposal or has ended. Returns the
     /// first error.
     pub(crate) async fn end(
         &mut self,
@@ -336,11 +334,22 @@ impl Conversation<'_> {
     ) -> Result<()> {
         let mut first = Ok(());
         loop {
-            let done = match compaction.step() {
-                CompactionStep::Commit(_) => self.commit(compaction, span),
-                CompactionStep::Store => self.store(compaction, span).await,
-                CompactionStep::Note(_) => self.note(compaction).await,
-                CompactionStep::Propose | CompactionStep::Ended => return first,
+            let done = match compaction.stage() {
+                Stage::Accepted(proposal) => {
+                    let (usage, calls) = (proposal.usage, proposal.calls);
+                    let applied = self.apply(compaction, proposal);
+                    match &applied {
+                        Ok(record) => span.complete(&record.report, usage, calls),
+                        Err(_) => span.fail("commit", usage, calls),
+                    }
+                    self.committed(compaction, applied)
+                }
+                Stage::Committed => self.store(compaction, span).await,
+                Stage::Failing(failure, _) => {
+                    let event = Event::CompactionFailed(failure.clone());
+                    self.note(compaction, event).await
+                }
+                Stage::Proposing | Stage::Ended(_) => return first,
             };
             // Later errors follow from the first one, so keep the first.
             first = first.and(done);
@@ -348,21 +357,6 @@ impl Conversation<'_> {
     }
 
     /// Applies the plan to log and thread, or to neither. Stores nothing yet.
-    fn commit(&mut self, compaction: &mut Compaction, span: &CompactionSpan) -> Result<()> {
-        let CompactionStep::Commit(proposal) = compaction.step() else { return Ok(()) };
-        let (usage, calls) = (proposal.usage, proposal.calls);
-        let error = match self.apply(compaction, proposal) {
-            Ok(record) => {
-                span.complete(&record.report, usage, calls);
-                return Ok(compaction.committed(Ok(record))?);
-            }
-            Err(error) => error,
-        };
-        span.fail("commit", usage, calls);
-        compaction.committed(Err(self.journal.redacted_text(error.to_string())))?;
-        Err(error)
-    }
-
     fn apply(&mut self, compaction: &Compaction, proposal: &Proposal) -> Result<CompactionRecord> {
         let at = compaction.now;
         let counter = Arc::clone(self.journal.thread().counter());
@@ -386,6 +380,21 @@ impl Conversation<'_> {
         Ok(record)
     }
 
+    /// Takes the record of the applied plan, or the error. Error texts are redacted.
+    fn committed(
+        &self,
+        compaction: &mut Compaction,
+        applied: Result<CompactionRecord>,
+    ) -> Result<()> {
+        match applied {
+            Ok(record) => Ok(compaction.committed(Ok(record))?),
+            Err(error) => {
+                compaction.committed(Err(self.journal.redacted_text(error.to_string())))?;
+                Err(error)
+            }
+        }
+    }
+
     /// Writes the log to the store. A failure does not undo the compaction.
     async fn store(&mut self, compaction: &mut Compaction, span: &CompactionSpan) -> Result<()> {
         let stored = self.journal.flush().await.inspect_err(|_| span.error("store"));
@@ -394,9 +403,7 @@ impl Conversation<'_> {
     }
 
     /// Appends the failure of the compaction to the log and stores it.
-    async fn note(&mut self, compaction: &mut Compaction) -> Result<()> {
-        let CompactionStep::Note(failure) = compaction.step() else { return Ok(()) };
-        let event = Event::CompactionFailed(Box::new(failure.clone()));
+    async fn note(&mut self, compaction: &mut Compaction, event: Event) -> Result<()> {
         let noted = self.journal.append(compaction.now, event).map(|_| ());
         compaction.noted()?;
         noted?;
