@@ -17,7 +17,7 @@ use crate::{
     drive::{self, CompactionJob, Conversation, Models, PreparedCompaction},
     foreign::{self, HostMessage, HostPlan},
     ledger::Ledger,
-    log::{self, CompactionRecord, Event, EventLog, RuleChange, Thread},
+    log::{self, CompactionRecord, Event, EventLog, Thread},
     message::{
         CompactionId, CompactionReason, ContentBlock, ContextWindow, InvalidValue, Message,
         Redactor, Request, Role, Text, Timestamp, ToolResult, ToolSpec, ToolUse, Usage,
@@ -93,6 +93,14 @@ struct Live {
     is_counted: bool,
     /// The strategy of the last compaction, if no message was added since.
     compacted_by: Option<Text>,
+}
+
+/// A change of the standing rules by the host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RuleChange {
+    Added { text: Text },
+    Revoked { id: Text },
 }
 
 options! {

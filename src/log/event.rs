@@ -59,13 +59,11 @@ pub enum Event {
         id: CompactionId,
     },
     /// The host added a standing rule. The user's rules are the quotes in the records of compactions.
-    #[serde(rename = "rule_changed", serialize_with = "rule_added")]
     RuleAdded {
         /// The text of the rule.
         text: Text,
     },
     /// The host revoked a rule, its own or one of the user.
-    #[serde(rename = "rule_changed", serialize_with = "rule_revoked")]
     RuleRevoked {
         /// The id of the rule.
         id: Text,
@@ -201,22 +199,6 @@ pub struct Rung<E = Text> {
     /// The number of model calls.
     #[serde(default)]
     pub calls: usize,
-}
-
-/// The stored form of a change of the standing rules by the host.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum RuleChange {
-    Added { text: Text },
-    Revoked { id: Text },
-}
-
-fn rule_added<S: Serializer>(text: &Text, serializer: S) -> Result<S::Ok, S::Error> {
-    RuleChange::Added { text: text.clone() }.serialize(serializer)
-}
-
-fn rule_revoked<S: Serializer>(id: &Text, serializer: S) -> Result<S::Ok, S::Error> {
-    RuleChange::Revoked { id: id.clone() }.serialize(serializer)
 }
 
 impl CompactionRecord {

@@ -13,7 +13,7 @@ use std::{borrow::Cow, fmt};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
 
-use super::event::{CompactionFailure, CompactionRecord, Event, LoggedEvent, RuleChange, is_users};
+use super::event::{CompactionFailure, CompactionRecord, Event, LoggedEvent, is_users};
 use crate::message::{CompactionId, Json, Message, Text, Timestamp, ToolResult, Usage};
 
 pub(super) const MESSAGE_APPENDED: &str = "message_appended";
@@ -23,14 +23,15 @@ const TRUNCATED: &str = "truncated";
 const COMPACTED: &str = "compacted";
 pub(super) const COMPACTION_FAILED: &str = "compaction_failed";
 const COMPACTION_UNDONE: &str = "compaction_undone";
-const RULE_CHANGED: &str = "rule_changed";
+const RULE_ADDED: &str = "rule_added";
+const RULE_REVOKED: &str = "rule_revoked";
 const NOTE_WRITTEN: &str = "note_written";
 const HOST: &str = "host";
 const RESULT_CUT: &str = "result_cut";
 const CACHE_KEPT: &str = "cache_kept";
 
 /// The kinds that this build reads.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 13] = [
     MESSAGE_APPENDED,
     SYSTEM_PROMPT_SET,
     LOCAL_NOTICE,
@@ -38,7 +39,8 @@ const KINDS: [&str; 12] = [
     COMPACTED,
     COMPACTION_FAILED,
     COMPACTION_UNDONE,
-    RULE_CHANGED,
+    RULE_ADDED,
+    RULE_REVOKED,
     NOTE_WRITTEN,
     HOST,
     RESULT_CUT,
@@ -63,7 +65,8 @@ impl Event {
             Self::Compacted(_) => COMPACTED,
             Self::CompactionFailed(_) => COMPACTION_FAILED,
             Self::CompactionUndone { .. } => COMPACTION_UNDONE,
-            Self::RuleAdded { .. } | Self::RuleRevoked { .. } => RULE_CHANGED,
+            Self::RuleAdded { .. } => RULE_ADDED,
+            Self::RuleRevoked { .. } => RULE_REVOKED,
             Self::NoteWritten { .. } => NOTE_WRITTEN,
             Self::Host { .. } => HOST,
             Self::ResultCut(_) => RESULT_CUT,
@@ -100,8 +103,7 @@ struct AnyLine<'a> {
     event: &'a RawValue,
 }
 
-/// The events that this build can read, named as in [`KINDS`]. Changes of rules are missing,
-/// because they are two events of one kind.
+/// The events that this build can read, named as in [`KINDS`].
 #[derive(Deserialize)]
 #[serde(remote = "Event", rename_all = "snake_case")]
 enum KnownEvent {
@@ -123,6 +125,12 @@ enum KnownEvent {
     CompactionUndone {
         id: CompactionId,
     },
+    RuleAdded {
+        text: Text,
+    },
+    RuleRevoked {
+        id: Text,
+    },
     NoteWritten {
         name: Text,
         text: Text,
@@ -141,25 +149,9 @@ enum KnownEvent {
 fn unread(data: Json) -> Event {
     // JSON that serde cannot parse, such as a string with half a surrogate pair, has no kind.
     let Kind(kind) = serde_json::from_str(data.as_str()).unwrap_or_default();
-    match serde_json::from_str(data.as_str()) {
-        Ok(RuleChanged { rule_changed: RuleChange::Added { text } }) => {
-            return Event::RuleAdded { text };
-        }
-        Ok(RuleChanged { rule_changed: RuleChange::Revoked { id } }) => {
-            return Event::RuleRevoked { id };
-        }
-        Err(_) => {}
-    }
     let is_known = KINDS.contains(&kind.as_str());
     let kind = kind.into();
     if is_known { Event::Malformed { kind, data } } else { Event::Unknown { kind, data } }
-}
-
-/// A change of the rules, as an event.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RuleChanged {
-    rule_changed: RuleChange,
 }
 
 /// The kind in an event's JSON: the key of an object, a bare string, or empty. If an object has

@@ -101,7 +101,6 @@ mod usage;
 pub(crate) use base::LogBase;
 pub use budget::TokenBudget;
 pub use error::LogError;
-pub(crate) use event::RuleChange;
 pub use event::{CompactionFailure, CompactionRecord, Event, LoggedEvent, Rung};
 pub use event_log::EventLog;
 pub(crate) use form::read as read_event;
