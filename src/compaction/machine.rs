@@ -6,13 +6,15 @@ use super::{
 };
 use crate::{
     compact::{
-        CompactError, CompactReport, CompactionCost, Prices, PromptChange, Size, VoidReasoning,
+        CompactError, CompactReport, CompactionCost, Plan, Prices, PromptChange, Size,
+        VoidReasoning,
     },
     log::{CompactionFailure, CompactionRecord, Rung},
     message::{
         CompactionId, CompactionReason, InvalidValue, Message, Redactor, Text, ThreadId, Timestamp,
         ToolSpec, Usage, redact::redacted_text,
     },
+    retention::Facts,
     strategy::{Brief, Proposal, Rejection, Snapshot, StrategyError},
     tokens::TokenCounter,
 };
@@ -324,6 +326,18 @@ impl Proposal {
         settled.map_err(|rejection| CompactionError::new(rejection).after(usage, calls))
     }
 
+    /// Returns the proposal of a plan that the model wrote for this thread. It is audited, and nothing
+    /// is added to the model's summaries.
+    pub(crate) fn audited(
+        plan: Plan,
+        thread: &[Message],
+        facts: Option<&Facts>,
+    ) -> Result<Self, CompactError> {
+        let after = plan.after(thread)?;
+        let retention = facts.map(|facts| facts.audit(&after).shortened());
+        Ok(Self { retention, ..Self::new(plan) })
+    }
+
     /// Returns the proposal, which was made for the `earlier` messages, for the present thread, which
     /// begins with these; an error if it does not.
     pub(crate) fn extended(mut self, earlier: &[Message], present: &[Message]) -> Result<Self> {
@@ -386,7 +400,7 @@ impl Proposal {
 mod tests {
     use super::*;
     use crate::{
-        compact::{Plan, Splice},
+        compact::Splice,
         message::{Batch, BatchId, ModelError},
         strategy::Proposal,
     };

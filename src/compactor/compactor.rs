@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::memory::{AfterCompaction, Memory};
 use crate::{
     auto::{AutoCompactor, AutoPolicy, IdleStep, Input, Pressure},
-    compact::{Plan, Size},
+    compact::Size,
     compaction::{
         self, COMPACT, COMPACT_CONTEXT, COMPACTED, ContextCompacted, ONE_CALL, Result, plan_call,
     },
@@ -963,18 +963,10 @@ impl Compactor {
         self.observe(thread);
         let reason = CompactionReason::AgentTool;
         let brief = self.completed(Brief { reason, ..Brief::default() });
-        let done = self.carry_out(&brief, Work::Apply(self.audited(plan, thread)?)).await?;
+        let proposal = Proposal::audited(plan, thread, self.live.known.facts.as_deref())?;
+        let done = self.carry_out(&brief, Work::Apply(Box::new(proposal))).await?;
         *thread = self.messages().to_vec();
         Ok(Some(done))
-    }
-
-    /// Audits the plan without adding anything to the model's summaries.
-    fn audited(&self, plan: Plan, thread: &[Message]) -> Result<Box<Proposal>> {
-        let after = plan.after(thread)?;
-        let mut proposal = Proposal::new(plan);
-        proposal.retention =
-            self.live.known.facts.as_ref().map(|facts| facts.audit(&after).shortened());
-        Ok(Box::new(proposal))
     }
 
     /// The observed thread of a host's own messages.

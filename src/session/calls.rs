@@ -295,17 +295,16 @@ impl Session {
             Ok(checked) => checked,
             Err(words) => return Ok(ToolOutput::error(words)),
         };
-        let mut proposal = Proposal::new(plan);
-        if let Some(policy) = &brief.retention {
-            // Audit the plan without appending an addendum: the summary stays as the model wrote
-            // it.
-            let after = proposal.plan.after(&thread)?;
-            // Boxed: inlined, this rare path would enlarge every turn's future.
-            let window = self.window().map(ContextWindow::tokens);
-            let options = policy.audit_options().within(window);
-            let facts = Box::pin(self.journal.facts(&options)).await?;
-            proposal.retention = Some(facts.audit(&after).shortened());
-        }
+        let facts = match &brief.retention {
+            Some(policy) => {
+                let window = self.window().map(ContextWindow::tokens);
+                let options = policy.audit_options().within(window);
+                // Boxed: inlined, this rare path would enlarge every turn's future.
+                Some(Box::pin(self.journal.facts(&options)).await?)
+            }
+            None => None,
+        };
+        let proposal = Proposal::audited(plan, &thread, facts.as_deref())?;
         let span = self.conversation().span(COMPACT, &brief);
         let work = self.carry_out(COMPACT, &brief, Ok(proposal), Some(arriving), (&span, emit));
         outcome_of(work.await)??;
