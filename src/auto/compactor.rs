@@ -21,8 +21,8 @@ pub const MAX_SENDS: u32 = 3;
 /// The tokens of a request that fits the smallest windows of models with tools.
 const SMALL_WINDOW: u64 = 6_000;
 
-/// The room for the shortest summary, beside what no compaction can remove.
-const SUMMARY_TOKENS: u64 = 128;
+/// The room for the shortest message with a summary, beside what no compaction can remove.
+const SUMMARY_MESSAGE_TOKENS: u64 = 128;
 
 /// A refusal is doubted if one of this many requests that were answered last was as long.
 const RECENT: usize = 8;
@@ -647,7 +647,7 @@ fn attempted_size(pressure: &Pressure, sent: u64, tries: u32, is_known: bool) ->
     let least = if is_all { cut } else { floor };
     let share = if tries == 0 { 2 } else { 4 };
     let size = least.saturating_add((sent - least) / share);
-    let small = SMALL_WINDOW.max(cut.saturating_add(SUMMARY_TOKENS));
+    let small = SMALL_WINDOW.max(cut.saturating_add(SUMMARY_MESSAGE_TOKENS));
     let small = if tries == 0 || is_known { u64::MAX } else { small };
     size.min(small)
 }

@@ -4,9 +4,8 @@ use std::{fmt, ops::Range};
 
 use super::request::RecallRequest;
 use crate::{
-    message::{Author, Message, Role, Timestamp},
+    message::{Author, Message, Role, Timestamp, boundary_before},
     render::{self, RenderOptions},
-    strategy::border_before,
 };
 
 /// The maximum bytes before the first passage.
@@ -168,7 +167,7 @@ pub(super) fn piece_end(text: &str, start: usize, room: usize) -> usize {
 /// Returns the last offset up to this one at which a text may be cut: at a character boundary, and
 /// not between a backslash and the `#` that it escapes.
 pub(super) fn border(text: &str, offset: usize) -> usize {
-    let at = border_before(text, offset);
+    let at = boundary_before(text, offset);
     let before = at.checked_sub(1).and_then(|before| text.as_bytes().get(before));
     if at < text.len() && before == Some(&b'\\') { at - 1 } else { at }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::{
-    message::{ContentBlock, TextBlock, ToolResult},
+    message::{ContentBlock, TextBlock, ToolResult, boundary_before},
     prose::{Kind, Speaker, item, sentences, spans, words_key},
     tokens::TokenCounter,
 };
@@ -15,45 +15,102 @@ pub(super) const ASIDE_TOKENS: u64 = 2_000;
 /// Returns the text with at most `most` tokens: its head, a line with the number of omitted bytes,
 /// its tail. The line is present even if it alone exceeds the limit.
 pub(crate) fn clip(text: &str, most: u64, counter: &dyn TokenCounter) -> String {
+    let note = |bytes: usize, _: u64| format!("[... {bytes} bytes omitted ...]");
+    let cut = ends(text, most, counter, Ends { tail: 2, note: &note });
+    cut.map_or_else(|| text.to_owned(), |cut| cut.trim().to_owned())
+}
+
+/// What stays of a text that is cut.
+#[derive(Clone, Copy)]
+pub(super) struct Ends<'a> {
+    /// The share that the tail takes: one of this many parts. The head takes the others.
+    pub(super) tail: usize,
+    /// Returns the note between head and tail: in place of this many bytes, in a text of at most this
+    /// many tokens.
+    pub(super) note: &'a dyn Fn(usize, u64) -> String,
+}
+
+/// Returns the head and the tail of a text in at most `most` tokens, with a note between them; `None`
+/// if the text is short enough. The note stays even if it alone has more tokens.
+pub(super) fn ends(
+    text: &str,
+    most: u64,
+    counter: &dyn TokenCounter,
+    keeps: Ends<'_>,
+) -> Option<String> {
     let size = counter.text(text);
     if size <= most {
-        return text.to_owned();
+        return None;
     }
     let share = u128::from(most) * text.len() as u128 / u128::from(size.max(1));
     let mut kept = usize::try_from(share).unwrap_or(usize::MAX).min(text.len());
     loop {
-        let head_end = border_before(text, kept / 2);
-        let tail_start = border_before(text, text.len() - kept / 2);
+        let part = kept / keeps.tail.max(1);
+        let head_end = boundary_before(text, part * keeps.tail.saturating_sub(1));
+        let tail_start = boundary_before(text, text.len() - part).max(head_end);
         let ((head, _), (_, tail)) = (text.split_at(head_end), text.split_at(tail_start));
-        let omitted = tail_start.saturating_sub(head_end);
-        let clipped = format!("{head}\n[... {omitted} bytes omitted ...]\n{tail}");
-        if kept < 4 || counter.text(&clipped) <= most {
-            return clipped.trim().to_owned();
+        let note = (keeps.note)(tail_start - head_end, most);
+        let cut = format!("{head}\n{note}\n{tail}");
+        let cut = cut.trim_matches('\n');
+        if kept == 0 || counter.text(cut) <= most {
+            return Some(cut.to_owned());
         }
         kept -= (kept / 16).max(1);
     }
 }
 
+/// Returns the result with the ends of its texts, so that they have at most this many tokens together.
+/// Each text keeps the same share.
+pub(super) fn ends_of_result(
+    result: &ToolResult,
+    most: u64,
+    counter: &dyn TokenCounter,
+    shorten: impl Fn(&str, u64) -> String,
+) -> ToolResult {
+    let tokens = text_tokens(result, counter).max(1);
+    let content = result.content.iter().map(|block| {
+        let ContentBlock::Text(whole) = block else { return block.clone() };
+        let share = u128::from(counter.text(&whole.text)) * u128::from(most) / u128::from(tokens);
+        let text = shorten(&whole.text, u64::try_from(share).unwrap_or(most)).into();
+        TextBlock { text, extra: whole.extra.clone() }.into()
+    });
+    ToolResult { content: content.collect(), ..result.clone() }
+}
+
+/// The tokens of the texts of a result.
+pub(super) fn text_tokens(result: &ToolResult, counter: &dyn TokenCounter) -> u64 {
+    let texts = result.content.iter().filter_map(ContentBlock::as_text);
+    texts.map(|text| counter.text(text)).fold(0, u64::saturating_add)
+}
+
+/// Returns the largest size to which all sizes can be cut so that their sum is at most `room`.
+pub(super) fn level(sizes: &[u64], room: u64) -> u64 {
+    let mut sorted = sizes.to_vec();
+    sorted.sort_unstable();
+    let mut left = room;
+    for (index, size) in sorted.iter().enumerate() {
+        let share = left / (sorted.len() - index) as u64;
+        if *size > share {
+            return share;
+        }
+        left -= size;
+    }
+    u64::MAX
+}
+
 /// Returns the result with the head and the tail of its texts, so that they have at most this many
-/// tokens together, and a note; `None` if it is short enough. Each text keeps the same share.
+/// tokens together, and a note; `None` if it is short enough.
 pub(crate) fn clip_result(
     result: &ToolResult,
     most: u64,
     counter: &dyn TokenCounter,
     can_recall: bool,
 ) -> Option<ToolResult> {
-    let texts = result.content.iter().filter_map(ContentBlock::as_text);
-    let tokens = texts.clone().map(|text| counter.text(text)).fold(0, u64::saturating_add);
-    if tokens <= most {
+    if text_tokens(result, counter) <= most {
         return None;
     }
-    let content = result.content.iter().map(|block| {
-        let ContentBlock::Text(whole) = block else { return block.clone() };
-        let share = u128::from(counter.text(&whole.text)) * u128::from(most) / u128::from(tokens);
-        let text = clip(&whole.text, u64::try_from(share).unwrap_or(most), counter).into();
-        TextBlock { text, extra: whole.extra.clone() }.into()
-    });
-    let mut content: Vec<ContentBlock> = content.collect();
+    let mut clipped = ends_of_result(result, most, counter, |text, most| clip(text, most, counter));
+    let texts = result.content.iter().filter_map(ContentBlock::as_text);
     let bytes: usize = texts.map(|text| text.len()).sum();
     let mut note = format!("[This result has {bytes} bytes, so its middle is left out.");
     if can_recall {
@@ -61,8 +118,8 @@ pub(crate) fn clip_result(
         note.push_str(&format!(" To read all of it call recall with {{\"call\":{id}}}."));
     }
     note.push(']');
-    content.push(ContentBlock::text(note));
-    Some(ToolResult { content, ..result.clone() })
+    clipped.content.push(ContentBlock::text(note));
+    Some(clipped)
 }
 
 /// Returns the text without sentences that repeat an earlier one of the same section, except short
@@ -99,15 +156,6 @@ pub(super) fn without_repeats(text: &str) -> String {
         }
     }
     kept
-}
-
-/// The last character border at or before an offset.
-pub(crate) fn border_before(text: &str, offset: usize) -> usize {
-    let mut border = offset.min(text.len());
-    while !text.is_char_boundary(border) {
-        border -= 1;
-    }
-    border
 }
 
 /// Returns a text without the sentences that have one of these keys, except in fences, and without
@@ -238,7 +286,8 @@ fn states_fact(text: &str) -> bool {
     found
 }
 
-/// Whether a line is only the note on what was omitted, in any of the forms that this module writes.
+/// Whether a line is only the note with the number of omitted bytes that [`clip`] and [`excerpt`]
+/// write.
 pub(crate) fn is_note(line: &str) -> bool {
     let inner = line.strip_prefix("[... ").and_then(|line| line.strip_suffix(" omitted ...]"));
     inner.is_some_and(|inner| inner.trim_start_matches(|it: char| it.is_ascii_digit()) == " bytes")
@@ -314,6 +363,14 @@ mod excerpt_tests {
                 prop_assert!(is_whole, "{part:?} in {short}");
             }
         }
+    }
+
+    #[test]
+    fn many_texts_share_the_room_and_short_ones_stay_whole() {
+        let sizes = [10, 5_000, 40, 9_000];
+        assert_eq!(level(&sizes, 1_050), 500);
+        assert_eq!(level(&sizes, 100_000), u64::MAX);
+        assert_eq!(level(&[], 0), u64::MAX);
     }
 
     #[test]

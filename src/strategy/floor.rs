@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::{
     brief::Brief,
-    clip::border_before,
+    clip::{Ends, ends, ends_of_result, level, text_tokens},
     error::{Result, StrategyError},
     proposal::Proposal,
     rejection::Rejection,
@@ -28,7 +28,7 @@ use super::{
 use crate::{
     compact::{Plan, legality, media_note, trim_after},
     log::Rung,
-    message::{ContentBlock, Message, Role, Text, TextBlock, ToolResult},
+    message::{ContentBlock, Message, Role, TextBlock},
     tokens::TokenCounter,
 };
 
@@ -38,8 +38,8 @@ const NOTED_TOKENS: u64 = 160;
 /// The share of what fits that a cut leaves free for a summary: an eighth.
 const FREE_SHARE: u64 = 8;
 
-/// The tokens of the shortest summary without the list of rules.
-const SUMMARY_TOKENS: u64 = 100;
+/// The tokens that the text of a summary needs at least, without the list of rules.
+const SUMMARY_TEXT_TOKENS: u64 = 100;
 
 /// How an unread part that does not fit is cut.
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +126,7 @@ impl Snapshot {
     /// The tokens of the shortest summary with its list of rules. If it does not fit beside the unread
     /// part, that part is cut.
     fn summary_need(&self, brief: &Brief) -> u64 {
-        self.rules_need(brief).saturating_add(SUMMARY_TOKENS)
+        self.rules_need(brief).saturating_add(SUMMARY_TEXT_TOKENS)
     }
 
     /// Returns how the unread part must be cut, if it does not fit.
@@ -413,32 +413,12 @@ fn texts_cut_to(
     }
 }
 
-/// Returns the largest size to which all sizes can be cut so that their sum is at most `room`.
-fn level(sizes: &[u64], room: u64) -> u64 {
-    let mut sorted = sizes.to_vec();
-    sorted.sort_unstable();
-    let mut left = room;
-    for (index, size) in sorted.iter().enumerate() {
-        let share = left / (sorted.len() - index) as u64;
-        if *size > share {
-            return share;
-        }
-        left -= size;
-    }
-    u64::MAX
-}
-
 /// The tokens of each text that may be cut: those of tool results, and those of a message that nobody
 /// typed.
 fn sizes(message: &Message, counter: &dyn TokenCounter) -> Vec<u64> {
     let texts = message.content.iter().filter_map(ContentBlock::as_text);
     let texts = texts.filter(|_| message.untyped).map(|text| counter.text(text));
     message.tool_results().map(|result| text_tokens(result, counter)).chain(texts).collect()
-}
-
-fn text_tokens(result: &ToolResult, counter: &dyn TokenCounter) -> u64 {
-    let texts = result.content.iter().filter_map(ContentBlock::as_text);
-    texts.map(|text| counter.text(text)).fold(0, u64::saturating_add)
 }
 
 /// Returns the message with results of at most `most` tokens of text each; `None` if they have no
@@ -453,16 +433,21 @@ fn cut_message(
     if sizes(message, counter).iter().all(|size| *size <= most) {
         return None;
     }
+    let note = |bytes: usize, most: u64| note(bytes, most, recall);
+    let shorten = |text: &str, most| {
+        let cut = ends(text, most, counter, Ends { tail: 3, note: &note });
+        cut.unwrap_or_else(|| text.to_owned())
+    };
     let shortened = |block: &ContentBlock| {
         if let ContentBlock::ToolResult(result) = block
             && text_tokens(result, counter) > most
         {
-            return cut_result(result, most, counter, recall).into();
+            return ends_of_result(result, most, counter, shorten).into();
         }
         if let ContentBlock::Text(text) = block
             && message.untyped
         {
-            let (text, extra) = (ends(&text.text, most, counter, recall), text.extra.clone());
+            let (text, extra) = (shorten(&text.text, most).into(), text.extra.clone());
             return TextBlock { text, extra }.into();
         }
         block.clone()
@@ -470,46 +455,6 @@ fn cut_message(
     let content = message.content.iter().map(shortened);
     let content = content.collect();
     Some(message.with_content(content))
-}
-
-fn cut_result(
-    result: &ToolResult,
-    most: u64,
-    counter: &dyn TokenCounter,
-    recall: Option<&str>,
-) -> ToolResult {
-    let tokens = text_tokens(result, counter).max(1);
-    let content = result.content.iter().map(|block| {
-        let ContentBlock::Text(whole) = block else { return block.clone() };
-        let share = u128::from(counter.text(&whole.text)) * u128::from(most) / u128::from(tokens);
-        let share = u64::try_from(share).unwrap_or(most);
-        let text = ends(&whole.text, share, counter, recall);
-        TextBlock { text, extra: whole.extra.clone() }.into()
-    });
-    ToolResult { content: content.collect(), ..result.clone() }
-}
-
-/// Returns the head and the tail of a text in at most `most` tokens, with a note between them that
-/// states how to read the rest. The note stays even if it alone has more tokens.
-fn ends(text: &str, most: u64, counter: &dyn TokenCounter, recall: Option<&str>) -> Text {
-    let size = counter.text(text);
-    if size <= most {
-        return text.into();
-    }
-    let share = u128::from(most) * text.len() as u128 / u128::from(size.max(1));
-    let mut kept = usize::try_from(share).unwrap_or(usize::MAX).min(text.len());
-    loop {
-        let head_end = border_before(text, kept - kept / 3);
-        let tail_start = border_before(text, text.len() - kept / 3).max(head_end);
-        let ((head, _), (_, tail)) = (text.split_at(head_end), text.split_at(tail_start));
-        let note = note(tail_start - head_end, most, recall);
-        let cut = format!("{head}\n{note}\n{tail}");
-        let cut = cut.trim_matches('\n');
-        if kept == 0 || counter.text(cut) <= most {
-            return cut.into();
-        }
-        kept -= (kept / 16).max(1);
-    }
 }
 
 /// The note in place of these bytes, short in a short text.
@@ -530,7 +475,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        message::{ContextWindow, Extra, Json, Thinking, ToolUse},
+        message::{ContextWindow, Extra, Json, Thinking, ToolResult, ToolUse},
         strategy::{CompactionStrategy, Digest, KeepRecent, Terms, TrimToolResults, propose},
         testing::answers,
     };
@@ -636,13 +581,5 @@ mod tests {
             assert_eq!(after.last(), thread.last(), "{strategy:?}");
             assert!(snapshot.counter().messages(&after) < snapshot.size() - 1_000, "{strategy:?}");
         }
-    }
-
-    #[test]
-    fn many_unread_results_share_the_room_and_short_ones_stay_whole() {
-        let sizes = [10, 5_000, 40, 9_000];
-        assert_eq!(level(&sizes, 1_050), 500);
-        assert_eq!(level(&sizes, 100_000), u64::MAX);
-        assert_eq!(level(&[], 0), u64::MAX);
     }
 }

@@ -34,7 +34,7 @@ pub(crate) use call_facts::ConversationFacts;
 mod chunked;
 mod clear_results;
 mod clip;
-pub(crate) use clip::{border_before, clip_result};
+pub(crate) use clip::clip_result;
 mod contract;
 mod digest;
 mod engine;

@@ -12,8 +12,8 @@ use super::{
     weights::{Features, value},
 };
 use crate::{
+    message::boundary_before,
     prose::{one_line, plain},
-    strategy::clip::border_before,
     tokens::TokenCounter,
 };
 
@@ -313,7 +313,7 @@ impl Found {
         let from = before.get(near..)?.rfind('\n').map_or(near, |break_at| near + break_at + 1);
         let start = match at - from > AROUND {
             true => {
-                let near = border_before(text, at - AROUND);
+                let near = boundary_before(text, at - AROUND);
                 let word = text.get(near..at)?.find(char::is_whitespace);
                 near + word.filter(|word| *word < AROUND / 2).unwrap_or(0)
             }
@@ -323,7 +323,7 @@ impl Found {
         let until = near.find('\n').unwrap_or(near.len());
         let end = match until > AROUND {
             true => {
-                let near = border_before(after, AROUND);
+                let near = boundary_before(after, AROUND);
                 let word = after.get(..near)?.rfind(char::is_whitespace);
                 word.filter(|word| *word > AROUND / 2).unwrap_or(near)
             }

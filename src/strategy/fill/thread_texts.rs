@@ -13,10 +13,10 @@ use super::{earlier::Earlier, shape};
 use crate::{
     hindsight::names,
     ledger,
-    message::{ContentBlock, Message, Role, Summary, Text, ToolResult, ToolUse},
+    message::{ContentBlock, Message, Role, Summary, Text, ToolResult, ToolUse, boundary_before},
     notes,
     prose::{first_failure, one_line, plain, without_typed},
-    strategy::{clip::border_before, full_summary},
+    strategy::full_summary,
 };
 
 /// What wrote a text.
@@ -453,8 +453,8 @@ fn value_text(value: &Value) -> String {
 /// in between is mostly the text of a file.
 fn failure(text: &str) -> Option<String> {
     const NEAR: usize = 1_500;
-    let from = border_before(text, text.len().saturating_sub(NEAR));
-    let (tail, head) = (text.get(from..)?, text.get(..border_before(text, NEAR / 3).min(from))?);
+    let from = boundary_before(text, text.len().saturating_sub(NEAR));
+    let (tail, head) = (text.get(from..)?, text.get(..boundary_before(text, NEAR / 3).min(from))?);
     let found =
         [tail, head].into_iter().find_map(|part| first_failure(&plain(part)).map(first_line));
     found.filter(|line| !line.is_empty())

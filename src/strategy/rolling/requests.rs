@@ -11,7 +11,7 @@ use crate::{
     ledger::Quotes,
     message::{ContentBlock, Message, Request, Text},
     strategy::{
-        clip::clip,
+        clip::{clip, level},
         error::Result,
         instructions::{VALUES, asides, fill, sections, tagged},
         run_error::RunError,
@@ -103,11 +103,14 @@ const MIN: u64 = 64;
 /// if there are too many messages for that, those in the middle are omitted. A note states what was
 /// omitted.
 pub(super) fn fit(messages: &[Message], most: u64, counter: &dyn TokenCounter) -> Vec<Message> {
-    if counter.messages(messages) <= most {
+    let all = counter.messages(messages);
+    if all <= most {
         return messages.to_vec();
     }
     let sizes: Vec<u64> = messages.iter().map(|message| counter.message(message)).collect();
-    let share = share(sizes, most);
+    // A counter may count more for the list than for its messages.
+    let besides = all.saturating_sub(sizes.iter().copied().fold(0, u64::saturating_add));
+    let share = level(&sizes, most.saturating_sub(besides));
     if share >= MIN {
         return messages.iter().map(|message| clip_message(message, share, counter)).collect();
     }
@@ -122,22 +125,6 @@ pub(super) fn fit(messages: &[Message], most: u64, counter: &dyn TokenCounter) -
         head.chain(tail).map(|message| clip_message(message, MIN, counter)).collect();
     clipped.insert(ends.min(clipped.len()), Message::user(note));
     clipped
-}
-
-/// Returns the token limit for each message. Messages below the limit leave their rest to longer
-/// ones.
-fn share(mut sizes: Vec<u64>, most: u64) -> u64 {
-    sizes.sort_unstable();
-    let mut left = most;
-    let count = sizes.len() as u64;
-    for (index, size) in sizes.into_iter().enumerate() {
-        let share = left / count.saturating_sub(index as u64).max(1);
-        if size > share {
-            return share;
-        }
-        left -= size;
-    }
-    left
 }
 
 fn clip_message(message: &Message, most: u64, counter: &dyn TokenCounter) -> Message {

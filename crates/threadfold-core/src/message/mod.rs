@@ -96,9 +96,8 @@ pub use published::is_same_model;
 pub use redact::Redactor;
 pub use request::{Answer, Delta, Request};
 pub use text::Text;
-pub(crate) use text::boundary_before;
 #[doc(hidden)]
-pub use text::{slice, thousands};
+pub use text::{boundary_before, slice, thousands};
 pub use thread_id::ThreadId;
 pub use tool::{ServerToolResult, ServerToolUse, ToolChoice, ToolInput, ToolSpec, ToolUse};
 pub use usage::{Timestamp, Usage};

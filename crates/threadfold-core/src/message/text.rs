@@ -71,7 +71,8 @@ pub fn thousands(number: u64) -> String {
 }
 
 /// Returns the last character boundary at or before a byte offset.
-pub(crate) fn boundary_before(text: &str, offset: usize) -> usize {
+#[must_use]
+pub fn boundary_before(text: &str, offset: usize) -> usize {
     let mut boundary = offset.min(text.len());
     while !text.is_char_boundary(boundary) {
         boundary -= 1;
