@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     compact::{Insert, Plan, Splice},
-    message::{CompactionId, ContentBlock, Message, Role, Timestamp},
+    message::{CompactionId, Message, Role, Timestamp},
 };
 
 impl EventLog {
@@ -158,10 +158,7 @@ impl EventLog {
     /// ```
     pub fn provider_compactions(&self) -> impl Iterator<Item = (usize, &Message)> {
         let answers = self.originals().filter(|(_, message)| message.role == Role::Assistant);
-        answers.filter(|(_, message)| {
-            let mut blocks = message.content.iter();
-            blocks.any(|block| matches!(block, ContentBlock::Opaque(it) if it.is_compaction()))
-        })
+        answers.filter(|(_, message)| message.holds_compaction())
     }
 
     /// Returns the numbers of these messages as ascending ranges with gaps between them.

@@ -12,11 +12,13 @@ use serde_json::Value;
 use super::search::{self, Reading, Terms};
 use super::{
     passage::{HEADING, INTRODUCTION, Passage, Recalled, border, piece_end, rendered},
-    request::{RecallError, RecallRequest, abridged},
+    request::{RecallError, RecallRequest},
 };
 use crate::{
     log::{Event, EventLog, Removed},
-    message::{CheckpointId, ContentBlock, Message, Redactor, Role, Text, redact::redacted_text},
+    message::{
+        CheckpointId, ContentBlock, Message, Redactor, Role, Text, quoted, redact::redacted_text,
+    },
 };
 
 /// The default maximum of the bytes of an answer, about 4,000 tokens.
@@ -234,7 +236,7 @@ impl<'a> Recall<'a> {
             (result.tool_use_id == *id).then_some((logged, result))
         });
         let Some((logged, result)) = cut else {
-            return Err(RecallError::UnknownCall { id: abridged(id) });
+            return Err(RecallError::UnknownCall { id: quoted(id) });
         };
         let content = vec![ContentBlock::ToolResult((**result).clone())];
         let message = Message::new(Role::User, content);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{
     log::LogError,
-    message::{CheckpointId, InvalidValue, Text},
+    message::{CheckpointId, InvalidValue, Text, markup::named_checkpoint, quoted},
 };
 
 /// The maximum bytes of a query.
@@ -160,7 +160,7 @@ impl RecallRequest {
     pub(crate) fn parse(input: &Value) -> Result<Self> {
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
         if let Some(key) = object.keys().find(|key| !FIELDS.contains(&key.as_str())) {
-            return Err(RecallError::Unknown { field: abridged(key) });
+            return Err(RecallError::Unknown { field: quoted(key) });
         }
         let offset = number(object, "offset")?.unwrap_or_default();
         if let Some(query) = value(object, "query") {
@@ -211,20 +211,10 @@ fn text<'v>(field: &'static str, value: &'v Value) -> Result<&'v str> {
 
 fn checkpoint(object: &Fields, field: &'static str) -> Result<Option<CheckpointId>> {
     let Some(value) = value(object, field) else { return Ok(None) };
-    let text = text(field, value)?;
-    let inner = text.strip_prefix("<checkpoint:").and_then(|rest| rest.strip_suffix('>'));
-    let id = inner.unwrap_or(text).parse();
+    let id = named_checkpoint(text(field, value)?);
     id.map(Some).map_err(|error| RecallError::Checkpoint { field, error })
 }
 
 fn mismatch(field: &'static str, expected: &'static str, found: &Value) -> RecallError {
-    RecallError::Type { field, expected, found: abridged(&found.to_string()) }
-}
-
-/// Returns the first 40 characters of a text.
-pub(super) fn abridged(text: &str) -> String {
-    match text.char_indices().nth(40) {
-        Some((end, _)) => text.get(..end).unwrap_or_default().to_owned() + "...",
-        None => text.to_owned(),
-    }
+    RecallError::Type { field, expected, found: quoted(&found.to_string()) }
 }

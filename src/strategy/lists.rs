@@ -15,7 +15,7 @@ use super::{
 use crate::{
     compact::Plan,
     ledger::{self, Rule},
-    message::{ContentBlock, ContextWindow, Message, Role, Text},
+    message::{ContextWindow, Message, Role, Text},
     notes,
     prose::{key_by, one_line, own_key, paragraphs, sentences, without_typed},
     retention::{Beside, Fact, Facts, Retention, RetentionPolicy},
@@ -481,11 +481,8 @@ pub(super) fn shortfall(
     policy: &RetentionPolicy,
     before: impl FnOnce() -> Retention,
 ) -> Option<Text> {
-    let is_block = |block: &ContentBlock| {
-        if let ContentBlock::Opaque(opaque) = block { opaque.is_compaction() } else { false }
-    };
     last_summary(plan)?;
-    if plan.new_messages().any(|message| message.content.iter().any(is_block)) {
+    if plan.new_messages().any(Message::holds_compaction) {
         return None;
     }
     policy.shortfall(retention)?;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::edit::CompactError;
-use crate::message::{CheckpointId, Text};
+use crate::message::{CheckpointId, Text, markup::named_checkpoint, quoted};
 
 /// A range of the thread and the summary that replaces it.
 ///
@@ -146,7 +146,7 @@ fn id(
     whole: &str,
     key: &str,
 ) -> Result<Option<CheckpointId>, CompactError> {
-    let id = text(object, whole, key)?.map(|text| without_tag(text).parse()).transpose();
+    let id = text(object, whole, key)?.map(named_checkpoint).transpose();
     id.map_err(|error| CompactError::Checkpoint {
         field: format!("{whole}.{key}").into(),
         error: Box::new(error),
@@ -157,18 +157,8 @@ fn missing(field: &str) -> CompactError {
     CompactError::Missing { field: field.into() }
 }
 
-/// Returns the id in a marker, in case the model copied the marker whole.
-fn without_tag(text: &str) -> &str {
-    let inner = text.strip_prefix("<checkpoint:").and_then(|rest| rest.strip_suffix('>'));
-    inner.unwrap_or(text)
-}
-
 fn mismatch(field: &str, expected: &'static str, found: &Value) -> CompactError {
-    let mut text: String = found.to_string();
-    if text.chars().count() > 40 {
-        text = text.chars().take(40).chain("...".chars()).collect();
-    }
-    CompactError::Type { field: field.into(), expected, found: text.into() }
+    CompactError::Type { field: field.into(), expected, found: quoted(&found.to_string()).into() }
 }
 
 #[cfg(test)]

@@ -1,10 +1,20 @@
 //! The error for a value that its type refuses, and for an input that a state machine did not
 //! request.
 
-use super::text::Text;
+use super::text::{Text, slice};
 
-/// The number of characters of the value that the error quotes.
+/// The number of characters of a value that an error quotes.
 const QUOTED: usize = 40;
+
+/// Returns as much of a value as an error quotes, with dots if that is not all.
+#[doc(hidden)]
+#[must_use]
+pub fn quoted(value: &str) -> String {
+    match value.char_indices().nth(QUOTED) {
+        Some((end, _)) => slice(value, ..end).to_owned() + "...",
+        None => value.to_owned(),
+    }
+}
 
 /// Why a value was refused: an id, a time or a number violates the rule of its type, or a state
 /// machine received an input that its state does not accept. The machine is then unchanged.

@@ -15,6 +15,7 @@ use super::{
     author::Author,
     checkpoint::CheckpointId,
     content::{ContextUpdate, Summary},
+    invalid::InvalidValue,
     parts::Role,
     steps,
     text::{Text, slice},
@@ -40,7 +41,22 @@ pub fn checkpoint(id: CheckpointId) -> String {
 #[doc(hidden)]
 #[must_use]
 pub fn read_checkpoint(text: &str) -> Option<CheckpointId> {
-    text.strip_prefix('<')?.strip_prefix(CHECKPOINT)?.strip_suffix('>')?.parse().ok()
+    within_marker(text)?.parse().ok()
+}
+
+/// Returns the id that a text names, alone or in a marker, as a model may copy it.
+///
+/// # Errors
+///
+/// [`InvalidValue`] if it names none.
+#[doc(hidden)]
+pub fn named_checkpoint(text: &str) -> Result<CheckpointId, InvalidValue> {
+    within_marker(text).unwrap_or(text).parse()
+}
+
+/// Returns the id in the marker of a checkpoint.
+fn within_marker(text: &str) -> Option<&str> {
+    text.strip_prefix('<')?.strip_prefix(CHECKPOINT)?.strip_suffix('>')
 }
 
 /// Returns a reminder in its tags.

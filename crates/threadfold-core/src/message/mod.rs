@@ -84,6 +84,8 @@ pub use failure::{ModelError, ModelErrorKind};
 #[doc(hidden)]
 pub use header::{media_type as picture_type, pixels as picture_size};
 pub use invalid::InvalidValue;
+#[doc(hidden)]
+pub use invalid::quoted;
 pub use json::Json;
 #[doc(hidden)]
 pub use json_text::{push_string, run_of_text, unescaped};
