@@ -107,8 +107,7 @@ impl View {
             && brief.reason.is_manual()
             && !terms.anyway
         {
-            let found = thread.size();
-            return nothing(format!("about {found} tokens are within the target of {target}"));
+            return self.within(target);
         }
         if terms.once && thread.compacted_by.as_deref() == Some(strategy.name()) {
             return nothing("nothing was added since the last compaction".to_owned());

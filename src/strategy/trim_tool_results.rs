@@ -26,8 +26,7 @@ impl CompactionStrategy for TrimToolResults {
         if let Some(target) = view.brief.target
             && view.thread.has_room(&view.brief)
         {
-            let size = view.thread.size();
-            return nothing(format!("about {size} tokens are within the target of {target}"));
+            return view.within(target);
         }
         Ok(plan(self, view)?.into())
     }

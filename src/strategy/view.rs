@@ -51,6 +51,13 @@ impl View {
         self.thread.missed_target(&self.brief)
     }
 
+    /// Refuses the thread, which is within this target.
+    pub(super) fn within<T>(&self, target: u64) -> Result<T, StrategyError> {
+        let size = self.thread.size();
+        let reason = format!("about {size} tokens are within the target of {target}");
+        Err(StrategyError::NothingToCompact { reason: reason.into() })
+    }
+
     /// Refuses a thread within its target, unless somebody asks for its first compaction: only who
     /// asks for one expects a compaction that nothing needs.
     ///
@@ -61,11 +68,7 @@ impl View {
         let is_done = self.brief.reason == CompactionReason::Threshold
             || self.thread.messages().iter().any(Message::is_summary);
         match (self.missed_target(), self.brief.target) {
-            (None, Some(target)) if is_done => {
-                let size = self.thread.size();
-                let reason = format!("about {size} tokens are within the target of {target}");
-                Err(StrategyError::NothingToCompact { reason: reason.into() })
-            }
+            (None, Some(target)) if is_done => self.within(target),
             _ => Ok(()),
         }
     }

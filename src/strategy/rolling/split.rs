@@ -58,9 +58,8 @@ impl Rolling {
     ///
     /// [`StrategyError::NothingToCompact`] if there are none, or if they are not worth a call.
     pub(super) fn split(&self, task: &View) -> Result<Split> {
-        let found = task.thread.size();
-        if let Some(target) = task.brief.target.filter(|target| found <= *target) {
-            return nothing(format!("about {found} tokens are within the target of {target}"));
+        if let (None, Some(target)) = (task.missed_target(), task.brief.target) {
+            return task.within(target);
         }
         let shown = self.clip_first.saturating_add(self.clip_last) as u64;
         let request = TailRequest {
