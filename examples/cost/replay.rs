@@ -170,7 +170,7 @@ impl<'a> Replay<'a> {
             let _ = self.compact(strategy.as_ref(), Brief { now: step.at, ..Brief::default() });
         }
         loop {
-            let output = self.auto.handle(step.at, Input::BeforeContinue(self.pressure()));
+            let output = self.auto.handle(step.at, Input::BeforeRequest(self.pressure()));
             let Some(Output::Compact { reason, target, .. }) = output else { return Ok(()) };
             self.compact_for(index, step.at, reason, target);
         }
@@ -234,11 +234,8 @@ impl<'a> Replay<'a> {
 
     /// Compacts as after a command of the user, with the reason `Idle`.
     fn compact_idle(&mut self, index: usize, now: Timestamp) {
-        let input = Input::Requested { instructions: None, pressure: self.pressure() };
-        let output = self.auto.clone().handle(now, input);
-        if let Some(Output::Compact { target, .. }) = output {
-            self.compact_for(index, now, CompactionReason::Idle, target);
-        }
+        let target = self.auto.requested_target(self.pressure());
+        self.compact_for(index, now, CompactionReason::Idle, target);
     }
 
     /// Returns how much of these messages is left.

@@ -285,28 +285,23 @@ impl AutoCompactor {
     /// let mut auto = AutoCompactor::new(AutoPolicy::default())?;
     /// let window = Some(ContextWindow::new(1_000));
     /// let full = Pressure { window, reported: Some(850), thread: 850, ..Pressure::default() };
-    /// let output = auto.handle(Timestamp(0), Input::BeforeSend(full));
+    /// let output = auto.handle(Timestamp(0), Input::BeforeRequest(full));
     /// let compact = Output::Compact { reason: Threshold, target: Some(500), limit: Some(799) };
     /// assert_eq!(output, Some(compact));
     /// assert_eq!(auto.handle(Timestamp(1), Input::Compacted { reason: Threshold }), None);
     /// let half = Pressure { reported: Some(500), thread: 500, ..full };
-    /// assert_eq!(auto.handle(Timestamp(2), Input::BeforeSend(half)), None);
+    /// assert_eq!(auto.handle(Timestamp(2), Input::BeforeRequest(half)), None);
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Option<Output> {
         match input {
-            Input::BeforeSend(pressure) | Input::BeforeContinue(pressure) => {
+            Input::BeforeRequest(pressure) => {
                 let output = self.before_request(now, pressure);
                 self.planner.sent(now, &self.policy, &self.learned.known(pressure));
                 output
             }
             Input::TurnEnded(pressure) => self.turn_ended(now, pressure),
             Input::Overflowed { pressure, refusal } => Some(self.overflowed(pressure, refusal)),
-            Input::Requested { instructions, pressure } => {
-                let target = self.requested_target(pressure);
-                let reason = CompactionReason::Manual { instructions };
-                Some(Output::Compact { reason, target, limit: None })
-            }
             Input::Compacted { reason } => {
                 self.breaker = Breaker::default();
                 let is_before_request =
@@ -319,8 +314,18 @@ impl AutoCompactor {
         }
     }
 
-    /// The target, in tokens, of a compaction that the user, the host or the agent requests.
-    pub(crate) fn requested_target(&self, pressure: Pressure) -> Option<u64> {
+    /// Returns the target, in tokens, of a compaction that the user, the host or the agent requests;
+    /// `None` if the window is unknown.
+    ///
+    /// ```
+    /// use threadfold::{ContextWindow, auto::{AutoCompactor, Pressure}};
+    ///
+    /// let window = Some(ContextWindow::new(1_000));
+    /// let thread = Pressure { window, thread: 700, ..Pressure::default() };
+    /// assert_eq!(AutoCompactor::default().requested_target(thread), Some(500));
+    /// ```
+    #[must_use]
+    pub fn requested_target(&self, pressure: Pressure) -> Option<u64> {
         let pressure = self.learned.known(pressure);
         let room = self.policy.room(&pressure)?;
         Some(self.policy.goal(&pressure, room).target)
@@ -330,7 +335,7 @@ impl AutoCompactor {
     /// it after [`Input::TurnEnded`], and again after each step; it changes nothing.
     ///
     /// After [`IdleStep::Compact`], the driver compacts with [`CompactionReason::Idle`] to the target
-    /// that [`Input::Requested`] returns, and passes [`Input::Compacted`] or [`Input::Failed`], as
+    /// that [`requested_target`](Self::requested_target) returns, and passes [`Input::Compacted`] or [`Input::Failed`], as
     /// after [`Output::Compact`]; either ends the pause. A thread within that target is not compacted.
     /// After a keep-alive, the driver calls [`kept_alive`](Self::kept_alive).
     ///
@@ -348,7 +353,7 @@ impl AutoCompactor {
     /// let mut auto = AutoCompactor::new(policy)?;
     /// let window = Some(ContextWindow::new(200_000));
     /// let thread = Pressure { window, thread: 120_000, newest: 100, ..Pressure::default() };
-    /// auto.handle(Timestamp(0), Input::BeforeSend(thread));
+    /// auto.handle(Timestamp(0), Input::BeforeRequest(thread));
     /// auto.handle(Timestamp(0), Input::TurnEnded(thread));
     /// let (mut now, mut kept) = (Timestamp(0), 0);
     /// loop {
@@ -696,12 +701,12 @@ mod tests {
         let mut auto = machine(AutoPolicy::default());
         let unnamed = Pressure { window: None, ..reported(10) };
         let notice = Some(Output::UnknownWindow);
-        assert_eq!(auto.handle(Timestamp(0), Input::BeforeSend(unnamed)), notice);
-        assert_eq!(auto.handle(Timestamp(0), Input::BeforeSend(unnamed)), None, "said once");
+        assert_eq!(auto.handle(Timestamp(0), Input::BeforeRequest(unnamed)), notice);
+        assert_eq!(auto.handle(Timestamp(0), Input::BeforeRequest(unnamed)), None, "said once");
         auto.handle(Timestamp(0), refusal(reported(90_000), Some(50_000)));
         auto.model_changed();
         assert_eq!(auto.window(None), None);
-        assert_eq!(auto.handle(Timestamp(1), Input::BeforeSend(unnamed)), notice);
+        assert_eq!(auto.handle(Timestamp(1), Input::BeforeRequest(unnamed)), notice);
     }
 
     /// Feeds the machine with refusals of a driver whose compactions reach their target, and
@@ -756,8 +761,8 @@ mod tests {
     fn a_refusal_of_a_length_that_was_answered_is_tested_first() {
         let mut auto = machine(AutoPolicy::default());
         let pressure = |thread| Pressure { thread, ..reported(0) };
-        auto.handle(Timestamp(0), Input::BeforeSend(pressure(90_000)));
-        auto.handle(Timestamp(1), Input::BeforeSend(pressure(90_001)));
+        auto.handle(Timestamp(0), Input::BeforeRequest(pressure(90_000)));
+        auto.handle(Timestamp(1), Input::BeforeRequest(pressure(90_001)));
         let output = auto.handle(Timestamp(2), refusal(pressure(90_000), None));
         assert_eq!(output, Some(Output::SendAgain));
         let output = auto.handle(Timestamp(3), refusal(pressure(90_000), None));
@@ -782,7 +787,7 @@ mod tests {
                 let window = Some(ContextWindow::new(60_000));
                 let output = 32_000;
                 let pressure = Pressure { window, thread, output, sum_rule, ..Pressure::default() };
-                machine(AutoPolicy::default()).handle(Timestamp(0), Input::BeforeSend(pressure))
+                machine(AutoPolicy::default()).handle(Timestamp(0), Input::BeforeRequest(pressure))
             };
             assert_eq!(before(35_999), None);
             let output = before(36_000);
@@ -832,7 +837,7 @@ mod tests {
             };
             loop {
                 let pressure = Pressure { thread, newest: 100, ..Pressure::default() };
-                let output = auto.handle(Timestamp(0), Input::BeforeSend(pressure));
+                let output = auto.handle(Timestamp(0), Input::BeforeRequest(pressure));
                 if compacted(&mut auto, &mut thread, output) {
                     continue;
                 }
@@ -870,7 +875,7 @@ mod tests {
             let mut auto = machine(AutoPolicy::default());
             let pressure = |thread| Pressure { thread, ..reported(0) };
             for thread in [90_000, 90_500] {
-                auto.handle(Timestamp(0), Input::BeforeSend(pressure(thread)));
+                auto.handle(Timestamp(0), Input::BeforeRequest(pressure(thread)));
             }
             let output = auto.handle(Timestamp(1), refusal(pressure(size), None));
             assert_eq!(output == Some(Output::SendAgain), again, "{size}");
@@ -883,7 +888,7 @@ mod tests {
         let pressure = |thread| Pressure { newest: 900, thread, ..reported(0) };
         auto.handle(Timestamp(0), refusal(pressure(9_000), Some(100)));
         auto.next_request();
-        auto.handle(Timestamp(1), Input::BeforeSend(pressure(900)));
+        auto.handle(Timestamp(1), Input::BeforeRequest(pressure(900)));
         assert_eq!(auto.stated_window(None), None);
         let host = Some(ContextWindow::new(WINDOW));
         assert_eq!(auto.stated_window(host), Some(ContextWindow::new(100)));
@@ -901,9 +906,9 @@ mod tests {
                     Pressure { window, thread, newest, output, sum_rule, ..Pressure::default() };
                 let mut auto = machine(AutoPolicy { enabled: false, ..AutoPolicy::default() });
                 let short = Output::ShortAnswer { tokens: 9_950, output, window: 10_000 };
-                let sent = auto.handle(Timestamp(0), Input::BeforeSend(pressure));
+                let sent = auto.handle(Timestamp(0), Input::BeforeRequest(pressure));
                 assert_eq!(sent, Some(short), "{output} {sum_rule}");
-                let sent = auto.handle(Timestamp(1), Input::BeforeSend(pressure));
+                let sent = auto.handle(Timestamp(1), Input::BeforeRequest(pressure));
                 assert_eq!(sent, None, "{output} {sum_rule}: it is said once");
             }
         }
@@ -920,11 +925,11 @@ mod tests {
             assert_eq!(window(&auto), Some(size - 1));
         }
         // The request is sent, because nothing makes it smaller, and gets no answer.
-        assert_eq!(auto.handle(Timestamp(2), Input::BeforeContinue(pressure(1_000))), None);
+        assert_eq!(auto.handle(Timestamp(2), Input::BeforeRequest(pressure(1_000))), None);
         auto.handle(Timestamp(3), Input::TurnEnded(pressure(1_000)));
         assert_eq!(window(&auto), Some(899));
         // It is sent again, and answered.
-        assert_eq!(auto.handle(Timestamp(4), Input::BeforeContinue(pressure(1_000))), None);
+        assert_eq!(auto.handle(Timestamp(4), Input::BeforeRequest(pressure(1_000))), None);
         auto.handle(Timestamp(5), Input::TurnEnded(pressure(1_001)));
         assert_eq!(window(&auto), Some(8_999), "what was longer still holds");
     }

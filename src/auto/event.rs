@@ -1,6 +1,6 @@
 //! What the machine takes and what it returns.
 
-use crate::message::{CompactionReason, ModelErrorKind, Text, Timestamp};
+use crate::message::{CompactionReason, ModelErrorKind, Timestamp};
 
 use super::pressure::Pressure;
 
@@ -8,10 +8,9 @@ use super::pressure::Pressure;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Input {
-    /// A prompt is about to be appended and sent.
-    BeforeSend(Pressure),
-    /// Tool results were appended, and the next request is about to be sent.
-    BeforeContinue(Pressure),
+    /// The next request is about to be sent: a prompt, which is appended then, or tool results, which
+    /// were appended.
+    BeforeRequest(Pressure),
     /// A turn ended: with an answer, with an error, or because it was aborted. The counts of
     /// attempts start anew.
     TurnEnded(Pressure),
@@ -21,13 +20,6 @@ pub enum Input {
         pressure: Pressure,
         /// What the refusal states.
         refusal: Refusal,
-    },
-    /// The user, the host or the agent requested a compaction.
-    Requested {
-        /// The user's instructions for the summary.
-        instructions: Option<Text>,
-        /// How full the context is.
-        pressure: Pressure,
     },
     /// A compaction was carried out.
     Compacted {

@@ -39,9 +39,9 @@
 //! let mut auto = AutoCompactor::new(AutoPolicy::default())?;
 //! let window = Some(ContextWindow::new(200_000));
 //! let calm = Pressure { window, reported: Some(159_999), ..Pressure::default() };
-//! assert_eq!(auto.handle(Timestamp(0), Input::BeforeSend(calm)), None);
+//! assert_eq!(auto.handle(Timestamp(0), Input::BeforeRequest(calm)), None);
 //! let full = Pressure { reported: Some(160_000), ..calm };
-//! let output = auto.handle(Timestamp(1), Input::BeforeSend(full));
+//! let output = auto.handle(Timestamp(1), Input::BeforeRequest(full));
 //! assert!(matches!(output, Some(Output::Compact { .. })));
 //! # Ok::<(), threadfold::message::InvalidValue>(())
 //! ```

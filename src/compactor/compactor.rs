@@ -656,7 +656,7 @@ impl Compactor {
         let pressure = self.pressure();
         // The host decides when to compact, so what the trigger says is nothing to it. Each request
         // may be the last one before a pause.
-        let _ = self.auto.handle(now, Input::BeforeSend(pressure));
+        let _ = self.auto.handle(now, Input::BeforeRequest(pressure));
         let _ = self.auto.handle(now, Input::TurnEnded(pressure));
     }
 

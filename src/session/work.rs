@@ -192,10 +192,10 @@ impl Session {
     async fn guard(&mut self, prompt: Option<&Message>, emit: &mut Emit) -> Result<()> {
         let mut tried = None;
         loop {
-            let input = match prompt {
-                Some(prompt) => Input::BeforeSend(self.pressure_before(prompt)),
-                None => Input::BeforeContinue(self.pressure(0)),
-            };
+            let input = Input::BeforeRequest(match prompt {
+                Some(prompt) => self.pressure_before(prompt),
+                None => self.pressure(0),
+            });
             match self.auto.handle(self.at, input) {
                 None => return Ok(()),
                 Some(Output::CannotFit { floor, tokens, limit }) => {

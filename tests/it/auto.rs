@@ -6,7 +6,7 @@
 //! for a machine of its own, and `--- script`, lines for one machine, which begin with the second.
 //! A size is in characters and rounded up to tokens; one that ends with `t` is in tokens, and so
 //! are windows, limits and reported counts. A compaction is expected with its target, and after
-//! `up to` with its limit.
+//! `up to` with its limit; a row `requested` expects only the target.
 
 use std::collections::HashMap;
 
@@ -60,10 +60,13 @@ fn expected(row: &str) -> String {
 
 fn said(auto: &mut AutoCompactor, second: u64, row: &str, divisor: u64) -> String {
     let now = Timestamp(second * 1_000);
-    match auto.handle(now, input(row.split_once(" -> ").unwrap().0, divisor)) {
+    let (row_input, _) = row.split_once(" -> ").unwrap();
+    if let Some(sizes) = row_input.strip_prefix("requested ") {
+        return format!("target {}", shown(auto.requested_target(pressure(sizes, divisor))));
+    }
+    match auto.handle(now, input(row_input, divisor)) {
         None => "nothing".to_owned(),
         Some(Output::Compact { reason, target, limit }) => {
-            let shown = |tokens: Option<u64>| tokens.map_or("none".to_owned(), |it| it.to_string());
             let limit = row.contains(" up to ").then(|| format!(" up to {}", shown(limit)));
             format!("compact {} {}{}", name(&reason), shown(target), limit.unwrap_or_default())
         }
@@ -86,6 +89,10 @@ fn said(auto: &mut AutoCompactor, second: u64, row: &str, divisor: u64) -> Strin
     }
 }
 
+fn shown(tokens: Option<u64>) -> String {
+    tokens.map_or("none".to_owned(), |it| it.to_string())
+}
+
 fn name(reason: &CompactionReason) -> &'static str {
     match reason {
         CompactionReason::Threshold => "threshold",
@@ -98,20 +105,48 @@ fn name(reason: &CompactionReason) -> &'static str {
 
 fn input(row: &str, divisor: u64) -> Input {
     let (kind, rest) = row.split_once(' ').unwrap_or((row, ""));
-    let sizes: HashMap<&str, &str> =
-        rest.split_whitespace().filter_map(|word| word.split_once('=')).collect();
+    let pressure = || pressure(rest, divisor);
+    let sizes = sizes(rest);
+    let plain = |name| sizes.get(name).map(|size| size.parse::<u64>().unwrap());
+    let reason = || match rest {
+        "threshold" => CompactionReason::Threshold,
+        "overflow" => CompactionReason::Overflow,
+        "model_switch" => CompactionReason::ModelSwitch,
+        "manual" => CompactionReason::Manual { instructions: None },
+        _ => panic!("{row}"),
+    };
+    match kind {
+        "send" => Input::BeforeRequest(pressure()),
+        "ended" => Input::TurnEnded(pressure()),
+        "overflowed" => {
+            let (limit, output) = (plain("limit"), plain("reserved"));
+            let refusal = Refusal { limit, found: plain("found"), output };
+            Input::Overflowed { pressure: pressure(), refusal }
+        }
+        "compacted" => Input::Compacted { reason: reason() },
+        "failed" => Input::Failed { reason: reason() },
+        _ => panic!("{row}"),
+    }
+}
+
+fn sizes(rest: &str) -> HashMap<&str, &str> {
+    rest.split_whitespace().filter_map(|word| word.split_once('=')).collect()
+}
+
+fn pressure(rest: &str, divisor: u64) -> Pressure {
+    let sizes = sizes(rest);
     let known = [
         "window", "reported", "since", "thread", "overhead", "pending", "output", "newest",
         "limit", "reserved", "found", "cuttable", "said",
     ];
-    assert!(sizes.keys().all(|size| known.contains(size)), "{row}");
+    assert!(sizes.keys().all(|size| known.contains(size)), "{rest}");
     let plain = |name| sizes.get(name).map(|size| size.parse::<u64>().unwrap());
     let size = |name| match sizes.get(name).map(|size| (size.strip_suffix('t'), size)) {
         None => 0,
         Some((Some(tokens), _)) => tokens.parse().unwrap(),
         Some((None, characters)) => characters.parse::<u64>().unwrap().div_ceil(divisor),
     };
-    let pressure = Pressure {
+    Pressure {
         window: plain("window").map(ContextWindow::new),
         reported: plain("reported"),
         since: size("since"),
@@ -123,27 +158,6 @@ fn input(row: &str, divisor: u64) -> Input {
         cuttable: size("cuttable"),
         said: size("said"),
         sum_rule: false,
-    };
-    let reason = || match rest {
-        "threshold" => CompactionReason::Threshold,
-        "overflow" => CompactionReason::Overflow,
-        "model_switch" => CompactionReason::ModelSwitch,
-        "manual" => CompactionReason::Manual { instructions: None },
-        _ => panic!("{row}"),
-    };
-    match kind {
-        "send" => Input::BeforeSend(pressure),
-        "continue" => Input::BeforeContinue(pressure),
-        "ended" => Input::TurnEnded(pressure),
-        "overflowed" => {
-            let (limit, output) = (plain("limit"), plain("reserved"));
-            let refusal = Refusal { limit, found: plain("found"), output };
-            Input::Overflowed { pressure, refusal }
-        }
-        "requested" => Input::Requested { instructions: None, pressure },
-        "compacted" => Input::Compacted { reason: reason() },
-        "failed" => Input::Failed { reason: reason() },
-        _ => panic!("{row}"),
     }
 }
 
@@ -213,13 +227,11 @@ fn any_input() -> impl Strategy<Value = Input> {
     let pressure = any_pressure;
     let limit = option::of(select(vec![0, 1, 50_000, 400_000, u64::MAX]));
     prop_oneof![
-        4 => pressure().prop_map(Input::BeforeSend),
-        4 => pressure().prop_map(Input::BeforeContinue),
+        8 => pressure().prop_map(Input::BeforeRequest),
         2 => pressure().prop_map(Input::TurnEnded),
         2 => (pressure(), limit).prop_map(|(pressure, limit)| Input::Overflowed {
             pressure, refusal: Refusal { limit, ..Refusal::default() }
         }),
-        1 => pressure().prop_map(|pressure| Input::Requested { instructions: None, pressure }),
         2 => reason().prop_map(|reason| Input::Compacted { reason }),
         2 => reason().prop_map(|reason| Input::Failed { reason }),
     ]
@@ -244,7 +256,7 @@ proptest! {
         }
         // The provider refuses every request, and no compaction removes anything.
         let mut asked = 0;
-        let mut input = Input::BeforeSend(last);
+        let mut input = Input::BeforeRequest(last);
         loop {
             asked += 1;
             prop_assert!(asked < 20, "the machine asks for compactions without end");
@@ -254,7 +266,7 @@ proptest! {
                     let answer =
                         if fails { Input::Failed { reason } } else { Input::Compacted { reason } };
                     auto.handle(Timestamp(50_000), answer);
-                    input = Input::BeforeContinue(last);
+                    input = Input::BeforeRequest(last);
                 }
                 _ => {
                     let refusal = Refusal { limit, ..Refusal::default() };
@@ -281,7 +293,7 @@ proptest! {
             auto.handle(Timestamp((index as u64 * 7_919_000) % 100_000), input);
         }
         for _ in 0..10 {
-            match auto.handle(Timestamp(50_000), Input::BeforeSend(last)) {
+            match auto.handle(Timestamp(50_000), Input::BeforeRequest(last)) {
                 Some(Output::Compact { reason, .. }) => {
                     auto.handle(Timestamp(50_000), Input::Failed { reason });
                 }
@@ -304,7 +316,7 @@ proptest! {
     ) {
         let policy = AutoPolicy { estimates_usage: true, ..policy };
         let mut auto = AutoCompactor::new(policy).unwrap();
-        let output = auto.handle(Timestamp(0), Input::BeforeSend(pressure));
+        let output = auto.handle(Timestamp(0), Input::BeforeRequest(pressure));
         let Some(Output::Compact { reason, target: Some(target), limit }) = output else {
             return Ok(());
         };
@@ -319,7 +331,7 @@ proptest! {
         prop_assert!(after.tokens() <= room, "{target} does not fit");
         if reason == CompactionReason::Threshold {
             let again = AutoCompactor::new(policy).unwrap()
-                .handle(Timestamp(0), Input::BeforeSend(after));
+                .handle(Timestamp(0), Input::BeforeRequest(after));
             prop_assert!(matches!(again, None | Some(Output::ShortAnswer { .. })), "{:?}", again);
         }
     }

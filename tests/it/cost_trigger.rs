@@ -42,14 +42,14 @@ fn pressure(thread: u64, since: u64) -> Pressure {
 fn compacted(policy: AutoPolicy) -> AutoCompactor {
     let mut auto = AutoCompactor::new(policy).unwrap();
     auto.handle(Timestamp(0), Input::Compacted { reason: CompactionReason::Threshold });
-    assert_eq!(auto.handle(Timestamp(0), Input::BeforeSend(pressure(100_000, 0))), None);
+    assert_eq!(auto.handle(Timestamp(0), Input::BeforeRequest(pressure(100_000, 0))), None);
     auto
 }
 
 /// Whether the trigger fires at the second of two requests, this many milliseconds after the first.
 fn fires(policy: AutoPolicy, second: Pressure, after: u64) -> bool {
     let mut auto = compacted(policy);
-    let output = auto.handle(Timestamp(after), Input::BeforeSend(second));
+    let output = auto.handle(Timestamp(after), Input::BeforeRequest(second));
     matches!(output, Some(Output::Compact { reason: CompactionReason::Threshold, .. }))
 }
 
@@ -86,7 +86,7 @@ fn it_fires_once_the_requests_have_paid_for_it() {
     // costs 375,000 - 36,000 millionths, and the trigger waits for a quarter more.
     let mut auto = compacted(policy());
     let mut fired = (0..200).map(|second| {
-        let input = Input::BeforeContinue(pressure(120_000, 0));
+        let input = Input::BeforeRequest(pressure(120_000, 0));
         auto.handle(Timestamp(second), input).is_some()
     });
     assert_eq!(fired.position(|fired| fired), Some(71));
@@ -98,7 +98,7 @@ fn it_fires_once_the_requests_have_paid_for_it() {
 fn the_cost_of_a_summary_by_a_model_is_included() {
     let mut auto = compacted(with(&|cost| cost.summary_tokens = 2_000));
     let mut fired = (0..200).map(|second| {
-        let input = Input::BeforeContinue(pressure(120_000, 0));
+        let input = Input::BeforeRequest(pressure(120_000, 0));
         auto.handle(Timestamp(second), input).is_some()
     });
     // Besides what is written anew, 36,000 for reading 120,000 tokens and 30,000 for the summary.
@@ -111,9 +111,9 @@ fn it_uses_the_size_that_the_last_compaction_left() {
     let requests = |left: u64| {
         let mut auto = AutoCompactor::new(policy()).unwrap();
         auto.handle(Timestamp(0), Input::Compacted { reason: CompactionReason::Threshold });
-        auto.handle(Timestamp(0), Input::BeforeSend(pressure(left, 0)));
+        auto.handle(Timestamp(0), Input::BeforeRequest(pressure(left, 0)));
         let mut fired = (0..200).map(|second| {
-            let input = Input::BeforeContinue(pressure(120_000, 0));
+            let input = Input::BeforeRequest(pressure(120_000, 0));
             auto.handle(Timestamp(second), input).is_some()
         });
         fired.position(|fired| fired)

@@ -207,7 +207,7 @@ fn a_user_who_was_always_away_for_long_is_not_waited_for_any_more() {
     let steps: Vec<IdleStep> = (0..5)
         .map(|hour| {
             let now = Timestamp(hour * 7_200_000);
-            auto.handle(now, Input::BeforeSend(thread));
+            auto.handle(now, Input::BeforeRequest(thread));
             auto.handle(now, Input::TurnEnded(thread));
             auto.idle(Timestamp(now.0 + 280_000), thread)
         })

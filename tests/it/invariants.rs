@@ -121,7 +121,7 @@ fn assert_silent(name: &str, tokens: u64, target: u64) {
     let window = Some(ContextWindow::new(target.saturating_mul(2).max(1_000)));
     let pressure = Pressure { window, thread: tokens, ..Pressure::default() };
     let said =
-        AutoCompactor::new(policy).unwrap().handle(Timestamp(0), Input::BeforeSend(pressure));
+        AutoCompactor::new(policy).unwrap().handle(Timestamp(0), Input::BeforeRequest(pressure));
     assert_eq!(said, None, "8: {name}");
 }
 

@@ -96,7 +96,7 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
 
     /// Asks the model for the next answer, after compacting the thread until it fits the window.
     async fn ask(&mut self) -> HandlerResult<Answer> {
-        let mut input = Input::BeforeContinue(self.pressure());
+        let mut input = Input::BeforeRequest(self.pressure());
         loop {
             match self.auto.handle(self.steps.now(), input) {
                 None
@@ -115,7 +115,7 @@ impl<'a, 'ctx> OpenTurn<'a, 'ctx> {
                     };
                     self.auto.handle(self.steps.now(), ended);
                     if !may_wait {
-                        input = Input::BeforeContinue(self.pressure());
+                        input = Input::BeforeRequest(self.pressure());
                         continue;
                     }
                 }

@@ -331,7 +331,7 @@ impl Proxy {
 
     /// Compacts a quiet thread. What was prepared is dropped if the thread goes on meanwhile.
     pub(super) async fn compact_quiet(&self, journey: &mut Journey) {
-        journey.relay.compact_idle(&mut journey.auto, self.clock.now());
+        journey.relay.compact_idle(&journey.auto);
         if self.options.shadow {
             let tokens = thousands(journey.relay.tokens());
             self.note(&format!("would compact a quiet thread of about {tokens} tokens"));

@@ -283,25 +283,21 @@ impl Relay {
     /// nothing changes.
     ///
     /// ```
-    /// use threadfold::{ContextWindow, Message, Request, message::Timestamp};
+    /// use threadfold::{ContextWindow, Message, Request};
     /// use threadfold::auto::{AutoCompactor, AutoPolicy};
     /// use threadfold_cli::relay::{Relay, RelayOptions, RelayStep};
     ///
-    /// let mut auto = AutoCompactor::new(AutoPolicy::default())?;
+    /// let auto = AutoCompactor::new(AutoPolicy::default())?;
     /// let window = Some(ContextWindow::new(10_000));
     /// let options = RelayOptions { window, ..RelayOptions::default() };
     /// let request = Request::new(vec![Message::user("Tell me a long story.")]);
     /// let mut relay = Relay::sent(request, None, &options);
-    /// relay.compact_idle(&mut auto, Timestamp(1));
+    /// relay.compact_idle(&auto);
     /// assert!(matches!(relay.step(), RelayStep::Compact { target: Some(_), .. }));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
-    pub fn compact_idle(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
-        let pressure = self.pressure();
-        let requested = Input::Requested { instructions: None, pressure };
-        let Some(Output::Compact { target: Some(target), .. }) = auto.handle(now, requested) else {
-            return;
-        };
+    pub fn compact_idle(&mut self, auto: &AutoCompactor) {
+        let Some(target) = auto.requested_target(self.pressure()) else { return };
         let (reason, target, limit) = (CompactionReason::Idle, Some(target), None);
         let output = Output::Compact { reason, target, limit };
         self.step = self.compaction(Some(output)).unwrap_or(RelayStep::Send);
@@ -349,7 +345,7 @@ impl Relay {
 
     /// Asks the trigger about the request that would be sent now.
     fn check(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
-        let output = auto.handle(now, Input::BeforeSend(self.pressure()));
+        let output = auto.handle(now, Input::BeforeRequest(self.pressure()));
         // A request that no compaction makes fit is sent too, because only the provider knows its
         // window exactly.
         self.step = self.compaction(output).unwrap_or(RelayStep::Send);
