@@ -52,7 +52,7 @@ fn measure(tables: &mut Tables, messages: Vec<Message>) {
     let repetitions = (300_000 / count.max(1)).clamp(5, 100);
     let nothing = || ();
     let mut buffer = Vec::with_capacity(stored.len());
-    let events = || log.iter().map(|event| event.event.clone()).collect::<Vec<_>>();
+    let events = || log.events().iter().map(|event| event.event.clone()).collect::<Vec<_>>();
     let append = |events: Vec<Event>| {
         let mut log = EventLog::new(log.thread_id().clone());
         for (at, event) in events.into_iter().enumerate() {
@@ -93,7 +93,7 @@ fn measure(tables: &mut Tables, messages: Vec<Message>) {
         ),
         row("write", repetitions, nothing, |()| {
             buffer.clear();
-            for event in log.iter() {
+            for event in log.events() {
                 write_event(&mut buffer, event).expect("a vector takes everything");
             }
             black_box(buffer.len())

@@ -103,7 +103,7 @@ fn list(style: Style, messages: &[Message]) {
 
 /// Returns the input of the call from the log. The thread no longer has it.
 fn call_of(session: &Session) -> Result<String, Box<dyn Error>> {
-    let appended = session.log().iter().filter_map(|logged| match &logged.event {
+    let appended = session.log().events().iter().filter_map(|logged| match &logged.event {
         threadfold::log::Event::MessageAppended(message) => Some(message),
         _ => None,
     });

@@ -148,7 +148,7 @@ fn close(style: Style, session: &Session) {
     println!(
         "{} events in the log, {} of them compactions; {} messages in the thread, {} violations.",
         session.log().len(),
-        session.log().iter().filter(compacted).count(),
+        session.log().events().iter().filter(compacted).count(),
         session.messages().len(),
         legality::violations(session.messages()).len(),
     );

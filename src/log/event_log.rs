@@ -99,21 +99,6 @@ impl EventLog {
         &self.events
     }
 
-    /// The events in memory, in order.
-    ///
-    /// ```
-    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp};
-    ///
-    /// let mut log = EventLog::new("main".parse()?);
-    /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
-    /// let times: Vec<Timestamp> = log.iter().map(|logged| logged.at).collect();
-    /// assert_eq!(times, [Timestamp(7)]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn iter(&self) -> std::slice::Iter<'_, LoggedEvent> {
-        self.events.iter()
-    }
-
     /// Returns the events from this `seq` on: none if the log is shorter, and all events in memory
     /// if `seq` is before the [`base`](Self::base).
     ///
@@ -413,12 +398,3 @@ impl PartialEq for EventLog {
 }
 
 impl Eq for EventLog {}
-
-impl<'a> IntoIterator for &'a EventLog {
-    type Item = &'a LoggedEvent;
-    type IntoIter = std::slice::Iter<'a, LoggedEvent>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}

@@ -199,7 +199,7 @@ fn notes(log: &EventLog) -> Notes {
     let (mut notes, mut before) = (Notes::default(), EventLog::new(id()));
     let latest = |log: &EventLog| log.originals().map(|(number, _)| number).last();
     let originals: Vec<usize> = log.originals().map(|(number, _)| number).collect();
-    for logged in log {
+    for logged in log.events() {
         if let Event::NoteWritten { name, text } = &logged.event
             && latest(&before).is_none_or(|message| originals.contains(&message))
         {
@@ -275,7 +275,7 @@ fn a_long_session_holds_only_its_thread_and_the_latest_events() {
             Event::MessageAppended(message) => message.text_bytes(),
             _ => 0,
         };
-        log.iter().map(|logged| message(&logged.event)).sum()
+        log.events().iter().map(|logged| message(&logged.event)).sum()
     };
     let thread: u64 = session.messages().iter().map(Message::text_bytes).sum();
     assert!(bytes(&stored) > 300_000, "{}", bytes(&stored));

@@ -211,7 +211,7 @@ fn a_stream_may_be_dropped_at_every_await() {
         let failed = |event: &&threadfold::log::LoggedEvent| {
             matches!(event.event, Event::CompactionFailed(_))
         };
-        cancelled += bench.session.log().iter().filter(failed).count();
+        cancelled += bench.session.log().events().iter().filter(failed).count();
         polls += 1;
     }
     assert!(carried_out > 3 && cancelled > 0, "{carried_out} of {polls}, {cancelled} cancelled");

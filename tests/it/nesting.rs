@@ -52,7 +52,7 @@ fn append(log: &mut EventLog, message: Message) -> Result<(), LogError> {
 fn assert_read_again(log: &EventLog) {
     let mut bytes = Vec::new();
     write_header(&mut bytes, log.thread_id()).unwrap();
-    log.iter().for_each(|event| write_event(&mut bytes, event).unwrap());
+    log.events().iter().for_each(|event| write_event(&mut bytes, event).unwrap());
     let read = EventLog::read(bytes.as_slice()).unwrap().log;
     assert_eq!(read, *log);
     assert_eq!(read.replay().unwrap(), log.replay().unwrap());

@@ -265,7 +265,7 @@ fn assert_pairs(folder: &Path, writers: &[String], count: usize) {
         let Event::MessageAppended(message) = &event.event else { panic!("{event:?}") };
         message.content[0].as_text().unwrap().split(' ').next().unwrap().to_owned()
     };
-    let authors: Vec<String> = log.iter().map(author).collect();
+    let authors: Vec<String> = log.events().iter().map(author).collect();
     assert!(authors.chunks(2).all(|pair| pair[0] == pair[1]), "{authors:?}");
     for writer in writers {
         let pairs = authors.iter().filter(|author| *author == writer).count() / 2;

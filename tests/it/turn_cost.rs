@@ -154,7 +154,8 @@ fn the_clock_is_read_once_after_each_step_that_takes_time() {
         let mut session = builder.build().unwrap();
         let before = clock.now().0 + 1;
         block_on(async { session.send("And now?").await }).unwrap();
-        let times = session.log().iter().map(|logged| logged.at.0 - before).collect::<Vec<_>>();
+        let times =
+            session.log().events().iter().map(|logged| logged.at.0 - before).collect::<Vec<_>>();
         (clock.now().0 - before, times)
     });
     // The prompt, each answer, and the results.

@@ -70,7 +70,7 @@ fn idle(store: &Arc<SqliteStore>, count: usize) {
 }
 
 fn bytes(log: &EventLog) -> u64 {
-    log.iter().map(|event| serde_json::to_string(event).unwrap().len() as u64).sum()
+    log.events().iter().map(|event| serde_json::to_string(event).unwrap().len() as u64).sum()
 }
 
 /// The resident memory of this process, in bytes.

@@ -74,7 +74,7 @@ fn s002_03_an_answer_without_usage_is_valid() {
 fn s002_04_the_usage_is_in_the_logged_message() {
     let mut bench = bench([answer("Hello!", Some(Usage::new(100, 50)))], |builder| builder);
     say(&mut bench.session, "Hi.").unwrap();
-    let logged = bench.session.log().iter().find_map(|logged| match &logged.event {
+    let logged = bench.session.log().events().iter().find_map(|logged| match &logged.event {
         Event::MessageAppended(message) => message.usage,
         _ => None,
     });
@@ -141,7 +141,7 @@ fn s002_13_the_command_is_not_sent() {
 fn s002_15_a_line_for_the_user_says_that_it_was_compacted() {
     let mut bench = talked();
     say(&mut bench.session, "/compact").unwrap();
-    let notice = bench.session.log().iter().find_map(|logged| match &logged.event {
+    let notice = bench.session.log().events().iter().find_map(|logged| match &logged.event {
         Event::LocalNotice { text } => Some(text.to_string()),
         _ => None,
     });
@@ -267,7 +267,7 @@ fn s002_49_a_strategy_is_chosen_by_its_name() {
 fn s002_50_the_log_has_an_event_with_the_strategy() {
     let mut bench = talked();
     say(&mut bench.session, "/compact").unwrap();
-    let strategies = bench.session.log().iter().filter_map(|logged| match &logged.event {
+    let strategies = bench.session.log().events().iter().filter_map(|logged| match &logged.event {
         Event::Compacted(record) => Some(record.strategy.to_string()),
         _ => None,
     });

@@ -92,14 +92,14 @@ impl ThreadStore for BrokenStore {
         let mut loaded = self.inner.load(&folded(self.law, thread)).await?;
         let mut log = EventLog::new(thread.clone());
         if self.law == Law::StoredComesBack {
-            for event in &loaded.log {
+            for event in loaded.log.events() {
                 log.append_logged(LoggedEvent { at: Timestamp(0), ..event.clone() }).unwrap();
             }
             loaded.log = log;
         } else if self.law == Law::UnknownIsEmpty && loaded.log.is_empty() {
             loaded.log = EventLog::new("another".parse().unwrap());
         } else if self.law == Law::ThreadsAreApart {
-            loaded.log.iter().for_each(|event| drop(log.append_logged(event.clone())));
+            loaded.log.events().iter().for_each(|event| drop(log.append_logged(event.clone())));
             loaded.log = log;
         }
         Ok(loaded)

@@ -76,7 +76,7 @@ pub(super) async fn threads(stored: &Stored, input: &JsonObject) -> Result<Strin
 
 /// One line that describes a thread.
 fn line(id: &str, log: &EventLog) -> String {
-    let appended = log.iter().filter_map(|logged| {
+    let appended = log.events().iter().filter_map(|logged| {
         if let Event::MessageAppended(message) = &logged.event { Some(message) } else { None }
     });
     let typed = first_words(appended, 120);

@@ -171,7 +171,7 @@ impl Work<'_> {
             Ok(journal) if journal.log().len() >= found.events => {
                 let mut branch = EventLog::new(self.id.clone());
                 let whole = journal.whole().await?;
-                for event in whole.iter().take_while(|event| event.seq < found.events) {
+                for event in whole.events().iter().take_while(|event| event.seq < found.events) {
                     branch.append_logged(event.clone())?;
                 }
                 self.journal_of(branch)

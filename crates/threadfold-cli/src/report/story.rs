@@ -143,7 +143,7 @@ impl<'a> Story<'a> {
         let mut teller = Teller {
             story: Self {
                 thread: log.thread_id().as_str(),
-                words: first_words(log.iter().filter_map(appended), 160),
+                words: first_words(log.events().iter().filter_map(appended), 160),
                 window,
                 ..Self::default()
             },
@@ -151,9 +151,9 @@ impl<'a> Story<'a> {
             messages: Vec::new(),
             tokens: 0,
             facts: Facts::new(&RetentionPolicy::default()),
-            unaudited: log.iter().filter(|logged| is_unaudited(&logged.event)).count(),
+            unaudited: log.events().iter().filter(|logged| is_unaudited(&logged.event)).count(),
         };
-        log.iter().for_each(|logged| teller.hear(logged));
+        log.events().iter().for_each(|logged| teller.hear(logged));
         teller.story.left = (teller.messages.len(), teller.tokens);
         for compaction in teller.story.compactions.iter_mut().rev().take(MAX_WORKED_OUT) {
             if let Outcome::Done(done) = &mut compaction.outcome {

@@ -88,7 +88,7 @@ impl Kills {
         let mut expected = std::mem::take(&mut self.stored);
         expected.extend((0..acknowledged).map(|number| text(round, number)));
         let log = open().await.load(&THREAD.parse()?).await?.log;
-        let stored: Vec<String> = log.iter().map(text_of).collect();
+        let stored: Vec<String> = log.events().iter().map(text_of).collect();
         if stored.len() > expected.len() {
             let cut_off = acknowledged..acknowledged + BATCH;
             expected.extend(cut_off.map(|number| text(round, number)));

@@ -116,12 +116,13 @@ fn check_log(log: &EventLog, asked: &[&[Call]], turns: usize) {
     // The replay of the log equals the thread that the worker held.
     let last = asked.last().unwrap().last().unwrap();
     assert_eq!(thread.split_last().unwrap().1, last.messages);
-    let failed = log.iter().any(|logged| matches!(logged.event, Event::CompactionFailed(_)));
+    let failed =
+        log.events().iter().any(|logged| matches!(logged.event, Event::CompactionFailed(_)));
     assert!(!failed && log.standing().count() >= turns, "every turn is compacted at least once");
 }
 
 fn appended(log: &EventLog) -> impl Iterator<Item = &Message> {
-    log.iter().filter_map(|logged| {
+    log.events().iter().filter_map(|logged| {
         if let Event::MessageAppended(message) = &logged.event { Some(message) } else { None }
     })
 }

@@ -147,7 +147,7 @@ async fn every_thread_goes_on(judge: &Arc<Judge>, store: Arc<dyn ThreadStore>) {
         let log = store.load(&thread.parse().unwrap()).await.unwrap().log;
         assert_eq!(legality::violations(&log.replay().unwrap()), [], "{thread}");
         assert!(log.standing().count() > 0, "{thread} was never compacted");
-        let typed = log.iter().filter(
+        let typed = log.events().iter().filter(
             |logged| matches!(&logged.event, Event::MessageAppended(message) if message.is_typed()),
         );
         // All texts that were sent, except the command, and the queued text.

@@ -153,7 +153,7 @@ fn text(message: &Message) -> String {
 
 /// Checks that each text is in the log once and has its answer before the next one.
 fn check(log: &EventLog, mut sent: Vec<String>) {
-    let messages = log.iter().filter_map(|logged| match &logged.event {
+    let messages = log.events().iter().filter_map(|logged| match &logged.event {
         Event::MessageAppended(message) => Some(message),
         _ => None,
     });

@@ -231,6 +231,7 @@ fn a_page_agrees_with_its_log() {
     let left = PLAYED.replay().unwrap();
     assert_eq!(story.left, (left.len(), ByteEstimate::TRIGGER.messages(&left)));
     let records: Vec<&CompactionRecord> = PLAYED
+        .events()
         .iter()
         .filter_map(|logged| {
             if let Event::Compacted(record) = &logged.event { Some(&**record) } else { None }
