@@ -109,7 +109,7 @@ impl TurnMachine {
     /// assert_eq!(turn.step(), TurnStep::CallModel);
     /// // After a paused answer the model is called again, with no message in between.
     /// turn.handle_answer(&Answer::new(Message::assistant("One moment."), StopReason::PauseTurn, None))?;
-    /// assert_eq!((turn.step(), turn.rounds()), (TurnStep::CallModel, 1));
+    /// assert_eq!(turn.step(), TurnStep::CallModel);
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
@@ -121,12 +121,6 @@ impl TurnMachine {
                 TurnStep::Finished { stop_reason, rounds: self.rounds, capped: *capped }
             }
         }
-    }
-
-    /// Returns the number of answers so far.
-    #[must_use]
-    pub fn rounds(&self) -> u32 {
-        self.rounds
     }
 
     /// Takes the answer of the model. The caller appends the answer to the thread, and then the

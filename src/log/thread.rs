@@ -43,7 +43,6 @@ pub struct Thread {
     checkpoints: CheckpointIndex,
     open_calls: Vec<Text>,
     counted: (Option<u64>, u64),
-    epoch: u64,
 }
 
 /// The bytes of text and the tokens of a number of messages.
@@ -73,7 +72,6 @@ impl Thread {
             checkpoints: CheckpointIndex::default(),
             open_calls: Vec::new(),
             counted: (None, 0),
-            epoch: 0,
         }
     }
 
@@ -173,13 +171,6 @@ impl Thread {
         }
     }
 
-    /// Returns a number that every change except an append increases. Work that was prepared in
-    /// another epoch is stale.
-    #[must_use]
-    pub fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
     /// Appends a message.
     ///
     /// ```
@@ -189,7 +180,6 @@ impl Thread {
     /// let call = ToolUse::new("call_1", "read", serde_json::json!({"path": "a.rs"}));
     /// thread.push(Message::new(Role::Assistant, vec![call.into()]));
     /// assert_eq!(thread.open_calls(), ["call_1"]);
-    /// assert_eq!(thread.epoch(), 0, "an append makes nothing stale");
     /// ```
     ///
     /// # Panics
@@ -234,10 +224,8 @@ impl Thread {
     ///
     /// let messages = [Message::user("hi"), Message::assistant("hello")];
     /// let mut thread: Thread = messages.into_iter().collect();
-    /// let before = thread.epoch();
     /// thread.truncate(1);
     /// assert_eq!(thread.messages()[..], [Message::user("hi")]);
-    /// assert_ne!(thread.epoch(), before);
     /// ```
     pub fn truncate(&mut self, len: usize) {
         if len < self.messages.len() {
@@ -317,7 +305,6 @@ impl Thread {
 
     /// Updates the index after a change from message `from` on, other than an append.
     fn reindex(&mut self, from: usize, tokens: &[u64]) {
-        self.epoch += 1;
         self.index(from, tokens);
         self.counted = (None, 0);
     }
@@ -477,7 +464,6 @@ mod tests {
         assert_eq!(thread.checkpoint("bbbbbb".parse().unwrap()), None);
         thread.truncate(1);
         assert_indexed(&thread);
-        assert_eq!(thread.epoch(), 2);
     }
 
     #[test]
@@ -490,15 +476,6 @@ mod tests {
             let found = thread.checkpoint(id).map(|position| position.message);
             assert_eq!(found, expected, "{len} messages");
         }
-    }
-
-    #[test]
-    fn only_an_append_leaves_the_epoch() {
-        let mut thread = thread();
-        thread.push(Message::assistant("four"));
-        let empty = thread.plan(&[], &CompactOptions::default()).unwrap();
-        thread.apply(&empty).unwrap();
-        assert_eq!(thread.epoch(), 0);
     }
 
     #[test]
@@ -547,17 +524,17 @@ mod tests {
         let plan = Plan::from_splices(3, vec![Splice { at: 1..2, insert: Vec::new() }]);
         let next = thread.checked(&plan).unwrap();
         assert_eq!(next.messages, [messages[0].clone(), messages[2].clone()]);
-        assert_eq!((&thread.messages()[..], thread.epoch()), (&messages[..], 0));
+        assert_eq!(thread.messages()[..], messages);
         let removed = thread.apply(&plan).unwrap();
         assert_eq!(removed, messages[1..2]);
-        assert_eq!((thread.size().messages, thread.epoch()), (2, 1));
+        assert_eq!(thread.size().messages, 2);
     }
 
     #[test]
-    fn a_plan_that_changes_nothing_leaves_the_epoch() {
+    fn a_plan_that_changes_nothing_leaves_the_messages() {
         let mut thread: Thread = [Message::user("one")].into_iter().collect();
         let before = thread.messages().clone();
         let _ = thread.apply(&Plan::from_splices(1, Vec::new())).unwrap();
-        assert!(Arc::ptr_eq(thread.messages(), &before) && thread.epoch() == 0);
+        assert!(Arc::ptr_eq(thread.messages(), &before));
     }
 }

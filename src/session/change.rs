@@ -22,7 +22,7 @@ use crate::{
     auto::AutoPolicy,
     compact::{CompactOptions, Replaced, Replacement},
     log::{CompactionRecord, Event},
-    message::{CheckpointId, CompactionId, ContextWindow, Message, Text, ThreadId},
+    message::{CompactionId, ContextWindow, Message, Text, ThreadId},
     model::{self, Agent, Tool, Tools},
     store::Journal,
     strategy::CompactionStrategy,
@@ -412,38 +412,5 @@ impl Session {
             redactor: self.journal.redactor().cloned(),
             ..SessionBuilder::of(self.agent.fork(), journal)
         })
-    }
-
-    /// Same as [`fork`](Self::fork), but the fork keeps only the messages up to the one that holds
-    /// this checkpoint.
-    ///
-    /// ```
-    /// # use {futures::executor::block_on, std::sync::Arc};
-    /// # use threadfold::{ModelAgent, Session, testing::ScriptedModel};
-    /// use threadfold::ContentBlock;
-    ///
-    /// # let model = Arc::new(ScriptedModel::new(["Blue."]));
-    /// let builder = Session::builder(ModelAgent::new(model)).checkpoints();
-    /// let mut session = builder.build()?;
-    /// block_on(async { session.send("Which colour?").await })?;
-    /// let last = session.messages()[0].content.last();
-    /// let Some(ContentBlock::Checkpoint(mark)) = last else { panic!("user messages end with one") };
-    /// let other = block_on(session.fork_after("another-way".parse()?, mark.id))?.build()?;
-    /// assert_eq!(other.messages().len(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`fork`](Self::fork), and [`SessionError::NoCheckpoint`] if the checkpoint is not in the
-    /// thread, or is in it more than once.
-    pub async fn fork_after(
-        &self,
-        thread: ThreadId,
-        checkpoint: CheckpointId,
-    ) -> Result<SessionBuilder> {
-        let position = self.journal.thread().checkpoint(checkpoint);
-        let position = position.ok_or(SessionError::NoCheckpoint { id: checkpoint })?;
-        self.fork_before(thread, position.message + 1).await
     }
 }

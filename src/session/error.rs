@@ -6,7 +6,7 @@ use crate::{
     compact::CompactError,
     drive::CompactionError,
     log::LogError,
-    message::{CheckpointId, InvalidValue, ModelError, Text, ThreadId},
+    message::{InvalidValue, ModelError, Text, ThreadId},
     store::StoreError,
 };
 
@@ -86,12 +86,6 @@ pub enum SessionError {
         message: usize,
         /// The number of messages in the thread.
         found: usize,
-    },
-    /// The checkpoint at which to fork is not in the thread, or is in it more than once.
-    #[error("checkpoint {id} is not in the thread, or is there more than once")]
-    NoCheckpoint {
-        /// The checkpoint.
-        id: CheckpointId,
     },
     /// The thread does not match the log. Both are unchanged.
     #[error(transparent)]

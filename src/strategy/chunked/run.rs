@@ -403,12 +403,6 @@ impl CompactionRun {
         cover::notes(&self.chunks.all, &self.steps)
     }
 
-    /// The user message that is sent right after the compaction.
-    #[must_use]
-    pub fn next_prompt(&self) -> Option<&Message> {
-        self.prompts.next_prompt.as_ref()
-    }
-
     /// Token usage of all calls so far.
     #[must_use]
     pub fn usage(&self) -> Usage {

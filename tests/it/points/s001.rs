@@ -171,7 +171,7 @@ fn s001_33_a_run_under_way_is_a_value_with_all_of_its_state() {
     let stored = serde_json::to_string(&first).unwrap();
     let again: CompactionRun = serde_json::from_str(&stored).unwrap();
     assert_eq!(asked(&again), asked(&first));
-    assert_eq!(again.next_prompt(), Some(&Message::user("What next?")));
+    assert_eq!(serde_json::to_string(&again).unwrap(), stored);
 }
 
 #[test]

@@ -94,23 +94,6 @@ pub struct Chunk<'a> {
 }
 
 impl Chunk<'_> {
-    /// The messages that are completely in the chunk, by index.
-    ///
-    /// ```
-    /// use threadfold::render::{ChunkBudget, Rendered, chunk};
-    ///
-    /// let rendered: Rendered = ["one ".to_owned(), "x".repeat(40)].into_iter().collect();
-    /// let chunks = chunk(&rendered, ChunkBudget { target: 20, tolerance: 5 });
-    /// assert_eq!((chunks[0].messages.clone(), chunks[0].whole_messages()), (0..2, 0..1));
-    /// assert_eq!((chunks[1].messages.clone(), chunks[1].whole_messages()), (1..2, 2..2));
-    /// ```
-    #[must_use]
-    pub fn whole_messages(&self) -> Range<usize> {
-        let start = self.messages.start.saturating_add(usize::from(self.starts_inside));
-        let end = self.messages.end.saturating_sub(usize::from(self.ends_inside));
-        start..end.max(start)
-    }
-
     /// `true` for the last chunk.
     #[must_use]
     pub fn is_last(&self) -> bool {
