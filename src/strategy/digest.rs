@@ -9,7 +9,7 @@ use super::{
     ask::Ask,
     contract::CompactionStrategy,
     error::Result,
-    fill::{self, Fill, Reading, shape},
+    fill::{self, Fill, Length, Reading, shape},
     proposal::Proposal,
     snapshot::Snapshot,
     tail::{self, Candidate, TailRequest, is_marker, nothing, trim_least, typed_ranges},
@@ -33,8 +33,8 @@ pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
     let counter = &ByteEstimate::new(1);
     let (thread, candidate, typed, budget) = (&thread, &candidate, &typed, most as u64);
     let said = typed.room(budget, budget, counter);
-    let (lent, fills, account) = (0, false, None);
-    let fill = Fill { thread, candidate, typed, budget, lent, fills, said, account, counter };
+    let (lent, length, account) = (0, Length::Needed, None);
+    let fill = Fill { thread, candidate, typed, budget, lent, length, said, account, counter };
     fill::write(&Reading::of(messages), &fill)
 }
 
@@ -225,10 +225,11 @@ impl Digest {
         task.check_need()?;
         let candidates = task.candidates(self.tail_request(&task))?;
         let is_over = task.missed_target().is_some();
+        let length = if view.brief.target.is_some() { Length::Full } else { Length::Needed };
         let mut failed = None;
         for candidate in &candidates {
             let worth = if is_over { Ok(()) } else { job.check_worth(candidate) };
-            match worth.and_then(|()| job.plan(candidate, 0, view.brief.target.is_some())) {
+            match worth.and_then(|()| job.plan(candidate, 0, length)) {
                 Ok(plan) => return Ok(job.with_whole_results(candidate).unwrap_or(plan)),
                 // The smallest candidate explains best why a target is missed, and the requested
                 // one why nothing is removed from a thread within its target.
@@ -312,7 +313,7 @@ impl<'a> DigestJob<'a> {
             {
                 break;
             }
-            let Ok(plan) = self.plan(&candidate, lent, false) else { break };
+            let Ok(plan) = self.plan(&candidate, lent, Length::Needed) else { break };
             best = Some((cut, lent));
             if self.tail == 0 {
                 break;
@@ -322,7 +323,7 @@ impl<'a> DigestJob<'a> {
             tail = tokens.saturating_add(left);
         }
         let (cut, lent) = best?;
-        self.plan(&self.candidate(cut), lent, true).ok()
+        self.plan(&self.candidate(cut), lent, Length::Full).ok()
     }
 
     /// The cuts with the tokens of the messages after them, the shortest tail first. No cut is
@@ -396,7 +397,7 @@ impl<'a> DigestJob<'a> {
     /// What stays with this cut: the task, if it takes little enough of the target, and the
     /// newest text that the user typed.
     fn candidate(&self, cut: usize) -> Candidate {
-        let newest = self.task.candidate(cut, 1, 0);
+        let newest = self.task.with_newest(cut, None);
         let first =
             self.first_typed().filter(|index| *index < cut && !newest.keeps_part_of(*index));
         let Some(first) =
@@ -449,8 +450,8 @@ impl<'a> DigestJob<'a> {
 
     /// Returns the plan that replaces everything before the cut, except the kept blocks, with a
     /// digest, and trims the messages after the cut. What is `lent` to more rounds does not make the
-    /// sections of the digest smaller, and `fills` says whether it takes all that is left.
-    fn plan(&self, candidate: &Candidate, lent: u64, fills: bool) -> Result<Plan> {
+    /// sections of the digest smaller.
+    fn plan(&self, candidate: &Candidate, lent: u64, length: Length) -> Result<Plan> {
         let Self { task: View { thread, brief }, target, .. } = *self;
         let (counter, before) = (thread.counter(), thread.size());
         let fixed = self.fixed(candidate)?;
@@ -473,12 +474,12 @@ impl<'a> DigestJob<'a> {
         let typed = &typed;
         let room = whole.saturating_sub(rules);
         // A digest must not be longer than its source, apart from the first line.
-        let line = counter.text(&fill::opening(candidate.cut, false));
+        let line = counter.text(&fill::opening(candidate.cut));
         let budget = self.most.min(room).min(goes.saturating_sub(1).max(line));
         let said = percent_of(target.min(before), SAID).max(typed.worth(counter));
         let said = said.min(budget / 10 * 9);
         let account = self.account.map(|account| account.summary.text.as_str());
-        let fill = Fill { thread, candidate, typed, budget, lent, fills, said, account, counter };
+        let fill = Fill { thread, candidate, typed, budget, lent, length, said, account, counter };
         let read = || Reading::of(&thread.without_note_calls(self.unmarked));
         let reading = self.reading.get_or_init(read);
         let digest = fill::write(reading, &fill).filter(|_| goes > 0);
@@ -504,7 +505,7 @@ impl<'a> DigestJob<'a> {
     fn with_whole_results(&self, candidate: &Candidate) -> Option<Plan> {
         let tail = self.task.thread.messages().len().saturating_sub(candidate.cut);
         trim_least(*candidate.trim.last()?, tail, |trim| {
-            self.plan(&Candidate { trim, ..candidate.clone() }, 0, true).ok()
+            self.plan(&Candidate { trim, ..candidate.clone() }, 0, Length::Full).ok()
         })
     }
 

@@ -175,7 +175,7 @@ impl Summarize {
         let expected = self.summary_tokens.min(target / 4);
         if task.missed_target().is_some()
             && let Some(cut) = digest::cut_beside(task, expected)
-            && task.check_worth(&task.candidate(cut, 1, 0), tail::MIN_TOKENS).is_ok()
+            && task.check_worth(&task.with_newest(cut, None), tail::MIN_TOKENS).is_ok()
         {
             return Ok(task.shrinking(cut, 1, 0));
         }

@@ -221,7 +221,7 @@ impl View {
     }
 
     /// Returns the candidate that keeps only the user's newest message before the cut.
-    fn with_newest(&self, cut: usize, trim: Option<TrimToolResults>) -> Candidate {
+    pub(super) fn with_newest(&self, cut: usize, trim: Option<TrimToolResults>) -> Candidate {
         Candidate { trim: trim.into_iter().collect(), ..self.candidate(cut, 1, 0) }
     }
 
@@ -445,20 +445,20 @@ pub(super) fn most_recent<T>(most: usize, try_it: impl Fn(usize) -> Option<T>) -
 }
 
 /// Steps of trimming tool results, each harder than the one before.
-const STEPS: [TrimToolResults; 4] =
-    [step(40, 4_000, true), step(12, 1_000, true), step(3, 300, true), HARDEST];
+const STEPS: [TrimToolResults; 4] = [step(40, 4_000), step(12, 1_000), step(3, 300), HARDEST];
 
 /// The last step also trims results of failed calls and drops media.
-pub(super) const HARDEST: TrimToolResults = step(1, 100, false);
+pub(super) const HARDEST: TrimToolResults =
+    TrimToolResults { keep_errors: false, keep_media: false, ..step(1, 100) };
 
-const fn step(lines: usize, bytes: usize, keeps_others: bool) -> TrimToolResults {
+const fn step(lines: usize, bytes: usize) -> TrimToolResults {
     TrimToolResults {
         lines,
         bytes: Some(bytes),
         keep_recent: 0,
         min_bytes: 0,
-        keep_errors: keeps_others,
-        keep_media: keeps_others,
+        keep_errors: true,
+        keep_media: true,
     }
 }
 
@@ -517,11 +517,7 @@ impl Candidate {
     /// Returns the plan that removes everything that does not stay, and inserts these messages at
     /// the cut.
     pub(super) fn plan(&self, task: &View, insert: Vec<Message>) -> Result<Plan> {
-        self.plan_of(task, self.edits(insert))
-    }
-
-    fn plan_of(&self, task: &View, edits: Vec<(Range<Position>, Vec<Message>)>) -> Result<Plan> {
-        let messages = task.thread.messages();
+        let (messages, edits) = (task.thread.messages(), self.edits(insert));
         let plan = Plan::from_edits(messages, edits, &CompactOptions::default())?;
         let trimmed =
             self.trim.iter().fold(plan, |plan, step| task.thread.trimmed_after(&plan, step));

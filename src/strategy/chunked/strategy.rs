@@ -48,7 +48,7 @@ impl CompactionStrategy for Chunked {
         // Unless a next prompt follows, the last typed message stays word for word.
         let candidate = match view.brief.next_prompt {
             Some(_) => Candidate { cut, kept: Vec::new(), trim: Vec::new() },
-            None => view.candidate(cut, 1, 0),
+            None => view.with_newest(cut, None),
         };
         view.check_need()?;
         view.check_worth(&candidate, 0)?;

@@ -22,4 +22,4 @@ mod weights;
 
 pub(super) use earlier::{is_opening, opening};
 pub(super) use needed::facts;
-pub(super) use text::{Fill, Reading, write};
+pub(super) use text::{Fill, Length, Reading, write};

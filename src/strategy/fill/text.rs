@@ -4,7 +4,7 @@ use std::{cell::RefCell, rc::Rc};
 
 use super::{
     account::{self, Step},
-    earlier::{BEFORE, DETAILS, DONE, FAILED, LAST, TASK, opening, recall_note},
+    earlier::{BEFORE, DETAILS, DONE, FAILED, LAST, TASK, full_opening, opening, recall_note},
     needed::Needed,
     thread_texts::{Kind, ThreadTexts},
 };
@@ -36,14 +36,22 @@ pub(crate) struct Fill<'a> {
     pub(crate) budget: u64,
     /// The tokens of the budget that went to more whole rounds, since the text does not need them.
     pub(crate) lent: u64,
-    /// Whether the text is to fill the budget; otherwise it is as long as needed.
-    pub(crate) fills: bool,
+    pub(crate) length: Length,
     /// The tokens of the list of what the user typed, and more if the other parts leave some.
     pub(crate) said: u64,
     /// The summary of a model, in place of an account that is made from the thread.
     pub(crate) account: Option<&'a str>,
     /// Counts the tokens.
     pub(crate) counter: &'a dyn TokenCounter,
+}
+
+/// How long a text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// As long as what is needed.
+    Needed,
+    /// As long as the budget: the last steps take what is left.
+    Full,
 }
 
 /// A thread that was read once for all texts that are tried.
@@ -151,7 +159,7 @@ fn compose(reading: &Reading, needed: &Needed, fill: &Fill<'_>, budget: u64) -> 
     let said = typed.list(counter.text(&said).saturating_add(writer.left), counter);
     let more = counter.text(&said).saturating_sub(first_said);
     writer.left = writer.left.saturating_sub(more);
-    if fill.fills {
+    if fill.length == Length::Full {
         let steps = last_steps(past, cut, writer.share(97, LAST), counter);
         writer.section(LAST, &steps);
     }
@@ -215,8 +223,8 @@ impl Fill<'_> {
         }
         let messages = self.removed(past);
         let note = self.thread.recall_tool().map_or_else(String::new, |it| recall_note(it.name));
-        let full = opening(messages, true) + &note;
-        if self.counter.text(&full) > budget / 10 { opening(messages, false) } else { full }
+        let full = full_opening(messages) + &note;
+        if self.counter.text(&full) > budget / 10 { opening(messages) } else { full }
     }
 
     /// The number of messages that the text replaces, with those of earlier digests.
