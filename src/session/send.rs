@@ -75,8 +75,8 @@ impl Session {
     /// Sends a user message and returns the events of the turn, and of the turns of queued messages
     /// after it. The commands `/compact INSTRUCTIONS` and `@compact PROMPT` are run instead of sent.
     ///
-    /// No model or tool is called and nothing is written before the first poll of the stream; the
-    /// session's status is `Working` from this call on. The stream may be dropped at any point.
+    /// No model or tool is called and nothing is written before the first poll of the stream. The
+    /// stream may be dropped at any point.
     ///
     /// ```
     /// use futures::executor::block_on;

@@ -19,8 +19,8 @@
 //! | `summarize` ([`Summarize`]) | the conversation's own | summarises the old part; keeps the end and the user's newest messages |
 //! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of long tool results |
 //!
-//! `chunked` and `rolling` read a thread piece by piece, with one loop (`pieces`): it repeats a call,
-//! divides a piece that is too long, and counts what is left.
+//! `chunked` and `rolling` read a thread piece by piece. `pieces` repeats a call, divides a piece that
+//! is too long, and counts what is left.
 //!
 //! [`Ask::question`] asks one question with retries, [`summary_of`] reads its answer, and
 //! [`Plan::summarise`](crate::Plan::summarise) is the most common plan, so a custom strategy takes

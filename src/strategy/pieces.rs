@@ -8,7 +8,7 @@
 //! | fails, but may succeed later | the same call after a wait, as often as [`Retries`] allow |
 //! | fails otherwise | the strategy decides: `chunked` goes on without a model, `rolling` fails |
 //!
-//! Both strategies are this loop. They differ in what a piece is (a part of the rendered text, or
+//! Both strategies have a loop of this kind. They differ in what a piece is (a part of the rendered text, or
 //! messages), and in what an answer is for: `chunked` has one file edited, `rolling` has one account
 //! written for each chunk.
 

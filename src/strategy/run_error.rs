@@ -78,7 +78,7 @@ pub enum RunError {
         /// Which chunk, from 1.
         chunk: usize,
     },
-    /// The stored run was written by a newer build.
+    /// The stored run has a format that this build does not read.
     #[error("the run has format {found}; this build reads {expected}")]
     Format {
         /// The format of the run.

@@ -150,13 +150,13 @@ pub enum CompactError {
         /// The index of the message.
         message: usize,
     },
-    /// The plan was stored by a newer build.
-    #[error("the plan has version {found}; this build reads up to {newest}")]
+    /// The plan has a version that this build does not read.
+    #[error("the plan has version {found}; this build reads {expected}")]
     Version {
         /// The version of the plan.
         found: u32,
-        /// The newest version that this build reads.
-        newest: u32,
+        /// The version that this build reads.
+        expected: u32,
     },
 }
 

@@ -279,7 +279,7 @@ impl Plan {
         message: impl Fn(usize) -> Option<&'a Message>,
     ) -> Result<(), CompactError> {
         if self.version != VERSION {
-            return Err(CompactError::Version { found: self.version, newest: VERSION });
+            return Err(CompactError::Version { found: self.version, expected: VERSION });
         }
         if len != self.before {
             return Err(CompactError::Length { planned: self.before, found: len });
@@ -358,7 +358,7 @@ mod tests {
         let plan: Plan = serde_json::from_str(stored).unwrap();
         assert_eq!(
             plan.apply(&mut thread()).unwrap_err(),
-            CompactError::Version { found: 9, newest: 1 }
+            CompactError::Version { found: 9, expected: 1 }
         );
     }
 
