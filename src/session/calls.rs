@@ -87,7 +87,7 @@ impl Session {
             let output = match self.tools.offers(&call.name) {
                 // Boxed: inlined, this rare path would enlarge every turn's future.
                 true => self.compact_context(emit).boxed().await?,
-                false => not_configured(SessionTool::CompactContext),
+                false => ToolOutput::error(not_compacted(NOT_CONFIGURED)),
             };
             finish(&mut results, index, call, output, emit).await;
             from = index.saturating_add(1);
@@ -111,7 +111,9 @@ impl Session {
                 | Some(SessionTool::Notes | SessionTool::Recall | SessionTool::CompactContext) => {
                     continue;
                 }
-                Some(own) if !self.tools.offers(&call.name) => not_configured(own),
+                Some(SessionTool::Compact) if !self.tools.offers(&call.name) => {
+                    ToolOutput::error(NOT_CONFIGURED)
+                }
                 Some(SessionTool::Compact) if compact.is_none() => {
                     compact = Some((index, call));
                     continue;
@@ -234,15 +236,6 @@ async fn finished(mut step: Steps<'_>) -> String {
             return recalled.to_string();
         }
         yield_now().await;
-    }
-}
-
-fn not_configured(own: SessionTool) -> ToolOutput {
-    match own {
-        SessionTool::Compact | SessionTool::Notes | SessionTool::Recall => {
-            ToolOutput::error(NOT_CONFIGURED)
-        }
-        SessionTool::CompactContext => ToolOutput::error(not_compacted(NOT_CONFIGURED)),
     }
 }
 

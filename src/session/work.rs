@@ -286,8 +286,8 @@ impl Session {
         }
     }
 
-    /// Compacts after a request that was too long. Returns the cut-off answer if no compaction
-    /// helps.
+    /// Compacts after a request that was too long. Returns `None` if the model is asked again, and the
+    /// cut-off answer if no compaction helps.
     async fn make_room(
         &mut self,
         answer: Result<Answer, ModelError>,

@@ -253,7 +253,7 @@ impl<'a> LogFile<'a> {
             let before = lines.len();
             self.io(write_event(&mut lines, event))?;
             let bytes = (lines.len() - before) as u64;
-            check_size(event.seq, bytes, EventLog::MAX_LINE_BYTES)?;
+            check_size(event.seq, bytes)?;
         }
         Ok(lines)
     }

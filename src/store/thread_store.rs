@@ -248,13 +248,15 @@ pub fn event_lines(expected_len: u64, events: &[LoggedEvent]) -> Result<Vec<Stri
     for event in events {
         let line = serde_json::to_string(event);
         let line = line.map_err(|error| StoreError::medium("an event", error))?;
-        check_size(event.seq, line.len() as u64, EventLog::MAX_LINE_BYTES)?;
+        check_size(event.seq, line.len() as u64)?;
         lines.push(line);
     }
     Ok(lines)
 }
 
-pub(super) fn check_size(seq: u64, bytes: u64, limit: u64) -> Result<()> {
+/// Checks the bytes of an event's line.
+pub(super) fn check_size(seq: u64, bytes: u64) -> Result<()> {
+    let limit = EventLog::MAX_LINE_BYTES;
     if bytes <= limit { Ok(()) } else { Err(StoreError::TooLong { seq, bytes, limit }) }
 }
 
@@ -339,8 +341,11 @@ mod tests {
 
     #[test]
     fn a_line_beyond_the_limit_is_refused() {
-        assert!(check_size(3, 10, 10).is_ok());
-        let refused = check_size(3, 11, 10).unwrap_err();
-        assert!(matches!(refused, StoreError::TooLong { seq: 3, bytes: 11, limit: 10 }));
+        let most = EventLog::MAX_LINE_BYTES;
+        assert!(check_size(3, most).is_ok());
+        let Err(StoreError::TooLong { seq, bytes, limit }) = check_size(3, most + 1) else {
+            panic!("it is too long")
+        };
+        assert_eq!((seq, bytes, limit), (3, most + 1, most));
     }
 }

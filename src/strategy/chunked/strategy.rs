@@ -194,7 +194,7 @@ const RESULTS: u64 = 120;
 
 /// Returns the run for these messages, with the instructions and next prompt of the brief and the standing
 /// rules of the thread.
-pub(super) fn new_run(
+fn new_run(
     messages: &[Message],
     View { thread, brief }: &View,
     options: Chunked,
@@ -215,7 +215,7 @@ pub(super) fn new_run(
 /// # Errors
 ///
 /// [`StrategyError::TooLong`] if the prompt leaves too little room.
-pub(super) fn within_window(task: &View, head: &[Message], options: Chunked) -> Result<Chunked> {
+fn within_window(task: &View, head: &[Message], options: Chunked) -> Result<Chunked> {
     let window = task.thread.window().map(ContextWindow::tokens);
     let Some(window) = window else { return Ok(options) };
     let counter = task.thread.counter();
@@ -258,7 +258,7 @@ fn fixed_tokens(task: &View, options: Chunked, aside_bytes: usize) -> Result<u64
 }
 
 /// Returns the bytes of this many tokens, at the bytes per token of the thread (1 to 3).
-pub(super) fn bytes(room: u64, thread: &[Message], counter: &dyn TokenCounter) -> usize {
+fn bytes(room: u64, thread: &[Message], counter: &dyn TokenCounter) -> usize {
     let tokens = counter.messages(thread).max(1);
     let bytes = tokens::text_bytes(thread).clamp(tokens, tokens.saturating_mul(3));
     let room = u128::from(room) * u128::from(bytes) / u128::from(tokens);
