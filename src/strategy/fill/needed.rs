@@ -181,8 +181,8 @@ impl Place {
         /// The bytes on each side in which a name may go on.
         const NEAR: usize = 512;
         let text = sources.get(self.source).map_or("", |source| &source.text);
-        let start = border_before(text, other.start.saturating_sub(NEAR));
-        let end = border_before(text, other.end.saturating_add(NEAR));
+        let start = boundary_before(text, other.start.saturating_sub(NEAR));
+        let end = boundary_before(text, other.end.saturating_add(NEAR));
         Self { start: self.start.max(start), end: self.end.min(end), ..self }
     }
 
@@ -309,7 +309,7 @@ impl Found {
         let name_end = at + name.len();
         let (before, after) = (text.get(..at)?, text.get(name_end..)?);
         // A line may be the whole text, so it is looked at only as far as it matters.
-        let near = border_before(before, at.saturating_sub(AROUND + 1));
+        let near = boundary_before(before, at.saturating_sub(AROUND + 1));
         let from = before.get(near..)?.rfind('\n').map_or(near, |break_at| near + break_at + 1);
         let start = match at - from > AROUND {
             true => {
@@ -319,7 +319,7 @@ impl Found {
             }
             false => from,
         };
-        let near = after.get(..border_before(after, AROUND + 4))?;
+        let near = after.get(..boundary_before(after, AROUND + 4))?;
         let until = near.find('\n').unwrap_or(near.len());
         let end = match until > AROUND {
             true => {
