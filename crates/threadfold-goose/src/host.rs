@@ -96,9 +96,10 @@ fn part(content: &MessageContent, is_added: bool) -> Part<'_> {
         MessageContent::Text(text) if is_added => Part::Added((&text.text).into()),
         MessageContent::Text(text) => Part::text(&text.text),
         MessageContent::Image(image) => Part::image(&image.data),
-        MessageContent::Document(document) => {
-            Part::Document { title: document.name.as_deref().unwrap_or_default().into(), text: None }
-        }
+        MessageContent::Document(document) => Part::Document {
+            title: document.name.as_deref().unwrap_or_default().into(),
+            text: None,
+        },
         MessageContent::ToolRequest(request) => match &request.tool_call {
             Ok(call) => {
                 let input = serde_json::to_string(&call.arguments).unwrap_or_default();

@@ -196,8 +196,7 @@ impl Host {
         let (sender, _events) = tokio::sync::mpsc::unbounded_channel();
         let emit = Emitter::new(sender, cancel.clone());
         let tools = ToolOperation::new().with_provider(Arc::new(Files));
-        let steps =
-            vec![Step::Operation(Arc::new(tools)), Step::Inference(Arc::new(folding))];
+        let steps = vec![Step::Operation(Arc::new(tools)), Step::Inference(Arc::new(folding))];
         let machine = StateMachine::new(steps, cancel);
         machine.run(self, "session", &emit).await.expect("the agent runs");
     }
@@ -258,8 +257,10 @@ impl ToolProvider<Session> for Files {
         call: CallToolRequestParams,
         _emit: &Emitter,
     ) -> Result<CallToolResult, ErrorData> {
-        let path = call.arguments.unwrap_or_default()["path"].as_str().unwrap_or_default().to_owned();
-        let lines = (0..40).map(|line| format!("{path}:{line}: let part_{line} = next(tokens)?;\n"));
+        let path =
+            call.arguments.unwrap_or_default()["path"].as_str().unwrap_or_default().to_owned();
+        let lines =
+            (0..40).map(|line| format!("{path}:{line}: let part_{line} = next(tokens)?;\n"));
         Ok(CallToolResult::success(vec![ContentBlock::text(lines.collect::<String>())]))
     }
 }
@@ -331,9 +332,10 @@ async fn sixty_steps_fit_a_window_that_they_exceed() {
     // Between two compactions a request continues the one before, so that a prompt cache serves it.
     let continued = requests.windows(2).filter(|pair| {
         let (one, next) = (&pair[0], &pair[1]);
-        next.iter().map(texts).collect::<Vec<_>>().starts_with(
-            &one.iter().map(texts).collect::<Vec<_>>(),
-        )
+        next.iter()
+            .map(texts)
+            .collect::<Vec<_>>()
+            .starts_with(&one.iter().map(texts).collect::<Vec<_>>())
     });
     assert_eq!(continued.count(), STEPS - compactions);
 }
@@ -387,7 +389,8 @@ async fn a_later_process_continues_with_what_was_stored() {
 async fn a_model_of_goose_writes_the_summaries() {
     let provider = Scripted::new(calls(0..STEPS).chain([Turn::Say("Done.")]));
     let writer = Scripted::new(vec![Turn::Say("They read files of the parser."); STEPS]);
-    let model = GooseModel::new(Arc::clone(&writer) as Arc<dyn Provider>, ModelConfig::new("small"));
+    let model =
+        GooseModel::new(Arc::clone(&writer) as Arc<dyn Provider>, ModelConfig::new("small"));
     let host = Host::default();
     host.say(TASK);
     host.run(folding(&provider, WINDOW).with_model(model)).await;
