@@ -109,14 +109,13 @@ async fn compact(
         .into());
     }
     // Half of the window leaves room for the next turns.
-    let half = match options.window {
-        Some(window) => (window / 2).saturating_sub(around),
-        None => ByteEstimate::TRIGGER.messages(&messages) / 2,
-    };
+    let half = options.window.map(|window| (window / 2).saturating_sub(around));
+    let wanted = options.target.or(half);
     let retention = Some(RetentionPolicy::default());
     // A smaller thread that misses the target is written too, and reported.
     let limit = options.window.map_or(u64::MAX, |window| window.saturating_sub(around));
-    let target = Some(options.target.unwrap_or(half));
+    // Nobody asked for half of the thread, so it can be missed.
+    let target = wanted.or_else(|| Some(ByteEstimate::TRIGGER.messages(&messages) / 2));
     let brief = Brief { target, limit: Some(limit), retention, ..Brief::default() };
     let waiting = Waiting::on(format_args!("compacting with {name}"));
     let proposed = propose(strategy.as_ref(), &thread, &brief, models, &mut |_, _| {}).await;
@@ -130,7 +129,7 @@ async fn compact(
                 CompactReport::new(before, &messages, &proposal.plan, &ByteEstimate::TRIGGER);
             done.notes = proposal.notes;
             report.line(name, format_args!("{done}"));
-            let ended = against_target(report, brief.target, &messages);
+            let ended = against_target(report, wanted, &messages);
             if calls > 0 {
                 let calls = counted(calls as u64, "call");
                 let (input, output) = (thousands(usage.input), thousands(usage.output));
@@ -142,7 +141,7 @@ async fn compact(
         Err(failed) if failed.strategy().is_some_and(cannot_shrink) => {
             report.line(name, format_args!("{failed}"));
             let tokens = ByteEstimate::TRIGGER.messages(&messages);
-            let misses = brief.target.is_some_and(|target| tokens > target);
+            let misses = wanted.is_some_and(|target| tokens > target);
             Ok((messages, Ended::Unchanged, if misses { Ended::Missed } else { Ended::Done }))
         }
         Err(failed) => {

@@ -63,7 +63,7 @@ impl NameRules {
     pub(super) fn accept(&self, name: &str) -> bool {
         let is_exact = match self.renewal {
             Renewal::Mended => false,
-            Renewal::Shortened => return (1..=self.most).contains(&name.chars().count()),
+            Renewal::Shortened => return name.chars().count() <= self.most,
             Renewal::Hashed => true,
         };
         (1..=self.most).contains(&name.len())

@@ -18,7 +18,7 @@ use std::{
 };
 
 use threadfold::{
-    CompactionStrategy, Model, ThreadStore, WireFormat, strategy::Ladder, wire::Dialect,
+    CompactionStrategy, Model, Role, ThreadStore, WireFormat, strategy::Ladder, wire::Dialect,
 };
 use threadfold_cli::proxy::{Proxy, ProxyOptions, Views, WhenQuiet, policy};
 use threadfold_sqlite::SqliteStore;
@@ -314,6 +314,37 @@ fn a_branch_and_an_edited_history_are_threads_of_their_own() {
         }
         assert_eq!(*upstream.seen.illegal.lock().unwrap(), Vec::<String>::new());
         assert_eq!(count(&upstream.seen.refused), 0);
+    });
+}
+
+#[test]
+fn a_client_that_goes_back_gets_its_question_and_its_results_to_the_model() {
+    run(async {
+        let folder = Folder::new();
+        let (upstream, proxy, agent) = used_proxy(&folder, true).await;
+        let mut again = Agent::new(&proxy.url(), MESSAGES, true);
+        let mut went_back = 0;
+        // As a client does that asks for another answer to an earlier question.
+        for end in (1..agent.messages.len()).rev() {
+            again.messages = agent.messages[..end].to_vec();
+            let newest = again.messages.last().unwrap();
+            if newest.role == Role::Assistant {
+                continue;
+            }
+            let number = again.messages.iter().filter(|message| message.is_typed()).count() - 1;
+            again.ask().await.unwrap();
+            let (_, _, last) = upstream.seen.last.lock().unwrap().clone();
+            let last = String::from_utf8_lossy(&last).into_owned();
+            let question = format!("\"Go on with part {number}. Read it with care.");
+            assert!(last.contains(&question), "message {end}: {question} in {last}");
+            if !newest.is_typed() {
+                let result = format!("\"src/part_{number}.rs: fn part");
+                assert!(last.contains(&result), "message {end}: {result} in {last}");
+            }
+            went_back += 1;
+        }
+        assert!(went_back > 30, "{went_back}");
+        assert_eq!(*upstream.seen.illegal.lock().unwrap(), Vec::<String>::new());
     });
 }
 
