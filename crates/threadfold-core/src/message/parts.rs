@@ -120,10 +120,9 @@ impl MessageParts {
 
 /// `true` if a person can provide blocks of this kind. Nobody typed a blank text.
 fn is_typed(block: &ContentBlock) -> bool {
-    match block {
-        ContentBlock::Text(block) => block.text.contains(|c: char| !c.is_whitespace()),
-        block => matches!(block, ContentBlock::Image(_) | ContentBlock::Document(_)),
-    }
+    let says = |text: &str| text.contains(|c: char| !c.is_whitespace());
+    matches!(block, ContentBlock::Text(block) if says(&block.text))
+        || matches!(block, ContentBlock::Image(_) | ContentBlock::Document(_))
 }
 
 impl Origin {
