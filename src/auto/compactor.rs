@@ -335,8 +335,9 @@ impl AutoCompactor {
     /// it after [`Input::TurnEnded`], and again after each step; it changes nothing.
     ///
     /// After [`IdleStep::Compact`], the driver compacts with [`CompactionReason::Idle`] to the target
-    /// that [`requested_target`](Self::requested_target) returns, and passes [`Input::Compacted`] or [`Input::Failed`], as
-    /// after [`Output::Compact`]; either ends the pause. A thread within that target is not compacted.
+    /// that [`requested_target`](Self::requested_target) returns, and passes [`Input::Compacted`] or
+    /// [`Input::Failed`], as after [`Output::Compact`]; either ends the pause. A thread within that
+    /// target is not compacted.
     /// After a keep-alive, the driver calls [`kept_alive`](Self::kept_alive).
     ///
     /// Without [prices](AutoPolicy::prices), before the first request and after a compaction, there is

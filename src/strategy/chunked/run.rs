@@ -162,8 +162,7 @@ impl<'de> Deserialize<'de> for CompactionRun {
 }
 
 impl CompactionRun {
-    /// Returns the run for a thread. The prompts mention the next prompt, and
-    /// [`next_prompt`](Self::next_prompt) returns it.
+    /// Returns the run for a thread. The prompts mention the next prompt.
     ///
     /// # Errors
     ///
