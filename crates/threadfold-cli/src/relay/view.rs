@@ -51,12 +51,12 @@ impl View {
     /// use threadfold::Message;
     /// use threadfold_cli::relay::View;
     ///
-    /// let view = View { covers: 2, messages: vec![Message::user("A and b.")] };
-    /// let thread = ["a", "b", "c"].map(Message::user);
+    /// let view = View { covers: 2, messages: vec![Message::user("They spoke of Ann.")] };
+    /// let thread = ["Who?", "Where?", "When?"].map(Message::user);
     /// assert!(!view.serves(&thread), "the model has read nothing yet");
-    /// let thread = [Message::user("a"), Message::assistant("b"), Message::user("c")];
+    /// let thread = [Message::user("Who?"), Message::assistant("Ann."), Message::user("When?")];
     /// assert!(view.serves(&thread));
-    /// assert!(!view.serves(&thread[..2]), "a is the user's newest text there");
+    /// assert!(!view.serves(&thread[..2]), "the newest question is lost there");
     /// ```
     #[must_use]
     pub fn serves(&self, thread: &[Message]) -> bool {
