@@ -57,25 +57,27 @@ impl View {
     /// let thread = [Message::user("Who?"), Message::assistant("Ann."), Message::user("When?")];
     /// assert!(view.serves(&thread));
     /// assert!(!view.serves(&thread[..2]), "the newest question is lost there");
+    /// let thread = [Message::user("Who?"), Message::assistant("Ann."), Message::user("Who?")];
+    /// assert!(view.serves(&thread), "it was asked again");
     /// ```
     #[must_use]
     pub fn serves(&self, thread: &[Message]) -> bool {
         /// The characters by which a text is known. Its end may have been cut.
         const KNOWN_BY: usize = 200;
-        let newest = thread.iter().rfind(|message| message.is_typed());
-        let is_covered = |newest: &&Message| {
-            let covered = thread.iter().take(self.covers);
-            covered.rev().find(|message| message.is_typed()) == Some(*newest)
-        };
+        // By its place: a user types "Go on." more than once.
+        let newest = thread.iter().rposition(Message::is_typed).filter(|at| *at < self.covers);
+        let begins = |text: &str| text.chars().take(KNOWN_BY).collect::<String>();
+        let is_in =
+            |block: &ContentBlock, kept: &ContentBlock| match (block.as_text(), kept.as_text()) {
+                (Some(text), Some(kept)) => kept.contains(&begins(text)),
+                _ => block == kept,
+            };
         let is_kept = |newest: &Message| {
-            let mut texts = newest.typed_content().filter_map(ContentBlock::as_text);
-            let typed = self.messages.iter().flat_map(Message::typed_content);
-            let kept: Vec<&str> = typed.filter_map(ContentBlock::as_text).map(|it| &**it).collect();
-            let begins = |text: &str| text.chars().take(KNOWN_BY).collect::<String>();
-            texts.any(|text| kept.iter().any(|kept| kept.contains(&begins(text))))
+            let kept: Vec<_> = self.messages.iter().flat_map(Message::typed_content).collect();
+            newest.typed_content().any(|block| kept.iter().any(|kept| is_in(block, kept)))
         };
         self.covers <= legality::unread_from(thread)
-            && newest.filter(is_covered).is_none_or(is_kept)
+            && newest.and_then(|at| thread.get(at)).is_none_or(is_kept)
     }
 
     /// Returns the thread as it is sent; `None` if the thread is shorter than the view covers.
