@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     auto::AutoCompactor,
-    log::Event,
-    message::{CheckpointIds, CompactionId},
+    log::{Event, EventLog},
+    message::{CheckpointIds, CompactionId, ThreadId},
     model::Tools,
     store::Journal,
     tokens::Calibrated,
@@ -48,9 +48,9 @@ impl SessionBuilder {
     ///
     /// Those of [`build`](Self::build), and [`SessionError::Store`] if the log cannot be loaded.
     pub async fn open(mut self) -> Result<Session> {
-        if let (Some(thread), Some(store)) = (&self.thread, &self.store) {
-            self.journal = Journal::open(Arc::clone(store), thread.clone()).await?;
-            (self.thread, self.store) = (None, None);
+        if let (None, Some(thread), Some(store)) = (&self.journal, &self.thread, &self.store) {
+            self.journal = Some(Journal::open(Arc::clone(store), thread.clone()).await?);
+            self.store = None;
         }
         self.build()
     }
@@ -69,19 +69,29 @@ impl SessionBuilder {
     ///
     /// - [`SessionError::Invalid`] if a share in the policy is not between 0 and 1, or a rule is
     ///   not valid.
-    /// - [`SessionError::NotLoaded`] if the builder has both a thread id and a store: the store may
-    ///   hold the thread, so use [`open`](Self::open).
+    /// - [`SessionError::NotLoaded`] if the builder has a thread id and a store, but no journal: the
+    ///   store may hold the thread, so use [`open`](Self::open).
+    /// - [`SessionError::OtherThread`] if the journal, or the session that was forked, is of another
+    ///   thread than the builder names.
     /// - [`SessionError::Log`] if the log cannot be replayed.
     /// - [`SessionError::DoubleTool`] if two tools have the same name.
     pub fn build(self) -> Result<Session> {
         let auto = AutoCompactor::new(self.policy)?;
         let tools = Tools::new(self.tools, &self.own_tools);
         let tools = tools.map_err(|name| SessionError::DoubleTool { name })?;
-        let (mut agent, mut journal) = (self.agent, self.journal);
-        if let Some(store) = self.store {
-            if let Some(thread) = self.thread {
-                return Err(SessionError::NotLoaded { thread });
+        let mut agent = self.agent;
+        let mut journal = match (self.journal, self.thread, &self.store) {
+            (None, Some(thread), Some(_)) => return Err(SessionError::NotLoaded { thread }),
+            (None, thread, _) => {
+                Journal::new(EventLog::new(thread.unwrap_or_else(ThreadId::random)))
             }
+            (Some(journal), Some(thread), _) if *journal.log().thread_id() != thread => {
+                let found = journal.log().thread_id().clone();
+                return Err(SessionError::OtherThread { thread, found });
+            }
+            (Some(journal), _, _) => journal,
+        };
+        if let Some(store) = self.store {
             journal = journal.kept_by(store);
         }
         if let Some(redactor) = self.redactor {

@@ -12,7 +12,6 @@ use crate::{
     auto::AutoPolicy,
     compaction,
     ledger::Moderators,
-    log::EventLog,
     message::{Author, ContextWindow, Message, Redactor, Text, ThreadId, ToolSpec},
     model::{Agent, Clock, Model, Tool},
     retention::RetentionPolicy,
@@ -51,8 +50,9 @@ use crate::{
 #[must_use]
 pub struct SessionBuilder {
     pub(super) agent: Box<dyn Agent>,
-    pub(super) journal: Journal,
-    /// The id of a thread that the store may hold; `None` if the host passed a loaded journal.
+    /// The log with which the host continues, if it has one.
+    pub(super) journal: Option<Journal>,
+    /// The id of the thread, which the store may hold.
     pub(super) thread: Option<ThreadId>,
     pub(super) store: Option<Arc<dyn ThreadStore>>,
     pub(super) settings: Settings,
@@ -68,13 +68,12 @@ pub struct SessionBuilder {
 impl Session {
     /// Returns the builder of a session over this agent.
     pub fn builder(agent: impl Agent + 'static) -> SessionBuilder {
-        let log = EventLog::new(ThreadId::random());
-        SessionBuilder::of(Box::new(agent), Journal::new(log))
+        SessionBuilder::of(Box::new(agent), None)
     }
 }
 
 impl SessionBuilder {
-    pub(super) fn of(agent: Box<dyn Agent>, journal: Journal) -> Self {
+    pub(super) fn of(agent: Box<dyn Agent>, journal: Option<Journal>) -> Self {
         Self {
             agent,
             journal,
@@ -128,7 +127,6 @@ impl SessionBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn thread(mut self, id: ThreadId) -> Self {
-        self.journal = Journal::new(EventLog::new(id.clone()));
         self.thread = Some(id);
         self
     }
@@ -141,8 +139,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with a log that the host loaded itself. A log with messages replaces the
-    /// agent's thread.
+    /// Returns the builder with a log that the host loaded itself, of whose thread the session is. A
+    /// log with messages replaces the agent's thread.
     ///
     /// ```
     /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
@@ -156,7 +154,7 @@ impl SessionBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn journal(mut self, journal: Journal) -> Self {
-        (self.journal, self.thread) = (journal, None);
+        self.journal = Some(journal);
         self
     }
 

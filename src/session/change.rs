@@ -410,7 +410,7 @@ impl Session {
             settings: self.settings.clone(),
             policy: *self.auto.policy(),
             redactor: self.journal.redactor().cloned(),
-            ..SessionBuilder::of(self.agent.fork(), journal)
+            ..SessionBuilder::of(self.agent.fork(), Some(journal))
         })
     }
 }

@@ -64,6 +64,17 @@ pub enum SessionError {
         /// The thread.
         thread: ThreadId,
     },
+    /// The builder names another thread than its journal or its fork is of.
+    #[error(
+        "the log is of thread {found}, not of thread {thread}: a log and a fork keep the id that \
+         they were made with"
+    )]
+    OtherThread {
+        /// The thread that the builder names.
+        thread: ThreadId,
+        /// The thread of the log.
+        found: ThreadId,
+    },
     /// The message has no content for a model. The thread is unchanged.
     #[error("the message is blank")]
     Blank,

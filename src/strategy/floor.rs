@@ -184,14 +184,15 @@ impl Snapshot {
 
     /// Returns the brief with a target that can be reached, if its limit allows to miss the target. If
     /// what stays in every plan leaves no room for a summary, a quarter of the rest is to stay beside
-    /// it, so that a strategy does what it can instead of nothing.
+    /// it, but no more than a quarter of the target: a strategy does what it can instead of nothing,
+    /// and a smaller target leaves no larger thread.
     fn with_reachable_target(&self, brief: &Brief) -> Brief {
         let (Some(target), Some(limit)) = (brief.target, brief.limit) else { return brief.clone() };
         let floor = self.floor(brief);
         if floor.saturating_add(self.summary_need(brief)) <= target || self.size() <= target {
             return brief.clone();
         }
-        let target = self.reachable(brief, floor).max(target);
+        let target = self.reachable(brief, floor, target).max(target);
         Brief { target: Some(target), limit: Some(limit.max(target)), ..brief.clone() }
     }
 
@@ -202,12 +203,12 @@ impl Snapshot {
         if floor.saturating_add(self.summary_need(brief)) <= limit {
             return limit;
         }
-        self.reachable(brief, floor).max(limit)
+        self.reachable(brief, floor, limit).max(limit)
     }
 
-    /// The size that a compaction can reach if at least `floor` tokens stay.
-    fn reachable(&self, brief: &Brief, floor: u64) -> u64 {
-        let rest = self.size().saturating_sub(floor);
+    /// The size that a compaction can reach if at least `floor` tokens stay, and `wanted` are wanted.
+    fn reachable(&self, brief: &Brief, floor: u64, wanted: u64) -> u64 {
+        let rest = self.size().saturating_sub(floor).min(wanted);
         let most = self.fits(brief).unwrap_or(u64::MAX);
         floor.saturating_add(self.summary_need(brief).max(rest / 4)).min(most)
     }

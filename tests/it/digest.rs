@@ -1,9 +1,11 @@
 //! The digest: what it extracts from invented, generated and real threads.
 
+use futures::executor::block_on;
 use proptest::{option, prelude::*};
 use threadfold::{
     ContentBlock, Message, Plan, Role,
     compact::{TrimToolResults, trim},
+    drive::{Models, propose},
     legality, log,
     message::{CompactionId, CompactionReason, Json, Summary, Thinking, ToolResult, ToolUse},
     strategy::{Brief, Digest, Proposal, Rejection, Snapshot, StrategyError, View, without_model},
@@ -348,6 +350,28 @@ fn floor(thread: &[Message], next: bool) -> u64 {
     let typed = thread.iter().rev().find(|message| message.is_typed());
     let stays = typed.filter(|typed| !next && !end.contains(typed));
     count(&end) + stays.map_or(0, |message| ByteEstimate::TRIGGER.message(message)) + 60
+}
+
+#[test]
+fn a_smaller_target_leaves_no_larger_thread_of_real_ones_even_below_what_can_be_met() {
+    let digest = Digest::default();
+    for (name, _, request) in recorded::requests() {
+        let (messages, _) = legality::repair(request.messages.to_vec());
+        let thread = Snapshot::new(messages);
+        let mut larger = u64::MAX;
+        for target in [4_000, 2_000, 1_000, 500, 400, 300, 200, 100, 50] {
+            let brief = Brief { limit: Some(u64::MAX), ..towards(target) };
+            let proposal = block_on(async {
+                propose(&digest, &thread, &brief, Models::default(), &mut |_, _| {}).await
+            });
+            let Ok(proposal) = proposal else { continue };
+            let left = count(&proposal.plan.after(thread.messages()).unwrap());
+            // A fill of whole lines leaves some of its room.
+            let most = larger.saturating_add(larger / 20);
+            assert!(left <= most, "{name}: {left} for {target}, {larger} for a larger one");
+            larger = larger.min(left);
+        }
+    }
 }
 
 proptest! {

@@ -515,6 +515,33 @@ fn a_named_thread_with_a_store_must_be_opened() {
 }
 
 #[test]
+fn a_log_and_a_fork_keep_their_thread() {
+    let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Blue."])));
+    let mut session = Session::builder(agent.clone()).thread("a".parse().unwrap()).build().unwrap();
+    say(&mut session, "Which colour?").unwrap();
+    let fork = |name: &str| {
+        let builder = block_on(session.fork("b".parse().unwrap())).unwrap();
+        builder.thread(name.parse().unwrap()).build()
+    };
+    assert_eq!(fork("b").unwrap().messages(), session.messages());
+    let error = fork("c").unwrap_err().to_string();
+    assert!(error.starts_with("the log is of thread b, not of thread c"), "{error}");
+    let builder = || Session::builder(agent.clone());
+    let journal = || Journal::new(session.log().clone());
+    for name in ["a", "c"] {
+        let thread = || name.parse().unwrap();
+        let orders = [
+            builder().journal(journal()).thread(thread()),
+            builder().thread(thread()).journal(journal()),
+        ];
+        for builder in orders {
+            let opened = block_on(builder.store(Arc::new(MemoryStore::default())).open());
+            assert_eq!(opened.is_ok(), name == "a");
+        }
+    }
+}
+
+#[test]
 fn a_session_counts_earlier_and_later_billed_tokens() {
     let answer =
         |text: &str, usage| Answer::new(Message::assistant(text), StopReason::EndTurn, Some(usage));
