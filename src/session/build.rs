@@ -20,7 +20,8 @@ use crate::{
 
 impl SessionBuilder {
     /// Opens the session: loads the [thread](Self::thread) from the [store](Self::store) and
-    /// continues it, or starts a new thread if the store has none with this id. New events are
+    /// continues it. If the store has none with this id, the thread is that of the
+    /// [journal](Self::journal) or the [fork](Session::fork), or else a new one. New events are
     /// written to the same store. Without a store, this is the same as [`build`](Self::build).
     ///
     /// The future writes nothing, so it may be dropped.
@@ -48,9 +49,11 @@ impl SessionBuilder {
     ///
     /// Those of [`build`](Self::build), and [`SessionError::Store`] if the log cannot be loaded.
     pub async fn open(mut self) -> Result<Session> {
-        if let (None, Some(thread), Some(store)) = (&self.journal, &self.thread, &self.store) {
-            self.journal = Some(Journal::open(Arc::clone(store), thread.clone()).await?);
-            self.store = None;
+        if let (Some(thread), Some(store)) = (&self.thread, &self.store) {
+            let stored = Journal::open(Arc::clone(store), thread.clone()).await?;
+            if self.journal.is_none() || !stored.log().is_empty() {
+                (self.journal, self.store) = (Some(stored), None);
+            }
         }
         self.build()
     }

@@ -46,8 +46,8 @@ pub(super) fn ends(
     let mut kept = usize::try_from(share).unwrap_or(usize::MAX).min(text.len());
     loop {
         let part = kept / keeps.tail.max(1);
-        let head_end = boundary_before(text, part * keeps.tail.saturating_sub(1));
-        let tail_start = boundary_before(text, text.len() - part).max(head_end);
+        let head_end = end_before(text, part * keeps.tail.saturating_sub(1));
+        let tail_start = start_after(text, text.len() - part).max(head_end);
         let ((head, _), (_, tail)) = (text.split_at(head_end), text.split_at(tail_start));
         let note = (keeps.note)(tail_start - head_end, most);
         let cut = format!("{head}\n{note}\n{tail}");
@@ -57,6 +57,34 @@ pub(super) fn ends(
         }
         kept -= (kept / 16).max(1);
     }
+}
+
+/// The bytes that are looked at for the end of a line, but no more than a quarter of a head or a tail.
+const LINE: usize = 120;
+
+/// The bytes that are looked at for the end of a word, if there is no end of a line.
+const WORD: usize = 40;
+
+/// Where a head of at most this many bytes ends: after a line or a word, if one ends near.
+fn end_before(text: &str, at: usize) -> usize {
+    let at = boundary_before(text, at);
+    let near = |bytes: usize| boundary_before(text, at.saturating_sub(bytes));
+    let found = |from: usize, mark: fn(char) -> bool| {
+        text.get(from..at).and_then(|near| near.rfind(mark)).map(|end| from + end)
+    };
+    let line = found(near(LINE.min(at / 4)), |c| c == '\n');
+    line.or_else(|| found(near(WORD), char::is_whitespace)).unwrap_or(at)
+}
+
+/// Where a tail that begins at or after this place begins: with a line or a word, if one begins near.
+fn start_after(text: &str, at: usize) -> usize {
+    let at = boundary_before(text, at);
+    let near = |bytes: usize| boundary_before(text, at.saturating_add(bytes));
+    let found = |to: usize, mark: fn(char) -> bool| {
+        text.get(at..to).and_then(|near| near.find(mark)).map(|end| at + end + 1)
+    };
+    let line = found(near(LINE.min((text.len() - at) / 4)), |c| c == '\n');
+    line.or_else(|| found(near(WORD), |c| c.is_ascii_whitespace())).unwrap_or(at)
 }
 
 /// Returns the result with the ends of its texts, so that they have at most this many tokens together.

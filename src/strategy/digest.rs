@@ -407,7 +407,9 @@ impl<'a> DigestJob<'a> {
         };
         let message = self.task.thread.messages().get(first);
         let task = message.map(|message| typed_ranges(first, message)).unwrap_or_default();
-        Candidate { kept: task.into_iter().chain(newest.kept.clone()).collect(), ..newest }
+        let mut kept: Vec<_> = task.into_iter().chain(newest.kept.clone()).collect();
+        kept.sort_unstable_by_key(|range| range.start);
+        Candidate { kept, ..newest }
     }
 
     /// Whether all that the user typed, the rules and a model's summary fit beside what stays.

@@ -103,7 +103,7 @@ impl Snapshot {
     }
 
     /// The tokens of what stays beside the unread part in every plan that keeps the messages from
-    /// `held` on: these messages, and the user's newest text.
+    /// `held` on: these messages, the user's newest text, and a compaction that the host brought.
     fn beside_unread(&self, brief: &Brief, held: usize) -> u64 {
         let counter = self.counter();
         let stays = self.messages().iter().take(self.unread_from()).skip(held);
@@ -114,7 +114,10 @@ impl Snapshot {
         let last = last.and_then(|last| self.messages().get(last));
         let typed = last.into_iter().flat_map(Message::typed_content);
         let typed = typed.map(|block| counter.block(block));
-        stays.chain(typed).fold(0, u64::saturating_add)
+        let brought = self.brought_compaction(held);
+        let brought = brought.and_then(|it| self.messages().get(it.start.message));
+        let brought = brought.map(|message| counter.message(message));
+        stays.chain(typed).chain(brought).fold(0, u64::saturating_add)
     }
 
     /// The tokens that stay in every plan.

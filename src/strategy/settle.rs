@@ -280,15 +280,17 @@ impl Snapshot {
         let left_out = self.rules().left_out();
         let list = ledger::titled(&missing, left_out, RULES_TOKENS, self.counter());
         let line = ledger::counted(missing.len().saturating_add(left_out));
-        let with = |plan: Plan| self.accept(&plan, brief).map(|_| plan);
+        let with = |plan: Plan, brief: &Brief| self.accept(&plan, brief).map(|_| plan);
+        // A target may be missed for them, the limit not.
+        let within = Brief { target: brief.limit.or(brief.target), ..brief.clone() };
         let settled = match last_summary(&proposal.plan).cloned() {
             Some(summary) => {
                 let lines: Vec<&str> = summary.lines().collect();
                 // The more lines stay, the larger is the thread.
-                let beside = |text: &str, least: usize| {
+                let beside = |text: &str, least: usize, brief: &Brief| {
                     let with_lines = |count: usize| {
                         let kept = lines.get(..count).unwrap_or_default().join("\n");
-                        with(proposal.plan.clone().with_last_summary(joined(&kept, text)))
+                        with(proposal.plan.clone().with_last_summary(joined(&kept, text)), brief)
                     };
                     let (mut stay, mut exceed) = (least, lines.len() + 1);
                     let mut best = with_lines(stay)?;
@@ -301,11 +303,14 @@ impl Snapshot {
                     }
                     Ok(best)
                 };
-                beside(&list, lines.len().div_ceil(2)).or_else(|_| beside(&line, 0))
+                let least = lines.len().div_ceil(2);
+                beside(&list, least, brief)
+                    .or_else(|_| beside(&line, 0, brief))
+                    .or_else(|_| beside(&line, 0, &within))
             }
             None => {
                 let alone = |text| match self.with_own_summary(&proposal.plan, text, brief) {
-                    Some(plan) => with(plan),
+                    Some(plan) => with(plan, brief),
                     // It changes nothing, so it loses nothing.
                     None => Ok(proposal.plan.clone()),
                 };

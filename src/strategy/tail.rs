@@ -187,7 +187,8 @@ impl View {
     /// Returns the candidate that cuts before this message and keeps the blocks that the user typed
     /// in the last `count` user messages before it, up to `tokens` tokens together. The newest user
     /// message of the whole thread always stays. A checkpoint at the end of a kept message stays
-    /// with it.
+    /// with it. So does the latest compaction that a provider made for the host: nobody can read what
+    /// it says.
     pub(super) fn candidate(&self, cut: usize, count: usize, tokens: u64) -> Candidate {
         let snapshot = &self.thread;
         let mut left = tokens;
@@ -206,9 +207,11 @@ impl View {
             left = left.saturating_sub(size);
             kept.push((index, message));
         }
-        kept.reverse();
         let kept = kept.into_iter().flat_map(|(index, message)| typed_ranges(index, message));
-        Candidate { cut, kept: kept.collect(), trim: Vec::new() }
+        let brought = snapshot.brought_compaction(cut);
+        let mut kept: Vec<Range<Position>> = kept.chain(brought).collect();
+        kept.sort_unstable_by_key(|range| range.start);
+        Candidate { cut, kept, trim: Vec::new() }
     }
 
     /// Returns the candidates with this cut, each of which keeps less than the one before: with the
@@ -511,6 +514,20 @@ pub(super) fn typed_ranges(index: usize, message: &Message) -> Vec<Range<Positio
     let blocks = message.typed_blocks().chain(is_stamped.then_some(last));
     let starts = blocks.map(|block| Position { message: index, block });
     starts.map(|start| start..Position { block: start.block + 1, ..start }).collect()
+}
+
+impl Snapshot {
+    /// The block of the latest compaction before a message that a provider made and the host brought:
+    /// it has no account beside it, as those that a session asked for have.
+    pub(super) fn brought_compaction(&self, before: usize) -> Option<Range<Position>> {
+        let head = self.messages().iter().enumerate().take(before);
+        let brought = |(_, it): &(usize, &Message)| it.holds_compaction() && !it.is_summary();
+        let (message, found) = head.rev().find(brought)?;
+        let block = found.content.iter().position(
+            |block| matches!(block, ContentBlock::Opaque(opaque) if opaque.is_compaction()),
+        )?;
+        Some(Position { message, block }..Position { message, block: block + 1 })
+    }
 }
 
 impl Candidate {

@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
 };
 
 use super::thread_texts::{Kind, Source, ThreadTexts, WIDEST, after, clipped, clipped_inside};
@@ -82,7 +82,7 @@ fn line(step: &Step, width: usize) -> String {
     let mut line = String::new();
     if step.is_call {
         line.push_str("- `");
-        line.push_str(&clipped_inside(&step.text, width).replace('`', "'"));
+        line.push_str(&outlined(&step.text, width).replace('`', "'"));
         line.push('`');
     } else {
         line.push_str(&clipped(&step.text, width * 3 / 2));
@@ -93,6 +93,23 @@ fn line(step: &Step, width: usize) -> String {
     }
     line.push('\n');
     line
+}
+
+/// The outline of a call in at most this many characters. Of a file that is given beside other
+/// arguments the end of its path says most, of a command its beginning and its end.
+fn outlined(outline: &str, most: usize) -> Cow<'_, str> {
+    if after(outline, most).is_none() {
+        return Cow::Borrowed(outline);
+    }
+    let parts =
+        outline.split_once(": ").and_then(|(tool, rest)| Some((tool, rest.split_once(", ")?)));
+    let Some((tool, (path, rest))) = parts.filter(|(_, (path, _))| path.starts_with('/')) else {
+        return clipped_inside(outline, most);
+    };
+    let from = path.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at);
+    let path = path.get(from..).unwrap_or(path);
+    let short = format!("{tool}: {}{path}, {rest}", if from > 0 { "…" } else { "" });
+    Cow::Owned(clipped(&short, most).into_owned())
 }
 
 /// The steps of a thread, in order.
@@ -232,26 +249,43 @@ fn is_code(line: &str) -> bool {
         || !line.contains(char::is_alphanumeric)
 }
 
-/// The calls whose last try failed and was not followed by one that succeeded, the newest last.
+/// The calls before a cut whose last try failed and was not followed by one that succeeded anywhere in
+/// the thread, the newest last.
 pub(super) fn unmended(past: &ThreadTexts, cut: usize) -> Vec<String> {
     const LISTED: usize = 4;
-    const KEY: usize = 24;
-    let sources = past.before(cut);
-    let mut last: HashMap<Cow<'_, str>, (usize, Option<[&str; 2]>)> = HashMap::new();
+    let sources = &past.sources;
+    let mut last: HashMap<String, (usize, Option<[&str; 2]>)> = HashMap::new();
     for (at, source) in sources.iter().enumerate() {
         let Some(call) = source.call.and_then(|call| sources.get(call)) else { continue };
         let failed = source.failure.as_deref().map(|failure| [call.outline.as_str(), failure]);
-        last.insert(clipped(&call.outline, KEY), (at, failed));
+        last.insert(work(call), (at, failed));
     }
-    let mut failed: Vec<(usize, [&str; 2])> =
-        last.into_values().filter_map(|(at, failed)| Some((at, failed?))).collect();
-    failed.sort_unstable();
+    let is_old = |at: &usize| sources.get(*at).is_some_and(|source| source.message < cut);
+    let failed = last.into_values().filter_map(|(at, failed)| Some((at, failed?)));
+    let failed: BTreeMap<usize, [&str; 2]> = failed.filter(|(at, _)| is_old(at)).collect();
     let skipped = failed.len().saturating_sub(LISTED);
-    let failed = failed.into_iter().skip(skipped).map(|(_, [call, failure])| {
+    let failed = failed.into_values().skip(skipped).map(|[call, failure]| {
         let (call, failure) = (clipped(call, 100), clipped(failure, 160));
         format!("- `{}` → {failure}\n", call.replace('`', "'"))
     });
     failed.collect()
+}
+
+/// What a call is a try of: of a command line the last command, by its program and its first word, or
+/// else the tool with its first argument.
+fn work(call: &Source) -> String {
+    let (tool, input) = call.outline.split_once(": ").unwrap_or(("", &call.outline));
+    let last = input.rsplit("&&").next().and_then(|it| it.rsplit("; ").next()).unwrap_or(input);
+    let command = last.split(" | ").next().unwrap_or(last);
+    // Variables and options say how something is tried.
+    let is_setting = |word: &str| {
+        let name = word.split_once('=').map(|(name, _)| name);
+        word.starts_with('-') || name.is_some_and(|name| !name.contains(char::is_lowercase))
+    };
+    let mut words = command.split_whitespace().filter(|word| !is_setting(word));
+    let first = words.next().unwrap_or(input);
+    let second = words.next().filter(|_| !first.contains('=')).unwrap_or_default();
+    format!("{tool} {first} {second}")
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use crate::strategy::clip::is_note;
 
 pub(super) const TASK: &str = "## The task";
+pub(super) const GIVEN: &str = "## Given by the user";
 pub(super) const BEFORE: &str = "## Earlier summary";
 pub(super) const DONE: &str = "## What was done, in order";
 pub(super) const FAILED: &str = "## Failed last";
@@ -48,6 +49,8 @@ pub(super) struct Earlier {
     pub(super) messages: usize,
     /// The task, if it was not kept as a message.
     pub(super) task: String,
+    /// What the user quoted or pasted.
+    pub(super) given: String,
     /// A summary that a model wrote.
     pub(super) summary: String,
     /// The lines of its account.
@@ -67,7 +70,7 @@ impl Earlier {
             let begins = line.starts_with("## ");
             // What a model wrote goes up to the first section that is ours.
             let is_models = digest.is_none() && section.is_empty();
-            if is_models && !(begins && [TASK, DETAILS, LAST].contains(&line)) {
+            if is_models && !(begins && [TASK, GIVEN, DETAILS, LAST].contains(&line)) {
                 push_line(&mut earlier.summary, line);
                 continue;
             }
@@ -77,12 +80,13 @@ impl Earlier {
             }
             let quoted = line.strip_prefix("> ").or_else(|| line.strip_prefix('>'));
             // The note of an earlier cut says nothing that an agent needs.
-            let is_quote = [DETAILS, LAST].contains(&section);
+            let is_quote = [GIVEN, DETAILS, LAST].contains(&section);
             if is_quote && is_note(quoted.unwrap_or(line).trim()) {
                 continue;
             }
             match (section, quoted) {
                 (TASK, Some(quoted)) => push_line(&mut earlier.task, quoted),
+                (GIVEN, Some(quoted)) => push_line(&mut earlier.given, quoted),
                 (BEFORE, Some(quoted)) => push_line(&mut earlier.summary, quoted),
                 (DONE, _) if !line.trim().is_empty() => earlier.account.push(line.to_owned()),
                 (DETAILS, _) => {

@@ -12,7 +12,7 @@ use super::{
     weights::{Features, value},
 };
 use crate::{
-    message::boundary_before,
+    message::{boundary_before, fnv1a},
     prose::{one_line, plain},
     tokens::TokenCounter,
 };
@@ -42,10 +42,19 @@ pub(super) struct Needed {
     /// For each name, how likely it is needed; 0 if only the user typed it.
     values: Vec<f64>,
     /// For each name, its line.
-    lines: Vec<Option<usize>>,
-    /// The places of the lines, and the range of their distinct names in `names`.
-    places: Vec<(Place, Range<usize>)>,
+    line_of: Vec<Option<usize>>,
+    lines: Vec<Line>,
     names: Vec<usize>,
+}
+
+/// A line that may be needed.
+#[derive(Debug)]
+struct Line {
+    place: Place,
+    /// The range of its distinct names in [`Needed::names`].
+    names: Range<usize>,
+    /// The same for lines that differ in their words alone, as the rows of a table do.
+    form: u64,
 }
 
 impl Needed {
@@ -55,8 +64,8 @@ impl Needed {
         let mut needed = Self {
             cut,
             values: vec![0.0; found.len()],
-            lines: vec![None; found.len()],
-            places: Vec::new(),
+            line_of: vec![None; found.len()],
+            lines: Vec::new(),
             names: Vec::new(),
         };
         let mut known: HashMap<Place, usize> = HashMap::new();
@@ -66,7 +75,7 @@ impl Needed {
             }
             let Some(place) = found.place(past.name(name), sources) else { continue };
             let line = *known.entry(place).or_insert_with(|| needed.add_line(place, past));
-            if let Some(line_of) = needed.lines.get_mut(name) {
+            if let Some(line_of) = needed.line_of.get_mut(name) {
                 *line_of = Some(line);
             }
         }
@@ -89,19 +98,22 @@ impl Needed {
             // A border within a word makes other names.
             None => past.names_in(place.text(sources)).for_each(add),
         }
-        self.places.push((place, start..self.names.len()));
-        self.places.len() - 1
+        let form = form(place.text(sources));
+        self.lines.push(Line { place, names: start..self.names.len(), form });
+        self.lines.len() - 1
     }
 
-    /// What all names of a line are worth for each byte that nothing shows yet.
-    fn worth(&self, line: usize, covered: &NameSet) -> f64 {
-        let Some((place, names)) = self.places.get(line) else { return 0.0 };
+    /// What all names of a line are worth for each byte that nothing shows yet. Of lines of one form
+    /// each further one is worth less: the rows of a table are not all needed.
+    fn worth(&self, line: usize, covered: &NameSet, forms: &HashMap<u64, u32>) -> f64 {
+        let Some(Line { place, names, form }) = self.lines.get(line) else { return 0.0 };
         let names = self.names.get(names.clone()).unwrap_or_default();
         let new = names.iter().filter(|name| !covered.contains(**name));
         // In the order of the text: a sum of floats depends on its order.
         let sum: f64 = new.filter_map(|name| self.values.get(*name)).sum();
         // The real price is counted for the chosen lines only.
-        sum / (place.end - place.start + HEADING_BYTES) as f64
+        let shown = forms.get(form).copied().unwrap_or_default();
+        sum / (place.end - place.start + HEADING_BYTES) as f64 / f64::from(1 + shown / 4).sqrt()
     }
 
     /// Writes lines with names that `known` lacks, in at most `budget` tokens, the most valuable for
@@ -116,17 +128,17 @@ impl Needed {
         /// So many lines in a row that do not fit show that the room is used: the others are worth
         /// less.
         const MISSES: usize = 64;
-        let (places, sources) = (&self.places, past.before(self.cut));
-        let unknown = self.lines.iter().enumerate().filter(|(name, _)| !known.contains(*name));
+        let sources = past.before(self.cut);
+        let unknown = self.line_of.iter().enumerate().filter(|(name, _)| !known.contains(*name));
         let mut lines: Vec<usize> = unknown.filter_map(|(_, line)| *line).collect();
         lines.sort_unstable();
         lines.dedup();
-        let mut covered = known;
+        let (mut covered, mut forms) = (known, HashMap::new());
         // The best line first; of equals, the first in the thread. Bits of floats that are not
         // negative have the order of the floats.
         let wanted = lines.into_iter().filter_map(|line| {
-            let (place, _) = places.get(line)?;
-            Some((self.worth(line, &covered).to_bits(), Reverse(*place), line))
+            let place = self.lines.get(line)?.place;
+            Some((self.worth(line, &covered, &forms).to_bits(), Reverse(place), line))
         });
         let mut wanted: BinaryHeap<(u64, Reverse<Place>, usize)> = wanted.collect();
         let mut shown = Shown { sources, places: BTreeMap::new(), left: budget, counter };
@@ -134,8 +146,8 @@ impl Needed {
         while misses < MISSES
             && let Some((_, Reverse(place), line)) = wanted.pop()
         {
-            // Lines that were chosen in the meantime may show some of its names.
-            let worth = self.worth(line, &covered);
+            // Lines that were chosen in the meantime may show some of its names, or have its form.
+            let worth = self.worth(line, &covered, &forms);
             if worth <= 0.0 {
                 continue;
             }
@@ -144,6 +156,9 @@ impl Needed {
                 wanted.push(now);
             } else if let Some(joined) = shown.add(place) {
                 misses = 0;
+                if let Some(Line { form, .. }) = self.lines.get(line) {
+                    *forms.entry(*form).or_default() += 1;
+                }
                 // What was shown before was read before: only the borders make other names.
                 let new = joined.around(place, sources);
                 past.names_in(new.text(sources)).for_each(|name| {
@@ -271,6 +286,21 @@ impl Shown<'_> {
         }
         text
     }
+}
+
+/// The form of a line: its signs, and one letter for each word between them.
+fn form(line: &str) -> u64 {
+    let (mut hash, mut in_word) = (fnv1a::START, false);
+    for c in line.trim().chars() {
+        let is_word = c.is_alphanumeric() || c == '_';
+        if !(is_word && in_word) {
+            let mut buffer = [0; 4];
+            let sign = if is_word { 'w' } else { c };
+            hash = fnv1a::hash(hash, sign.encode_utf8(&mut buffer).as_bytes());
+        }
+        in_word = is_word;
+    }
+    hash
 }
 
 /// For each name of the thread, what these sources show of it.

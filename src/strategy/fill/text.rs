@@ -4,19 +4,29 @@ use std::{cell::RefCell, rc::Rc};
 
 use super::{
     account::{self, Step},
-    earlier::{BEFORE, DETAILS, DONE, FAILED, LAST, TASK, full_opening, opening, recall_note},
+    earlier::{
+        BEFORE, DETAILS, DONE, FAILED, GIVEN, LAST, TASK, full_opening, opening, recall_note,
+    },
     needed::Needed,
     thread_texts::{Kind, ThreadTexts},
 };
 use crate::{
     message::{Message, Text},
     prose::named,
-    strategy::{clip::clip, snapshot::Snapshot, tail::Candidate, typed::Typed},
+    strategy::{
+        clip::{clip, is_note},
+        snapshot::Snapshot,
+        tail::Candidate,
+        typed::Typed,
+    },
     tokens::TokenCounter,
 };
 
 /// The percentage of the text that the account takes at most.
 const ACCOUNT: u64 = 45;
+
+/// The percentage of the text that what the user gave takes at most.
+const GIVES: u64 = 30;
 
 /// The account shows a step of up to this many bytes whole.
 const SHORT: usize = 300;
@@ -139,8 +149,11 @@ fn compose(reading: &Reading, needed: &Needed, fill: &Fill<'_>, budget: u64) -> 
     let mut writer = Writer { text, left, lent: fill.lent, counter };
     if let Some(task) = task {
         let task = clip(&task, writer.share(33, TASK), counter);
-        writer.section(TASK, &quoted(&task));
+        if !is_note(&task) {
+            writer.section(TASK, &quoted(&task));
+        }
     }
+    writer.section(GIVEN, &fill.given(past, writer.share(GIVES, GIVEN)));
     if fill.account.is_none() {
         write_account(reading, cut, &mut writer);
     }
@@ -187,32 +200,34 @@ fn write_account(reading: &Reading, cut: usize, writer: &mut Writer<'_>) {
     writer.section(FAILED, &account::unmended(past, cut).concat());
 }
 
-/// The steps before the cut, the newest whole, as many as `room` tokens hold; of the last that does
-/// not fit, head and tail.
+/// The steps before the cut, the newest whole, as many as `room` tokens hold.
 fn last_steps(past: &ThreadTexts, cut: usize, room: u64, counter: &dyn TokenCounter) -> String {
-    let (mut steps, mut left) = (Vec::new(), room);
-    for step in past.last_steps(cut) {
+    // The account shows a short last step whole.
+    newest(past.last_steps(cut).skip_while(|step| step.len() <= SHORT), room, counter)
+}
+
+/// Quotes texts, of which the newest comes first, in their order, as many as `room` tokens hold; of
+/// the last that does not fit, head and tail.
+fn newest(texts: impl Iterator<Item = String>, room: u64, counter: &dyn TokenCounter) -> String {
+    let (mut shown, mut left) = (Vec::new(), room);
+    for text in texts {
         if left <= LEAST {
             break;
         }
-        // The account shows a short last step whole.
-        if steps.is_empty() && step.len() <= SHORT {
-            continue;
-        }
-        let whole = quoted(&step);
+        let whole = quoted(&text);
         let tokens = counter.text(&whole).saturating_add(1);
         if tokens <= left {
             left -= tokens;
-            steps.push(whole);
+            shown.push(whole);
             continue;
         }
         // Each line gets a mark of quotation.
-        let marks = step.lines().count() as u64;
-        steps.push(quoted(&clip(&step, left.saturating_sub(marks.min(left / 4)), counter)));
+        let marks = text.lines().count() as u64;
+        shown.push(quoted(&clip(&text, left.saturating_sub(marks.min(left / 4)), counter)));
         break;
     }
-    steps.reverse();
-    steps.join(">\n")
+    shown.reverse();
+    shown.join(">\n")
 }
 
 impl Fill<'_> {
@@ -235,6 +250,21 @@ impl Fill<'_> {
         });
         let earlier = past.earlier(self.candidate.cut);
         earlier.iter().map(|it| it.messages).fold(own.count(), usize::saturating_add)
+    }
+
+    /// What the user quoted or pasted after the task, the newest whole, as much as `room` tokens hold.
+    fn given(&self, past: &ThreadTexts, room: u64) -> String {
+        let cut = self.candidate.cut;
+        let earlier = past.earlier(cut);
+        let is_first = !earlier.iter().any(|it| it.messages > 0);
+        let typed = past.before(cut).iter().filter(|source| source.kind == Kind::Typed);
+        // The first text is the task, which is shown by itself.
+        let own = typed.skip(usize::from(is_first));
+        let own = own.filter(|source| !self.candidate.keeps_part_of(source.message));
+        let all = earlier.iter().map(|it| it.given.as_str());
+        let all: Vec<&str> = all.chain(own.map(|source| source.given.as_str())).collect();
+        let all = all.into_iter().rev().filter(|text| !text.trim().is_empty());
+        newest(all.map(str::to_owned), room, self.counter)
     }
 
     /// The first text that the user typed, if it does not stay.

@@ -16,6 +16,7 @@ use crate::{
     message::{ContentBlock, Message, Role, Summary, Text, ToolResult, ToolUse, boundary_before},
     notes,
     prose::{first_failure, one_line, plain, without_typed},
+    retention::Statements,
     strategy::full_summary,
 };
 
@@ -47,6 +48,8 @@ pub(super) struct Source {
     pub(super) call: Option<usize>,
     /// For a result that reports a failure: the line that does.
     pub(super) failure: Option<String>,
+    /// For a text that the user typed: what was quoted or pasted in it.
+    pub(super) given: String,
     /// The names in the text, in order.
     names: Vec<Named>,
 }
@@ -62,8 +65,8 @@ pub(super) struct Named {
 
 impl Source {
     fn new(message: usize, kind: Kind, text: Text) -> Self {
-        let (outline, names) = (String::new(), Vec::new());
-        Self { message, kind, text, outline, call: None, failure: None, names }
+        let (outline, given, names) = (String::new(), String::new(), Vec::new());
+        Self { message, kind, text, outline, call: None, failure: None, given, names }
     }
 
     /// The names in the text, in order.
@@ -233,6 +236,8 @@ type Arguments = Vec<(String, String)>;
 
 impl<'a> Reader<'a> {
     fn message(&mut self, index: usize, message: &'a Message, is_result: bool, asks: bool) {
+        let is_typed = message.is_typed() && !is_result;
+        let mut given = if is_typed { Statements::given(message) } else { String::new() };
         for block in &message.content {
             match block {
                 ContentBlock::Text(block) if is_result => {
@@ -244,7 +249,9 @@ impl<'a> Reader<'a> {
                     self.answer(index, &block.text, asks);
                 }
                 ContentBlock::Text(block) => {
-                    self.sources.push(Source::new(index, Kind::Typed, block.text.clone()));
+                    let given = std::mem::take(&mut given);
+                    let source = Source::new(index, Kind::Typed, block.text.clone());
+                    self.sources.push(Source { given, ..source });
                 }
                 ContentBlock::ToolUse(call) => {
                     self.calls.insert(&call.id, self.sources.len());
@@ -285,6 +292,8 @@ impl<'a> Reader<'a> {
         let arguments = sorted(&fields).into_iter();
         let arguments: Arguments =
             arguments.map(|(name, value)| (name.clone(), value_text(value))).collect();
+        let stays = |(name, _): &&(String, String)| !is_removed(name, &arguments);
+        let arguments: Arguments = arguments.iter().filter(stays).cloned().collect();
         let values: Vec<&str> = arguments.iter().map(|(_, value)| value.as_str()).collect();
         let source = Source::new(index, Kind::Call, values.join("\n").into());
         self.inputs.push((self.sources.len(), &call.name, arguments));
@@ -306,7 +315,7 @@ impl<'a> Reader<'a> {
             let all = tools.get(tool).copied().unwrap_or_default();
             let is_usual = |(name, value): &(String, String)| {
                 let count = counts.get(&(*tool, name.as_str(), value.as_str())).copied();
-                count.is_some_and(|count| count >= 4 && count * 2 > all)
+                !is_file(name) && count.is_some_and(|count| count >= 4 && count * 2 > all)
             };
             let own = arguments.iter().filter(|argument| !is_usual(argument));
             if let Some(source) = self.sources.get_mut(*source) {
@@ -406,19 +415,34 @@ pub(super) const WIDEST: usize = 1_200;
 /// A call on one line: the tool, then the value of its only argument or each argument with its name.
 fn outline(tool: &str, mut arguments: Vec<&(String, String)>) -> String {
     arguments.retain(|(_, value)| !value.is_empty());
-    // A path or a number says what a long text is for, so it comes first.
-    arguments.sort_by_key(|(_, value)| value.len() > 200);
+    // A path or a number says what a text is for, so it comes first.
+    arguments.sort_by_key(|(name, value)| (!is_file(name), value.len() > 200));
     let line = match arguments.as_slice() {
         [(_, only)] => clipped_inside(&one_line(&plain(only)), WIDEST).into_owned(),
         many => {
             let parts = many.iter().map(|(name, value)| {
                 let value = one_line(&plain(value)).into_owned();
-                format!("{name}={}", clipped(&value, 240))
+                let value = clipped(&value, 240);
+                if is_file(name) { value.into_owned() } else { format!("{name}={value}") }
             });
             parts.collect::<Vec<_>>().join(", ")
         }
     };
     format!("{tool}: {line}")
+}
+
+/// Whether an argument of this name says which file a call is about. It says something however often it
+/// was that one.
+fn is_file(name: &str) -> bool {
+    let name = name.to_lowercase();
+    name.contains("path") || name.contains("file")
+}
+
+/// Whether an argument of this name is a text that a call removes, as an editor gets it beside the new
+/// one: what is gone must not be read as what is there.
+fn is_removed(name: &str, arguments: &Arguments) -> bool {
+    let new = name.to_lowercase().strip_prefix("old").map(|rest| format!("new{rest}"));
+    new.is_some_and(|new| arguments.iter().any(|(other, _)| other.to_lowercase() == new))
 }
 
 /// The fields by name: another crate may switch on that `serde_json` keeps their order.

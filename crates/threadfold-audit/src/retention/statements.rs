@@ -159,6 +159,16 @@ impl Statements {
         }
     }
 
+    /// The lines of a message that no statement has: what the user quoted, fenced or pasted.
+    pub fn given(message: &Message) -> String {
+        let own: Vec<String> = typed(message, Reports::Named).collect();
+        let own: Vec<Cow<'_, str>> = own.iter().map(|text| pasted::without(text)).collect();
+        let own: HashSet<&str> = own.iter().flat_map(|it| it.lines()).map(str::trim).collect();
+        let texts = message.typed_content().filter_map(ContentBlock::as_text);
+        let lines = texts.flat_map(|text| text.lines()).filter(|it| !own.contains(it.trim()));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
     /// The statements, in the order in which they were typed. A repeated one is at its last place.
     pub fn holding(&self) -> impl Iterator<Item = &Statement> {
         self.all.iter().filter(|statement| !statement.is_repeated)
