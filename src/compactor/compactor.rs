@@ -28,6 +28,7 @@ use crate::{
         Brief, CompactionStrategy, ConversationFacts, Fallback, Ladder, Proposal, Rejection, Terms,
     },
     tokens::{ByteEstimate, Calibrated, TokenCounter},
+    wire,
 };
 
 /// The maximum number of compactions that are remembered: the last one, and the one before it for a
@@ -315,6 +316,8 @@ impl Compactor {
     /// assert_eq!(compactor.context_tokens(), before);
     /// ```
     pub fn observe(&mut self, messages: &[Message]) {
+        let recognised = wire::recognised(messages);
+        let messages = recognised.as_deref().unwrap_or(messages);
         let old = self.live.thread.as_ref().map(Thread::messages);
         match old.and_then(|old| messages.strip_prefix(old.as_slice())) {
             Some(new) => self.append(new),

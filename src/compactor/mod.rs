@@ -22,8 +22,9 @@
 //! A host may change its vector, and codecs change messages. So a compactor remembers a fingerprint
 //! of each text that a compaction inserted or left. If the vector does not continue the observed
 //! one, the compactor continues from the latest compaction whose summary is in the vector, and
-//! reads only texts that this compaction did not leave. A summary in a decoded body is recognised
-//! only by its fingerprint, because a user may type our tags.
+//! reads only texts that this compaction did not leave. A summary of these compactions in a decoded body
+//! is recognised by its fingerprint; one that another life of the agent left, by its tags and its place
+//! ([`wire::recognised`](crate::wire::recognised)), because a user may type our tags.
 
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod compactor;

@@ -7,7 +7,7 @@ use std::{
 
 use threadfold::{
     EventLog, Message, Request, WireFormat,
-    wire::{DecodeOptions, Dialect, find_body},
+    wire::{DecodeOptions, Dialect, find_body, recognised},
 };
 
 use crate::{
@@ -79,10 +79,13 @@ impl Body {
         })?;
         let format = input.dialect;
         let request = format.decode_slice(input.body.as_bytes(), &DecodeOptions::default());
-        let request = request.map_err(|error| {
+        let mut request = request.map_err(|error| {
             let read_as = format.name();
             format!("{name}: {error} (read as {read_as}; --from names another dialect)")
         })?;
+        if let Some(messages) = recognised(&request.messages) {
+            request.messages = messages.into();
+        }
         let source = Some(input.body.to_string());
         Ok(Self { request, dialect: input.dialect, model: input.model, source })
     }

@@ -68,6 +68,7 @@
     )
 )]
 
+mod accounts;
 #[cfg(feature = "anthropic")]
 pub mod anthropic;
 mod asked;
@@ -114,6 +115,7 @@ mod stream;
 mod texts;
 mod usage;
 
+pub use accounts::recognised;
 pub use asked::{CompactionAsked, CompactionTime};
 pub use classify::{classify_error, error_within};
 pub use contract::{Adjustment, Change, Encoded, WireError, WireFormat, as_declared};

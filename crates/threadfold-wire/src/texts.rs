@@ -4,7 +4,7 @@ use super::options::DecodeOptions;
 use threadfold_core::message::{markup::Form, *};
 
 /// The mark of a text that was read in a body and looks like another kind. It is written unchanged.
-const FORM_MARK: &str = "~form";
+pub(super) const FORM_MARK: &str = "~form";
 
 /// The patterns of several kinds of blocks. `text` are those that are written as text:
 /// [`wire_text`] returns a text for them. `call` are calls and results.
@@ -168,7 +168,7 @@ fn is_apart(block: &ContentBlock) -> bool {
     matches!(block, ContentBlock::ToolResult(_) | ContentBlock::Opaque(_))
 }
 
-fn is_kept_form(text: &TextBlock) -> bool {
+pub(super) fn is_kept_form(text: &TextBlock) -> bool {
     text.extra.fields().any(|(key, _)| key == FORM_MARK)
 }
 

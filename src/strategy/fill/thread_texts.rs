@@ -240,10 +240,11 @@ impl<'a> Reader<'a> {
         let mut given = if is_typed { Statements::given(message) } else { String::new() };
         for block in &message.content {
             match block {
-                ContentBlock::Text(block) if is_result => {
+                ContentBlock::Text(block) if is_result || message.untyped => {
                     let failure = failure(&block.text);
                     let source = Source::new(index, Kind::Result, plain_text(&block.text));
-                    self.sources.push(Source { call: self.asked, failure, ..source });
+                    let call = self.asked.filter(|_| is_result);
+                    self.sources.push(Source { call, failure, ..source });
                 }
                 ContentBlock::Text(block) if message.role == Role::Assistant => {
                     self.answer(index, &block.text, asks);

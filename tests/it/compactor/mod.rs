@@ -1,5 +1,6 @@
 //! A compactor: its memory over many compactions, with any changes of the host to its vector.
 
+mod again;
 mod edits;
 mod merged;
 mod support;

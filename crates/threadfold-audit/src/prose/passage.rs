@@ -100,9 +100,19 @@ fn of_block(speaker: Speaker, block: &ContentBlock, visit: Visit<'_>) {
     }
 }
 
-/// Tags around tool output: hosts of agents without tool calls put output into user messages.
-const MACHINE: [&str; 7] =
-    ["output", "stdout", "stderr", "result", "returncode", "observation", "environment"];
+/// Tags around tool output and notices: hosts of agents without tool calls put output into user
+/// messages, and many put notices of their own there.
+const MACHINE: [&str; 9] = [
+    "output",
+    "stdout",
+    "stderr",
+    "result",
+    "returncode",
+    "observation",
+    "environment",
+    "reminder",
+    "notification",
+];
 
 /// Splits a user's text into typed text and the output between tags that begin a line. Output may
 /// contain its own closing tag, so it extends to the last one.

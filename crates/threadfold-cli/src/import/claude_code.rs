@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::lines::{Carried, Imported, Left, branch, items, text};
+use super::lines::{Carried, Imported, Left, branch, items, mark_account, text};
 use threadfold::wire::Dialect;
 
 pub(super) fn read(lines: &[Value]) -> Imported {
@@ -58,6 +58,12 @@ pub(super) fn read(lines: &[Value]) -> Imported {
         let answer = answer_id(line);
         let continues = !answer.is_empty() && answer == last_answer;
         last_answer = answer;
+        if line.get("isCompactSummary") == Some(&Value::Bool(true)) {
+            let mut value = json!({"role": role, "content": content});
+            mark_account(&mut value);
+            messages.push(Carried { value, lines: vec![at] });
+            continue;
+        }
         let before = messages.last_mut().filter(|_| continues);
         match (before, content) {
             (Some(Carried { value, lines }), Value::Array(more))

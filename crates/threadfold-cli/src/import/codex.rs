@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::lines::{Carried, Imported, Left, items, text};
+use super::lines::{Carried, Imported, Left, items, mark_account, text};
 use threadfold::wire::Dialect;
 
 /// The bytes of the user's messages that Codex keeps beside the summary of a compaction: 20,000
@@ -99,6 +99,11 @@ fn compacted(
         let items = history.iter().filter(|item| text(item, "type") != "ghost_snapshot");
         let mut items: Vec<Carried> =
             items.map(|item| Carried { value: item.clone(), lines: Vec::new() }).collect();
+        let summary = text(payload, "message");
+        let is_summary = |item: &Carried| said(&item.value).any(|said| said == summary);
+        if let Some(item) = items.iter_mut().rfind(|item| is_summary(item)) {
+            mark_account(&mut item.value);
+        }
         match items.first_mut() {
             Some(first) => first.lines.push(at),
             None => left.out("a compaction that left nothing"),
@@ -121,7 +126,8 @@ fn compacted(
     let summary = Some(text(payload, "message")).filter(|summary| !summary.is_empty());
     let summary = summary.unwrap_or("(no summary available)");
     let content = json!([{"type": "input_text", "text": summary}]);
-    let value = json!({"type": "message", "role": "user", "content": content});
+    let mut value = json!({"type": "message", "role": "user", "content": content});
+    mark_account(&mut value);
     kept.push(Carried { value, lines: vec![at] });
     kept
 }

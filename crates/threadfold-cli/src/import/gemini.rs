@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::lines::{Carried, Imported, Left, items, text};
+use super::lines::{Carried, Imported, Left, items, mark_account, text};
 use threadfold::wire::Dialect;
 
 /// Reads a log of Gemini CLI, as one document or as lines.
@@ -121,7 +121,11 @@ pub(super) fn read_adk(events: &[Value]) -> Imported {
         } else if compaction.is_none() && compactions.iter().any(|range| covers(range, event)) {
             left.out("what the agent compacted away");
         } else if let Some(content) = content.filter(|content| has_parts(content)) {
-            kept.push((at, with_role(content, event, compaction.is_some())));
+            let mut content = with_role(content, event, compaction.is_some());
+            if compaction.is_some() {
+                mark_account(&mut content);
+            }
+            kept.push((at, content));
         } else {
             left.out("an event without content");
         }

@@ -4,7 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use threadfold::wire::Dialect;
+use threadfold::{
+    Message,
+    message::{ContentBlock, Extra, Json, Summary},
+    wire::Dialect,
+};
 
 /// The content of an agent's log.
 #[derive(Debug)]
@@ -54,6 +58,43 @@ pub(super) struct Carried {
     pub(super) value: Value,
     /// The positions of its lines in the log; none for a message that the agent's log implies.
     pub(super) lines: Vec<usize>,
+}
+
+/// The field that marks a text as the agent's account of what it compacted away, until the body is
+/// decoded.
+const ACCOUNT: &str = "threadfold_account";
+
+/// Marks the texts of a message of any dialect as the agent's account of what it compacted away. A
+/// content that is one text becomes a list, as in the dialect of Anthropic.
+pub(super) fn mark_account(message: &mut Value) {
+    let content = if message.get("parts").is_some() { "parts" } else { "content" };
+    let Some(content) = message.get_mut(content) else { return };
+    if content.is_string() {
+        *content = json!([{"type": "text", "text": content.take()}]);
+    }
+    let parts = content.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut);
+    for part in parts.filter(|part| !part.get("text").is_none_or(|text| text == "")) {
+        part.insert(ACCOUNT.to_owned(), true.into());
+    }
+}
+
+/// Returns a decoded message with its marked texts as summaries.
+pub(super) fn with_accounts(mut message: Message) -> Message {
+    for at in 0..message.content.len() {
+        let Some(ContentBlock::Text(text)) = message.content.get(at) else { continue };
+        let is_mark = |(key, _): &(&str, &Json)| *key == ACCOUNT;
+        if text.text.is_blank() || !text.extra.fields().any(|field| is_mark(&field)) {
+            continue;
+        }
+        let fields = text.extra.fields().filter(|field| !is_mark(field));
+        let fields = fields.map(|(key, json)| (key, json.clone()));
+        let extra = Extra::new(text.extra.codec().unwrap_or_default(), fields);
+        let summary = Summary { extra, ..Summary::new(text.text.clone()) };
+        if let Some(block) = message.make_mut().content.get_mut(at) {
+            *block = summary.into();
+        }
+    }
+    message
 }
 
 /// The number of lines outside the thread, by reason.

@@ -12,13 +12,14 @@ use std::{collections::HashSet, io::Write, path::Path};
 
 use serde_json::Value;
 use threadfold::{
-    EventLog, Request, WireFormat,
+    EventLog, Message, Request, WireFormat,
     legality::{self, Repair},
     log::Event,
     message::ThreadId,
     model::{Clock, std_clock},
     wire::{
-        DecodeLimits, DecodeOptions, Dialect, EncodeOptions, WireError, find_body, without_halves,
+        DecodeLimits, DecodeOptions, Dialect, EncodeOptions, WireError, find_body, recognised,
+        without_halves,
     },
 };
 use threadfold_terminal::thousands;
@@ -40,7 +41,7 @@ mod open_hands;
 mod opencode;
 mod pi;
 
-use lines::{Carried, Imported, Left};
+use lines::{Carried, Imported, Left, with_accounts};
 
 /// The entries that cannot be read, by their numbers in the file.
 #[derive(Debug)]
@@ -236,7 +237,9 @@ pub(crate) fn thread(found: Found, system: Option<&Path>, name: &str) -> Result<
         return Err(format!("{name}: no message of a thread in {found} {unit}").into());
     }
     let carried: usize = imported.messages.iter().map(|message| message.lines.len()).sum();
-    let (messages, repairs) = legality::repair(request.messages.to_vec());
+    let messages: Vec<Message> = request.messages.iter().cloned().map(with_accounts).collect();
+    let messages = recognised(&messages).unwrap_or(messages);
+    let (messages, repairs) = legality::repair(messages);
     let request = Request { messages: messages.into(), ..request };
     let model = imported.body.get("model").and_then(Value::as_str).map(str::to_owned);
     let Imported { dialect, left, .. } = imported;

@@ -5,14 +5,15 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use super::lines::{Carried, Imported, Left, items, text};
+use super::lines::{Carried, Imported, Left, items, mark_account, text};
 use threadfold::wire::Dialect;
 
 /// What an event is for the thread.
 enum Part {
     System(String),
-    /// A message of the user, or the agent's summary of what it compacted away.
     User(String),
+    /// The agent's summary of what it compacted away.
+    Account(String),
     /// The text of an answer, its call (id, name and arguments), and the id of the answer, which
     /// several events may share.
     Answer {
@@ -46,6 +47,11 @@ pub(super) fn read(events: &[Value]) -> Imported {
         let value = match part {
             Part::System(text) => json!({"role": "system", "content": text}),
             Part::User(text) => json!({"role": "user", "content": text}),
+            Part::Account(text) => {
+                let mut message = json!({"role": "user", "content": text});
+                mark_account(&mut message);
+                message
+            }
             Part::Result { call, content } => {
                 json!({"role": "tool", "tool_call_id": call, "content": content})
             }
@@ -133,7 +139,7 @@ fn part_of_first_form(event: &Value, calls: &HashMap<String, String>) -> Part {
         ("message", "user") => Part::User(text(args, "content").to_owned()),
         ("condensation", _) => match text(args, "summary") {
             "" => Part::Bookkeeping,
-            summary => Part::User(summary.to_owned()),
+            summary => Part::Account(summary.to_owned()),
         },
         ("message", _) => {
             Part::Answer { said: text(args, "content").to_owned(), call: None, id: String::new() }
@@ -210,7 +216,7 @@ fn part_of_second_form(event: &Value) -> Part {
         }
         "Condensation" => match text(event, "summary") {
             "" => Part::Bookkeeping,
-            summary => Part::User(summary.to_owned()),
+            summary => Part::Account(summary.to_owned()),
         },
         _ => Part::Bookkeeping,
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::lines::{Carried, Imported, Left, items, text};
+use super::lines::{Carried, Imported, Left, items, mark_account, text};
 use threadfold::wire::Dialect;
 
 /// The words that OpenCode 1.18.33 sends in the place of a result that it has cleared.
@@ -30,7 +30,10 @@ pub(super) fn read(entries: &[Value]) -> Imported {
             continue;
         }
         let role = if is_answer { "assistant" } else { "user" };
-        let value = json!({"role": role, "content": content});
+        let mut value = json!({"role": role, "content": content});
+        if is_answer && info.get("summary") == Some(&Value::Bool(true)) {
+            mark_account(&mut value);
+        }
         messages.push(Carried { value, lines: vec![at] });
         let results: Vec<Value> = items(entry, "parts").filter_map(result).collect();
         if !results.is_empty() {

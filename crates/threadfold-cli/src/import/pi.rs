@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::lines::{Carried, Imported, Left, branch, text};
+use super::lines::{Carried, Imported, Left, branch, mark_account, text};
 use threadfold::wire::Dialect;
 
 pub(super) fn read(lines: &[Value]) -> Imported {
@@ -34,7 +34,7 @@ pub(super) fn read(lines: &[Value]) -> Imported {
             }
             "compaction" if compaction.is_some_and(|(own, _)| own == at) => {
                 // The summary goes before the kept messages, which are earlier in the file.
-                let value = json!({"role": "user", "content": text(line, "summary")});
+                let value = summary(line);
                 messages.insert(0, Carried { value, lines: vec![at] });
                 is_kept = true;
                 continue;
@@ -47,7 +47,7 @@ pub(super) fn read(lines: &[Value]) -> Imported {
             "custom_message" => {
                 Some(json!({"role": "user", "content": blocks(line.get("content"))}))
             }
-            "branch_summary" => Some(json!({"role": "user", "content": text(line, "summary")})),
+            "branch_summary" => Some(summary(line)),
             _ => None,
         };
         if text(message, "role") == "assistant" {
@@ -77,11 +77,16 @@ fn converted(message: &Value) -> Option<Value> {
             let (command, output) = (text(message, "command"), text(message, "output"));
             Some(json!({"role": "user", "content": format!("Ran `{command}`:\n{output}")}))
         }
-        "branchSummary" | "compactionSummary" => {
-            Some(json!({"role": "user", "content": text(message, "summary")}))
-        }
+        "branchSummary" | "compactionSummary" => Some(summary(message)),
         _ => None,
     }
+}
+
+/// The message of a summary, of a compaction or of a branch that was left.
+fn summary(of: &Value) -> Value {
+    let mut message = json!({"role": "user", "content": text(of, "summary")});
+    mark_account(&mut message);
+    message
 }
 
 /// The blocks in the Anthropic dialect.

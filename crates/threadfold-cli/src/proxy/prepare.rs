@@ -11,7 +11,7 @@ use threadfold::{
     message::{Extra, Json, ModelErrorKind, ThreadId, Timestamp},
     store::Journal,
     tokens::Calibrated,
-    wire::{DecodeOptions, Dialect, EncodeOptions},
+    wire::{DecodeOptions, Dialect, EncodeOptions, recognised},
 };
 use threadfold_terminal::thousands;
 
@@ -134,8 +134,12 @@ impl Proxy {
         super::body::check(body)?;
         let model = head.model.as_deref().unwrap_or_default().to_owned();
         let (format, client) = (dialect, asked.client.clone());
-        let request = format.decode_slice(body, &DecodeOptions::default())?;
+        let mut request = format.decode_slice(body, &DecodeOptions::default())?;
         let chain = Chain::of(format.name(), &request.messages);
+        // Links are those of the body: what is recognised depends on the messages that follow.
+        if let Some(messages) = recognised(&request.messages) {
+            request.messages = messages.into();
+        }
         let Some(root) = chain.after(1) else { return Ok(None) };
         if let Begins::Anew = begins {
             self.quiet.went_on(root);

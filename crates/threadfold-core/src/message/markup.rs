@@ -73,13 +73,14 @@ pub fn read_reminder(text: &str) -> Option<Text> {
     unwrap(REMINDER, text)
 }
 
-/// Returns the text of a summary in a message of this role: without tags for the assistant, in its
-/// tags otherwise.
+/// Returns the text of a summary in a message of this role: without tags for the assistant, and for an
+/// [account](is_account) of another agent, which stays as that agent wrote it; in its tags otherwise.
 #[doc(hidden)]
 #[must_use]
 pub fn summary(role: Role, summary: &Summary) -> Text {
     match role {
         Role::Assistant => summary.text.clone(),
+        Role::User | Role::System if is_account(&summary.text) => summary.text.clone(),
         Role::User | Role::System => wrap(SUMMARY, &summary.text).into(),
     }
 }
@@ -89,6 +90,54 @@ pub fn summary(role: Role, summary: &Summary) -> Text {
 #[must_use]
 pub fn read_summary(text: &str) -> Option<Text> {
     unwrap(SUMMARY, text)
+}
+
+/// The first words of the accounts that other agents put in the place of the messages that they
+/// compacted: Claude Code, Codex (`templates/compact/summary_prefix.md`), Gemini CLI and its forks
+/// (`chatCompressionService.ts`), and pi (`messages.ts`).
+const ACCOUNTS: [&str; 4] = [
+    "This session is being continued from a previous conversation",
+    "Another language model started to solve this problem and produced a summary",
+    "<state_snapshot>",
+    "The conversation history before this point was compacted into the following summary:",
+];
+
+/// Whether a text begins like the account of another agent's compaction.
+#[doc(hidden)]
+#[must_use]
+pub fn is_account(text: &str) -> bool {
+    let text = text.trim_start();
+    ACCOUNTS.iter().any(|begins| text.starts_with(begins))
+}
+
+/// The tag of a notice that Claude Code sends when a task in the background ends. Sentences about its
+/// output may follow.
+const TASK: &str = "<task-notification>";
+
+/// The tags of what agents say about themselves and their surroundings under the user's role.
+const NOTICES: [&str; 4] =
+    [REMINDER, "environment_context", "local-command-caveat", "turn_aborted"];
+
+/// Whether a text consists of notices of an agent.
+#[doc(hidden)]
+#[must_use]
+pub fn is_notice(text: &str) -> bool {
+    let mut rest = text.trim();
+    if rest.starts_with(TASK) {
+        return true;
+    }
+    let is_blank = rest.is_empty();
+    while !rest.is_empty() {
+        let after = NOTICES.iter().find_map(|tag| {
+            let inner = rest.strip_prefix('<')?.strip_prefix(tag)?.strip_prefix('>')?;
+            let closing = format!("</{tag}>");
+            let end = steps::up_to(inner, inner.find(&closing))?;
+            inner.get(end + closing.len()..)
+        });
+        let Some(after) = after else { return false };
+        rest = after.trim_start();
+    }
+    !is_blank
 }
 
 /// Returns a context update in its tags, one path a line before the text. A path that is not a
