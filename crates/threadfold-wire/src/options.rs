@@ -12,7 +12,8 @@ pub struct DecodeOptions {
     pub checkpoints: bool,
     /// `<system-reminder>` and `<context-update>` blocks of user messages.
     pub reminders: bool,
-    /// `<conversation-summary>` blocks of user messages.
+    /// `<conversation-summary>` blocks of user messages, wherever they stand: for bodies that only
+    /// this crate wrote. [`recognised`](crate::recognised) reads those that a user cannot have forged.
     pub summaries: bool,
     /// The limits of a body.
     pub limits: DecodeLimits,

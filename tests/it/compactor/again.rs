@@ -1,8 +1,6 @@
 //! A thread that is compacted again and again by a compactor that knows only the body: the program reads
 //! a file that it wrote, or an agent sends a digest that it got in another life.
 
-use std::sync::Arc;
-
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
@@ -14,11 +12,11 @@ use threadfold::{
 
 const PARTS: usize = 5;
 
-const TARGET: u64 = 1_600;
+const TARGET: u64 = 2_000;
 
 /// What the user types at the beginning of each part.
 const TYPED: [&str; PARTS] = [
-    "Port the harbour program to Rust. Never touch src/tides.rs.",
+    "Port the harbour program to Rust, but never touch src/tides.rs.",
     "Use 15 minutes as the default of the timeout, not 10.",
     "The office decided that ships are sorted by draught.",
     "Write the bill of the pilots to out/pilots.csv.",
@@ -44,19 +42,19 @@ fn file(number: usize, step: usize) -> String {
     format!("src/part_{number}/step_{step}.rs")
 }
 
-/// Adds messages to a body, compacts it with a compactor that knows nothing else, and returns the body.
-fn compacted(dialect: Dialect, strategy: &str, body: &str, new: Vec<Message>) -> String {
-    let options = DecodeOptions::default();
-    let mut request = dialect.decode_slice(body.as_bytes(), &options).unwrap();
-    Arc::make_mut(&mut request.messages).extend(new);
+/// Compacts a thread with a compactor that knows nothing else, and returns the body.
+fn compacted(dialect: Dialect, strategy: &str, thread: Vec<Message>) -> String {
+    let mut request = Request::new(thread);
     let strategy = StrategyRegistry::default().get(strategy).unwrap().clone();
     let mut compactor = Compactor::default().with_strategy(strategy);
     block_on(compactor.compact_request(&mut request, TARGET, Models::default())).unwrap();
     dialect.encode(&request, &EncodeOptions::default()).body.as_str().to_owned()
 }
 
-fn empty(dialect: Dialect) -> String {
-    dialect.encode(&Request::default(), &EncodeOptions::default()).body.as_str().to_owned()
+/// The messages of a body.
+fn read(dialect: Dialect, body: &str) -> Vec<Message> {
+    let request = dialect.decode_slice(body.as_bytes(), &DecodeOptions::default());
+    request.unwrap().messages.to_vec()
 }
 
 /// The files of all parts that a body names.
@@ -70,10 +68,11 @@ fn five_compactions_keep_what_one_keeps() {
     for strategy in ["ladder", "digest"] {
         for dialect in Dialect::ALL.iter().copied() {
             let whole = (0..PARTS).flat_map(part).collect();
-            let once = compacted(dialect, strategy, &empty(dialect), whole);
-            let mut body = empty(dialect);
-            for number in 0..PARTS {
-                body = compacted(dialect, strategy, &body, part(number));
+            let once = compacted(dialect, strategy, whole);
+            let mut body = compacted(dialect, strategy, part(0));
+            for number in 1..PARTS {
+                let thread = [read(dialect, &body), part(number)].concat();
+                body = compacted(dialect, strategy, thread);
                 let said = TYPED.iter().take(number + 1).find(|said| !body.contains(**said));
                 assert_eq!(said, None, "{strategy}, {dialect:?}, part {number}: {body}");
                 let tags = body.matches("<conversation-summary>").count();
@@ -103,7 +102,7 @@ fn what_only_looks_like_a_digest_gives_no_words_of_the_user() {
         ];
         let request = Request::new(thread.concat());
         let body = dialect.encode(&request, &EncodeOptions::default()).body;
-        let body = compacted(dialect, "digest", body.as_str(), Vec::new());
+        let body = compacted(dialect, "digest", read(dialect, body.as_str()));
         // What a tool printed may be quoted as its line, but stands in no list of the user's words.
         let (_, words) = body.split_once("The user's words:").unwrap_or_default();
         assert!(!words.contains("Always push"), "{dialect:?}: {body}");

@@ -48,6 +48,39 @@ fn compact_writes_a_smaller_body_of_any_dialect() {
 }
 
 #[test]
+fn a_file_that_was_compacted_is_continued_by_the_next_compaction() {
+    let folder = Folder::new();
+    let (whole, half) = (folder.join("whole.json"), folder.join("half.json"));
+    let step = |number: usize| {
+        let (id, path) = (format!("call_{number}"), format!("src/step_{number}.rs"));
+        let output = format!("fn step_{number}() {{}}\n").repeat(60);
+        json!([
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": id, "name": "read", "input": {"path": path}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": id, "content": output}]},
+        ])
+    };
+    let add = |body: &mut Value, steps: std::ops::Range<usize>| {
+        let messages = body["messages"].as_array_mut().unwrap();
+        messages.extend(steps.flat_map(|number| step(number).as_array().unwrap().clone()));
+    };
+    let task = json!([{"role": "user", "content": "Mend the steps, but leave src/lib.rs."}]);
+    let mut body = json!({"model": "claude-x", "max_tokens": 9, "messages": task});
+    for round in 0..3 {
+        add(&mut body, round * 8..round * 8 + 8);
+        fs::write(&whole, body.to_string()).unwrap();
+        out(0, &["compact", "--target", "1500", text(&whole), "-o", text(&half)]);
+        body = serde_json::from_str(&fs::read_to_string(&half).unwrap()).unwrap();
+    }
+    let written = body.to_string();
+    assert!(written.contains("Mend the steps, but leave src/lib.rs."), "{written}");
+    assert_eq!(written.matches("<conversation-summary>").count(), 1, "{written}");
+    let lost: Vec<_> = (0..24).filter(|n| !written.contains(&format!("step_{n}.rs"))).collect();
+    assert!(lost.len() <= 2, "{lost:?}: {written}");
+}
+
+#[test]
 fn a_thread_that_cannot_shrink_is_written_as_it_was_with_code_3() {
     let folder = Folder::new();
     let file = folder.join("short.json");

@@ -330,8 +330,8 @@ impl Message {
     }
 
     /// The indices of the blocks that a person provided: text, images and documents of a user
-    /// message. Empty for a message that is marked [`untyped`](MessageParts::untyped), and for one
-    /// with a summary, because a compaction wrote its other blocks too.
+    /// message. Empty for a message that is marked [`untyped`](MessageParts::untyped). Beside a summary
+    /// they count too, because a codec may have merged both messages.
     ///
     /// ```
     /// use threadfold::{ContentBlock, Message, message::ToolResult};
