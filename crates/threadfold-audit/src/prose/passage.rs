@@ -102,17 +102,8 @@ fn of_block(speaker: Speaker, block: &ContentBlock, visit: Visit<'_>) {
 
 /// Tags around tool output and notices: hosts of agents without tool calls put output into user
 /// messages, and many put notices of their own there.
-const MACHINE: [&str; 9] = [
-    "output",
-    "stdout",
-    "stderr",
-    "result",
-    "returncode",
-    "observation",
-    "environment",
-    "reminder",
-    "notification",
-];
+const MACHINE: &str =
+    "output stdout stderr result returncode observation environment reminder notification";
 
 /// Splits a user's text into typed text and the output between tags that begin a line. Output may
 /// contain its own closing tag, so it extends to the last one.
@@ -133,7 +124,7 @@ fn of_user(text: &str, visit: Visit<'_>) {
 
 /// Returns the byte offset and name of the next tag around output that begins a line or the given text.
 fn next_machine_tag(text: &str) -> Option<(usize, &str)> {
-    let is_machine = |name: &&str| MACHINE.iter().any(|word| name.contains(word));
+    let is_machine = |name: &&str| MACHINE.split(' ').any(|word| name.contains(word));
     let mut at = 0;
     loop {
         // The end of the line is searched for only if no tag begins here, because a line may
