@@ -237,7 +237,7 @@ type Arguments = Vec<(String, String)>;
 impl<'a> Reader<'a> {
     fn message(&mut self, index: usize, message: &'a Message, is_result: bool, asks: bool) {
         let is_typed = message.is_typed() && !is_result;
-        let mut given = if is_typed { Statements::given(message) } else { String::new() };
+        let mut given = if is_typed { given(message) } else { String::new() };
         for block in &message.content {
             match block {
                 ContentBlock::Text(block) if is_result || message.untyped => {
@@ -347,6 +347,15 @@ impl<'a> Reader<'a> {
         self.sources.push(Source::new(index, Kind::Earlier, text.into()));
         self.earlier.push((index, earlier));
     }
+}
+
+/// The lines of a message that no statement of the user has: what was quoted, fenced or pasted.
+fn given(message: &Message) -> String {
+    let own: String = Statements::typed(message).flat_map(|text| [text, "\n".to_owned()]).collect();
+    let own: HashSet<&str> = own.lines().map(str::trim).collect();
+    let texts = message.typed_content().filter_map(ContentBlock::as_text);
+    let lines = texts.flat_map(|text| text.lines()).filter(|line| !own.contains(line.trim()));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Splits an answer into what it says and the command in its last fenced block.

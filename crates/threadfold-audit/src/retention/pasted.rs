@@ -1,12 +1,12 @@
 //! Removes lines of logs and code that a user pasted without a fence.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::collections::HashSet;
 
 use crate::message::steps;
 
 /// Returns a text without runs of two or more lines that look like machine output or code. A single
 /// such line among prose stays, unless it is certainly a line of a log.
-pub(super) fn without(text: &str) -> Cow<'_, str> {
+pub(super) fn without(text: &str) -> String {
     let lines: Vec<(&str, bool)> =
         steps::through(text).split_inclusive('\n').map(|line| (line, is_machine(line))).collect();
     let mut pasted = HashSet::new();
@@ -25,13 +25,8 @@ pub(super) fn without(text: &str) -> Cow<'_, str> {
     }
     let logged = lines.iter().enumerate().filter(|(_, (line, is))| *is && is_logged(line));
     pasted.extend(logged.map(|(at, _)| at));
-    if pasted.is_empty() {
-        return text.into();
-    }
     let kept = lines.iter().enumerate();
-    kept.map(|(at, (line, _))| if pasted.contains(&at) { "\n" } else { line })
-        .collect::<String>()
-        .into()
+    kept.map(|(at, (line, _))| if pasted.contains(&at) { "\n" } else { line }).collect()
 }
 
 /// Whether a line is the header of a table: it has as many columns as the row below it.

@@ -151,22 +151,17 @@ impl Statements {
                 }
             }
         }
-        for text in typed(message, Reports::Named) {
-            for paragraph in headed(&pasted::without(&text)) {
+        for text in Self::typed(message) {
+            for paragraph in headed(&text) {
                 let author = message.author.as_ref();
                 statements_in(&paragraph).for_each(|text| self.add(author, text));
             }
         }
     }
 
-    /// The lines of a message that no statement has: what the user quoted, fenced or pasted.
-    pub fn given(message: &Message) -> String {
-        let own: Vec<String> = typed(message, Reports::Named).collect();
-        let own: Vec<Cow<'_, str>> = own.iter().map(|text| pasted::without(text)).collect();
-        let own: HashSet<&str> = own.iter().flat_map(|it| it.lines()).map(str::trim).collect();
-        let texts = message.typed_content().filter_map(ContentBlock::as_text);
-        let lines = texts.flat_map(|text| text.lines()).filter(|it| !own.contains(it.trim()));
-        lines.collect::<Vec<_>>().join("\n")
+    /// The texts of a message that are statements: without what the user quoted, fenced or pasted.
+    pub fn typed(message: &Message) -> impl Iterator<Item = String> {
+        typed(message, Reports::Named).map(|text| pasted::without(&text))
     }
 
     /// The statements, in the order in which they were typed. A repeated one is at its last place.
