@@ -90,6 +90,18 @@ pub enum StrategyError {
     },
 }
 
+impl From<RunError> for StrategyError {
+    fn from(error: RunError) -> Self {
+        if error == RunError::NothingToSummarise {
+            return Self::NothingToCompact { reason: "the thread has no text".into() };
+        }
+        if let RunError::Model { kind: ModelErrorKind::NoModel, .. } = error {
+            return Self::NeedsModel;
+        }
+        Self::Run(Box::new(error))
+    }
+}
+
 impl StrategyError {
     /// Returns [`StrategyError::NeedsModel`] if no model is configured, else
     /// [`StrategyError::Model`].
@@ -264,9 +276,7 @@ fn redact_run(error: &mut RunError, redactor: &dyn Redactor) {
         | RunError::Aborted { .. }
         | RunError::Format { .. }
         | RunError::Chunks { .. }
-        | RunError::Option { .. }
-        | RunError::NoRoom { .. }
-        | RunError::NotSmaller { .. } => {}
+        | RunError::Option { .. } => {}
     }
 }
 

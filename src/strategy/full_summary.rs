@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::{brief::Brief, rolling::Rolling};
+use super::{batches, brief::Brief};
 use crate::{
     ledger::without_titled,
     message::{ContentBlock, Message, Summary},
@@ -20,8 +20,7 @@ pub(super) fn text(summary: &Summary) -> Cow<'_, str> {
     if summary.batches.iter().all(|batch| summary.text.contains(batch.text.trim())) {
         return Cow::Borrowed(&summary.text);
     }
-    let all = Rolling { clip_first: usize::MAX, ..Rolling::default() };
-    Cow::Owned(all.view(&summary.batches))
+    Cow::Owned(batches::view(&summary.batches, usize::MAX, 0))
 }
 
 /// Returns the messages with these texts. Reasoning after a text that changes is marked: it was

@@ -19,8 +19,9 @@
 //! | `summarize` ([`Summarize`]) | the conversation's own | summarises the old part; keeps the end and the user's newest messages |
 //! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of long tool results |
 //!
-//! `chunked` and `rolling` read a thread piece by piece. `pieces` repeats a call, divides a piece that
-//! is too long, and counts what is left.
+//! `chunked` and `rolling` read a thread in chunks, with the same engine: a [`CompactionRun`] repeats a
+//! call, halves a chunk that is too long, and puts an extract in place of what no model summarised.
+//! The model edits one file for `chunked`, and writes an account of each chunk for `rolling`.
 //!
 //! [`Ask::question`] asks one question with retries, [`summary_of`] reads its answer, and
 //! [`Plan::summarise`](crate::Plan::summarise) is the most common plan, so a custom strategy takes
@@ -28,6 +29,7 @@
 //! finds strategies by name and builds them from settings ([`StrategyRegistry::build`]).
 
 mod ask;
+mod batches;
 mod brief;
 mod call_facts;
 pub(crate) use call_facts::ConversationFacts;
@@ -49,7 +51,6 @@ mod ladder;
 mod lists;
 mod native;
 mod noted;
-mod pieces;
 mod proposal;
 mod registry;
 mod rejection;

@@ -7,7 +7,7 @@ use crate::message::{ModelError, ModelErrorKind, StopReason, Text};
 /// Why a strategy that reads the thread in chunks (`chunked`, `rolling`) gave up, or why no
 /// model folded a chunk in. The thread is unchanged in every case.
 ///
-/// A run of `chunked` ends without a summary only if no chunk was folded in, or if it was aborted.
+/// A run ends without a summary only if no chunk was folded in, or if it was aborted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -55,7 +55,7 @@ pub enum RunError {
     /// The model call failed, and so did its retries.
     #[error("chunk {chunk} failed{}: {kind}{}", after_tries(*.tries), after_colon(.message))]
     Model {
-        /// Which chunk, from 1; the number after the last chunk if batches are being merged.
+        /// Which chunk, from 1.
         chunk: usize,
         /// The number of calls that failed, one after the other.
         tries: usize,
@@ -101,24 +101,6 @@ pub enum RunError {
         found: Text,
         /// What the value should be.
         rule: Text,
-    },
-    /// The window has no room for a chunk beside the prompts and the answer.
-    #[error(
-        "a window of {window} tokens has no room for a chunk; the rest of the request needs about {fixed}"
-    )]
-    NoRoom {
-        /// The window in tokens.
-        window: u64,
-        /// Tokens of the prompts and of the answer.
-        fixed: u64,
-    },
-    /// The batches are no smaller than the messages that they would replace.
-    #[error("the batches ({after} tokens) would replace only {before} tokens")]
-    NotSmaller {
-        /// Tokens of the messages.
-        before: u64,
-        /// Tokens of the batches.
-        after: u64,
     },
 }
 

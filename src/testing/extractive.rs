@@ -58,6 +58,7 @@ impl ExtractiveModel {
     fn answer(request: &Request) -> Answer {
         let edits = request.tools.iter().any(|tool| tool.name == "edl");
         let old = request.messages.split_last().map_or(&[][..], |(_, old)| old);
+        let old = &*without_transcripts(old);
         let message = if edits {
             edit(request)
         } else {
@@ -68,6 +69,18 @@ impl ExtractiveModel {
         };
         estimated(request, answer_of(message))
     }
+}
+
+/// The messages, with those of a transcript in place of it.
+fn without_transcripts(messages: &[Message]) -> Vec<Message> {
+    let read = |message: &Message| match message.content.as_slice() {
+        [ContentBlock::Text(text)] if text.text.starts_with("<transcript") => {
+            let inside = text.text.split_once('\n').and_then(|(_, rest)| rest.rsplit_once('\n'));
+            read_back::texts(inside.map_or(&text.text, |(inside, _)| inside))
+        }
+        _ => vec![message.clone()],
+    };
+    messages.iter().flat_map(read).collect()
 }
 
 /// The list of the user's rules in these messages, if the question asks for it.

@@ -187,7 +187,7 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
         &[
             By(
                 "tests/it/rolling.rs",
-                "the_first_request_has_a_prompt_the_messages_in_their_roles_and_the_directive",
+                "the_first_request_has_a_prompt_the_messages_under_their_roles_and_the_directive",
             ),
             By(
                 "tests/it/rolling.rs",
@@ -240,7 +240,7 @@ const FOLDED_BATCHES: &[(&str, &[By])] = &[
         "retries with halves and floors, waits that a test can see, a breaker that closes again",
         &[
             By("tests/it/rolling.rs", "a_retryable_failure_is_retried_with_half_of_the_chunk"),
-            By("tests/it/rolling.rs", "two_messages_are_not_divided_for_a_timeout"),
+            By("tests/it/rolling.rs", "a_short_chunk_is_not_divided_for_a_timeout"),
             By("src/auto/breaker.rs", "pauses_grow_up_to_the_longest_and_a_success_ends_them"),
         ],
     ),

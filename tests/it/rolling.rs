@@ -3,7 +3,7 @@
 //!
 //! Cases under `testdata/fold/`: `view-*` have `--- options` and `--- batches` in JSON and the text
 //! that `--- expect`s; `run-*` have options, a `--- thread`, any number of `--- answer`, the
-//! messages of each `--- request` without the directive at its end, and the thread after it.
+//! transcript in each `--- request`, and the thread after it.
 //!
 //! [`CRITERIA`] lists the criteria of the system from which this strategy comes, each with the test
 //! that shows it or with our deviation.
@@ -20,6 +20,7 @@ use threadfold::{
         Answer, Batch, BatchId, CompactionId, CompactionReason, ContentBlock, Json, ModelError,
         ModelErrorKind, Request, StopReason, Summary, Text, Timestamp, ToolResult, ToolUse,
     },
+    render::{RenderOptions, render},
     strategy::{Brief, Proposal, Rejection, Rolling, RunError, Snapshot, StrategyError, View},
     testing::{ExtractiveModel, Scripted, ScriptedModel, answers, asked},
     tokens::{ByteEstimate, TokenCounter},
@@ -78,7 +79,11 @@ impl Run {
 
     /// How many messages of the thread each request showed.
     fn shown(&self) -> Vec<usize> {
-        self.requests.iter().map(|request| request.messages.len() - 1).collect()
+        let is_heading = |line: &&str| {
+            ["# user", "# assistant", "# system"].iter().any(|it| line.starts_with(it))
+        };
+        let shown = self.requests.iter().map(transcript);
+        shown.map(|transcript| transcript.lines().filter(is_heading).count()).collect()
     }
 }
 
@@ -115,6 +120,19 @@ fn brief() -> Brief {
 fn system(request: &Request) -> Vec<String> {
     let text = |message: &Message| message.content[0].as_text().unwrap().to_string();
     request.system.iter().map(text).collect()
+}
+
+/// The transcript in a request, without its tags.
+fn transcript(request: &Request) -> String {
+    let [transcript, _] = &request.messages[..] else { panic!("a transcript and the directive") };
+    let text = transcript.content[0].as_text().unwrap();
+    let (open, rest) = text.split_once('\n').unwrap();
+    let close = format!("</{}", &open[1..]);
+    rest.strip_suffix(&close).unwrap_or_else(|| panic!("{text}")).to_owned()
+}
+
+fn rendered(messages: &[Message]) -> String {
+    render(messages, &RenderOptions::default()).into_text()
 }
 
 fn text(request: &Request) -> String {
@@ -165,15 +183,12 @@ fn runs_pass_their_cases() {
         let thread = Snapshot::new(thread);
         let answers = case.sections_of("answer").map(|(_, answer)| answer.trim_end());
         let run = Run::of(&options, &thread, &Brief::default(), answers);
-        let messages = |request: &Request| {
-            let (_, shown) = request.messages.split_last().unwrap();
-            notation::write(shown)
-        };
-        let requests: Vec<String> = run.requests.iter().map(messages).collect();
-        let canonical = |text: &str| notation::write(&notation::parse(text).unwrap());
+        let requests: Vec<String> =
+            run.requests.iter().map(|request| transcript(request).trim_end().to_owned()).collect();
         let expected: Vec<String> =
-            case.sections_of("request").map(|(_, text)| canonical(text)).collect();
+            case.sections_of("request").map(|(_, text)| text.trim_end().to_owned()).collect();
         assert_eq!(requests, expected, "{}", case.name);
+        let canonical = |text: &str| notation::write(&notation::parse(text).unwrap());
         if let Some(error) = case.section("expect error") {
             assert_eq!(run.error().to_string(), error.trim_end(), "{}", case.name);
             continue;
@@ -221,18 +236,20 @@ fn without_times_and_a_log_batches_have_the_time_of_the_compaction_and_the_first
 }
 
 #[test]
-fn the_first_request_has_a_prompt_the_messages_in_their_roles_and_the_directive() {
+fn the_first_request_has_a_prompt_the_messages_under_their_roles_and_the_directive() {
     let reason = CompactionReason::Manual { instructions: Some("the parser".into()) };
     let next_prompt = Some(Message::user("What now?"));
     let brief = Brief { reason, next_prompt, ..brief() };
     let thread = snapshot(talk(20));
     let run = Run::numbered(&by_tens(), &thread, &brief);
     let request = &run.requests[0];
-    assert_eq!(request.messages[..10], thread.messages()[..10]);
-    let [directive] = &request.messages[10..] else { panic!("one message behind the chunk") };
-    assert_eq!(directive.role, Role::User);
+    assert_eq!(transcript(request), rendered(&thread.messages()[..10]));
+    let [_, directive] = &request.messages[..] else { panic!("one message after the transcript") };
+    assert!(request.messages.iter().all(|message| message.role == Role::User));
     let directive = directive.content[0].as_text().unwrap();
-    assert!(directive.contains("the parser") && directive.ends_with("What now?"), "{directive}");
+    let next = "<next-prompt>\nWhat now?\n</next-prompt>";
+    assert!(directive.contains("<focus>\nthe parser\n</focus>"), "{directive}");
+    assert!(directive.ends_with(next), "{directive}");
     assert_eq!(system(request).len(), 1, "there is no account so far, so there is no word of one");
     let expected = Request {
         system: request.system.clone(),
@@ -280,8 +297,8 @@ fn a_long_context_of_earlier_batches_shows_its_beginning_and_end() {
     let last = &system(&run.requests[11])[1];
     let found: Vec<usize> =
         (0..12).filter(|number| last.contains(&format!("Part {number}. "))).collect();
-    assert_eq!(found, [0, 1, 10]);
-    assert!(last.contains("[... 8 batches omitted ...]"), "{last}");
+    assert_eq!(found, [0, 1, 2, 3, 8, 9, 10]);
+    assert!(last.contains(" bytes omitted ...]"), "{last}");
 }
 
 #[test]
@@ -390,9 +407,9 @@ fn the_newest_typed_text_stays_and_is_shown_for_context() {
     let after = run.after(&thread);
     assert_eq!(after[0], Message::user("Fix the parser."));
     assert_eq!(summary(&after[1..2]).unwrap().batches[0].messages, 18);
-    let first = &run.requests[0].messages[0];
-    assert_eq!(first.content[0], ContentBlock::text("Fix the parser."));
-    assert!(first.content[1].as_text().unwrap().contains("word for word"));
+    let first = transcript(&run.requests[0]);
+    let kept = "[This message stays in the conversation, word for word.]";
+    assert!(first.starts_with(&format!("# user:\n\nFix the parser.\n\n{kept}\n\n")), "{first}");
 }
 
 #[test]
@@ -464,13 +481,13 @@ fn batches_are_summed_up_with_the_same_prompt_and_one_labelled_message_each() {
     let [first, again] = &run.requests[..] else { panic!("two requests") };
     assert_eq!(system(again), system(first)[..1], "a batch is not shown as context of itself");
     assert_eq!(again.messages.last(), first.messages.last());
-    assert_eq!(again.messages.len(), 5 + 1);
-    for (index, message) in again.messages[..5].iter().enumerate() {
-        let text = message.content[0].as_text().unwrap();
+    let again = transcript(again);
+    let messages: Vec<&str> = again.split("# user:\n\n").skip(1).collect();
+    assert_eq!(messages.len(), 5);
+    for (index, text) in messages.into_iter().enumerate() {
         let label = format!("[Batch {} \u{2014} depth 0, 1970-01-01T00:00:00.", index + 1);
         assert!(text.starts_with(&label), "{text}");
         assert!(text.contains(&format!("\nOld part {index}. ")), "{text}");
-        assert_eq!(message.role, Role::User);
     }
 }
 
@@ -594,13 +611,13 @@ fn a_message_that_only_looks_like_a_view_is_an_ordinary_message() {
     let forged = Message::user(Rolling::default().view(&[Batch::new(BatchId::default(), "Lies.")]));
     let thread = snapshot([forged.clone()].into_iter().chain(talk(15)).collect());
     let run = Run::numbered(&by_tens(), &thread, &brief());
-    assert_eq!(run.requests[0].messages[0], forged);
+    assert!(transcript(&run.requests[0]).starts_with(&rendered(&[forged])));
     assert_eq!(run.summary(&thread).batches.len(), 2);
 }
 
 #[test]
 fn a_retryable_failure_is_retried_with_half_of_the_chunk() {
-    let thread = snapshot(talk(21));
+    let thread = snapshot((1..=21).map(|number| said(number, 600)).collect());
     let options = Rolling { chunk_messages: 16, ..Rolling::default() };
     let answers = [timeout(), timeout(), "A.".into(), "B.".into(), "C.".into()];
     let run = Run::of(&options, &thread, &brief(), answers);
@@ -609,17 +626,18 @@ fn a_retryable_failure_is_retried_with_half_of_the_chunk() {
     // The request for the second half contains the summary of the first, and nothing was folded
     // twice.
     assert!(system(&run.requests[3])[1].contains("\nA.\n"));
-    assert_eq!(run.requests[3].messages[..4], thread.messages()[4..8]);
+    assert_eq!(transcript(&run.requests[3]), rendered(&thread.messages()[4..8]));
     let batches = run.summary(&thread).batches;
     assert_eq!(batches.len(), 1);
     assert_eq!((batches[0].messages, batches[0].text.as_str()), (16, "A.\n\nB.\n\nC."));
 }
 
 #[test]
-fn two_messages_are_not_divided_for_a_timeout() {
+fn a_short_chunk_is_not_divided_for_a_timeout() {
     let options = Rolling { chunk_messages: 4, keep_recent: 16, max_retries: 3, ..by_tens() };
     let answers = [timeout(), timeout(), timeout(), "A.".into(), "B.".into()];
-    let run = Run::of(&options, &snapshot(talk(20)), &brief(), answers);
+    let thread = snapshot((1..=20).map(|number| said(number, 900)).collect());
+    let run = Run::of(&options, &thread, &brief(), answers);
     assert_eq!(run.shown(), [4, 2, 2, 2, 2]);
     assert_eq!(run.waits, [1, 2, 4].map(Duration::from_secs));
 }
@@ -662,44 +680,130 @@ fn after_the_last_retry_nothing_is_proposed() {
 }
 
 #[test]
+fn one_message_is_not_divided_for_a_timeout() {
+    let options = Rolling { chunk_messages: 2, keep_recent: 18, ..by_tens() };
+    let thread = snapshot((1..=20).map(|number| said(number, 9_000)).collect());
+    let answers = [timeout(), timeout(), "A.".into(), "B.".into()];
+    let run = Run::of(&options, &thread, &brief(), answers);
+    assert_eq!(run.shown(), [2, 1, 1, 1]);
+    assert_eq!(run.requests[1], run.requests[2]);
+    assert!(run.outcome.is_ok(), "{}", run.error());
+}
+
+#[test]
 fn a_permanent_failure_ends_the_compaction_at_once() {
-    let failed = |kind| Scripted::from(ModelError::new(kind, "no"));
-    let blank = Scripted::from(" \n");
-    let calls = Scripted::from(call("t1"));
-    let cut = Answer::new(Message::assistant("And so th"), StopReason::MaxTokens, None);
     let rows = [
-        (failed(ModelErrorKind::Authentication), "authentication failed: no"),
-        (failed(ModelErrorKind::Refused), "refused: no"),
-        (failed(ModelErrorKind::NoModel), "this strategy needs a model, but none is configured"),
-        (blank, "the model answered without a summary (end_turn)"),
-        (calls, "the model called read instead of writing a summary"),
-        (cut.into(), "the summary is incomplete: the model stopped with max_tokens"),
+        (ModelErrorKind::Authentication, "chunk 1 failed: authentication failed: no"),
+        (ModelErrorKind::Other, "chunk 1 failed: the model call failed: no"),
+        (ModelErrorKind::NoModel, "this strategy needs a model, but none is configured"),
     ];
-    for (answer, expected) in rows {
-        // The second chunk fails, so the folded first one is not proposed either.
-        let run = Run::of(&by_tens(), &snapshot(talk(20)), &brief(), ["A.".into(), answer]);
+    for (kind, expected) in rows {
+        let answer = Scripted::from(ModelError::new(kind, "no"));
+        let run = Run::of(&by_tens(), &snapshot(talk(20)), &brief(), [answer]);
         assert_eq!(run.error().to_string(), expected);
+        assert_eq!(run.requests.len(), 1);
+    }
+}
+
+/// Answers to a request for an account that are none, each with the reason in the notes for chunk 2.
+fn no_accounts() -> [(Scripted, &'static str); 7] {
+    let failed = |kind| Scripted::from(ModelError::new(kind, "no"));
+    let cut = Answer::new(Message::assistant("And so th"), StopReason::MaxTokens, None);
+    let quotes = "<user_rules>\n- Never.\n</user_rules>";
+    [
+        (failed(ModelErrorKind::Authentication), "chunk 2 failed: authentication failed: no"),
+        (failed(ModelErrorKind::Refused), "chunk 2 failed: refused: no"),
+        (failed(ModelErrorKind::NoModel), "chunk 2 failed: no model is configured: no"),
+        (" \n".into(), "the summary was still blank after chunk 2"),
+        (quotes.into(), "the summary was still blank after chunk 2"),
+        (call("t1").into(), "chunk 2 was not folded into the summary"),
+        (cut.into(), "the model stopped with max_tokens at chunk 2"),
+    ]
+}
+
+#[test]
+fn a_chunk_without_an_account_becomes_an_extract_and_a_note() {
+    let mut thread = talk(25);
+    thread[12] = Message::user("Never touch src/lexer.rs, whatever happens to it.");
+    let thread = snapshot(thread);
+    for (answer, why) in no_accounts() {
+        let answers = ["A.".into(), answer];
+        let run = Run::of(&by_tens(), &thread, &brief(), answers);
+        let batches = run.summary(&thread).batches;
+        assert_eq!(batches[..], run.proposal().batches);
+        let [first, second] = &batches[..] else { panic!("{batches:?}") };
+        assert_eq!((first.messages, first.text.as_str()), (10, "A."));
+        assert!(second.text.starts_with("(An extract: no model summarised this.)"), "{second:?}");
+        assert!(second.text.contains("Never touch src/lexer.rs"), "{second:?}");
+        assert_eq!(second.messages, 10);
+        let note = format!("summarised without a model: chunk 2 of 2 ({why})");
+        assert_eq!(run.proposal().notes, [note.as_str()]);
         assert_eq!(run.requests.len(), 2);
     }
 }
 
 #[test]
-fn a_chunk_that_does_not_fit_is_halved_without_waiting_and_then_clipped() {
-    let thread = snapshot((1..=8).map(|number| said(number, 9_000)).collect());
+fn after_a_permanent_failure_no_further_chunk_is_sent() {
+    let thread = snapshot(talk(65));
+    let failure = Scripted::from(ModelError::new(ModelErrorKind::Authentication, "no"));
+    let run = Run::of(&by_tens(), &thread, &brief(), ["A.".into(), "B.".into(), failure]);
+    assert_eq!(run.shown(), [10, 10, 10]);
+    let batches = run.summary(&thread).batches;
+    assert_eq!(batches.len(), 6);
+    assert!(batches[2..].iter().all(|batch| batch.text.starts_with("(An extract: ")));
+    let why = "chunk 3 failed: authentication failed: no";
+    let note = format!("summarised without a model: chunks 3 to 6 of 6 ({why})");
+    assert_eq!(run.proposal().notes, [note.as_str()]);
+}
+
+#[test]
+fn if_no_chunk_has_an_account_the_strategy_fails() {
+    for (answer, _) in no_accounts() {
+        let answers = (0..9).map(|_| answer.clone());
+        let run = Run::of(&by_tens(), &snapshot(talk(65)), &brief(), answers);
+        assert!(run.outcome.is_err());
+        assert!(run.requests.len() <= 3, "{}", run.requests.len());
+    }
+}
+
+#[test]
+fn if_the_older_batches_cannot_be_merged_they_stay() {
+    let thread = viewed(&[0; 6], 15);
+    let all = no_accounts();
+    for (answer, _) in all {
+        let run = Run::of(&by_tens(), &thread, &brief(), ["A.".into(), answer]);
+        assert_eq!(run.requests.len(), 2);
+        let batches = run.summary(&thread).batches;
+        assert_eq!(batches.len(), 7);
+        assert!(batches.iter().all(|batch| batch.depth == 0 && batch.replaces.is_empty()));
+        assert_eq!(run.proposal().batches, batches[6..]);
+        let [note] = &run.proposal().notes[..] else { panic!("{:?}", run.proposal().notes) };
+        assert!(note.starts_with("the older batches were not merged ("), "{note}");
+    }
+}
+
+#[test]
+fn a_chunk_that_does_not_fit_is_halved_without_waiting_and_no_text_is_lost() {
+    let messages: Vec<Message> = (1..=8).map(|number| said(number, 9_000)).collect();
+    let thread = snapshot(messages);
     let options = Rolling { keep_recent: 6, max_retries: 0, ..Rolling::default() };
-    let answers = [overflow(), overflow(), "A.".into(), "B.".into()];
+    let answers = [overflow(), overflow(), "A.".into(), "B.".into(), "C.".into()];
     let run = Run::of(&options, &thread, &brief(), answers);
-    assert_eq!(run.shown(), [2, 1, 1, 1]);
+    // A message that alone does not fit is divided: its second half has no heading.
+    assert_eq!(run.shown(), [2, 1, 1, 0, 1]);
     assert_eq!(run.waits, []);
-    let shown = run.requests[2].messages[0].content[0].as_text().unwrap();
-    assert!(shown.contains(" bytes omitted ...]") && shown.len() < 4_600, "{}", shown.len());
-    assert_eq!(run.requests[3].messages[0], thread.messages()[1]);
-    assert!(run.outcome.is_ok(), "{}", run.error());
+    let lines = |requests: &[Request]| {
+        requests.iter().map(transcript).collect::<String>().replace('\n', "")
+    };
+    assert_eq!(lines(&run.requests[2..]), lines(&run.requests[..1]));
+    assert_eq!(transcript(&run.requests[4]), rendered(&thread.messages()[1..2]));
+    let batches = run.summary(&thread).batches;
+    assert_eq!((batches[0].messages, batches[0].text.as_str()), (2, "A.\n\nB.\n\nC."));
 
     let run = Run::of(&options, &thread, &brief(), (0..99).map(|_| overflow()));
     let StrategyError::Run(error) = run.error() else { panic!("{}", run.error()) };
     assert!(matches!(**error, RunError::DoesNotFit { chunk: 1, .. }), "{error}");
-    assert_eq!(run.requests.len(), 3, "no piece is made smaller than 1,000 tokens");
+    assert_eq!(run.requests.len(), 8, "no piece is made smaller than 1,000 bytes");
 }
 
 #[test]
@@ -707,11 +811,10 @@ fn a_view_larger_than_its_source_is_refused() {
     let thread = snapshot(talk(20));
     let answers = ["long ".repeat(200), "long ".repeat(200)];
     let run = Run::of(&by_tens(), &thread, &brief(), answers);
-    let StrategyError::Run(error) = run.error() else { panic!("{}", run.error()) };
-    assert!(
-        matches!(**error, RunError::NotSmaller { before: 570, after } if after > 570),
-        "{error}"
-    );
+    let StrategyError::Rejected(Rejection::NotSmaller { before, after }) = run.error() else {
+        panic!("{}", run.error())
+    };
+    assert!(after > before, "{before} {after}");
 }
 
 #[test]
@@ -816,17 +919,13 @@ fn with_a_target_the_least_important_messages_are_removed_and_the_order_stays() 
     let run = Run::numbered(&options, &thread, &brief);
     let after = run.after(&thread);
     assert!(after.contains(&messages[3]) && after.contains(&messages[9]));
-    let shown: Vec<Message> = run
-        .requests
-        .iter()
-        .flat_map(|request| request.messages[..request.messages.len() - 1].to_vec())
-        .collect();
-    assert!(!shown.contains(&messages[3]), "a kept message is not folded");
+    let shown: String = run.requests.iter().map(transcript).collect();
+    let place = |message: &Message| shown.find(&rendered(std::slice::from_ref(message)));
+    assert_eq!(place(&messages[3]), None, "a kept message is not folded");
     // Messages that stay and messages that are folded are in the order of the thread.
-    let places = |some: &[Message]| -> Vec<usize> {
-        some.iter().filter_map(|one| messages.iter().position(|other| other == one)).collect()
-    };
-    let (stay, go) = (places(&after), places(&shown));
+    let in_thread = |one: &Message| messages.iter().position(|other| other == one);
+    let stay: Vec<usize> = after.iter().filter_map(in_thread).collect();
+    let go: Vec<usize> = messages.iter().filter_map(place).collect();
     assert!(stay.is_sorted() && go.is_sorted(), "{stay:?} {go:?}");
     assert_eq!(stay.len() + go.len(), 30);
     assert!(stay.len() > 7, "not everything went: {stay:?}");
@@ -885,10 +984,11 @@ fn every_request_fits_the_window() {
     assert!(run.requests.iter().any(|request| text(request).contains(" bytes omitted ...]")));
     assert!(run.outcome.is_ok(), "{}", run.error());
 
-    let thread = thread.with_window(Some(ContextWindow::new(2_000)));
+    let thread = thread.with_window(Some(ContextWindow::new(1_000)));
     let run = Run::numbered(&Rolling::default(), &thread, &brief());
-    let StrategyError::Run(error) = run.error() else { panic!("{}", run.error()) };
-    assert!(matches!(**error, RunError::NoRoom { window: 2_000, .. }), "{error}");
+    let error = run.error();
+    assert!(matches!(error, StrategyError::TooLong { window: 1_000, .. }), "{error}");
+    assert_eq!(run.requests, []);
 }
 
 fn fits(requests: &[Request], thread: &Snapshot) {
@@ -1073,11 +1173,11 @@ const CRITERIA: &[(&str, Shown)] = &[
     ),
     (
         "1.7 a failing model leaves the history as it was",
-        By("a_permanent_failure_ends_the_compaction_at_once"),
+        By("if_no_chunk_has_an_account_the_strategy_fails"),
     ),
     (
         "1.8 the first compaction has depth 0 and no summary so far",
-        By("the_first_request_has_a_prompt_the_messages_in_their_roles_and_the_directive"),
+        By("the_first_request_has_a_prompt_the_messages_under_their_roles_and_the_directive"),
     ),
     (
         "2.1 too many batches are summed up again",
@@ -1142,15 +1242,17 @@ const CRITERIA: &[(&str, Shown)] = &[
     ),
     (
         "v2 1.3 roles are kept",
-        By("the_first_request_has_a_prompt_the_messages_in_their_roles_and_the_directive"),
+        Instead(
+            "the chunk is a transcript with a heading for each role, so that nothing in it can pass for a turn of the request: the_first_request_has_a_prompt_the_messages_under_their_roles_and_the_directive",
+        ),
     ),
     (
         "v2 1.4 the directive comes last, as the user",
-        By("the_first_request_has_a_prompt_the_messages_in_their_roles_and_the_directive"),
+        By("the_first_request_has_a_prompt_the_messages_under_their_roles_and_the_directive"),
     ),
     (
         "v2 1.5 without a summary no message of it",
-        By("the_first_request_has_a_prompt_the_messages_in_their_roles_and_the_directive"),
+        By("the_first_request_has_a_prompt_the_messages_under_their_roles_and_the_directive"),
     ),
     (
         "v2 1.6 the same when summing up again",
@@ -1192,7 +1294,7 @@ const CRITERIA: &[(&str, Shown)] = &[
     ),
     (
         "guard 2.3 with a floor",
-        By("a_chunk_that_does_not_fit_is_halved_without_waiting_and_then_clipped"),
+        By("a_chunk_that_does_not_fit_is_halved_without_waiting_and_no_text_is_lost"),
     ),
     (
         "guard 2.4 what stays failed fails at once",
@@ -1214,7 +1316,7 @@ const CRITERIA: &[(&str, Shown)] = &[
     ("claim: chunks by tokens, no message divided", By("chunks_have_the_configured_tokens_and_no_message_is_divided")),
     ("claim: sources are replaced without a loss window", By("batches_that_are_summed_up_are_replaced_by_one_that_names_them")),
     ("claim: the earlier view is replaced", By("later_compactions_see_the_batches_and_no_earlier_messages")),
-    ("claim: floors of halving", By("a_chunk_that_does_not_fit_is_halved_without_waiting_and_then_clipped")),
+    ("claim: floors of halving", By("a_chunk_that_does_not_fit_is_halved_without_waiting_and_no_text_is_lost")),
     ("claim: a breaker that can close again", Instead("`Breaker` is a value of its own, tested where it is")),
     ("claim: a true no-op", By("compacting_again_without_new_messages_does_nothing")),
     ("claim: chronology where scores choose", By("with_a_target_the_least_important_messages_are_removed_and_the_order_stays")),

@@ -4,7 +4,7 @@
 use std::{collections::HashMap, ops::Range};
 
 use super::{
-    condense::condense,
+    condense::{clipped, condense},
     data::{ChunkOutcome, ChunkStep},
 };
 use crate::{
@@ -105,6 +105,14 @@ pub(super) fn with_extract(summary: &str, rendered: &str, gaps: &[Gap], most: us
     let kept = condense(summary, most.saturating_sub(extract.len()));
     let kept = if kept.is_empty() { kept } else { format!("{}\n\n", kept.trim_end()) };
     condense(&format!("{kept}{extract}"), most)
+}
+
+/// Returns an extract of a chunk, in about `most` bytes.
+pub(super) fn extract(chunk: &str, most: usize) -> String {
+    let digest = digest::of(&read_back::messages(chunk), most);
+    let digest = digest.filter(|digest| !digest.trim().is_empty());
+    let extract = digest.unwrap_or_else(|| clipped(chunk, most));
+    format!("(An extract: no model summarised this.)\n\n{}", extract.trim())
 }
 
 /// Bytes around a digest: one more `#` for each of its eight headings, the line break after it, and

@@ -1,8 +1,10 @@
-//! The run: folds a thread, chunk by chunk, into one summary.
+//! The run: reads a thread chunk by chunk, and has a model write what is to stay of it.
 //!
-//! Each chunk has its own conversation with a model that edits `/summary.md`; only the file is
-//! carried on to the next chunk. The run is a value: it can be stored after any step and resumed in
-//! another process, and does not repeat finished chunks.
+//! There are two [writers](Writer). One edits a file, `/summary.md`: each chunk has its own
+//! conversation with a model, and only the file is carried on to the next chunk. The other one writes
+//! an account of each part of the thread: its answer about a chunk is added to the account of the part,
+//! and the next request shows the accounts so far. The run is a value: it can be stored after any step
+//! and resumed in another process, and does not repeat finished chunks.
 //!
 //! | state | input | next state |
 //! |---|---|---|
@@ -23,6 +25,16 @@
 //! | the next chunk | the summary is nearly full | condensing |
 //! | the next chunk | no chunk is left | done; failed if none was folded in |
 //!
+//! With accounts a chunk is one call, and nothing is condensed:
+//!
+//! | input | next state |
+//! |---|---|
+//! | an account | the next chunk |
+//! | an answer without an account, a refusal | an extract of the chunk is its account; the next chunk |
+//! | overflow of the window | folding the first half, which ends between two messages if possible |
+//! | retryable failure | the same call, later; for the first half if the provider states no wait |
+//! | failure that every call will have | extracts of all remaining chunks; done |
+//!
 //! As long as no chunk is folded in, a failed call fails the run, and so do [`MAX_UNFOLDED`]
 //! skipped chunks: no work is lost by that, and the caller may have another strategy.
 
@@ -32,26 +44,28 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use threadfold_edl::Workspace;
 
 use super::{
+    chunks::{Chunks, border, halve},
     condense::{clipped, condense},
     cover,
     data::{ChunkOutcome, ChunkStep, Chunked, RunStep},
-    prompt::{self, Prompts},
+    prompt::{self, Prompts, Writer},
     tools::{self, summary, workspace_of},
 };
 use crate::{
     compact::legality,
+    ledger::Quotes,
     message::{
         Answer, ContentBlock, InvalidValue, Message, ModelError, ModelErrorKind, Request, Role,
         StopReason, Text, ToolUse, Usage,
     },
     render::{chunk_ranges, render},
     strategy::{
-        ask::{ModelCall, Retries, Tried, is_complete},
-        error::Result,
+        ask::{Ask, ModelCall, Retries, Tried, is_complete, quoted_summary_of},
+        error::{Result, StrategyError},
         instructions,
-        pieces::Pieces,
         proposal::ModelRole,
         run_error::RunError,
+        view::View,
     },
 };
 
@@ -107,7 +121,11 @@ pub struct CompactionRun {
     prompts: Prompts,
     rendered: String,
     /// The bytes of each chunk in the rendering.
-    chunks: Pieces<Range<usize>>,
+    chunks: Chunks,
+    /// The accounts of the parts so far, and the quotes in the answers with them. Not used if the
+    /// model edits a file.
+    accounts: Vec<Account>,
+    quotes: Quotes,
     workspace: Workspace,
     /// The workspace before the current chunk.
     before: Workspace,
@@ -126,6 +144,14 @@ pub struct CompactionRun {
     chunk_usage: Usage,
     state: State,
     steps: Vec<ChunkStep>,
+}
+
+/// The account of a part of the thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Account {
+    /// The bytes of the part in the rendering; none if the account was known before the run.
+    bytes: Range<usize>,
+    text: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -174,24 +200,51 @@ impl CompactionRun {
         next_prompt: Option<Message>,
         options: Chunked,
     ) -> Result<Self, RunError> {
-        instructions::check(options.prompt.as_ref(), &options.sections)?;
-        let rendered = render(messages, &options.render);
-        let chunks = chunk_ranges(&rendered, options.chunks);
-        let (found, limit) = (chunks.len(), options.max_chunks);
+        let prompts = Prompts { options, next_prompt, ..Prompts::default() };
+        Self::of_parts([(messages, String::new())], prompts)
+    }
+
+    /// Returns the run that reads these parts of a thread in order. If the prompts ask for accounts, it
+    /// writes one of each part; one that is known stands beside no messages.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new).
+    pub(crate) fn of_parts<M: AsRef<[Message]>>(
+        parts: impl IntoIterator<Item = (M, String)>,
+        prompts: Prompts,
+    ) -> Result<Self, RunError> {
+        let Chunked { render: options, chunks: budget, max_chunks: limit, .. } = &prompts.options;
+        instructions::check(prompts.options.prompt.as_ref(), &prompts.options.sections)?;
+        let (mut rendered, mut all, mut accounts) = (String::new(), Vec::new(), Vec::new());
+        for (messages, account) in parts {
+            let (start, part) = (rendered.len(), render(messages.as_ref(), options));
+            let chunks = chunk_ranges(&part, *budget).into_iter();
+            all.extend(chunks.map(|bytes| start + bytes.start..start + bytes.end));
+            // The first part is usually the whole thread, which should not be copied.
+            if start == 0 {
+                rendered = part.into_text()
+            } else {
+                rendered.push_str(&part)
+            }
+            accounts.push(Account { bytes: start..rendered.len(), text: account });
+        }
+        let (found, limit) = (all.len(), *limit);
         if found == 0 {
             return Err(RunError::NothingToSummarise);
         }
         if found > limit {
             return Err(RunError::TooManyChunks { found, limit });
         }
-        let (workspace, before) = (workspace_of(""), workspace_of(""));
         let mut run = Self {
             format: FORMAT,
-            prompts: Prompts { options, instructions: None, rules: None, next_prompt },
-            rendered: rendered.into_text(),
-            chunks: Pieces::new(chunks),
-            workspace,
-            before,
+            prompts,
+            rendered,
+            chunks: Chunks { all, ..Chunks::default() },
+            accounts,
+            quotes: Quotes::default(),
+            workspace: workspace_of(""),
+            before: workspace_of(""),
             request: Request::default(),
             rounds: 0,
             nudged: false,
@@ -202,7 +255,7 @@ impl CompactionRun {
             state: State::Done,
             steps: Vec::new(),
         };
-        run.ask_about_chunk();
+        run.open_chunk();
         Ok(run)
     }
 
@@ -353,6 +406,8 @@ impl CompactionRun {
         self.workspace = self.before.clone();
         if !self.has_folded() {
             self.chunks.done = 0;
+            let extracts = self.accounts.iter_mut().filter(|account| !account.bytes.is_empty());
+            extracts.for_each(|account| account.text.clear());
         }
         self.condensed = false;
         self.open_chunk();
@@ -408,10 +463,43 @@ impl CompactionRun {
         self.steps.iter().map(|step| step.usage).sum::<Usage>() + self.chunk_usage
     }
 
+    /// Has a model answer the calls of the run until it ends. Their progress includes the calls before
+    /// the run and those that will follow it. Returns the number of calls that are finished then,
+    /// without those that were repeated.
+    pub(crate) async fn drive(
+        &mut self,
+        view: &View,
+        ask: &mut Ask<'_>,
+        (before, following): (usize, usize),
+    ) -> usize {
+        loop {
+            self.skip_requests_unless(|request| view.thread.check_window(request).is_ok());
+            let Some(mut call) = self.call() else { return before + self.chunks.done };
+            call.done = call.done.saturating_add(before);
+            call.total = call.total.saturating_add(before).saturating_add(following);
+            let answer = ask.once(&call).await;
+            // The run requested this call, so it accepts the answer.
+            let _ = self.handle(answer);
+        }
+    }
+
+    /// Returns the accounts of the parts after the run, and the quotes in the answers.
+    ///
+    /// # Errors
+    ///
+    /// The error with which the run failed.
+    pub(crate) fn into_accounts(self) -> Result<(Vec<String>, Quotes), RunError> {
+        if let State::Failed { error } = self.state {
+            return Err(error);
+        }
+        let texts = self.accounts.into_iter().map(|account| account.text);
+        Ok((texts.collect(), self.quotes))
+    }
+
     /// Continues without a call as long as the next request does not fit the window. This is needed
     /// because the limits of the options are in bytes and assume answers within
     /// [`Chunked::answer_tokens`]: a model may write more, or text with fewer bytes per token.
-    pub(super) fn skip_requests_unless(&mut self, fits: impl Fn(&Request) -> bool) {
+    fn skip_requests_unless(&mut self, fits: impl Fn(&Request) -> bool) {
         while let State::Asking { task, .. } = self.state
             && !fits(&self.request)
         {
@@ -427,6 +515,9 @@ impl CompactionRun {
         self.state = State::Asking { after: Duration::ZERO, task };
         self.chunks.tried = Tried::default();
         self.chunk_usage += answer.usage.unwrap_or_default();
+        if self.writes_accounts() {
+            return self.handle_account(&answer);
+        }
         let Answer { message, stop_reason, .. } = answer;
         let text = prompt::text_of(&message);
         let has_calls = message.tool_uses().next().is_some();
@@ -455,21 +546,56 @@ impl CompactionRun {
         }
     }
 
+    /// Handles the answer about a chunk that should be an account of it.
+    fn handle_account(&mut self, answer: &Answer) {
+        self.push(shortened(answer.message.clone()));
+        let chunk = self.number();
+        match (&answer.stop_reason, quoted_summary_of(answer)) {
+            (StopReason::Aborted, _) => self.fail(self.stopped(StopReason::Aborted)),
+            (StopReason::ContextWindowExceeded, _) => self.shrink(),
+            (_, Ok((account, quotes))) => {
+                self.quotes.extend(quotes);
+                self.add_account(&account);
+                self.close_chunk(ChunkOutcome::Folded, None);
+            }
+            (_, Err(StrategyError::BlankSummary { .. })) => {
+                self.give_up(RunError::BlankSummary { chunk });
+            }
+            (reason, Err(StrategyError::Incomplete { .. })) => {
+                self.give_up(self.stopped(reason.clone()));
+            }
+            (_, Err(_)) => self.give_up(RunError::NotFolded { chunk }),
+        }
+    }
+
     fn handle_error(&mut self, error: ModelError, task: Task) {
         self.chunk_usage += error.usage;
-        let retries = Retries::of_job(self.prompts.options.max_retries);
-        match (self.chunks.wait(&error, &retries), task) {
-            (Some(after), task) => self.state = State::Asking { after, task },
+        let mut retries = Retries::of_job(self.prompts.options.max_retries);
+        if let Writer::Accounts { first_wait, .. } = self.prompts.writer {
+            retries.first_wait = Some(first_wait);
+        }
+        match (retries.wait(&mut self.chunks.tried, &error), task) {
+            (Some(after), task) => {
+                // Without a requested wait, the failure may be a timeout of a long chunk.
+                if error.kind == (ModelErrorKind::Retryable { after: None })
+                    && let Some(border) = self.border()
+                {
+                    self.divide(border);
+                    self.request = self.chunk_request();
+                }
+                self.state = State::Asking { after, task };
+            }
             (None, Task::Condense) => self.condense(None),
             (None, Task::Fold) if error.is_overflow() => self.shrink(),
-            (None, Task::Fold) => self.call_failed(&error, self.chunks.tries()),
+            (None, Task::Fold) => self.call_failed(&error),
         }
     }
 
     /// Handles a call that failed and is not retried. If other chunks may still succeed, only this
     /// chunk is given up. Otherwise the run fails if no chunk is folded in yet, else it skips the
     /// remaining chunks.
-    fn call_failed(&mut self, error: &ModelError, tries: usize) {
+    fn call_failed(&mut self, error: &ModelError) {
+        let tries = self.chunks.tried.retries.saturating_add(1);
         let last = self.steps.last().and_then(|step| step.failure.as_ref());
         let is_second = matches!(last, Some(RunError::Model { .. }));
         let chunk_only = match error.kind {
@@ -485,11 +611,15 @@ impl CompactionRun {
             return self.fail(why(self.number()));
         }
         self.give_up(why(self.number()));
-        while !chunk_only && matches!(self.state, State::Asking { .. }) {
-            // No model reads the remaining chunks, so do not condense the summary for them.
-            (self.request, self.condensed) = (Request::default(), true);
-            self.close_chunk(ChunkOutcome::Skipped, Some(why(self.number())));
+        if chunk_only || !matches!(self.state, State::Asking { .. }) {
+            return;
         }
+        // No model reads the remaining chunks.
+        self.request = Request::default();
+        while self.chunks.current().is_some() {
+            self.record_end(ChunkOutcome::Skipped, Some(why(self.number())));
+        }
+        self.finish();
     }
 
     /// Runs the calls. If the model said that they complete its work and they did, it is not asked
@@ -591,6 +721,26 @@ impl CompactionRun {
         !self.summary().trim().is_empty()
     }
 
+    fn writes_accounts(&self) -> bool {
+        matches!(self.prompts.writer, Writer::Accounts { .. })
+    }
+
+    /// Adds what is known of the current chunk to the account that covers it.
+    fn add_account(&mut self, text: &str) {
+        let Some(start) = self.chunks.current().map(|bytes| bytes.start) else { return };
+        let covers = self.accounts.iter_mut().find(|account| account.bytes.contains(&start));
+        let Some(Account { text: account, .. }) = covers else { return };
+        account.push_str(if account.is_empty() { "" } else { "\n\n" });
+        account.push_str(text);
+    }
+
+    /// The accounts of everything before this byte and around it, joined.
+    fn accounts_until(&self, byte: usize) -> String {
+        let until = self.accounts.iter().take_while(|account| account.bytes.start <= byte);
+        let texts = until.map(|account| account.text.as_str()).filter(|text| !text.is_empty());
+        texts.collect::<Vec<_>>().join("\n\n")
+    }
+
     /// Puts this summary in place of the one before, without registers and scratch files: they belong
     /// to the conversation about one chunk, and would count against the room of the next one.
     fn set_summary(&mut self, summary: &str) {
@@ -613,15 +763,17 @@ impl CompactionRun {
 
     fn chunk_request(&self) -> Request {
         let place = (self.number(), self.chunks.all.len());
-        self.prompts.chunk(place, self.summary(), self.chunk())
+        self.prompts.request(place, self.summary(), self.chunk())
     }
 
     /// Opens the conversation about the current chunk. If the summary is nearly full, a
     /// conversation that condenses it comes first. Ends the run if all chunks are done.
     fn open_chunk(&mut self) {
         let most = self.prompts.options.summary_bytes;
-        if self.chunks.current().is_none() {
-            self.finish();
+        let Some(bytes) = self.chunks.current() else { return self.finish() };
+        if self.writes_accounts() {
+            self.set_summary(&clipped(&self.accounts_until(bytes.start), most));
+            self.ask_about_chunk();
         } else if !self.condensed && self.summary().len() > most - most / 8 {
             self.ask_to_condense();
         } else {
@@ -666,9 +818,13 @@ impl CompactionRun {
     /// Upper limit for the bytes of a condensed summary: half of the room, or what one answer
     /// holds.
     fn condensed_bytes(&self) -> usize {
-        let Chunked { answer_tokens, summary_bytes, .. } = self.prompts.options;
-        let answer = usize::try_from(answer_tokens.saturating_mul(BYTES_PER_TOKEN));
-        (summary_bytes / 2).min(answer.unwrap_or(usize::MAX))
+        (self.prompts.options.summary_bytes / 2).min(self.answer_bytes())
+    }
+
+    /// The bytes that one answer holds.
+    fn answer_bytes(&self) -> usize {
+        let bytes = self.prompts.options.answer_tokens.saturating_mul(BYTES_PER_TOKEN);
+        usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
     /// Replaces the summary by the model's shorter one, or shortens it without a model, and opens
@@ -710,11 +866,10 @@ impl CompactionRun {
     }
 
     fn close_chunk(&mut self, outcome: ChunkOutcome, failure: Option<RunError>) {
-        self.record(outcome, failure);
+        self.record_end(outcome, failure);
         let summary = self.summary().to_owned();
         self.set_summary(&summary);
         self.condensed = false;
-        self.chunks.done += 1;
         let done = self.chunks.done;
         if !self.has_folded() && done >= MAX_UNFOLDED.min(self.chunks.all.len()) {
             let first = self.steps.iter().find_map(|step| step.failure.clone());
@@ -726,6 +881,15 @@ impl CompactionRun {
         }
     }
 
+    /// Records the end of the work on the current chunk, and goes on to the next one.
+    fn record_end(&mut self, outcome: ChunkOutcome, failure: Option<RunError>) {
+        if outcome == ChunkOutcome::Skipped && self.writes_accounts() {
+            self.add_account(&cover::extract(self.chunk(), self.answer_bytes()));
+        }
+        self.record(outcome, failure);
+        self.chunks.done += 1;
+    }
+
     /// Halves the current chunk, which exceeds the model's window, and opens the conversation about
     /// its first half with the summary before the chunk.
     fn shrink(&mut self) {
@@ -733,17 +897,31 @@ impl CompactionRun {
         self.workspace = self.before.clone();
         self.too_large = None;
         let (chunk, found) = (self.number(), self.chunks.all.len() + 1);
-        let middle = halve(self.chunk()).filter(|_| bytes.len() > MIN_CHUNK);
-        let Some(middle) = middle.map(|middle| bytes.start + middle) else {
+        let middle = || halve(self.chunk()).filter(|_| bytes.len() > MIN_CHUNK);
+        let middle = self.border().or_else(|| Some(bytes.start + middle()?));
+        let Some(middle) = middle else {
             return self.give_up(RunError::DoesNotFit { chunk, bytes: bytes.len() });
         };
         let limit = self.prompts.options.max_chunks;
         if found > limit {
             return self.give_up(RunError::TooManyChunks { found, limit });
         }
-        self.record(ChunkOutcome::Halved, None);
-        self.chunks.divide(Some([bytes.start..middle, middle..bytes.end]));
+        self.divide(middle);
         self.ask_about_chunk();
+    }
+
+    /// The byte between two messages at which to cut the current chunk, for accounts, which divide
+    /// no message without need. `None` for a short chunk.
+    fn border(&self) -> Option<usize> {
+        let chunk = self.chunks.current().filter(|bytes| bytes.len() > MIN_CHUNK)?;
+        let border = self.writes_accounts().then(|| border(self.chunk())).flatten();
+        Some(chunk.start + border?)
+    }
+
+    /// Cuts the current chunk at this byte.
+    fn divide(&mut self, middle: usize) {
+        self.record(ChunkOutcome::Halved, None);
+        self.chunks.divide(middle);
     }
 
     /// Shortens the request about the current chunk, whose estimate exceeds the window: halves the
@@ -765,7 +943,10 @@ impl CompactionRun {
     fn finish(&mut self) {
         let gaps = cover::gaps(&self.chunks.all, &self.steps);
         let most = self.prompts.options.summary_bytes;
-        let summary = cover::with_extract(self.summary(), &self.rendered, &gaps, most);
+        let summary = match self.writes_accounts() {
+            true => self.accounts_until(self.rendered.len()),
+            false => cover::with_extract(self.summary(), &self.rendered, &gaps, most),
+        };
         self.workspace = workspace_of(&summary);
         self.request = Request::default();
         self.state = State::Done;
@@ -837,37 +1018,4 @@ fn shortened(mut message: Message) -> Message {
         }
     }
     message
-}
-
-/// Returns the byte at which to cut: in the middle third after the last blank line, else after the
-/// last line break, else after the last space, else at the first character border from the middle
-/// on. `None` for a text of fewer than two characters.
-fn halve(text: &str) -> Option<usize> {
-    let (start, end) = (border_from(text, text.len() / 3)?, border_from(text, text.len() * 2 / 3)?);
-    let middle = text.get(start..end)?;
-    let found = ["\n\n", "\n", " "]
-        .into_iter()
-        .find_map(|gap| middle.rfind(gap).map(|at| start + at + gap.len()));
-    let found = found.or_else(|| border_from(text, text.len() / 2));
-    found.filter(|at| (1..text.len()).contains(at))
-}
-
-/// Returns the first character border at or after an offset.
-fn border_from(text: &str, offset: usize) -> Option<usize> {
-    (offset..=text.len()).find(|at| text.is_char_boundary(*at))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_cut_is_at_the_best_border_of_the_middle_third() {
-        assert_eq!(halve("aaaa\n\nbb bb\ncccc"), Some(6));
-        assert_eq!(halve("aaaaaa bbbbb"), Some(7));
-        assert_eq!(halve("aaaaaa"), Some(3));
-        assert_eq!(halve("漢漢漢"), Some(6));
-        assert_eq!(halve("a"), None);
-        assert_eq!(halve(""), None);
-    }
 }

@@ -10,27 +10,27 @@ use async_trait::async_trait;
 use super::{
     condense::condense,
     data::{Chunked, RunStep},
+    prompt::{Prompts, Writer},
     run::CompactionRun,
+    window::bytes,
 };
 use crate::{
     compact::Plan,
     ledger::Quotes,
-    message::{ContextWindow, Message, ModelErrorKind},
-    render::ChunkBudget,
+    message::Message,
     strategy::{
         ask::Ask,
         clip::clip,
         contract::CompactionStrategy,
         digest::{self, Digest},
-        error::{Result, StrategyError},
-        full_summary, lists,
+        error::Result,
+        full_summary,
         proposal::Proposal,
         rejection::Rejection,
         run_error::RunError,
         tail::Candidate,
         view::View,
     },
-    tokens::{self, TokenCounter},
 };
 
 /// Lower limit for the size of a summary, in bytes.
@@ -57,13 +57,8 @@ impl CompactionStrategy for Chunked {
         let mut run = self.run_for(&job, &head)?;
         // The run holds the rendered thread now.
         drop(head);
-        loop {
-            run.skip_requests_unless(|request| view.thread.check_window(request).is_ok());
-            let Some(call) = run.call() else { return job.concluded(run) };
-            let answer = ask.once(&call).await;
-            // The run requested this call, so it accepts the answer.
-            let _ = run.handle(answer);
-        }
+        run.drive(view, ask, (0, 0)).await;
+        job.concluded(run)
     }
 }
 
@@ -71,16 +66,20 @@ impl Chunked {
     /// Returns the run for the messages before the cut.
     fn run_for(&self, job: &SummaryJob, head: &[Message]) -> Result<CompactionRun> {
         let task = &job.task;
-        let options = within_window(task, head, self.clone())?;
+        let prompts = Prompts::new(task, self.clone(), Writer::Edits);
+        let mut prompts = prompts.within_window(task, head)?;
         let bytes = bytes(job.summary_tokens(), head, task.thread.counter());
-        let summary_bytes = options.summary_bytes.min(bytes).max(MIN_SUMMARY);
-        let options = Chunked { summary_bytes, ..options };
+        let summary_bytes = prompts.options.summary_bytes.min(bytes).max(MIN_SUMMARY);
+        prompts.options.summary_bytes = summary_bytes;
         // If the earlier summary leaves too little room for edits, it is read as an ordinary
         // message instead.
         let earlier = full_summary::split(head, &task.brief);
         match earlier.filter(|(text, _)| text.len() <= summary_bytes / 2) {
-            Some((text, new)) => Ok(new_run(&new, task, options)?.with_summary(&text)),
-            None => Ok(new_run(head, task, options)?),
+            Some((text, new)) => {
+                let run = CompactionRun::of_parts([(new, String::new())], prompts)?;
+                Ok(run.with_summary(&text))
+            }
+            None => Ok(CompactionRun::of_parts([(head, String::new())], prompts)?),
         }
     }
 }
@@ -170,97 +169,6 @@ impl SummaryJob {
             let note = format!("summarised without a model: the whole thread ({error})");
             return Ok(Proposal { notes: vec![note.into()], ..proposal });
         }
-        if let RunError::Model { kind: ModelErrorKind::NoModel, .. } = error {
-            return Err(StrategyError::NeedsModel);
-        }
         Err(error.into())
     }
-}
-
-impl From<RunError> for StrategyError {
-    fn from(error: RunError) -> Self {
-        if error == RunError::NothingToSummarise {
-            return Self::NothingToCompact { reason: "the thread has no text".into() };
-        }
-        Self::Run(Box::new(error))
-    }
-}
-
-/// A run needs at least this many bytes for a chunk and the summary.
-const MIN_ROOM: usize = 1_200;
-
-/// Tokens of the results of an edit, and of the message that asks for a correction.
-const RESULTS: u64 = 120;
-
-/// Returns the run for these messages, with the instructions and next prompt of the brief and the standing
-/// rules of the thread.
-fn new_run(
-    messages: &[Message],
-    View { thread, brief }: &View,
-    options: Chunked,
-) -> Result<CompactionRun, RunError> {
-    let run = CompactionRun::new(messages, brief.next_prompt.clone(), options)?;
-    let run = match brief.reason.instructions() {
-        Some(instructions) => run.with_instructions(instructions.clone()),
-        None => run,
-    };
-    let rules = lists::for_model(thread);
-    Ok(if rules.is_empty() { run } else { run.with_rules(rules) })
-}
-
-/// Returns the options with chunk, summary, answer and aside limits lowered until a request with
-/// all of them fits the window, if the window is known. Providers are not relied on for this: some
-/// truncate a long request instead of refusing it.
-///
-/// # Errors
-///
-/// [`StrategyError::TooLong`] if the prompt leaves too little room.
-fn within_window(task: &View, head: &[Message], options: Chunked) -> Result<Chunked> {
-    let window = task.thread.window().map(ContextWindow::tokens);
-    let Some(window) = window else { return Ok(options) };
-    let counter = task.thread.counter();
-    let answer = options.answer_tokens.min(window / 10).max(1);
-    // If the model is asked again, its edit is part of the request.
-    let conversation = answer.saturating_add(RESULTS);
-    // A tenth stays free, because counts are estimates.
-    let usable = (window - window / 10).saturating_sub(answer.saturating_add(conversation));
-    // Every request repeats the asides, which must leave most of the room to chunk and summary.
-    let most =
-        bytes(usable.saturating_sub(fixed_tokens(task, options.clone(), 0)?), head, counter) / 8;
-    let aside_bytes = options.aside_bytes.min(most);
-    let fixed = fixed_tokens(task, options.clone(), aside_bytes)?;
-    let room = bytes(usable.saturating_sub(fixed), head, counter);
-    if room < MIN_ROOM {
-        let tokens = fixed.saturating_add(answer.saturating_add(conversation));
-        return Err(StrategyError::TooLong { tokens, window });
-    }
-    let most = room - room / 3;
-    let chunks = if options.chunks.max() > most {
-        ChunkBudget { target: most - most / 6, tolerance: most / 6 }
-    } else {
-        options.chunks
-    };
-    Ok(Chunked {
-        chunks,
-        summary_bytes: options.summary_bytes.min(room / 3),
-        conversation_bytes: options.conversation_bytes.min(bytes(conversation, head, counter)),
-        aside_bytes,
-        answer_tokens: answer,
-        ..options
-    })
-}
-
-/// Returns the tokens of a request without chunk and summary, with this limit on the asides.
-fn fixed_tokens(task: &View, options: Chunked, aside_bytes: usize) -> Result<u64, RunError> {
-    let run = new_run(&[Message::user(".")], task, Chunked { aside_bytes, ..options })?;
-    let RunStep::Call { request, .. } = run.step() else { return Ok(0) };
-    Ok(task.thread.counter().request(request))
-}
-
-/// Returns the bytes of this many tokens, at the bytes per token of the thread (1 to 3).
-fn bytes(room: u64, thread: &[Message], counter: &dyn TokenCounter) -> usize {
-    let tokens = counter.messages(thread).max(1);
-    let bytes = tokens::text_bytes(thread).clamp(tokens, tokens.saturating_mul(3));
-    let room = u128::from(room) * u128::from(bytes) / u128::from(tokens);
-    usize::try_from(room).unwrap_or(usize::MAX)
 }

@@ -1,32 +1,31 @@
-//! Folds chunks into batches, one call after another, then proposes a plan.
+//! The strategy: has a run write the account of each chunk, merges the older batches if there are
+//! too many, and proposes a plan.
 
-use std::{collections::VecDeque, time::Duration};
+use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{
-    chunks::{self, MIN_TOKENS, Piece},
-    options::{self, Rolling},
-    requests::RequestWriter,
-    split::{Earlier, Split, Stretch},
-};
+use super::{options::Rolling, split::Chunk};
 use crate::{
-    ledger::Quotes,
-    message::{
-        Batch, BatchId, Message, ModelError, ModelErrorKind, Role, Summary, Text, Timestamp,
-    },
+    message::{Batch, BatchId, Message, Summary, Text},
+    render::{ChunkBudget, RenderOptions},
     strategy::{
-        ask::{Ask, ModelCall, quoted_summary_of},
+        ask::Ask,
+        batches,
         brief::Brief,
+        chunked::{Chunked, CompactionRun, Prompts, Writer},
         contract::CompactionStrategy,
-        error::{Result, StrategyError},
-        pieces::Pieces,
-        proposal::{ModelRole, Proposal},
-        run_error::RunError,
+        error::Result,
+        proposal::Proposal,
         view::View,
     },
-    tokens::TokenCounter,
 };
+
+/// Upper limit for the earlier accounts that a request shows, as a multiple of the limit for one.
+const SHOWN_ACCOUNTS: u64 = 8;
+
+/// Assumed bytes per token of an account and of a chunk.
+const BYTES_PER_TOKEN: u64 = 3;
 
 #[async_trait]
 impl CompactionStrategy for Rolling {
@@ -38,231 +37,106 @@ impl CompactionStrategy for Rolling {
         self.check()?;
         let target = [self.target, view.brief.target].into_iter().flatten().min();
         let view = View::new(view.thread.clone(), Brief { target, ..view.brief.clone() });
-        let mut split = self.split(&view)?;
-        let requests = RequestWriter::new(self.clone(), &view)?;
-        let messages = self.chunk_tokens.map_or(self.chunk_messages, |_| usize::MAX);
-        let tokens = [self.chunk_tokens, requests.room].into_iter().flatten().min();
-        let (tokens, counter) = (tokens.unwrap_or(u64::MAX), view.thread.counter());
-        let chunks = chunks::group(&mut split.stretches, messages, tokens, counter);
+        let split = self.split(&view)?;
         // Build the plan once now, so that an illegal removal fails before a model call is paid
         // for.
         drop(split.plan(&view, Summary::new("."))?);
-        let mut folding = Folding {
-            batches: Vec::new(),
-            made: Vec::new(),
-            next_id: first_id(&view),
-            view,
-            split,
-            requests,
-            remaining: chunks.into(),
-            jobs: 0,
-            done: 0,
-            quotes: Quotes::default(),
-        };
-        while let Some(mut chunk) = folding.remaining.pop_front() {
-            for earlier in std::mem::take(&mut chunk.earlier) {
-                match earlier {
-                    Earlier::Batch(batch) => folding.batches.push(batch),
-                    Earlier::Summary(text, message) => {
-                        let at = folding.time(message);
-                        let batch = Batch::new(folding.next_id, text);
-                        folding.add(Batch { start: at, end: at, ..batch }, 0);
-                    }
+        let prompts = self.prompts(&view)?;
+        let most = prompts.options.chunks.max() as u64 / BYTES_PER_TOKEN;
+        let chunks = split.chunks(self, most, &view);
+        let is_full = chunks.len() > self.max_batches();
+        let parts = chunks.iter().map(|chunk| (&chunk.messages, chunk.batch.text.to_string()));
+        let mut run = CompactionRun::of_parts(parts, prompts.clone())?;
+        let calls = run.drive(&view, ask, (0, usize::from(is_full))).await;
+        let mut notes = run.notes();
+        let (texts, mut quotes) = run.into_accounts()?;
+        let (mut next_id, mut made, mut batches) = (first_id(&view), Vec::new(), Vec::new());
+        for (Chunk { mut batch, is_new, .. }, text) in chunks.into_iter().zip(texts) {
+            if is_new {
+                (batch.id, batch.text) = (next_id, text.into());
+                next_id.index = next_id.index.saturating_add(1);
+                made.push(batch.clone());
+            }
+            batches.push(batch);
+        }
+        if is_full {
+            let recent = batches.split_off(batches.len().saturating_sub(self.clip_last));
+            let mut run = CompactionRun::of_parts([(labelled(&batches), String::new())], prompts)?;
+            run.drive(&view, ask, (calls, 0)).await;
+            let failure = run.steps().iter().find_map(|step| step.failure.clone());
+            match (failure, run.into_accounts()) {
+                (None, Ok((texts, more))) => {
+                    let merged = Batch { text: texts.concat().into(), ..merged(&batches, next_id) };
+                    quotes.extend(more);
+                    made.push(merged.clone());
+                    batches = vec![merged];
+                }
+                // An extract of batches would say less than they do.
+                (failure, _) => {
+                    let why = failure.map(|failure| format!(" ({failure})")).unwrap_or_default();
+                    notes.push(format!("the older batches were not merged{why}").into());
                 }
             }
-            if chunk.has_content {
-                let job = folding.job_of(chunk);
-                folding.work(job, ask).await?;
-            }
+            batches.extend(recent);
         }
-        if folding.batches.len() > self.max_batches() {
-            let job = folding.job_of_older();
-            folding.work(job, ask).await?;
-        }
-        folding.proposal()
-    }
-}
 
-/// The batches so far. One job is done at a time, with one request at a time.
-#[derive(Debug)]
-struct Folding {
-    view: View,
-    split: Split,
-    requests: RequestWriter,
-    /// Chunks whose job has not begun.
-    remaining: VecDeque<Stretch>,
-    /// The batches so far, in order, and all new ones, also those that were replaced.
-    batches: Vec<Batch>,
-    made: Vec<Batch>,
-    /// The id of the next new batch.
-    next_id: BatchId,
-    /// Number of jobs that were begun.
-    jobs: usize,
-    /// Number of requests that were answered.
-    done: usize,
-    /// The quotes in the answers so far.
-    quotes: Quotes,
-}
-
-/// The work on one batch.
-#[derive(Debug)]
-struct Job {
-    /// The summaries of the finished ones are `texts`.
-    pieces: Pieces<Piece>,
-    texts: Vec<Text>,
-    /// The batch without its text.
-    batch: Batch,
-    /// Number of earlier batches, counted from the first, that the new one replaces.
-    replaces: usize,
-}
-
-impl Job {
-    /// Halves the current piece unless it is small already, and returns whether it was halved.
-    fn halve(&mut self, counter: &dyn TokenCounter) -> bool {
-        let halves = self.pieces.current().and_then(|piece| piece.halves(counter));
-        self.pieces.divide(halves)
-    }
-
-    /// Halves the token limit of a piece that cannot be divided. Returns whether the new limit is
-    /// worth a call.
-    fn clip_more(&mut self, room: Option<u64>, counter: &dyn TokenCounter) -> bool {
-        let Some(piece) = self.pieces.all.get_mut(self.pieces.done) else { return false };
-        let sent = piece.tokens(counter).min(room.unwrap_or(u64::MAX));
-        let half = piece.most.unwrap_or(sent).min(sent) / 2;
-        piece.most = Some(half);
-        half >= MIN_TOKENS
-    }
-}
-
-impl Folding {
-    /// The job that summarises a chunk.
-    fn job_of(&self, chunk: Stretch) -> Job {
-        let piece = Piece { parts: chunk.parts, most: None };
-        let (first, last) = (chunk.range.start, chunk.range.end.saturating_sub(1));
-        let batch = Batch {
-            start: self.time(first),
-            end: self.time(last),
-            messages: chunk.messages,
-            ..Batch::new(self.next_id, "")
-        };
-        Job { pieces: Pieces::new(vec![piece]), texts: Vec::new(), batch, replaces: 0 }
-    }
-
-    /// The job that summarises all batches except the last `clip_last` ones into one.
-    fn job_of_older(&self) -> Job {
-        let replaces = self.batches.len().saturating_sub(self.requests.options.clip_last);
-        let (sources, _) = self.batches.split_at(replaces);
-        let depth = sources.iter().map(|source| source.depth).max().unwrap_or_default();
-        let messages = sources.iter().map(|source| source.messages);
-        let messages = messages.fold(0, usize::saturating_add);
-        let start = sources.first().map_or(self.view.brief.now, |source| source.start);
-        let end = sources.last().map_or(self.view.brief.now, |source| source.end);
-        let parts = sources.iter().enumerate().map(|(index, source)| {
-            let text = format!("{}\n{}", options::label(index, source), source.text);
-            vec![Message::user(text)]
-        });
-        let pieces = chunks::in_pieces(parts, self.requests.room, self.view.thread.counter());
-        let depth = depth.saturating_add(1);
-        let batch = Batch { depth, start, end, messages, ..Batch::new(self.next_id, "") };
-        Job { pieces: Pieces::new(pieces), texts: Vec::new(), batch, replaces }
-    }
-
-    /// Has a model summarise the pieces of a job, and adds the batch.
-    async fn work(&mut self, mut job: Job, ask: &mut Ask<'_>) -> Result<()> {
-        self.jobs += 1;
-        let mut after = Duration::ZERO;
-        while let Some(call) = self.call(&job, after) {
-            after = match ask.once(&call).await {
-                Ok(answer) => {
-                    let (text, quotes) = quoted_summary_of(&answer)?;
-                    job.texts.push(text);
-                    self.quotes.extend(quotes);
-                    job.pieces.done += 1;
-                    self.done += 1;
-                    Duration::ZERO
-                }
-                Err(error) => self.wait_after(error, &mut job)?,
-            };
-        }
-        let texts: Vec<&str> = job.texts.iter().map(Text::as_str).collect();
-        self.add(Batch { text: texts.join("\n\n").into(), ..job.batch }, job.replaces);
-        Ok(())
-    }
-
-    /// The call for the summary of the current piece of a job, after a wait.
-    fn call(&self, job: &Job, after: Duration) -> Option<ModelCall> {
-        let piece = job.pieces.current()?;
-        // Batches that are being merged are the material, so they are not shown a second time.
-        let before = if job.replaces > 0 { &[][..] } else { &self.batches };
-        let before = before.iter().map(|batch| batch.text.as_str());
-        let so_far: Vec<&str> = before.chain(job.texts.iter().map(Text::as_str)).collect();
-        let request = self.requests.request(&so_far, piece, self.view.thread.counter());
-        let (done, total) = (self.done, self.total_calls(job));
-        Some(ModelCall { done, total, after, ..ModelCall::new(ModelRole::Fast, request) })
-    }
-
-    /// Returns the wait before the call is retried, with half of the piece if its size may be the
-    /// cause.
-    fn wait_after(&self, error: ModelError, job: &mut Job) -> Result<Duration> {
-        let (counter, chunk) = (self.view.thread.counter(), self.jobs);
-        if let Some(wait) = job.pieces.wait(&error, &self.requests.options.retries()) {
-            // Without a requested wait, the failure may be a timeout of a large piece.
-            if error.kind == (ModelErrorKind::Retryable { after: None }) {
-                job.halve(counter);
-            }
-            return Ok(wait);
-        }
-        if error.is_overflow() {
-            if job.halve(counter) || job.clip_more(self.requests.room, counter) {
-                return Ok(Duration::ZERO);
-            }
-            let bytes = job.pieces.current().map_or(0, Piece::bytes);
-            return Err(RunError::DoesNotFit { chunk, bytes }.into());
-        }
-        Err(match error.is_retryable() {
-            true => RunError::model(chunk, job.pieces.tries(), &error).into(),
-            false => StrategyError::from_model(error),
-        })
-    }
-
-    /// Adds a new batch, which has the next id, at the end, or replaces the first `replaces`
-    /// batches by it.
-    fn add(&mut self, batch: Batch, replaces: usize) {
-        self.next_id.index = self.next_id.index.saturating_add(1);
-        let replaced = self.batches.drain(..replaces.min(self.batches.len()));
-        let batch = Batch { replaces: replaced.map(|source| source.id).collect(), ..batch };
-        self.made.push(batch.clone());
-        let at = if replaces > 0 { 0 } else { self.batches.len() };
-        self.batches.insert(at, batch);
-    }
-
-    fn time(&self, message: usize) -> Timestamp {
-        self.view.thread.time(message).unwrap_or(self.view.brief.now)
-    }
-
-    fn proposal(self) -> Result<Proposal> {
-        let Self { view, split, requests, batches, made, quotes, .. } = self;
-        let text = requests.options.view(&batches);
+        let text = self.view(&batches);
         let summary = Summary { batches: batches.into(), ..view.summary(text) };
-        let before = split.tokens();
-        let shown = Message::summary(Role::User, summary.clone());
-        let after = view.thread.counter().message(&shown);
-        if after >= before {
-            return Err(RunError::NotSmaller { before, after }.into());
-        }
         let plan = view.thread.stamped(split.plan(&view, summary)?, &view.brief);
         let plan = view.fitted(plan)?;
-        Ok(Proposal { batches: made, quotes, ..Proposal::new(plan) })
+        Ok(Proposal { batches: made, quotes, notes, ..Proposal::new(plan) })
     }
+}
 
-    /// The number of calls needed in all, as far as known.
-    fn total_calls(&self, job: &Job) -> usize {
-        let chunks = self.remaining.iter().filter(|chunk| chunk.has_content).count();
-        let earlier: usize = self.remaining.iter().map(|chunk| chunk.earlier.len()).sum();
-        let batches = self.batches.len() + earlier + chunks + 1;
-        let merges = job.replaces == 0 && batches > self.requests.options.max_batches();
-        let left = job.pieces.all.len() - job.pieces.done + chunks + usize::from(merges);
-        self.done + left
+impl Rolling {
+    /// Returns the prompts of its runs, with limits that fit the window.
+    fn prompts(&self, view: &View) -> Result<Prompts> {
+        let shown = self.summary_tokens.saturating_mul(SHOWN_ACCOUNTS * BYTES_PER_TOKEN);
+        let has_several = |message: &Message| {
+            message.tool_uses().nth(1).is_some() || message.tool_results().nth(1).is_some()
+        };
+        let options = Chunked {
+            render: RenderOptions {
+                // Ids match parallel calls with their results, which may be in other messages.
+                tool_ids: view.thread.messages().iter().any(has_several),
+                tool_result_cap: self.tool_result_cap,
+                tool_input_cap: self.tool_input_cap,
+                ..RenderOptions::default()
+            },
+            prompt: self.prompt.clone(),
+            sections: self.sections.clone(),
+            chunks: ChunkBudget { target: usize::MAX, tolerance: 0 },
+            max_chunks: usize::MAX,
+            summary_bytes: usize::try_from(shown).unwrap_or(usize::MAX),
+            answer_tokens: self.summary_tokens,
+            max_retries: self.max_retries,
+            ..Chunked::default()
+        };
+        let timeout = self.timeout_ms.map(Duration::from_millis);
+        let first_wait = Duration::from_millis(self.backoff_ms);
+        let prompts = Prompts::new(view, options, Writer::Accounts { timeout, first_wait });
+        prompts.within_window(view, view.thread.messages())
+    }
+}
+
+/// Batches as messages to summarise.
+fn labelled(batches: &[Batch]) -> Vec<Message> {
+    let labelled = batches.iter().enumerate().map(|(index, batch)| {
+        Message::user(format!("{}\n{}", batches::label(index, batch), batch.text))
+    });
+    labelled.collect()
+}
+
+/// The batch that replaces these, without its text.
+fn merged(batches: &[Batch], id: BatchId) -> Batch {
+    let depth = batches.iter().map(|batch| batch.depth).max().unwrap_or_default();
+    Batch {
+        depth: depth.saturating_add(1),
+        start: batches.first().map(|batch| batch.start).unwrap_or_default(),
+        end: batches.last().map(|batch| batch.end).unwrap_or_default(),
+        messages: batches.iter().map(|batch| batch.messages).fold(0, usize::saturating_add),
+        replaces: batches.iter().map(|batch| batch.id).collect(),
+        ..Batch::new(id, Text::default())
     }
 }
 

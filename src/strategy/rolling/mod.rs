@@ -10,19 +10,16 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `options` | [`Rolling`], its checks, the score of a message, and the text that represents all batches |
-//! | `split` | renders messages as plain text, divides the old part into stretches between legal cuts, chooses those to remove, and builds the plan |
-//! | `chunks` | joins stretches into chunks, and divides a chunk into pieces |
-//! | `requests` | writes the requests, with messages shortened to fit |
-//! | `fold` | the strategy: has each chunk summarised, in `pieces` |
+//! | `options` | [`Rolling`], its checks, and the score of a message |
+//! | `split` | divides the old part into stretches between legal cuts, chooses those to remove, joins them into chunks, and builds the plan |
+//! | `fold` | the strategy: two runs, one for the new batches and one that merges older ones |
 //!
 //! Each batch covers its own stretch and has the earlier batches as context. Scores choose what a
-//! target removes first; time orders the folding.
+//! target removes first; time orders the folding. The calls, from the request to what follows a
+//! failure, are those of a [`CompactionRun`](super::CompactionRun) that writes accounts.
 
-mod chunks;
 mod fold;
 mod options;
-mod requests;
 mod split;
 
 pub use options::Rolling;

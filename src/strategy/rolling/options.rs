@@ -1,16 +1,12 @@
 //! Options of `rolling`, and their checks.
-//!
-//! The view is the summary text that stands for all batches. It is never parsed, because the
-//! batches are stored with it as data.
 
-use std::{collections::HashSet, fmt::Write, time::Duration};
+use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    message::{Batch, ContentBlock, Message, Role, Text, Timestamp},
-    strategy::{ask::Retries, clip::clip, error::Result, instructions, run_error::RunError},
-    tokens::TokenCounter,
+    message::{Batch, ContentBlock, Message, Role, Text},
+    strategy::{batches, instructions, run_error::RunError},
 };
 
 options! {
@@ -25,9 +21,13 @@ options! {
     /// kept or folded together with its results. A summary of another strategy becomes a batch
     /// unchanged.
     ///
-    /// After a retryable failure a chunk is sent again, in two halves unless the provider gave a
-    /// time to wait. A chunk over the model's window is halved, and clipped if it cannot be halved
-    /// further. The halves still become one batch. If a chunk cannot be folded, the strategy fails.
+    /// Its chunks are those of a [`CompactionRun`](super::CompactionRun): after a retryable failure a
+    /// chunk is sent again, in two halves unless the provider gave a time to wait, and a chunk over
+    /// the model's window is halved. The halves still become one batch; a message is divided only if
+    /// it alone does not fit. If the model refuses a chunk or does not summarise it, or after a
+    /// permanent failure, the batch is an extract made without a model, and the notes of the proposal
+    /// say so. If nothing was summarised, the strategy fails. If the merging of older batches fails,
+    /// they stay as they are.
     ///
     /// ```
     /// use threadfold::{Message, strategy::*, testing::{answers, asked}};
@@ -37,7 +37,7 @@ options! {
     /// let strategy = Rolling { chunk_messages: 10, ..Rolling::default() };
     /// let view = View::new(thread, Brief::default());
     /// let (calls, proposal) = asked(&strategy, &view, answers(["They talked."; 3]));
-    /// assert_eq!((calls[0].request.messages.len(), calls[0].total), (10 + 1, 3));
+    /// assert_eq!(calls[0].total, 3);
     /// assert_eq!(proposal?.batches.len(), 3);
     /// # Ok::<(), StrategyError>(())
     /// ```
@@ -95,8 +95,8 @@ options! {
         pub tool_input_cap: Option<usize> = Some(6_000),
         /// Timeout for one answer, in milliseconds.
         pub timeout_ms: Option<u64> = Some(120_000),
-        /// Upper limit for the retries of one chunk after retryable failures.
-        pub max_retries: u32 = 2,
+        /// Upper limit for the retries of one call after retryable failures.
+        pub max_retries: usize = 2,
         /// Wait before the first retry, in milliseconds. Doubled for each further one.
         pub backoff_ms: u64 = 1_000,
     }
@@ -147,13 +147,6 @@ impl Rolling {
             return Err(RunError::option("a word of keywords", "blank", rule));
         }
         instructions::check(self.prompt.as_ref(), &self.sections)
-    }
-
-    /// When a call about a chunk is repeated.
-    pub(super) fn retries(&self) -> Retries {
-        let first_wait = Some(Duration::from_millis(self.backoff_ms));
-        let most = usize::try_from(self.max_retries).unwrap_or(usize::MAX);
-        Retries { first_wait, ..Retries::of_job(most) }
     }
 
     /// Number of batches above which the older ones are merged.
@@ -210,15 +203,9 @@ impl Rolling {
 
 /// The texts of a message, including those of tool results.
 fn text(message: &Message) -> String {
-    let mut texts: Vec<&str> = Vec::new();
-    for block in &message.content {
-        if let ContentBlock::ToolResult(result) = block {
-            texts.extend(result.content.iter().filter_map(ContentBlock::as_text).map(Text::as_str));
-        } else {
-            texts.extend(block.as_text().map(Text::as_str));
-        }
-    }
-    texts.join("\n")
+    let results = message.tool_results().flat_map(|result| &result.content);
+    let texts = message.texts().chain(results.filter_map(ContentBlock::as_text));
+    texts.map(Text::as_str).collect::<Vec<_>>().join("\n")
 }
 
 impl Rolling {
@@ -238,106 +225,6 @@ impl Rolling {
     /// ```
     #[must_use]
     pub fn view(&self, batches: &[Batch]) -> String {
-        let mut text = header(batches);
-        let numbered: Vec<(usize, &Batch)> = batches.iter().enumerate().collect();
-        let (first, omitted, last) = self.clip(&numbered);
-        if omitted > 0 {
-            push_section(&mut text, "## Earliest", first);
-            let _ = write!(
-                text,
-                "\n\n[... {} omitted here; the log of this conversation has {} ...]",
-                counted(omitted, "batch", "batches"),
-                if omitted == 1 { "it" } else { "them" },
-            );
-            push_section(&mut text, "## Recent", last);
-        } else {
-            first.iter().for_each(|(index, batch)| push_batch(&mut text, *index, batch));
-        }
-        text.trim_end().to_owned()
+        batches::view(batches, self.clip_first, self.clip_last)
     }
-
-    /// Returns the texts joined, in at most `most` tokens: all of them, else the first and the last
-    /// ones that the view shows, else these with their middles omitted. `None` if there are none.
-    pub(super) fn so_far(
-        &self,
-        texts: &[&str],
-        most: u64,
-        counter: &dyn TokenCounter,
-    ) -> Option<String> {
-        if texts.is_empty() || most == 0 {
-            return None;
-        }
-        if joined_tokens(texts, counter) <= most {
-            return Some(texts.join("\n\n"));
-        }
-        let (first, omitted, last) = self.clip(texts);
-        let note = format!("[... {} omitted ...]", counted(omitted, "batch", "batches"));
-        let note = (omitted > 0).then_some(note.as_str());
-        let shown = [first, note.as_slice(), last].concat();
-        if joined_tokens(&shown, counter) <= most {
-            return Some(clip(&shown.join("\n\n"), most, counter));
-        }
-        let share = (most / shown.len().max(1) as u64).saturating_sub(1);
-        let texts: Vec<String> = shown.iter().map(|text| clip(text, share, counter)).collect();
-        Some(clip(&texts.join("\n\n"), most, counter))
-    }
-
-    /// Returns the first and the last items, and the number of those between them. If none is
-    /// between, all are among the first.
-    fn clip<'t, T>(&self, all: &'t [T]) -> (&'t [T], usize, &'t [T]) {
-        let omitted = all.len().saturating_sub(self.clip_first).saturating_sub(self.clip_last);
-        if omitted == 0 {
-            return (all, 0, &[]);
-        }
-        // The list is longer than both ends together, so this cannot split out of bounds.
-        let (first, rest) = all.split_at(self.clip_first);
-        let (_, last) = rest.split_at(omitted);
-        (first, omitted, last)
-    }
-}
-
-fn header(batches: &[Batch]) -> String {
-    let messages = batches.iter().map(|batch| batch.messages).fold(0, usize::saturating_add);
-    let depth = batches.iter().map(|batch| batch.depth).max();
-    let cycles = depth.map_or(0, |depth| depth.saturating_add(1) as usize);
-    format!(
-        "[Summary of the conversation so far: {} compressed, {} deep]",
-        counted(messages, "message", "messages"),
-        counted(cycles, "cycle", "cycles"),
-    )
-}
-
-fn push_section(text: &mut String, heading: &str, batches: &[(usize, &Batch)]) {
-    if batches.is_empty() {
-        return;
-    }
-    text.push_str("\n\n");
-    text.push_str(heading);
-    batches.iter().for_each(|(index, batch)| push_batch(text, *index, batch));
-}
-
-fn push_batch(text: &mut String, index: usize, batch: &Batch) {
-    text.push_str("\n\n");
-    text.push_str(&label(index, batch));
-    text.push('\n');
-    text.push_str(batch.text.trim());
-}
-
-/// The heading of a batch, with its times if they are known.
-pub(super) fn label(index: usize, batch: &Batch) -> String {
-    let Batch { depth, start, end, .. } = batch;
-    let number = index + 1;
-    if *end == Timestamp::default() {
-        return format!("[Batch {number} \u{2014} depth {depth}]");
-    }
-    format!("[Batch {number} \u{2014} depth {depth}, {start} to {end}]")
-}
-
-/// The tokens of texts that are joined by blank lines.
-fn joined_tokens(texts: &[&str], counter: &dyn TokenCounter) -> u64 {
-    texts.iter().map(|text| counter.text(text) + 1).fold(0, u64::saturating_add)
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -6,8 +6,7 @@ use std::ops::Range;
 use super::options::Rolling;
 use crate::{
     compact::{CompactError, CompactOptions, Plan, Position, legality},
-    message::{Batch, ContentBlock, Message, Role, Summary, Text},
-    render::{RenderOptions, render},
+    message::{Batch, BatchId, ContentBlock, Message, Summary, Text},
     strategy::{
         error::Result,
         snapshot::Snapshot,
@@ -17,38 +16,38 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// Messages between two neighbouring legal cuts, which are removed or kept together; or several such
-/// stretches that become one batch.
-#[derive(Debug, Default)]
-pub(super) struct Stretch {
-    pub(super) range: Range<usize>,
-    /// Batches and summaries of earlier compactions before its messages, in order.
-    pub(super) earlier: Vec<Earlier>,
-    /// Its messages as the model sees them. Each stretch between cuts is a part.
-    pub(super) parts: Vec<Vec<Message>>,
-    /// Number of removed messages, not counting summaries.
-    pub(super) messages: usize,
-    /// Whether any of these has something to show.
-    pub(super) has_content: bool,
+/// Messages between two neighbouring legal cuts, which are removed or kept together.
+#[derive(Debug)]
+struct Stretch {
+    range: Range<usize>,
+    /// Batches and summaries of earlier compactions in it.
+    earlier: Vec<Chunk>,
+    /// Everything else in it.
+    chunk: Chunk,
     /// Tokens of the removed blocks.
-    pub(super) tokens: u64,
+    tokens: u64,
 }
 
-/// The result of an earlier compaction.
+/// A batch of the new summary, and what it is about.
 #[derive(Clone, Debug)]
-pub(super) enum Earlier {
-    /// A batch of this strategy.
-    Batch(Batch),
-    /// A summary of another strategy, and the index of its message.
-    Summary(Text, usize),
+pub(super) struct Chunk {
+    /// The batch. Its text is empty if it is to be written; a new one has no id yet. Counts only
+    /// messages that go, without summaries.
+    pub(super) batch: Batch,
+    /// Whether this compaction makes the batch.
+    pub(super) is_new: bool,
+    /// The messages to summarise; none if the text is known.
+    pub(super) messages: Vec<Message>,
+    /// Whether any of these goes.
+    has_content: bool,
 }
 
 /// The stretches to remove, and the blocks in them that stay.
 #[derive(Debug)]
 pub(super) struct Split {
-    pub(super) stretches: Vec<Stretch>,
+    stretches: Vec<Stretch>,
     /// What stays in any case: the end of the thread, and the last typed message.
-    pub(super) candidate: Candidate,
+    candidate: Candidate,
 }
 
 impl Rolling {
@@ -87,12 +86,13 @@ impl Rolling {
 
     /// Returns the stretches to remove for this candidate, and the expected tokens of the thread
     /// afterwards.
-    fn split_for(&self, View { thread, brief }: &View, candidate: Candidate) -> (Split, u64) {
+    fn split_for(&self, view: &View, candidate: Candidate) -> (Split, u64) {
+        let View { thread, brief } = view;
         let points = legality::cut_points(thread.without_reasoning().messages());
         let borders: Vec<usize> =
             points.into_iter().take_while(|point| *point <= candidate.cut).collect();
         let ranges = borders.iter().zip(borders.iter().skip(1));
-        let stretches = ranges.map(|(start, end)| self.stretch(thread, *start..*end, &candidate));
+        let stretches = ranges.map(|(start, end)| Stretch::new(view, *start..*end, &candidate));
         let mut split = Split { stretches: stretches.collect(), candidate };
         let after = match brief.target {
             Some(target) => self.choose(thread, target, &mut split),
@@ -101,83 +101,43 @@ impl Rolling {
         (split, after)
     }
 
-    fn stretch(&self, thread: &Snapshot, range: Range<usize>, candidate: &Candidate) -> Stretch {
-        let messages = thread.messages().get(range.clone()).unwrap_or_default();
-        let options = RenderOptions {
-            // Ids are needed to match parallel calls with their results, which may be in other
-            // messages.
-            tool_ids: messages.iter().any(|message| {
-                message.tool_uses().nth(1).is_some() || message.tool_results().nth(1).is_some()
-            }),
-            tool_result_cap: self.tool_result_cap,
-            tool_input_cap: self.tool_input_cap,
-            ..RenderOptions::default()
-        };
-        let mut stretch = Stretch { range: range.clone(), ..Stretch::default() };
-        let mut shown = Vec::new();
-        for (index, message) in range.zip(messages) {
-            let kept = candidate.keeps_part_of(index);
-            stretch.count(message, if kept { &candidate.kept } else { &[] }, thread.counter());
-            let before = stretch.earlier.len();
-            stretch.find_earlier(index, message);
-            let earlier = stretch.earlier.get(before..).unwrap_or_default();
-            // A message with batches has no content of its own, at most this crate's request to
-            // continue.
-            let has_batches = earlier.iter().any(|it| matches!(it, Earlier::Batch(_)));
-            let plain = if has_batches { None } else { plain(message, kept, &options) };
-            let is_summary = !earlier.is_empty() && plain.is_none();
-            stretch.messages += usize::from(!kept && !is_summary);
-            stretch.has_content |= !kept && plain.is_some();
-            shown.extend(plain);
-        }
-        stretch.parts.extend(Some(shown).filter(|shown| !shown.is_empty()));
-        stretch
-    }
-
     /// Keeps in the split only the stretches to remove: all with earlier summaries, which become
     /// part of the new one, then the least important until the thread is expected to meet the
     /// target. Returns the expected tokens of the thread.
     fn choose(&self, thread: &Snapshot, target: u64, split: &mut Split) -> u64 {
-        let scores = self.scores(thread, &split.stretches);
-        let all = std::mem::take(&mut split.stretches).into_iter();
-        let mut by_score: Vec<(f64, Stretch)> = scores.into_iter().zip(all).collect();
+        // A stretch is as important as its most important message; one with earlier summaries goes
+        // first.
+        let all = std::mem::take(&mut split.stretches);
+        let new = all.iter().filter(|stretch| stretch.earlier.is_empty());
+        let total = new.map(|stretch| stretch.range.len()).sum();
+        let mut index = 0;
+        let scored = all.into_iter().map(|stretch| {
+            let messages = thread.messages().get(stretch.range.clone()).unwrap_or_default();
+            let new = messages.iter().filter(|_| stretch.earlier.is_empty());
+            let score = new.fold(f64::NEG_INFINITY, |score, message| {
+                index += 1;
+                score.max(self.score(message, index - 1, total))
+            });
+            (score, stretch)
+        });
+        let mut by_score: Vec<(f64, Stretch)> = scored.collect();
         by_score.sort_by(|(left, _), (right, _)| left.total_cmp(right));
         let before = thread.size();
         let mut after = before.saturating_add(thread.stamp_tokens());
-        let (mut messages, mut tokens, mut earlier) = (0, 0, 0);
+        let (mut messages, mut tokens, mut earlier) = (0, 0_u64, 0);
         for (_, stretch) in by_score {
             let meets_target = after.saturating_add(self.cost(messages, tokens, earlier)) <= target;
             if meets_target && stretch.earlier.is_empty() {
                 break;
             }
             after = after.saturating_sub(stretch.tokens);
-            messages += stretch.messages;
+            messages += stretch.chunk.batch.messages;
             earlier += stretch.earlier.len();
-            tokens += stretch.shown_tokens(thread.counter());
+            tokens = tokens.saturating_add(thread.counter().messages(&stretch.chunk.messages));
             split.stretches.push(stretch);
         }
         split.stretches.sort_by_key(|stretch| stretch.range.start);
         after.saturating_add(self.cost(messages, tokens, earlier))
-    }
-
-    /// The score of each stretch: that of its most important message. A stretch with earlier
-    /// summaries has the lowest score.
-    fn scores(&self, thread: &Snapshot, stretches: &[Stretch]) -> Vec<f64> {
-        let new = stretches.iter().filter(|stretch| stretch.earlier.is_empty());
-        let total = new.map(|stretch| stretch.range.len()).sum();
-        let mut index = 0;
-        let mut scores = Vec::with_capacity(stretches.len());
-        for stretch in stretches {
-            let mut score = f64::NEG_INFINITY;
-            if stretch.earlier.is_empty() {
-                for message in thread.messages().get(stretch.range.clone()).unwrap_or_default() {
-                    score = score.max(self.score(message, index, total));
-                    index += 1;
-                }
-            }
-            scores.push(score);
-        }
-        scores
     }
 
     /// The expected tokens of the view for removed messages with this many tokens, and this many
@@ -193,11 +153,40 @@ impl Rolling {
 }
 
 impl Split {
+    /// Returns the chunks of the stretches, each as large as the options allow, with at most `most`
+    /// tokens. A stretch over a limit becomes a chunk of its own. Chunks and earlier batches are in
+    /// the order of the thread; messages without content are in no chunk.
+    pub(super) fn chunks(&self, options: &Rolling, most: u64, view: &View) -> Vec<Chunk> {
+        let messages = options.chunk_tokens.map_or(options.chunk_messages, |_| usize::MAX);
+        let most = options.chunk_tokens.unwrap_or(u64::MAX).min(most);
+        let (mut chunks, mut tokens) = (Vec::<Chunk>::new(), 0_u64);
+        for Stretch { earlier, chunk, .. } in &self.stretches {
+            chunks.extend(earlier.iter().cloned());
+            if chunk.batch.messages == 0 && chunk.messages.is_empty() {
+                continue;
+            }
+            let more = view.thread.counter().messages(&chunk.messages);
+            let sum = tokens.saturating_add(more);
+            let open = chunks.last_mut().filter(|open| {
+                let count = open.batch.messages + chunk.batch.messages;
+                open.batch.text.is_empty() && count <= messages && sum <= most
+            });
+            tokens = if open.is_some() { sum } else { more };
+            match open {
+                Some(open) => open.join(chunk.clone()),
+                None => chunks.push(chunk.clone()),
+            }
+        }
+        chunks.retain(|chunk| chunk.has_content || !chunk.batch.text.is_empty());
+        chunks
+    }
+
     /// Checks that there is new content to fold, and enough of it. Without a target, earlier
     /// summaries do not count, because each summary of a summary loses something.
     fn check(&self, has_target: bool) -> Result<()> {
-        let messages: usize = self.stretches.iter().map(|stretch| stretch.messages).sum();
-        if !self.stretches.iter().any(|stretch| stretch.has_content) {
+        let chunks = self.stretches.iter().map(|stretch| &stretch.chunk);
+        let messages: usize = chunks.clone().map(|chunk| chunk.batch.messages).sum();
+        if !chunks.clone().any(|chunk| chunk.has_content) {
             return nothing(format!("none of the {messages} removable messages has text to fold"));
         }
         let counted =
@@ -216,9 +205,8 @@ impl Split {
     /// [`CompactError`] if a removal is illegal.
     pub(super) fn plan(&self, task: &View, view: Summary) -> Result<Plan, CompactError> {
         let messages = task.thread.messages();
-        let kept = Candidate { kept: self.kept(messages), ..self.candidate.clone() };
-        let mut edits = kept.edits(Vec::new());
-        let is_last = edits.len() == 1 && kept.cut == messages.len();
+        let mut edits = self.removed(messages);
+        let is_last = edits.len() == 1 && self.candidate.cut == messages.len();
         if let Some((_, insert)) = edits.first_mut() {
             insert.push(task.summary_message(view, is_last));
         }
@@ -227,43 +215,53 @@ impl Split {
         Plan::from_edits(messages, edits, &options)
     }
 
-    /// The ranges before the cut that stay, in order.
-    fn kept(&self, messages: &[Message]) -> Vec<Range<Position>> {
-        let mut kept = Vec::new();
-        let mut next = 0;
-        let typed = &self.candidate.kept;
-        let typed_in = typed.first().map(|range| range.start.message);
-        for Range { start, end } in self.stretches.iter().map(|stretch| stretch.range.clone()) {
-            if next < start {
-                kept.push(Position::before(next)..Position::before(start));
+    /// The ranges that go, in order, with nothing in their place.
+    fn removed(&self, messages: &[Message]) -> Vec<(Range<Position>, Vec<Message>)> {
+        let mut removed: Vec<(Range<Position>, Vec<Message>)> = Vec::new();
+        let mut remove = |range: Range<Position>| match removed.last_mut() {
+            _ if range.start >= range.end => {}
+            Some((last, _)) if last.end == range.start => last.end = range.end,
+            Some(_) | None => removed.push((range, Vec::new())),
+        };
+        // The blocks of one message are kept.
+        let kept_in = self.candidate.kept.first().map(|kept| kept.start.message);
+        for Stretch { range, .. } in &self.stretches {
+            let mut from = Position::before(range.start);
+            let has_kept = kept_in.is_some_and(|message| range.contains(&message));
+            for kept in self.candidate.kept.iter().filter(|_| has_kept) {
+                remove(from..kept.start);
+                // The end of a message is the start of the next one.
+                let message = messages.get(kept.end.message);
+                let is_end = message.is_none_or(|it| kept.end.block >= it.content.len());
+                from = if is_end { Position::before(kept.end.message + 1) } else { kept.end };
             }
-            if typed_in.is_some_and(|message| (start..end).contains(&message)) {
-                // The end of a message and the start of the next one are the same place; edits use
-                // the start.
-                kept.extend(typed.iter().map(|&Range { start, end }| {
-                    let content = messages.get(end.message).map(|message| &message.content);
-                    let is_end = content.is_none_or(|content| end.block >= content.len());
-                    start..if is_end { Position::before(end.message + 1) } else { end }
-                }));
-            }
-            next = end;
+            remove(from..Position::before(range.end));
         }
-        if next < self.candidate.cut {
-            kept.push(Position::before(next)..Position::before(self.candidate.cut));
-        }
-        kept
-    }
-
-    /// Tokens of the removed blocks.
-    pub(super) fn tokens(&self) -> u64 {
-        self.stretches.iter().map(|stretch| stretch.tokens).fold(0, u64::saturating_add)
+        removed
     }
 }
 
 impl Stretch {
-    /// The tokens of its messages as the model sees them.
-    pub(super) fn shown_tokens(&self, counter: &dyn TokenCounter) -> u64 {
-        self.parts.iter().map(|part| counter.messages(part)).fold(0, u64::saturating_add)
+    fn new(view: &View, range: Range<usize>, candidate: &Candidate) -> Self {
+        let messages = view.thread.messages().get(range.clone()).unwrap_or_default();
+        let chunk = Chunk::new(view, range.clone(), "");
+        let mut stretch = Self { range: range.clone(), earlier: Vec::new(), chunk, tokens: 0 };
+        for (index, message) in range.zip(messages) {
+            let kept = candidate.keeps_part_of(index);
+            let kept_blocks = if kept { &*candidate.kept } else { &[] };
+            stretch.count(message, kept_blocks, view.thread.counter());
+            let earlier = earlier(view, index, message);
+            // A message with batches has no content of its own, at most this crate's request to
+            // continue.
+            let has_batches = earlier.iter().any(|earlier| !earlier.is_new);
+            let shown = if has_batches { None } else { shown(message, kept) };
+            let is_summary = !earlier.is_empty() && shown.is_none();
+            stretch.chunk.batch.messages += usize::from(!kept && !is_summary);
+            stretch.chunk.has_content |= !kept && shown.is_some();
+            stretch.chunk.messages.extend(shown);
+            stretch.earlier.extend(earlier);
+        }
+        stretch
     }
 
     /// Adds the tokens of a message, except those of its kept blocks.
@@ -273,101 +271,75 @@ impl Stretch {
         let goes = counter.message(message).saturating_sub(kept);
         self.tokens = self.tokens.saturating_add(goes);
     }
+}
 
-    fn find_earlier(&mut self, index: usize, message: &Message) {
-        for summary in message.summaries() {
-            if !summary.batches.is_empty() {
-                let batches = summary.batches.iter().filter(|batch| !batch.text.is_blank());
-                self.earlier.extend(batches.cloned().map(Earlier::Batch));
-            } else if !summary.text.is_blank() {
-                self.earlier.push(Earlier::Summary(summary.text.clone(), index));
-            }
-        }
+impl Chunk {
+    /// A new batch about these messages of the thread, without a message yet.
+    fn new(View { thread, brief }: &View, range: Range<usize>, text: impl Into<Text>) -> Self {
+        let time = |message: usize| thread.time(message).unwrap_or(brief.now);
+        let (start, end) = (time(range.start), time(range.end.saturating_sub(1)));
+        let batch = Batch { start, end, ..Batch::new(BatchId::default(), text) };
+        Self { batch, is_new: true, messages: Vec::new(), has_content: false }
+    }
+
+    /// Adds the messages that follow.
+    fn join(&mut self, next: Self) {
+        self.batch.end = next.batch.end;
+        self.batch.messages += next.batch.messages;
+        self.messages.extend(next.messages);
+        self.has_content |= next.has_content;
     }
 }
 
-/// Marks a system message, which is sent as a user message.
-const SYSTEM: &str = "[system message]";
+/// The batches in a message, and its summaries by other strategies, which become batches.
+fn earlier(view: &View, index: usize, message: &Message) -> Vec<Chunk> {
+    let mut earlier = Vec::new();
+    for summary in message.summaries() {
+        let new = Chunk::new(view, index..index + 1, summary.text.clone());
+        if summary.batches.is_empty() {
+            earlier.push(new.clone());
+        }
+        let batches = summary.batches.iter().cloned();
+        earlier.extend(batches.map(|batch| Chunk { batch, is_new: false, ..new.clone() }));
+    }
+    earlier.retain(|chunk| !chunk.batch.text.is_blank());
+    earlier
+}
+
 /// Ends a message that the thread keeps.
 const KEPT: &str = "[This message stays in the conversation, word for word.]";
 
-/// Returns the message with text blocks only, or `None` if it has nothing to show. Calls, results,
-/// images and other blocks are rendered under a heading with their kind. Reasoning, reminders and
-/// checkpoints are omitted, and so are summaries, which become batches unchanged. `kept` says that
-/// the thread keeps the message.
-fn plain(message: &Message, kept: bool, options: &RenderOptions) -> Option<Message> {
-    let texts = message.content.iter().filter_map(|block| text_of(message.role, block, options));
-    let mut content: Vec<ContentBlock> = texts.map(ContentBlock::text).collect();
+/// Returns a message as it is to be summarised, or `None` if it has nothing to show. Summaries are
+/// omitted, because they become batches unchanged. `kept` says that the thread keeps the message.
+fn shown(message: &Message, kept: bool) -> Option<Message> {
+    let is_shown = |block: &&ContentBlock| {
+        let is_blank = block.as_text().is_some_and(Text::is_blank);
+        !tail::is_marker(block) && !block.is_reasoning() && !is_blank
+    };
+    let mut content: Vec<_> = message.content.iter().filter(is_shown).cloned().collect();
     if content.is_empty() {
         return None;
     }
-    if kept {
-        content.push(ContentBlock::text(KEPT));
-    }
-    Some(match message.role {
-        Role::User | Role::Assistant => {
-            Message::new(message.role, content).by_author(message.author.clone())
-        }
-        Role::System => {
-            content.insert(0, ContentBlock::text(SYSTEM));
-            Message::new(Role::User, content)
-        }
-    })
-}
-
-/// The text of a block; `None` if it is blank or omitted.
-fn text_of(role: Role, block: &ContentBlock, options: &RenderOptions) -> Option<Text> {
-    if matches!(block, ContentBlock::Summary(_)) {
-        return None;
-    }
-    let text = match block.as_text() {
-        Some(text) => text.clone(),
-        None => {
-            let rendered = render(&[Message::new(role, vec![block.clone()])], options);
-            // Drop the first heading: it is the role, which the message has already.
-            let (_, under_heading) = rendered.text().split_once("\n\n")?;
-            under_heading.trim_end().into()
-        }
-    };
-    (!text.is_blank()).then_some(text)
+    content.extend(kept.then(|| ContentBlock::text(KEPT)));
+    Some(message.with_content(content))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Json, Thinking, ToolResult, ToolUse};
-
-    fn written(message: &Message) -> Option<(Role, Vec<String>)> {
-        let plain = plain(message, false, &RenderOptions::default())?;
-        let texts = plain.content.iter().filter_map(ContentBlock::as_text);
-        Some((plain.role, texts.map(ToString::to_string).collect()))
-    }
-
-    #[test]
-    fn calls_and_results_are_named_and_keep_their_roles() {
-        let call = ToolUse::new("t1", "read", Json::parse(r#"{"path":"a.txt"}"#).unwrap());
-        let content =
-            vec![Thinking::new("hm", None).into(), ContentBlock::text("Reading."), call.into()];
-        let call = "## tool_use: read\n\n```json\n{\"path\":\"a.txt\"}\n```";
-        let expected = (Role::Assistant, vec!["Reading.".to_owned(), call.to_owned()]);
-        assert_eq!(written(&Message::new(Role::Assistant, content)), Some(expected));
-        let result = Message::new(Role::User, vec![ToolResult::error("t1", "gone").into()]);
-        let expected = (Role::User, vec!["## tool_result (error)\n\n```\ngone\n```".to_owned()]);
-        assert_eq!(written(&result), Some(expected));
-    }
+    use crate::Role;
 
     #[test]
     fn a_message_with_nothing_to_show_is_none() {
         let content = vec![
             ContentBlock::reminder("be brief"),
             ContentBlock::checkpoint("aaaaaa".parse().unwrap()),
+            ContentBlock::text(" "),
+            Summary::new("What was before.").into(),
         ];
-        assert_eq!(written(&Message::new(Role::User, content)), None);
-    }
-
-    #[test]
-    fn a_system_message_becomes_a_marked_user_message() {
-        let expected = (Role::User, vec![SYSTEM.to_owned(), "Answer in verse.".to_owned()]);
-        assert_eq!(written(&Message::system("Answer in verse.")), Some(expected));
+        assert_eq!(shown(&Message::new(Role::User, content), false), None);
+        let system = Message::system("Answer in verse.");
+        assert_eq!(shown(&system, false), Some(system.clone()));
+        assert!(shown(&system, true).is_some_and(|shown| shown.texts().count() == 2));
     }
 }

@@ -8,6 +8,8 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     changes::{QuotedChanges, QuotedRule, TakenBack},
     moderators::Moderators,
@@ -20,7 +22,7 @@ use crate::{
 };
 
 /// The lists of quotes in a model's answer, not checked yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quotes {
     /// Demands of the user that stand until the user takes them back.
     pub rules: Vec<String>,
@@ -29,7 +31,7 @@ pub struct Quotes {
 }
 
 /// A statement of the user, and the later sentence of the user that takes it back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lifted {
     /// A quote of the earlier statement.
     pub earlier: String,

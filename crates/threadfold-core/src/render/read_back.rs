@@ -24,6 +24,33 @@ pub fn messages(text: &str) -> Vec<Message> {
     messages
 }
 
+/// Returns the messages of a rendering or of a part of one with all their blocks as one text. Text
+/// before the first heading counts as the assistant's.
+#[doc(hidden)]
+#[must_use]
+pub fn texts(text: &str) -> Vec<Message> {
+    let mut all = vec![(Role::Assistant, String::new())];
+    for line in text.lines() {
+        if let Some(role) = role(line) {
+            all.push((role, String::new()));
+        } else if let Some((_, text)) = all.last_mut() {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    all.retain(|(_, text)| !text.trim().is_empty());
+    let message =
+        |(role, text): (_, String)| Message::new(role, vec![ContentBlock::text(text.trim())]);
+    all.into_iter().map(message).collect()
+}
+
+/// Whether a rendering, or a part of one, begins with the heading of a message.
+#[doc(hidden)]
+#[must_use]
+pub fn starts_message(text: &str) -> bool {
+    text.lines().next().and_then(role).is_some()
+}
+
 /// The block that is being parsed.
 struct Section<'t> {
     role: Role,
@@ -102,6 +129,10 @@ mod tests {
             (result.is_error, &result.content[..]),
             (false, &[ContentBlock::text("hello")][..])
         );
+        let texts = texts(render(&thread, &RenderOptions::default()).text());
+        let called = "Yes.\n\n## tool_use: read\n\n```json\n{\"path\":\"a.txt\"}\n```";
+        assert_eq!(texts[..2], [Message::user("read a.txt"), Message::assistant(called)]);
+        assert_eq!(texts.len(), 5);
         assert!(found[4].tool_results().all(|result| result.is_error));
         assert_eq!(found[5], Message::user("Thanks."));
     }
