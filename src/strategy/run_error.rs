@@ -31,14 +31,14 @@ pub enum RunError {
         /// Number of rounds.
         rounds: usize,
     },
-    /// The model left the summary blank, even after a reminder.
+    /// The model left the summary blank, even after a reminder, or answered without an account.
     #[error("the summary was still blank after chunk {chunk}")]
     BlankSummary {
         /// Which chunk, from 1.
         chunk: usize,
     },
     /// The model had something to add but did not change the summary, even after a reminder: its
-    /// edits were refused, or it wrote them as chat.
+    /// edits were refused, or it wrote them as chat. Or it called a tool instead of writing an account.
     #[error("chunk {chunk} was not folded into the summary")]
     NotFolded {
         /// Which chunk, from 1.

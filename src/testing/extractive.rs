@@ -32,7 +32,7 @@ use crate::{
 /// The last message is regarded as the question and not summarised. The answer has at most a
 /// quarter of the bytes of the other messages (but up to 120 in any case), and at most three bytes
 /// per token of [`Request::max_output`]. Asked to compact [natively](Model::compact_natively), it
-/// summarises all messages in an opaque block of its own. If the request has the tool `edl`, as
+/// summarises all messages in an opaque block of its own. A transcript in tags counts as its messages. If the request has the tool `edl`, as
 /// those of a [`CompactionRun`](crate::strategy::CompactionRun), it edits `/summary.md` instead.
 ///
 /// ```

@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_border_is_the_start_of_the_message_nearest_to_the_middle() {
-        assert_eq!(border("# user:\n\nA.\n\n# Title\n\nB.\n\n# assistant:\n\nC.\n\n"), Some(28));
+        assert_eq!(border("# user:\n\nA.\n\n# Title\n\nB.\n\n# assistant:\n\nC.\n\n"), Some(26));
         assert_eq!(border("# user:\n\nA.\n\n# user (ann):\n\nB.\n\n# user:\n\nC.\n\n"), Some(13));
         assert_eq!(border("# user:\n\nA.\n\n# Title\n"), None);
     }

@@ -1019,3 +1019,56 @@ fn shortened(mut message: Message) -> Message {
     }
     message
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accounts(texts: &[&str]) -> CompactionRun {
+        let writer = Writer::Accounts { timeout: None, first_wait: Duration::ZERO };
+        let prompts = Prompts { writer, ..Prompts::default() };
+        let parts = texts.iter().map(|text| ([Message::user(*text)], String::new()));
+        CompactionRun::of_parts(parts, prompts).unwrap()
+    }
+
+    fn says(text: &str) -> Result<Answer, ModelError> {
+        Ok(Answer::new(Message::assistant(text), StopReason::EndTurn, None))
+    }
+
+    #[test]
+    fn a_stored_run_goes_on_with_its_accounts() {
+        let mut run = accounts(&["One.", "Two."]);
+        for answer in ["First.\n<user_rules>\n- One.\n</user_rules>", "Second."] {
+            let stored = serde_json::to_string(&run).unwrap();
+            run = serde_json::from_str(&stored).unwrap();
+            run.handle(says(answer)).unwrap();
+        }
+        assert_eq!(run.step(), RunStep::Done { summary: "First.\n\nSecond." });
+        let (texts, quotes) = run.into_accounts().unwrap();
+        assert_eq!(texts, ["First.", "Second."]);
+        assert_eq!(quotes.rules, ["One."]);
+    }
+
+    #[test]
+    fn a_chunk_that_is_read_again_has_no_extract() {
+        let mut run = accounts(&["One."]);
+        run.handle(says(" ")).unwrap();
+        let error = RunError::BlankSummary { chunk: 1 };
+        assert_eq!(run.step(), RunStep::Failed { error: &error });
+        run.retry();
+        run.handle(says("First.")).unwrap();
+        assert_eq!(run.into_accounts().unwrap().0, ["First."]);
+    }
+
+    #[test]
+    fn a_chunk_without_an_account_has_an_extract_at_its_place() {
+        let mut run = accounts(&["One.", "Two.", "Three."]);
+        for answer in ["First.", " ", "Third."] {
+            run.handle(says(answer)).unwrap();
+        }
+        assert_eq!(run.notes().len(), 1);
+        let (texts, _) = run.into_accounts().unwrap();
+        assert_eq!((&*texts[0], &*texts[2]), ("First.", "Third."));
+        assert!(texts[1].starts_with("(An extract: ") && texts[1].contains("Two."), "{texts:?}");
+    }
+}

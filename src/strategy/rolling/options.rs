@@ -26,8 +26,8 @@ options! {
     /// the model's window is halved. The halves still become one batch; a message is divided only if
     /// it alone does not fit. If the model refuses a chunk or does not summarise it, or after a
     /// permanent failure, the batch is an extract made without a model, and the notes of the proposal
-    /// say so. If nothing was summarised, the strategy fails. If the merging of older batches fails,
-    /// they stay as they are.
+    /// say so. If none of the chunks was summarised, or none of the first three, the strategy fails.
+    /// If the merging of older batches fails, they stay as they are.
     ///
     /// ```
     /// use threadfold::{Message, strategy::*, testing::{answers, asked}};
