@@ -21,13 +21,13 @@ options! {
     /// kept or folded together with its results. A summary of another strategy becomes a batch
     /// unchanged.
     ///
-    /// Its chunks are those of a [`CompactionRun`](super::CompactionRun): after a retryable failure a
-    /// chunk is sent again, in two halves unless the provider gave a time to wait, and a chunk over
-    /// the model's window is halved. The halves still become one batch; a message is divided only if
-    /// it alone does not fit. If the model refuses a chunk or does not summarise it, or after a
-    /// permanent failure, the batch is an extract made without a model, and the notes of the proposal
-    /// say so. If none of the chunks was summarised, or none of the first three, the strategy fails.
-    /// If the merging of older batches fails, they stay as they are.
+    /// Its chunks are those of a [`CompactionRun`](crate::strategy::CompactionRun): after a retryable
+    /// failure a chunk is sent again, in two halves unless the provider gave a time to wait, and a
+    /// chunk over the model's window is halved. The halves still become one batch; a message is
+    /// divided only if it alone does not fit. If the model refuses a chunk or does not summarise it, or
+    /// after a permanent failure, the batch is an extract made without a model, and the notes of the
+    /// proposal say so. If none of the chunks was summarised, or none of the first three, the strategy
+    /// fails. If the merging of older batches fails, they stay as they are.
     ///
     /// ```
     /// use threadfold::{Message, strategy::*, testing::{answers, asked}};
