@@ -7,7 +7,7 @@ use threadfold::{
     CompactionStrategy, ContextWindow, Message, Role, StrategyRegistry,
     drive::{self, Models},
     legality,
-    message::{CompactionReason, Json, Thinking, ToolResult, ToolUse},
+    message::{CompactionReason, Json, Opaque, Thinking, ToolResult, ToolUse},
     strategy::{Brief, Ladder, Snapshot, StrategyError},
     testing::ScriptedModel,
 };
@@ -32,6 +32,42 @@ fn after(
     let proposal = block_on(drive::propose(strategy, thread, brief, models, &mut |_, _| {}));
     let plan = proposal.map_err(|error| error.strategy().unwrap().clone())?.plan;
     Ok(plan.after(thread.messages()).unwrap())
+}
+
+#[test]
+fn a_compaction_that_the_host_brought_stays_before_what_a_strategy_adds() {
+    let says = |codec: &str| match codec {
+        "anthropic-messages" => r#"{"type":"compaction","content":"The port is 4711."}"#,
+        _ => r#"{"type":"compaction","id":"cmp_1","encrypted_content":"QUJD"}"#,
+    };
+    for codec in ["anthropic-messages", "openai-responses"] {
+        let block = Opaque::new(codec, Json::parse(says(codec)).unwrap());
+        let brought = Message::new(Role::Assistant, vec![block.into()]);
+        let mut thread = vec![Message::user("Mend the build."), brought.clone()];
+        thread.push(Message::user("Go on."));
+        for number in 0..20 {
+            let call = ToolUse::new(format!("t{number}"), "read", Json::parse("{}").unwrap());
+            let found = format!("line {number} {}", "of a file ".repeat(90));
+            let result = ToolResult::text(format!("t{number}"), found);
+            thread.push(Message::new(Role::Assistant, vec![call.into()]));
+            thread.push(Message::new(Role::User, vec![result.into()]));
+        }
+        let thread = Snapshot::new(thread);
+        for name in StrategyRegistry::default().names() {
+            let left = match after(named(name).as_ref(), &thread, &towards(2_000)) {
+                Ok(left) => left,
+                Err(_) if ["native", "clear-results", "trim-tool-results"].contains(&name) => {
+                    continue;
+                }
+                Err(error) => panic!("{codec}: {name}: {error}"),
+            };
+            let at = |found: &dyn Fn(&Message) -> bool| left.iter().position(found);
+            let (block, summary) = (at(&|it| *it == brought), at(&Message::is_summary));
+            assert!(block.is_some(), "{codec}: {name} drops it");
+            assert!(summary.is_none_or(|at| Some(at) > block), "{codec}: {name}");
+            assert_eq!(legality::violations(&left), [], "{codec}: {name}");
+        }
+    }
 }
 
 fn towards(target: u64) -> Brief {

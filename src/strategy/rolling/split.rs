@@ -207,7 +207,10 @@ impl Split {
         let messages = task.thread.messages();
         let mut edits = self.removed(messages);
         let is_last = edits.len() == 1 && self.candidate.cut == messages.len();
-        if let Some((_, insert)) = edits.first_mut() {
+        let brought = task.thread.brought_compaction(self.candidate.cut);
+        let from = brought.map_or(Position::before(0), |block| block.end);
+        let first = edits.iter().position(|(range, _)| range.start >= from).unwrap_or(0);
+        if let Some((_, insert)) = edits.get_mut(first) {
             insert.push(task.summary_message(view, is_last));
         }
         let options =
@@ -223,12 +226,10 @@ impl Split {
             Some((last, _)) if last.end == range.start => last.end = range.end,
             Some(_) | None => removed.push((range, Vec::new())),
         };
-        // The blocks of one message are kept.
-        let kept_in = self.candidate.kept.first().map(|kept| kept.start.message);
         for Stretch { range, .. } in &self.stretches {
             let mut from = Position::before(range.start);
-            let has_kept = kept_in.is_some_and(|message| range.contains(&message));
-            for kept in self.candidate.kept.iter().filter(|_| has_kept) {
+            let kept = self.candidate.kept.iter();
+            for kept in kept.filter(|kept| range.contains(&kept.start.message)) {
                 remove(from..kept.start);
                 // The end of a message is the start of the next one.
                 let message = messages.get(kept.end.message);
@@ -248,8 +249,8 @@ impl Stretch {
         let mut stretch = Self { range: range.clone(), earlier: Vec::new(), chunk, tokens: 0 };
         for (index, message) in range.zip(messages) {
             let kept = candidate.keeps_part_of(index);
-            let kept_blocks = if kept { &*candidate.kept } else { &[] };
-            stretch.count(message, kept_blocks, view.thread.counter());
+            let blocks = candidate.kept.iter().filter(|range| range.start.message == index);
+            stretch.count(message, blocks, view.thread.counter());
             let earlier = earlier(view, index, message);
             // A message with batches has no content of its own, at most this crate's request to
             // continue.
@@ -265,8 +266,13 @@ impl Stretch {
     }
 
     /// Adds the tokens of a message, except those of its kept blocks.
-    fn count(&mut self, message: &Message, kept: &[Range<Position>], counter: &dyn TokenCounter) {
-        let kept = kept.iter().filter_map(|range| message.content.get(range.start.block));
+    fn count<'r>(
+        &mut self,
+        message: &Message,
+        kept: impl Iterator<Item = &'r Range<Position>>,
+        counter: &dyn TokenCounter,
+    ) {
+        let kept = kept.filter_map(|range| message.content.get(range.start.block));
         let kept = kept.map(|block| counter.block(block)).fold(0, u64::saturating_add);
         let goes = counter.message(message).saturating_sub(kept);
         self.tokens = self.tokens.saturating_add(goes);
