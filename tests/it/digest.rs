@@ -352,6 +352,94 @@ fn floor(thread: &[Message], next: bool) -> u64 {
     count(&end) + stays.map_or(0, |message| ByteEstimate::TRIGGER.message(message)) + 60
 }
 
+/// A tool call and its result.
+fn ran(number: usize, command: &str, output: &str) -> [Message; 2] {
+    let id = format!("t{number}");
+    let input = Json::from(&serde_json::json!({ "command": command }));
+    let call = ToolUse::new(id.as_str(), "Bash", input);
+    [
+        Message::new(Role::Assistant, vec![call.into()]),
+        Message::new(Role::User, vec![ToolResult::text(id.as_str(), output).into()]),
+    ]
+}
+
+/// The digest of a thread with these messages and fourteen steps after them.
+fn digest_before_steps(messages: Vec<Message>) -> String {
+    let filler = |number: usize| {
+        let output = format!("line {number} {}", "and so on ".repeat(120));
+        ran(100 + number, &format!("cat src/part_{number}.rs"), &output)
+    };
+    let thread: Vec<Message> = messages.into_iter().chain((0..14).flat_map(filler)).collect();
+    let after = digested(&thread, &towards(1_500)).unwrap();
+    summaries(&after).concat()
+}
+
+#[test]
+fn what_the_user_pasted_stays_and_is_not_listed_as_the_users_words() {
+    let schema = "```json\n{\"supplier\": \"string\", \"price_ct\": \"int\"}\n```";
+    let rows = "SUPP0042;4006381333931;1299\nSUPP0042;4006381333948;899";
+    let pasted = format!("This is the schema:\n{schema}\nAnd the files:\n{rows}\nReject the rest.");
+    let thread = vec![
+        Message::user("Write an importer."),
+        Message::assistant("For which format?"),
+        Message::user(pasted),
+        Message::assistant("I begin."),
+        Message::user("Now the rejects."),
+    ];
+    let digest = digest_before_steps(thread);
+    let (_, given) = digest.split_once("## Given by the user\n").unwrap();
+    let (given, rest) = given.split_once("\n\n## ").unwrap();
+    for line in schema.lines().chain(rows.lines()) {
+        assert!(given.contains(&format!("> {line}")), "{line}: {digest}");
+        assert!(!rest.contains(&format!("- {line}")), "{line}: {digest}");
+    }
+    assert!(rest.contains("- Reject the rest.") && !given.contains("Reject"), "{digest}");
+    // It is the same after the next compaction.
+    let again = Message::summary(Role::User, Summary::new(digest.as_str()));
+    let again = digest_before_steps(vec![again, Message::user("And the files?")]);
+    assert!(again.contains(given.trim()), "{again}");
+}
+
+#[test]
+fn what_failed_and_was_mended_later_did_not_fail_last() {
+    let folder = "cd /srv/app/billing-service && ";
+    let failed = "error: it_rounding failed: expected 10.005 got 10.01";
+    let mut thread = vec![Message::user("Make it build.")];
+    thread.extend(ran(0, &format!("{folder}make integration"), failed));
+    thread.extend(ran(1, &format!("{folder}git push"), "error: failed to push some refs"));
+    thread.extend(ran(2, &format!("{folder}make docs 2>&1 | tail -5"), "error: no theme"));
+    thread.extend(ran(3, &format!("{folder}git pull --rebase && git push"), "ok"));
+    thread.extend(ran(4, "make docs", "done"));
+    let digest = digest_before_steps(thread);
+    let (_, failed) = digest.split_once("## Failed last\n\n").unwrap();
+    let (failed, _) = failed.split_once("\n\n").unwrap();
+    let listed: Vec<&str> = failed.lines().collect();
+    assert_eq!(listed.len(), 1, "{failed}");
+    assert!(listed[0].contains("make integration") && listed[0].contains("10.01"), "{failed}");
+}
+
+#[test]
+fn an_edit_names_its_file_and_what_it_writes_and_not_what_it_removes() {
+    let edit = |number: usize| {
+        let id = format!("e{number}");
+        let input = serde_json::json!({
+            "file_path": "/home/me/ringlog/src/writer.rs",
+            "old_string": format!("const AGE: u64 = {};", 600 + number),
+            "new_string": format!("const AGE_{number}: u64 = 900;"),
+        });
+        let call = ToolUse::new(id.as_str(), "Edit", Json::from(&input));
+        [
+            Message::new(Role::Assistant, vec![call.into()]),
+            Message::new(Role::User, vec![ToolResult::text(id.as_str(), "done").into()]),
+        ]
+    };
+    let mut thread = vec![Message::user("Raise the age.")];
+    thread.extend((0..6).flat_map(edit));
+    let digest = digest_before_steps(thread);
+    assert!(digest.contains("/src/writer.rs, new_string=const"), "{digest}");
+    assert!(!digest.contains("= 60"), "{digest}");
+}
+
 #[test]
 fn a_smaller_target_leaves_no_larger_thread_of_real_ones_even_below_what_can_be_met() {
     let digest = Digest::default();
