@@ -116,7 +116,7 @@ fn log_of(before: &[Message], after: &[Message]) -> Result<EventLog, Failure> {
     for message in before {
         log.append(now, Event::MessageAppended(message.clone()))?;
     }
-    let View { covers, messages } = View::between(before, after);
+    let View { covers, messages, .. } = View::between(before, after);
     let insert = messages.into_iter().map(Insert::from).collect();
     let plan = Plan::from_splices(before.len(), vec![Splice { at: 0..covers, insert }]);
     let (id, reason) = (log.next_compaction(), CompactionReason::default());

@@ -230,7 +230,7 @@ impl Served {
         let work = Work {
             id: id.parse().ok()?,
             request: relay.original(),
-            messages: &relay.original().messages,
+            messages: relay.original().messages.len(),
             found: found.map(|row| Found {
                 view: &row.view,
                 thread: &row.thread,

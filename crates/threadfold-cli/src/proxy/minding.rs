@@ -6,7 +6,6 @@ use threadfold::{
     auto::{AutoPolicy, IdleStep, Pressure},
     compact::{CacheLife, Prices},
     message::Timestamp,
-    wire::{EncodeOptions, WireFormat},
 };
 use threadfold_terminal::thousands;
 use tokio::task;
@@ -21,10 +20,10 @@ use super::{
     quiet::{Again, Due, QuietThread},
     server::Lane,
     state::Proxy,
-    threads::is_likely,
+    threads::{Key, is_likely},
     trouble::Trouble,
 };
-use crate::{relay::Link, when_quiet::WhenQuiet};
+use crate::when_quiet::WhenQuiet;
 
 /// The time limit for a keep-alive, whose answer has 16 tokens.
 const KEEP_ALIVE_TIME: Duration = Duration::from_secs(20);
@@ -88,7 +87,7 @@ impl Proxy {
             IdleStep::Wait { ms } => return Ok(Some(Timestamp(now.0.saturating_add(ms)))),
             IdleStep::KeepAlive => {
                 let Some(again) = again else { return Ok(None) };
-                return self.keep_alive(&mut journey, arrived, again).await;
+                return self.keep_alive(&mut journey, again).await;
             }
             IdleStep::Compact => self.compact_quiet(&mut journey).await,
             // Nothing pays any more.
@@ -101,15 +100,13 @@ impl Proxy {
     async fn keep_alive(
         &self,
         journey: &mut Journey,
-        arrived: &Arrived,
         again: &Again,
     ) -> Result<Option<Timestamp>, Trouble> {
         let Some(request) = journey.kept_alive() else { return Ok(None) };
-        let options = EncodeOptions { model: None, ..EncodeOptions::for_model(journey.model()) };
-        let body = arrived.asked.dialect.encode(&request, &options).body.as_str().to_owned();
+        let body = journey.encoded(&request);
         let at = self.clock.now();
         let sent = async {
-            let answer = again.outgoing.send(&self.client, &again.upstream, body.into()).await?;
+            let answer = again.outgoing.send(&self.client, &again.upstream, body).await?;
             let status = answer.status();
             answer.bytes().await.map_err(words)?;
             match status.is_success() {
@@ -157,7 +154,7 @@ impl Proxy {
         outgoing: &Outgoing,
         upstream: &Upstream,
     ) -> OnEnd {
-        let (proxy, root, estimated) = (Arc::clone(self), journey.root(), journey.estimate());
+        let (proxy, key, estimated) = (Arc::clone(self), journey.key(), journey.estimate());
         let (name, model) = (arrived.upstream.clone(), journey.model().to_owned());
         let watched = self.options.when_quiet != WhenQuiet::Nothing;
         let watched = watched.then(|| {
@@ -167,23 +164,23 @@ impl Proxy {
         });
         Box::new(move |reported| {
             if let Some(reported) = reported {
-                proxy.threads.learn(root, estimated, reported);
+                proxy.threads.learn(key, estimated, reported);
                 if is_likely(estimated, reported) {
                     proxy.views.answered(&name, &model, reported);
                 }
             }
             if let Some((pressure, thread)) = watched
-                && let Some(until) = proxy.pays_at(root, pressure)
+                && let Some(until) = proxy.pays_at(key, pressure)
             {
-                proxy.quiet.watch(root, thread, until);
+                proxy.quiet.watch(key.root, thread, until);
             }
         })
     }
 
     /// When something pays for the cache of a thread that stays quiet; `None` if nothing does.
-    fn pays_at(&self, root: Link, pressure: Pressure) -> Option<Timestamp> {
+    fn pays_at(&self, key: Key, pressure: Pressure) -> Option<Timestamp> {
         let now = self.clock.now();
-        let auto = self.threads.trigger(root)?;
+        let auto = self.threads.trigger(key)?;
         let until = match auto.idle(now, pressure) {
             IdleStep::Wait { ms } => Timestamp(now.0.saturating_add(ms)),
             IdleStep::KeepAlive | IdleStep::Compact | IdleStep::LetGo | _ => now,

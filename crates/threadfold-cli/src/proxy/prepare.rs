@@ -8,7 +8,7 @@ use threadfold::{
     ContextWindow, EventLog, Request, TokenCounter, WireFormat,
     auto::{AutoCompactor, IdleStep, Pressure},
     drive::{CompactionError, Models},
-    message::{Extra, Json, ModelErrorKind, ThreadId, Timestamp},
+    message::{Extra, Json, ModelErrorKind, Role, ThreadId, Timestamp},
     store::Journal,
     tokens::Calibrated,
     wire::{DecodeOptions, Dialect, EncodeOptions, recognised},
@@ -27,7 +27,7 @@ use super::{
     lock::locked,
     quiet,
     state::Proxy,
-    threads::Known,
+    threads::{Key, Known},
     trouble::Trouble,
     views::{About, Row},
 };
@@ -41,7 +41,7 @@ pub(super) struct Journey {
     window: Option<ContextWindow>,
     relay: Relay,
     chain: Chain,
-    root: Link,
+    key: Key,
     found: Option<Arc<Row>>,
     auto: AutoCompactor,
     lock: Arc<Mutex<()>>,
@@ -71,7 +71,7 @@ pub(super) enum Begins {
 /// What stays in memory of a refused request while it is sent again. It is kept once the provider
 /// accepts the request, and dropped otherwise.
 pub(super) struct Waiting {
-    root: Link,
+    key: Key,
     model: String,
     window: Option<ContextWindow>,
     auto: AutoCompactor,
@@ -144,7 +144,8 @@ impl Proxy {
         if let Begins::Anew = begins {
             self.quiet.went_on(root);
         }
-        let known = self.threads.known(root, &self.fresh);
+        let key = Key::new(root, upstream, &model);
+        let known = self.threads.known(key, &self.fresh);
         let mut passing = None;
         if let Begins::Anew = begins {
             passing = known.shared_with(&chain).and_then(|it| passing_from(&request.messages, it));
@@ -188,7 +189,7 @@ impl Proxy {
             window,
             relay,
             chain,
-            root,
+            key,
             found,
             auto,
             lock,
@@ -215,7 +216,7 @@ impl Proxy {
     /// Compacts as long as the relay requests it.
     pub(super) async fn go_on(&self, journey: &mut Journey) {
         // A request that is due is read twice, so it is remembered here.
-        self.threads.came(journey.root, &journey.chain);
+        self.threads.came(journey.key.root, &journey.chain);
         let mut was_tried = false;
         while let RelayStep::Compact { .. } = journey.relay.step() {
             was_tried = true;
@@ -238,14 +239,14 @@ impl Proxy {
         }
         // What a refusal taught is remembered once the provider accepts the request.
         if !journey.relay.was_refused() {
-            self.threads.remember(journey.root, &journey.auto, journey.relay.ratio());
+            self.threads.remember(journey.key, &journey.auto, journey.relay.ratio());
         }
     }
 
     /// Keeps what the refusals of a request led to, because the provider has accepted it now.
     pub(super) async fn accepted(&self, upstream: &str, waiting: Waiting) -> Result<(), Trouble> {
-        let Waiting { root, model, window, auto, ratio, unkept, tokens, .. } = waiting;
-        self.threads.remember(root, &auto, ratio);
+        let Waiting { key, model, window, auto, ratio, unkept, tokens, .. } = waiting;
+        self.threads.remember(key, &auto, ratio);
         // Only what a refusal stated, and what this accepted request does not contradict.
         let stated = auto.stated_window(window);
         if let Some(learnt) = stated.filter(|learnt| tokens / 4 <= learnt.tokens()) {
@@ -294,7 +295,7 @@ impl Proxy {
         let request = journey.relay.original();
         let work = Work {
             request,
-            messages: request.messages.get(..count).unwrap_or_default(),
+            messages: count,
             found: journey.found.as_deref().map(Row::found),
             reason,
             now: self.clock.now(),
@@ -319,7 +320,7 @@ impl Proxy {
         compacted.after = compacted.after.saturating_add(beside);
         let thread = compacted.thread.clone();
         if let Some(number) = journey.watch
-            && !self.quiet.end(journey.root, number)
+            && !self.quiet.end(journey.key.root, number)
         {
             if journey.found.is_none() {
                 // No view refers to this log.
@@ -347,20 +348,20 @@ impl Proxy {
             Err(failure) => {
                 self.note(&format!("a quiet thread is not compacted: {failure}"));
                 journey.relay.failed(&mut journey.auto, self.clock.now());
-                !journey.watch.is_some_and(|it| self.quiet.is_watching(journey.root, it))
+                !journey.watch.is_some_and(|it| self.quiet.is_watching(journey.key.root, it))
             }
         };
         if !goes_on {
-            self.threads.remember(journey.root, &journey.auto, journey.relay.ratio());
+            self.threads.remember(journey.key, &journey.auto, journey.relay.ratio());
         }
     }
 
     /// Records that the last request of a quiet thread was sent again. Returns when to decide again;
     /// `None` if the thread went on meanwhile, or nothing pays any more.
     pub(super) fn kept_alive(&self, journey: &mut Journey, at: Timestamp) -> Option<Timestamp> {
-        journey.watch.filter(|number| self.quiet.is_watching(journey.root, *number))?;
+        journey.watch.filter(|number| self.quiet.is_watching(journey.key.root, *number))?;
         journey.auto.kept_alive(at);
-        self.threads.remember(journey.root, &journey.auto, journey.relay.ratio());
+        self.threads.remember(journey.key, &journey.auto, journey.relay.ratio());
         match journey.idle(at) {
             IdleStep::Wait { ms } => Some(Timestamp(at.0.saturating_add(ms))),
             IdleStep::KeepAlive | IdleStep::Compact | IdleStep::LetGo | _ => None,
@@ -432,9 +433,9 @@ impl Journey {
         (messages.len(), 0)
     }
 
-    /// The link of the first message, by which the thread is known.
-    pub(super) fn root(&self) -> Link {
-        self.root
+    /// By which the thread and its model are known.
+    pub(super) fn key(&self) -> Key {
+        self.key
     }
 
     pub(super) fn model(&self) -> &str {
@@ -470,8 +471,8 @@ impl Journey {
         let ratio = self.relay.ratio();
         let (was_refused, tokens) = (self.relay.was_refused(), self.relay.tokens());
         let spared = self.relay.spared();
-        let Self { root, model, window, auto, found, unkept, .. } = self;
-        Waiting { root, model, window, auto, ratio, found, unkept, was_refused, tokens, spared }
+        let Self { key, model, window, auto, found, unkept, .. } = self;
+        Waiting { key, model, window, auto, ratio, found, unkept, was_refused, tokens, spared }
     }
 
     /// The body to send; `None` to send the original one.
@@ -480,9 +481,18 @@ impl Journey {
         if request.max_output < self.relay.original().max_output {
             fit_thinking(&mut request);
         }
-        let options = EncodeOptions { model: None, ..EncodeOptions::for_model(&self.model) };
-        let encoded = self.dialect.encode(&request, &options);
-        Some(Bytes::from(encoded.body.as_str().to_owned()))
+        Some(self.encoded(&request))
+    }
+
+    /// The body of a request in place of the agent's.
+    pub(super) fn encoded(&self, request: &Request) -> Bytes {
+        let options = EncodeOptions::for_model(&self.model);
+        // What the agent sends last stays last, whether the model accepts it or not.
+        let last = self.relay.original().messages.last();
+        let is_prefill = last.is_some_and(|last| last.role == Role::Assistant);
+        let accepts_prefill = options.accepts_prefill || is_prefill;
+        let options = EncodeOptions { model: None, accepts_prefill, ..options };
+        Bytes::from(self.dialect.encode(request, &options).body.as_str().to_owned())
     }
 }
 

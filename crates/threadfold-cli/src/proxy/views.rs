@@ -88,6 +88,15 @@ pub(crate) struct About {
     pub(crate) after: u64,
 }
 
+/// What is stored as the metadata of a view.
+#[derive(Serialize, Deserialize)]
+struct Kept<A> {
+    #[serde(flatten)]
+    about: A,
+    read: usize,
+    has_newest: bool,
+}
+
 /// A thread, for the list.
 #[derive(Debug)]
 pub(crate) struct Listed {
@@ -434,7 +443,11 @@ impl Views {
                 i64::try_from(view.covers)?,
                 serde_json::to_string(&view.messages)?,
                 i64::try_from(about.at.0)?,
-                serde_json::to_string(about)?,
+                serde_json::to_string(&Kept {
+                    about,
+                    read: view.read,
+                    has_newest: view.has_newest
+                })?,
             ],
         )?;
         Ok(())
@@ -448,8 +461,9 @@ impl Views {
         });
         let (covers, messages, about) = row.optional().ok().flatten()?;
         let messages = serde_json::from_str(&messages).ok()?;
-        let view = View { covers: usize::try_from(covers).ok()?, messages };
-        let row = Arc::new(Row { link, view, about: serde_json::from_str(&about).ok()? });
+        let Kept { about, read, has_newest } = serde_json::from_str(&about).ok()?;
+        let view = View { covers: usize::try_from(covers).ok()?, messages, read, has_newest };
+        let row = Arc::new(Row { link, view, about });
         locked(&self.known).insert(link, Some(Arc::clone(&row)));
         Some(row)
     }
@@ -506,7 +520,7 @@ mod tests {
     fn row(number: u8) -> Row {
         Row {
             link: format!("{number:02x}").repeat(32).parse().unwrap(),
-            view: View { covers: 1, messages: Vec::new() },
+            view: View::new(1, Vec::new()),
             about: About {
                 thread: format!("thread-{number}").parse().unwrap(),
                 events: 1,

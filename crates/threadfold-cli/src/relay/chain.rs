@@ -7,13 +7,16 @@ use std::{fmt, str::FromStr};
 
 use aws_lc_rs::digest::{Context, SHA256};
 use threadfold::{
-    message::{ContentBlock, Extra, InvalidValue, Message},
+    message::{ContentBlock, Extra, InvalidValue, Json, Message},
     wire::extra_mut,
 };
 
-/// Fields that are ignored when messages are compared. Clients move `cache_control` from request to
+/// The cache mark of a block.
+const MARK: &str = "cache_control";
+
+/// Fields that are ignored when messages are compared. Clients move cache marks from request to
 /// request, and so switch between a string and a list with one text.
-const FORM: [&str; 2] = ["cache_control", "~content"];
+const FORM: [&str; 2] = [MARK, "~content"];
 
 /// The hash of a message and of all messages before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,6 +87,13 @@ impl Chain {
     }
 }
 
+impl Link {
+    /// The hash of two names.
+    pub(crate) fn of_names(one: &str, other: &str) -> Self {
+        Self(sha256(&[one.len().to_string().as_bytes(), b" ", one.as_bytes(), other.as_bytes()]))
+    }
+}
+
 impl fmt::Display for Link {
     /// Writes 64 hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -113,14 +123,33 @@ impl FromStr for Link {
 }
 
 /// Returns the message as JSON, without fields that do not identify it.
-fn canonical(message: &Message) -> Vec<u8> {
-    let mut message = message.clone();
-    let parts = message.make_mut();
-    strip_fields(&mut parts.extra);
-    parts.content.iter_mut().for_each(strip);
+pub(super) fn canonical(message: &Message) -> Vec<u8> {
+    let message = without(message, &FORM).unwrap_or_else(|| message.clone());
     // Serialization of these values cannot fail. If it did, the hashed text of the error would
     // match no message.
     serde_json::to_vec(&message).unwrap_or_else(|error| error.to_string().into_bytes())
+}
+
+/// Returns the messages without cache marks.
+pub(super) fn all_unmarked(messages: &[Message]) -> Vec<Message> {
+    let bare = |message: &Message| unmarked(message).unwrap_or_else(|| message.clone());
+    messages.iter().map(bare).collect()
+}
+
+/// Returns the message without its cache marks; `None` if it has none.
+pub(super) fn unmarked(message: &Message) -> Option<Message> {
+    without(message, &[MARK])
+}
+
+/// Returns the message without these fields; `None` if it has none of them.
+fn without(message: &Message, keys: &[&str]) -> Option<Message> {
+    let mut bare = message.clone();
+    let parts = bare.make_mut();
+    let mut had = strip_fields(&mut parts.extra, keys);
+    for block in &mut parts.content {
+        had |= strip(block, keys);
+    }
+    had.then_some(bare)
 }
 
 /// Returns the hash of these parts in a row.
@@ -131,21 +160,44 @@ fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     context.finish().as_ref().try_into().unwrap_or_default()
 }
 
-fn strip(block: &mut ContentBlock) {
-    if let Some(extra) = extra_mut(block) {
-        strip_fields(extra);
+/// Removes these fields. Returns whether there was one.
+fn strip(block: &mut ContentBlock, keys: &[&str]) -> bool {
+    if let ContentBlock::Opaque(opaque) = block {
+        return strip_json(&mut opaque.value, keys);
     }
+    let mut had = extra_mut(block).is_some_and(|extra| strip_fields(extra, keys));
     if let ContentBlock::ToolResult(result) = block {
-        result.content.iter_mut().for_each(strip);
+        for block in &mut result.content {
+            had |= strip(block, keys);
+        }
     }
+    had
 }
 
-fn strip_fields(extra: &mut Extra) {
-    let Some(codec) = extra.codec() else { return };
-    if extra.fields().any(|(key, _)| FORM.contains(&key)) {
-        let fields = extra.fields().filter(|(key, _)| !FORM.contains(key));
+fn strip_fields(extra: &mut Extra, keys: &[&str]) -> bool {
+    let Some(codec) = extra.codec() else { return false };
+    let had = extra.fields().any(|(key, _)| keys.contains(&key));
+    if had {
+        let fields = extra.fields().filter(|(key, _)| !keys.contains(key));
         *extra = Extra::new(codec, fields.map(|(key, json)| (key, json.clone())));
     }
+    had
+}
+
+/// Removes the fields of a block that no codec reads.
+fn strip_json(json: &mut Json, keys: &[&str]) -> bool {
+    if !keys.iter().any(|key| json.as_str().contains(key)) {
+        return false;
+    }
+    let Ok(mut value) = json.to_value() else { return false };
+    let Some(fields) = value.as_object_mut() else { return false };
+    let before = fields.len();
+    fields.retain(|key, _| !keys.contains(&key.as_str()));
+    let had = fields.len() < before;
+    if had {
+        *json = Json::from(&value);
+    }
+    had
 }
 
 #[cfg(test)]
@@ -166,6 +218,10 @@ mod tests {
         let short = r#"{"messages":[{"role":"user","content":"a"}]}"#;
         assert_eq!(chain(marked), chain(bare));
         assert_eq!(chain(marked), chain(short));
+        let unknown = r#"{"messages":[{"role":"user","content":[{"type":"new","x":1.5,"cache_control":{"type":"ephemeral"}}]}]}"#;
+        let moved = unknown.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+        assert_eq!(chain(unknown), chain(&moved));
+        assert_ne!(chain(unknown), chain(&moved.replace("1.5", "2")));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use threadfold::{
     strategy::{Brief, Fallback, ModelCall},
 };
 
-use super::view::View;
+use super::{chain::all_unmarked, view::View};
 
 /// The view of a request, and the log from which it was made.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +30,8 @@ pub struct Found<'a> {
 pub struct Work<'a> {
     /// The original request.
     pub request: &'a Request,
-    /// The messages of the request that are compacted: all, or the first ones.
-    pub messages: &'a [Message],
+    /// How many messages of the request are compacted: all, or the first ones.
+    pub messages: usize,
     /// The current view of the request.
     pub found: Option<Found<'a>>,
     /// The reason.
@@ -87,7 +87,10 @@ impl Work<'_> {
     /// As [`drive::compact`], except that a log that cannot be stored is part of the result.
     pub async fn run(self) -> Result<Compacted, CompactionError> {
         let now = self.now;
-        let mut journal = self.journal(now).await?;
+        // A client moves its cache marks, so neither the log nor the view has them.
+        let thread = all_unmarked(&self.request.messages);
+        let (messages, passing) = thread.split_at_checked(self.messages).unwrap_or((&thread, &[]));
+        let mut journal = self.journal(messages, now).await?;
         let done = self.compact(&mut journal, now).await;
         let (report, unstored) = match done {
             Ok(report) => (Some(report), None),
@@ -97,7 +100,7 @@ impl Work<'_> {
         let standing = journal.log().standing().next_back().map(|record| record.report.clone());
         let report = report.or(standing).unwrap_or_default();
         Ok(Compacted {
-            view: View::between(self.messages, journal.thread().messages()),
+            view: View::between(&thread, &[journal.thread().messages(), passing].concat()),
             thread: journal.log().thread_id().clone(),
             events: journal.log().len(),
             at: now,
@@ -136,16 +139,20 @@ impl Work<'_> {
 
     /// Returns the log of the thread with the messages of the request. If the log continues with
     /// other messages, it stays unchanged, and this thread is a branch with its own log.
-    async fn journal(&self, now: Timestamp) -> Result<Journal, CompactionError> {
+    async fn journal(
+        &self,
+        messages: &[Message],
+        now: Timestamp,
+    ) -> Result<Journal, CompactionError> {
         let Some(found) = self.found else {
             let journal = self.journal_of(EventLog::new(self.id.clone()));
-            return appended(journal, self.messages, now);
+            return appended(journal, messages, now);
         };
         let mut journal = match self.for_refusal {
             Some(Some(log)) => Journal::new(log.clone()),
             Some(None) | None => self.continued(found, now).await?,
         };
-        let rest = self.messages.get(found.view.covers..).unwrap_or_default();
+        let rest = messages.get(found.view.covers..).unwrap_or_default();
         let live = journal.log().replay()?;
         let tail = live.get(found.view.messages.len()..).unwrap_or_default();
         let same = tail.iter().zip(rest).take_while(|(one, other)| one == other).count();

@@ -48,7 +48,7 @@ pub struct RelayOptions {
 /// let mut relay = Relay::new(request, None, &options, &mut auto, Timestamp(1));
 /// assert!(matches!(relay.step(), RelayStep::Compact { .. }));
 /// // The host compacts, and stores the view.
-/// let view = View { covers: 2, messages: vec![Message::user("A story was told.")] };
+/// let view = View::new(2, vec![Message::user("A story was told.")]);
 /// relay.compacted(&view, &mut auto, Timestamp(2));
 /// assert_eq!(relay.step(), &RelayStep::Send);
 /// assert_eq!(relay.request().map(|request| request.messages.len()), Some(2));

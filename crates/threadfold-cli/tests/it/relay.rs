@@ -43,7 +43,7 @@ fn a_failure_sends_what_came_and_after_a_refusal_passes_it_on() {
 
 #[test]
 fn a_view_of_another_thread_is_a_failure() {
-    let (mut auto, far) = (auto(), View { covers: 9, messages: vec![Message::user("Else.")] });
+    let (mut auto, far) = (auto(), View::new(9, vec![Message::user("Else.")]));
     let mut relay = Relay::new(request(300), Some(&far), &options(1_000), &mut auto, Timestamp(1));
     assert_eq!(relay.request(), None);
     relay.compacted(&far, &mut auto, Timestamp(2));
@@ -52,7 +52,7 @@ fn a_view_of_another_thread_is_a_failure() {
 
 #[test]
 fn a_view_is_applied_before_the_size_is_judged() {
-    let (mut auto, view) = (auto(), View { covers: 2, messages: vec![Message::user("A story.")] });
+    let (mut auto, view) = (auto(), View::new(2, vec![Message::user("A story.")]));
     let relay = Relay::new(request(300), Some(&view), &options(1_000), &mut auto, Timestamp(1));
     assert_eq!(relay.step(), &RelayStep::Send);
     assert_eq!(relay.request().unwrap().messages.len(), 2);
@@ -65,7 +65,7 @@ fn the_names_of_people_pass_a_compaction_unchanged() {
         r#"{{"model":"m","messages":[{{"role":"user","name":"ann","content":"Tell me."}},{{"role":"assistant","content":"{old}"}},{{"role":"user","name":"bob","content":"And then?"}}]}}"#
     );
     let read = Dialect::OpenAiChat.decode_slice(body.as_bytes(), &DecodeOptions::default());
-    let (mut auto, view) = (auto(), View { covers: 2, messages: vec![Message::user("A story.")] });
+    let (mut auto, view) = (auto(), View::new(2, vec![Message::user("A story.")]));
     let relay = Relay::new(read.unwrap(), Some(&view), &options(1_000), &mut auto, Timestamp(1));
     let sent = relay.request().unwrap();
     let body =
@@ -121,7 +121,7 @@ fn compacted(thread: &[Message], target: u64) -> View {
     let floor = ByteEstimate::TRIGGER.messages(&thread[unread..]);
     let words = "word ".repeat((target.saturating_sub(floor + 20) * 3 / 5) as usize);
     let story = Summary::new(format!("Story: {words}"));
-    View { covers: unread, messages: vec![Message::summary(Role::User, story)] }
+    View::new(unread, vec![Message::summary(Role::User, story)])
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn a_request_that_fits_is_not_compacted_again_in_vain() {
         let mut relay = Relay::new(request, None, &options, &mut auto, Timestamp(turn * 10));
         while let RelayStep::Compact { .. } = relay.step() {
             compactions += 1;
-            let view = View { covers: 1, messages: vec![Message::user("Tell me!")] };
+            let view = View::new(1, vec![Message::user("Tell me!")]);
             relay.compacted(&view, &mut auto, Timestamp(turn * 10));
         }
         assert_eq!(relay.step(), &RelayStep::Send);

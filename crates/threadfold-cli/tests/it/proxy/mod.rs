@@ -8,6 +8,7 @@ mod hostile;
 mod lanes;
 mod passing;
 mod quiet;
+mod stable;
 pub(crate) mod upstream;
 
 use std::{
