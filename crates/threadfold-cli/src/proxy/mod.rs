@@ -46,6 +46,7 @@ mod quiet;
 mod running;
 mod server;
 mod state;
+mod stop;
 mod tally;
 mod threads;
 mod trouble;
@@ -60,6 +61,9 @@ pub use state::{Proxy, ProxyOptions};
 pub use views::Views;
 
 pub use crate::when_quiet::WhenQuiet;
+
+/// How long work that is still running may hold the end of the program.
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
 /// Returns the policy of a proxy. It uses estimates, because a proxy has no counts before it
 /// decides.
@@ -97,7 +101,9 @@ pub(crate) struct Upstreams {
 
 pub(crate) fn run(arguments: ProxyArguments) -> Result<Ended, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(arguments))
+    let ended = runtime.block_on(serve(arguments));
+    runtime.shutdown_timeout(GRACE);
+    ended
 }
 
 async fn serve(arguments: ProxyArguments) -> Result<Ended, Failure> {
@@ -107,10 +113,11 @@ async fn serve(arguments: ProxyArguments) -> Result<Ended, Failure> {
     let upstreams = Upstreams { anthropic, openai, gemini };
     let proxy = open(serving, upstreams, Notes::StandardError).await?;
     let (listener, address) = bind(listen).await?;
+    let stop = stop::Stop::new()?;
     announce(address, &folder);
     tokio::select! {
         () = Arc::new(proxy).serve(listener) => {}
-        stopped = tokio::signal::ctrl_c() => stopped?,
+        stopped = stop.asked() => stopped?,
     }
     Ok(Ended::Done)
 }
@@ -161,7 +168,10 @@ pub(crate) fn open_folder(folder: &Path) -> Result<(), Failure> {
         true => Ok(()),
         false => std::fs::write(&ignored, "*\n"),
     });
-    created.map_err(|error| format!("--folder {}: {error}", folder.display()).into())
+    created.map_err(|error| {
+        let name = folder.display();
+        format!("--folder {name}: {error}; name a folder that can be written").into()
+    })
 }
 
 /// Binds the socket of a proxy, and returns its address with the port.

@@ -485,3 +485,55 @@ fn standard_error_holds_no_text_of_a_thread_or_a_provider() {
         assert!(!printed.contains("hunter42") && !printed.contains("this thread"), "{printed}");
     });
 }
+
+#[test]
+fn a_client_that_has_sent_all_may_close_its_side_of_the_connection() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+        let body = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
+        let head = format!(
+            "POST /v1/messages HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            proxy.address,
+            body.len()
+        );
+        let mut socket = TcpStream::connect(proxy.address).await.unwrap();
+        socket.write_all(head.as_bytes()).await.unwrap();
+        socket.shutdown().await.unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).await.unwrap();
+        assert_eq!(status(&answer), "200", "{answer}");
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn a_program_that_is_ended_takes_its_name_out_of_the_folder() {
+    run(async {
+        for signal in ["INT", "TERM", "HUP"] {
+            let folder = Folder::new();
+            let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_threadfold"));
+            command.args(["proxy", "--listen", "127.0.0.1:0", "--folder"]).arg(&*folder);
+            let mut process = command.stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+            let mut errors = BufReader::new(process.stderr.take().unwrap()).lines();
+            while let Some(line) = errors.next_line().await.unwrap() {
+                if line.contains("Ctrl-C stops") {
+                    break;
+                }
+            }
+            let rows = rusqlite::Connection::open(folder.join("threads.db")).unwrap();
+            let running = || {
+                let count = "SELECT count(*) FROM proxy_running";
+                rows.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap()
+            };
+            while running() == 0 {
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+            let kill = ["-s", signal, &process.id().unwrap().to_string()].map(str::to_owned);
+            tokio::process::Command::new("kill").args(kill).status().await.unwrap();
+            assert_eq!(process.wait().await.unwrap().code(), Some(0), "{signal}");
+            assert_eq!(running(), 0, "{signal}");
+        }
+    });
+}
