@@ -128,7 +128,8 @@ fn folder(folder: &Path) -> (Point, Option<Views>) {
         return (Point::trouble("folder", format!("{name} is no folder")), None);
     }
     if folder.metadata().is_ok_and(|found| found.permissions().readonly()) {
-        return (Point::trouble("folder", format!("{name} cannot be written")), None);
+        let text = format!("{name} cannot be written; --folder names another one");
+        return (Point::trouble("folder", text), None);
     }
     match Views::open_read_only(&folder.join("threads.db")) {
         Ok(None) => (Point::new("folder", format!("{name} holds no thread yet")), None),

@@ -150,6 +150,7 @@ impl Server {
     }
 
     async fn tool(&self, tool: &str, mut input: Map<String, Value>) -> Result<String, Failure> {
+        tools::check(tool, &input)?;
         let thread = match input.remove("thread") {
             None | Some(Value::Null) => None,
             Some(Value::String(id)) => Some(id),

@@ -7,7 +7,7 @@ use threadfold::{
     message::ThreadId,
     recall::{self, NO_MATCH, Recall},
 };
-use threadfold_terminal::counted;
+use threadfold_terminal::{counted, first_line};
 
 use crate::{
     audit,
@@ -48,6 +48,20 @@ pub(super) fn specs() -> Vec<Value> {
         properties.extend(fields.map(|(field, schema)| (field.clone(), schema.clone())));
     }
     tools
+}
+
+/// Refuses a field that the tool does not have.
+pub(super) fn check(tool: &str, input: &JsonObject) -> Result<(), Failure> {
+    let specs = specs();
+    let spec = specs.iter().find(|spec| spec.get("name").is_some_and(|name| name == tool));
+    let fields = spec.and_then(|spec| spec.pointer("/inputSchema/properties")?.as_object());
+    let Some(fields) = fields else { return Ok(()) };
+    let Some(unknown) = input.keys().find(|field| !fields.contains_key(*field)) else {
+        return Ok(());
+    };
+    let unknown = first_line(unknown, 80);
+    let fields: Vec<&str> = fields.keys().map(String::as_str).collect();
+    Err(format!("{unknown:?} is not a field of {tool}; it has {}", fields.join(", ")).into())
 }
 
 /// The tools as the protocol lists them.

@@ -50,9 +50,10 @@ pub(super) fn check(
     }
     if (reached.listens_on_loopback || reached.is_local) && !names_loopback(uri, headers) {
         // DNS rebinding: a page of another site reached the port under its own name.
-        return forbidden(
-            "the Host header names another machine; expected localhost, 127.0.0.1 or [::1]",
-        );
+        return forbidden(match headers.contains_key(HOST) || uri.authority().is_some() {
+            true => "the Host header names another machine; expected localhost, 127.0.0.1 or [::1]",
+            false => "there is no Host header; expected localhost, 127.0.0.1 or [::1]",
+        });
     }
     if is_of_another_site(headers) {
         return forbidden("a page of another site sent this request; expected a program");
@@ -177,6 +178,11 @@ mod tests {
             assert_eq!(status("/v1/messages", &pairs), expected, "{pairs:?}");
         }
         assert_eq!(status("http://evil.test/v1/messages", &[own]), Some(403));
+        let local = Reached { listens_on_loopback: true, is_local: true };
+        let (uri, none) = ("/v1/messages".parse().unwrap(), HeaderMap::new());
+        let (status, words) =
+            check(&Method::POST, &uri, Version::HTTP_10, &none, local).unwrap_err();
+        assert!(status == 403 && words.starts_with("there is no Host header"), "{words}");
     }
 
     #[test]

@@ -123,10 +123,14 @@ impl Proxy {
             .no_deflate()
             .connect_timeout(Duration::from_secs(20))
             .build();
+        let upstream = |url: &str, vendor: Vendor| {
+            let named = |error| format!("{}: {error}", vendor.option());
+            Upstream::new(url, vendor).map_err(named)
+        };
         Ok(Self {
-            anthropic: Upstream::new(&options.anthropic, Vendor::Anthropic)?,
-            openai: Upstream::new(&options.openai, Vendor::OpenAi)?,
-            google: Upstream::new(&options.gemini, Vendor::Google)?,
+            anthropic: upstream(&options.anthropic, Vendor::Anthropic)?,
+            openai: upstream(&options.openai, Vendor::OpenAi)?,
+            google: upstream(&options.gemini, Vendor::Google)?,
             fresh: AutoCompactor::new(options.policy).map_err(|error| error.to_string())?,
             reading: Arc::new(Semaphore::new(MAX_READ)),
             compacting: Arc::new(Semaphore::new(compactions(options.model.is_some()))),

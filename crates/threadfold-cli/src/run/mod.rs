@@ -4,12 +4,12 @@
 //! screen belongs to the agent, so the proxy writes its lines to a file. When the agent has ended,
 //! one line says what was done.
 
-use std::{env, ffi::OsString, fs, io, path::Path, process::Command, sync::Arc, time::Duration};
+use std::{env, ffi::OsString, fs, io, path::Path, process::Command, sync::Arc};
 
 use crate::{
     args::RunArguments,
     error::{Ended, Failure},
-    proxy::{self, Notes, Upstreams},
+    proxy::{self, Notes, Upstream, Upstreams, Vendor},
 };
 
 mod child;
@@ -21,13 +21,10 @@ use launch::{Launch, Vendors};
 const NOT_FOUND: u8 = 127;
 const NOT_STARTED: u8 = 126;
 
-/// How long a compaction that is still running may hold the end.
-const GRACE: Duration = Duration::from_secs(2);
-
 pub(crate) fn run(arguments: RunArguments) -> Result<Ended, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(carry_out(arguments));
-    runtime.shutdown_timeout(GRACE);
+    runtime.shutdown_timeout(proxy::GRACE);
     ended
 }
 
@@ -44,14 +41,21 @@ async fn carry_out(arguments: RunArguments) -> Result<Ended, Failure> {
     };
     let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     let upstreams = Upstreams {
-        anthropic: upstream(anthropic, &launch::ANTHROPIC, "https://api.anthropic.com", variable),
-        openai: upstream(openai, &launch::OPENAI, "https://api.openai.com/v1", variable),
+        anthropic: upstream(
+            anthropic,
+            (Vendor::Anthropic, &launch::ANTHROPIC, "https://api.anthropic.com"),
+            variable,
+        )?,
+        openai: upstream(
+            openai,
+            (Vendor::OpenAi, &launch::OPENAI, "https://api.openai.com/v1"),
+            variable,
+        )?,
         gemini: upstream(
             gemini,
-            &launch::GEMINI,
-            "https://generativelanguage.googleapis.com",
+            (Vendor::Google, &launch::GEMINI, "https://generativelanguage.googleapis.com"),
             variable,
-        ),
+        )?,
     };
     let Some(vendors) = launch::vendors(agent, named) else {
         return Err(launch::unknown(&command).into());
@@ -60,7 +64,10 @@ async fn carry_out(arguments: RunArguments) -> Result<Ended, Failure> {
     let folder = serving.folder.clone();
     proxy::open_folder(&folder)?;
     let notes = folder.join("proxy.log");
-    let notes = Notes::in_file(&notes).map_err(|error| format!("{}: {error}", notes.display()))?;
+    let notes = Notes::in_file(&notes).map_err(|error| {
+        let name = notes.display();
+        format!("{name}: {error}; name a folder that can be written with --folder")
+    })?;
     let proxy = Arc::new(proxy::open(serving, upstreams.clone(), notes).await?);
     let (listener, address) = proxy::bind(listen).await?;
     let Launch { variables, arguments, extension } =
@@ -97,14 +104,20 @@ async fn carry_out(arguments: RunArguments) -> Result<Ended, Failure> {
 
 /// The server of an API: the one of the option, or the one that the agent would have used, or else
 /// the vendor's.
+///
+/// # Errors
+///
+/// A message that names the option or the variable whose address is none.
 fn upstream(
     named: Option<Option<String>>,
-    variables: &[&str],
-    vendor: &str,
+    (vendor, variables, default): (Vendor, &[&'static str], &str),
     variable: impl Fn(&str) -> Option<String>,
-) -> String {
-    let own = || variables.iter().find_map(|name| variable(name));
-    named.flatten().or_else(own).unwrap_or_else(|| vendor.to_owned())
+) -> Result<String, String> {
+    let own = || variables.iter().find_map(|name| Some((*name, variable(name)?)));
+    let named = named.flatten().map(|url| (vendor.option(), url));
+    let Some((source, url)) = named.or_else(own) else { return Ok(default.to_owned()) };
+    Upstream::new(&url, vendor).map_err(|error| format!("{source}: {error}"))?;
+    Ok(url)
 }
 
 fn not_started(program: &str, error: &io::Error) -> Ended {
@@ -149,10 +162,15 @@ mod tests {
         let none = |_: &str| None;
         let held = |name: &str| (name == "OPENAI_API_BASE").then(|| "http://own/v1".to_owned());
         let of = |named, held: &dyn Fn(&str) -> Option<String>| {
-            upstream(named, &launch::OPENAI, "https://vendor", held)
+            upstream(named, (Vendor::OpenAi, &launch::OPENAI, "https://vendor"), held)
         };
-        assert_eq!(of(None, &none), "https://vendor");
-        assert_eq!(of(Some(None), &held), "http://own/v1");
-        assert_eq!(of(Some(Some("http://named".to_owned())), &held), "http://named");
+        assert_eq!(of(None, &none).unwrap(), "https://vendor");
+        assert_eq!(of(Some(None), &held).unwrap(), "http://own/v1");
+        assert_eq!(of(Some(Some("http://named".to_owned())), &held).unwrap(), "http://named");
+        let bad = |name: &str| (name == "OPENAI_BASE_URL").then(|| "not a url".to_owned());
+        let words = of(None, &bad).unwrap_err();
+        assert!(words.starts_with("OPENAI_BASE_URL: not a url: "), "{words}");
+        let words = of(Some(Some("nowhere".to_owned())), &bad).unwrap_err();
+        assert!(words.starts_with("--openai: nowhere: "), "{words}");
     }
 }

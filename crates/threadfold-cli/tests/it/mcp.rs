@@ -110,6 +110,9 @@ fn an_agent_reads_what_the_proxy_took_out_of_its_thread() {
                 "was not removed by a compaction",
             ),
             ("search", json!({}), "needs a query"),
+            ("search", json!({"query": "x", "deep": 1}), "\"deep\" is not a field of search"),
+            ("threads", json!({"deep": 1}), "\"deep\" is not a field of threads"),
+            ("audit", json!({"deep": 1}), "\"deep\" is not a field of audit"),
             ("delete", json!({}), "there is no tool"),
         ] {
             let (text, is_error) = client.call(tool, input).await;
