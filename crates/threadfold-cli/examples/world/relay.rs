@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use threadfold::{
-    CompactionStrategy, ContextWindow, EventLog, Message, Model, Request, Role, TokenCounter,
+    CompactionStrategy, ContextWindow, Message, Model, Request, Role, TokenCounter,
     auto::{AutoCompactor, AutoPolicy},
     drive::Models,
     legality,
@@ -18,7 +18,7 @@ use threadfold::{
 };
 use threadfold_cli::relay::{
     Chain, Relay, RelayOptions, RelayStep, View,
-    compaction::{Compacted, Found, Work},
+    compaction::{Compacted, Found, Work, store},
 };
 use threadfold_testing::shared::simulation::{Actor, Asker, Asks, Fault, Promise, Read, World};
 
@@ -181,11 +181,13 @@ impl Served {
                         relay.failed(&mut self.auto, self.clock.now());
                         continue;
                     };
-                    let Compacted { view, thread, events, log, .. } = compacted;
+                    let Compacted { view, thread, events, mut journal, .. } = compacted;
                     let row = Row { view, thread, events };
-                    match log {
-                        Some(log) => unkept = Some(log),
-                        None => self.keep(&chain, &row).await,
+                    if relay.was_refused() {
+                        unkept = Some(journal);
+                    } else {
+                        let _ = store(&mut journal).await;
+                        self.keep(&chain, &row).await;
                     }
                     relay.compacted(&row.view, &mut self.auto, self.clock.now());
                     found = Some(row);
@@ -195,9 +197,8 @@ impl Served {
                     self.check(&relay, &sent, has_failed)?;
                     match self.answers.complete(sent).await {
                         Ok(answer) => {
-                            if let Some((row, log)) = found.zip(unkept) {
-                                let mut journal = Journal::new(log).kept_by(self.world.logs());
-                                let _ = journal.flush().await;
+                            if let Some((row, mut journal)) = found.zip(unkept) {
+                                let _ = store(&mut journal).await;
                                 self.keep(&chain, &row).await;
                             }
                             self.options.ratio = relay.ratio();
@@ -221,7 +222,7 @@ impl Served {
         &self,
         relay: &Relay,
         found: Option<&Row>,
-        unkept: Option<&EventLog>,
+        unkept: Option<&Journal>,
     ) -> Option<Compacted> {
         let RelayStep::Compact { reason, target, limit } = relay.step().clone() else {
             return None;
@@ -248,7 +249,7 @@ impl Served {
                 ..Models::default()
             },
             store: &self.world.logs(),
-            for_refusal: relay.was_refused().then_some(unkept),
+            unstored: unkept.cloned(),
         };
         match self.world.maybe_dropped(10, work.run()).await {
             Some(Ok(compacted)) => {

@@ -74,7 +74,7 @@ impl Proxy {
 
     /// Decides about a thread and does what is due. Returns when to decide again.
     async fn attend(
-        &self,
+        self: &Arc<Self>,
         number: u64,
         thread: &QuietThread,
     ) -> Result<Option<Timestamp>, Trouble> {

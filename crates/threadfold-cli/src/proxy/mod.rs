@@ -35,6 +35,7 @@ mod endpoint;
 mod forward;
 mod guard;
 mod index;
+mod keep;
 mod keys;
 mod lock;
 mod minding;
@@ -115,10 +116,12 @@ async fn serve(arguments: ProxyArguments) -> Result<Ended, Failure> {
     let (listener, address) = bind(listen).await?;
     let stop = stop::Stop::new()?;
     announce(address, &folder);
+    let proxy = Arc::new(proxy);
     tokio::select! {
-        () = Arc::new(proxy).serve(listener) => {}
+        () = Arc::clone(&proxy).serve(listener) => {}
         stopped = stop.asked() => stopped?,
     }
+    proxy.store_soon().await;
     Ok(Ended::Done)
 }
 

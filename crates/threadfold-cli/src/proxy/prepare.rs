@@ -5,18 +5,18 @@ use std::sync::Arc;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 use threadfold::{
-    ContextWindow, EventLog, Request, TokenCounter, WireFormat,
+    ContextWindow, Request, TokenCounter, WireFormat,
     auto::{AutoCompactor, IdleStep, Pressure},
-    drive::{CompactionError, Models},
+    drive::Models,
     message::{Extra, Json, ModelErrorKind, Role, ThreadId, Timestamp},
-    store::Journal,
+    store::ThreadStore,
     tokens::Calibrated,
     wire::{DecodeOptions, Dialect, EncodeOptions, recognised},
 };
 use threadfold_terminal::thousands;
 
 use crate::relay::{
-    Chain, Link, Relay, RelayOptions, RelayStep,
+    Chain, Relay, RelayOptions, RelayStep,
     compaction::{Compacted, Work},
     passing_from,
 };
@@ -24,6 +24,7 @@ use tokio::sync::Mutex;
 
 use super::{
     endpoint::{Arrived, Head},
+    keep::{Impatient, Made},
     lock::locked,
     quiet,
     state::Proxy,
@@ -45,7 +46,8 @@ pub(super) struct Journey {
     found: Option<Arc<Row>>,
     auto: AutoCompactor,
     lock: Arc<Mutex<()>>,
-    unkept: Option<Unkept>,
+    /// A compaction for a refusal, before the provider accepts the request.
+    unkept: Option<Made>,
     /// The messages before those that the agent wrote for this request alone. The first compaction
     /// is theirs, and any further one that of all messages.
     passing_from: Option<usize>,
@@ -77,19 +79,11 @@ pub(super) struct Waiting {
     auto: AutoCompactor,
     ratio: Calibrated,
     found: Option<Arc<Row>>,
-    unkept: Option<Unkept>,
+    unkept: Option<Made>,
     pub(super) was_refused: bool,
     /// The tokens of the request that was sent, by the estimate, and those that its view left out.
     tokens: u64,
     spared: u64,
-}
-
-/// A compaction for a refusal, before the provider accepts the request.
-struct Unkept {
-    row: Arc<Row>,
-    log: EventLog,
-    /// The view that the row replaces.
-    parent: Option<Link>,
 }
 
 /// The messages before those that an agent wrote for one request alone get at least the target divided
@@ -207,14 +201,18 @@ impl Proxy {
 
     /// Takes a refusal, and compacts the thread if the request was too long. Returns whether to
     /// send again.
-    pub(super) async fn refused(&self, journey: &mut Journey, error: &ModelErrorKind) -> bool {
+    pub(super) async fn refused(
+        self: &Arc<Self>,
+        journey: &mut Journey,
+        error: &ModelErrorKind,
+    ) -> bool {
         journey.relay.refused(error, &mut journey.auto, self.clock.now());
         self.go_on(journey).await;
         *journey.relay.step() == RelayStep::Send
     }
 
     /// Compacts as long as the relay requests it.
-    pub(super) async fn go_on(&self, journey: &mut Journey) {
+    pub(super) async fn go_on(self: &Arc<Self>, journey: &mut Journey) {
         // A request that is due is read twice, so it is remembered here.
         self.threads.came(journey.key.root, &journey.chain);
         let mut was_tried = false;
@@ -244,7 +242,11 @@ impl Proxy {
     }
 
     /// Keeps what the refusals of a request led to, because the provider has accepted it now.
-    pub(super) async fn accepted(&self, upstream: &str, waiting: Waiting) -> Result<(), Trouble> {
+    pub(super) async fn accepted(
+        self: &Arc<Self>,
+        upstream: &str,
+        waiting: Waiting,
+    ) -> Result<(), Trouble> {
         let Waiting { key, model, window, auto, ratio, unkept, tokens, .. } = waiting;
         self.threads.remember(key, &auto, ratio);
         // Only what a refusal stated, and what this accepted request does not contradict.
@@ -256,25 +258,16 @@ impl Proxy {
                 |before| format!("{} were assumed", thousands(before.tokens())),
             );
             self.note(&format!("the provider states a window of {now} tokens; {before}"));
-            if let Err(error) = self.views.learn_window(upstream, &model, learnt.tokens()) {
-                self.note(&format!("the window is in memory only: {error}"));
-            }
+            self.views.learn_window(upstream, &model, learnt.tokens());
         }
-        let Some(Unkept { row, log, parent }) = unkept else { return Ok(()) };
-        let thread = log.thread_id().clone();
-        let mut journal = Journal::new(log).kept_by(Arc::clone(&self.store));
-        if let Err(error) = journal.flush().await {
-            let error = Trouble::from(CompactionError::from(error));
-            self.note(&format!("thread {thread} is in memory only: {error}"));
+        match unkept {
+            Some(made) => self.keep(made).await,
+            None => self.store_soon().await,
         }
-        if let Err(error) = self.views.insert(row, parent) {
-            self.note(&format!("a view is in memory only: {error}"));
-        }
-        self.limit_folder(&thread).await;
         Ok(())
     }
 
-    async fn compact(&self, journey: &mut Journey) -> Result<(), Trouble> {
+    async fn compact(self: &Arc<Self>, journey: &mut Journey) -> Result<(), Trouble> {
         let lock = Arc::clone(&journey.lock);
         let _one_at_a_time = lock.lock().await;
         let newest = self.views.find(&journey.chain, &journey.relay.original().messages);
@@ -293,10 +286,14 @@ impl Proxy {
         let (count, beside) = journey.compacted_messages(least, limit);
         let room = |tokens: u64| tokens.saturating_sub(beside);
         let request = journey.relay.original();
+        let found = journey.found.as_deref();
+        let unkept = journey.unkept.as_ref().map(|made| made.journal.clone());
+        let waits = || self.waiting.journal(&found?.about.thread);
+        let store: Arc<dyn ThreadStore> = Arc::new(Impatient(Arc::clone(&self.store)));
         let work = Work {
             request,
             messages: count,
-            found: journey.found.as_deref().map(Row::found),
+            found: found.map(Row::found),
             reason,
             now: self.clock.now(),
             target: target.map(|target| room(target).max(least)),
@@ -307,35 +304,24 @@ impl Proxy {
             strategy: self.options.strategy.as_ref(),
             models: Models { conversation: self.options.model.as_deref(), ..Models::default() },
             id: ThreadId::random(),
-            store: &self.store,
-            for_refusal: journey
-                .relay
-                .was_refused()
-                .then(|| journey.unkept.as_ref().map(|unkept| &unkept.log)),
+            store: &store,
+            unstored: unkept.or_else(waits),
         };
         let compacted = tokio::time::timeout(self.options.patience, work.run());
         let mut compacted = compacted.await.map_err(|_| "the compaction took too long")??;
         journey.passing_from = None;
         compacted.before = compacted.before.saturating_add(beside);
         compacted.after = compacted.after.saturating_add(beside);
-        let thread = compacted.thread.clone();
         if let Some(number) = journey.watch
             && !self.quiet.end(journey.key.root, number)
         {
-            if journey.found.is_none() {
-                // No view refers to this log.
-                let deleted = self.store.delete(&thread).await;
-                deleted.map_err(CompactionError::from)?;
-            }
             return Err("its thread went on".into());
         }
-        self.keep(journey, compacted)?;
-        self.limit_folder(&thread).await;
-        Ok(())
+        self.take(journey, compacted).await
     }
 
     /// Compacts a quiet thread. What was prepared is dropped if the thread goes on meanwhile.
-    pub(super) async fn compact_quiet(&self, journey: &mut Journey) {
+    pub(super) async fn compact_quiet(self: &Arc<Self>, journey: &mut Journey) {
         journey.relay.compact_idle(&journey.auto);
         if self.options.shadow {
             let tokens = thousands(journey.relay.tokens());
@@ -368,28 +354,30 @@ impl Proxy {
         }
     }
 
-    /// Stores the view, or keeps it in memory if that fails.
-    fn keep(&self, journey: &mut Journey, compacted: Compacted) -> Result<(), Trouble> {
-        let Compacted { view, thread, events, at, before, after, unstored, log } = compacted;
+    /// Takes a compaction into the request. That for a refusal is kept once the provider accepts it.
+    async fn take(
+        self: &Arc<Self>,
+        journey: &mut Journey,
+        compacted: Compacted,
+    ) -> Result<(), Trouble> {
+        let Compacted { view, thread, events, at, before, after, journal } = compacted;
         let link = journey.chain.after(view.covers).ok_or("the view replaces no message")?;
         locked(&self.tally).compactions += 1;
         let (old, new) = (thousands(before), thousands(after));
         self.note(&format!("thread {thread}: about {old} to {new} tokens"));
-        if let Some(error) = unstored {
-            self.note(&format!("thread {thread} is in memory only: {}", Trouble::from(error)));
-        }
         let (client, model) = (journey.client.clone(), journey.model.clone());
         let window = journey.window.map(ContextWindow::tokens);
         let words = first_words(journey.relay.original().messages.iter(), MAX_WORDS);
         let about = About { thread, events, at, client, model, window, words, before, after };
         let parent = journey.found.as_ref().map(|row| row.link);
         let row = Arc::new(Row { link, view, about });
-        if let Some(log) = log {
+        let mut made = Made { row: Arc::clone(&row), journal, parent };
+        if journey.relay.was_refused() {
             // An earlier view of this request was not kept either.
-            let parent = journey.unkept.take().map_or(parent, |unkept| unkept.parent);
-            journey.unkept = Some(Unkept { row: Arc::clone(&row), log, parent });
-        } else if let Err(error) = self.views.insert(Arc::clone(&row), parent) {
-            self.note(&format!("a view is in memory only: {error}"));
+            made.parent = journey.unkept.take().map_or(parent, |unkept| unkept.parent);
+            journey.unkept = Some(made);
+        } else {
+            self.keep(made).await;
         }
         journey.relay.compacted(&row.view, &mut journey.auto, self.clock.now());
         journey.found = Some(row);

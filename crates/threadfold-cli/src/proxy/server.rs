@@ -104,6 +104,10 @@ impl Proxy {
                 // After a panic the next beat writes.
                 let _ = task::spawn_blocking(move || proxy.views.runs(&row)).await;
             }
+            self.look_for_database();
+            if !self.waiting.is_empty() {
+                self.store_soon().await;
+            }
             is_first = false;
             tokio::time::sleep(BEAT).await;
         }

@@ -9,7 +9,6 @@ use reqwest::Client;
 use threadfold::{
     CompactionStrategy, Model,
     auto::{AutoCompactor, AutoPolicy, Threshold},
-    message::ThreadId,
     model::Clock,
     store::ThreadStore,
 };
@@ -19,13 +18,14 @@ use tokio::sync::Semaphore;
 use super::{
     endpoint::Vendor,
     forward::{Upstream, words},
+    keep::Waiting,
     lock::locked,
     notes::Notes,
     prices,
     quiet::Quiet,
     tally::Counts,
     threads::Threads,
-    views::{Limits, Views},
+    views::Views,
 };
 use crate::when_quiet::WhenQuiet;
 
@@ -80,6 +80,8 @@ pub struct Proxy {
     pub(super) options: ProxyOptions,
     pub(super) store: Arc<dyn ThreadStore>,
     pub(super) views: Views,
+    /// What waits to be stored.
+    pub(super) waiting: Waiting,
     pub(super) threads: Threads,
     /// The trigger for new threads.
     pub(super) fresh: AutoCompactor,
@@ -141,6 +143,7 @@ impl Proxy {
             client: client.map_err(words)?,
             notes: Arc::new(Notes::StandardError),
             tally: Mutex::default(),
+            waiting: Waiting::default(),
             store,
             views,
             options,
@@ -162,24 +165,6 @@ impl Proxy {
     /// What was done since the start.
     pub(crate) fn counts(&self) -> Counts {
         *locked(&self.tally)
-    }
-
-    /// Deletes the oldest threads until the folder is within its limits. The thread that was
-    /// compacted now stays.
-    pub(super) async fn limit_folder(&self, kept: &ThreadId) {
-        let ProxyOptions { max_threads: threads, max_stored: bytes, .. } = self.options;
-        loop {
-            let thread = match self.views.excess(Limits { threads, bytes }, kept) {
-                Ok(Some(thread)) => thread,
-                Ok(None) => return,
-                Err(error) => return self.note(&format!("the folder is not limited: {error}")),
-            };
-            let deleted = self.store.delete(&thread).await.map_err(|error| error.to_string());
-            if let Err(error) = deleted.and_then(|()| self.views.forget(&thread)) {
-                return self.note(&format!("thread {thread} is not deleted: {error}"));
-            }
-            self.note(&format!("thread {thread} is deleted: the folder is over its limits"));
-        }
     }
 
     /// Writes a line about a request. It must hold no header and no text of a thread or a

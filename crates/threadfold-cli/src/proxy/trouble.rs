@@ -9,6 +9,7 @@ use serde_json::error::Category;
 use threadfold::{
     drive::{CompactionError, CompactionErrorKind},
     message::ModelErrorKind,
+    store::StoreError,
     strategy::StrategyError,
     wire::WireError,
 };
@@ -82,10 +83,30 @@ impl From<WireError> for Trouble {
 
 impl From<CompactionError> for Trouble {
     fn from(error: CompactionError) -> Self {
-        let CompactionErrorKind::Strategy(error) = &error.kind else {
-            return Self(variant(&error.kind));
-        };
-        Self(strategy(error))
+        match error.kind {
+            CompactionErrorKind::Strategy(error) => Self(strategy(&error)),
+            CompactionErrorKind::Store(error) => match error.downcast_ref::<StoreError>() {
+                Some(error) => Self::from(error),
+                None => Self::new("the store failed"),
+            },
+            other => Self(variant(&other)),
+        }
+    }
+}
+
+impl From<&StoreError> for Trouble {
+    fn from(error: &StoreError) -> Self {
+        Self(match error {
+            // They state ids, numbers, files and the system's own words.
+            StoreError::Conflict { .. }
+            | StoreError::Deleted { .. }
+            | StoreError::OtherLog { .. }
+            | StoreError::Link { .. }
+            | StoreError::TooLong { .. }
+            | StoreError::OutOfOrder { .. }
+            | StoreError::Medium { .. } => error.to_string(),
+            other => format!("the log is not read or written ({})", variant(other)),
+        })
     }
 }
 
@@ -143,6 +164,15 @@ fn variant(value: &impl Debug) -> String {
 mod tests {
     use super::*;
     use threadfold::message::ModelError;
+
+    #[test]
+    fn why_a_log_is_not_stored_is_said() {
+        let full = std::io::Error::other("No space left on device");
+        let full = StoreError::medium("threads.db", full);
+        let error = CompactionError::from(full);
+        let words = Trouble::from(error).to_string();
+        assert!(words.contains("threads.db") && words.contains("No space left"), "{words}");
+    }
 
     #[test]
     fn no_text_of_a_thread_or_a_provider_is_in_a_line() {

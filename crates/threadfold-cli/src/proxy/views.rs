@@ -27,6 +27,10 @@ const SCHEMA: &str = "
         about TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS proxy_views_by_thread ON proxy_views (thread, at);
+    CREATE TABLE IF NOT EXISTS proxy_logs (
+        thread TEXT PRIMARY KEY,
+        at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS proxy_windows (
         upstream TEXT NOT NULL,
         model TEXT NOT NULL,
@@ -46,13 +50,20 @@ const SCHEMA: &str = "
 /// The maximum number of windows. Further ones are not learnt, because a client names the models.
 const MAX_WINDOWS: usize = 10_000;
 
+/// A log that is younger than these milliseconds may be of a proxy that is about to store its view.
+const YOUNG: u64 = 60_000;
+
 /// How much a folder holds at most.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) threads: usize,
     /// Bytes of the database.
     pub(super) bytes: u64,
+    pub(super) now: Timestamp,
 }
+
+/// What a refusal stated, or that an answer contradicted it.
+type Windows = HashMap<(String, String), Option<u64>>;
 
 /// A view, and the link of the messages that it replaces.
 #[derive(Debug)]
@@ -135,15 +146,19 @@ impl Listed {
 /// The views of a proxy, in memory and in a database.
 #[derive(Debug)]
 pub struct Views {
+    /// The connection that writes, which may wait for another process.
     connection: Mutex<Connection>,
+    /// The connection of requests, which only reads.
+    reading: Mutex<Connection>,
     /// All links. The newest view of each thread is in memory; `None` marks a view that must be
     /// read from the database.
     known: Mutex<HashMap<Link, Option<Arc<Row>>>>,
     /// The windows that refusals stated, by upstream and model.
     windows: Mutex<HashMap<(String, String), u64>>,
-    /// The savings that are not in the database yet. They are written with the next view, before a
-    /// list, and at the end: a request must not wait for a disk.
+    /// The savings and windows that are not in the database yet. They are written with the next view,
+    /// before a list, and at the end: a request must not wait for a disk.
     savings: Mutex<HashMap<ThreadId, Saved>>,
+    unwritten: Mutex<Windows>,
     /// The address under which this proxy wrote that it runs.
     address: Mutex<Option<String>>,
 }
@@ -173,7 +188,8 @@ impl Views {
         connection.pragma_update(None, "synchronous", "full")?;
         connection.pragma_update(None, "secure_delete", "on")?;
         connection.execute_batch(SCHEMA)?;
-        Self::of(connection)
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        Self::of(connection, Connection::open_with_flags(file, flags)?)
     }
 
     /// Opens the table without changing anything. `None` if no proxy has used this folder.
@@ -188,24 +204,28 @@ impl Views {
         let opened = || -> Result<Option<Self>, Box<dyn Error>> {
             let connection = read_only(path)?;
             connection.busy_timeout(std::time::Duration::from_secs(10))?;
+            let reading = read_only(path)?;
             let select = "SELECT name FROM sqlite_master WHERE name = 'proxy_running'";
             if column(&connection, select)?.is_empty() {
                 return Ok(None);
             }
-            Ok(Some(Self::of(connection)?))
+            Ok(Some(Self::of(connection, reading)?))
         };
         opened().map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    fn of(connection: Connection) -> rusqlite::Result<Self> {
+    fn of(connection: Connection, reading: Connection) -> rusqlite::Result<Self> {
+        reading.busy_timeout(std::time::Duration::from_secs(1))?;
         let links = column(&connection, "SELECT link FROM proxy_views")?;
         let known = links.iter().filter_map(|link| Some((link.parse().ok()?, None))).collect();
         let windows = windows(&connection)?;
         Ok(Self {
             connection: Mutex::new(connection),
+            reading: Mutex::new(reading),
             known: Mutex::new(known),
             windows: Mutex::new(windows),
             savings: Mutex::default(),
+            unwritten: Mutex::default(),
             address: Mutex::default(),
         })
     }
@@ -213,7 +233,7 @@ impl Views {
     /// Writes that this proxy runs, what it did, and what it saved. A failure is repeated by the next
     /// call. Rows of proxies that are gone are deleted.
     pub(super) fn runs(&self, running: &Running) {
-        self.write_savings();
+        self.write_learnt();
         let gone: Vec<String> = match self.running(running.at) {
             Ok((_, gone)) => gone,
             Err(_) => Vec::new(),
@@ -232,7 +252,7 @@ impl Views {
     /// The proxies that run in this folder, and the addresses of those that are gone.
     pub(crate) fn running(&self, now: Timestamp) -> Result<(Vec<Running>, Vec<String>), String> {
         let rows = {
-            let connection = locked(&self.connection);
+            let connection = locked(&self.reading);
             column(&connection, "SELECT running FROM proxy_running ORDER BY address")
         };
         let rows = rows.map_err(|error| error.to_string())?;
@@ -257,23 +277,15 @@ impl Views {
         locked(&self.windows).get(&(upstream.to_owned(), model.to_owned())).copied()
     }
 
-    /// Keeps the window that a refusal stated, at least in memory.
-    pub(super) fn learn_window(
-        &self,
-        upstream: &str,
-        model: &str,
-        tokens: u64,
-    ) -> Result<(), String> {
+    /// Keeps the window that a refusal stated.
+    pub(super) fn learn_window(&self, upstream: &str, model: &str, tokens: u64) {
         let key = (upstream.to_owned(), model.to_owned());
         let mut windows = locked(&self.windows);
         if windows.len() >= MAX_WINDOWS && !windows.contains_key(&key) {
-            return Ok(());
+            return;
         }
-        windows.insert(key, tokens);
-        let stored = i64::try_from(tokens).unwrap_or(i64::MAX);
-        let insert = "INSERT OR REPLACE INTO proxy_windows VALUES (?, ?, ?)";
-        let written = locked(&self.connection).execute(insert, params![upstream, model, stored]);
-        written.map(drop).map_err(|error| error.to_string())
+        windows.insert(key.clone(), tokens);
+        locked(&self.unwritten).insert(key, Some(tokens));
     }
 
     /// Forgets the window of a model if the provider counted more tokens in a prompt that it
@@ -283,9 +295,7 @@ impl Views {
         let mut windows = locked(&self.windows);
         if windows.get(&key).is_some_and(|window| tokens > *window) {
             windows.remove(&key);
-            let delete = "DELETE FROM proxy_windows WHERE upstream = ? AND model = ?";
-            // If this fails, the window is forgotten again by the next longer prompt.
-            let _ = locked(&self.connection).execute(delete, params![upstream, model]);
+            locked(&self.unwritten).insert(key, None);
         }
     }
 
@@ -295,7 +305,33 @@ impl Views {
         *savings.entry(thread.clone()).or_default() += Saved { requests: 1, tokens };
     }
 
-    /// Writes the savings to the database. Those that cannot be written stay in memory.
+    /// Writes the savings and the windows to the database. Those that cannot be written stay in
+    /// memory.
+    pub(super) fn write_learnt(&self) {
+        self.write_savings();
+        self.write_windows();
+    }
+
+    fn write_windows(&self) {
+        const SET: &str = "INSERT OR REPLACE INTO proxy_windows VALUES (?, ?, ?)";
+        const FORGET: &str = "DELETE FROM proxy_windows WHERE upstream = ? AND model = ?";
+        let windows = std::mem::take(&mut *locked(&self.unwritten));
+        for ((upstream, model), tokens) in windows {
+            let connection = locked(&self.connection);
+            let written = match tokens {
+                Some(tokens) => {
+                    let tokens = i64::try_from(tokens).unwrap_or(i64::MAX);
+                    connection.execute(SET, params![upstream, model, tokens])
+                }
+                None => connection.execute(FORGET, params![upstream, model]),
+            };
+            drop(connection);
+            if written.is_err() {
+                locked(&self.unwritten).entry((upstream, model)).or_insert(tokens);
+            }
+        }
+    }
+
     fn write_savings(&self) {
         const ADD: &str = "INSERT INTO proxy_savings VALUES (?, ?, ?) ON CONFLICT (thread) DO \
             UPDATE SET requests = requests + excluded.requests, tokens = tokens + excluded.tokens";
@@ -320,6 +356,11 @@ impl Views {
         }
     }
 
+    /// Whether somebody deleted the file of the database.
+    pub(super) fn is_gone(&self) -> bool {
+        locked(&self.reading).path().is_some_and(|path| !Path::new(path).exists())
+    }
+
     /// Whether there are no views.
     pub(super) fn is_empty(&self) -> bool {
         locked(&self.known).is_empty()
@@ -335,19 +376,29 @@ impl Views {
         })
     }
 
-    /// Keeps a view, at least in memory. `parent` is the view that it replaces.
+    /// Keeps a view in memory.
+    pub(super) fn hold(&self, row: Arc<Row>) {
+        locked(&self.known).insert(row.link, Some(row));
+    }
+
+    /// Stores a view. `parent` is the view that it replaces, which need not stay in memory.
     pub(super) fn insert(&self, row: Arc<Row>, parent: Option<Link>) -> Result<(), String> {
-        let written = self.write(&row);
-        self.write_savings();
+        self.write(&row).map_err(|error| error.to_string())?;
         let mut known = locked(&self.known);
-        // A view that could not be stored must stay in memory.
-        if written.is_ok()
-            && let Some(parent) = parent.and_then(|parent| known.get_mut(&parent))
-        {
+        if let Some(parent) = parent.and_then(|parent| known.get_mut(&parent)) {
             *parent = None;
         }
-        known.insert(row.link, Some(row));
-        written.map_err(|error| error.to_string())
+        known.entry(row.link).or_insert(Some(row));
+        Ok(())
+    }
+
+    /// Writes that a log is of a proxy, before the log is stored. So it can be deleted if no view has
+    /// it, and the threads of a host in the same database never are.
+    pub(super) fn knows_log(&self, thread: &ThreadId, now: Timestamp) -> Result<(), String> {
+        let insert = "INSERT OR IGNORE INTO proxy_logs VALUES (?, ?)";
+        let at = now.0.cast_signed();
+        let written = locked(&self.connection).execute(insert, params![thread.as_str(), at]);
+        written.map(drop).map_err(|error| error.to_string())
     }
 
     /// The threads, the one that was compacted last first, and how many there are in all.
@@ -358,8 +409,8 @@ impl Views {
         const SELECT: &str = "SELECT max(at), about, count(*), coalesce(saved.requests, 0), \
             coalesce(saved.tokens, 0) FROM proxy_views LEFT JOIN proxy_savings AS saved USING (thread) \
             GROUP BY thread ORDER BY max(at) DESC";
-        self.write_savings();
-        let connection = locked(&self.connection);
+        self.write_learnt();
+        let connection = locked(&self.reading);
         let listed = || -> rusqlite::Result<(Vec<Listed>, u64)> {
             let (mut select, mut threads, mut count) = (connection.prepare(SELECT)?, Vec::new(), 0);
             let mut rows = select.query([])?;
@@ -380,20 +431,35 @@ impl Views {
     /// The metadata of the newest view of a thread.
     pub(super) fn about(&self, thread: &ThreadId) -> Option<About> {
         let select = "SELECT about FROM proxy_views WHERE thread = ? ORDER BY at DESC LIMIT 1";
-        let connection = locked(&self.connection);
+        let connection = locked(&self.reading);
         let about = connection.query_row(select, [thread.as_str()], |row| row.get::<_, String>(0));
         serde_json::from_str(&about.ok()?).ok()
     }
 
-    /// The thread to delete, if the folder holds more than the limits: the one whose last compaction
-    /// is the oldest. `kept` is never deleted.
+    /// The thread to delete, and whether a view needs it. First a log that no view has: another proxy
+    /// of the folder may still have it in memory, so while one runs, only if the folder holds more
+    /// than the limits. Then, if it does, the thread whose last compaction is the oldest. `kept` is
+    /// never deleted.
     pub(super) fn excess(
         &self,
         limits: Limits,
         kept: &ThreadId,
-    ) -> Result<Option<ThreadId>, String> {
+    ) -> Result<Option<(ThreadId, bool)>, String> {
+        let own = locked(&self.address).clone();
+        let (running, _) = self.running(limits.now)?;
+        let is_alone = running.iter().all(|running| Some(&running.address) == own.as_ref());
         let connection = locked(&self.connection);
-        let excess = || -> rusqlite::Result<Option<String>> {
+        let excess = || -> rusqlite::Result<Option<(String, bool)>> {
+            let oldest = "SELECT thread FROM proxy_logs WHERE thread <> ? AND at <= ? AND \
+                          thread NOT IN (SELECT thread FROM proxy_views) ORDER BY at LIMIT 1";
+            let age = if is_alone { 0 } else { YOUNG };
+            let before = limits.now.0.saturating_sub(age).cast_signed();
+            let unneeded = connection
+                .query_row(oldest, params![kept.as_str(), before], |row| row.get(0))
+                .optional()?;
+            if let Some(thread) = unneeded.clone().filter(|_| is_alone) {
+                return Ok(Some((thread, false)));
+            }
             let count = "SELECT count(DISTINCT thread) FROM proxy_views";
             let threads = connection.query_row(count, [], |row| row.get::<_, i64>(0))?;
             let used = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, \
@@ -404,12 +470,16 @@ impl Views {
             if !is_over(threads, limits.threads as u64) && !is_over(bytes, limits.bytes) {
                 return Ok(None);
             }
+            if let Some(thread) = unneeded {
+                return Ok(Some((thread, false)));
+            }
             let oldest = "SELECT thread FROM proxy_views WHERE thread <> ? GROUP BY thread \
                           ORDER BY max(at) LIMIT 1";
-            connection.query_row(oldest, [kept.as_str()], |row| row.get(0)).optional()
+            let oldest = connection.query_row(oldest, [kept.as_str()], |row| row.get(0));
+            Ok(oldest.optional()?.map(|thread| (thread, true)))
         };
-        let thread = excess().map_err(|error| error.to_string())?;
-        Ok(thread.and_then(|thread| thread.parse().ok()))
+        let excess = excess().map_err(|error| error.to_string())?;
+        Ok(excess.and_then(|(thread, is_needed)| Some((thread.parse().ok()?, is_needed))))
     }
 
     /// Deletes the views of a thread.
@@ -423,6 +493,8 @@ impl Views {
             locked(&self.savings).remove(thread);
             let savings = "DELETE FROM proxy_savings WHERE thread = ?";
             connection.execute(savings, [thread.as_str()]).map_err(|error| error.to_string())?;
+            let log = "DELETE FROM proxy_logs WHERE thread = ?";
+            connection.execute(log, [thread.as_str()]).map_err(|error| error.to_string())?;
             links.map_err(|error: rusqlite::Error| error.to_string())?
         };
         let links: Vec<String> = links;
@@ -456,7 +528,7 @@ impl Views {
     /// Reads a view, and keeps it in memory.
     fn read(&self, link: Link) -> Option<Arc<Row>> {
         let select = "SELECT covers, messages, about FROM proxy_views WHERE link = ?";
-        let row = locked(&self.connection).query_row(select, [link.to_string()], |row| {
+        let row = locked(&self.reading).query_row(select, [link.to_string()], |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
         });
         let (covers, messages, about) = row.optional().ok().flatten()?;
@@ -471,7 +543,8 @@ impl Views {
 
 impl Drop for Views {
     fn drop(&mut self) {
-        self.write_savings();
+        let _ = locked(&self.connection).busy_timeout(std::time::Duration::from_secs(1));
+        self.write_learnt();
         if let Some(address) = locked(&self.address).take() {
             let delete = "DELETE FROM proxy_running WHERE address = ?";
             // A row that stays is taken for gone soon.
@@ -547,12 +620,30 @@ mod tests {
         let views = Views::open(&path).unwrap();
         let threads = [3, 2, 1].map(|number| row(number).about.thread);
         assert_eq!(latest_threads(&path), threads);
-        let limits = |threads| Limits { threads, bytes: u64::MAX };
+        let now = Timestamp(1_000);
+        let limits = |threads| Limits { threads, bytes: u64::MAX, now };
         let [third, second, first] = &threads;
         assert_eq!(views.excess(limits(3), third), Ok(None));
-        assert_eq!(views.excess(limits(2), third), Ok(Some(first.clone())));
-        assert_eq!(views.excess(limits(2), first), Ok(Some(second.clone())));
-        assert_eq!(views.excess(Limits { threads: 9, bytes: 1 }, third), Ok(Some(first.clone())));
+        assert_eq!(views.excess(limits(2), third), Ok(Some((first.clone(), true))));
+        assert_eq!(views.excess(limits(2), first), Ok(Some((second.clone(), true))));
+        let small = Limits { threads: 9, bytes: 1, now };
+        assert_eq!(views.excess(small, third), Ok(Some((first.clone(), true))));
+        // A log that no view has, beside a proxy that may have it in memory, and without one.
+        let orphan = row(9).about.thread;
+        views.knows_log(&orphan, now).unwrap();
+        views.knows_log(third, now).unwrap();
+        let beside = Running::new("127.0.0.1:9".to_owned(), now);
+        let text = serde_json::to_string(&beside).unwrap();
+        let insert = "INSERT INTO proxy_running VALUES ('127.0.0.1:9', ?)";
+        locked(&views.connection).execute(insert, [text]).unwrap();
+        let later = |limits: Limits| Limits { now: Timestamp(62_000), ..limits };
+        assert_eq!(views.excess(limits(3), third), Ok(None));
+        assert_eq!(views.excess(limits(2), third), Ok(Some((first.clone(), true))), "too young");
+        assert_eq!(views.excess(later(limits(2)), third), Ok(Some((orphan.clone(), false))));
+        locked(&views.connection).execute("DELETE FROM proxy_running", []).unwrap();
+        assert_eq!(views.excess(limits(3), third), Ok(Some((orphan.clone(), false))));
+        views.forget(&orphan).unwrap();
+        assert_eq!(views.excess(limits(3), third), Ok(None));
         views.forget(first).unwrap();
         assert_eq!(latest_threads(&path), [third.clone(), second.clone()]);
         assert_eq!(locked(&views.known).len(), 2);
@@ -597,7 +688,7 @@ mod tests {
             std::env::temp_dir().join(format!("threadfold-windows-{}", std::process::id()));
         let path = folder.join("threads.db");
         let views = Views::open(&path).unwrap();
-        views.learn_window("http://a", "small", 8_000).unwrap();
+        views.learn_window("http://a", "small", 8_000);
         drop(views);
         let views = Views::open(&path).unwrap();
         assert_eq!(views.window("http://a", "small"), Some(8_000));

@@ -1,14 +1,14 @@
 //! Compacting a thread of the relay: its log, the strategy, and the new view.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use threadfold::{
     CompactionStrategy, EventLog, Request,
     drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
-    log::Event,
+    log::{Event, Loaded, LogId, LoggedEvent},
     message::{CompactionReason, ContextWindow, Delta, Message, ThreadId, Timestamp},
     retention::RetentionPolicy,
-    store::{Journal, ThreadStore},
+    store::{Journal, StoreError, ThreadStore},
     strategy::{Brief, Fallback, ModelCall},
 };
 
@@ -52,9 +52,8 @@ pub struct Work<'a> {
     pub id: ThreadId,
     /// The store of the logs.
     pub store: &'a Arc<dyn ThreadStore>,
-    /// For a refused request: the log of its earlier compaction, if there was one. Nothing is
-    /// stored until the provider accepts the request.
-    pub for_refusal: Option<Option<&'a EventLog>>,
+    /// The log of the view, if it is not stored yet.
+    pub unstored: Option<Journal>,
 }
 
 /// The result of a compaction.
@@ -72,19 +71,66 @@ pub struct Compacted {
     pub before: u64,
     /// The tokens of the thread after it.
     pub after: u64,
-    /// Why the log could not be stored; `None` if it was.
-    pub unstored: Option<CompactionError>,
-    /// The log, which is not stored; `None` if it was to be stored.
-    pub log: Option<EventLog>,
+    /// The log, for [`store`].
+    pub journal: Journal,
+}
+
+tokio::task_local! {
+    /// Set while a log is stored.
+    static STORES: ();
+}
+
+/// Stores the log of a compaction. If this fails, it can be called again.
+///
+/// # Errors
+///
+/// As [`Journal::flush`].
+pub async fn store(journal: &mut Journal) -> Result<(), StoreError> {
+    STORES.scope((), journal.flush()).await
+}
+
+/// A store to which only [`store`] writes, because no request waits for its log.
+#[derive(Debug)]
+struct Later(Arc<dyn ThreadStore>);
+
+#[threadfold::async_trait]
+impl ThreadStore for Later {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        log: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        if STORES.try_with(|()| ()).is_err() {
+            return Err(StoreError::medium("a log", io::Error::other("it is stored later")));
+        }
+        self.0.append(thread, log, expected_len, events).await
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        self.0.load(thread).await
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.0.list().await
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.0.delete(thread).await
+    }
+
+    fn inner(&self) -> Option<&dyn ThreadStore> {
+        Some(&*self.0)
+    }
 }
 
 impl Work<'_> {
-    /// Compacts the thread, and stores its log. The future may be dropped; the log may then be
-    /// stored, and no view refers to its newest events.
+    /// Compacts the thread. Its log is not stored.
     ///
     /// # Errors
     ///
-    /// As [`drive::compact`], except that a log that cannot be stored is part of the result.
+    /// As [`drive::compact`].
     pub async fn run(self) -> Result<Compacted, CompactionError> {
         let now = self.now;
         // A client moves its cache marks, so neither the log nor the view has them.
@@ -92,9 +138,9 @@ impl Work<'_> {
         let (messages, passing) = thread.split_at_checked(self.messages).unwrap_or((&thread, &[]));
         let mut journal = self.journal(messages, now).await?;
         let done = self.compact(&mut journal, now).await;
-        let (report, unstored) = match done {
-            Ok(report) => (Some(report), None),
-            Err(error) if is_unstored(&error) => (None, Some(error)),
+        let report = match done {
+            Ok(report) => Some(report),
+            Err(error) if is_unstored(&error) => None,
             Err(error) => return Err(error),
         };
         let standing = journal.log().standing().next_back().map(|record| record.report.clone());
@@ -106,8 +152,7 @@ impl Work<'_> {
             at: now,
             before: report.before.tokens,
             after: report.after.tokens,
-            unstored,
-            log: self.for_refusal.map(|_| journal.log().clone()),
+            journal,
         })
     }
 
@@ -144,13 +189,14 @@ impl Work<'_> {
         messages: &[Message],
         now: Timestamp,
     ) -> Result<Journal, CompactionError> {
+        let store: Arc<dyn ThreadStore> = Arc::new(Later(Arc::clone(self.store)));
         let Some(found) = self.found else {
-            let journal = self.journal_of(EventLog::new(self.id.clone()));
+            let journal = self.new_journal(&store);
             return appended(journal, messages, now);
         };
-        let mut journal = match self.for_refusal {
-            Some(Some(log)) => Journal::new(log.clone()),
-            Some(None) | None => self.continued(found, now).await?,
+        let mut journal = match &self.unstored {
+            Some(journal) => journal.clone(),
+            None => self.continued(found, &store, now).await?,
         };
         let rest = messages.get(found.view.covers..).unwrap_or_default();
         let live = journal.log().replay()?;
@@ -167,37 +213,28 @@ impl Work<'_> {
     async fn continued(
         &self,
         found: Found<'_>,
+        store: &Arc<dyn ThreadStore>,
         now: Timestamp,
     ) -> Result<Journal, CompactionError> {
         let thread = found.thread.clone();
-        let stored = Journal::open(Arc::clone(self.store), thread).await;
+        let stored = Journal::open(Arc::clone(store), thread).await;
         Ok(match stored {
-            Ok(journal) if journal.log().len() == found.events && self.for_refusal.is_none() => {
-                journal
-            }
+            Ok(journal) if journal.log().len() == found.events => journal,
             Ok(journal) if journal.log().len() >= found.events => {
                 let mut branch = EventLog::new(self.id.clone());
                 let whole = journal.whole().await?;
                 for event in whole.events().iter().take_while(|event| event.seq < found.events) {
                     branch.append_logged(event.clone())?;
                 }
-                self.journal_of(branch)
+                Journal::new(branch).kept_by(Arc::clone(store))
             }
             // The log is gone or was never stored. Only its view is known.
-            Ok(_) | Err(_) => {
-                let journal = self.journal_of(EventLog::new(self.id.clone()));
-                appended(journal, &found.view.messages, now)?
-            }
+            Ok(_) | Err(_) => appended(self.new_journal(store), &found.view.messages, now)?,
         })
     }
 
-    /// The journal of a new log. For a refused request it has no store.
-    fn journal_of(&self, log: EventLog) -> Journal {
-        let journal = Journal::new(log);
-        match self.for_refusal {
-            Some(_) => journal,
-            None => journal.kept_by(Arc::clone(self.store)),
-        }
+    fn new_journal(&self, store: &Arc<dyn ThreadStore>) -> Journal {
+        Journal::new(EventLog::new(self.id.clone())).kept_by(Arc::clone(store))
     }
 }
 
@@ -212,7 +249,7 @@ fn appended(
     Ok(journal)
 }
 
-/// Whether the compaction succeeded but could not be stored.
+/// Whether the compaction succeeded and is not stored.
 fn is_unstored(error: &CompactionError) -> bool {
     matches!(error.kind, CompactionErrorKind::Store(_))
 }

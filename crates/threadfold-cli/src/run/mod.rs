@@ -86,6 +86,7 @@ async fn carry_out(arguments: RunArguments) -> Result<Ended, Failure> {
     let server = tokio::spawn(Arc::clone(&proxy).serve(listener));
     let ending = child::run(started).await;
     server.abort();
+    proxy.store_soon().await;
     drop(extension);
     let ending = match ending {
         Ok(ending) => ending,

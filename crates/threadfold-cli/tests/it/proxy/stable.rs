@@ -1,6 +1,8 @@
 //! A view serves the thread for which it was made, as the same bytes, and what a client sets for a
 //! request is what the request has.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use threadfold_testing::shared::Folder;
 
@@ -60,7 +62,7 @@ fn a_request_that_is_sent_again_gets_the_same_bytes_though_its_newest_result_was
         bodies.dedup();
         assert_eq!(bodies.len(), 1);
         let counted = sent(&proxy, &upstream, "/v1/messages/count_tokens", &body).await;
-        assert!(counted.1.len() as u64 / 3 <= WINDOW, "{}", counted.1.len());
+        assert_eq!(counted.1, bodies[0]);
         assert_eq!((count(&upstream.seen.refused), count(&upstream.seen.answered)), (0, 4));
         let rows = rusqlite::Connection::open(folder.join("threads.db")).unwrap();
         for table in ["logs", "proxy_views"] {
@@ -150,5 +152,90 @@ fn what_one_model_refuses_another_model_gets() {
         assert!(largest > refused, "{largest} of {refused}");
         let (_, sent) = sent(&proxy, &upstream, MESSAGES.0, &body("small", 1)).await;
         assert!(sent.len() < refused, "{} {refused}", sent.len());
+    });
+}
+
+/// The numbers of logs, of threads with a view, and of proxies that run in a folder.
+fn stored(folder: &Folder) -> [i64; 3] {
+    let rows = rusqlite::Connection::open(folder.join("threads.db")).unwrap();
+    ["logs", "proxy_views", "proxy_running"].map(|table| {
+        let of = if table == "proxy_running" { "address" } else { "thread" };
+        let count = format!("SELECT count(DISTINCT {of}) FROM {table}");
+        rows.query_row(&count, [], |row| row.get(0)).unwrap()
+    })
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    for _ in 0..1_000 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("it does not come to pass");
+}
+
+#[test]
+fn a_log_whose_view_was_replaced_goes_once_no_other_proxy_can_have_it() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(60_000).await);
+        let served = || Served::in_folder(options(&upstream, Some(WINDOW)), &folder);
+        let (one, other) = (served().await, served().await);
+        until(|| stored(&folder)[2] == 2).await;
+        let mut messages = vec![typed("Fix the build.")];
+        let mut body = |rounds: std::ops::Range<usize>| {
+            rounds.for_each(|number| messages.extend(round(number, 20)));
+            json!({"model": "m", "max_tokens": 10, "messages": messages})
+        };
+        let same = body(0..25);
+        for proxy in [&one, &other] {
+            sent(proxy, &upstream, MESSAGES.0, &same).await;
+        }
+        assert_eq!(stored(&folder), [2, 1, 2], "the first proxy has its log in memory");
+        drop(one);
+        until(|| stored(&folder)[2] == 1).await;
+        sent(&other, &upstream, MESSAGES.0, &body(25..50)).await;
+        assert_eq!(stored(&folder), [1, 1, 1]);
+    });
+}
+
+#[test]
+fn a_refusal_goes_on_with_the_log_of_its_thread() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let proxy = Served::in_folder(options(&upstream, None), &folder).await;
+        let mut messages = vec![typed("Fix the build.")];
+        for number in 0..60 {
+            messages.extend(round(number, 20));
+            let body = json!({"model": "m", "max_tokens": 10, "messages": messages});
+            let (status, _) = sent(&proxy, &upstream, MESSAGES.0, &body).await;
+            assert_eq!(status, 200);
+        }
+        assert_eq!(stored(&folder), [1, 1, 1]);
+    });
+}
+
+#[test]
+fn a_request_does_not_wait_for_a_database_that_another_process_locks() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(60_000).await);
+        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+        let thread = |name: &str, rounds: usize| {
+            let mut messages = vec![typed(&format!("Fix the build of {name}."))];
+            (0..rounds).for_each(|number| messages.extend(round(number, 20)));
+            json!({"model": "m", "max_tokens": 10, "messages": messages})
+        };
+        sent(&proxy, &upstream, MESSAGES.0, &thread("a", 25)).await;
+        let lock = rusqlite::Connection::open(folder.join("threads.db")).unwrap();
+        lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+        for (name, rounds) in [("a", 50), ("a", 75), ("b", 25), ("b", 25), ("c", 25)] {
+            let (body, began) = (thread(name, rounds), Instant::now());
+            let (status, sent) = sent(&proxy, &upstream, MESSAGES.0, &body).await;
+            assert!(status == 200 && sent.len() as u64 / 3 <= WINDOW, "{name}: {}", sent.len());
+            assert!(began.elapsed() < Duration::from_secs(4), "{name}: {:?}", began.elapsed());
+        }
+        assert_eq!(stored(&folder)[1], 1);
+        lock.execute_batch("ROLLBACK").unwrap();
+        until(|| stored(&folder)[..2] == [3, 3]).await;
     });
 }

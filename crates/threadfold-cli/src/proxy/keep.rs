@@ -1,0 +1,237 @@
+//! Storing what compactions made. A request waits for it a short while at most: what is not stored by
+//! then, because another process locks the database or the disk is full, is used from memory and
+//! stored later, in order.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use threadfold::{
+    log::{Loaded, LogId, LoggedEvent},
+    message::ThreadId,
+    store::{Journal, StoreError, ThreadStore},
+};
+use tokio::{task, time::timeout};
+
+use super::{
+    lock::locked,
+    state::Proxy,
+    trouble::Trouble,
+    views::{Limits, Row},
+};
+use crate::relay::{Link, compaction};
+
+/// How long a request waits until its compaction is stored, and for the log of its thread.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// The maximum number of compactions that wait to be stored. Beyond, the oldest stays unstored.
+const MAX_WAITING: usize = 256;
+
+/// What a compaction made.
+#[derive(Clone, Debug)]
+pub(super) struct Made {
+    pub(super) row: Arc<Row>,
+    pub(super) journal: Journal,
+    /// The view that the row replaces.
+    pub(super) parent: Option<Link>,
+}
+
+/// What waits to be stored, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    made: Mutex<VecDeque<Made>>,
+    /// Held while one task stores.
+    storing: tokio::sync::Mutex<()>,
+    /// Whether storing takes longer than a request waits.
+    is_stalled: AtomicBool,
+    /// Whether it was said that the database is gone.
+    is_gone: AtomicBool,
+}
+
+impl Waiting {
+    /// The log of a thread, if its newest compaction waits to be stored.
+    pub(super) fn journal(&self, thread: &ThreadId) -> Option<Journal> {
+        let made = locked(&self.made);
+        let newest = made.iter().rfind(|made| made.row.about.thread == *thread)?;
+        Some(newest.journal.clone())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        locked(&self.made).is_empty()
+    }
+
+    /// Adds what is to be stored. Returns the thread of which something is dropped for it.
+    fn push(&self, new: Made) -> Option<ThreadId> {
+        let mut made = locked(&self.made);
+        made.push_back(new);
+        let dropped = if made.len() > MAX_WAITING { made.pop_front() } else { None };
+        Some(dropped?.row.about.thread.clone())
+    }
+
+    fn first(&self) -> Option<Made> {
+        locked(&self.made).front().cloned()
+    }
+
+    /// Removes what was stored, unless it was dropped in the meantime.
+    fn done(&self, stored: &Made) {
+        let mut made = locked(&self.made);
+        if made.front().is_some_and(|first| Arc::ptr_eq(&first.row, &stored.row)) {
+            made.pop_front();
+        }
+    }
+}
+
+impl Proxy {
+    /// Keeps what a compaction made: at once in memory, and stored as soon as possible.
+    pub(super) async fn keep(self: &Arc<Self>, made: Made) {
+        self.views.hold(Arc::clone(&made.row));
+        if let Some(thread) = self.waiting.push(made) {
+            self.note(&format!("thread {thread} is in memory only: too many wait to be stored"));
+        }
+        self.store_soon().await;
+    }
+
+    /// Stores what waits, and returns when it is stored, or after a short while.
+    pub(crate) async fn store_soon(self: &Arc<Self>) {
+        let (proxy, runtime) = (Arc::clone(self), tokio::runtime::Handle::current());
+        // SQLite blocks its thread.
+        let stored = task::spawn_blocking(move || runtime.block_on(proxy.store_waiting()));
+        if !self.waiting.is_stalled.load(Ordering::Relaxed) && timeout(WAIT, stored).await.is_err()
+        {
+            self.stalls("the database does not answer");
+        }
+    }
+
+    /// Says once that somebody deleted the database, which takes what is written all the same.
+    pub(super) fn look_for_database(&self) {
+        if self.views.is_gone() && !self.waiting.is_gone.swap(true, Ordering::Relaxed) {
+            self.note(
+                "the database of the folder is gone: threads are compacted, and kept only until \
+                 this proxy ends; start it again",
+            );
+        }
+    }
+
+    /// Stores what waits, the oldest first, until one cannot be stored now.
+    async fn store_waiting(&self) {
+        let _one_at_a_time = self.waiting.storing.lock().await;
+        while let Some(mut made) = self.waiting.first() {
+            let thread = made.row.about.thread.clone();
+            match self.store(&mut made).await {
+                Ok(()) => self.waiting.is_stalled.store(false, Ordering::Relaxed),
+                Err((words, is_passing)) if is_passing => return self.stalls(&words),
+                Err((words, _)) => {
+                    self.note(&format!("thread {thread} is in memory only: {words}"));
+                }
+            }
+            self.waiting.done(&made);
+            self.limit_folder(&thread).await;
+        }
+        self.views.write_learnt();
+    }
+
+    /// Stores the log and then the view. An error says why, and whether it may pass.
+    async fn store(&self, made: &mut Made) -> Result<(), (String, bool)> {
+        let Made { row, journal, parent } = made;
+        let is_known = self.views.knows_log(&row.about.thread, self.clock.now());
+        is_known.map_err(|error| (error, true))?;
+        compaction::store(journal).await.map_err(|error| {
+            let is_passing = matches!(error, StoreError::Medium { .. });
+            (Trouble::from(&error).to_string(), is_passing)
+        })?;
+        self.views.insert(Arc::clone(row), *parent).map_err(|error| (error, true))
+    }
+
+    /// Says once that nothing can be stored now.
+    fn stalls(&self, words: &str) {
+        if !self.waiting.is_stalled.swap(true, Ordering::Relaxed) {
+            self.note(&format!(
+                "what is compacted is in memory only, and stored as soon as it can be: {words}"
+            ));
+        }
+    }
+
+    /// Deletes the logs that no view needs, and the oldest threads until the folder is within its
+    /// limits. The thread that was compacted now stays.
+    async fn limit_folder(&self, kept: &ThreadId) {
+        let limits = Limits {
+            threads: self.options.max_threads,
+            bytes: self.options.max_stored,
+            now: self.clock.now(),
+        };
+        loop {
+            let (thread, is_needed) = match self.views.excess(limits, kept) {
+                Ok(Some(excess)) => excess,
+                Ok(None) => return,
+                Err(error) => return self.note(&format!("the folder is not limited: {error}")),
+            };
+            let deleted = self.store.delete(&thread).await.map_err(|error| error.to_string());
+            if let Err(error) = deleted.and_then(|()| self.views.forget(&thread)) {
+                return self.note(&format!("thread {thread} is not deleted: {error}"));
+            }
+            if is_needed {
+                self.note(&format!("thread {thread} is deleted: the folder is over its limits"));
+            }
+        }
+    }
+}
+
+/// A store of which no read takes longer than a request may wait.
+#[derive(Debug)]
+pub(super) struct Impatient(pub(super) Arc<dyn ThreadStore>);
+
+async fn soon<T>(read: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    let late = |late| StoreError::medium("the stored threads", late);
+    timeout(WAIT, read).await.map_err(late)?
+}
+
+#[threadfold::async_trait]
+impl ThreadStore for Impatient {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        log: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        self.0.append(thread, log, expected_len, events).await
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        soon(self.0.load(thread)).await
+    }
+
+    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
+        soon(self.0.load_from(thread, seq)).await
+    }
+
+    async fn load_base(&self, thread: &ThreadId) -> Result<Option<String>, StoreError> {
+        soon(self.0.load_base(thread)).await
+    }
+
+    async fn load_facts(
+        &self,
+        thread: &ThreadId,
+        log: LogId,
+        seq: u64,
+    ) -> Result<Option<String>, StoreError> {
+        soon(self.0.load_facts(thread, log, seq)).await
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.0.list().await
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.0.delete(thread).await
+    }
+
+    fn inner(&self) -> Option<&dyn ThreadStore> {
+        Some(&*self.0)
+    }
+}
