@@ -124,10 +124,7 @@ impl Proxy {
             let thread = made.row.about.thread.clone();
             match self.store(&mut made).await {
                 Ok(()) => self.waiting.is_stalled.store(false, Ordering::Relaxed),
-                Err((words, is_passing)) if is_passing => return self.stalls(&words),
-                Err((words, _)) => {
-                    self.note(&format!("thread {thread} is in memory only: {words}"));
-                }
+                Err(words) => return self.stalls(&words),
             }
             self.waiting.done(&made);
             self.limit_folder(&thread).await;
@@ -135,16 +132,20 @@ impl Proxy {
         self.views.write_learnt();
     }
 
-    /// Stores the log and then the view. An error says why, and whether it may pass.
-    async fn store(&self, made: &mut Made) -> Result<(), (String, bool)> {
+    /// Stores the log and then the view. An error says why that is not possible now.
+    async fn store(&self, made: &mut Made) -> Result<(), String> {
         let Made { row, journal, parent } = made;
-        let is_known = self.views.knows_log(&row.about.thread, self.clock.now());
-        is_known.map_err(|error| (error, true))?;
-        compaction::store(journal).await.map_err(|error| {
-            let is_passing = matches!(error, StoreError::Medium { .. });
-            (Trouble::from(&error).to_string(), is_passing)
-        })?;
-        self.views.insert(Arc::clone(row), *parent).map_err(|error| (error, true))
+        let thread = &row.about.thread;
+        self.views.knows_log(thread, self.clock.now())?;
+        if let Err(error) = compaction::store(journal).await {
+            let words = Trouble::from(&error);
+            if matches!(error, StoreError::Medium { .. }) {
+                return Err(words.to_string());
+            }
+            // It never will be. Its view is stored all the same.
+            self.note(&format!("the log of thread {thread} is not stored: {words}"));
+        }
+        self.views.insert(Arc::clone(row), *parent)
     }
 
     /// Says once that nothing can be stored now.

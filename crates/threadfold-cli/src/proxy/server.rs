@@ -127,8 +127,9 @@ impl Proxy {
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME)
             .max_headers(MAX_HEADERS)
-            // A client that has sent all may close its own side, and waits for the answer.
-            .half_close(true)
+            // A client that closes its side is taken for gone, which ends the provider's work for it.
+            // Whether it only has sent all cannot be told before something is written to it.
+            .half_close(false)
             // Heads up to this size are read, so that their refusal can be stated.
             .max_buf_size(2 * MAX_HEAD);
         // A client that reads nothing would hold its connection and the provider's forever.

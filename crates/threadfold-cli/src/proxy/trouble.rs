@@ -83,13 +83,17 @@ impl From<WireError> for Trouble {
 
 impl From<CompactionError> for Trouble {
     fn from(error: CompactionError) -> Self {
-        match error.kind {
-            CompactionErrorKind::Strategy(error) => Self(strategy(&error)),
+        match &error.kind {
+            CompactionErrorKind::Strategy(error) => Self(strategy(error)),
             CompactionErrorKind::Store(error) => match error.downcast_ref::<StoreError>() {
                 Some(error) => Self::from(error),
                 None => Self::new("the store failed"),
             },
-            other => Self(variant(&other)),
+            CompactionErrorKind::Facts(_)
+            | CompactionErrorKind::Stale(_)
+            | CompactionErrorKind::Log(_)
+            | CompactionErrorKind::Unexpected(_)
+            | _ => Self(variant(&error.kind)),
         }
     }
 }
@@ -105,7 +109,11 @@ impl From<&StoreError> for Trouble {
             | StoreError::TooLong { .. }
             | StoreError::OutOfOrder { .. }
             | StoreError::Medium { .. } => error.to_string(),
-            other => format!("the log is not read or written ({})", variant(other)),
+            StoreError::Held { .. }
+            | StoreError::LeaseLost { .. }
+            | StoreError::OtherThread { .. }
+            | StoreError::Unreadable { .. }
+            | _ => format!("the log is not read or written ({})", variant(error)),
         })
     }
 }

@@ -487,10 +487,13 @@ fn standard_error_holds_no_text_of_a_thread_or_a_provider() {
 }
 
 #[test]
-fn a_client_that_has_sent_all_may_close_its_side_of_the_connection() {
+fn the_provider_stops_for_a_client_that_goes_away() {
     run(async {
-        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
-        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+        let (folder, provider) = (Folder::new(), TcpListener::bind("127.0.0.1:0").await.unwrap());
+        let upstream = Upstream::start(WINDOW).await;
+        let anthropic = format!("http://{}", provider.local_addr().unwrap());
+        let options = super::ProxyOptions { anthropic, ..options(&upstream, Some(WINDOW)) };
+        let proxy = Served::in_folder(options, &folder).await;
         let body = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
         let head = format!(
             "POST /v1/messages HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
@@ -498,12 +501,17 @@ fn a_client_that_has_sent_all_may_close_its_side_of_the_connection() {
             proxy.address,
             body.len()
         );
-        let mut socket = TcpStream::connect(proxy.address).await.unwrap();
-        socket.write_all(head.as_bytes()).await.unwrap();
-        socket.shutdown().await.unwrap();
-        let mut answer = String::new();
-        socket.read_to_string(&mut answer).await.unwrap();
-        assert_eq!(status(&answer), "200", "{answer}");
+        let mut client = TcpStream::connect(proxy.address).await.unwrap();
+        client.write_all(head.as_bytes()).await.unwrap();
+        let (mut asked, _) = provider.accept().await.unwrap();
+        let mut read = Vec::new();
+        while !read.ends_with(body.as_bytes()) {
+            assert!(asked.read_buf(&mut read).await.unwrap() > 0);
+        }
+        drop(client);
+        // No answer was begun, so this ends only if the proxy lets the provider go.
+        let rest = asked.read_to_end(&mut read);
+        tokio::time::timeout(std::time::Duration::from_secs(20), rest).await.unwrap().unwrap();
     });
 }
 
@@ -535,5 +543,27 @@ fn a_program_that_is_ended_takes_its_name_out_of_the_folder() {
             assert_eq!(process.wait().await.unwrap().code(), Some(0), "{signal}");
             assert_eq!(running(), 0, "{signal}");
         }
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_deleted_under_a_proxy_has_a_line() {
+    run(async {
+        let folder = Folder::new();
+        let state = folder.join("state");
+        let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_threadfold"));
+        command.args(["proxy", "--listen", "127.0.0.1:0", "--folder"]).arg(&state);
+        let mut process = command.stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+        let mut errors = BufReader::new(process.stderr.take().unwrap()).lines();
+        while let Some(line) = errors.next_line().await.unwrap() {
+            if line.contains("Ctrl-C stops") {
+                std::fs::remove_dir_all(&state).unwrap();
+            }
+            if line.contains("the database of the folder is gone") {
+                return;
+            }
+        }
+        panic!("nothing was said");
     });
 }
