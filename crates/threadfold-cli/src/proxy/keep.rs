@@ -3,94 +3,28 @@
 //! stored later, in order.
 
 use std::{
-    collections::VecDeque,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use threadfold::{
     log::{Loaded, LogId, LoggedEvent},
     message::ThreadId,
-    store::{Journal, StoreError, ThreadStore},
+    store::{StoreError, ThreadStore},
 };
 use tokio::{task, time::timeout};
 
-use super::{
-    lock::locked,
-    state::Proxy,
-    trouble::Trouble,
-    views::{Limits, Row},
-};
-use crate::relay::{Link, compaction};
+use super::{state::Proxy, trouble::Trouble, unstored::Made, views::Limits};
+use crate::relay::compaction;
 
 /// How long a request waits until its compaction is stored, and for the log of its thread.
 const WAIT: Duration = Duration::from_secs(1);
-
-/// The maximum number of compactions that wait to be stored. Beyond, the oldest stays unstored.
-const MAX_WAITING: usize = 256;
-
-/// What a compaction made.
-#[derive(Clone, Debug)]
-pub(super) struct Made {
-    pub(super) row: Arc<Row>,
-    pub(super) journal: Journal,
-    /// The view that the row replaces.
-    pub(super) parent: Option<Link>,
-}
-
-/// What waits to be stored, the oldest first.
-#[derive(Debug, Default)]
-pub(super) struct Waiting {
-    made: Mutex<VecDeque<Made>>,
-    /// Held while one task stores.
-    storing: tokio::sync::Mutex<()>,
-    /// Whether storing takes longer than a request waits.
-    is_stalled: AtomicBool,
-    /// Whether it was said that the database is gone.
-    is_gone: AtomicBool,
-}
-
-impl Waiting {
-    /// The log of a thread, if its newest compaction waits to be stored.
-    pub(super) fn journal(&self, thread: &ThreadId) -> Option<Journal> {
-        let made = locked(&self.made);
-        let newest = made.iter().rfind(|made| made.row.about.thread == *thread)?;
-        Some(newest.journal.clone())
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        locked(&self.made).is_empty()
-    }
-
-    /// Adds what is to be stored. Returns the thread of which something is dropped for it.
-    fn push(&self, new: Made) -> Option<ThreadId> {
-        let mut made = locked(&self.made);
-        made.push_back(new);
-        let dropped = if made.len() > MAX_WAITING { made.pop_front() } else { None };
-        Some(dropped?.row.about.thread.clone())
-    }
-
-    fn first(&self) -> Option<Made> {
-        locked(&self.made).front().cloned()
-    }
-
-    /// Removes what was stored, unless it was dropped in the meantime.
-    fn done(&self, stored: &Made) {
-        let mut made = locked(&self.made);
-        if made.front().is_some_and(|first| Arc::ptr_eq(&first.row, &stored.row)) {
-            made.pop_front();
-        }
-    }
-}
 
 impl Proxy {
     /// Keeps what a compaction made: at once in memory, and stored as soon as possible.
     pub(super) async fn keep(self: &Arc<Self>, made: Made) {
         self.views.hold(Arc::clone(&made.row));
-        if let Some(thread) = self.waiting.push(made) {
+        if let Some(thread) = self.unstored.push(made) {
             self.note(&format!("thread {thread} is in memory only: too many wait to be stored"));
         }
         self.store_soon().await;
@@ -98,18 +32,22 @@ impl Proxy {
 
     /// Stores what waits, and returns when it is stored, or after a short while.
     pub(crate) async fn store_soon(self: &Arc<Self>) {
+        let is_stalled = self.unstored.is_stalled.load(Ordering::Relaxed);
+        if is_stalled && self.unstored.storing.try_lock().is_err() {
+            // The task that stores now takes this too, or the next one does.
+            return;
+        }
         let (proxy, runtime) = (Arc::clone(self), tokio::runtime::Handle::current());
         // SQLite blocks its thread.
         let stored = task::spawn_blocking(move || runtime.block_on(proxy.store_waiting()));
-        if !self.waiting.is_stalled.load(Ordering::Relaxed) && timeout(WAIT, stored).await.is_err()
-        {
+        if !is_stalled && timeout(WAIT, stored).await.is_err() {
             self.stalls("the database does not answer");
         }
     }
 
     /// Says once that somebody deleted the database, which takes what is written all the same.
     pub(super) fn look_for_database(&self) {
-        if self.views.is_gone() && !self.waiting.is_gone.swap(true, Ordering::Relaxed) {
+        if self.views.is_gone() && !self.unstored.is_gone.swap(true, Ordering::Relaxed) {
             self.note(
                 "the database of the folder is gone: threads are compacted, and kept only until \
                  this proxy ends; start it again",
@@ -119,14 +57,14 @@ impl Proxy {
 
     /// Stores what waits, the oldest first, until one cannot be stored now.
     async fn store_waiting(&self) {
-        let _one_at_a_time = self.waiting.storing.lock().await;
-        while let Some(mut made) = self.waiting.first() {
+        let _one_at_a_time = self.unstored.storing.lock().await;
+        while let Some(mut made) = self.unstored.first() {
             let thread = made.row.about.thread.clone();
             match self.store(&mut made).await {
-                Ok(()) => self.waiting.is_stalled.store(false, Ordering::Relaxed),
+                Ok(()) => self.unstored.is_stalled.store(false, Ordering::Relaxed),
                 Err(words) => return self.stalls(&words),
             }
-            self.waiting.done(&made);
+            self.unstored.done(&made);
             self.limit_folder(&thread).await;
         }
         self.views.write_learnt();
@@ -150,7 +88,7 @@ impl Proxy {
 
     /// Says once that nothing can be stored now.
     fn stalls(&self, words: &str) {
-        if !self.waiting.is_stalled.swap(true, Ordering::Relaxed) {
+        if !self.unstored.is_stalled.swap(true, Ordering::Relaxed) {
             self.note(&format!(
                 "what is compacted is in memory only, and stored as soon as it can be: {words}"
             ));

@@ -51,6 +51,7 @@ mod stop;
 mod tally;
 mod threads;
 mod trouble;
+mod unstored;
 pub(crate) mod views;
 
 pub(crate) use endpoint::Vendor;

@@ -24,12 +24,13 @@ use tokio::sync::Mutex;
 
 use super::{
     endpoint::{Arrived, Head},
-    keep::{Impatient, Made},
+    keep::Impatient,
     lock::locked,
     quiet,
     state::Proxy,
     threads::{Key, Known},
     trouble::Trouble,
+    unstored::Made,
     views::{About, Row},
 };
 use crate::words::first_words;
@@ -288,7 +289,7 @@ impl Proxy {
         let request = journey.relay.original();
         let found = journey.found.as_deref();
         let unkept = journey.unkept.as_ref().map(|made| made.journal.clone());
-        let waits = || self.waiting.journal(&found?.about.thread);
+        let waits = || self.unstored.journal(&found?.about.thread);
         let store: Arc<dyn ThreadStore> = Arc::new(Impatient(Arc::clone(&self.store)));
         let work = Work {
             request,

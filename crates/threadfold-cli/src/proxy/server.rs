@@ -105,7 +105,7 @@ impl Proxy {
                 let _ = task::spawn_blocking(move || proxy.views.runs(&row)).await;
             }
             self.look_for_database();
-            if !self.waiting.is_empty() {
+            if !self.unstored.is_empty() {
                 self.store_soon().await;
             }
             is_first = false;

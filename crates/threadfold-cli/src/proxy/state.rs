@@ -18,13 +18,13 @@ use tokio::sync::Semaphore;
 use super::{
     endpoint::Vendor,
     forward::{Upstream, words},
-    keep::Waiting,
     lock::locked,
     notes::Notes,
     prices,
     quiet::Quiet,
     tally::Counts,
     threads::Threads,
+    unstored::Unstored,
     views::Views,
 };
 use crate::when_quiet::WhenQuiet;
@@ -81,7 +81,7 @@ pub struct Proxy {
     pub(super) store: Arc<dyn ThreadStore>,
     pub(super) views: Views,
     /// What waits to be stored.
-    pub(super) waiting: Waiting,
+    pub(super) unstored: Unstored,
     pub(super) threads: Threads,
     /// The trigger for new threads.
     pub(super) fresh: AutoCompactor,
@@ -143,7 +143,7 @@ impl Proxy {
             client: client.map_err(words)?,
             notes: Arc::new(Notes::StandardError),
             tally: Mutex::default(),
-            waiting: Waiting::default(),
+            unstored: Unstored::default(),
             store,
             views,
             options,

@@ -156,7 +156,7 @@ pub struct Views {
     /// The windows that refusals stated, by upstream and model.
     windows: Mutex<HashMap<(String, String), u64>>,
     /// The savings and windows that are not in the database yet. They are written with the next view,
-    /// before a list, and at the end: a request must not wait for a disk.
+    /// with each beat, and at the end: a request must not wait for a disk.
     savings: Mutex<HashMap<ThreadId, Saved>>,
     unwritten: Mutex<Windows>,
     /// The address under which this proxy wrote that it runs.
@@ -316,18 +316,25 @@ impl Views {
         const SET: &str = "INSERT OR REPLACE INTO proxy_windows VALUES (?, ?, ?)";
         const FORGET: &str = "DELETE FROM proxy_windows WHERE upstream = ? AND model = ?";
         let windows = std::mem::take(&mut *locked(&self.unwritten));
-        for ((upstream, model), tokens) in windows {
-            let connection = locked(&self.connection);
-            let written = match tokens {
-                Some(tokens) => {
-                    let tokens = i64::try_from(tokens).unwrap_or(i64::MAX);
-                    connection.execute(SET, params![upstream, model, tokens])
-                }
-                None => connection.execute(FORGET, params![upstream, model]),
-            };
-            drop(connection);
-            if written.is_err() {
-                locked(&self.unwritten).entry((upstream, model)).or_insert(tokens);
+        if windows.is_empty() {
+            return;
+        }
+        let mut connection = locked(&self.connection);
+        let written = connection.transaction().and_then(|transaction| {
+            for ((upstream, model), tokens) in &windows {
+                let tokens = tokens.map(|tokens| i64::try_from(tokens).unwrap_or(i64::MAX));
+                match tokens {
+                    Some(tokens) => transaction.execute(SET, params![upstream, model, tokens])?,
+                    None => transaction.execute(FORGET, params![upstream, model])?,
+                };
+            }
+            transaction.commit()
+        });
+        drop(connection);
+        if written.is_err() {
+            let mut kept = locked(&self.unwritten);
+            for (key, tokens) in windows {
+                kept.entry(key).or_insert(tokens);
             }
         }
     }
@@ -409,7 +416,7 @@ impl Views {
         const SELECT: &str = "SELECT max(at), about, count(*), coalesce(saved.requests, 0), \
             coalesce(saved.tokens, 0) FROM proxy_views LEFT JOIN proxy_savings AS saved USING (thread) \
             GROUP BY thread ORDER BY max(at) DESC";
-        self.write_learnt();
+        let unwritten = locked(&self.savings).clone();
         let connection = locked(&self.reading);
         let listed = || -> rusqlite::Result<(Vec<Listed>, u64)> {
             let (mut select, mut threads, mut count) = (connection.prepare(SELECT)?, Vec::new(), 0);
@@ -417,9 +424,10 @@ impl Views {
             while let Some(row) = rows.next()? {
                 count += 1;
                 let number = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
-                let about = serde_json::from_str(&row.get::<_, String>(1)?);
+                let about = serde_json::from_str::<About>(&row.get::<_, String>(1)?);
                 if let (Ok(about), true) = (about, count <= SHOWN) {
-                    let saved = Saved { requests: number(3)?, tokens: number(4)? };
+                    let mut saved = Saved { requests: number(3)?, tokens: number(4)? };
+                    saved += unwritten.get(&about.thread).copied().unwrap_or_default();
                     threads.push(Listed { about, times: number(2)?, saved });
                 }
             }
