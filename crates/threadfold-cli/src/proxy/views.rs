@@ -146,10 +146,11 @@ impl Listed {
 /// The views of a proxy, in memory and in a database.
 #[derive(Debug)]
 pub struct Views {
+    /// The connection of requests, which only reads. It is closed before the other one, because the
+    /// last one puts the files of the database in order.
+    reading: Mutex<Connection>,
     /// The connection that writes, which may wait for another process.
     connection: Mutex<Connection>,
-    /// The connection of requests, which only reads.
-    reading: Mutex<Connection>,
     /// All links. The newest view of each thread is in memory; `None` marks a view that must be
     /// read from the database.
     known: Mutex<HashMap<Link, Option<Arc<Row>>>>,

@@ -530,8 +530,8 @@ fn a_program_that_is_ended_takes_its_name_out_of_the_folder() {
                     break;
                 }
             }
-            let rows = rusqlite::Connection::open(folder.join("threads.db")).unwrap();
             let running = || {
+                let rows = rusqlite::Connection::open(folder.join("threads.db")).unwrap();
                 let count = "SELECT count(*) FROM proxy_running";
                 rows.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap()
             };
@@ -541,6 +541,7 @@ fn a_program_that_is_ended_takes_its_name_out_of_the_folder() {
             let kill = ["-s", signal, &process.id().unwrap().to_string()].map(str::to_owned);
             tokio::process::Command::new("kill").args(kill).status().await.unwrap();
             assert_eq!(process.wait().await.unwrap().code(), Some(0), "{signal}");
+            assert!(!folder.join("threads.db-wal").exists(), "{signal}");
             assert_eq!(running(), 0, "{signal}");
         }
     });
