@@ -261,7 +261,8 @@ impl Snapshot {
 
     /// Returns the proposal with the active rules that the compacted thread does not state, for which
     /// up to half of the summary's lines give way, the last ones first. If they do not fit, they are
-    /// counted, unless a list counts them already; for this line, all of the summary may give way.
+    /// counted, unless a list counts them already; for this line, all of the summary may give way, and
+    /// the target may be missed up to the limit of the brief.
     ///
     /// # Errors
     ///
@@ -281,7 +282,6 @@ impl Snapshot {
         let list = ledger::titled(&missing, left_out, RULES_TOKENS, self.counter());
         let line = ledger::counted(missing.len().saturating_add(left_out));
         let with = |plan: Plan, brief: &Brief| self.accept(&plan, brief).map(|_| plan);
-        // A target may be missed for them, the limit not.
         let within = Brief { target: brief.limit.or(brief.target), ..brief.clone() };
         let settled = match last_summary(&proposal.plan).cloned() {
             Some(summary) => {
@@ -765,6 +765,23 @@ mod tests {
             assert!(all || text.contains(" more did not fit.)"), "{target}: {text}");
             let again = snapshot.settle(settled.clone(), &brief).unwrap();
             assert_eq!(again.plan, settled.plan, "{target}");
+        }
+    }
+
+    #[test]
+    fn rules_are_counted_within_the_limit_if_the_target_has_no_room_for_the_line() {
+        let mut rules = Ledger::default();
+        rules.add("Never touch generated files, wherever they are and whoever asks.").unwrap();
+        let filler = Message::assistant("Well, well. ".repeat(2_000));
+        let thread = vec![Message::user("Hi."), filler, Message::user("Go on.")];
+        let snapshot = Snapshot::new(thread.clone()).with_rules(Arc::new(rules));
+        let plan = Plan::summarise(&thread, 0..2, "So.").unwrap();
+        let target = snapshot.counter().messages(&plan.after(&thread).unwrap());
+        for (limit, is_counted) in [(target, false), (target + 200, true)] {
+            let (limit, retention) = (Some(limit), Some(RetentionPolicy::default()));
+            let brief = Brief { target: Some(target), limit, retention, ..Brief::default() };
+            let settled = snapshot.settle(Proposal::new(plan.clone()), &brief).unwrap();
+            assert_eq!(stated(&settled).contains(" more did not fit.)"), is_counted);
         }
     }
 

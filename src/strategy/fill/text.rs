@@ -208,22 +208,28 @@ fn last_steps(past: &ThreadTexts, cut: usize, room: u64, counter: &dyn TokenCoun
 
 /// Quotes texts, of which the newest comes first, in their order, as many as `room` tokens hold; of
 /// the last that does not fit, head and tail.
-fn newest(texts: impl Iterator<Item = String>, room: u64, counter: &dyn TokenCounter) -> String {
+fn newest(
+    texts: impl Iterator<Item = impl AsRef<str>>,
+    room: u64,
+    counter: &dyn TokenCounter,
+) -> String {
     let (mut shown, mut left) = (Vec::new(), room);
     for text in texts {
         if left <= LEAST {
             break;
         }
-        let whole = quoted(&text);
-        let tokens = counter.text(&whole).saturating_add(1);
-        if tokens <= left {
+        let text = text.as_ref();
+        // A text that is too long by itself is not copied.
+        let whole = Some(text).filter(|text| counter.text(text) < left).map(quoted);
+        let tokens = whole.as_ref().map_or(u64::MAX, |it| counter.text(it).saturating_add(1));
+        if let Some(whole) = whole.filter(|_| tokens <= left) {
             left -= tokens;
             shown.push(whole);
             continue;
         }
         // Each line gets a mark of quotation.
         let marks = text.lines().count() as u64;
-        shown.push(quoted(&clip(&text, left.saturating_sub(marks.min(left / 4)), counter)));
+        shown.push(quoted(&clip(text, left.saturating_sub(marks.min(left / 4)), counter)));
         break;
     }
     shown.reverse();
@@ -264,7 +270,7 @@ impl Fill<'_> {
         let all = earlier.iter().map(|it| it.given.as_str());
         let all: Vec<&str> = all.chain(own.map(|source| source.given.as_str())).collect();
         let all = all.into_iter().rev().filter(|text| !text.trim().is_empty());
-        newest(all.map(str::to_owned), room, self.counter)
+        newest(all, room, self.counter)
     }
 
     /// The first text that the user typed, if it does not stay.
