@@ -27,6 +27,9 @@ const SUMMARY_MESSAGE_TOKENS: u64 = 128;
 /// A refusal is doubted if one of this many requests that were answered last was as long.
 const RECENT: usize = 8;
 
+/// In a known window, a vague refusal of at most one part in this many of it is doubted.
+const SMALL_PART: u64 = 4;
+
 /// In a known window, a vague refusal is also doubted if a recent request was shorter by less than
 /// this share: a sixteenth. Threads grow, so none is as long as the present one.
 const NEAR_SHARE: u64 = 16;
@@ -71,6 +74,7 @@ pub struct AutoCompactor {
 /// | refused, and no compaction can help | nothing tried | cannot fit; take back, if it was refused before |
 /// | refused, states a limit that prompt and `max_output` exceed only together | refused once | send again |
 /// | refused, vaguely, and one of the last 8 answered requests was as long, or nearly in a known window | refused once | send again |
+/// | refused, vaguely, at a quarter of a known window or less | refused once | send again |
 /// | refused, states a limit | refused once more | compact to the limit |
 /// | refused, vaguely | refused once more | compact to half; for a third sending to a quarter, or in an unknown window to what fits any window |
 /// | refused, vaguely, after the thread was halved, in a known window | nothing tried | take back |
@@ -392,6 +396,11 @@ impl AutoCompactor {
         self.planner.kept_alive(now);
     }
 
+    /// Records that the user may be away after the last request.
+    pub(crate) fn may_pause(&mut self) {
+        self.planner.turn_ended();
+    }
+
     /// The hard check, then the soft trigger.
     fn before_request(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
         let is_smaller_window = self.note_window(pressure.window);
@@ -512,7 +521,9 @@ impl AutoCompactor {
         if request.refused >= MAX_SENDS || is_disbelieved {
             return self.take_back(refusal);
         }
-        if refused == 0 && stated.is_none() && self.was_answered(sent, is_known) {
+        let is_small = pressure.window.is_some_and(|window| sent <= window.tokens() / SMALL_PART);
+        let is_doubted = is_small || self.was_answered(sent, is_known);
+        if refused == 0 && stated.is_none() && is_doubted {
             self.request = request;
             return Output::SendAgain;
         }

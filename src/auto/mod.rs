@@ -23,7 +23,7 @@
 //! |---|---|
 //! | it states a limit that the request exceeded | the limit is learnt, and the thread compacted to it |
 //! | it states none, or one that the request did not exceed | the thread is compacted to half of its size |
-//! | as above, but a request of this length was answered a short while ago | the same request is sent again |
+//! | as above, but a request of this length was answered a short while ago, or it is at most a quarter of a known window | the same request is sent again |
 //! | the second one without its own count, after the thread was halved, in a known window | the compactions are undone |
 //! | the third one | the compactions are undone |
 //! | no compaction can help | the refusal is passed on |

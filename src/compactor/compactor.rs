@@ -70,21 +70,24 @@ pub struct Compactor {
     past: Vec<AfterCompaction>,
     /// The host's changes of the rules.
     changes: Vec<RuleChange>,
-    ratio: Calibrated,
+    pub(super) ratio: Calibrated,
     /// The number of the next compaction.
     next: CompactionId,
     #[serde(skip)]
     options: Options,
     /// Decides about the pauses of the user.
     #[serde(skip)]
-    auto: AutoCompactor,
+    pub(super) auto: AutoCompactor,
+    /// The reason of the compaction in the last [`RequestStep`](super::RequestStep), until it ends.
     #[serde(skip)]
-    live: Live,
+    pub(super) offered: Option<CompactionReason>,
+    #[serde(skip)]
+    pub(super) live: Live,
 }
 
 /// The vector as it was last observed. It is not stored: the host stores the vector itself.
 #[derive(Clone, Debug, Default)]
-struct Live {
+pub(super) struct Live {
     /// The messages; `None` before the first observation.
     thread: Option<Thread>,
     known: Memory,
@@ -94,6 +97,8 @@ struct Live {
     is_counted: bool,
     /// The strategy of the last compaction, if no message was added since.
     compacted_by: Option<Text>,
+    /// Whether a compaction was due at the threshold, if no message was added since.
+    pub(super) is_compacted_ahead: bool,
 }
 
 /// A change of the standing rules by the host.
@@ -405,7 +410,7 @@ impl Compactor {
     }
 
     /// The size of the observed thread, as the counter counts it.
-    fn size(&self) -> Size {
+    pub(super) fn size(&self) -> Size {
         self.live.thread.as_ref().map_or_else(Size::default, Thread::size)
     }
 
@@ -432,7 +437,7 @@ impl Compactor {
         let overhead = self.overhead();
         let Some(thread) = &mut self.live.thread else { return };
         for message in new {
-            self.live.compacted_by = None;
+            (self.live.compacted_by, self.live.is_compacted_ahead) = (None, false);
             if let (Role::Assistant, Some(usage)) = (message.role, message.usage) {
                 let estimated = thread.size().tokens.saturating_add(overhead);
                 // The ratio ignores a count that cannot belong to this request.
@@ -486,13 +491,13 @@ impl Compactor {
     }
 
     /// Estimated tokens of system prompt and tools.
-    fn overhead(&self) -> u64 {
+    pub(super) fn overhead(&self) -> u64 {
         let Options { counter, system, tools, .. } = &self.options;
         counter.messages(system).saturating_add(counter.tools(tools))
     }
 
     /// How full the context is.
-    fn pressure(&self) -> Pressure {
+    pub(super) fn pressure(&self) -> Pressure {
         let Some(thread) = &self.live.thread else { return Pressure::default() };
         let pressure = Pressure::of(thread);
         Pressure {
@@ -587,7 +592,8 @@ impl Compactor {
         let mut journal = self.journal(brief)?;
         let done = self.run(&mut journal, brief, work).await;
         let reason = brief.reason.clone();
-        // The host decides when to compact, so pauses of the trigger are nothing to it.
+        self.offered = None;
+        // Pauses of the trigger show in the next step.
         let _ = self.auto.handle(
             brief.now,
             match &done {
@@ -635,8 +641,9 @@ impl Compactor {
 
     /// The conversation of this journal, with what the compactor knows.
     fn conversation<'j>(&self, journal: &'j mut Journal) -> Conversation<'j> {
-        let (Options { system, tools, window, .. }, known) = (&self.options, &self.live.known);
-        let window = window.map(|window| ContextWindow::new(self.ratio.unscale(window.tokens())));
+        let (Options { system, tools, .. }, known) = (&self.options, &self.live.known);
+        let window =
+            self.window().map(|window| ContextWindow::new(self.ratio.unscale(window.tokens())));
         let mut conversation = Conversation::new(journal)
             .with_context(system.clone(), tools.clone())
             .with_window(window);
@@ -648,19 +655,6 @@ impl Compactor {
         });
         conversation.terms = self.terms();
         conversation
-    }
-
-    /// Records that a request with the thread as it was last observed is sent at this time. Call it
-    /// with each request, so that [`idle`](Self::idle) knows the provider's cache: what requests paid
-    /// since the last compaction, and how long the user was away before.
-    ///
-    /// [`idle`](Self::idle) has an example.
-    pub fn sent(&mut self, now: Timestamp) {
-        let pressure = self.pressure();
-        // The host decides when to compact, so what the trigger says is nothing to it. Each request
-        // may be the last one before a pause.
-        let _ = self.auto.handle(now, Input::BeforeRequest(pressure));
-        let _ = self.auto.handle(now, Input::TurnEnded(pressure));
     }
 
     /// Decides what to do with the provider's cache of the last prompt while the user is away, as a
@@ -680,7 +674,7 @@ impl Compactor {
     /// ```
     /// use futures::executor::block_on;
     /// use threadfold::{Compactor, ContextWindow, Message, strategy::Brief};
-    /// use threadfold::auto::{AutoPolicy, IdleStep};
+    /// use threadfold::{auto::{AutoPolicy, IdleStep}, compactor::RequestStep};
     /// use threadfold::{message::{CompactionReason, Timestamp}, testing::ExtractiveModel};
     ///
     /// let policy: AutoPolicy = serde_json::from_str(
@@ -692,7 +686,7 @@ impl Compactor {
     /// let long = Message::assistant("The parser reads tokens, line by line. ".repeat(2_000));
     /// let mut messages = vec![Message::user("Explain it."), long, Message::user("Is it long?")];
     /// compactor.observe(&messages);
-    /// compactor.sent(Timestamp(0));
+    /// assert!(matches!(compactor.before_request(Timestamp(0)), RequestStep::Send));
     /// messages.push(Message::assistant("Yes."));
     /// compactor.observe(&messages);
     ///
@@ -717,10 +711,10 @@ impl Compactor {
     /// Records that the last prompt was sent again at this time, to keep the provider's cache alive.
     ///
     /// ```
-    /// use threadfold::{Compactor, message::Timestamp};
+    /// use threadfold::{Compactor, compactor::RequestStep, message::Timestamp};
     ///
     /// let mut compactor = Compactor::default();
-    /// compactor.sent(Timestamp(0));
+    /// assert!(matches!(compactor.before_request(Timestamp(0)), RequestStep::Send));
     /// compactor.kept_alive(Timestamp(270_000));
     /// ```
     pub fn kept_alive(&mut self, now: Timestamp) {
@@ -816,9 +810,14 @@ impl Compactor {
         Terms { fallback: Some(fallback), once: true, anyway: false }
     }
 
+    /// The window: the host's, or a smaller one that a refusal stated.
+    fn window(&self) -> Option<ContextWindow> {
+        self.auto.window(self.options.window)
+    }
+
     /// The tokens of messages that fit the window.
     fn fits(&self) -> Option<u64> {
-        let window = self.ratio.unscale(self.options.window?.tokens());
+        let window = self.ratio.unscale(self.window()?.tokens());
         Some(window.saturating_sub(self.overhead()))
     }
 

@@ -10,6 +10,7 @@
 //! | a vector of messages | [`Compactor::compact`] |
 //! | messages of your own type | [`Compactor::plan_host`], with [`foreign`](crate::foreign) |
 //! | a request, for example from a codec | [`Compactor::compact_request`] |
+//! | requests that must fit | [`Compactor::before_request`], and [`Compactor::refused`] after a refusal |
 //! | a model that compacts on its own | [`Compactor::push_results`], with the tools of [`compaction`](crate::compaction) |
 //!
 //! The value has a serde form: store it beside the thread. The form holds the rules and facts of
@@ -29,5 +30,7 @@
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod compactor;
 mod memory;
+mod request;
 
 pub use compactor::{Compactor, PlannedHost};
+pub use request::RequestStep;

@@ -12,6 +12,7 @@ use crate::{
     ledger::Ledger,
     message::{CompactionId, Text, ThreadId, Timestamp},
     notes::Notes,
+    tokens::{Calibrated, TokenCounter},
 };
 
 /// Every event of a thread, in order. The log only grows, so messages that a compaction removed
@@ -363,6 +364,12 @@ impl EventLog {
 
     pub(super) fn last_count(&self) -> (LastCount, usize) {
         usage::last_count(&self.events, self.state.dropped.count)
+    }
+
+    /// The ratio of tokens that the answers teach of which the log holds the prompt.
+    pub(crate) fn learnt_ratio(&self, overhead: u64, counter: &dyn TokenCounter) -> Calibrated {
+        let size = (self.state.dropped.seq == 0).then_some(0);
+        usage::learnt(&self.events, size, overhead, counter)
     }
 
     /// Appends the next event and returns it.

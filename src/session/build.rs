@@ -137,6 +137,8 @@ impl SessionBuilder {
             shared: Arc::new(Shared::new(self.observers)),
         };
         session.count_overhead();
+        let counter = session.journal.thread().counter();
+        session.ratio = session.log().learnt_ratio(session.overhead(), counter.as_ref());
         Ok(session)
     }
 }

@@ -10,6 +10,7 @@ use threadfold::{
     message::StopReason,
     model::{Model, ModelError},
     session::{CompactionEvent, SessionEvent},
+    store::MemoryStore,
     strategy::KeepRecent,
     tokens::ByteEstimate,
 };
@@ -96,5 +97,34 @@ fn a_provider_with_lower_counts_gives_room_up_to_a_third_more_than_the_estimate(
 fn without_a_reported_count_the_estimate_is_used() {
     for (_, after) in around_compactions(13, false) {
         assert!(after > WINDOW / 2, "{after}");
+    }
+}
+
+#[test]
+fn a_session_that_is_opened_again_knows_that_the_provider_counts_more() {
+    for (tenths, is_learnt) in [(16, true), (7, false)] {
+        let provider = Arc::new(Provider { tenths, says: true, counted: Mutex::default() });
+        let store = Arc::new(MemoryStore::default());
+        let open = || {
+            let agent = ModelAgent::new(Arc::<Provider>::clone(&provider));
+            let builder = Session::builder(agent.with_window(ContextWindow::new(WINDOW)))
+                .strategy(Arc::new(KeepRecent { messages: 10, ..KeepRecent::default() }))
+                .store(store.clone())
+                .thread("main".parse().unwrap());
+            block_on(builder.open()).unwrap()
+        };
+        let mut session = open();
+        for _ in 0..30 {
+            block_on(async { session.send("A line of a question. ".repeat(10)).await }).unwrap();
+        }
+        block_on(async { session.send("/compact").await }).unwrap();
+        let compaction = session.log().standing().last().unwrap().id;
+        drop(session);
+        // No answer of the provider belongs to the thread as it is now.
+        let mut session = open();
+        block_on(session.undo_compaction(compaction)).unwrap();
+        let estimated = ByteEstimate::TRIGGER.messages(session.messages());
+        let known = session.context_tokens() * 10 / estimated;
+        assert!(if is_learnt { known >= 15 } else { known == 10 }, "{tenths}: {known}");
     }
 }

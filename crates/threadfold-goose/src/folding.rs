@@ -15,9 +15,11 @@ use goose_provider_types::conversation::{Conversation, message::MessageErrorKind
 use rmcp::model::Tool;
 use threadfold::{
     CompactionStrategy, Compactor, ContextWindow, Message, async_trait,
+    auto::Refusal,
+    compactor::RequestStep,
     drive::Models,
-    message::{Json, ToolSpec},
-    strategy::Brief,
+    message::{Json, Timestamp, ToolSpec},
+    model::{Clock, std_clock},
 };
 
 use crate::{
@@ -25,26 +27,18 @@ use crate::{
     model::GooseModel,
 };
 
-/// The share of the window above which a conversation is compacted, in percent. The rest is for the
-/// answer and for the error of the estimate.
-const THRESHOLD: u64 = 75;
-
 /// The number of sessions that are remembered. One that was forgotten is read again.
 const REMEMBERED: usize = 32;
-
-/// How often in a row a request that the provider refused as too long is compacted and sent again.
-const REFUSALS: u32 = 3;
 
 /// The step that asks the model, wrapped: it replaces the conversation by a compacted one whenever the
 /// request would not fit the window.
 ///
-/// A conversation is compacted above three quarters of the window, by the estimate of threadfold, which
-/// the usage that the host stores on messages corrects. System prompt and tools count. After a
-/// compaction the step asks the model whatever the size is, so it never compacts in a circle. If a
-/// compaction fails, the request is sent as it is.
+/// When to compact, [`Compactor::before_request`] decides, as in a session: at four fifths of the
+/// window, by the estimate of threadfold, which the usage that the host stores on messages corrects.
+/// System prompt and tools count. If no compaction helps, the request is sent as it is.
 ///
-/// If the provider refuses a request as too long, the step compacts the conversation to half, takes the
-/// error out of it, and asks again, up to three times in a row.
+/// If the provider refuses a request as too long, the step takes the error out of the conversation,
+/// compacts it, and asks again. A request is sent at most three times.
 ///
 /// The effects of the host must be able to [replace a
 /// conversation](goose_agent::operation::ConversationEffect::ReplaceConversation): `E:
@@ -54,26 +48,16 @@ const REFUSALS: u32 = 3;
 pub struct Folding<I> {
     inner: I,
     compactor: Compactor,
-    window: ContextWindow,
     model: Option<GooseModel>,
-    sessions: Mutex<Vec<(String, State)>>,
-}
-
-/// What is remembered of a session.
-#[derive(Debug)]
-struct State {
-    compactor: Compactor,
-    /// Whether the conversation was compacted since the model was last asked.
-    is_folded: bool,
-    /// How many requests in a row were refused as too long.
-    refusals: u32,
+    /// What is remembered of each session.
+    sessions: Mutex<Vec<(String, Compactor)>>,
 }
 
 impl<I> Folding<I> {
     /// Returns the step with a context window of the model that it asks.
     pub fn new(inner: I, window: ContextWindow) -> Self {
         let compactor = Compactor::default().with_window(window);
-        Self { inner, compactor, window, model: None, sessions: Mutex::default() }
+        Self { inner, compactor, model: None, sessions: Mutex::default() }
     }
 
     /// Returns the step with a model that writes the summaries. Without one, a digest replaces the old
@@ -90,8 +74,8 @@ impl<I> Folding<I> {
         self
     }
 
-    /// Returns the compacted conversation; `None` if the model can be asked as it is. After a refusal
-    /// the conversation ends with the provider's error.
+    /// Returns the conversation with which the step begins anew: compacted, or without the provider's
+    /// refusal, with which it ended. `None` if the model is asked with this one, or nothing helps.
     async fn compacted(
         &self,
         session: &str,
@@ -99,54 +83,55 @@ impl<I> Folding<I> {
         input: &InferenceInput,
         is_refused: bool,
     ) -> Option<Conversation> {
-        let mut state = self.take(session);
-        state.refusals = match (is_refused, state.is_folded) {
-            (true, _) => state.refusals + 1,
-            // It is compacted, and not sent yet.
-            (false, true) => state.refusals,
-            (false, false) => 0,
-        };
+        let compactor = self.take(session);
         let mut conversation = conversation.clone();
         if is_refused {
             conversation.pop();
         }
         let seen = seen(&conversation);
-        state.compactor = state.compactor.with_context(context(input), tools(&input.tools));
-        state.compactor.observe_host(&seen);
-        let tokens = state.compactor.context_tokens();
-        let is_full = tokens > self.window.tokens() / 100 * THRESHOLD && !state.is_folded;
-        let is_wanted = if is_refused { state.refusals <= REFUSALS } else { is_full };
-        let mut compacted = None;
-        if is_wanted {
-            let brief = Brief { target: is_refused.then_some(tokens / 2), ..Brief::default() };
-            let models = self.model.as_ref().map_or_else(Models::default, Models::from);
-            let planned = state.compactor.plan_host(&seen, brief, models).await;
-            compacted = planned.ok().map(|planned| folded(&conversation, &seen, &planned.plan));
+        let mut compactor = compactor.with_context(context(input), tools(&input.tools));
+        compactor.observe_host(&seen);
+        let mut step = match is_refused {
+            true => compactor.refused(now(), Refusal::default()),
+            false => compactor.before_request(now()),
+        };
+        let models = self.model.as_ref().map_or_else(Models::default, Models::from);
+        let mut next = None;
+        while let RequestStep::Compact(brief) = step {
+            if let Ok(planned) = compactor.plan_host(&seen, brief, models).await {
+                next = Some(folded(&conversation, &seen, &planned.plan));
+                break;
+            }
+            step = compactor.before_request(now());
         }
-        state.is_folded = compacted.is_some();
-        self.put(session, state);
-        compacted
+        self.put(session, compactor);
+        let is_sent = matches!(step, RequestStep::Send);
+        next.or_else(|| (is_refused && is_sent).then_some(conversation))
     }
 
-    fn take(&self, session: &str) -> State {
+    fn take(&self, session: &str) -> Compactor {
         let mut sessions = self.lock();
         match sessions.iter().position(|(id, _)| id == session) {
             Some(at) => sessions.remove(at).1,
-            None => State { compactor: self.compactor.clone(), is_folded: false, refusals: 0 },
+            None => self.compactor.clone(),
         }
     }
 
-    fn put(&self, session: &str, state: State) {
+    fn put(&self, session: &str, compactor: Compactor) {
         let mut sessions = self.lock();
-        sessions.push((session.to_owned(), state));
+        sessions.push((session.to_owned(), compactor));
         let excess = sessions.len().saturating_sub(REMEMBERED);
         sessions.drain(..excess);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(String, State)>> {
-        // Nothing panics while it is held, and each state in it is whole.
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(String, Compactor)>> {
+        // Nothing panics while it is held, and each compactor in it is whole.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn now() -> Timestamp {
+    std_clock().now()
 }
 
 /// The texts that take room beside the messages: the system prompt, and what operations add at the end.

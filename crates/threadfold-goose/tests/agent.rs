@@ -409,7 +409,7 @@ async fn a_refused_request_is_compacted_and_sent_again() {
     let provider = Scripted::new(turns);
     let host = Host::default();
     host.say(TASK);
-    host.run(folding(&provider, 200_000)).await;
+    host.run(folding(&provider, 12_000)).await;
     let requests = provider.requests();
     let [refused, sent] = &requests[requests.len() - 2..] else { panic!("two requests") };
     assert_legal(sent);
@@ -422,7 +422,7 @@ async fn a_provider_that_refuses_everything_ends_the_turn_with_its_error() {
     let provider = Scripted::new(calls(0..12).chain(vec![Turn::Refuse; 20]));
     let host = Host::default();
     host.say(TASK);
-    host.run(folding(&provider, 200_000)).await;
+    host.run(folding(&provider, 12_000)).await;
     assert!(provider.requests().len() <= 12 + 4, "{} requests", provider.requests().len());
     let last = host.conversation().last().cloned().expect("a message");
     assert!(last.error_kind().is_some(), "{last:?}");

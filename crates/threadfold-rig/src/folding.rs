@@ -14,18 +14,18 @@ use rig_core::{
     operation::Completion,
 };
 use threadfold::{
-    CompactionStrategy, Compactor, ContextWindow, Message, drive::Models, message::ToolSpec,
-    strategy::Brief,
+    CompactionStrategy, Compactor, ContextWindow, Message,
+    auto::Refusal,
+    compactor::RequestStep,
+    drive::Models,
+    message::{Timestamp, ToolSpec},
+    model::{Clock, std_clock},
 };
 
 use crate::{
     host::{Shared, made},
-    model::{RigModel, is_overflow, usage},
+    model::{RigModel, refusal_of, usage},
 };
-
-/// The share of the window above which a request is compacted, in percent. The rest is for the
-/// answer and for the error of the estimate.
-const THRESHOLD: u64 = 75;
 
 /// The number of conversations that a hook remembers. One that was forgotten is compacted again
 /// from its history.
@@ -37,18 +37,18 @@ const REMEMBERED: usize = 32;
 /// form of a history by its messages. What a run adds to the history is kept by rig as it is; only
 /// the requests are shorter. The summaries live as long as the hook.
 ///
-/// A request is compacted above three quarters of the window, by the estimate of threadfold, which
-/// the usage that providers report corrects. System prompt, documents and tools count. If a
-/// compaction fails, the request is sent with the last compacted history.
+/// When to compact, [`Compactor::before_request`] decides, as in a session: at four fifths of the
+/// window, by the estimate of threadfold, which the usage that providers report corrects. System
+/// prompt, documents and tools count. If a compaction fails, the request is sent with the last
+/// compacted history.
 ///
-/// rig ends a run whose request the provider refused as too long. The hook remembers the refusal:
-/// if the host prompts once more with the same history, it is compacted to half of what was sent.
+/// rig ends a run whose request the provider refused as too long. The hook learns from the refusal:
+/// if the host prompts once more with the same history, it is compacted to what fits.
 ///
 /// Clones share what they remember.
 #[derive(Clone, Debug)]
 pub struct Folding {
     compactor: Compactor,
-    window: ContextWindow,
     model: Option<RigModel>,
     conversations: Arc<Mutex<Vec<Folded>>>,
 }
@@ -65,8 +65,8 @@ struct Folded {
     sent: Option<EffectId>,
     /// The run that made it.
     run: Option<RunId>,
-    /// Whether the provider refused it as too long.
-    is_refused: bool,
+    /// What the provider stated when it refused it as too long.
+    refusal: Option<Refusal>,
     /// The number of compactions.
     compactions: usize,
 }
@@ -84,7 +84,6 @@ impl Folding {
     pub fn new(window: ContextWindow) -> Self {
         Self {
             compactor: Compactor::default().with_window(window),
-            window,
             model: None,
             conversations: Arc::default(),
         }
@@ -148,18 +147,19 @@ impl Folding {
         let context = context(system, request);
         folded.compactor = folded.compactor.with_context(context, tools(request));
         folded.compactor.observe_host(&folded.view);
-        let limit = self.window.tokens() / 100 * THRESHOLD;
-        let tokens = folded.compactor.context_tokens();
-        let target = std::mem::take(&mut folded.is_refused).then_some(tokens / 2);
-        if tokens > limit || target.is_some() {
-            let brief = Brief { target, ..Brief::default() };
-            let models = self.model.as_ref().map_or_else(Models::default, Models::from);
+        let models = self.model.as_ref().map_or_else(Models::default, Models::from);
+        let mut step = match folded.refusal.take() {
+            Some(refusal) => folded.compactor.refused(now(), refusal),
+            None => folded.compactor.before_request(now()),
+        };
+        // In any other case the request is sent as it is: the provider decides.
+        while let RequestStep::Compact(brief) = step {
             let planned = folded.compactor.plan_host(&folded.view, brief, models).await;
-            // Without a plan the request is sent as it is: the provider decides.
             if let Ok(planned) = planned {
                 let applied = planned.plan.apply(&mut folded.view, made);
                 folded.compactions += usize::from(applied.is_ok());
             }
+            step = folded.compactor.before_request(now());
         }
         (folded.sent, folded.run) = (Some(id), Some(run));
         let is_same = folded.view.len() == folded.history.len() && {
@@ -195,7 +195,7 @@ impl Folding {
                 compactor: self.compactor.clone(),
                 sent: None,
                 run: None,
-                is_refused: false,
+                refusal: None,
                 compactions: 0,
             },
         }
@@ -212,6 +212,10 @@ impl Folding {
         // Nothing panics while it is held, and each conversation in it is whole.
         self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn now() -> Timestamp {
+    std_clock().now()
 }
 
 /// The system prompt and the documents of a request, which take room beside its messages.
@@ -259,7 +263,7 @@ impl AgentHook for Folding {
         let mut conversations = self.lock();
         let failed = conversations.iter_mut().find(|folded| folded.run == Some(ctx.run_id()));
         if let Some(folded) = failed {
-            folded.is_refused = is_overflow(error);
+            folded.refusal = refusal_of(error);
         }
     }
 }

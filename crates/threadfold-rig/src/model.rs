@@ -9,6 +9,7 @@ use rig_core::{
 };
 use threadfold::{
     Answer, ContentBlock, Message, Model, Request, Role, Usage, async_trait,
+    auto::Refusal,
     message::StopReason,
     model::{ModelError, ModelErrorKind},
     wire,
@@ -89,9 +90,9 @@ fn refusal(error: &ProviderError) -> ModelError {
     }
 }
 
-/// Whether the text of an error says that the request was too long for the model.
-pub(crate) fn is_overflow(error: &str) -> bool {
-    classified(error).is_overflow()
+/// What an error states, if its text says that the request was too long for the model.
+pub(crate) fn refusal_of(error: &str) -> Option<Refusal> {
+    Refusal::of(&classified(error).kind)
 }
 
 /// The error of a refused request of which only the text is known.

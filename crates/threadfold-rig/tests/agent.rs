@@ -190,7 +190,7 @@ async fn a_history_that_the_provider_refused_is_compacted_to_half() {
     let turns = steps(12).into_iter().take(12);
     let turns = turns.chain([MockTurn::error("prompt is too long"), MockTurn::text("Done.")]);
     let model = MockCompletionModel::from_turns(turns);
-    let folding = Folding::new(ContextWindow::new(200_000));
+    let folding = Folding::new(ContextWindow::new(12_000));
     let agent = agent(&model, &folding);
     agent.prompt(TASK).await.expect_err("the provider refuses");
     let refused = model.requests().pop().expect("a request").chat_history;

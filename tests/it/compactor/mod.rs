@@ -3,6 +3,7 @@
 mod again;
 mod edits;
 mod merged;
+mod steps;
 mod support;
 mod tools;
 

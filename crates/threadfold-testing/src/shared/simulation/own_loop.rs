@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use threadfold::{
-    Compactor, ContextWindow, Message, Model, Request, Role, drive::Models, legality,
-    message::ToolSpec, model::Tool,
+    Compactor, ContextWindow, Message, Model, Request, Role, auto::Refusal, compactor::RequestStep,
+    drive::Models, legality, message::ToolSpec, model::Tool, strategy::Brief,
 };
 
 use super::{
@@ -107,27 +107,42 @@ impl Loop {
         {
             self.undo(before);
         }
-        let window = self.world.window();
-        if self.compactor.context_tokens() > window * 7 / 10 {
-            let clock = self.world.clock(0);
-            let (conversation, clock) = (Some(summaries.as_ref() as &dyn Model), Some(&*clock));
-            self.compact(Models { conversation, clock, ..Models::default() }).await?;
+        // Once in a while the host compacts on its own account.
+        if self.world.numbers().once_in(16) {
+            self.compact(Brief::from(self.world.window() / 2), summaries, false).await?;
         }
-        if self.compactor.context_tokens() > window {
-            // The models failed; the library makes room without one.
-            self.compact(Models::default()).await?;
-        }
-        if self.compactor.context_tokens() > window {
-            self.world.note(format_args!("loop has no room, and waits"));
-            return Ok(());
-        }
-        let request = Request {
-            system: Arc::clone(&self.system),
-            tools: Arc::clone(&self.tools),
-            ..Request::new(self.messages.clone())
+        let clock = self.world.clock(0);
+        let (mut step, mut lied) = (self.compactor.before_request(clock.now()), false);
+        let answer = loop {
+            step = match step {
+                RequestStep::Send => {
+                    let request = Request {
+                        system: Arc::clone(&self.system),
+                        tools: Arc::clone(&self.tools),
+                        ..Request::new(self.messages.clone())
+                    };
+                    match self.world.maybe_dropped(10, answers.complete(request)).await {
+                        None => return Ok(()),
+                        Some(Ok(answer)) => break answer,
+                        Some(Err(error)) => match Refusal::of(&error.kind) {
+                            Some(refusal) => {
+                                lied |= answers.lied();
+                                self.compactor.refused(clock.now(), refusal)
+                            }
+                            None => return Ok(()),
+                        },
+                    }
+                }
+                RequestStep::Compact(brief) => {
+                    self.compact(brief, summaries, lied).await?;
+                    self.compactor.before_request(clock.now())
+                }
+                stuck => {
+                    self.world.note(format_args!("loop waits: {stuck:?}"));
+                    return Ok(());
+                }
+            };
         };
-        let asked = self.world.maybe_dropped(10, answers.complete(request)).await;
-        let Some(Ok(answer)) = asked else { return Ok(()) };
         self.messages.push(answer.message);
         self.compactor.observe(&self.messages);
         self.round += 1;
@@ -159,12 +174,19 @@ impl Loop {
         self.compactor.observe(&self.messages);
     }
 
-    /// Compacts to half of the window, or drops that midway.
-    async fn compact(&mut self, models: Models<'_>) -> Result<(), Fault> {
+    /// Compacts, or drops that midway. After a refusal without a reason, unread results may be cut too.
+    async fn compact(
+        &mut self,
+        brief: Brief,
+        summaries: &Arc<Seat>,
+        lied: bool,
+    ) -> Result<(), Fault> {
+        let clock = self.world.clock(0);
+        let (conversation, clock) = (Some(summaries.as_ref() as &dyn Model), Some(&*clock));
+        let models = Models { conversation, clock, ..Models::default() };
         let before = self.messages.clone();
         let unread = before.get(legality::unread_from(&before)..).unwrap_or_default().to_vec();
-        let target = self.world.window() / 2;
-        let compacted = self.compactor.compact(&mut self.messages, target, models);
+        let compacted = self.compactor.compact(&mut self.messages, brief, models);
         let done = self.world.maybe_dropped(8, compacted).await;
         let Some(Ok(record)) = done else {
             self.world.note(format_args!("loop compacts nothing: {done:.200?}"));
@@ -181,7 +203,7 @@ impl Loop {
         if self.compactor.rules().active().all(|rule| rule.text != *RULE) {
             return Err(Promise::Ruled.broken("the compactor lost its rule"));
         }
-        if !self.messages.ends_with(&unread) && fits(&self.world, &unread) {
+        if !lied && !self.messages.ends_with(&unread) && fits(&self.world, &unread) {
             return Err(Promise::Unread.broken(format!("{unread:.300?}")));
         }
         self.before = Some(before);
