@@ -96,17 +96,18 @@ impl<I> Folding<I> {
             false => compactor.before_request(now()),
         };
         let models = self.model.as_ref().map_or_else(Models::default, Models::from);
-        let mut next = None;
-        while let RequestStep::Compact(brief) = step {
+        let next = loop {
+            let RequestStep::Compact(brief) = step else {
+                let is_again = is_refused && matches!(step, RequestStep::Send);
+                break is_again.then(|| conversation.clone());
+            };
             if let Ok(planned) = compactor.plan_host(&seen, brief, models).await {
-                next = Some(folded(&conversation, &seen, &planned.plan));
-                break;
+                break Some(folded(&conversation, &seen, &planned.plan));
             }
             step = compactor.before_request(now());
-        }
+        };
         self.put(session, compactor);
-        let is_sent = matches!(step, RequestStep::Send);
-        next.or_else(|| (is_refused && is_sent).then_some(conversation))
+        next
     }
 
     fn take(&self, session: &str) -> Compactor {
