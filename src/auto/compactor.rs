@@ -76,7 +76,7 @@ pub struct AutoCompactor {
 /// | refused, vaguely, and one of the last 8 answered requests was as long, or nearly in a known window | refused once | send again |
 /// | refused, vaguely, at a quarter of a known window or less | refused once | send again |
 /// | refused, states a limit | refused once more | compact to the limit |
-/// | refused, vaguely | refused once more | compact to half; for a third sending to a quarter, or in an unknown window to what fits any window |
+/// | refused, vaguely | refused once more | compact to half; for a third sending to a quarter, or in an unknown window to what fits any window, and at most to the largest of the last 8 answered requests |
 /// | refused, vaguely, after the thread was halved, in a known window | nothing tried | take back |
 /// | refused the third time | nothing tried | take back |
 /// | the turn ended | not sent, nothing tried | |
@@ -521,7 +521,8 @@ impl AutoCompactor {
         if request.refused >= MAX_SENDS || is_disbelieved {
             return self.take_back(refusal);
         }
-        let is_small = pressure.window.is_some_and(|window| sent <= window.tokens() / SMALL_PART);
+        let is_small = pressure.window.is_some_and(|window| sent <= window.tokens() / SMALL_PART)
+            && before.least() < sent;
         let is_doubted = is_small || self.was_answered(sent, is_known);
         if refused == 0 && stated.is_none() && is_doubted {
             self.request = request;
@@ -557,7 +558,8 @@ impl AutoCompactor {
         if let Output::Compact { target: Some(target), limit: Some(limit), .. } = &mut output
             && stated.is_none()
         {
-            let size = attempted_size(&pressure, sent, tries, is_known);
+            let proven = self.answered.iter().max().copied().filter(|_| !is_known);
+            let size = attempted_size(&pressure, sent, tries, is_known, proven);
             *target = pressure.of_thread(size).min(*target);
             *limit = target.saturating_add(*target / 4).min(*limit);
         }
@@ -656,15 +658,23 @@ impl AutoCompactor {
 
 /// The size to try after the vague refusal of a request of `sent` tokens: half of it, then a quarter.
 /// The unread part is counted out, unless it takes most of the request; then it is cut too. The last
-/// attempt in an unknown window cuts as much as any window needs.
-fn attempted_size(pressure: &Pressure, sent: u64, tries: u32, is_known: bool) -> u64 {
+/// attempt in an unknown window cuts as much as any window needs, and at least to what was answered
+/// before, `proven`.
+fn attempted_size(
+    pressure: &Pressure,
+    sent: u64,
+    tries: u32,
+    is_known: bool,
+    proven: Option<u64>,
+) -> u64 {
     let floor = pressure.floor().saturating_add(pressure.said).min(sent);
     let cut = pressure.least().saturating_add(pressure.said).min(sent);
     let is_all = floor > sent / 4 * 3;
     let least = if is_all { cut } else { floor };
     let share = if tries == 0 { 2 } else { 4 };
     let size = least.saturating_add((sent - least) / share);
-    let small = SMALL_WINDOW.max(cut.saturating_add(SUMMARY_MESSAGE_TOKENS));
+    let fits = SMALL_WINDOW.min(proven.unwrap_or(u64::MAX));
+    let small = fits.max(cut.saturating_add(SUMMARY_MESSAGE_TOKENS));
     let small = if tries == 0 || is_known { u64::MAX } else { small };
     size.min(small)
 }

@@ -7,7 +7,7 @@ use super::{
     span::CompactionSpan,
 };
 use crate::{
-    compact::Prices,
+    compact::{Counted, Prices},
     compaction::{Compaction, CompactionError, CompactionErrorKind, Result, Stage, redacted},
     log::{CompactionRecord, Event, LogError},
     message::{CompactionId, ContextWindow, Delta, Message, ToolSpec},
@@ -363,6 +363,7 @@ impl Conversation<'_> {
         let live = self.journal.thread().messages();
         let before: Vec<Message> = live.iter().chain(&self.arriving).cloned().collect();
         let mut report = proposal.report(&before, counter.as_ref(), compaction.binds_reasoning)?;
+        report.counted = self.counted();
         let request = (&self.system[..], &self.tools.specs[..], &before[..]);
         let is_warm = self.journal.log().is_warm(at, self.prices.as_ref());
         report.cost = proposal.cost(self.prices, request, &report, counter.as_ref(), is_warm);
@@ -378,6 +379,15 @@ impl Conversation<'_> {
             model::announce(*provider, &proposal.plan, self.journal.thread());
         }
         Ok(record)
+    }
+
+    /// What the provider counted last, if the log is whole.
+    fn counted(&self) -> Option<Counted> {
+        let (tokens, since) = self.journal.thread().counted();
+        let counter = self.journal.thread().counter();
+        let arriving = self.arriving.as_ref().map_or(0, |message| counter.message(message));
+        let counted = Counted { tokens: tokens?, since: since.saturating_add(arriving) };
+        self.known.is_none().then_some(counted)
     }
 
     /// Takes the record of the applied plan, or the error. Error texts are redacted.

@@ -12,7 +12,6 @@ use crate::{
     ledger::Ledger,
     message::{CompactionId, Text, ThreadId, Timestamp},
     notes::Notes,
-    tokens::{Calibrated, TokenCounter},
 };
 
 /// Every event of a thread, in order. The log only grows, so messages that a compaction removed
@@ -366,10 +365,13 @@ impl EventLog {
         usage::last_count(&self.events, self.state.dropped.count)
     }
 
-    /// The ratio of tokens that the answers teach of which the log holds the prompt.
-    pub(crate) fn learnt_ratio(&self, overhead: u64, counter: &dyn TokenCounter) -> Calibrated {
-        let size = (self.state.dropped.seq == 0).then_some(0);
-        usage::learnt(&self.events, size, overhead, counter)
+    /// The record of the latest compaction, whether it was undone or not.
+    pub(crate) fn latest_compaction(&self) -> Option<&CompactionRecord> {
+        let held = self.events.iter().rev().find_map(|logged| match &logged.event {
+            Event::Compacted(record) => Some(record.as_ref()),
+            _ => None,
+        });
+        held.or(self.state.dropped.latest.as_deref())
     }
 
     /// Appends the next event and returns it.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::event::{Event, LoggedEvent};
 use crate::{
     message::{Message, Role, Usage},
-    tokens::{Calibrated, TokenCounter},
+    tokens::TokenCounter,
 };
 
 /// The tokens billed over the life of a thread. No compaction, undo or truncation reduces them.
@@ -165,51 +165,6 @@ pub(super) fn usage_since(
         LastCount::Reported(tokens) => (Some(tokens), counter.messages(after)),
         LastCount::Rewritten => (None, counter.messages(after)),
     }
-}
-
-/// Returns the ratio of tokens that the answers of a log teach, if their prompts were larger than
-/// estimated; otherwise that of the estimate, because another model may count the next prompt. The
-/// `overhead` is the estimate of system prompt and tools. `size` is that of the thread before these
-/// events, if it is known; after a compaction it is, by the record.
-pub(super) fn learnt(
-    events: &[LoggedEvent],
-    mut size: Option<u64>,
-    overhead: u64,
-    counter: &dyn TokenCounter,
-) -> Calibrated {
-    let mut ratio = Calibrated::default();
-    for logged in events {
-        match &logged.event {
-            Event::MessageAppended(message) => {
-                if let (Role::Assistant, Some(usage), Some(size)) =
-                    (message.role, message.usage, size)
-                {
-                    // A count that cannot belong to this prompt teaches nothing.
-                    let _ = ratio.learn(size.saturating_add(overhead), usage.input);
-                }
-                size = size.map(|size| size.saturating_add(counter.message(message)));
-            }
-            Event::Compacted(record) if record.report.after.messages > 0 => {
-                size = Some(record.report.after.tokens);
-            }
-            Event::Truncated { .. }
-            | Event::Compacted(_)
-            | Event::CompactionUndone { .. }
-            | Event::Malformed { .. } => size = None,
-            Event::SystemPromptSet { .. }
-            | Event::LocalNotice { .. }
-            | Event::CompactionFailed(_)
-            | Event::RuleAdded { .. }
-            | Event::RuleRevoked { .. }
-            | Event::NoteWritten { .. }
-            | Event::Host { .. }
-            | Event::ResultCut(_)
-            | Event::CacheKept { .. }
-            | Event::Unknown { .. } => {}
-        }
-    }
-    let heavier = ratio.bytes_per_token() < Calibrated::default().bytes_per_token();
-    if heavier { ratio } else { Calibrated::default() }
 }
 
 /// Returns the usage of a message: its own, and the usage of the tools whose results it holds.

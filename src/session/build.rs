@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     auto::AutoCompactor,
+    compact::Counted,
     log::{Event, EventLog},
     message::{CheckpointIds, CompactionId, ThreadId},
     model::Tools,
@@ -137,8 +138,27 @@ impl SessionBuilder {
             shared: Arc::new(Shared::new(self.observers)),
         };
         session.count_overhead();
-        let counter = session.journal.thread().counter();
-        session.ratio = session.log().learnt_ratio(session.overhead(), counter.as_ref());
+        session.ratio = session.logged_ratio();
         Ok(session)
+    }
+}
+
+impl Session {
+    /// The ratio of the last count in the log, if the provider counted more than the estimate;
+    /// otherwise that of the estimate, because another model may count the next prompt.
+    fn logged_ratio(&self) -> Calibrated {
+        let thread = self.journal.thread();
+        let (reported, since) = thread.counted();
+        let counted = reported.map(|tokens| Counted { tokens, since });
+        let present = counted.map(|counted| (thread.size().tokens, counted));
+        let before = self.log().latest_compaction().map(|record| &record.report);
+        let before = before.and_then(|report| Some((report.before.tokens, report.counted?)));
+        let mut ratio = Calibrated::default();
+        if let Some((size, Counted { tokens, since })) = present.or(before) {
+            let estimated = size.saturating_sub(since).saturating_add(self.overhead());
+            // A count that cannot belong to this context teaches nothing.
+            let _ = tokens > estimated && ratio.learn_refusal(estimated, tokens);
+        }
+        ratio
     }
 }

@@ -26,7 +26,7 @@ pub enum SessionError {
     /// are estimated tokens.
     #[error(
         "the request has about {tokens} tokens and {limit} fit; the system prompt has {system}, the \
-         tools {tools}, and what was typed last {newest}{}{}", after(.tried),
+         tools {tools}, and what was typed since the last answer {newest}{}{}", after(.tried),
         advice(*.system, *.tools, *.newest)
     )]
     CannotFit {
@@ -40,7 +40,7 @@ pub enum SessionError {
         system: u64,
         /// The size of the tools.
         tools: u64,
-        /// The size of the user's newest message, sent or about to be sent.
+        /// The size of what the user typed since the last answer, the message about to be sent included.
         newest: u64,
         /// Why the attempted compaction failed, if one was attempted.
         tried: Option<Text>,
@@ -130,7 +130,10 @@ fn after(tried: &Option<Text>) -> String {
 fn advice(system: u64, tools: u64, newest: u64) -> &'static str {
     match newest.max(system).max(tools) {
         0 => "",
-        most if most == newest => "; send less at once, such as a file by its path",
+        most if most == newest => {
+            "; send less at once, such as a file by its path, or continue the turn without a new \
+             message if an earlier one is not answered yet"
+        }
         most if most == tools => "; offer fewer tools, or describe them in fewer words",
         _ => "; shorten the system prompt",
     }

@@ -128,8 +128,12 @@ impl Session {
         self.tick();
         // The first request is checked again if rules in the prompt may have lengthened the system
         // prompt.
-        let mut recheck = message.is_none() || self.settings.rules_in_system_prompt;
         let prompted = message.is_some();
+        let message = message.filter(|message| !self.is_unanswered(message));
+        let mut recheck = message.is_none() || self.settings.rules_in_system_prompt;
+        if prompted && message.is_none() {
+            self.entered();
+        }
         if let Some(message) = message {
             // Add the time and the reminder before the tokens are counted.
             let message = self.with_reminder(message);
@@ -141,10 +145,7 @@ impl Session {
             }
             fits?;
             self.append(message)?;
-            self.shared.done_with_taken();
-            if self.is_own_input {
-                self.shared.lock().has_entered = Some(true);
-            }
+            self.entered();
         }
         let (mut machine, mut usage) =
             (TurnMachine::new(self.settings.max_rounds), Usage::default());
@@ -184,6 +185,25 @@ impl Session {
                     return Ok(());
                 }
             }
+        }
+    }
+
+    /// Whether the thread ends with this message already, because an earlier request with it failed:
+    /// whoever sends it again wants an answer to it, and no second copy.
+    fn is_unanswered(&self, message: &Message) -> bool {
+        self.messages().last().is_some_and(|last| {
+            last.is_typed()
+                && last.tool_results().next().is_none()
+                && last.author == message.author
+                && last.typed_content().eq(message.typed_content())
+        })
+    }
+
+    /// Records that the input is in the thread.
+    fn entered(&self) {
+        self.shared.done_with_taken();
+        if self.is_own_input {
+            self.shared.lock().has_entered = Some(true);
         }
     }
 
@@ -317,16 +337,22 @@ impl Session {
             _ => return Ok(Some(answer?)),
         };
         let order = Order { reason, target, limit, next_prompt: None, strategy: None };
-        match (self.compact_for(order, emit).await?, answer) {
+        let refused = match (self.compact_for(order, emit).await?, answer) {
             (Err(_), Ok(answer)) => return Ok(Some(answer)),
             // The events report why the compaction failed, so the turn ends with the provider's
             // error.
             (Err(_), Err(refused)) => return Err(refused.into()),
-            (Ok(_), Ok(answer)) => *usage += answer.usage.unwrap_or_default(),
-            (Ok(_), Err(_)) => {}
+            (Ok(_), Ok(answer)) => {
+                *usage += answer.usage.unwrap_or_default();
+                None
+            }
+            (Ok(_), Err(refused)) => Some(refused),
+        };
+        match (self.guard(None, emit).await, refused) {
+            // The limit that follows from the refusal may be wrong, so the refusal says more.
+            (Err(SessionError::CannotFit { .. }), Some(refused)) => Err(refused.into()),
+            (fits, _) => fits.map(|()| None),
         }
-        self.guard(None, emit).await?;
-        Ok(None)
     }
 
     /// Notifies the host if a refusal stated a smaller window than the one that was assumed.

@@ -11,7 +11,9 @@
 //!
 //! In a tool loop with signed reasoning no cut is legal after that reasoning. If that leaves no
 //! room, calls and results become text that nobody typed, which needs no reasoning before it. This
-//! is done only if less than a third of what stays as text could stay otherwise.
+//! is done only if less than a third of what stays as text could stay otherwise. If the calls alone do
+//! not fit, because one writes a long file or there are hundreds, they and their results become one
+//! text each, which is cut as a result is.
 
 use std::sync::Arc;
 
@@ -44,11 +46,20 @@ const SUMMARY_TEXT_TOKENS: u64 = 100;
 /// How an unread part that does not fit is cut.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
-    /// The tokens that the unread messages may have.
+    /// The tokens that the unread messages may have; with [`Round::Cut`], those of the whole round.
     room: u64,
-    /// Whether calls and results become text, which needs neither the calls nor the reasoning before
-    /// them.
-    as_text: bool,
+    round: Round,
+}
+
+/// What becomes of the calls that unread results answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Round {
+    /// They stay.
+    Calls,
+    /// Calls and results become texts, which need neither the calls nor the reasoning before them.
+    Texts,
+    /// The calls of a message become one text, its results another one, and both are cut.
+    Cut,
 }
 
 impl Snapshot {
@@ -138,19 +149,42 @@ impl Snapshot {
         if self.floor(brief).saturating_add(self.summary_need(brief)) <= fits {
             return None;
         }
-        let held = self.held_from();
+        let (held, from, counter) = (self.held_from(), self.unread_from(), self.counter());
         let is_mixed = |it: &Message| it.is_typed() && it.tool_results().next().is_some();
-        let can_be_text = held < self.round_from() && !self.unread().iter().any(is_mixed);
+        let can_be_text = !self.unread().iter().any(is_mixed);
         let room_from = |from: usize| {
             let beside = self.beside_unread(brief, from);
             fits.saturating_sub(fits / FREE_SHARE).saturating_sub(beside)
         };
-        let (with_calls, as_text) = (room_from(held), room_from(self.unread_from()));
-        let would_stay = as_text.min(self.counter().messages(self.unread()));
-        Some(match can_be_text && with_calls < would_stay / 3 {
-            true => Cut { room: as_text, as_text: true },
-            false => Cut { room: with_calls, as_text: false },
+        let (with_calls, as_text) = (room_from(held), room_from(from));
+        let would_stay = as_text.min(counter.messages(self.unread()));
+        let is_short = can_be_text && held < self.round_from() && with_calls < would_stay / 3;
+        let tokens = |messages: &[Message], form: fn(&Message) -> Message| {
+            let tokens = messages.iter().map(|message| counter.message(&form(&shortest(message))));
+            tokens.fold(0, u64::saturating_add)
+        };
+        let (round, least) = match is_short {
+            true => (Round::Texts, tokens(self.round(), round_as_text)),
+            false => (Round::Calls, tokens(self.unread(), Message::clone)),
+        };
+        let room = if is_short { as_text } else { with_calls };
+        let needed = self.beside_unread(brief, if is_short { from } else { held });
+        let needed = needed.saturating_add(least).saturating_add(self.summary_need(brief));
+        Some(match can_be_text && needed > fits {
+            true => Cut { room: as_text, round: Round::Cut },
+            false => Cut { room, round },
         })
+    }
+
+    /// The messages with the calls that the unread results answer.
+    fn calls(&self) -> &[Message] {
+        let calls = self.unread_from() - self.round_from();
+        self.round().get(..calls).unwrap_or_default()
+    }
+
+    /// These messages and the unread part.
+    fn round(&self) -> &[Message] {
+        self.split_at(self.round_from()).1
     }
 
     /// The first message of the calls that the unread results answer.
@@ -163,17 +197,26 @@ impl Snapshot {
     /// Returns the unread messages that must be shortened, with their indexes; empty if the unread
     /// part fits.
     fn cuts(&self, brief: &Brief) -> Vec<(usize, Message)> {
-        let Some(Cut { room, as_text }) = self.unread_cut(brief) else { return Vec::new() };
-        let from = self.unread_from();
-        let recall = |index: usize| self.recall_of(from + index);
-        let cut = cut_to(self.unread(), room, self.counter(), &recall).into_iter();
-        let cut = cut.map(|(index, message)| (from + index, message)).collect();
-        if !as_text {
-            return cut;
-        }
-        let messages = replaced(self.messages(), cut).into_iter().enumerate();
-        let round = messages.skip(self.round_from());
-        round.map(|(index, message)| (index, round_as_text(&message))).collect()
+        let Some(Cut { room, round }) = self.unread_cut(brief) else { return Vec::new() };
+        let cut = |from: usize, messages: &[Message]| {
+            let recall = |index: usize| self.recall_of(from + index);
+            replaced(messages, cut_to(messages, room, self.counter(), &recall))
+        };
+        let (from, calls) = (self.unread_from(), self.round_from());
+        let changed = match round {
+            Round::Calls => [self.calls(), &cut(from, self.unread())].concat(),
+            Round::Texts => {
+                let cut = [self.calls(), &cut(from, self.unread())].concat();
+                cut.iter().map(round_as_text).collect()
+            }
+            Round::Cut => {
+                let texts: Vec<Message> = self.round().iter().map(round_as_one_text).collect();
+                cut(calls, &texts)
+            }
+        };
+        let changed = changed.into_iter().zip(self.round()).enumerate();
+        let changed = changed.filter(|(_, (after, before))| after != *before);
+        changed.map(|(index, (after, _))| (calls + index, after)).collect()
     }
 
     /// Returns the thread as strategies see it: with its unread results cut, if they do not fit.
@@ -281,8 +324,11 @@ impl View {
     }
 }
 
-/// The message with its calls and results as text.
+/// The message with its calls and results as text; one without them as it is.
 fn round_as_text(message: &Message) -> Message {
+    if message.tool_uses().next().is_none() && message.tool_results().next().is_none() {
+        return message.clone();
+    }
     let text = |block: &ContentBlock| {
         if let ContentBlock::ToolUse(call) = block {
             let text = format!("(I called {} {}.)", call.name, call.input.as_str());
@@ -302,6 +348,18 @@ fn round_as_text(message: &Message) -> Message {
     // Nobody typed the text of a result.
     message.make_mut().untyped = true;
     message
+}
+
+/// The message with its calls and results as one text, beside their media; one without them as it is.
+fn round_as_one_text(message: &Message) -> Message {
+    let texts = round_as_text(message);
+    if texts == *message {
+        return texts;
+    }
+    let said: Vec<&str> = texts.texts().map(|text| text.as_str()).collect();
+    let one = ContentBlock::text(said.join("\n"));
+    let media = texts.content.iter().filter(|it| it.as_text().is_none() && !it.is_reasoning());
+    texts.with_content([one].into_iter().chain(media.cloned()).collect())
 }
 
 /// Whether two messages differ at most in checkpoints.
@@ -440,7 +498,8 @@ fn cut_message(
     let note = |bytes: usize, most: u64| note(bytes, most, recall);
     let shorten = |text: &str, most| {
         let cut = ends(text, most, counter, Ends { tail: 3, note: &note });
-        cut.unwrap_or_else(|| text.to_owned())
+        // The note may be longer than a short text.
+        cut.filter(|cut| cut.len() < text.len()).unwrap_or_else(|| text.to_owned())
     };
     let shortened = |block: &ContentBlock| {
         if let ContentBlock::ToolResult(result) = block

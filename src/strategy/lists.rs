@@ -379,7 +379,11 @@ impl Audit<'_> {
             true => self.typed_room(&typed, room, shares),
             false => (0, 0),
         };
-        let first = typed.list(share, counter);
+        let mut first = typed.list(share, counter);
+        if first.is_empty() && policy.lists_typed() {
+            // What the user said comes before any fact, so it takes the room of all.
+            first = typed.list(room, counter);
+        }
         let lists = Lists { audit: self, proposal: &proposal, summary, typed: &typed, room };
         let holds = |fact: &Fact| !typed.was_taken_back(fact);
         let grown = lists.room_after(&first).and_then(|left| {

@@ -36,6 +36,9 @@ use crate::{
 /// The share of a missed target that lists may add: an eighth.
 const MISSED_SHARE: u64 = 8;
 
+/// The tokens that lists may add in any case: a title and two sentences of the user.
+const MISSED_TOKENS: u64 = 64;
+
 /// If a filled summary keeps so many percent of the facts less than are wanted, it is shortened for
 /// them like any other.
 const MUCH: u64 = 10;
@@ -226,7 +229,7 @@ impl Snapshot {
         match self.settle(proposal.clone(), brief) {
             Err(Rejection::OverTarget { .. }) if is_wider => {
                 // Lists that fill the room up to the limit would bring the next compaction at once.
-                let lists = brief.target.map(|target| target / MISSED_SHARE);
+                let lists = brief.target.map(|target| (target / MISSED_SHARE).max(MISSED_TOKENS));
                 let mut thread = self.clone();
                 thread.lists = lists;
                 thread.settle(proposal, &within)

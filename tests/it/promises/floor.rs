@@ -143,7 +143,8 @@ fn a_request_is_refused_if_system_prompt_and_typed_text_do_not_fit() {
 #[test]
 fn a_refusal_says_what_to_do_about_its_largest_part() {
     let (newest, tools, system) = (
-        "; send less at once, such as a file by its path",
+        "; send less at once, such as a file by its path, or continue the turn without a new message \
+         if an earlier one is not answered yet",
         "; offer fewer tools, or describe them in fewer words",
         "; shorten the system prompt",
     );
@@ -161,7 +162,7 @@ fn a_refusal_says_what_to_do_about_its_largest_part() {
             let (floor, tokens, limit) = (9, 9, 8);
             let error =
                 SessionError::CannotFit { floor, tokens, limit, system, tools, newest, tried };
-            let words = format!("what was typed last {newest}{failed}{advice}");
+            let words = format!("what was typed since the last answer {newest}{failed}{advice}");
             assert!(error.to_string().ends_with(&words), "{error}");
         }
     }
