@@ -59,9 +59,9 @@ pub(crate) fn prices() -> Prices {
 /// As [`table`].
 pub(crate) fn compare(courses: &[Course], is_short: bool) -> Result<Table, String> {
     let policies = |window| {
-        let mut policies = policy::policies(prices(), window).map_err(|error| error.to_string())?;
+        let mut policies = policy::policies(prices(), window);
         policies.retain(|policy| policy.habit.is_none() || !is_short);
-        Ok(policies)
+        policies
     };
     table(courses, &sizes(courses, &policies)?, prices(), 0, &policies)
 }
@@ -77,7 +77,7 @@ pub(crate) fn compare_away(
     share: f64,
     lives: &[CacheLife],
 ) -> Result<Vec<Table>, String> {
-    let policies = |prices| move |window| Ok(policy::away(prices, window, share));
+    let policies = |prices| move |window| policy::away(prices, window, share);
     let sizes = sizes(courses, &policies(prices()))?;
     let tables = lives.iter().map(|life| {
         let prices = prices().with_life(*life);
@@ -87,12 +87,12 @@ pub(crate) fn compare_away(
 }
 
 /// The policies for a window.
-type Policies<'a> = &'a dyn Fn(u64) -> Result<Vec<Policy>, String>;
+type Policies<'a> = &'a dyn Fn(u64) -> Vec<Policy>;
 
 /// Returns the smallest sizes that the compactions of the planner reach in each course.
 fn sizes(courses: &[Course], policies: Policies<'_>) -> Result<Vec<Vec<u64>>, String> {
     let sizes = courses.iter().map(|course| {
-        let policies = policies(course.window)?;
+        let policies = policies(course.window);
         let ours = policies.iter().find(|policy| policy.name == OURS).ok_or("no planner")?;
         replay::sizes(course, ours, prices())
     });
@@ -116,7 +116,7 @@ fn table(
     let mut table = Table { rows: Vec::new(), oracle: 0 };
     for (course, sizes) in courses.iter().zip(sizes) {
         let (mut sizes, mut bills, mut kept) = (sizes.clone(), Vec::new(), 0);
-        for (index, policy) in policies(course.window)?.iter().enumerate() {
+        for (index, policy) in policies(course.window).iter().enumerate() {
             let outcome = replay::replay(course, policy, prices, summary)?;
             if policy.habit.is_none() {
                 bills.push(outcome.money);

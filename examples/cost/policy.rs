@@ -6,7 +6,6 @@ use threadfold::{
     CompactionStrategy,
     auto::{AutoPolicy, Threshold},
     compact::Prices,
-    message::{InvalidValue, Json},
     strategy::{ClearResults, Digest, KeepRecent},
 };
 
@@ -63,32 +62,28 @@ pub(crate) const KEPT_ALIVE: &str = "kept alive for four hours";
 pub(crate) const OURS: &str = "ours";
 
 /// Returns the policies of the table with short pauses, for a model with this window.
-///
-/// # Errors
-///
-/// Returns no error for any window.
-pub(crate) fn policies(prices: Prices, window: u64) -> Result<Vec<Policy>, InvalidValue> {
+pub(crate) fn policies(prices: Prices, window: u64) -> Vec<Policy> {
     let fixed = AutoPolicy { estimates_usage: true, ..AutoPolicy::default() };
     let never = AutoPolicy { enabled: false, ..fixed };
-    let (half, tenth) = (window / 2, window / 10);
-    // The defaults of the documentation, scaled from a window of 200,000 tokens.
-    let clearing = format!(
-        r#"{{"edits": [{{"type": "clear_tool_uses_20250919",
-            "trigger": {{"type": "input_tokens", "value": {half}}},
-            "clear_at_least": {{"type": "input_tokens", "value": {tenth}}}}}]}}"#
-    );
-    let documented = ClearResults::from_context_management(&Json::parse(&clearing)?)?;
+    // The defaults of Anthropic's `clear_tool_uses_20250919`, scaled from a window of 200,000 tokens.
+    let documented = ClearResults {
+        keep_errors: false,
+        obsolete: false,
+        at_least: window / 10,
+        from_tokens: window / 2,
+        ..ClearResults::default()
+    };
     let habit = |strategy, each_request| Some(Habit { strategy, each_request });
     let policy = |name, auto, habit| Policy { name, auto, habit, away: Away::Nothing };
     let ours = AutoPolicy { prices: Some(prices), summary_tokens: 0, ..fixed };
-    Ok(vec![
+    vec![
         policy(NEVER, never, None),
         policy(THRESHOLD, fixed, None),
         policy("clear results each turn", never, habit(Arc::new(ClearResults::default()), false)),
         policy("clear_at_least, as documented", never, habit(Arc::new(documented), true)),
         policy("keep recent each turn", never, habit(Arc::new(KeepRecent::default()), false)),
         policy(OURS, ours, None),
-    ])
+    ]
 }
 
 /// Returns the policies of the tables with pauses of days, whose compactions leave this share of the

@@ -7,7 +7,7 @@ use threadfold::{
     ContentBlock, EventLog, Message, Role, TokenCounter,
     drive::{self, Conversation, Models},
     log::Event,
-    message::{Json, Thinking, Timestamp, ToolResult, ToolUse},
+    message::{Thinking, Timestamp, ToolResult, ToolUse},
     recall::{Recall, tool},
     retention::{FactClass, Facts, RetentionPolicy},
     store::Journal,
@@ -128,12 +128,7 @@ fn inputs_and_reasoning_are_cleared_only_if_the_options_say_so() {
     let left = after(&keeping(1), &thread).unwrap();
     assert_eq!((count(&left), inputs(&left)[0].as_str()), (2, r#"{"path":"a.rs"}"#));
 
-    let strategy = ClearResults {
-        inputs: true,
-        inputs_of: vec!["read".into()],
-        keep_reasoning: Some(1),
-        ..keeping(1)
-    };
+    let strategy = ClearResults { inputs: true, keep_reasoning: Some(1), ..keeping(1) };
     let left = after(&strategy, &thread).unwrap();
     assert_eq!((count(&left), inputs(&left)), (1, vec!["{}".into(), r#"{"path":"b.rs"}"#.into()]));
     assert!(left.last().unwrap().has_reasoning());
@@ -149,52 +144,9 @@ fn nothing_is_cleared_if_it_is_too_little_or_too_early() {
         (ClearResults { at_least: saved + 1, ..keeping(0) }, false),
         (ClearResults { from_tokens: tokens, ..keeping(0) }, true),
         (ClearResults { from_tokens: tokens + 1, ..keeping(0) }, false),
-        (ClearResults { from_calls: 2, ..keeping(0) }, true),
-        (ClearResults { from_calls: 3, ..keeping(0) }, false),
     ];
     for (strategy, clears) in rows {
         assert_eq!(after(&strategy, &thread).is_ok(), clears, "{strategy:?}");
-    }
-}
-
-#[test]
-fn the_edits_of_anthropic_are_options() {
-    let read = |text: &str| ClearResults::from_context_management(&Json::parse(text).unwrap());
-    let all = r#"{"edits": [
-        {"type": "clear_thinking_20251015", "keep": {"type": "thinking_turns", "value": 2}},
-        {"type": "clear_tool_uses_20250919", "trigger": {"type": "tool_uses", "value": 20},
-         "keep": {"type": "tool_uses", "value": 5}, "exclude_tools": ["memory"],
-         "clear_at_least": {"type": "input_tokens", "value": 900}, "clear_tool_inputs": ["read"]}]}"#;
-    let expected = ClearResults {
-        keep: 5,
-        exclude_tools: vec!["memory".into()],
-        keep_errors: false,
-        obsolete: false,
-        inputs: true,
-        inputs_of: vec!["read".into()],
-        keep_reasoning: Some(2),
-        at_least: 900,
-        from_tokens: 0,
-        from_calls: 20,
-    };
-    assert_eq!(read(all), Ok(expected));
-    let bare = read(r#"{"edits":[{"type":"clear_tool_uses_20250919"}]}"#).unwrap();
-    assert_eq!((bare.keep, bare.from_tokens, bare.keep_reasoning), (3, 100_000, None));
-    for (keep, turns) in [("null", Some(1)), (r#""all""#, None), (r#"{"type":"all"}"#, None)] {
-        let edits = format!(r#"{{"edits":[{{"type":"clear_thinking_20251015","keep":{keep}}}]}}"#);
-        let thinking = read(&edits).unwrap();
-        assert_eq!((thinking.keep_reasoning, thinking.keep), (turns, usize::MAX), "{keep}");
-    }
-    let wrong = [
-        r#"{"edits":[{"type":"compact_20260112"}]}"#,
-        r#"{"edits":[{"type":"clear_tool_uses_20250919","keeps":3}]}"#,
-        r#"{"edits":[{"type":"clear_tool_uses_20250919","keep":{"type":"input_tokens","value":3}}]}"#,
-        r#"{"edits":[{"type":"clear_thinking_20251015","keep":"some"}]}"#,
-        r#"{"edits":[{"type":"clear_thinking_20251015"},{"type":"clear_thinking_20251015"}]}"#,
-        "[]",
-    ];
-    for text in wrong {
-        assert!(read(text).is_err(), "{text}");
     }
 }
 
