@@ -24,7 +24,7 @@ use std::{process::ExitCode, sync::Arc};
 use futures::executor::block_on;
 use threadfold::{
     Answer, ContextWindow, Message, Model, ModelAgent, Replacement, Request, Session, Thread,
-    Usage, WireFormat, async_trait, compact,
+    Usage, async_trait, compact,
     compact::{CompactOptions, Size, TrimToolResults, trim},
     legality,
     log::{CompactionFailure, CompactionRecord, Event, EventLog},
@@ -306,7 +306,7 @@ fn bodies(messages: &[Message], repetitions: usize) -> Vec<Row> {
             |()| codec.encode(&request, &EncodeOptions::default()),
         ));
     }
-    let stream = stream(&Dialect::Anthropic, messages.len());
+    let stream = stream(Dialect::Anthropic, messages.len());
     rows.push(row(
         "a streamed answer",
         repetitions,

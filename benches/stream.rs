@@ -12,7 +12,10 @@
     reason = "a bench may panic, and measures what it knows"
 )]
 
-use threadfold::{Answer, WireFormat, wire::SseParser};
+use threadfold::{
+    Answer,
+    wire::{Dialect, SseParser},
+};
 use yardstick::{
     Tables, is_test, memcpy_of, rounds, row, values,
     wire::{CODECS, data, stream},
@@ -29,7 +32,7 @@ fn main() {
     }
 }
 
-fn measure(tables: &mut Tables, codec: &dyn WireFormat, events: usize) {
+fn measure(tables: &mut Tables, codec: Dialect, events: usize) {
     let stream = stream(codec, events);
     let data = data(&stream);
     let turn = answer(codec, stream.as_bytes());
@@ -47,7 +50,7 @@ fn measure(tables: &mut Tables, codec: &dyn WireFormat, events: usize) {
     tables.print("events", events, stream.len(), rows);
 }
 
-fn answer(codec: &dyn WireFormat, stream: &[u8]) -> Answer {
+fn answer(codec: Dialect, stream: &[u8]) -> Answer {
     let (mut parser, mut builder) = (SseParser::default(), codec.answer_builder());
     for packet in stream.chunks(PACKET) {
         parser.push(packet);

@@ -12,8 +12,8 @@
 )]
 
 use threadfold::{
-    Message, WireFormat,
-    wire::{DecodeOptions, EncodeOptions},
+    Message,
+    wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 use yardstick::{
     Tables, is_test, memcpy_of, rounds, row, thread, values,
@@ -29,7 +29,7 @@ fn main() {
     }
 }
 
-fn measure(tables: &mut Tables, codec: &dyn WireFormat, messages: &[Message]) {
+fn measure(tables: &mut Tables, codec: Dialect, messages: &[Message]) {
     let body = body(codec, messages);
     let bytes = body.as_str().as_bytes();
     let (read, write) = (DecodeOptions::default(), EncodeOptions::default());

@@ -28,7 +28,7 @@ use threadfold::{
     strategy::Summarize,
     testing::ExtractiveModel,
     tokens::ByteEstimate,
-    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
+    wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 use threadfold_terminal::{Style, outline, speaker, thousands};
 

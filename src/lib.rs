@@ -133,7 +133,6 @@ pub use threadfold_core::{compact, legality, message, render, tokens};
 pub use threadfold_edl as edl;
 #[doc(inline)]
 pub use threadfold_wire as wire;
-pub use wire::WireFormat;
 
 /// The guide: one chapter for each question, code first.
 ///
@@ -161,7 +160,7 @@ pub mod guide {
 
     #[doc = include_str!("../docs/guide/provider-adapter.md")]
     ///
-    /// In this chapter: [`Model`](crate::Model), [`WireFormat`](crate::WireFormat),
+    /// In this chapter: [`Model`](crate::Model), [`Dialect`](crate::wire::Dialect),
     /// [`deltas_of`](crate::model::deltas_of), [`classify_error`](crate::wire::classify_error),
     /// [`ProviderThread`](crate::ProviderThread), [`Agent`](crate::Agent),
     /// [`text_of`](crate::wire::text_of), [`deltas_by`](crate::model::deltas_by),
@@ -204,7 +203,7 @@ pub mod guide {
     ///
     /// In this chapter: [`Compactor`](crate::Compactor), [`Brief`](crate::strategy::Brief),
     /// [`drive::compact`](crate::drive::compact()), [`ModelError`](crate::model::ModelError),
-    /// [`legality`](crate::legality), [`WireFormat`](crate::WireFormat).
+    /// [`legality`](crate::legality), [`Dialect`](crate::wire::Dialect).
     pub mod your_own_loop {}
 
     #[doc = include_str!("../docs/design.md")]

@@ -6,7 +6,7 @@ use std::{borrow::Cow, fs, path::Path};
 
 use serde_json::json;
 use threadfold::{
-    ContentBlock, Message, WireFormat, legality,
+    ContentBlock, Message, legality,
     message::{Redactor, ToolInput},
     wire::{DecodeOptions, find_body},
 };

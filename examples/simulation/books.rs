@@ -63,17 +63,6 @@ impl Vendor {
         Self { api, model, version: "2026-10-21", codec }
     }
 
-    /// The codec of this vendor.
-    fn codec(self) -> &'static dyn threadfold::WireFormat {
-        match self.codec {
-            Dialect::Anthropic => &Dialect::Anthropic,
-            Dialect::OpenAiResponses => &Dialect::OpenAiResponses,
-            Dialect::OpenAiChat => &Dialect::OpenAiChat,
-            Dialect::Gemini => &Dialect::Gemini,
-            _ => &Dialect::BedrockConverse,
-        }
-    }
-
     /// The model of this vendor over a book, with a script.
     pub(crate) fn over(
         self,
@@ -81,7 +70,7 @@ impl Vendor {
         says: impl Fn(&Request) -> Said + Send + Sync + 'static,
     ) -> RulebookModel {
         let clock = Arc::new(TestClock::default());
-        RulebookModel::new(book, self.codec(), self.model, clock, says)
+        RulebookModel::new(book, self.codec, self.model, clock, says)
             .with_fields(self.fields())
             .with_header("anthropic-version", self.version)
     }

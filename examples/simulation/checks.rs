@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use threadfold::{
-    ContentBlock, Message, Request, Role, TokenCounter, WireFormat, legality,
+    ContentBlock, Message, Request, Role, TokenCounter, legality,
     message::Text,
     tokens::ByteEstimate,
     wire::{Adjustment, Change, Dialect, EncodeOptions},
@@ -137,7 +137,7 @@ fn repeated(messages: &[Message]) -> Option<Fault> {
 
 /// Finds a change that a codec had to make.
 fn encoded(request: &Request) -> Option<Fault> {
-    let codecs: [&dyn WireFormat; 2] = [&Dialect::Anthropic, &Dialect::OpenAiChat];
+    let codecs: [Dialect; 2] = [Dialect::Anthropic, Dialect::OpenAiChat];
     codecs.into_iter().find_map(|codec| {
         let encoded = codec.encode(request, &EncodeOptions::default());
         let bad = encoded.adjustments.into_iter().find(|it| is_repair(codec.name(), it));

@@ -2,6 +2,6 @@
 
 #![no_main]
 
-use threadfold_testing::shared::fuzz::{codecs, stream};
+use threadfold_testing::shared::fuzz::stream;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stream::check(&codecs(), bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stream::check(bytes));

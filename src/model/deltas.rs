@@ -19,7 +19,7 @@ use futures::{
 use super::clock::Clock;
 use crate::{
     message::{Delta, ModelError, ModelErrorKind},
-    wire::{AnswerBuilder, LineParser, SseParser, WireError, WireFormat, error_within},
+    wire::{AnswerBuilder, Dialect, LineParser, SseParser, WireError, error_within},
 };
 
 /// Decodes a response body of `text/event-stream` into a stream like that of
@@ -34,11 +34,11 @@ use crate::{
 /// use futures::{StreamExt, executor::block_on, stream};
 /// use threadfold::{message::Delta, model, wire::Dialect};
 ///
-/// // With reqwest: `model::deltas_of(response.bytes_stream(), &Dialect::OpenAiChat)`.
+/// // With reqwest: `model::deltas_of(response.bytes_stream(), Dialect::OpenAiChat)`.
 /// let body = "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\n\
 ///     data: [DONE]\n\n";
 /// let bytes = stream::iter(body.as_bytes().chunks(7)).map(Ok::<_, std::io::Error>);
-/// let deltas: Vec<_> = block_on(model::deltas_of(bytes, &Dialect::OpenAiChat).collect());
+/// let deltas: Vec<_> = block_on(model::deltas_of(bytes, Dialect::OpenAiChat).collect());
 /// assert_eq!(deltas[0].as_ref().unwrap(), &Delta::Text { text: "hi".into() });
 /// assert!(matches!(&deltas[1], Ok(Delta::Answer { answer }) if answer.text() == "hi"));
 /// ```
@@ -50,10 +50,7 @@ use crate::{
 /// tokens used so far. An answer that ends before it is complete is a retryable error too. A body
 /// that is one JSON error instead of a stream is that error, as
 /// [`classify_error`](crate::wire::classify_error) reads it.
-pub fn deltas_of<'s, S, B, E>(
-    bytes: S,
-    codec: &dyn WireFormat,
-) -> BoxStream<'s, Result<Delta, ModelError>>
+pub fn deltas_of<'s, S, B, E>(bytes: S, codec: Dialect) -> BoxStream<'s, Result<Delta, ModelError>>
 where
     S: Stream<Item = Result<B, E>> + Send + 's,
     B: AsRef<[u8]> + 's,
@@ -81,7 +78,7 @@ where
 /// let limits = AnswerLimits { idle: Some(Duration::from_millis(20)), ..AnswerLimits::default() };
 /// let begun = stream::iter([Ok::<_, std::io::Error>(": one moment\n\n")]);
 /// let silent = begun.chain(stream::pending());
-/// let deltas = model::deltas_within(silent, &Dialect::OpenAiChat, limits, Arc::new(std_clock()));
+/// let deltas = model::deltas_within(silent, Dialect::OpenAiChat, limits, Arc::new(std_clock()));
 /// let items: Vec<_> = block_on(deltas.collect());
 /// let error = items[0].as_ref().unwrap_err();
 /// assert_eq!(error.message, "no event of the answer came for 0.02 s");
@@ -89,7 +86,7 @@ where
 /// ```
 pub fn deltas_within<'s, S, B, E>(
     bytes: S,
-    codec: &dyn WireFormat,
+    codec: Dialect,
     limits: AnswerLimits,
     clock: Arc<dyn Clock>,
 ) -> BoxStream<'s, Result<Delta, ModelError>>

@@ -65,7 +65,7 @@ pub trait Model: fmt::Debug + Send + Sync {
     /// `instructions` is the prompt for the compaction, if the user asked for something special; it
     /// replaces the provider's own prompt. A provider that takes none ignores it.
     ///
-    /// An adapter sends [`compaction_request`](crate::WireFormat::compaction_request) as it
+    /// An adapter sends [`compaction_request`](crate::wire::Dialect::compaction_request) as it
     /// sends any request. The default returns `None`.
     ///
     /// # Errors

@@ -9,8 +9,7 @@
 use allocation_counter::{AllocationInfo, measure};
 use serde_json::json;
 use threadfold::{
-    CheckpointId, ContentBlock, Message, Plan, Replacement, Request, Role, Thread, WireFormat,
-    compact,
+    CheckpointId, ContentBlock, Message, Plan, Replacement, Request, Role, Thread, compact,
     compact::{CompactError, CompactOptions, Insert, Size, Splice, TrimToolResults, trim},
     legality::{self, Violation},
     log::{CompactionRecord, Event, EventLog, LogError, stamp},

@@ -5,10 +5,7 @@
 //! that they were skipped.
 
 use serde_json::Value;
-use threadfold::{
-    WireFormat,
-    wire::{DecodeOptions, Dialect, EncodeOptions},
-};
+use threadfold::wire::{DecodeOptions, Dialect, EncodeOptions};
 
 use crate::support::bodies;
 
@@ -25,7 +22,7 @@ enum Fate {
     Changed,
 }
 
-fn fate(codec: &dyn WireFormat, body: &[u8]) -> (Fate, String) {
+fn fate(codec: Dialect, body: &[u8]) -> (Fate, String) {
     let request = match codec.decode_slice(body, &DecodeOptions::default()) {
         Ok(request) => request,
         Err(error) => return (Fate::Refused, error.to_string()),
@@ -48,7 +45,7 @@ fn a_body_round_trips_or_its_changes_are_listed() {
     for codec in Dialect::ALL {
         let mut counts = [0; 4];
         for (name, body) in bodies::of(codec.name()) {
-            let (fate, note) = fate(codec, &body);
+            let (fate, note) = fate(*codec, &body);
             if let Some(count) = counts.get_mut(fate as usize) {
                 *count += 1;
             }

@@ -14,7 +14,7 @@ use threadfold::{
     strategy::{Brief, Ladder, ModelRole, Snapshot, View},
     testing::{ScriptedModel, asked},
     tokens::ByteEstimate,
-    wire::{AnthropicVersion, DecodeOptions, Dialect, EncodeOptions, PrefixMismatch, WireFormat},
+    wire::{AnthropicVersion, DecodeOptions, Dialect, EncodeOptions, PrefixMismatch},
 };
 
 use crate::support::bench::events;
@@ -82,7 +82,7 @@ fn a_streamed_report_on_dropped_reasoning_is_read() {
         .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
         .collect();
     let bytes = futures::stream::iter([Ok::<_, std::io::Error>(stream.into_bytes())]);
-    let deltas = threadfold::model::deltas_of(bytes, &Dialect::Anthropic);
+    let deltas = threadfold::model::deltas_of(bytes, Dialect::Anthropic);
     let answer = futures::executor::block_on(threadfold::model::answer_of(deltas)).unwrap();
     assert_eq!(answer.withheld, [withheld("messages.1.content.0", WithheldReason::Model, false)]);
     let text = format!("{:?}", answer.message.content);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use threadfold::{
     Answer, ContentBlock, ContextWindow, Message, ModelAgent, Replacement, Role, Session,
-    WireFormat,
     auto::{AutoPolicy, Threshold},
     legality,
     message::{CompactionReason, Origin, StopReason, Thinking},
@@ -68,11 +67,10 @@ fn reasoning_that_another_provider_signed_is_not_sent() {
     bench.session.set_agent(other);
     say(&mut bench.session, "Really?").unwrap();
     let request = &model.requests()[0];
-    let body = |codec: &dyn WireFormat| {
-        codec.encode(request, &EncodeOptions::default()).body.as_str().to_owned()
-    };
-    assert!(body(&Dialect::Anthropic).contains("signed"), "its own provider has it back");
-    assert!(!body(&Dialect::OpenAiChat).contains("signed"), "another one has not");
+    let body =
+        |codec: Dialect| codec.encode(request, &EncodeOptions::default()).body.as_str().to_owned();
+    assert!(body(Dialect::Anthropic).contains("signed"), "its own provider has it back");
+    assert!(!body(Dialect::OpenAiChat).contains("signed"), "another one has not");
 }
 
 #[test]

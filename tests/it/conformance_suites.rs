@@ -14,15 +14,13 @@ use futures::{
 use threadfold::wire::{Dialect, EncodeOptions};
 use threadfold::{
     Answer, CompactReport, Message, Model, ModelAgent, ProviderThread, Replacement, Request, Role,
-    Thread, WireFormat, async_trait,
+    Thread, async_trait,
     compact::{CompactError, Replaced},
     message::{ContentBlock, Delta, ModelError, ModelErrorKind, StopReason},
     model::model_of,
     testing::{ExtractiveModel, Scripted, ScriptedModel},
 };
 use threadfold_testing::conformance::{self, Law, Served, Stubbed};
-
-use crate::support::identity::{Fault, Identity};
 
 #[test]
 fn our_models_conform() {
@@ -44,55 +42,6 @@ fn our_models_conform() {
 fn a_native_array_conforms() {
     let make = || Native { law: None, native: Vec::new() };
     conformance::provider_thread(make, held, anew).unwrap_or_else(|breach| panic!("{breach}"));
-}
-
-/// Every codec with bodies in its normal form. One line each.
-const CODECS: &[(&dyn WireFormat, &[&str])] = &[
-    (&Identity(Fault::None), BODIES),
-    (&Dialect::Anthropic, ANTHROPIC_BODIES),
-    (&Dialect::BedrockConverse, CONVERSE_BODIES),
-    (&Dialect::OpenAiChat, CHAT_BODIES),
-    (&Dialect::OpenAiResponses, RESPONSES_BODIES),
-    (&Dialect::Gemini, GEMINI_BODIES),
-];
-
-const ANTHROPIC_BODIES: &[&str] = &[
-    r#"{"model":"m","max_tokens":9,"system":"be brief","messages":[{"role":"user","content":"hi"}]}"#,
-    r#"{"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}]}"#,
-];
-
-const CONVERSE_BODIES: &[&str] = &[
-    r#"{"modelId":"m","system":[{"text":"be brief"}],"inferenceConfig":{"maxTokens":9},"messages":[{"role":"user","content":[{"text":"hi"}]}]}"#,
-    r#"{"messages":[{"role":"user","content":[{"text":"hi"},{"cachePoint":{"type":"default"}}]}]}"#,
-];
-
-const CHAT_BODIES: &[&str] = &[
-    r#"{"messages":[]}"#,
-    r#"{"model":"m","messages":[{"role":"developer","content":"be brief"},{"role":"user","content":"hi"}]}"#,
-];
-
-const GEMINI_BODIES: &[&str] = &[
-    r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#,
-    r#"{"contents":[{"parts":[{"text":"go"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}}]}],"systemInstruction":{"parts":[{"text":"be brief"}]},"tools":[{"functionDeclarations":[{"name":"f"}],"googleSearch":{}}]}"#,
-];
-
-const RESPONSES_BODIES: &[&str] = &[
-    r#"{"input":[]}"#,
-    r#"{"model":"m","input":"hi"}"#,
-    r#"{"model":"m","instructions":"be brief","input":[{"role":"developer","content":"and kind"},{"role":"user","content":[{"type":"input_text","text":"hi"},{"type":"input_image","image_url":"https://example.org/a.png","detail":"auto"}]},{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"gAAA"},{"type":"function_call","id":"fc_1","call_id":"c1","name":"read","arguments":"{}","status":"completed"},{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"x"}]},{"type":"message","id":"msg_1","role":"assistant","status":"completed","phase":"final_answer","content":[{"type":"output_text","text":"a","annotations":[]},{"type":"refusal","refusal":"b"}]}],"tools":[{"type":"function","name":"read","parameters":{},"strict":false},{"type":"web_search"}]}"#,
-];
-
-const BODIES: &[&str] = &[
-    r#"{"messages":[]}"#,
-    r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}"#,
-];
-
-#[test]
-fn our_codecs_conform() {
-    for (codec, bodies) in CODECS {
-        let outcome = conformance::wire_format(*codec, bodies);
-        outcome.unwrap_or_else(|breach| panic!("{}: {breach}", codec.name()));
-    }
 }
 
 /// A model without a stream of its own.
@@ -322,45 +271,4 @@ fn a_broken_provider_thread_is_caught() {
     }
     let full = || Native { law: None, native: vec!["old".into()] };
     assert_eq!(conformance::provider_thread(full, held, anew).unwrap_err().law, Law::NewIsEmpty);
-}
-
-#[test]
-fn a_broken_codec_is_caught() {
-    let with_bodies = [
-        (Fault::ForgetsFields, Law::UnknownFieldsSurvive),
-        (Fault::ForgetsBody, Law::BodyComesBack),
-        (Fault::AdjustsAlways, Law::UntouchedIsUnadjusted),
-    ];
-    for (fault, law) in with_bodies {
-        let bodies = if fault == Fault::ForgetsBody {
-            BODIES.get(1..).unwrap()
-        } else {
-            BODIES.get(..1).unwrap()
-        };
-        let breach = conformance::wire_format(&Identity(fault), bodies).unwrap_err();
-        assert_eq!(breach.law, law, "{breach}");
-    }
-    let with_threads = [
-        (Fault::WritesIllegal, Law::WrittenIsLegal),
-        (Fault::WritesNonsense, Law::WrittenReads),
-        (Fault::NeverTheSame, Law::WritingIsStable),
-        (Fault::LosesTexts, Law::NothingIsLostSilently),
-    ];
-    for (fault, law) in with_threads {
-        let breach = conformance::wire_format(&Identity(fault), &[]).unwrap_err();
-        assert_eq!(breach.law, law, "{breach}");
-    }
-    let refused = conformance::wire_format(&Identity(Fault::None), &["{"]).unwrap_err();
-    assert_eq!(refused.law, Law::BodyComesBack);
-}
-
-#[test]
-fn a_breach_shows_the_smallest_case() {
-    let breach = conformance::wire_format(&Identity(Fault::LosesTexts), &[]).unwrap_err();
-    let blocks = |block: &ContentBlock| block.as_text().is_some();
-    let thread = threadfold_testing::notation::parse(&breach.input).unwrap();
-    assert_eq!(thread.iter().flat_map(|m| &m.content).filter(|block| blocks(block)).count(), 1);
-    assert!(
-        breach.to_string().starts_with("an adjustment must name every message that loses text")
-    );
 }

@@ -5,9 +5,9 @@
 use proptest::prelude::*;
 use serde_json::json;
 use threadfold::{
-    Message, Request, WireFormat, legality,
+    Message, Request, legality,
     message::ToolSpec,
-    wire::{Adjustment, Change, DecodeOptions, EncodeOptions, Encoded},
+    wire::{Adjustment, Change, DecodeOptions, Dialect, EncodeOptions, Encoded},
 };
 use threadfold_testing::generate::{junk_thread, legal_thread};
 
@@ -17,15 +17,15 @@ use crate::support::{
     tries::tries,
 };
 
-fn codecs() -> impl Iterator<Item = &'static dyn WireFormat> {
+fn codecs() -> impl Iterator<Item = Dialect> {
     FORMATS.into_iter().map(|(_, codec)| codec)
 }
 
-fn encode(codec: &dyn WireFormat, request: &Request) -> Encoded {
+fn encode(codec: Dialect, request: &Request) -> Encoded {
     codec.encode(request, &EncodeOptions::default())
 }
 
-fn decode(codec: &dyn WireFormat, body: &Encoded) -> Request {
+fn decode(codec: Dialect, body: &Encoded) -> Request {
     let read = codec.decode_slice(body.body.as_str().as_bytes(), &DecodeOptions::default());
     read.unwrap_or_else(|error| panic!("{}: {error}: {}", codec.name(), body.body))
 }
@@ -48,7 +48,7 @@ fn explains(change: &Change, missing: &[Piece]) -> bool {
 }
 
 /// Checks that the body holds everything in the request, or that the loss is listed.
-fn check_losses(codec: &dyn WireFormat, request: &Request, sent: &Encoded) {
+fn check_losses(codec: Dialect, request: &Request, sent: &Encoded) {
     let held = Held::of(&sent.body);
     for (index, message) in request.messages.iter().enumerate() {
         let of_it = |adjustment: &&Adjustment| adjustment.message == Some(index);
@@ -89,7 +89,7 @@ fn check_sealed(request: &Request, sent: &Encoded) {
 }
 
 /// Sends a body to another dialect and back.
-fn journey(from: &dyn WireFormat, to: &dyn WireFormat, home: &Encoded) -> Encoded {
+fn journey(from: Dialect, to: Dialect, home: &Encoded) -> Encoded {
     let read = decode(from, home);
     let there = encode(to, &read);
     check_losses(to, &read, &there);

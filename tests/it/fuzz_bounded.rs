@@ -12,17 +12,18 @@ use std::{
 };
 
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
-use threadfold::{EventLog, WireFormat, log::Event, message::Timestamp, wire::DecodeOptions};
+use threadfold::{
+    EventLog,
+    log::Event,
+    message::Timestamp,
+    wire::{DecodeOptions, Dialect},
+};
 use threadfold_testing::shared::{
     cases,
-    fuzz::{codecs, compact, edl, log_read, prose, stream, wire_decode},
+    fuzz::{compact, edl, log_read, prose, stream, wire_decode},
 };
 
-use crate::support::{
-    bodies as real,
-    identity::{Fault, Identity},
-    odd,
-};
+use crate::support::{bodies as real, odd};
 
 /// A stored plan and an input of the tool, each after the numbers of a thread.
 const PLANS: [&str; 3] = [
@@ -106,8 +107,7 @@ fn threads_ranges_and_stored_plans() {
 
 #[test]
 fn bodies_of_every_dialect() {
-    let own: &[&dyn WireFormat] = &[&Identity(Fault::None)];
-    let codecs = [own, &all_codecs()].concat();
+    assert_eq!(Dialect::ALL.len(), 5, "a feature is missing");
     let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
     let real = real_bodies();
     let real: Vec<&str> = real.iter().map(String::as_str).collect();
@@ -119,20 +119,13 @@ fn bodies_of_every_dialect() {
             3 | 4 => changed_value(&mut random, &seeds),
             _ => mutated(&mut random, &seeds),
         };
-        run(|bytes| wire_decode::check(&codecs, bytes), &bytes);
+        run(wire_decode::check, &bytes);
     }
-}
-
-/// The codecs of all dialects, which the features of this test enable.
-fn all_codecs() -> Vec<&'static dyn WireFormat> {
-    let codecs = codecs();
-    assert_eq!(codecs.len(), 5);
-    codecs
 }
 
 /// The bodies of all dialects in the folder that the environment variable names.
 fn real_bodies() -> Vec<String> {
-    let names = all_codecs().into_iter().map(|codec| codec.name());
+    let names = Dialect::ALL.iter().map(|codec| codec.name());
     let bodies = names.flat_map(real::of).filter_map(|(_, body)| String::from_utf8(body).ok());
     // Larger bodies would leave few rounds.
     bodies.filter(|body| body.len() < 20_000).collect()
@@ -140,8 +133,8 @@ fn real_bodies() -> Vec<String> {
 
 /// The threads of the real bodies as stored logs.
 fn real_logs() -> Vec<String> {
-    let of = |codec: &dyn WireFormat| real::of(codec.name()).into_iter();
-    let bodies = all_codecs().into_iter().flat_map(|codec| of(codec).map(move |b| (codec, b.1)));
+    let of = |codec: &Dialect| real::of(codec.name()).into_iter();
+    let bodies = Dialect::ALL.iter().flat_map(|codec| of(codec).map(move |b| (codec, b.1)));
     let small = bodies.filter(|(_, body)| body.len() < 20_000);
     let requests =
         small.filter_map(|(codec, body)| codec.decode_slice(&body, &DecodeOptions::default()).ok());
@@ -283,7 +276,7 @@ fn answers_in_pieces() {
             1..4 => mutated(&mut random, &streams),
             _ => shuffled(&mut random, &streams),
         };
-        run(|bytes| stream::check(&all_codecs(), bytes), &bytes);
+        run(stream::check, &bytes);
     }
 }
 
@@ -324,10 +317,10 @@ fn unchanged_inputs_are_valid() {
     for body in BODIES {
         let body = body.split('\0').next().unwrap();
         serde_json::from_str::<serde_json::Value>(body).unwrap();
-        wire_decode::check(&all_codecs(), body.as_bytes());
+        wire_decode::check(body.as_bytes());
     }
     for body in FOUND {
-        wire_decode::check(&all_codecs(), body.as_bytes());
+        wire_decode::check(body.as_bytes());
     }
     for plan in PLANS {
         serde_json::from_str::<serde_json::Value>(plan.split('\0').nth(1).unwrap()).unwrap();

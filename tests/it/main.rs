@@ -29,6 +29,7 @@ mod checklists;
 mod chunked;
 mod chunked_full;
 mod clear_results;
+mod codec_laws;
 mod compact_tool;
 mod compactions;
 mod compactor;

@@ -13,8 +13,7 @@ use threadfold::{
     strategy::{Brief, CompactionStrategy, Digest, KeepRecent, Ladder, Native, View},
     testing::asked,
     wire::{
-        CompactionAsked, CompactionTime, DecodeOptions, Dialect, EncodeOptions, WireFormat,
-        openai_responses,
+        CompactionAsked, CompactionTime, DecodeOptions, Dialect, EncodeOptions, openai_responses,
     },
 };
 
@@ -27,14 +26,14 @@ use crate::support::{
 /// a changed one, and one in the wrong position.
 #[derive(Clone, Debug)]
 struct Provider {
-    codec: &'static dyn WireFormat,
+    codec: Dialect,
     bodies: Arc<Mutex<Vec<String>>>,
     /// Every third answer calls a tool, and every fifth begins with a compaction.
     is_busy: bool,
 }
 
 impl Provider {
-    fn new(codec: &'static dyn WireFormat) -> Self {
+    fn new(codec: Dialect) -> Self {
         Self { codec, bodies: Arc::default(), is_busy: false }
     }
 
@@ -192,7 +191,7 @@ fn reported(session: &mut Session, provider: &Provider) {
     assert!(provider.last().contains("And now?"));
 }
 
-const DIALECTS: [&dyn WireFormat; 2] = [&Dialect::Anthropic, &Dialect::OpenAiResponses];
+const DIALECTS: [Dialect; 2] = [Dialect::Anthropic, Dialect::OpenAiResponses];
 
 #[test]
 fn the_block_of_a_provider_is_sent_only_to_that_provider() {
@@ -207,7 +206,7 @@ fn the_block_of_a_provider_is_sent_only_to_that_provider() {
         let seal = format!("sealed by {}", codec.name());
         assert!(provider.last().contains(&seal), "{}", provider.last());
 
-        for other in [&Dialect::OpenAiChat as &dyn WireFormat, DIALECTS[0], DIALECTS[1]] {
+        for other in [Dialect::OpenAiChat, DIALECTS[0], DIALECTS[1]] {
             let other = Provider::new(other);
             session.set_agent(other.agent());
             say(&mut session, "Go on.").unwrap();
@@ -223,21 +222,21 @@ fn the_block_of_a_provider_is_sent_only_to_that_provider() {
 
 #[test]
 fn the_original_messages_can_be_restored_and_recalled() {
-    let provider = Provider::new(&Dialect::Anthropic);
+    let provider = Provider::new(Dialect::Anthropic);
     let mut session = session(&provider);
     reported(&mut session, &provider);
     let id = session.log().standing().last().unwrap().id;
     let recalled = Recall::of(session.log()).call(&serde_json::json!({})).unwrap();
     assert!(recalled.contains("Question 2 about the lamp."), "{recalled}");
     block_on(session.undo_compaction(id)).unwrap();
-    session.set_agent(Provider::new(&Dialect::OpenAiChat).agent());
+    session.set_agent(Provider::new(Dialect::OpenAiChat).agent());
     assert!(session.messages().iter().all(|message| !message.is_summary()));
     assert_eq!(session.log().replay().unwrap(), session.messages()[..]);
 }
 
 #[test]
 fn an_unreadable_compaction_is_reported_as_such() {
-    let provider = Provider::new(&Dialect::Anthropic);
+    let provider = Provider::new(Dialect::Anthropic);
     let mut session = session(&provider);
     reported(&mut session, &provider);
     let record = session.log().standing().last().unwrap();
@@ -250,7 +249,7 @@ fn an_unreadable_compaction_is_reported_as_such() {
 
 #[test]
 fn without_a_native_compaction_the_next_rung_runs() {
-    let provider = Provider::new(&Dialect::OpenAiChat);
+    let provider = Provider::new(Dialect::OpenAiChat);
     let mut session = session(&provider);
     reported(&mut session, &provider);
     let record = session.log().standing().last().unwrap();
@@ -262,7 +261,7 @@ fn without_a_native_compaction_the_next_rung_runs() {
 }
 
 /// A body with finished turns, each with signed reasoning, as the provider read it.
-fn reasoned(codec: &dyn WireFormat, turns: usize) -> Value {
+fn reasoned(codec: Dialect, turns: usize) -> Value {
     let asked = |number: usize| format!("Question {number}. {}", "It shines at night. ".repeat(9));
     let mut items = Vec::new();
     for number in 0..turns {
@@ -353,7 +352,7 @@ fn the_reasoning_of_messages_after_a_native_compaction_arrives() {
 /// the provider's guide demands it for those that a client asks for.
 #[test]
 fn further_tools_and_the_newest_effort_are_restored_after_a_compaction() {
-    let codec = &Dialect::OpenAiResponses;
+    let codec = Dialect::OpenAiResponses;
     let tools =
         json!({"type": "additional_tools", "role": "developer", "tools": [{"type": "web_search"}]});
     let effort =
@@ -458,7 +457,7 @@ fn a_compaction_within_an_answer_is_read_and_sent_back() {
         let compacted = session.log().provider_compactions().count();
         assert!(compacted > 0, "{}", codec.name());
         assert!(provider.last().contains("sealed by"), "{}", provider.last());
-        let other = Provider::new(&Dialect::OpenAiChat);
+        let other = Provider::new(Dialect::OpenAiChat);
         session.set_agent(other.agent());
         say(&mut session, "Go on.").unwrap();
         assert!(other.last().contains("Question 0."), "nothing of the thread was dropped");
@@ -478,7 +477,7 @@ impl Draw {
 
 #[test]
 fn a_thousand_histories_stay_legal_across_providers() {
-    let codecs: [&'static dyn WireFormat; 3] = [DIALECTS[0], DIALECTS[1], &Dialect::OpenAiChat];
+    let codecs: [Dialect; 3] = [DIALECTS[0], DIALECTS[1], Dialect::OpenAiChat];
     let (mut native, mut switched) = (0, 0);
     for seed in 0..1_000 {
         let mut draw = Draw(seed);
@@ -527,10 +526,9 @@ fn is_native(record: &threadfold::log::CompactionRecord) -> bool {
 
 #[test]
 fn a_gateway_reads_requests_for_compactions_and_its_own_summaries() {
-    let read = |codec: &dyn WireFormat, body: Value| {
-        codec.decode(&body, &DecodeOptions::default()).unwrap()
-    };
-    let asked = |codec: &dyn WireFormat, body| codec.compaction_asked(&read(codec, body));
+    let read =
+        |codec: Dialect, body: Value| codec.decode(&body, &DecodeOptions::default()).unwrap();
+    let asked = |codec: Dialect, body| codec.compaction_asked(&read(codec, body));
     let claude = |more: Value| {
         let mut body =
             json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]});
@@ -545,37 +543,37 @@ fn a_gateway_reads_requests_for_compactions_and_its_own_summaries() {
     let edits = |edit: Value| json!({"context_management": {"edits": [{"type": "clear_thinking_20251015"}, edit]}});
     let gpt = |item: Value, management: Value| json!({"input": [{"role": "user", "content": "hi"}, item], "context_management": management});
     let said = json!({"role": "user", "content": "on"});
-    let rows: [(&dyn WireFormat, Value, _); 8] = [
-        (&Dialect::Anthropic, claude(json!({})), None),
-        (&Dialect::Anthropic, claude(json!({"compaction": {"type": "summarize"}})), now(None)),
+    let rows: [(Dialect, Value, _); 8] = [
+        (Dialect::Anthropic, claude(json!({})), None),
+        (Dialect::Anthropic, claude(json!({"compaction": {"type": "summarize"}})), now(None)),
         (
-            &Dialect::Anthropic,
+            Dialect::Anthropic,
             claude(json!({"compaction": {"type": "summarize", "instructions": "Names."}})),
             now(Some("Names.")),
         ),
         (
-            &Dialect::Anthropic,
+            Dialect::Anthropic,
             claude(edits(
                 json!({"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 60_000}}),
             )),
             before(CompactionTime::From(60_000)),
         ),
         (
-            &Dialect::Anthropic,
+            Dialect::Anthropic,
             claude(edits(json!({"type": "compact_20260112"}))),
             before(CompactionTime::ServerDefault),
         ),
         (
-            &Dialect::OpenAiResponses,
+            Dialect::OpenAiResponses,
             gpt(json!({"type": "compaction_trigger"}), Value::Null),
             now(None),
         ),
         (
-            &Dialect::OpenAiResponses,
+            Dialect::OpenAiResponses,
             gpt(said.clone(), json!([{"type": "compaction", "compact_threshold": 200_000}])),
             before(CompactionTime::From(200_000)),
         ),
-        (&Dialect::OpenAiResponses, gpt(said, Value::Null), None),
+        (Dialect::OpenAiResponses, gpt(said, Value::Null), None),
     ];
     for (codec, body, expected) in rows {
         assert_eq!(asked(codec, body.clone()), expected, "{body}");

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use serde_json::{Value, json};
 use threadfold::{
-    Answer, ContentBlock, Message, ModelAgent, Plan, Request, Role, Session, WireFormat,
-    async_trait,
+    Answer, ContentBlock, Message, ModelAgent, Plan, Request, Role, Session, async_trait,
     compact::{Insert, Splice},
     log::{CompactionRecord, Event, EventLog, LogError, write_event, write_header},
     message::{
@@ -133,12 +132,12 @@ fn a_body_with_results_in_results_is_refused_or_can_be_logged() {
     for depth in [2, MAX_NESTING, MAX_NESTING + 1, 50, 62, 200] {
         let anthropic = json!({"messages": [{"role": "user", "content": nested(depth)}]});
         let converse = json!({"messages": [{"role": "user", "content": toolresult(depth)}]});
-        let rows: [(&dyn WireFormat, &Value); 5] = [
-            (&Dialect::Anthropic, &anthropic),
-            (&Dialect::BedrockConverse, &converse),
-            (&Dialect::OpenAiChat, &anthropic),
-            (&Dialect::OpenAiResponses, &anthropic),
-            (&Dialect::Gemini, &anthropic),
+        let rows: [(Dialect, &Value); 5] = [
+            (Dialect::Anthropic, &anthropic),
+            (Dialect::BedrockConverse, &converse),
+            (Dialect::OpenAiChat, &anthropic),
+            (Dialect::OpenAiResponses, &anthropic),
+            (Dialect::Gemini, &anthropic),
         ];
         for (codec, body) in rows {
             let decoded = codec.decode(body, &DecodeOptions::default());

@@ -12,7 +12,7 @@ use threadfold::{
     Answer, ContextWindow, Request, legality,
     message::{ContentBlock, StopReason},
     model::{self, AnswerLimits, Framing, std_clock},
-    wire::{Dialect, WireFormat},
+    wire::Dialect,
 };
 use threadfold_testing::conformance::{self, Served, Stubbed};
 

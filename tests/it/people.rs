@@ -14,7 +14,7 @@ use threadfold::{
     store::MemoryStore,
     strategy::{Digest, Summarize},
     tokens::{ByteEstimate, TokenCounter},
-    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
+    wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 use threadfold_testing::notation;
 

@@ -6,7 +6,6 @@ use serde::{Serialize, de::DeserializeOwned};
 use threadfold::{
     Agent, Answer, Compacted, CompactionStrategy, EventLog, Message, Model, ModelAgent, Plan,
     ProviderThread, Request, Session, StrategyRegistry, Thread, ThreadStore, TokenCounter,
-    WireFormat,
     auto::{AutoCompactor, AutoPolicy},
     compact::CompactOptions,
     drive::{CompactionError, PreparedCompaction},
@@ -122,7 +121,6 @@ fn the_traits_for_hosts_are_object_safe() {
     is_object::<dyn ThreadStore>();
     is_object::<dyn TokenCounter>();
     is_object::<dyn Tool>();
-    is_object::<dyn WireFormat>();
     fn moves<T: ?Sized + Send>() {}
     moves::<Ask<'_>>();
     moves::<dyn AnswerBuilder>();

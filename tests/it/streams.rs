@@ -22,7 +22,7 @@ use proptest::{
     test_runner::{RngAlgorithm, TestRng, TestRunner},
 };
 use threadfold::{
-    Answer, ContentBlock, WireFormat,
+    Answer, ContentBlock,
     message::{Delta, ModelError, ModelErrorKind, Text},
     model::{self, Model},
     wire::Dialect,
@@ -32,16 +32,16 @@ use threadfold_testing::{conformance, shared::cases::Case};
 use crate::support::{stream_cases, tries::tries};
 
 /// The codecs, and the folders of their cases. One line each.
-const CODECS: &[(&dyn WireFormat, &str)] = &[
-    (&Dialect::Anthropic, "anthropic"),
-    (&Dialect::BedrockConverse, "converse"),
-    (&Dialect::Gemini, "gemini"),
-    (&Dialect::OpenAiChat, "openai-chat"),
-    (&Dialect::OpenAiResponses, "openai-responses"),
+const CODECS: &[(Dialect, &str)] = &[
+    (Dialect::Anthropic, "anthropic"),
+    (Dialect::BedrockConverse, "converse"),
+    (Dialect::Gemini, "gemini"),
+    (Dialect::OpenAiChat, "openai-chat"),
+    (Dialect::OpenAiResponses, "openai-responses"),
 ];
 
 /// Every case with its codec, and whether it ends with an answer.
-fn cases() -> Vec<(&'static dyn WireFormat, Case)> {
+fn cases() -> Vec<(Dialect, Case)> {
     let cases = CODECS.iter().flat_map(|(codec, folder)| {
         let cases = stream_cases::read(folder);
         cases.into_iter().map(|case| (*codec, case))
@@ -49,7 +49,7 @@ fn cases() -> Vec<(&'static dyn WireFormat, Case)> {
     cases.collect()
 }
 
-fn answers() -> Vec<(&'static dyn WireFormat, Case)> {
+fn answers() -> Vec<(Dialect, Case)> {
     cases().into_iter().filter(|(_, case)| case.section("response").is_some()).collect()
 }
 
@@ -59,7 +59,7 @@ fn bytes(case: &Case) -> &[u8] {
 
 /// The deltas of an answer in these pieces, and its end.
 fn read<'b>(
-    codec: &dyn WireFormat,
+    codec: Dialect,
     pieces: impl IntoIterator<Item = &'b [u8], IntoIter: Send>,
 ) -> (Vec<Delta>, Result<Answer, ModelError>) {
     let pieces = stream::iter(pieces).map(Ok::<_, io::Error>);
@@ -76,7 +76,7 @@ fn ends(mut items: Vec<Result<Delta, ModelError>>) -> (Vec<Delta>, Result<Answer
     (items.into_iter().map(|delta| delta.expect("nothing follows an error")).collect(), last)
 }
 
-fn answer(codec: &dyn WireFormat, case: &Case) -> Answer {
+fn answer(codec: Dialect, case: &Case) -> Answer {
     codec.decode_response(case.section("response").unwrap().as_bytes()).unwrap()
 }
 
@@ -114,7 +114,7 @@ struct Expected {
     end: Result<Answer, String>,
 }
 
-fn expected_of(codec: &dyn WireFormat, case: &Case) -> Expected {
+fn expected_of(codec: Dialect, case: &Case) -> Expected {
     let reported = case.section("deltas").map(str::to_owned);
     let end = match case.section("error") {
         Some(error) => Err(error.to_owned()),
@@ -373,7 +373,7 @@ fn a_last_event_without_its_blank_line_counts() {
 
 /// A host's adapter, which is only its HTTP client.
 #[derive(Debug)]
-struct Adapter(&'static dyn WireFormat, Vec<u8>);
+struct Adapter(Dialect, Vec<u8>);
 
 #[threadfold::async_trait]
 impl Model for Adapter {
@@ -399,7 +399,7 @@ fn an_adapter_over_a_codec_passes_the_suite_for_models() {
 #[test]
 fn an_event_that_is_too_large_is_not_retryable() {
     let line = vec![b'x'; 17 * 1024 * 1024];
-    let (_, end) = read(&Dialect::Anthropic, line.chunks(1024 * 1024));
+    let (_, end) = read(Dialect::Anthropic, line.chunks(1024 * 1024));
     let error = end.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Other);
     assert_eq!(error.message, "an event of the stream has more than 16777216 bytes");
@@ -423,7 +423,7 @@ fn large_streams_of_every_kind_are_read_in_linear_time() {
          data: {{\"type\":\"message_stop\"}}\n\n"
     );
     let (deltas, end) =
-        read(&Dialect::Anthropic, [(start + &many(&block).concat() + &stop).as_bytes()]);
+        read(Dialect::Anthropic, [(start + &many(&block).concat() + &stop).as_bytes()]);
     assert_eq!((deltas.len(), end.unwrap().message.content.len()), (10_000, 10_000));
 
     let piece = |n: usize| {
@@ -437,6 +437,6 @@ fn large_streams_of_every_kind_are_read_in_linear_time() {
     };
     let usage = format!("data: {{\"choices\":[],\"usage\":{keys}}}\n\n");
     let text = usage + &many(&piece).concat() + "data: [DONE]\n\n";
-    let (deltas, end) = read(&Dialect::OpenAiChat, [text.as_bytes()]);
+    let (deltas, end) = read(Dialect::OpenAiChat, [text.as_bytes()]);
     assert_eq!((deltas.len(), end.unwrap().message.tool_uses().count()), (10_000, 10_000));
 }

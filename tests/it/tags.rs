@@ -8,7 +8,6 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::json;
 use threadfold::{
     CompactionStrategy, ContentBlock, EventLog, Message, Request, Role, StrategyRegistry,
-    WireFormat,
     drive::{self, Conversation, Models},
     ledger::TypedText,
     log::Event,
@@ -25,12 +24,12 @@ use threadfold::{
 
 use crate::support::tries::tries;
 
-const FORMATS: [(&str, &dyn WireFormat); 5] = [
-    ("anthropic-messages", &Dialect::Anthropic),
-    ("bedrock-converse", &Dialect::BedrockConverse),
-    ("gemini", &Dialect::Gemini),
-    ("openai-chat", &Dialect::OpenAiChat),
-    ("openai-responses", &Dialect::OpenAiResponses),
+const FORMATS: [(&str, Dialect); 5] = [
+    ("anthropic-messages", Dialect::Anthropic),
+    ("bedrock-converse", Dialect::BedrockConverse),
+    ("gemini", Dialect::Gemini),
+    ("openai-chat", Dialect::OpenAiChat),
+    ("openai-responses", Dialect::OpenAiResponses),
 ];
 
 const ALL: DecodeOptions = DecodeOptions {
@@ -141,7 +140,7 @@ fn text_of(block: &ContentBlock) -> String {
     }
 }
 
-fn travel(codec: &dyn WireFormat, thread: &[Message], recognise: DecodeOptions) -> Vec<Message> {
+fn travel(codec: Dialect, thread: &[Message], recognise: DecodeOptions) -> Vec<Message> {
     let options = EncodeOptions::for_model("m");
     let sent = codec.encode(&Request::new(thread.to_vec()), &options).body;
     let read = codec.decode_slice(sent.as_str().as_bytes(), &recognise);

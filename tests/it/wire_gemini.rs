@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use threadfold::{
     Answer, Message, Request, Role, legality,
     message::{Delta, ModelError, ToolResult},
-    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
+    wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 use threadfold_testing::shared::cases;
 
@@ -28,13 +28,13 @@ const CODEC: Dialect = Dialect::Gemini;
 #[test]
 fn every_case_gives_what_it_expects() {
     for case in cases::read("testdata/wire/gemini").unwrap() {
-        wire_cases::run(&CODEC, &case);
+        wire_cases::run(CODEC, &case);
     }
 }
 
 #[test]
 fn real_bodies_round_trip() {
-    wire_cases::run_recorded(&CODEC);
+    wire_cases::run_recorded(CODEC);
 }
 
 #[test]
@@ -310,18 +310,18 @@ proptest! {
 
     #[test]
     fn valid_bodies_round_trip(body in generate::body()) {
-        comes_back(&CODEC, &body);
+        comes_back(CODEC, &body);
     }
 
     #[test]
     fn a_request_survives_serde_and_is_written_the_same(body in generate::body()) {
-        survives_serde(&CODEC, &body);
+        survives_serde(CODEC, &body);
     }
 
     #[test]
     fn there_and_back_over_another_dialect_is_legal(body in generate::body()) {
         let request = CODEC.decode(&body, &DecodeOptions::default()).unwrap();
-        let others: [&dyn WireFormat; 2] = [&Dialect::Anthropic, &Dialect::OpenAiChat];
+        let others: [Dialect; 2] = [Dialect::Anthropic, Dialect::OpenAiChat];
         for other in others {
             let there = other.encode(&request, &EncodeOptions::default());
             let read = other
@@ -337,14 +337,14 @@ proptest! {
 
     #[test]
     fn junk_never_panics(value in generate::junk()) {
-        survive(&CODEC, value.to_string().as_bytes());
-        survive(&CODEC, json!({"contents": value}).to_string().as_bytes());
+        survive(CODEC, value.to_string().as_bytes());
+        survive(CODEC, json!({"contents": value}).to_string().as_bytes());
         for role in ["user", "model"] {
-            survive(&CODEC, json!({"contents": [{"role": role, "parts": value}]}).to_string().as_bytes());
+            survive(CODEC, json!({"contents": [{"role": role, "parts": value}]}).to_string().as_bytes());
         }
         let candidates = json!([{"content": {"parts": value}, "finishReason": value}]);
         let body = json!({"candidates": candidates, "usageMetadata": value}).to_string();
-        survive(&CODEC, body.as_bytes());
+        survive(CODEC, body.as_bytes());
         let _ = stream(&[&body, &value.to_string(), &body]);
     }
 
@@ -355,7 +355,7 @@ proptest! {
         at in any::<prop::sample::Index>(),
         cut in any::<prop::sample::Index>(),
     ) {
-        if let Some(again) = settles(&CODEC, &body, &junk, at, cut) {
+        if let Some(again) = settles(CODEC, &body, &junk, at, cut) {
             prop_assert_eq!(legality::violations(&again.messages), &[]);
         }
     }
@@ -364,8 +364,8 @@ proptest! {
 #[test]
 fn deep_and_large_bodies_are_read_in_linear_time() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    survive(&CODEC, deep.as_bytes());
-    survive(&CODEC, format!(r#"{{"contents":[{{"parts":[{deep}]}}],"x":{deep}}}"#).as_bytes());
+    survive(CODEC, deep.as_bytes());
+    survive(CODEC, format!(r#"{{"contents":[{{"parts":[{deep}]}}],"x":{deep}}}"#).as_bytes());
     let call = |n: usize| format!(r#"{{"functionCall":{{"name":"f{}"}},"u{n}":1}}"#, n % 7);
     let calls: Vec<String> = (0..20_000).map(call).collect();
     let result = |n: usize| format!(r#"{{"functionResponse":{{"name":"f{}"}}}}"#, n % 7);

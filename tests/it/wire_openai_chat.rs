@@ -9,7 +9,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use threadfold::wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat};
+use threadfold::wire::{DecodeOptions, Dialect, EncodeOptions};
 use threadfold_testing::shared::cases;
 
 use crate::support::{
@@ -21,13 +21,13 @@ use crate::support::{
 #[test]
 fn every_case_gives_what_it_expects() {
     for case in cases::read("testdata/wire/openai-chat").unwrap() {
-        wire_cases::run(&Dialect::OpenAiChat, &case);
+        wire_cases::run(Dialect::OpenAiChat, &case);
     }
 }
 
 #[test]
 fn real_bodies_round_trip() {
-    wire_cases::run_recorded(&Dialect::OpenAiChat);
+    wire_cases::run_recorded(Dialect::OpenAiChat);
 }
 
 proptest! {
@@ -35,7 +35,7 @@ proptest! {
 
     #[test]
     fn valid_bodies_round_trip(body in generate::body()) {
-        comes_back(&Dialect::OpenAiChat, &body);
+        comes_back(Dialect::OpenAiChat, &body);
     }
 
     #[test]
@@ -55,16 +55,16 @@ proptest! {
 
     #[test]
     fn a_request_survives_serde_and_is_written_the_same(body in generate::body()) {
-        survives_serde(&Dialect::OpenAiChat, &body);
+        survives_serde(Dialect::OpenAiChat, &body);
     }
 
     #[test]
     fn junk_never_panics(value in generate::junk()) {
-        survive(&Dialect::OpenAiChat, value.to_string().as_bytes());
-        survive(&Dialect::OpenAiChat, json!({"messages": value}).to_string().as_bytes());
-        survive(&Dialect::OpenAiChat, json!({"messages": [{"role": "assistant", "content": value}]}).to_string().as_bytes());
+        survive(Dialect::OpenAiChat, value.to_string().as_bytes());
+        survive(Dialect::OpenAiChat, json!({"messages": value}).to_string().as_bytes());
+        survive(Dialect::OpenAiChat, json!({"messages": [{"role": "assistant", "content": value}]}).to_string().as_bytes());
         let choices = json!([{"message": value.clone(), "finish_reason": value}]);
-        survive(&Dialect::OpenAiChat, json!({"choices": choices, "usage": value}).to_string().as_bytes());
+        survive(Dialect::OpenAiChat, json!({"choices": choices, "usage": value}).to_string().as_bytes());
     }
 
     #[test]
@@ -74,16 +74,16 @@ proptest! {
         at in any::<prop::sample::Index>(),
         cut in any::<prop::sample::Index>(),
     ) {
-        settles(&Dialect::OpenAiChat, &body, &junk, at, cut);
+        settles(Dialect::OpenAiChat, &body, &junk, at, cut);
     }
 }
 
 #[test]
 fn deep_and_large_bodies_are_read_in_linear_time() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    survive(&Dialect::OpenAiChat, deep.as_bytes());
+    survive(Dialect::OpenAiChat, deep.as_bytes());
     survive(
-        &Dialect::OpenAiChat,
+        Dialect::OpenAiChat,
         format!(r#"{{"messages":[{{"role":"user","content":{deep}}}],"x":{deep}}}"#).as_bytes(),
     );
     let fields: String = (0..50_000).map(|n| format!(r#","k{n}":{n}"#)).collect();
@@ -127,7 +127,7 @@ fn a_call_of_the_old_form_is_repaired_for_every_damage_of_its_body() {
             for at in 0..wire_cases::places(&mut body.clone(), None, junk) {
                 let mut spoilt = body.clone();
                 wire_cases::places(&mut spoilt, Some(at), junk);
-                wire_cases::settles_whole(&Dialect::OpenAiChat, &spoilt);
+                wire_cases::settles_whole(Dialect::OpenAiChat, &spoilt);
             }
         }
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use threadfold::{
     Answer, Message, Request,
     message::{Delta, ModelError},
-    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
+    wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 use threadfold_testing::shared::cases;
 
@@ -21,13 +21,13 @@ use crate::support::{
 #[test]
 fn every_case_gives_what_it_expects() {
     for case in cases::read("testdata/wire/openai-responses").unwrap() {
-        wire_cases::run(&Dialect::OpenAiResponses, &case);
+        wire_cases::run(Dialect::OpenAiResponses, &case);
     }
 }
 
 #[test]
 fn real_bodies_round_trip() {
-    wire_cases::run_recorded(&Dialect::OpenAiResponses);
+    wire_cases::run_recorded(Dialect::OpenAiResponses);
 }
 
 proptest! {
@@ -35,7 +35,7 @@ proptest! {
 
     #[test]
     fn valid_bodies_round_trip(body in generate::body()) {
-        comes_back(&Dialect::OpenAiResponses, &body);
+        comes_back(Dialect::OpenAiResponses, &body);
     }
 
     #[test]
@@ -56,7 +56,7 @@ proptest! {
 
     #[test]
     fn a_request_survives_serde_and_is_written_the_same(body in generate::body()) {
-        survives_serde(&Dialect::OpenAiResponses, &body);
+        survives_serde(Dialect::OpenAiResponses, &body);
     }
 
     #[test]
@@ -90,7 +90,7 @@ proptest! {
     #[test]
     fn content_that_other_dialects_can_express_round_trips(body in generate::body()) {
         let request = Dialect::OpenAiResponses.decode(&body, &DecodeOptions::default()).unwrap();
-        for codec in [&Dialect::OpenAiChat as &dyn WireFormat, &Dialect::Anthropic] {
+        for codec in [Dialect::OpenAiChat, Dialect::Anthropic] {
             let there = codec.encode(&request, &EncodeOptions::default());
             let there = there.body.as_str().as_bytes();
             let foreign = codec.decode_slice(there, &DecodeOptions::default()).unwrap();
@@ -101,7 +101,7 @@ proptest! {
 
     #[test]
     fn junk_never_panics(value in generate::junk()) {
-        let codec = &Dialect::OpenAiResponses;
+        let codec = Dialect::OpenAiResponses;
         survive(codec, value.to_string().as_bytes());
         survive(codec, json!({"input": value}).to_string().as_bytes());
         survive(codec, json!({"input": [value]}).to_string().as_bytes());
@@ -123,7 +123,7 @@ proptest! {
         at in any::<prop::sample::Index>(),
         cut in any::<prop::sample::Index>(),
     ) {
-        settles(&Dialect::OpenAiResponses, &body, &junk, at, cut);
+        settles(Dialect::OpenAiResponses, &body, &junk, at, cut);
     }
 }
 
@@ -183,9 +183,9 @@ fn check(body: &Value) {
 #[test]
 fn deep_and_large_bodies_are_read_in_linear_time() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    survive(&Dialect::OpenAiResponses, deep.as_bytes());
+    survive(Dialect::OpenAiResponses, deep.as_bytes());
     let body = format!(r#"{{"input":[{{"role":"user","content":{deep}}}],"x":{deep}}}"#);
-    survive(&Dialect::OpenAiResponses, body.as_bytes());
+    survive(Dialect::OpenAiResponses, body.as_bytes());
     let fields: String = (0..50_000).map(|n| format!(r#","k{n}":{n}"#)).collect();
     let call = |n: usize| {
         format!(

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use threadfold::{
-    Message, Request, WireFormat,
+    Message, Request,
     message::Json,
     wire::{self, EncodeOptions},
 };
@@ -11,19 +11,19 @@ use threadfold::{
 use super::thread::{PROSE, fill};
 
 /// The codecs. One line each.
-pub const CODECS: [&dyn WireFormat; 5] = [
-    &wire::Dialect::Anthropic,
-    &wire::Dialect::BedrockConverse,
-    &wire::Dialect::Gemini,
-    &wire::Dialect::OpenAiChat,
-    &wire::Dialect::OpenAiResponses,
+pub const CODECS: [wire::Dialect; 5] = [
+    wire::Dialect::Anthropic,
+    wire::Dialect::BedrockConverse,
+    wire::Dialect::Gemini,
+    wire::Dialect::OpenAiChat,
+    wire::Dialect::OpenAiResponses,
 ];
 
 /// The bytes of text in one event of a stream.
 const PIECE: usize = 20;
 
 /// The body of a request with these messages.
-pub fn body(codec: &dyn WireFormat, messages: &[Message]) -> Json {
+pub fn body(codec: wire::Dialect, messages: &[Message]) -> Json {
     let request = Request::new(messages.to_vec()).with_system("Be brief.");
     codec
         .encode(&request, &EncodeOptions { model: Some("m".into()), ..EncodeOptions::default() })
@@ -31,7 +31,7 @@ pub fn body(codec: &dyn WireFormat, messages: &[Message]) -> Json {
 }
 
 /// Returns an answer of this many events, as the bytes of `text/event-stream`.
-pub fn stream(codec: &dyn WireFormat, events: usize) -> String {
+pub fn stream(codec: wire::Dialect, events: usize) -> String {
     let text: Vec<char> = fill(PROSE, 0, events * PIECE).chars().collect();
     let pieces: Vec<String> = text.chunks(PIECE).map(|piece| piece.iter().collect()).collect();
     let Some(dialect) = DIALECTS.iter().find(|dialect| dialect.name == codec.name()) else {

@@ -5,7 +5,6 @@ use std::io::{self, IsTerminal};
 use serde::Serialize;
 use threadfold::{
     CompactReport, ContentBlock, ContextWindow, Message, Plan, Request, Role, StrategyRegistry,
-    WireFormat,
     compact::{CompactOptions as ReplaceOptions, Size},
     drive::{Models, propose},
     legality, log,

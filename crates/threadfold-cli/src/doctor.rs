@@ -10,7 +10,7 @@ use std::{
 
 use serde::Serialize;
 use threadfold::{
-    ContextWindow, WireFormat,
+    ContextWindow,
     auto::AutoCompactor,
     model::{Clock, std_clock},
     wire::Dialect,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use threadfold::{
-    EventLog, Message, Request, WireFormat,
+    EventLog, Message, Request,
     wire::{DecodeOptions, Dialect, find_body, recognised},
 };
 

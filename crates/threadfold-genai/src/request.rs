@@ -2,7 +2,7 @@
 
 use genai::chat::{ChatOptions, ChatRequest};
 use threadfold::{
-    Request, WireFormat,
+    Request,
     message::InvalidValue,
     wire::{self, Adjustment},
 };

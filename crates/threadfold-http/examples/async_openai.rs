@@ -14,7 +14,7 @@ use threadfold::{
     Compactor,
     drive::Models,
     legality,
-    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
+    wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 
 /// Compacts the messages of a request to this many tokens, and prints what is no longer there.

@@ -5,7 +5,6 @@ use std::str::FromStr;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use threadfold::{
-    WireFormat,
     message::{InvalidValue, ModelError, ModelErrorKind},
     wire::{self, AnthropicVersion},
 };
@@ -72,13 +71,13 @@ impl Dialect {
         }
     }
 
-    pub(crate) fn codec(self) -> &'static dyn WireFormat {
+    pub(crate) fn codec(self) -> wire::Dialect {
         match self {
-            Self::Anthropic => &wire::Dialect::Anthropic,
-            Self::OpenAi | Self::Compatible => &wire::Dialect::OpenAiChat,
-            Self::Responses => &wire::Dialect::OpenAiResponses,
-            Self::Gemini => &wire::Dialect::Gemini,
-            Self::Bedrock => &wire::Dialect::BedrockConverse,
+            Self::Anthropic => wire::Dialect::Anthropic,
+            Self::OpenAi | Self::Compatible => wire::Dialect::OpenAiChat,
+            Self::Responses => wire::Dialect::OpenAiResponses,
+            Self::Gemini => wire::Dialect::Gemini,
+            Self::Bedrock => wire::Dialect::BedrockConverse,
         }
     }
 

@@ -26,7 +26,7 @@ use std::{
 use history::History;
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
 use threadfold::{
-    Request, WireFormat, legality,
+    Request, legality,
     wire::{AnthropicVersion, DecodeOptions, Dialect, EncodeOptions, find_body},
 };
 

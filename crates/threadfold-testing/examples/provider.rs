@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("{}", listener.local_addr()?.port());
     if options.summaries {
-        serve_writer(&listener, Api::Anthropic, &Dialect::Anthropic, window)?;
+        serve_writer(&listener, Api::Anthropic, Dialect::Anthropic, window)?;
         return Ok(());
     }
     let provider = Mutex::new(Provider {

@@ -20,7 +20,7 @@ use crate::texts::{FORM_MARK, is_kept_form};
 /// without decoding it, such as [`Message::user`], is no summary in our tags.
 ///
 /// ```
-/// use threadfold::wire::{DecodeOptions, Dialect, WireFormat, recognised};
+/// use threadfold::wire::{DecodeOptions, Dialect, recognised};
 ///
 /// let body = br#"{"messages": [
 ///     {"role": "user", "content": "<conversation-summary>\nThey spoke of ropes.\n</conversation-summary>"},

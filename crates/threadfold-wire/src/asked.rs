@@ -3,7 +3,7 @@
 use threadfold_core::message::Text;
 
 /// The compaction that a request asks its server for, as
-/// [`WireFormat::compaction_asked`](crate::WireFormat::compaction_asked) returns it.
+/// [`Dialect::compaction_asked`](crate::Dialect::compaction_asked) returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionAsked {
     /// When to compact.

@@ -20,8 +20,8 @@ pub(crate) struct Codec {
 /// Reads the fields of a request body.
 type Read = fn(Fields<'_>, &DecodeOptions) -> Result<Request, WireError>;
 
-/// The functions of a dialect whose provider compacts on request. The methods of [`WireFormat`]
-/// that begin with `compaction_` describe them.
+/// The functions of a dialect whose provider compacts on request. The methods of
+/// [`Dialect`](crate::Dialect) that begin with `compaction_` describe them.
 pub(crate) struct Compaction {
     pub(crate) request: fn(Request, Option<&str>) -> Request,
     pub(crate) asked: fn(&Request) -> Option<CompactionAsked>,

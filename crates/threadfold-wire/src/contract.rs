@@ -1,128 +1,10 @@
-//! The interface of a codec: the trait, its errors, and the adjustments that it reports.
+//! What a codec returns: bodies with the adjustments that made them valid, and errors.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::{asked::CompactionAsked, options::*, stream::AnswerBuilder};
 use threadfold_core::{legality::Repair, message::*};
-
-/// A provider's dialect: reads and writes request bodies, and reads answers.
-///
-/// Codecs are pure. They hold no client, key or address; a host sends the body that
-/// [`encode`](Self::encode) returns and passes the answer to
-/// [`decode_response`](Self::decode_response).
-///
-/// ```
-/// use threadfold::wire::{Dialect, DecodeOptions, EncodeOptions, WireFormat};
-///
-/// // Out of one dialect into another.
-/// let body = br#"{"model": "claude-sonnet-4-5", "max_tokens": 64,
-///     "messages": [{"role": "user", "content": "Hi."}]}"#;
-/// let request = Dialect::Anthropic.decode_slice(body, &DecodeOptions::default())?;
-/// let options = EncodeOptions { model: Some("gpt-5".into()), ..EncodeOptions::default() };
-/// let encoded = Dialect::OpenAiChat.encode(&request, &options);
-/// assert!(encoded.body.as_str().contains(r#"{"role":"user","content":"Hi."}"#));
-///
-/// let answer = br#"{"choices": [{"finish_reason": "stop",
-///     "message": {"role": "assistant", "content": "Hello!"}}]}"#;
-/// assert_eq!(Dialect::OpenAiChat.decode_response(answer)?.text(), "Hello!");
-/// # Ok::<(), threadfold::wire::WireError>(())
-/// ```
-pub trait WireFormat: fmt::Debug + Send + Sync {
-    /// The name of the dialect, such as `anthropic-messages`. It tags data that only this codec
-    /// reads.
-    fn name(&self) -> &'static str;
-
-    /// Returns the request of a body without losing anything: data for which [`Request`] has no
-    /// field are kept in the `extra` of their message or block, or as an opaque block.
-    ///
-    /// # Errors
-    ///
-    /// [`WireError`] if the body is not JSON, or not a body of this dialect, with the path of the
-    /// fault, or if it exceeds [`DecodeOptions::limits`]. Bytes that are not UTF-8 are not JSON. Of
-    /// a field that a JSON object has twice, the last value counts.
-    fn decode_slice(&self, body: &[u8], options: &DecodeOptions) -> Result<Request, WireError>;
-
-    /// Returns the request of a body that is already parsed. The order of keys and the text of
-    /// numbers are those of the tree, which `serde_json` does not preserve.
-    ///
-    /// # Errors
-    ///
-    /// As [`decode_slice`](Self::decode_slice).
-    fn decode(&self, body: &Value, options: &DecodeOptions) -> Result<Request, WireError> {
-        self.decode_slice(body.to_string().as_bytes(), options)
-    }
-
-    /// Returns the body of a request, valid under the rules of the dialect, and every change that
-    /// this required.
-    fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded;
-
-    /// Returns the request that asks the provider to compact its messages instead of answering;
-    /// `None` if the dialect has no such request. It is encoded, sent and answered like any other
-    /// request; the answer holds opaque
-    /// [compactions](threadfold_core::message::Opaque::is_compaction).
-    ///
-    /// `instructions` replaces the provider's own prompt for the compaction (Anthropic's
-    /// `compaction.instructions`, SDK anthropic 2.14). OpenAI's `compaction_trigger` has no field
-    /// for it (SDK openai 3.57), and its `instructions` are the system prompt, so there it is
-    /// ignored.
-    ///
-    /// ```
-    /// use threadfold::{Message, Request};
-    /// use threadfold::wire::{Dialect, EncodeOptions, WireFormat};
-    ///
-    /// let request = Request::new(vec![Message::user("Hi.")]);
-    /// assert_eq!(Dialect::OpenAiChat.compaction_request(request.clone(), None), None);
-    /// let asked = Dialect::OpenAiResponses.compaction_request(request, None);
-    /// let asked = asked.ok_or("it has a form")?;
-    /// let body = Dialect::OpenAiResponses.encode(&asked, &EncodeOptions::default()).body;
-    /// assert!(body.as_str().ends_with(r#"{"type":"compaction_trigger"}]}"#));
-    /// # Ok::<(), &str>(())
-    /// ```
-    fn compaction_request(&self, request: Request, instructions: Option<&str>) -> Option<Request> {
-        let _ = (request, instructions);
-        None
-    }
-
-    /// Returns the compaction that a decoded request asks its server for, so that a gateway can
-    /// compact instead of the provider; `None` if it asks for none.
-    ///
-    /// ```
-    /// use threadfold::wire::{CompactionTime, DecodeOptions, Dialect, WireFormat};
-    ///
-    /// let body = br#"{"input": "Hi.",
-    ///     "context_management": [{"type": "compaction", "compact_threshold": 200000}]}"#;
-    /// let request = Dialect::OpenAiResponses.decode_slice(body, &DecodeOptions::default())?;
-    /// let asked = Dialect::OpenAiResponses.compaction_asked(&request);
-    /// assert_eq!(asked.map(|asked| asked.when), Some(CompactionTime::From(200_000)));
-    /// # Ok::<(), threadfold::wire::WireError>(())
-    /// ```
-    fn compaction_asked(&self, request: &Request) -> Option<CompactionAsked> {
-        let _ = request;
-        None
-    }
-
-    /// Returns the response body with which a gateway answers a request to compact now, with its
-    /// own summary. The client sends it back in later requests, where it is read as a
-    /// [`Summary`](threadfold_core::message::Summary).
-    fn compaction_answer(&self, model: &str, summary: &str, usage: Usage) -> Option<Json> {
-        let _ = (model, summary, usage);
-        None
-    }
-
-    /// Returns the answer in a response body.
-    ///
-    /// # Errors
-    ///
-    /// [`WireError`] if the body is not JSON, or not a response of this dialect, with the path of
-    /// the fault.
-    fn decode_response(&self, body: &[u8]) -> Result<Answer, WireError>;
-
-    /// Returns a builder that makes an answer from the events of its stream.
-    fn answer_builder(&self) -> Box<dyn AnswerBuilder>;
-}
 
 /// A request body, and the changes that made it valid.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,7 +25,7 @@ impl Encoded {
     /// ```
     /// use std::sync::Arc;
     /// use threadfold::{Message, Request, message::ToolSpec};
-    /// use threadfold::wire::{EncodeOptions, Dialect, WireFormat};
+    /// use threadfold::wire::{EncodeOptions, Dialect};
     ///
     /// let mut request = Request::new(vec![Message::user("Read a.txt.")]);
     /// let schema = serde_json::json!({"type": "object"});
@@ -166,7 +48,7 @@ impl Encoded {
 /// ```
 /// use std::sync::Arc;
 /// use threadfold::{Message, Request, message::{Delta, ToolSpec}};
-/// use threadfold::wire::{self, EncodeOptions, Dialect, WireFormat};
+/// use threadfold::wire::{self, EncodeOptions, Dialect};
 ///
 /// let mut request = Request::new(vec![Message::user("Read a.txt.")]);
 /// let schema = serde_json::json!({"type": "object"});
@@ -462,5 +344,3 @@ impl fmt::Display for Change {
         }
     }
 }
-
-const _: Option<Box<dyn WireFormat>> = None;

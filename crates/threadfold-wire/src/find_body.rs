@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    contract::{WireError, WireFormat},
+    contract::WireError,
     dialect::Dialect,
     json::{Fields, Raw, not_json, read_whole},
 };

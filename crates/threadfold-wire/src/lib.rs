@@ -1,6 +1,6 @@
 //! Codecs: request bodies of providers as values, and back.
 //!
-//! A codec of a [`WireFormat`] reads a body without losing a field and writes it back unchanged. If
+//! The codec of a [`Dialect`] reads a body without losing a field and writes it back unchanged. If
 //! the thread was changed in between, or came from another provider, the codec makes the body valid
 //! under the provider's rules and returns every [`Adjustment`] that this required. Codecs are pure,
 //! so a host's adapter is only its HTTP client.
@@ -8,12 +8,12 @@
 //! | to read | use |
 //! |---|---|
 //! | a request body in a file, of any dialect | [`find_body`] |
-//! | a whole answer | [`WireFormat::decode_response`] |
+//! | a whole answer | [`Dialect::decode_response`] |
 //! | the bytes of a streamed answer | `model::deltas_of`, which uses the next two |
 //! | the events in `text/event-stream` | [`SseParser`] |
 //! | lines of JSON, as some servers stream them | [`LineParser`] |
-//! | an answer from its events | [`WireFormat::answer_builder`] |
-//! | the provider's own compaction | [`WireFormat::compaction_request`] asks for it |
+//! | an answer from its events | [`Dialect::answer_builder`] |
+//! | the provider's own compaction | [`Dialect::compaction_request`] asks for it |
 //! | an error status | [`classify_error`], and [`retry_after`] for its headers |
 //! | an answer of status 200 that may be an error | [`error_within`] |
 //! | the list of models of a server | [`window_of`] |
@@ -118,7 +118,7 @@ mod usage;
 pub use accounts::recognised;
 pub use asked::{CompactionAsked, CompactionTime};
 pub use classify::{classify_error, error_within};
-pub use contract::{Adjustment, Change, Encoded, WireError, WireFormat, as_declared};
+pub use contract::{Adjustment, Change, Encoded, WireError, as_declared};
 pub use dialect::Dialect;
 pub use find_body::{FoundBody, find_body};
 #[doc(hidden)]

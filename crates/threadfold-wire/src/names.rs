@@ -361,15 +361,15 @@ mod tests {
     use proptest::{collection::vec, prelude::*, sample::select};
 
     use super::*;
-    use crate::{Dialect, EncodeOptions, WireFormat, notes};
+    use crate::{Dialect, EncodeOptions, notes};
     use threadfold_core::message::{Json, Role, ToolSpec, ToolUse};
 
-    const DIALECTS: [(&dyn WireFormat, usize, &str); 5] = [
-        (&Dialect::Anthropic, 128, "_-"),
-        (&Dialect::BedrockConverse, 64, "_-"),
-        (&Dialect::Gemini, 64, "_-.:"),
-        (&Dialect::OpenAiChat, 64, "_-"),
-        (&Dialect::OpenAiResponses, 64, "_-"),
+    const DIALECTS: [(Dialect, usize, &str); 5] = [
+        (Dialect::Anthropic, 128, "_-"),
+        (Dialect::BedrockConverse, 64, "_-"),
+        (Dialect::Gemini, 64, "_-.:"),
+        (Dialect::OpenAiChat, 64, "_-"),
+        (Dialect::OpenAiResponses, 64, "_-"),
     ];
 
     fn name() -> impl Strategy<Value = String> {

@@ -35,7 +35,7 @@ impl Default for DecodeOptions {
 /// so a server that reads the bodies of others should bound them.
 ///
 /// ```
-/// use threadfold::wire::{DecodeLimits, DecodeOptions, Dialect, WireError, WireFormat};
+/// use threadfold::wire::{DecodeLimits, DecodeOptions, Dialect, WireError};
 ///
 /// let limits = DecodeLimits { messages: 1, ..DecodeLimits::default() };
 /// let options = DecodeOptions { limits, ..DecodeOptions::default() };

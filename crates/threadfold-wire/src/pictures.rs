@@ -250,7 +250,7 @@ fn replace(block: &mut ContentBlock, faults: &mut dyn Iterator<Item = Fault>, no
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DecodeOptions, Dialect, EncodeOptions, WireFormat};
+    use crate::{DecodeOptions, Dialect, EncodeOptions};
     use threadfold_core::message::{Document, Message, Request, Role, ToolUse};
 
     /// The headers of PNG pictures of 100 by 100, 2,001 by 100 and 100 by 8,001 pixels.

@@ -11,10 +11,10 @@ pub(super) type Taken = Result<(), ModelError>;
 ///
 /// The codecs have one each; implement it for a provider without a codec, and pass it to
 /// `model::deltas_by`. Events of unknown types are ignored. The answer equals the one that
-/// [`decode_response`](super::WireFormat::decode_response) returns for the same answer in one body.
+/// [`decode_response`](super::Dialect::decode_response) returns for the same answer in one body.
 ///
 /// ```
-/// use threadfold::{message::Delta, wire::{Dialect, WireFormat}};
+/// use threadfold::{message::Delta, wire::Dialect};
 ///
 /// let mut builder = Dialect::OpenAiChat.answer_builder();
 /// let data = r#"{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;

@@ -4,7 +4,7 @@
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
-    Compactor, Message, Request, Role, StrategyRegistry, WireFormat,
+    Compactor, Message, Request, Role, StrategyRegistry,
     drive::Models,
     message::{ToolResult, ToolUse},
     wire::{DecodeOptions, Dialect, EncodeOptions},

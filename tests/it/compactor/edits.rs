@@ -10,7 +10,7 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    Compactor, ContentBlock, Message, Request, Role, WireFormat,
+    Compactor, ContentBlock, Message, Request, Role,
     message::{Redactor, ToolResult, ToolUse},
     strategy::{Brief, Summarize},
     testing::ExtractiveModel,
@@ -119,12 +119,12 @@ fn tool_round(number: usize, text: &str) -> [Message; 4] {
 
 #[test]
 fn rules_survive_if_every_thread_is_a_newly_decoded_body() {
-    let codecs: [&dyn WireFormat; 5] = [
-        &Dialect::Anthropic,
-        &Dialect::BedrockConverse,
-        &Dialect::OpenAiChat,
-        &Dialect::OpenAiResponses,
-        &Dialect::Gemini,
+    let codecs: [Dialect; 5] = [
+        Dialect::Anthropic,
+        Dialect::BedrockConverse,
+        Dialect::OpenAiChat,
+        Dialect::OpenAiResponses,
+        Dialect::Gemini,
     ];
     for codec in codecs {
         let mut stored = serde_json::to_string(&Compactor::default()).unwrap();

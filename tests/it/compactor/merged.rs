@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
-    Compactor, Message, Request, Role, StrategyRegistry, WireFormat,
+    Compactor, Message, Request, Role, StrategyRegistry,
     message::{ToolResult, ToolUse},
     testing::ExtractiveModel,
     tokens::{ByteEstimate, TokenCounter},

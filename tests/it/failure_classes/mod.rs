@@ -17,7 +17,7 @@ use futures::{FutureExt, StreamExt, executor::block_on, stream::BoxStream};
 use serde_json::{Value, json};
 use threadfold::{
     Answer, CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request,
-    Role, TokenCounter, Usage, WireFormat, async_trait,
+    Role, TokenCounter, Usage, async_trait,
     auto::{AutoPolicy, Threshold},
     legality,
     log::{CompactionRecord, Event},

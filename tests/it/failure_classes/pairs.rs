@@ -24,7 +24,7 @@ fn no_strategy_separates_calls_from_results_or_parallel_results() {
         for request in bench.model.asked() {
             assert_paired(&name, &request.messages);
             // No codec must repair it either.
-            for format in [&Dialect::Anthropic as &dyn WireFormat, &Dialect::OpenAiChat] {
+            for format in [Dialect::Anthropic, Dialect::OpenAiChat] {
                 let encoded = format.encode(&request, &EncodeOptions::default());
                 assert_eq!(encoded.adjustments, [], "{name}");
             }

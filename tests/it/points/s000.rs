@@ -12,7 +12,7 @@ use threadfold::{
     },
     session::SessionBuilder,
     testing::Scripted,
-    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
+    wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 use threadfold_testing::notation;
 

@@ -8,7 +8,7 @@ use std::sync::{
 use serde_json::json;
 use threadfold::{
     CheckpointId, CompactionStrategy, ContentBlock, Message, Plan, Request, Role, StrategyRegistry,
-    WireFormat, async_trait,
+    async_trait,
     auto::{AutoPolicy, Threshold},
     compact::{Insert, Splice},
     message::{CompactionReason, Summary, Thinking, ToolUse},

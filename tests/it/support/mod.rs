@@ -8,7 +8,6 @@ pub(crate) mod broken_store;
 pub(crate) mod chat_bodies;
 pub(crate) mod examples;
 pub(crate) mod gemini_bodies;
-pub(crate) mod identity;
 pub(crate) mod language;
 pub(crate) mod odd;
 pub(crate) mod pieces;

@@ -7,16 +7,16 @@ use std::{env, fs, path::PathBuf};
 
 use serde_json::{Value, value::RawValue};
 use threadfold::{
-    Request, WireFormat,
+    Request,
     wire::{DecodeOptions, Dialect},
 };
 
-pub(crate) const FORMATS: [(&str, &dyn WireFormat); 5] = [
-    ("anthropic-messages", &Dialect::Anthropic),
-    ("bedrock-converse", &Dialect::BedrockConverse),
-    ("gemini", &Dialect::Gemini),
-    ("openai-chat", &Dialect::OpenAiChat),
-    ("openai-responses", &Dialect::OpenAiResponses),
+pub(crate) const FORMATS: [(&str, Dialect); 5] = [
+    ("anthropic-messages", Dialect::Anthropic),
+    ("bedrock-converse", Dialect::BedrockConverse),
+    ("gemini", Dialect::Gemini),
+    ("openai-chat", Dialect::OpenAiChat),
+    ("openai-responses", Dialect::OpenAiResponses),
 ];
 
 /// A record around a request body.
@@ -53,7 +53,7 @@ pub(crate) fn records(dialect: &str) -> Vec<(String, Value)> {
 }
 
 /// Every request of a dialect with a codec, with the name of its file.
-pub(crate) fn requests() -> Vec<(String, &'static dyn WireFormat, Request)> {
+pub(crate) fn requests() -> Vec<(String, Dialect, Request)> {
     let mut requests = Vec::new();
     for (folder, format) in FORMATS {
         for path in files(folder) {

@@ -6,13 +6,13 @@ use crate::support::recorded::records;
 use proptest::sample::Index;
 use serde_json::Value;
 use threadfold::{
-    Request, WireFormat,
-    wire::{DecodeOptions, EncodeOptions, Encoded},
+    Request,
+    wire::{DecodeOptions, Dialect, EncodeOptions, Encoded},
 };
 use threadfold_testing::shared::cases::Case;
 
 /// Checks that every real body of a dialect comes back unchanged.
-pub(crate) fn run_recorded(codec: &dyn WireFormat) {
+pub(crate) fn run_recorded(codec: Dialect) {
     for (name, record) in records(codec.name()) {
         let encoded = round_trip(codec, &record["request"], &DecodeOptions::default());
         assert_eq!(encoded.adjustments, [], "{name}");
@@ -22,7 +22,7 @@ pub(crate) fn run_recorded(codec: &dyn WireFormat) {
 }
 
 /// Runs one case.
-pub(crate) fn run(codec: &dyn WireFormat, case: &Case) {
+pub(crate) fn run(codec: Dialect, case: &Case) {
     let name = case.name.as_str();
     let get = |section: &str| case.section(section).map(|body| body.trim_end_matches('\n'));
     let parse = |section: &str| -> Option<Value> {
@@ -94,13 +94,13 @@ pub(crate) fn save(name: &str, encoded: &Encoded) {
 }
 
 /// Reads a body and writes it.
-pub(crate) fn round_trip(codec: &dyn WireFormat, body: &Value, options: &DecodeOptions) -> Encoded {
+pub(crate) fn round_trip(codec: Dialect, body: &Value, options: &DecodeOptions) -> Encoded {
     let request = codec.decode(body, options).unwrap();
     codec.encode(&request, &EncodeOptions::default())
 }
 
 /// Checks that a valid body comes back unchanged, whatever is recognised in it.
-pub(crate) fn comes_back(codec: &dyn WireFormat, body: &Value) {
+pub(crate) fn comes_back(codec: Dialect, body: &Value) {
     for recognise in [
         DecodeOptions {
             checkpoints: false,
@@ -124,7 +124,7 @@ pub(crate) fn comes_back(codec: &dyn WireFormat, body: &Value) {
 }
 
 /// Checks that a stored and loaded request is written the same.
-pub(crate) fn survives_serde(codec: &dyn WireFormat, body: &Value) {
+pub(crate) fn survives_serde(codec: Dialect, body: &Value) {
     let request = codec.decode(body, &DecodeOptions::default()).unwrap();
     let stored = serde_json::to_string(&request).unwrap();
     let loaded: Request = serde_json::from_str(&stored).unwrap();
@@ -135,7 +135,7 @@ pub(crate) fn survives_serde(codec: &dyn WireFormat, body: &Value) {
 /// Puts junk somewhere into a body and reads it, whole and cut off. A repaired request must not
 /// need a second repair. Returns the valid request, if the body was a request.
 pub(crate) fn settles(
-    codec: &dyn WireFormat,
+    codec: Dialect,
     body: &Value,
     junk: &Value,
     at: Index,
@@ -152,7 +152,7 @@ pub(crate) fn settles(
 
 /// Reads a body, if it can be read, and writes it. A repaired request must not need a second
 /// repair. Returns the valid request.
-pub(crate) fn settles_whole(codec: &dyn WireFormat, body: &Value) -> Option<Request> {
+pub(crate) fn settles_whole(codec: Dialect, body: &Value) -> Option<Request> {
     let options = EncodeOptions::default();
     let request = codec.decode(body, &DecodeOptions::default()).ok()?;
     let first = codec.encode(&request, &options);
@@ -163,7 +163,7 @@ pub(crate) fn settles_whole(codec: &dyn WireFormat, body: &Value) -> Option<Requ
 }
 
 /// Reads any bytes as a request and as an answer; if they are a request, writes it.
-pub(crate) fn survive(codec: &dyn WireFormat, body: &[u8]) {
+pub(crate) fn survive(codec: Dialect, body: &[u8]) {
     if let Ok(request) = codec.decode_slice(body, &DecodeOptions::default()) {
         let _ = codec.encode(&request, &EncodeOptions::default());
     }

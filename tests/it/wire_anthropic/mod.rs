@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
     Request,
-    wire::{DecodeOptions, Dialect, EncodeOptions, Encoded, WireFormat},
+    wire::{DecodeOptions, Dialect, EncodeOptions, Encoded},
 };
 
 use crate::support::{recorded::records, tries::tries};

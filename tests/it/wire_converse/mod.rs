@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use threadfold::{
     Request, legality,
     message::{Answer, Delta, ModelError},
-    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
+    wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 use threadfold_testing::shared::cases::{self, Case};
 

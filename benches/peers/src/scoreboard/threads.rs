@@ -4,8 +4,7 @@ use std::{env, fs, path::PathBuf};
 
 use serde_json::value::RawValue;
 use threadfold::{
-    Message, WireFormat,
-    wire::{DecodeOptions, Dialect},
+    Message, wire::{DecodeOptions, Dialect},
 };
 
 /// A record around a request body.

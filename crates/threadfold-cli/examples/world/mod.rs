@@ -4,7 +4,7 @@
 mod relay;
 
 use serde_json::{Value, json};
-use threadfold::{WireFormat, wire::Dialect};
+use threadfold::wire::Dialect;
 use threadfold_testing::{
     rulebook::Api,
     shared::simulation::{Actor, OWN_LOOP, Run, Vendor, WORKERS, Watch, run},
@@ -29,26 +29,26 @@ fn vendor(seed: u64) -> Vendor {
         0 => new(
             Api::Anthropic,
             "claude-opus-5-5",
-            &Dialect::Anthropic,
+            Dialect::Anthropic,
             json!({"thinking": adaptive}),
         ),
         1 => new(
             Api::Responses,
             "gpt-6.2-sol",
-            &Dialect::OpenAiResponses,
+            Dialect::OpenAiResponses,
             json!({"store": false, "include": ["reasoning.encrypted_content"]}),
         ),
-        2 => new(Api::Chat, "gpt-5.2", &Dialect::OpenAiChat, json!({})),
-        3 => new(Api::Gemini, "gemini-3-pro", &Dialect::Gemini, json!({})),
+        2 => new(Api::Chat, "gpt-5.2", Dialect::OpenAiChat, json!({})),
+        3 => new(Api::Gemini, "gemini-3-pro", Dialect::Gemini, json!({})),
         _ => new(
             Api::Converse,
             "anthropic.claude-opus-5-5-v1:0",
-            &Dialect::BedrockConverse,
+            Dialect::BedrockConverse,
             json!({"additionalModelRequestFields": {"thinking": adaptive}}),
         ),
     }
 }
 
-fn new(api: Api, model: &'static str, codec: &'static dyn WireFormat, fields: Value) -> Vendor {
+fn new(api: Api, model: &'static str, codec: Dialect, fields: Value) -> Vendor {
     Vendor { api, model, codec, fields: fields.as_object().cloned().unwrap_or_default() }
 }

@@ -12,7 +12,7 @@ use std::{collections::HashSet, io::Write, path::Path};
 
 use serde_json::Value;
 use threadfold::{
-    EventLog, Message, Request, WireFormat,
+    EventLog, Message, Request,
     legality::{self, Repair},
     log::Event,
     message::ThreadId,

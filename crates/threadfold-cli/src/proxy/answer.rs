@@ -15,7 +15,6 @@ use hyper::{
     header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING},
 };
 use threadfold::{
-    WireFormat,
     message::ModelError,
     wire::{AnswerBuilder, SseParser, classify_error, error_within},
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 use threadfold::{
-    ContextWindow, Request, TokenCounter, WireFormat,
+    ContextWindow, Request, TokenCounter,
     auto::{AutoCompactor, IdleStep, Pressure},
     drive::Models,
     message::{Extra, Json, ModelErrorKind, Role, ThreadId, Timestamp},

@@ -203,7 +203,7 @@ fn strip_json(json: &mut Json, keys: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use threadfold::wire::{DecodeOptions, WireFormat};
+    use threadfold::wire::DecodeOptions;
 
     fn chain(body: &str) -> Chain {
         let codec = threadfold::wire::Dialect::Anthropic;

@@ -135,7 +135,7 @@ mod tests {
     use serde_json::json;
     use threadfold::{
         message::{Role, TextBlock},
-        wire::{DecodeOptions, Dialect, WireFormat},
+        wire::{DecodeOptions, Dialect},
     };
 
     /// A thread with an older text, a newer one, and one that makes the older ones removable.

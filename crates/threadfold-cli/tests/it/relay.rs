@@ -6,7 +6,7 @@ use threadfold::{
     legality,
     message::{ModelErrorKind, Role, Summary, Timestamp, ToolResult, ToolUse},
     tokens::ByteEstimate,
-    wire::{DecodeOptions, Dialect, EncodeOptions, WireFormat},
+    wire::{DecodeOptions, Dialect, EncodeOptions},
 };
 use threadfold_cli::relay::{Relay, RelayOptions, RelayStep, View};
 use threadfold_testing::shared::splitmix64;

@@ -11,9 +11,7 @@ pub(crate) fn model() -> [&'static str; 6] {
     let url = URL.get_or_init(|| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        thread::spawn(move || {
-            serve_writer(&listener, Api::Anthropic, &Dialect::Anthropic, 200_000)
-        });
+        thread::spawn(move || serve_writer(&listener, Api::Anthropic, Dialect::Anthropic, 200_000));
         url
     });
     ["--model", "claude-haiku-4-5", "--base-url", url, "--model-window", "200000"]

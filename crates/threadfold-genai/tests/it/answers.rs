@@ -4,7 +4,7 @@ use futures::StreamExt;
 use genai::adapter::AdapterKind;
 use serde_json::Value;
 use threadfold::{
-    Answer, ContentBlock, Message, Model, Request, Role, Usage, WireFormat,
+    Answer, ContentBlock, Message, Model, Request, Role, Usage,
     message::{
         Delta, Extra, Json, Origin, RedactedThinking, StopReason, Thinking, ToolInput, ToolResult,
         ToolSpec, ToolUse,

@@ -5,7 +5,7 @@ use genai::adapter::AdapterKind;
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::Value;
 use threadfold::{
-    ContentBlock, Message, Model, Request, WireFormat, legality,
+    ContentBlock, Message, Model, Request, legality,
     wire::{Adjustment, DecodeOptions, Dialect},
 };
 use threadfold_genai::{Target, to_genai};
@@ -77,7 +77,7 @@ fn check_sent_request(
     adapter: AdapterKind,
     name: &'static str,
     answer: &str,
-    codec: &dyn WireFormat,
+    codec: Dialect,
     threads: impl Strategy<Value = Vec<Message>>,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -108,7 +108,7 @@ fn check_sent_request(
 #[test]
 fn anthropic_receives_legal_and_complete_threads() {
     let (adapter, model) = (AdapterKind::Anthropic, "claude-opus-4-6");
-    let (answer, codec) = (streams::ANTHROPIC, &Dialect::Anthropic);
+    let (answer, codec) = (streams::ANTHROPIC, Dialect::Anthropic);
     check_sent_request(adapter, model, answer, codec, legal_thread(1..20));
     check_sent_request(adapter, model, answer, codec, junk_thread(1..20));
 }
@@ -116,7 +116,7 @@ fn anthropic_receives_legal_and_complete_threads() {
 #[test]
 fn chat_completions_receives_legal_and_complete_threads() {
     let (adapter, model) = (AdapterKind::OpenAI, "some-model");
-    let (answer, codec) = (streams::CHAT, &Dialect::OpenAiChat);
+    let (answer, codec) = (streams::CHAT, Dialect::OpenAiChat);
     check_sent_request(adapter, model, answer, codec, legal_thread(1..20));
     check_sent_request(adapter, model, answer, codec, junk_thread(1..20));
 }

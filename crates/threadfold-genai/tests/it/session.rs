@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use genai::adapter::AdapterKind;
 use threadfold::{
-    ContextWindow, Message, ModelAgent, Session, WireFormat, async_trait, legality,
+    ContextWindow, Message, ModelAgent, Session, async_trait, legality,
     message::{ToolSpec, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     strategy::Summarize,

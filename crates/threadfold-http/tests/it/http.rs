@@ -17,8 +17,8 @@ use std::{
 use futures::StreamExt;
 use serde_json::{Value, json};
 use threadfold::{
-    Agent, Answer, ContextWindow, Message, Model, ModelAgent, Request, Session, WireFormat,
-    async_trait, legality,
+    Agent, Answer, ContextWindow, Message, Model, ModelAgent, Request, Session, async_trait,
+    legality,
     message::{Delta, ModelError, ModelErrorKind, ToolChoice, ToolSpec, ToolUse},
     model::{AnswerLimits, Tool, ToolContext, ToolOutput},
     session::{CompactionEvent, SessionEvent},
@@ -236,13 +236,13 @@ fn events_until(dialect: Dialect, text: &str) -> String {
     all[..said + end + 2].to_owned()
 }
 
-pub(crate) fn codec(dialect: Dialect) -> &'static dyn WireFormat {
+pub(crate) fn codec(dialect: Dialect) -> wire::Dialect {
     match dialect {
-        Dialect::Anthropic => &wire::Dialect::Anthropic,
-        Dialect::OpenAi | Dialect::Compatible => &wire::Dialect::OpenAiChat,
-        Dialect::Responses => &wire::Dialect::OpenAiResponses,
-        Dialect::Gemini => &wire::Dialect::Gemini,
-        Dialect::Bedrock => &wire::Dialect::BedrockConverse,
+        Dialect::Anthropic => wire::Dialect::Anthropic,
+        Dialect::OpenAi | Dialect::Compatible => wire::Dialect::OpenAiChat,
+        Dialect::Responses => wire::Dialect::OpenAiResponses,
+        Dialect::Gemini => wire::Dialect::Gemini,
+        Dialect::Bedrock => wire::Dialect::BedrockConverse,
     }
 }
 

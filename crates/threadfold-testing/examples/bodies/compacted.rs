@@ -5,7 +5,7 @@ use std::error::Error;
 use futures::executor::block_on;
 use rand::rngs::Xoshiro256PlusPlus;
 use threadfold::{
-    Message, Model, StrategyRegistry, WireFormat, async_trait,
+    Message, Model, StrategyRegistry, async_trait,
     drive::{Models, propose},
     message::{Answer, Json, ModelError, Opaque, Request, Role, StopReason, Text},
     strategy::{Brief, Snapshot},

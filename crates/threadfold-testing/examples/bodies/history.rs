@@ -17,7 +17,7 @@ use proptest::{
 use rand::{Rng, rngs::Xoshiro256PlusPlus};
 use serde_json::json;
 use threadfold::{
-    ContentBlock, Message, Request, WireFormat, legality,
+    ContentBlock, Message, Request, legality,
     message::{
         Author, Extra, Json, Opaque, Origin, Role, Summary, ToolChoice, ToolResult, ToolSpec,
     },

@@ -69,7 +69,7 @@ impl fmt::Debug for Stubbed {
 /// use threadfold::message::{ModelError, ModelErrorKind};
 /// use threadfold::testing::{Scripted, ScriptedModel};
 /// use threadfold_testing::conformance::{self, Served, Stubbed};
-/// use threadfold::wire::{Dialect, EncodeOptions, WireFormat};
+/// use threadfold::wire::{Dialect, EncodeOptions};
 ///
 /// let stub = |served: &Served| {
 ///     let answer: Scripted = match served {

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`Model`](threadfold::model::Model) | [`model`](model()), and [`adapter`](adapter()) with a stub of the provider |
 //! | [`ProviderThread`](threadfold::model::ProviderThread) | [`provider_thread`] |
-//! | [`WireFormat`](threadfold::wire::WireFormat) | [`wire_format`] |
 //! | [`ThreadStore`](threadfold::store::ThreadStore) | [`store`], and [`failing_store`] with faults |
 //! | [`LeaseStore`](threadfold::store::LeaseStore) | [`leases`], [`workers`](workers()) and [`store`] |
 //! | [`CompactionStrategy`](threadfold::strategy::CompactionStrategy) | [`strategy`](strategy()) |
@@ -20,7 +19,6 @@ mod model;
 mod provider_thread;
 mod store;
 mod strategy;
-mod wire_format;
 mod workers;
 
 pub use adapter::{Served, Stubbed, adapter};
@@ -30,5 +28,4 @@ pub use model::model;
 pub use provider_thread::provider_thread;
 pub use store::{failing_store, store};
 pub use strategy::strategy;
-pub use wire_format::wire_format;
 pub use workers::workers;

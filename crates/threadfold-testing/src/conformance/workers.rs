@@ -257,7 +257,7 @@ impl Model for Thinker {
         let found = violations(&request.messages);
         if !found.is_empty() {
             let found = format!("{found:?}");
-            let breach = Law::WrittenIsLegal.breach("a request", "no violation", found);
+            let breach = Law::RequestIsLegal.breach("a request", "no violation", found);
             self.world.seen().breaches.push(breach);
         }
         self.world.time.sleep(self.millis).await;

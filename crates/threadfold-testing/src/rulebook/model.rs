@@ -13,10 +13,10 @@ use futures::{
 };
 use serde_json::{Map, Value, json};
 use threadfold::{
-    Answer, ContextWindow, Model, Request, WireFormat,
+    Answer, ContextWindow, Model, Request,
     message::{Delta, Extra, Json, ModelError, ModelErrorKind, Text},
     model::{self, Clock},
-    wire::{self, Adjustment, EncodeOptions, classify_error},
+    wire::{self, Adjustment, Dialect, EncodeOptions, classify_error},
 };
 
 use super::{
@@ -40,14 +40,14 @@ use super::{
 /// let says = |request: &Request| Said::text(format!("{} messages", request.messages.len()));
 /// let clock = Arc::new(TestClock::default());
 /// let book = Arc::new(Mutex::new(book));
-/// let model = RulebookModel::new(book, &Dialect::Anthropic, "claude-opus-5-5", clock, says);
+/// let model = RulebookModel::new(book, Dialect::Anthropic, "claude-opus-5-5", clock, says);
 /// let answer = block_on(model.complete(Request::new(vec![Message::user("Hi.")])))?;
 /// assert_eq!(answer.text(), "1 messages");
 /// assert_eq!(model.book().seen().answered, 1);
 /// # Ok::<(), threadfold::message::ModelError>(())
 /// ```
 pub struct RulebookModel {
-    codec: &'static dyn WireFormat,
+    codec: Dialect,
     model: String,
     fields: Map<String, Value>,
     headers: Vec<(String, String)>,
@@ -63,7 +63,7 @@ impl RulebookModel {
     /// account do.
     pub fn new(
         book: Arc<Mutex<Rulebook>>,
-        codec: &'static dyn WireFormat,
+        codec: Dialect,
         model: impl Into<String>,
         clock: Arc<dyn Clock>,
         says: impl Fn(&Request) -> Said + Send + Sync + 'static,

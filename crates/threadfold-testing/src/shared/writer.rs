@@ -7,7 +7,10 @@ use std::{
 };
 
 use serde_json::json;
-use threadfold::{WireFormat, message::Timestamp, wire::DecodeOptions};
+use threadfold::{
+    message::Timestamp,
+    wire::{DecodeOptions, Dialect},
+};
 
 use super::simulation::extracted;
 use crate::rulebook::{Api, Asked, BookOptions, Reply, ReplyBody, Rulebook, Said, serve};
@@ -21,7 +24,7 @@ use crate::rulebook::{Api, Asked, BookOptions, Reply, ReplyBody, Rulebook, Said,
 pub fn serve_writer(
     listener: &TcpListener,
     api: Api,
-    codec: &'static dyn WireFormat,
+    codec: Dialect,
     window: u64,
 ) -> io::Result<()> {
     let options = BookOptions { window, ..BookOptions::default() };
@@ -35,7 +38,7 @@ pub fn serve_writer(
     })
 }
 
-fn said(asked: &Asked<'_>, codec: &dyn WireFormat) -> Said {
+fn said(asked: &Asked<'_>, codec: Dialect) -> Said {
     let body = asked.body.to_string();
     let request = codec.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
     extracted(&request)

@@ -4,7 +4,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use threadfold::wire::{Dialect, DecodeOptions, EncodeOptions, WireFormat};
+//! use threadfold::wire::{Dialect, DecodeOptions, EncodeOptions};
 //! use threadfold::{ContentBlock, Message};
 //!
 //! let body = br#"{"model":"claude-opus-4-6","max_tokens":1024,

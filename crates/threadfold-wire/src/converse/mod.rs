@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use threadfold::wire::{Dialect, DecodeOptions, EncodeOptions, WireFormat};
+//! use threadfold::wire::{Dialect, DecodeOptions, EncodeOptions};
 //! use threadfold::{ContentBlock, Message};
 //!
 //! let body = br#"{"inferenceConfig":{"maxTokens":1024},

@@ -135,8 +135,8 @@ fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Dialect;
     use crate::notes;
-    use crate::{Dialect, WireFormat};
 
     fn reread(body: &str, change: impl FnOnce(&mut Request)) -> String {
         let mut fields = Fields::parse(body).unwrap();

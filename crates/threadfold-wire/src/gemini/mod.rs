@@ -78,7 +78,7 @@
 //! use std::sync::Arc;
 //! use threadfold::{
 //!     Message,
-//!     wire::{DecodeOptions, EncodeOptions, Dialect, WireFormat},
+//!     wire::{DecodeOptions, EncodeOptions, Dialect},
 //! };
 //!
 //! let body = br#"{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[
@@ -109,7 +109,7 @@
 //! the message and never sent back.
 //!
 //! ```
-//! use threadfold::{Usage, message::StopReason, wire::{Dialect, WireFormat}};
+//! use threadfold::{Usage, message::StopReason, wire::Dialect};
 //!
 //! let answer = Dialect::Gemini.decode_response(br#"{"candidates":[
 //!     {"content":{"role":"model","parts":[{"text":"yes"}]},"finishReason":"STOP"}],

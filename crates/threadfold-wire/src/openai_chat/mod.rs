@@ -77,7 +77,7 @@
 //! use std::sync::Arc;
 //! use threadfold::{
 //!     Message, Role,
-//!     wire::{DecodeOptions, EncodeOptions, Dialect, WireFormat},
+//!     wire::{DecodeOptions, EncodeOptions, Dialect},
 //! };
 //!
 //! let body = br#"{"model":"gpt-5","messages":[
@@ -103,7 +103,7 @@
 //! complete with `[DONE]`; for servers that omit it, also after its finish reason.
 //!
 //! ```
-//! use threadfold::{Usage, message::StopReason, wire::{Dialect, WireFormat}};
+//! use threadfold::{Usage, message::StopReason, wire::Dialect};
 //!
 //! let answer = Dialect::OpenAiChat.decode_response(br#"{"model":"gpt-5","choices":[
 //!     {"message":{"role":"assistant","content":"yes"},"finish_reason":"stop"}],

@@ -85,7 +85,7 @@
 //! use std::sync::Arc;
 //! use threadfold::{
 //!     Message, Role,
-//!     wire::{DecodeOptions, EncodeOptions, Dialect, WireFormat},
+//!     wire::{DecodeOptions, EncodeOptions, Dialect},
 //! };
 //!
 //! let body = br#"{"model":"gpt-5","instructions":"Be brief.","input":[
@@ -111,7 +111,7 @@
 //! kept with the message and never sent back, except those that repeat the request.
 //!
 //! ```
-//! use threadfold::{Usage, message::StopReason, wire::{Dialect, WireFormat}};
+//! use threadfold::{Usage, message::StopReason, wire::Dialect};
 //!
 //! let answer = Dialect::OpenAiResponses.decode_response(br#"{"model":"gpt-5","status":"completed","output":[
 //!     {"type":"message","role":"assistant","content":[{"type":"output_text","text":"yes"}]}],
@@ -141,7 +141,7 @@ pub(crate) const CODEC: Codec =
         .compacting(compaction::NATIVE);
 
 /// Returns the body for `POST /v1/responses/compact`, which answers with all user messages and a
-/// compaction. [`compaction_request`](crate::WireFormat::compaction_request) asks for a compaction
+/// compaction. [`compaction_request`](crate::Dialect::compaction_request) asks for a compaction
 /// at the usual address instead.
 ///
 /// ```

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 use threadfold::{
-    Answer, ContentBlock, Message, Request, Role, WireFormat,
+    Answer, ContentBlock, Message, Request, Role,
     message::{ToolResult, ToolSpec},
-    wire::{EncodeOptions, SseParser},
+    wire::{Dialect, EncodeOptions, SseParser},
 };
 
 pub(crate) struct Agent {
     client: reqwest::Client,
     url: String,
-    codec: &'static dyn WireFormat,
+    codec: Dialect,
     pub(crate) messages: Vec<Message>,
     streams: bool,
     pub(crate) tools: Vec<ToolSpec>,
@@ -19,11 +19,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    pub(crate) fn new(
-        server: &str,
-        (path, codec): (&str, &'static dyn WireFormat),
-        streams: bool,
-    ) -> Self {
+    pub(crate) fn new(server: &str, (path, codec): (&str, Dialect), streams: bool) -> Self {
         let client = super::client();
         let schema = serde_json::json!({"type": "object",
             "properties": {"path": {"type": "string"}}});

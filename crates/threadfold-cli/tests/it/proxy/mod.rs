@@ -18,9 +18,7 @@ use std::{
     time::Duration,
 };
 
-use threadfold::{
-    CompactionStrategy, Model, Role, ThreadStore, WireFormat, strategy::Ladder, wire::Dialect,
-};
+use threadfold::{CompactionStrategy, Model, Role, ThreadStore, strategy::Ladder, wire::Dialect};
 use threadfold_cli::proxy::{Proxy, ProxyOptions, Views, WhenQuiet, policy};
 use threadfold_sqlite::SqliteStore;
 use threadfold_testing::shared::Folder;
@@ -32,7 +30,7 @@ use self::{
 };
 
 const WINDOW: u64 = 4_000;
-pub(crate) const MESSAGES: (&str, &dyn WireFormat) = ("/v1/messages", &Dialect::Anthropic);
+pub(crate) const MESSAGES: (&str, Dialect) = ("/v1/messages", Dialect::Anthropic);
 
 /// A proxy that serves until it is dropped, as one that is killed.
 pub(crate) struct Served {
@@ -144,7 +142,7 @@ fn the_dialect_of_gemini_goes_through_whole_and_in_both_kinds_of_streams() {
 
 /// Runs an agent through a proxy that knows the window: every turn is answered, nothing is refused.
 async fn goes_through(
-    row: (&'static str, &'static dyn WireFormat),
+    row: (&'static str, Dialect),
     streams: bool,
     window: u64,
     turns: usize,

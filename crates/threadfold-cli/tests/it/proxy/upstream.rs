@@ -19,7 +19,7 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use threadfold::{
-    TokenCounter, WireFormat, legality,
+    TokenCounter, legality,
     message::Message,
     tokens::ByteEstimate,
     wire::{DecodeOptions, Dialect},
@@ -27,17 +27,17 @@ use threadfold::{
 use tokio::{net::TcpListener, task::JoinHandle};
 
 /// The path of each dialect.
-pub(crate) const DIALECTS: [(&str, &dyn WireFormat); 3] = [
-    ("/v1/messages", &Dialect::Anthropic),
-    ("/v1/chat/completions", &Dialect::OpenAiChat),
-    ("/v1/responses", &Dialect::OpenAiResponses),
+pub(crate) const DIALECTS: [(&str, Dialect); 3] = [
+    ("/v1/messages", Dialect::Anthropic),
+    ("/v1/chat/completions", Dialect::OpenAiChat),
+    ("/v1/responses", Dialect::OpenAiResponses),
 ];
 
 /// The paths of Gemini: an answer in one body, a stream of events, and a stream as an array.
-pub(crate) const GEMINI: [(&str, &dyn WireFormat); 3] = [
-    ("/v1beta/models/gemini-0:generateContent", &Dialect::Gemini),
-    ("/v1beta/models/gemini-0:streamGenerateContent?alt=sse", &Dialect::Gemini),
-    ("/v1beta/models/gemini-0:streamGenerateContent", &Dialect::Gemini),
+pub(crate) const GEMINI: [(&str, Dialect); 3] = [
+    ("/v1beta/models/gemini-0:generateContent", Dialect::Gemini),
+    ("/v1beta/models/gemini-0:streamGenerateContent?alt=sse", Dialect::Gemini),
+    ("/v1beta/models/gemini-0:streamGenerateContent", Dialect::Gemini),
 ];
 
 pub(crate) struct Upstream {

@@ -4,9 +4,9 @@
 #![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
 
 use threadfold::{
-    Answer, Message, Request, WireFormat,
+    Answer, Message, Request,
     message::{Delta, ModelError},
-    wire::{EncodeOptions, SseParser},
+    wire::{Dialect, EncodeOptions, SseParser},
 };
 
 /// Reads bytes as a `text/event-stream`, in pieces of the size that the first byte gives, builds an
@@ -15,11 +15,11 @@ use threadfold::{
 /// # Panics
 ///
 /// If an invariant does not hold.
-pub fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
+pub fn check(bytes: &[u8]) {
     let Some((size, bytes)) = bytes.split_first() else { return };
     let events = events(bytes, bytes.len().max(1));
     assert_eq!(events, self::events(bytes, usize::from(*size).max(1)), "divided otherwise");
-    for codec in codecs {
+    for codec in Dialect::ALL {
         let (reported, end) = build(*codec, &events);
         // A byte that is not UTF-8 becomes three.
         assert!(reported <= bytes.len() * 3, "{}: {reported} of {}", codec.name(), bytes.len());
@@ -42,10 +42,7 @@ fn events(bytes: &[u8], size: usize) -> Vec<(String, String)> {
 }
 
 /// The number of bytes in the deltas, and the end of the answer.
-fn build(
-    codec: &dyn WireFormat,
-    events: &[(String, String)],
-) -> (usize, Result<Answer, ModelError>) {
+fn build(codec: Dialect, events: &[(String, String)]) -> (usize, Result<Answer, ModelError>) {
     let mut builder = codec.answer_builder();
     let mut reported = 0;
     for event in events {

@@ -12,11 +12,11 @@ use futures::{
 };
 use serde_json::{Map, Value};
 use threadfold::{
-    Answer, ContextWindow, Model, Request, WireFormat,
+    Answer, ContextWindow, Model, Request,
     message::{Delta, ModelError, ModelErrorKind},
     model,
     store::Lease,
-    wire::EncodeOptions,
+    wire::{Dialect, EncodeOptions},
 };
 
 use super::{
@@ -46,7 +46,7 @@ pub struct Vendor {
     /// The name of the model.
     pub model: &'static str,
     /// The codec of the API.
-    pub codec: &'static dyn WireFormat,
+    pub codec: Dialect,
     /// What a client adds to every body.
     pub fields: Map<String, Value>,
 }
