@@ -25,7 +25,7 @@ use threadfold::{
 };
 use threadfold_testing::{
     TestClock,
-    rulebook::{Api, BookOptions, Last, Outcome, Rulebook, RulebookModel, Said},
+    rulebook::{BookOptions, Last, Outcome, Rulebook, RulebookModel, Said},
     shared::simulation::{Numbers, Read, extracted, worked},
 };
 
@@ -38,29 +38,25 @@ const SIZES: [u64; 2] = [1_500, 12_000];
 /// A vendor's API with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Vendor {
-    pub(crate) api: Api,
+    pub(crate) dialect: Dialect,
     pub(crate) model: &'static str,
     version: &'static str,
-    codec: Dialect,
 }
 
 impl Vendor {
     /// All vendors, before and since their last change of rules.
     pub(crate) const ALL: [Self; 7] = [
-        Self {
-            version: "2023-06-01",
-            ..Self::new(Api::Anthropic, "claude-sonnet-4-5", Dialect::Anthropic)
-        },
-        Self::new(Api::Anthropic, "claude-opus-5-5", Dialect::Anthropic),
-        Self::new(Api::Responses, "gpt-5.2", Dialect::OpenAiResponses),
-        Self::new(Api::Responses, "gpt-6.2-sol", Dialect::OpenAiResponses),
-        Self::new(Api::Chat, "gpt-5.2", Dialect::OpenAiChat),
-        Self::new(Api::Gemini, "gemini-3-pro", Dialect::Gemini),
-        Self::new(Api::Converse, "anthropic.claude-opus-5-5-v1:0", Dialect::BedrockConverse),
+        Self { version: "2023-06-01", ..Self::new(Dialect::Anthropic, "claude-sonnet-4-5") },
+        Self::new(Dialect::Anthropic, "claude-opus-5-5"),
+        Self::new(Dialect::OpenAiResponses, "gpt-5.2"),
+        Self::new(Dialect::OpenAiResponses, "gpt-6.2-sol"),
+        Self::new(Dialect::OpenAiChat, "gpt-5.2"),
+        Self::new(Dialect::Gemini, "gemini-3-pro"),
+        Self::new(Dialect::BedrockConverse, "anthropic.claude-opus-5-5-v1:0"),
     ];
 
-    const fn new(api: Api, model: &'static str, codec: Dialect) -> Self {
-        Self { api, model, version: "2026-10-21", codec }
+    const fn new(dialect: Dialect, model: &'static str) -> Self {
+        Self { dialect, model, version: "2026-10-21" }
     }
 
     /// The model of this vendor over a book, with a script.
@@ -70,7 +66,7 @@ impl Vendor {
         says: impl Fn(&Request) -> Said + Send + Sync + 'static,
     ) -> RulebookModel {
         let clock = Arc::new(TestClock::default());
-        RulebookModel::new(book, self.codec, self.model, clock, says)
+        RulebookModel::new(book, self.model, clock, says)
             .with_fields(self.fields())
             .with_header("anthropic-version", self.version)
     }
@@ -78,7 +74,7 @@ impl Vendor {
     /// Whether the vendor binds reasoning and compacts itself, which keeps later reasoning.
     pub(crate) fn keeps_bound_reasoning(self) -> bool {
         EncodeOptions::for_model(self.model).binds_reasoning
-            && matches!(self.api, Api::Anthropic | Api::Responses)
+            && matches!(self.dialect, Dialect::Anthropic | Dialect::OpenAiResponses)
     }
 
     /// With a manual budget there is no answer without reasoning.
@@ -88,21 +84,21 @@ impl Vendor {
 
     /// Whether an answer of this vendor holds reasoning that goes back to it.
     fn keeps_reasoning(self, answer: &Message) -> bool {
-        self.api != Api::Chat && answer.content.iter().any(is_signed)
+        self.dialect != Dialect::OpenAiChat && answer.content.iter().any(is_signed)
     }
 
     /// What a host of this vendor sets in its requests.
     fn fields(self) -> Map<String, Value> {
         let adaptive = json!({"type": "adaptive"});
-        let fields = match (self.api, self.model) {
-            (Api::Anthropic, "claude-sonnet-4-5") => {
+        let fields = match (self.dialect, self.model) {
+            (Dialect::Anthropic, "claude-sonnet-4-5") => {
                 json!({"thinking": {"type": "enabled", "budget_tokens": 1_024}})
             }
-            (Api::Anthropic, _) => json!({"thinking": adaptive}),
-            (Api::Responses, _) => {
+            (Dialect::Anthropic, _) => json!({"thinking": adaptive}),
+            (Dialect::OpenAiResponses, _) => {
                 json!({"store": false, "include": ["reasoning.encrypted_content"]})
             }
-            (Api::Converse, _) => {
+            (Dialect::BedrockConverse, _) => {
                 json!({"additionalModelRequestFields": {"thinking": adaptive}})
             }
             _ => json!({}),
@@ -113,7 +109,7 @@ impl Vendor {
 
 impl fmt::Display for Vendor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.api, self.model)
+        write!(f, "{} {}", self.dialect.name(), self.model)
     }
 }
 
@@ -245,7 +241,7 @@ impl Providers {
     fn new(numbers: &Arc<Numbers>, home: usize, seed: u64) -> Self {
         let answers = Arc::new(AtomicUsize::new(0));
         // The models of a vendor share its book, as those of one account do.
-        let mut books: BTreeMap<Api, Arc<Mutex<Rulebook>>> = BTreeMap::new();
+        let mut books: BTreeMap<&str, Arc<Mutex<Rulebook>>> = BTreeMap::new();
         let models = Vendor::ALL.iter().map(|vendor| {
             let (numbers, answers) = (Arc::clone(numbers), Arc::clone(&answers));
             let says = move |request: &Request| match request.max_output.is_some() {
@@ -255,9 +251,9 @@ impl Providers {
                     worked(&numbers, number, SIZES, vendor.always_reasons())
                 }
             };
-            let book = books.entry(vendor.api).or_insert_with(|| {
+            let book = books.entry(vendor.dialect.name()).or_insert_with(|| {
                 let options = BookOptions { window: WINDOW, seed, ..BookOptions::default() };
-                Arc::new(Mutex::new(Rulebook::new(vendor.api, options)))
+                Arc::new(Mutex::new(Rulebook::new(vendor.dialect, options)))
             });
             vendor.over(Arc::clone(book), says)
         });

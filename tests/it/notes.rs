@@ -23,9 +23,10 @@ use threadfold::{
     store::{Journal, JsonlStore, ThreadStore},
     strategy::{Brief, KeepRecent, Proposal, Rollover, Snapshot, Summarize, View, without_model},
     testing::{Scripted, ScriptedModel},
+    wire::Dialect,
 };
 use threadfold_testing::{
-    rulebook::{Api, BookOptions, Part, Rulebook, Said},
+    rulebook::{BookOptions, Part, Rulebook, Said},
     shared::simulation::extracted,
 };
 
@@ -114,7 +115,7 @@ fn agent(vendor: Vendor, lacking: &Lacking) -> impl Fn(&Request) -> Said + Send 
 fn worked(vendor: Vendor, strategy: &str) -> Session {
     let lacking = Lacking::default();
     let options = BookOptions { window: 16_000, ..BookOptions::default() };
-    let book = Arc::new(Mutex::new(Rulebook::new(vendor.api, options)));
+    let book = Arc::new(Mutex::new(Rulebook::new(vendor.dialect, options)));
     let model = vendor.over(Arc::clone(&book), agent(vendor, &lacking));
     let registry = StrategyRegistry::default();
     let mut session = Session::builder(ModelAgent::new(Arc::new(model)))
@@ -152,7 +153,8 @@ fn a_hundred_rounds_of_rollovers_keep_notes_and_unread_results_at_every_vendor()
 
 #[test]
 fn every_strategy_keeps_the_notes() {
-    let vendor = Vendor::ALL.into_iter().find(|vendor| vendor.api == Api::Chat).unwrap();
+    let vendor =
+        Vendor::ALL.into_iter().find(|vendor| vendor.dialect == Dialect::OpenAiChat).unwrap();
     for name in StrategyRegistry::default().names() {
         let session = worked(vendor, name);
         assert!(session.log().standing().count() >= 2, "{name}");

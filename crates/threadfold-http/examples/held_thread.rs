@@ -21,9 +21,10 @@ use threadfold::{
     model::{Tool, ToolContext, ToolOutput},
     store::MemoryStore,
     strategy::KeepRecent,
+    wire,
 };
 use threadfold_http::{Dialect, HeldThread, HttpModel, HttpOptions, Key};
-use threadfold_testing::rulebook::{Api, Asked, BookOptions, HttpCall, Outcome, Rulebook, Said};
+use threadfold_testing::rulebook::{Asked, BookOptions, HttpCall, Outcome, Rulebook, Said};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -125,8 +126,10 @@ struct State {
 
 impl Provider {
     fn start(dialect: Dialect) -> io::Result<Self> {
-        let api = if dialect == Dialect::Anthropic { Api::Anthropic } else { Api::Responses };
-        let book = Rulebook::new(api, BookOptions::default());
+        let is_anthropic = dialect == Dialect::Anthropic;
+        let of_book =
+            if is_anthropic { wire::Dialect::Anthropic } else { wire::Dialect::OpenAiResponses };
+        let book = Rulebook::new(of_book, BookOptions::default());
         let state = State { book, now: 0, after: "", requests: Vec::new() };
         let state = Arc::new(Mutex::new(state));
         let listener = TcpListener::bind("127.0.0.1:0")?;

@@ -39,7 +39,7 @@ use steps::Steps;
 use threadfold::{message::Timestamp, wire::Dialect};
 use threadfold_testing::{
     rulebook::{
-        Api, Asked, BookOptions, Fit, HttpCall, Outcome, Refusal, Reply, ReplyBody, Rulebook, serve,
+        Asked, BookOptions, Fit, HttpCall, Outcome, Refusal, Reply, ReplyBody, Rulebook, serve,
     },
     shared::serve_writer,
 };
@@ -53,11 +53,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("{}", listener.local_addr()?.port());
     if options.summaries {
-        serve_writer(&listener, Api::Anthropic, Dialect::Anthropic, window)?;
+        serve_writer(&listener, Dialect::Anthropic, window)?;
         return Ok(());
     }
     let provider = Mutex::new(Provider {
-        books: [Api::Anthropic, Api::Chat, Api::Responses, Api::Gemini].map(book),
+        books: [Dialect::Anthropic, Dialect::OpenAiChat, Dialect::OpenAiResponses, Dialect::Gemini]
+            .map(book),
         steps: Steps::new(options.steps, options.typed, window, options.sum),
         window,
         largest: 0,

@@ -5,10 +5,7 @@ mod relay;
 
 use serde_json::{Value, json};
 use threadfold::wire::Dialect;
-use threadfold_testing::{
-    rulebook::Api,
-    shared::simulation::{Actor, OWN_LOOP, Run, Vendor, WORKERS, Watch, run},
-};
+use threadfold_testing::shared::simulation::{Actor, OWN_LOOP, Run, Vendor, WORKERS, Watch, run};
 
 /// Runs the world of a seed.
 pub(crate) fn play(seed: u64, watch: Option<Watch>) -> Run {
@@ -26,29 +23,22 @@ pub(crate) fn command(seed: u64) -> String {
 fn vendor(seed: u64) -> Vendor {
     let adaptive = json!({"type": "adaptive"});
     match seed % 5 {
-        0 => new(
-            Api::Anthropic,
-            "claude-opus-5-5",
-            Dialect::Anthropic,
-            json!({"thinking": adaptive}),
-        ),
+        0 => new(Dialect::Anthropic, "claude-opus-5-5", json!({"thinking": adaptive})),
         1 => new(
-            Api::Responses,
-            "gpt-6.2-sol",
             Dialect::OpenAiResponses,
+            "gpt-6.2-sol",
             json!({"store": false, "include": ["reasoning.encrypted_content"]}),
         ),
-        2 => new(Api::Chat, "gpt-5.2", Dialect::OpenAiChat, json!({})),
-        3 => new(Api::Gemini, "gemini-3-pro", Dialect::Gemini, json!({})),
+        2 => new(Dialect::OpenAiChat, "gpt-5.2", json!({})),
+        3 => new(Dialect::Gemini, "gemini-3-pro", json!({})),
         _ => new(
-            Api::Converse,
-            "anthropic.claude-opus-5-5-v1:0",
             Dialect::BedrockConverse,
+            "anthropic.claude-opus-5-5-v1:0",
             json!({"additionalModelRequestFields": {"thinking": adaptive}}),
         ),
     }
 }
 
-fn new(api: Api, model: &'static str, codec: Dialect, fields: Value) -> Vendor {
-    Vendor { api, model, codec, fields: fields.as_object().cloned().unwrap_or_default() }
+fn new(dialect: Dialect, model: &'static str, fields: Value) -> Vendor {
+    Vendor { dialect, model, fields: fields.as_object().cloned().unwrap_or_default() }
 }

@@ -156,14 +156,14 @@ impl Served {
             max_output: Some(self.world.window() / 8),
             ..Request::new(self.thread.clone())
         };
-        let body = vendor.codec.encode(&request, &EncodeOptions::for_model(vendor.model)).body;
-        let read = vendor.codec.decode_slice(body.as_str().as_bytes(), &DecodeOptions::default());
+        let body = vendor.dialect.encode(&request, &EncodeOptions::for_model(vendor.model)).body;
+        let read = vendor.dialect.decode_slice(body.as_str().as_bytes(), &DecodeOptions::default());
         read.map_err(|error| Promise::Legal.broken(format!("the agent's body: {error}")))
     }
 
     /// Brings a request to the provider.
     async fn relay(&mut self, request: Request) -> Result<Ended, Fault> {
-        let chain = Chain::of(self.world.vendor().codec.name(), &request.messages);
+        let chain = Chain::of(self.world.vendor().dialect.name(), &request.messages);
         let found = chain.longest_first().find_map(|(count, link)| {
             self.views.get(&link.to_string()).filter(|row| row.view.covers == count).cloned()
         });

@@ -3,7 +3,7 @@
 use std::{net::TcpListener, sync::OnceLock, thread};
 
 use threadfold::wire::Dialect;
-use threadfold_testing::{rulebook::Api, shared::serve_writer};
+use threadfold_testing::shared::serve_writer;
 
 /// The arguments that name a model which writes summaries by picking sentences.
 pub(crate) fn model() -> [&'static str; 6] {
@@ -11,7 +11,7 @@ pub(crate) fn model() -> [&'static str; 6] {
     let url = URL.get_or_init(|| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        thread::spawn(move || serve_writer(&listener, Api::Anthropic, Dialect::Anthropic, 200_000));
+        thread::spawn(move || serve_writer(&listener, Dialect::Anthropic, 200_000));
         url
     });
     ["--model", "claude-haiku-4-5", "--base-url", url, "--model-window", "200000"]

@@ -1,7 +1,8 @@
 //! The model of the provider: what it says to an agent.
 
 use serde_json::{Map, Value, json};
-use threadfold_testing::rulebook::{Api, Asked, Said};
+use threadfold::wire::Dialect;
+use threadfold_testing::rulebook::{Asked, Said};
 
 /// A command is run at most so many times more.
 const MOST_REPEATS: u64 = 2;
@@ -189,10 +190,10 @@ fn limit(body: &Value) -> u64 {
 }
 
 fn list<'a>(asked: &Asked<'a>) -> Vec<&'a Value> {
-    let key = match asked.api {
-        Api::Responses => "input",
-        Api::Gemini => "contents",
-        Api::Anthropic | Api::Chat | Api::Converse => "messages",
+    let key = match asked.dialect {
+        Dialect::OpenAiResponses => "input",
+        Dialect::Gemini => "contents",
+        Dialect::Anthropic | Dialect::OpenAiChat | Dialect::BedrockConverse | _ => "messages",
     };
     asked.body[key].as_array().into_iter().flatten().collect()
 }

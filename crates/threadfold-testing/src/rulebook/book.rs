@@ -1,11 +1,10 @@
 //! The rulebook: a request in, a reply out.
 
 use serde_json::Value;
-use threadfold::message::Timestamp;
+use threadfold::{message::Timestamp, wire::Dialect};
 
 use super::{
     anthropic::Anthropic,
-    api::Api,
     bound::Bound,
     cache::Cache,
     call::{HttpCall, Reply},
@@ -30,7 +29,7 @@ use super::{
 /// script give the same replies, byte for byte.
 #[derive(Debug)]
 pub struct Rulebook {
-    api: Api,
+    dialect: Dialect,
     vendor: Box<dyn Vendor>,
     options: BookOptions,
     state: State,
@@ -46,15 +45,23 @@ struct State {
 }
 
 impl Rulebook {
-    /// Returns the rulebook of an API.
+    /// Returns the rulebook of a vendor's API. A request says which of its rules hold: by the header
+    /// `anthropic-version`, 2023-06-01 or 2026-10-21; by a model of OpenAI, which binds reasoning
+    /// since GPT-6.2; by a model of Gemini, whose calls need their signatures since Gemini 3; and by
+    /// the vendor of a model at Bedrock.
+    ///
+    /// # Panics
+    ///
+    /// For a dialect without a rulebook. All that exist today have one.
     #[must_use]
-    pub fn new(api: Api, options: BookOptions) -> Self {
-        let vendor: Box<dyn Vendor> = match api {
-            Api::Anthropic => Box::new(Anthropic),
-            Api::Responses => Box::new(Responses),
-            Api::Chat => Box::new(Chat),
-            Api::Gemini => Box::new(Gemini),
-            Api::Converse => Box::new(Converse),
+    pub fn new(dialect: Dialect, options: BookOptions) -> Self {
+        let vendor: Box<dyn Vendor> = match dialect {
+            Dialect::Anthropic => Box::new(Anthropic),
+            Dialect::OpenAiResponses => Box::new(Responses),
+            Dialect::OpenAiChat => Box::new(Chat),
+            Dialect::Gemini => Box::new(Gemini),
+            Dialect::BedrockConverse => Box::new(Converse),
+            other => panic!("{} has no rulebook", other.name()),
         };
         let state = State {
             numbers: Numbers::new(options.seed),
@@ -63,13 +70,13 @@ impl Rulebook {
             held: Held::default(),
             seen: Seen::default(),
         };
-        Self { api, vendor, options, state }
+        Self { dialect, vendor, options, state }
     }
 
-    /// The API.
+    /// The dialect of the API.
     #[must_use]
-    pub fn api(&self) -> Api {
-        self.api
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// The options. Changes hold from the next request on.
@@ -93,10 +100,10 @@ impl Rulebook {
     /// that fits.
     ///
     /// ```
-    /// use threadfold::message::Timestamp;
-    /// use threadfold_testing::rulebook::{Api, Asked, BookOptions, HttpCall, Rulebook, Said};
+    /// use threadfold::{message::Timestamp, wire::Dialect};
+    /// use threadfold_testing::rulebook::{Asked, BookOptions, HttpCall, Rulebook, Said};
     ///
-    /// let mut book = Rulebook::new(Api::Anthropic, BookOptions::default());
+    /// let mut book = Rulebook::new(Dialect::Anthropic, BookOptions::default());
     /// let mut script = |_: &Asked<'_>| Said::text("Hello!");
     /// let call = HttpCall {
     ///     path: "/v1/messages",
@@ -183,7 +190,7 @@ impl Rulebook {
             Wants::Answer | Wants::Count => Purpose::Answer,
         };
         let asked = Asked {
-            api: self.api,
+            dialect: self.dialect,
             model: &request.model,
             purpose,
             body: &request.body,

@@ -1,9 +1,9 @@
 //! For the tests of this module: a book, a clock and a script.
 
 use serde_json::{Value, json};
-use threadfold::message::Timestamp;
+use threadfold::{message::Timestamp, wire::Dialect};
 
-use super::{Api, Asked, BookOptions, HttpCall, Purpose, Reply, ReplyBody, Rulebook, Said};
+use super::{Asked, BookOptions, HttpCall, Purpose, Reply, ReplyBody, Rulebook, Said};
 
 pub(super) struct Desk {
     pub(super) book: Rulebook,
@@ -14,20 +14,20 @@ pub(super) struct Desk {
 
 impl Desk {
     pub(super) fn new(
-        api: Api,
+        dialect: Dialect,
         path: &'static str,
         headers: &[(&'static str, &'static str)],
     ) -> Self {
-        Self::with(api, path, headers, BookOptions::default())
+        Self::with(dialect, path, headers, BookOptions::default())
     }
 
     pub(super) fn with(
-        api: Api,
+        dialect: Dialect,
         path: &'static str,
         headers: &[(&'static str, &'static str)],
         options: BookOptions,
     ) -> Self {
-        Self { book: Rulebook::new(api, options), now: 0, headers: headers.to_vec(), path }
+        Self { book: Rulebook::new(dialect, options), now: 0, headers: headers.to_vec(), path }
     }
 
     /// The reply to a body. The model thinks, and then says "Done."; its summary is "A summary.".

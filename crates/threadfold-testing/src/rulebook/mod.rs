@@ -11,10 +11,10 @@
 //!
 //! ```
 //! use serde_json::json;
-//! use threadfold::message::Timestamp;
-//! use threadfold_testing::rulebook::{Api, Asked, BookOptions, HttpCall, Outcome, Rulebook, Said};
+//! use threadfold::{message::Timestamp, wire::Dialect};
+//! use threadfold_testing::rulebook::{Asked, BookOptions, HttpCall, Outcome, Rulebook, Said};
 //!
-//! let mut book = Rulebook::new(Api::Responses, BookOptions::default());
+//! let mut book = Rulebook::new(Dialect::OpenAiResponses, BookOptions::default());
 //! let mut script = |_: &Asked<'_>| Said::text("It has 12 lines.");
 //! let mut ask = |input: serde_json::Value| {
 //!     let body = json!({"model": "gpt-6.2-sol", "input": input}).to_string();
@@ -37,7 +37,6 @@
 )]
 
 mod anthropic;
-mod api;
 mod book;
 mod bound;
 mod cache;
@@ -61,7 +60,6 @@ mod seen;
 mod vendor;
 
 pub use anthropic::anthropic_cache;
-pub use api::Api;
 pub use book::Rulebook;
 pub use bound::VoidReason;
 pub use cache::{CacheMarks, CacheRules, CacheUse};

@@ -20,7 +20,6 @@ use threadfold::{
 };
 
 use super::{
-    api::Api,
     book::Rulebook,
     call::{HttpCall, Reply, ReplyBody},
     script::{Asked, Said},
@@ -36,18 +35,18 @@ use super::{
 /// use threadfold::{Message, Model, Request, wire::Dialect};
 /// use threadfold_testing::{TestClock, rulebook::*};
 ///
-/// let book = Rulebook::new(Api::Anthropic, BookOptions::default());
+/// let book = Rulebook::new(Dialect::Anthropic, BookOptions::default());
 /// let says = |request: &Request| Said::text(format!("{} messages", request.messages.len()));
 /// let clock = Arc::new(TestClock::default());
 /// let book = Arc::new(Mutex::new(book));
-/// let model = RulebookModel::new(book, Dialect::Anthropic, "claude-opus-5-5", clock, says);
+/// let model = RulebookModel::new(book, "claude-opus-5-5", clock, says);
 /// let answer = block_on(model.complete(Request::new(vec![Message::user("Hi.")])))?;
 /// assert_eq!(answer.text(), "1 messages");
 /// assert_eq!(model.book().seen().answered, 1);
 /// # Ok::<(), threadfold::message::ModelError>(())
 /// ```
 pub struct RulebookModel {
-    codec: Dialect,
+    dialect: Dialect,
     model: String,
     fields: Map<String, Value>,
     headers: Vec<(String, String)>,
@@ -58,18 +57,17 @@ pub struct RulebookModel {
 }
 
 impl RulebookModel {
-    /// Returns a model with this name. The codec is that of the book's API. The closure is the script:
-    /// it gets the request before it is encoded. Models of one vendor share a book, as those of one
-    /// account do.
+    /// Returns a model with this name. The closure is the script: it gets the request before it is
+    /// encoded. Models of one vendor share a book, as those of one account do.
     pub fn new(
         book: Arc<Mutex<Rulebook>>,
-        codec: Dialect,
         model: impl Into<String>,
         clock: Arc<dyn Clock>,
         says: impl Fn(&Request) -> Said + Send + Sync + 'static,
     ) -> Self {
+        let dialect = book.lock().unwrap_or_else(PoisonError::into_inner).dialect();
         Self {
-            codec,
+            dialect,
             model: model.into(),
             fields: Map::new(),
             headers: HEADERS.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
@@ -123,23 +121,22 @@ impl RulebookModel {
         request.max_output.get_or_insert(4_096);
         request.cache = true;
         request.extra = self.with_own_fields(&request.extra);
-        let encoded = self.codec.encode(&request, &EncodeOptions::for_model(&self.model));
+        let encoded = self.dialect.encode(&request, &EncodeOptions::for_model(&self.model));
         let adjustments = encoded.adjustments;
         self.adjusted.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&adjustments);
         let mut body = encoded.body.to_value().map_err(|error| {
             ModelError::new(ModelErrorKind::Other, format!("the codec wrote no JSON: {error}"))
         })?;
-        let (reply, api) = {
+        let reply = {
             let mut book = self.book();
-            let api = book.api();
-            let streams = api != Api::Converse && book.seen().requests % 2 == 1;
-            let path = self.completed(&mut body, api, streams);
+            let streams = self.dialect != Dialect::BedrockConverse && book.seen().requests % 2 == 1;
+            let path = self.completed(&mut body, streams);
             let bytes = body.to_string();
             let headers = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
             let headers: Vec<(&str, &str)> = headers.collect();
             let call = HttpCall { path: &path, headers: &headers, body: bytes.as_bytes() };
             let mut script = move |_: &Asked<'_>| said.clone();
-            (book.answer(&call, self.clock.now(), &mut script), api)
+            book.answer(&call, self.clock.now(), &mut script)
         };
         if reply.status != 200 {
             return Err(classify_error(reply.status, &reply.bytes()));
@@ -147,12 +144,12 @@ impl RulebookModel {
         let declared = move |piece: Result<Delta, ModelError>| {
             piece.map(|piece| wire::as_declared(piece, &adjustments))
         };
-        Ok(self.read(&reply, api)?.map(declared).boxed())
+        Ok(self.read(&reply)?.map(declared).boxed())
     }
 
     /// The parameters of a request with those of this model that it lacks.
     fn with_own_fields(&self, extra: &Extra) -> Extra {
-        let name = self.codec.name();
+        let name = self.dialect.name();
         let theirs = extra.of(name).map(|(key, json)| (key.to_owned(), json.clone()));
         let ours = self.fields.iter().filter(|(key, _)| extra.get(name, key).is_none());
         let ours = ours.map(|(key, value)| (key.clone(), Json::from(value)));
@@ -160,42 +157,46 @@ impl RulebookModel {
     }
 
     /// Adds to a body what an HTTP client adds, and returns its path.
-    fn completed(&self, body: &mut Value, api: Api, streams: bool) -> String {
+    fn completed(&self, body: &mut Value, streams: bool) -> String {
         let Some(fields) = body.as_object_mut() else { return String::new() };
         let model = &self.model;
-        if streams && api != Api::Gemini {
+        if streams && self.dialect != Dialect::Gemini {
             fields.insert("stream".to_owned(), json!(true));
         }
-        match api {
-            Api::Anthropic => "/v1/messages".to_owned(),
-            Api::Responses => "/v1/responses".to_owned(),
-            Api::Chat => {
+        match self.dialect {
+            Dialect::Anthropic => "/v1/messages".to_owned(),
+            Dialect::OpenAiResponses => "/v1/responses".to_owned(),
+            Dialect::OpenAiChat => {
                 if streams {
                     fields.insert("stream_options".to_owned(), json!({"include_usage": true}));
                 }
                 "/v1/chat/completions".to_owned()
             }
-            Api::Gemini if streams => {
+            Dialect::Gemini if streams => {
                 format!("/v1beta/models/{model}:streamGenerateContent?alt=sse")
             }
-            Api::Gemini => format!("/v1beta/models/{model}:generateContent"),
-            Api::Converse => format!("/model/{model}/converse"),
+            Dialect::Gemini => format!("/v1beta/models/{model}:generateContent"),
+            Dialect::BedrockConverse => format!("/model/{model}/converse"),
+            // The book could not be made.
+            _ => String::new(),
         }
     }
 
     fn read(
         &self,
         reply: &Reply,
-        api: Api,
     ) -> Result<BoxStream<'static, Result<Delta, ModelError>>, ModelError> {
         let bytes = reply.bytes();
         if let ReplyBody::Json(_) = reply.body {
-            let answer = self.codec.decode_response(&bytes).map_err(|error| {
-                ModelError::new(ModelErrorKind::Other, format!("{api} answered: {error}"))
+            let answer = self.dialect.decode_response(&bytes).map_err(|error| {
+                ModelError::new(
+                    ModelErrorKind::Other,
+                    format!("{} answered: {error}", self.dialect.name()),
+                )
             })?;
             return Ok(stream::iter([Ok(Delta::Answer { answer })]).boxed());
         }
-        Ok(model::deltas_of(stream::iter([Ok::<_, Infallible>(bytes)]), self.codec))
+        Ok(model::deltas_of(stream::iter([Ok::<_, Infallible>(bytes)]), self.dialect))
     }
 }
 
@@ -225,7 +226,7 @@ impl Model for RulebookModel {
         request: Request,
         instructions: Option<Text>,
     ) -> Result<Option<Answer>, ModelError> {
-        match self.codec.compaction_request(request, instructions.as_deref()) {
+        match self.dialect.compaction_request(request, instructions.as_deref()) {
             Some(request) => self.complete(request).await.map(Some),
             None => Ok(None),
         }

@@ -1,8 +1,7 @@
 //! The model's side: what it answers is scripted.
 
 use serde_json::Value;
-
-use super::api::Api;
+use threadfold::wire::Dialect;
 
 /// What the model of a rulebook answers. A closure is a script too.
 ///
@@ -27,8 +26,8 @@ impl<F: FnMut(&Asked<'_>) -> Said> Script for F {
 /// What a model is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// The API.
-    pub api: Api,
+    /// The dialect of the API.
+    pub dialect: Dialect,
     /// The model.
     pub model: &'a str,
     /// What is wanted.

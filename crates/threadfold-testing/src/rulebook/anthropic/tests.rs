@@ -1,9 +1,10 @@
 //! What the rules of this API do.
 
 use serde_json::{Value, json};
+use threadfold::wire::Dialect;
 
 use super::super::{
-    Api, BookOptions, Fit, Outcome, ReplyBody, VoidReason,
+    BookOptions, Fit, Outcome, ReplyBody, VoidReason,
     desk::{Desk, more, whole, with},
 };
 
@@ -14,7 +15,7 @@ const BETAS: (&str, &str) = (
 );
 
 fn desk() -> Desk {
-    Desk::new(Api::Anthropic, "/v1/messages", &[NEW, BETAS])
+    Desk::new(Dialect::Anthropic, "/v1/messages", &[NEW, BETAS])
 }
 
 fn body(model: &str, messages: Value) -> Value {
@@ -129,10 +130,11 @@ fn each_rule_of_the_form_is_enforced() {
 
 #[test]
 fn the_old_version_accepts_what_the_new_one_refuses() {
-    let mut old = Desk::new(Api::Anthropic, "/v1/messages", &[("anthropic-version", "2023-06-01")]);
+    let mut old =
+        Desk::new(Dialect::Anthropic, "/v1/messages", &[("anthropic-version", "2023-06-01")]);
     let body = body("claude-sonnet-4-5", json!([user("Hi.")]));
     old.answered(&with(&body, "temperature", json!(0.5)));
-    let mut none = Desk::new(Api::Anthropic, "/v1/messages", &[]);
+    let mut none = Desk::new(Dialect::Anthropic, "/v1/messages", &[]);
     assert_eq!(none.refused(&body).1, "version");
 }
 
@@ -287,7 +289,7 @@ fn a_short_prefix_is_not_cached_and_an_hour_costs_more() {
 #[test]
 fn the_window_refuses_with_the_words_of_the_vendor() {
     let options = BookOptions { window: 1_000, ..BookOptions::default() };
-    let mut desk = Desk::with(Api::Anthropic, "/v1/messages", &[NEW, BETAS], options);
+    let mut desk = Desk::with(Dialect::Anthropic, "/v1/messages", &[NEW, BETAS], options);
     let long = body("claude-opus-5-5", json!([user(&"x".repeat(5_000))]));
     assert!(desk.refused(&long).0.starts_with("prompt is too long: "));
     assert_eq!(desk.book.seen().last.outcome, Outcome::TooLong);

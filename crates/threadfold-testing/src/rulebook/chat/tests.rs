@@ -1,14 +1,15 @@
 //! What the rules of this API do.
 
 use serde_json::{Value, json};
+use threadfold::wire::Dialect;
 
 use super::super::{
-    Api, ReplyBody,
+    ReplyBody,
     desk::{Desk, with},
 };
 
 fn desk() -> Desk {
-    Desk::new(Api::Chat, "/v1/chat/completions", &[])
+    Desk::new(Dialect::OpenAiChat, "/v1/chat/completions", &[])
 }
 
 fn body(messages: Value) -> Value {

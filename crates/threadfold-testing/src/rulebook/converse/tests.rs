@@ -1,9 +1,10 @@
 //! What the rules of this API do.
 
 use serde_json::{Value, json};
+use threadfold::wire::Dialect;
 
 use super::super::{
-    Api, ReplyBody,
+    ReplyBody,
     desk::{Desk, with},
 };
 
@@ -60,14 +61,18 @@ fn each_rule_of_the_form_is_enforced() {
         (CLAUDE, "signatures", body(json!([user, message("assistant", thought), user]))),
     ];
     for (path, rule, body) in cases {
-        assert_eq!(Desk::new(Api::Converse, path, &[]).refused(&body).1, rule, "{body}");
+        assert_eq!(Desk::new(Dialect::BedrockConverse, path, &[]).refused(&body).1, rule, "{body}");
     }
-    Desk::new(Api::Converse, CLAUDE, &[]).answered(&body(json!([user, call("c"), beside])));
+    Desk::new(Dialect::BedrockConverse, CLAUDE, &[]).answered(&body(json!([
+        user,
+        call("c"),
+        beside
+    ])));
 }
 
 #[test]
 fn reasoning_of_claude_is_bound() {
-    let mut desk = Desk::new(Api::Converse, CLAUDE, &[]);
+    let mut desk = Desk::new(Dialect::BedrockConverse, CLAUDE, &[]);
     let user = |text: &str| message("user", json!({"text": text}));
     let answer = desk.answered(&body(json!([user("One?")])))["output"]["message"].clone();
     desk.answered(&body(json!([user("One?"), answer, user("Two?")])));
@@ -81,7 +86,7 @@ fn reasoning_of_claude_is_bound() {
 
 #[test]
 fn a_stream_is_made_of_frames() {
-    let mut desk = Desk::new(Api::Converse, "/model/m/converse-stream", &[]);
+    let mut desk = Desk::new(Dialect::BedrockConverse, "/model/m/converse-stream", &[]);
     let reply = desk.ask(&json!({"messages": [message("user", json!({"text": "Hi."}))]}));
     let ReplyBody::Frames(events) = &reply.body else { panic!("{reply:?}") };
     assert_eq!(events.last().unwrap().name.as_deref(), Some("metadata"));

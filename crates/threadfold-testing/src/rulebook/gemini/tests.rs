@@ -1,16 +1,17 @@
 //! What the rules of this API do.
 
 use serde_json::{Value, json};
+use threadfold::wire::Dialect;
 
 use super::super::{
-    Api, Asked, Said,
+    Asked, Said,
     desk::{Desk, whole, with},
 };
 
 const PATH: &str = "/v1beta/models/gemini-3-pro:generateContent";
 
 fn desk() -> Desk {
-    Desk::new(Api::Gemini, PATH, &[])
+    Desk::new(Dialect::Gemini, PATH, &[])
 }
 
 fn content(role: &str, part: Value) -> Value {

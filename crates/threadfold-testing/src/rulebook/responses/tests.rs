@@ -1,14 +1,15 @@
 //! What the rules of this API do.
 
 use serde_json::{Value, json};
+use threadfold::wire::Dialect;
 
 use super::super::{
-    Api, BookOptions, Refusal, ReplyBody,
+    BookOptions, Refusal, ReplyBody,
     desk::{Desk, more, whole, with},
 };
 
 fn desk() -> Desk {
-    Desk::new(Api::Responses, "/v1/responses", &[])
+    Desk::new(Dialect::OpenAiResponses, "/v1/responses", &[])
 }
 
 fn body(model: &str, input: Value) -> Value {
@@ -190,7 +191,7 @@ fn a_stored_answer_is_continued_for_thirty_days() {
 fn a_stream_ends_with_the_whole_answer_or_with_the_refusal() {
     let options =
         BookOptions { window: 1_000, refusal: Refusal::InStream, ..BookOptions::default() };
-    let mut desk = Desk::with(Api::Responses, "/v1/responses", &[], options);
+    let mut desk = Desk::with(Dialect::OpenAiResponses, "/v1/responses", &[], options);
     let short = with(&body("gpt-6.2-sol", json!("Hi.")), "stream", json!(true));
     let last = |reply: super::super::Reply| {
         let ReplyBody::Events(events) = reply.body else { panic!("{reply:?}") };

@@ -26,7 +26,7 @@ use super::{
     fault::{Fault, Promise},
     judge,
 };
-use crate::rulebook::{Api, BookOptions, Outcome, Rulebook, RulebookModel};
+use crate::rulebook::{BookOptions, Outcome, Rulebook, RulebookModel};
 
 /// One in this many answers fails, breaks off, or is refused without a reason.
 const FAILS: u64 = 30;
@@ -41,12 +41,10 @@ const MISJUDGED: u64 = 20;
 /// A vendor's API with a model.
 #[derive(Clone)]
 pub struct Vendor {
-    /// The API.
-    pub api: Api,
+    /// The dialect of the API.
+    pub dialect: Dialect,
     /// The name of the model.
     pub model: &'static str,
-    /// The codec of the API.
-    pub codec: Dialect,
     /// What a client adds to every body.
     pub fields: Map<String, Value>,
 }
@@ -99,16 +97,15 @@ pub(super) struct Seat {
 impl Provider {
     pub(super) fn new(core: Arc<Core>, vendor: Vendor, window: u64, seed: u64) -> Self {
         let options = BookOptions { window, seed, ..BookOptions::default() };
-        let book = Arc::new(Mutex::new(Rulebook::new(vendor.api, options)));
+        let book = Arc::new(Mutex::new(Rulebook::new(vendor.dialect, options)));
         Self { core, vendor, window, book, answers: Mutex::new(0) }
     }
 
     pub(super) fn seat(self: &Arc<Self>, asker: Asker) -> Seat {
         let model = |says: Box<dyn Fn(&Request) -> _ + Send + Sync>| {
-            let Vendor { codec, model, fields, .. } = self.vendor.clone();
+            let Vendor { model, fields, .. } = self.vendor.clone();
             let clock = Arc::new(WorldClock::new(&self.core, 0));
-            RulebookModel::new(Arc::clone(&self.book), codec, model, clock, says)
-                .with_fields(fields)
+            RulebookModel::new(Arc::clone(&self.book), model, clock, says).with_fields(fields)
         };
         let provider = Arc::clone(self);
         let answers = model(Box::new(move |_| {
@@ -187,7 +184,7 @@ impl Seat {
     fn judge(&self, request: &Request, for_summary: bool) -> Result<(), Fault> {
         let Provider { core, vendor, .. } = self.provider.as_ref();
         let options = EncodeOptions::for_model(vendor.model);
-        let encoded = vendor.codec.encode(request, &options);
+        let encoded = vendor.dialect.encode(request, &options);
         let body = encoded.body.as_str();
         let (name, kind) = (self.asker.name, if for_summary { "a summary" } else { "an answer" });
         core.bytes(body.as_bytes());
@@ -267,7 +264,7 @@ impl Model for Seat {
 
 impl fmt::Debug for Vendor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.api, self.model)
+        write!(f, "{} {}", self.dialect.name(), self.model)
     }
 }
 
