@@ -17,13 +17,13 @@ use super::{
     piece::{Kind, tokens_in},
     responses::Responses,
     rule::{Rule, Source, Violation},
-    script::{Asked, Part, Purpose, Said, Script},
+    script::{Asked, Part, Purpose, Said},
     seen::{Last, Outcome, Seen},
     vendor::{Incoming, Size, Vendor, Wants, Writing},
 };
 
 /// The executable rules of an API: it judges requests, and answers legal ones as the vendor does,
-/// with the words of a [`Script`].
+/// with the words of a closure, the script.
 ///
 /// It is a value: it opens no connection and knows no clock. The same requests, times, seed and
 /// script give the same replies, byte for byte.
@@ -121,7 +121,7 @@ impl Rulebook {
         &mut self,
         call: &HttpCall<'_>,
         now: Timestamp,
-        script: &mut dyn Script,
+        script: &mut dyn FnMut(&Asked<'_>) -> Said,
     ) -> Reply {
         let parsed: Result<Value, _> = serde_json::from_slice(call.body);
         let Ok(body) = parsed else {
@@ -148,7 +148,11 @@ impl Rulebook {
     }
 
     /// The reply to a request whose form is legal.
-    fn judged(&mut self, request: &Incoming<'_>, script: &mut dyn Script) -> Reply {
+    fn judged(
+        &mut self,
+        request: &Incoming<'_>,
+        script: &mut dyn FnMut(&Asked<'_>) -> Said,
+    ) -> Reply {
         let mut pieces = self.vendor.pieces(request);
         let strictness = self.vendor.strictness(&request.model, &self.options);
         let checked =
@@ -196,7 +200,7 @@ impl Rulebook {
             body: &request.body,
             tokens: prompt,
         };
-        let said = script.answer(&asked);
+        let said = script(&asked);
         let rules = self.vendor.cache(&request.model);
         let model = hash_of(&Value::from(request.model.as_str()));
         let used = self.state.cache.take(&pieces, model, &rules, request.now);

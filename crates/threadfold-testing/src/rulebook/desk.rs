@@ -39,7 +39,11 @@ impl Desk {
         self.ask_with(body, &mut script)
     }
 
-    pub(super) fn ask_with(&mut self, body: &Value, script: &mut dyn super::Script) -> Reply {
+    pub(super) fn ask_with(
+        &mut self,
+        body: &Value,
+        script: &mut dyn FnMut(&Asked<'_>) -> Said,
+    ) -> Reply {
         let body = body.to_string();
         let call = HttpCall { path: self.path, headers: &self.headers, body: body.as_bytes() };
         self.book.answer(&call, Timestamp(self.now), script)

@@ -1,7 +1,7 @@
 //! Executable rules of the vendors' APIs: requests in, the vendors' replies out.
 //!
 //! A [`Rulebook`] judges each request as the vendor would, and answers legal ones with the words of a
-//! [`Script`], in the vendor's form, whole or as a stream. It enforces what documents, SDKs and public
+//! closure, in the vendor's form, whole or as a stream. It enforces what documents, SDKs and public
 //! reports state: how calls and results are paired, fields that became errors, reasoning that is bound
 //! to what came before it, prompt caches with their lives and prices, windows, the texts of refusals,
 //! the vendors' own compaction, and threads that the server holds. Each [`Rule`] names its source.
@@ -70,7 +70,7 @@ pub use model::RulebookModel;
 pub use options::{Account, BookOptions, Fit, Refusal};
 pub use responses::openai_cache;
 pub use rule::{Rule, Source, Violation};
-pub use script::{Asked, Part, Purpose, Said, Script};
+pub use script::{Asked, Part, Purpose, Said};
 pub use seen::{Last, Outcome, Seen};
 
 #[cfg(test)]

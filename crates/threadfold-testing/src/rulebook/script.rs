@@ -1,27 +1,7 @@
-//! The model's side: what it answers is scripted.
+//! The model's side: what it is asked, and what it says.
 
 use serde_json::Value;
 use threadfold::wire::Dialect;
-
-/// What the model of a rulebook answers. A closure is a script too.
-///
-/// ```
-/// use threadfold_testing::rulebook::{Asked, Said, Script};
-///
-/// let mut script = |asked: &Asked<'_>| Said::text(format!("{} tokens", asked.tokens));
-/// fn takes(_: &mut dyn Script) {}
-/// takes(&mut script);
-/// ```
-pub trait Script {
-    /// Returns the answer to a legal request that fits.
-    fn answer(&mut self, asked: &Asked<'_>) -> Said;
-}
-
-impl<F: FnMut(&Asked<'_>) -> Said> Script for F {
-    fn answer(&mut self, asked: &Asked<'_>) -> Said {
-        self(asked)
-    }
-}
 
 /// What a model is asked.
 #[derive(Clone, Copy, Debug)]
