@@ -12,24 +12,24 @@ use super::{
 
 /// The rules of a prompt cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CacheRules {
+pub(super) struct CacheRules {
     /// The tokens of the shortest prefix that is cached.
-    pub minimum: u64,
+    pub(super) minimum: u64,
     /// Who marks the ends of prefixes.
-    pub marks: CacheMarks,
+    pub(super) marks: CacheMarks,
     /// The price of a token that is read from the cache, as a multiple of an uncached one.
-    pub read_price: f64,
+    pub(super) read_price: f64,
     /// The price of a token that is written to an entry of up to 30 minutes.
-    pub write_price: f64,
+    pub(super) write_price: f64,
     /// The price of a token that is written to an entry of an hour.
-    pub hour_write_price: f64,
+    pub(super) hour_write_price: f64,
     /// The rule with its source.
-    pub rule: &'static Rule,
+    pub(super) rule: &'static Rule,
 }
 
 /// Who marks the ends of the prefixes that are cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CacheMarks {
+pub(super) enum CacheMarks {
     /// The request does. An entry is found if it ends at most this many blocks before a mark.
     Explicit {
         /// The number of blocks.
@@ -63,16 +63,7 @@ impl CacheUse {
     }
 
     /// Returns the price of the prompt, in uncached tokens.
-    ///
-    /// ```
-    /// use threadfold_testing::rulebook::{CacheUse, anthropic_cache};
-    ///
-    /// let used = CacheUse { plain: 100, read: 1_000, written: 200, written_hour: 0 };
-    /// let rules = anthropic_cache("claude-opus-5-5");
-    /// assert_eq!(used.price(&rules), 100.0 + 100.0 + 250.0);
-    /// ```
-    #[must_use]
-    pub fn price(&self, rules: &CacheRules) -> f64 {
+    pub(super) fn price(&self, rules: &CacheRules) -> f64 {
         let times = |tokens: u64, price: f64| tokens as f64 * price;
         self.plain as f64
             + times(self.read, rules.read_price)

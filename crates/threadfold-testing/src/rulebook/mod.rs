@@ -59,16 +59,14 @@ mod script;
 mod seen;
 mod vendor;
 
-pub use anthropic::anthropic_cache;
 pub use book::Rulebook;
 pub use bound::VoidReason;
-pub use cache::{CacheMarks, CacheRules, CacheUse};
+pub use cache::CacheUse;
 pub use call::{HttpCall, Reply, ReplyBody};
 pub use event::Event;
 pub use http::serve;
 pub use model::RulebookModel;
 pub use options::{Account, BookOptions, Fit, Refusal};
-pub use responses::openai_cache;
 pub use rule::{Rule, Source, Violation};
 pub use script::{Asked, Part, Purpose, Said};
 pub use seen::{Last, Outcome, Seen};

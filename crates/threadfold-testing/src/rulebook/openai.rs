@@ -47,6 +47,14 @@ pub(super) fn cache_rules(model: &str, rule: &'static Rule) -> CacheRules {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rulebook::rule::Source;
+
+    #[test]
+    fn writing_to_the_cache_costs_since_gpt_5_6() {
+        static RULE: Rule = Rule { name: "cache", says: "", source: Source::Common };
+        assert_eq!(cache_rules("gpt-6.2-sol", &RULE).write_price, 1.25);
+        assert_eq!(cache_rules("gpt-5.2", &RULE).write_price, 1.0);
+    }
 
     #[test]
     fn versions_are_read() {

@@ -70,15 +70,7 @@ impl Family {
 
 /// Returns the cache rules of a model of Anthropic. The shortest prefix of the models since 5.5 was
 /// found nowhere; it is that of their predecessors.
-///
-/// ```
-/// use threadfold_testing::rulebook::anthropic_cache;
-///
-/// assert_eq!(anthropic_cache("claude-haiku-4-5").minimum, 4_096);
-/// assert_eq!(anthropic_cache("claude-opus-5").minimum, 512);
-/// ```
-#[must_use]
-pub fn anthropic_cache(model: &str) -> CacheRules {
+pub(in super::super) fn anthropic_cache(model: &str) -> CacheRules {
     let family = Family::of(model);
     let is_cheap = family.name == Name::Sonnet && family.version == Some((5, 5));
     CacheRules {
@@ -94,6 +86,20 @@ pub fn anthropic_cache(model: &str) -> CacheRules {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rulebook::CacheUse;
+
+    #[test]
+    fn the_shortest_cached_prefix_depends_on_the_model() {
+        assert_eq!(anthropic_cache("claude-haiku-4-5").minimum, 4_096);
+        assert_eq!(anthropic_cache("claude-opus-5").minimum, 512);
+    }
+
+    #[test]
+    fn a_prompt_is_priced_by_what_the_cache_did() {
+        let used = CacheUse { plain: 100, read: 1_000, written: 200, written_hour: 0 };
+        let rules = anthropic_cache("claude-opus-5-5");
+        assert_eq!(used.price(&rules), 100.0 + 100.0 + 250.0);
+    }
 
     #[test]
     fn versions_are_read_without_dates() {

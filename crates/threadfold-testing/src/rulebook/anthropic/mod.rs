@@ -26,8 +26,7 @@ use super::{
     script::Said,
     vendor::{Incoming, Size, Vendor, Wants, Writing, items, stream, word},
 };
-pub(super) use family::Family;
-pub use family::anthropic_cache;
+pub(super) use family::{Family, anthropic_cache};
 use turns::{blocks, turns};
 
 #[derive(Clone, Copy, Debug)]

@@ -19,13 +19,13 @@ use super::{
     event::Event,
     held::Held,
     numbers::Numbers,
+    openai::cache_rules,
     options::BookOptions,
     piece::{Kind, Piece, Place},
     rule::{Found, Rule, Violation},
     script::Said,
     vendor::{Incoming, Size, Vendor, Wants, Writing, items, openai_error, stream, word},
 };
-pub use version::openai_cache;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Responses;
@@ -126,7 +126,7 @@ impl Vendor for Responses {
     }
 
     fn cache(&self, model: &str) -> CacheRules {
-        openai_cache(model)
+        cache_rules(model, &rules::CACHE)
     }
 
     fn answer_limit(&self, body: &Value) -> u64 {
