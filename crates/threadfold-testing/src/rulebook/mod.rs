@@ -70,6 +70,3 @@ pub use options::{Account, BookOptions, Fit, Refusal};
 pub use rule::{Rule, Source, Violation};
 pub use script::{Asked, Part, Purpose, Said};
 pub use seen::{Last, Outcome, Seen};
-
-#[cfg(test)]
-mod desk;

@@ -203,6 +203,3 @@ fn piece(block: &turns::Block, place: Place) -> Option<Piece> {
     }
     Some(piece)
 }
-
-#[cfg(test)]
-mod tests;

@@ -235,6 +235,3 @@ fn sampling(request: &Incoming<'_>) -> Found {
     let found = format!("Unsupported parameter: '{field}' is not supported with this model.");
     wrong(&rules::SAMPLING, field, found)
 }
-
-#[cfg(test)]
-mod tests;

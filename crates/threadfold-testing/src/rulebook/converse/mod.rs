@@ -169,6 +169,3 @@ fn add(pieces: &mut Vec<Piece>, path: String, place: Place, block: &Value) {
     }
     pieces.push(piece);
 }
-
-#[cfg(test)]
-mod tests;

@@ -201,6 +201,3 @@ fn pieces_of(part: &Value) -> Vec<Value> {
         _ => vec![part.clone()],
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -164,6 +164,3 @@ impl Vendor for Responses {
         write::reply(request, said, writing)
     }
 }
-
-#[cfg(test)]
-mod tests;

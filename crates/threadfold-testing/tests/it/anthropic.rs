@@ -1,12 +1,12 @@
-//! What the rules of this API do.
+//! What the rules of Anthropic Messages do.
 
 use serde_json::{Value, json};
 use threadfold::wire::Dialect;
-
-use super::super::{
-    BookOptions, Fit, Outcome, ReplyBody, VoidReason,
-    desk::{Desk, more, whole, with},
+use threadfold_testing::rulebook::{
+    Asked, BookOptions, Fit, Outcome, Part, Refusal, ReplyBody, Said, VoidReason,
 };
+
+use crate::desk::{Desk, more, whole, with};
 
 const NEW: (&str, &str) = ("anthropic-version", "2026-10-21");
 const BETAS: (&str, &str) = (
@@ -208,16 +208,13 @@ fn an_older_model_reads_thinking_after_a_change() {
 #[test]
 fn the_latest_thinking_must_be_whole() {
     let mut desk = desk();
-    let mut script = |_: &super::super::Asked<'_>| {
-        use super::super::Part::{Reasoning, Text};
-        super::super::Said {
-            parts: vec![
-                Reasoning("a".into()),
-                Text("x".into()),
-                Reasoning("b".into()),
-                Text("y".into()),
-            ],
-        }
+    let mut script = |_: &Asked<'_>| Said {
+        parts: vec![
+            Part::Reasoning("a".into()),
+            Part::Text("x".into()),
+            Part::Reasoning("b".into()),
+            Part::Text("y".into()),
+        ],
     };
     let first = body("claude-sonnet-4-5", json!([user("One?")]));
     let answer = whole(desk.ask_with(&first, &mut script));
@@ -299,7 +296,7 @@ fn the_window_refuses_with_the_words_of_the_vendor() {
     assert!(
         desk.refused(&short).0.starts_with("input length and `max_tokens` exceed context limit: ")
     );
-    desk.book.options_mut().refusal = super::super::Refusal::InStream;
+    desk.book.options_mut().refusal = Refusal::InStream;
     let reply = desk.ask(&with(&long, "stream", json!(true)));
     let ReplyBody::Events(events) = &reply.body else { panic!("{reply:?}") };
     assert_eq!(

@@ -1,12 +1,10 @@
-//! What the rules of this API do.
+//! What the rules of OpenAI Chat Completions do.
 
 use serde_json::{Value, json};
 use threadfold::wire::Dialect;
+use threadfold_testing::rulebook::ReplyBody;
 
-use super::super::{
-    ReplyBody,
-    desk::{Desk, with},
-};
+use crate::desk::{Desk, with};
 
 fn desk() -> Desk {
     Desk::new(Dialect::OpenAiChat, "/v1/chat/completions", &[])

@@ -1,12 +1,10 @@
-//! What the rules of this API do.
+//! What the rules of OpenAI Responses do.
 
 use serde_json::{Value, json};
 use threadfold::wire::Dialect;
+use threadfold_testing::rulebook::{BookOptions, Refusal, Reply, ReplyBody};
 
-use super::super::{
-    BookOptions, Refusal, ReplyBody,
-    desk::{Desk, more, whole, with},
-};
+use crate::desk::{Desk, more, whole, with};
 
 fn desk() -> Desk {
     Desk::new(Dialect::OpenAiResponses, "/v1/responses", &[])
@@ -193,7 +191,7 @@ fn a_stream_ends_with_the_whole_answer_or_with_the_refusal() {
         BookOptions { window: 1_000, refusal: Refusal::InStream, ..BookOptions::default() };
     let mut desk = Desk::with(Dialect::OpenAiResponses, "/v1/responses", &[], options);
     let short = with(&body("gpt-6.2-sol", json!("Hi.")), "stream", json!(true));
-    let last = |reply: super::super::Reply| {
+    let last = |reply: Reply| {
         let ReplyBody::Events(events) = reply.body else { panic!("{reply:?}") };
         events.last().unwrap().data.clone()
     };

@@ -1,12 +1,10 @@
-//! What the rules of this API do.
+//! What the rules of Gemini do.
 
 use serde_json::{Value, json};
 use threadfold::wire::Dialect;
+use threadfold_testing::rulebook::{Asked, Said};
 
-use super::super::{
-    Asked, Said,
-    desk::{Desk, whole, with},
-};
+use crate::desk::{Desk, whole, with};
 
 const PATH: &str = "/v1beta/models/gemini-3-pro:generateContent";
 

@@ -1,12 +1,10 @@
-//! What the rules of this API do.
+//! What the rules of Bedrock Converse do.
 
 use serde_json::{Value, json};
 use threadfold::wire::Dialect;
+use threadfold_testing::rulebook::ReplyBody;
 
-use super::super::{
-    ReplyBody,
-    desk::{Desk, with},
-};
+use crate::desk::{Desk, with};
 
 const CLAUDE: &str = "/model/anthropic.claude-opus-5-5/converse";
 const LLAMA: &str = "/model/meta.llama4/converse";

@@ -1,19 +1,20 @@
-//! For the tests of this module: a book, a clock and a script.
+//! For the tests of the rulebooks: a book, a clock and a script.
 
 use serde_json::{Value, json};
 use threadfold::{message::Timestamp, wire::Dialect};
+use threadfold_testing::rulebook::{
+    Asked, BookOptions, HttpCall, Purpose, Reply, ReplyBody, Rulebook, Said,
+};
 
-use super::{Asked, BookOptions, HttpCall, Purpose, Reply, ReplyBody, Rulebook, Said};
-
-pub(super) struct Desk {
-    pub(super) book: Rulebook,
-    pub(super) now: u64,
+pub(crate) struct Desk {
+    pub(crate) book: Rulebook,
+    pub(crate) now: u64,
     headers: Vec<(&'static str, &'static str)>,
     path: &'static str,
 }
 
 impl Desk {
-    pub(super) fn new(
+    pub(crate) fn new(
         dialect: Dialect,
         path: &'static str,
         headers: &[(&'static str, &'static str)],
@@ -21,7 +22,7 @@ impl Desk {
         Self::with(dialect, path, headers, BookOptions::default())
     }
 
-    pub(super) fn with(
+    pub(crate) fn with(
         dialect: Dialect,
         path: &'static str,
         headers: &[(&'static str, &'static str)],
@@ -31,7 +32,7 @@ impl Desk {
     }
 
     /// The reply to a body. The model thinks, and then says "Done."; its summary is "A summary.".
-    pub(super) fn ask(&mut self, body: &Value) -> Reply {
+    pub(crate) fn ask(&mut self, body: &Value) -> Reply {
         let mut script = |asked: &Asked<'_>| match asked.purpose {
             Purpose::Answer => Said::text("Done.").after("Hm."),
             Purpose::Compaction => Said::text("A summary."),
@@ -39,7 +40,7 @@ impl Desk {
         self.ask_with(body, &mut script)
     }
 
-    pub(super) fn ask_with(
+    pub(crate) fn ask_with(
         &mut self,
         body: &Value,
         script: &mut dyn FnMut(&Asked<'_>) -> Said,
@@ -49,20 +50,20 @@ impl Desk {
         self.book.answer(&call, Timestamp(self.now), script)
     }
 
-    pub(super) fn at(&mut self, path: &'static str) -> &mut Self {
+    pub(crate) fn at(&mut self, path: &'static str) -> &mut Self {
         self.path = path;
         self
     }
 
     /// The body of a reply with status 200.
-    pub(super) fn answered(&mut self, body: &Value) -> Value {
+    pub(crate) fn answered(&mut self, body: &Value) -> Value {
         let reply = self.ask(body);
         assert_eq!(reply.status, 200, "{reply:?}");
         whole(reply)
     }
 
     /// The message of a refusal, and the name of its rule.
-    pub(super) fn refused(&mut self, body: &Value) -> (String, &'static str) {
+    pub(crate) fn refused(&mut self, body: &Value) -> (String, &'static str) {
         let reply = self.ask(body);
         assert!(reply.status >= 400, "{reply:?}");
         let rule = self.book.seen().violations.last().map_or("", |violation| violation.rule.name);
@@ -72,20 +73,20 @@ impl Desk {
     }
 }
 
-pub(super) fn whole(reply: Reply) -> Value {
+pub(crate) fn whole(reply: Reply) -> Value {
     let ReplyBody::Json(value) = reply.body else { panic!("not one value") };
     value
 }
 
 /// A field of a body set to another value.
-pub(super) fn with(body: &Value, field: &str, value: Value) -> Value {
+pub(crate) fn with(body: &Value, field: &str, value: Value) -> Value {
     let mut body = body.clone();
     body[field] = value;
     body
 }
 
 /// A list and more items.
-pub(super) fn more(list: &Value, items: Value) -> Value {
+pub(crate) fn more(list: &Value, items: Value) -> Value {
     let mut list = list.as_array().unwrap().clone();
     list.extend(items.as_array().unwrap().iter().cloned());
     json!(list)
