@@ -42,7 +42,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION threadfold.append(
-    of_thread text, held bigint, has_id boolean, id text, expected bigint, lines text[],
+    of_thread text, held bigint, id text, expected bigint, lines text[],
     OUT outcome text, OUT found_len bigint, OUT found_id text,
     OUT worker text, OUT fence bigint, OUT expires bigint
 ) LANGUAGE plpgsql AS $$
@@ -56,7 +56,7 @@ BEGIN
     SELECT coalesce(max(seq) + 1, 0) INTO found_len FROM threadfold.events WHERE thread = of_thread;
     SELECT log INTO found_id FROM threadfold.logs WHERE thread = of_thread;
     -- An empty log has no id.
-    IF has_id AND expected > 0 AND found_len > 0 AND id IS DISTINCT FROM found_id THEN
+    IF expected > 0 AND found_len > 0 AND id IS DISTINCT FROM found_id THEN
         outcome := 'other log';
     ELSIF found_len <> expected THEN
         outcome := 'conflict';
@@ -131,7 +131,7 @@ END $$;
 -- the lock, and an answer without columns. Returns false if nothing was appended; `append` then finds
 -- out why. A log without events is left to `append`, too.
 CREATE FUNCTION threadfold.append_one(
-    of_thread text, held bigint, has_id boolean, id text, expected bigint, line text
+    of_thread text, held bigint, id text, expected bigint, line text
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     locked text;
@@ -142,7 +142,6 @@ BEGIN
         WHERE (SELECT max(seq) + 1 FROM threadfold.events WHERE events.thread = of_thread) = expected
         AND (SELECT leases.fence FROM threadfold.leases WHERE leases.thread = of_thread)
             IS NOT DISTINCT FROM held
-        AND (NOT has_id OR (SELECT log FROM threadfold.logs WHERE logs.thread = of_thread)
-            IS NOT DISTINCT FROM id);
+        AND (SELECT log FROM threadfold.logs WHERE logs.thread = of_thread) IS NOT DISTINCT FROM id;
     RETURN FOUND;
 END $$;

@@ -110,18 +110,17 @@ pub(crate) async fn append(
 ) -> Result<(), StoreError> {
     let lines = event_lines(expected.len, events)?;
     let id = expected.log.map(|id| id.to_string());
-    // The functions of the database compare the ids only if this flag is set.
-    let (fence, has_id) = (expected.fence.map(integer), true);
+    let fence = expected.fence.map(integer);
     let (name, len) = (thread.as_str(), integer(expected.len));
     if let ([line], 1..) = (lines.as_slice(), len) {
-        let append = "SELECT threadfold.append_one($1, $2, $3, $4, $5, $6)";
-        let row = store.row(append, &[&name, &fence, &has_id, &id, &len, line]).await?;
+        let append = "SELECT threadfold.append_one($1, $2, $3, $4, $5)";
+        let row = store.row(append, &[&name, &fence, &id, &len, line]).await?;
         if store.column(&row, 0)? {
             return Ok(());
         }
     }
-    let append = "SELECT * FROM threadfold.append($1, $2, $3, $4, $5, $6)";
-    let appended = store.row(append, &[&name, &fence, &has_id, &id, &len, &lines]).await?;
+    let append = "SELECT * FROM threadfold.append($1, $2, $3, $4, $5)";
+    let appended = store.row(append, &[&name, &fence, &id, &len, &lines]).await?;
     let (outcome, found) =
         (store.column(&appended, 0)?, store.column::<Option<i64>>(&appended, 1)?);
     match outcome {
