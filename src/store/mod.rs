@@ -53,4 +53,6 @@ pub use lease::{Lease, lease_end};
 pub use lease_store::{LeaseStore, leased};
 pub use memory::MemoryStore;
 pub use store_error::StoreError;
+#[doc(hidden)]
+pub use thread_store::Expected;
 pub use thread_store::{ThreadStore, check_order, event_lines, stored_event};

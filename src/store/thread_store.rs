@@ -282,20 +282,22 @@ pub fn stored_event(place: &str, seq: u64, line: &str) -> Result<LoggedEvent> {
 }
 
 /// The log that an append expects.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Expected {
-    pub(super) id: Option<LogId>,
-    pub(super) len: u64,
+pub struct Expected {
+    /// Its id.
+    pub id: Option<LogId>,
+    /// The number of its events.
+    pub len: u64,
 }
 
 impl Expected {
     /// Checks the id and the length of the stored log.
-    pub(super) fn check(
-        self,
-        thread: &ThreadId,
-        found: Option<LogId>,
-        found_len: u64,
-    ) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::OtherLog`] or [`StoreError::Conflict`].
+    pub fn check(self, thread: &ThreadId, found: Option<LogId>, found_len: u64) -> Result<()> {
         let Self { id: expected, len } = self;
         // An empty log has no id.
         if len > 0 && found_len > 0 && expected != found {

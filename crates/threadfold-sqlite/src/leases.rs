@@ -7,13 +7,13 @@ use threadfold::{
     async_trait,
     log::{LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
-    store::{Lease, LeaseStore, StoreError, event_lines, lease_end},
+    store::{Expected, Lease, LeaseStore, StoreError, event_lines, lease_end},
 };
 
 use crate::{
     lease_rows::{check, current, end},
     store::SqliteStore,
-    threads::{self, Expected},
+    threads,
 };
 
 #[async_trait]
@@ -76,7 +76,7 @@ impl LeaseStore for SqliteStore {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        let expected = Expected { log, len: expected_len };
+        let expected = Expected { id: log, len: expected_len };
         let (lease, place) = (lease.clone(), self.database.place().clone());
         let lines = event_lines(expected_len, events)?;
         let appended = self.database.write(move |writing| {

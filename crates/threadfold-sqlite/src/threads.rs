@@ -5,7 +5,7 @@ use threadfold::{
     EventLog, ThreadStore, async_trait,
     log::{LogError, LogId, LoggedEvent},
     message::{Text, ThreadId},
-    store::{Loaded, StoreError, event_lines, stored_event},
+    store::{Expected, Loaded, StoreError, event_lines, stored_event},
 };
 
 use crate::{
@@ -13,15 +13,6 @@ use crate::{
     lease_rows,
     store::SqliteStore,
 };
-
-/// The log that an append continues.
-#[derive(Clone, Copy)]
-pub(crate) struct Expected {
-    /// The id of the log.
-    pub(crate) log: Option<LogId>,
-    /// The number of its events before the append.
-    pub(crate) len: u64,
-}
 
 #[async_trait]
 impl ThreadStore for SqliteStore {
@@ -32,7 +23,7 @@ impl ThreadStore for SqliteStore {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        append_free(&self.database, thread, Expected { log, len: expected_len }, events).await
+        append_free(&self.database, thread, Expected { id: log, len: expected_len }, events).await
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
@@ -161,12 +152,9 @@ pub(crate) fn append(
     lines: &[String],
 ) -> Result<(), Failed> {
     let found = length(writing, thread)?;
-    check_id(writing, place, thread, expected, found)?;
-    if found != expected.len {
-        return Err(StoreError::Conflict { expected: expected.len, found }.into());
-    }
+    expected.check(thread, log_id(writing, place, thread)?, found)?;
     if found == 0 && !lines.is_empty() {
-        let id = expected.log.map(|id| id.to_string());
+        let id = expected.id.map(|id| id.to_string());
         let mut insert =
             writing.prepare_cached("INSERT INTO logs (thread, log) VALUES (?1, ?2)")?;
         insert.execute(params![thread.as_str(), id])?;
@@ -177,24 +165,6 @@ pub(crate) fn append(
         insert.execute(params![thread.as_str(), seq, line])?;
     }
     Ok(())
-}
-
-/// Checks that the stored log is not another one of the same thread. An empty log has no id.
-fn check_id(
-    writing: &Transaction<'_>,
-    place: &Text,
-    thread: &ThreadId,
-    expected: Expected,
-    found_len: u64,
-) -> Result<(), Failed> {
-    if expected.len == 0 || found_len == 0 {
-        return Ok(());
-    }
-    let (expected, found) = (expected.log, log_id(writing, place, thread)?);
-    if found == expected {
-        return Ok(());
-    }
-    Err(StoreError::OtherLog { thread: thread.clone(), expected, found }.into())
 }
 
 /// Returns the number of stored events.
