@@ -101,7 +101,7 @@ impl Dialect {
                 check(found, messages, |found, limit| WireError::TooManyMessages { found, limit })?;
             }
             if halves > 0 {
-                fields.note(HALVES, Json::from_compact(halves.to_string()));
+                fields.add(HALVES, Json::from_compact(halves.to_string()));
             }
             (self.codec().read)(fields, options)
         })

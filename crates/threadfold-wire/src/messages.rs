@@ -51,7 +51,7 @@ impl Reader {
     ) -> Result<Message> {
         let role = take_role(&mut fields, path)?;
         if role == Role::System {
-            fields.mark(ROLE, "system");
+            fields.add_word(ROLE, "system");
         }
         let path = Path::Field(&path, "content");
         let raw = fields.take("content").ok_or_else(|| path.missing(self.expected))?;
@@ -92,7 +92,7 @@ impl Reader {
                 .ok_or_else(|| Path::Field(&Path::Body, "system").mismatch(self.expected, raw))?,
         };
         if content.is_empty() {
-            body.note(SYSTEM, raw.json());
+            body.add(SYSTEM, raw.json());
             return Ok(None);
         }
         let parts = MessageParts::new(Role::System, content);

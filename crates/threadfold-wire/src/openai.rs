@@ -17,7 +17,7 @@ pub(super) fn data_uri(uri: &str) -> Option<MediaSource> {
 /// Returns a text of a result with these fields, and marks it if it is blank.
 fn result_text(codec: &'static str, text: Text, mut rest: Fields<'_>) -> ContentBlock {
     if text.is_blank() {
-        rest.mark(BLANK, "came");
+        rest.add_word(BLANK, "came");
     }
     TextBlock { text, extra: rest.keep(codec) }.into()
 }
@@ -273,7 +273,7 @@ impl Tools {
 /// schema of another shape stays unknown; a missing schema is marked.
 pub(super) fn read_function(function: &mut Fields<'_>) -> Option<ToolSpec> {
     if function.get("parameters").is_none() {
-        function.mark("~parameters", "absent");
+        function.add_word("~parameters", "absent");
     }
     let name = function.take_text("name")?;
     let description =

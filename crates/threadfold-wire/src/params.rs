@@ -33,7 +33,7 @@ impl<T: PartialEq> Param<T> {
         body.take(self.key());
         let text = raw.json();
         if (self.write)(&value).is_none_or(|ours| ours.into_json() != text) {
-            body.note(self.kept_as, text);
+            body.add(self.kept_as, text);
         }
         Some(value)
     }
@@ -84,10 +84,10 @@ impl Section {
         let key = wire_name(self.kept_as);
         let Some(mut section) = body.take_as(key, Fields::of) else { return };
         if section.left() == 0 {
-            body.note(self.kept_as, Object::default().into_json());
+            body.add(self.kept_as, Object::default().into_json());
         }
         read(&mut section);
-        body.note_inner(key, &section);
+        body.add_inner(key, &section);
         body.move_marks(&mut section);
     }
 

@@ -147,7 +147,7 @@ type Fault = Option<&'static str>;
 
 /// Marks a picture that is read in a body.
 pub(super) fn mark(fields: &mut Fields<'_>, source: &MediaSource) {
-    stamp(source).into_iter().for_each(|stamp| fields.mark(MARK, &stamp));
+    stamp(source).into_iter().for_each(|stamp| fields.add_word(MARK, &stamp));
 }
 
 /// Returns the text that replaces a picture, and reports it.

@@ -33,7 +33,7 @@ pub(super) fn is_server_result(kind: &str) -> bool {
 
 /// Marks a content that was one string.
 pub(super) fn note_string(owner: &mut Fields<'_>) {
-    owner.mark("~content", "");
+    owner.add_word("~content", "");
 }
 
 /// Whether the content of this message, system prompt or tool result was read as one string.

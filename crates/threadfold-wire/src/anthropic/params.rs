@@ -17,7 +17,7 @@ pub(super) fn note_lone_choice(request: &Request, fields: &mut Fields<'_>) {
         && !is_met(choice, request.tools.iter().map(|tool| &tool.name))
         && let Some(tree) = (TOOL_CHOICE.write)(choice)
     {
-        fields.note("~tool_choice", tree.into_json());
+        fields.add("~tool_choice", tree.into_json());
     }
 }
 

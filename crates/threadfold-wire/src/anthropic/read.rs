@@ -44,7 +44,7 @@ fn read_tools(fields: &mut Fields<'_>) -> Result<Vec<ToolSpec>> {
         _ => raw.items().ok_or_else(|| path.mismatch("an array of tools", raw))?,
     };
     if items.is_empty() {
-        fields.note("~tools", raw.json());
+        fields.add("~tools", raw.json());
     }
     messages::tools(NAME, (items, path), read_tool, |fields| {
         fields.get("name").or_else(|| fields.get("type"))?.text()
@@ -57,11 +57,11 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     let schema = fields.take("input_schema")?;
     let input_schema = Some(schema.json()).filter(Json::is_object)?;
     if !is_typed(schema) {
-        fields.note("~input_schema", input_schema.clone());
+        fields.add("~input_schema", input_schema.clone());
     }
     let description = take_optional(&mut fields, "~description")?;
     if description.as_ref().is_some_and(|text| text.is_empty()) {
-        fields.mark("~description", "");
+        fields.add_word("~description", "");
     }
     let tool = ToolSpec::new(name, description.unwrap_or_default(), input_schema);
     Some(ToolSpec { extra: fields.keep(NAME), ..tool })
@@ -158,7 +158,7 @@ fn read_tool_result(mut fields: Fields<'_>) -> Option<ContentBlock> {
         Some(_) => return None,
     };
     if let Some(spelled) = spelled.filter(|_| !is_error) {
-        fields.note("~is_error", spelled.json());
+        fields.add("~is_error", spelled.json());
     }
     let extra = fields.keep(NAME);
     Some(ToolResult { tool_use_id, content, is_error, usage: None, extra }.into())
@@ -168,7 +168,7 @@ fn read_server_tool_use(kind: &str, mut fields: Fields<'_>) -> Option<ContentBlo
     let (id, name) = (fields.take_text("id")?, fields.take_text("name")?);
     let input = fields.take_json("input")?;
     // Always set, because it also names the server of the call.
-    fields.mark("~type", kind);
+    fields.add_word("~type", kind);
     Some(ServerToolUse { id, name, input, extra: fields.keep(NAME) }.into())
 }
 
@@ -176,7 +176,7 @@ fn read_server_result(kind: Text, mut fields: Fields<'_>) -> Option<ContentBlock
     let tool_use_id = fields.take_text("tool_use_id")?;
     let content = fields.take_json("content");
     if content.is_none() {
-        fields.note("~content", Json::default());
+        fields.add("~content", Json::default());
     }
     let content = content.unwrap_or_default();
     let extra = fields.keep(NAME);
@@ -190,7 +190,7 @@ fn take_optional(fields: &mut Fields<'_>, note: &'static str) -> Option<Option<T
         None => Some(None),
         Some("null") => {
             fields.take(key);
-            fields.note(note, Json::default());
+            fields.add(note, Json::default());
             Some(None)
         }
         Some(_) => fields.take_text(key).map(Some),

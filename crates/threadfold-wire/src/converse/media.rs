@@ -70,7 +70,7 @@ fn known(mut source: Fields<'_>, block: &mut Fields<'_>, medium: Medium) -> Opti
     }
     let known = match (text, data, format) {
         (Some(text), None, None) => {
-            block.note("~format", Json::default());
+            block.add("~format", Json::default());
             return Some(MediaSource::Text { media_type: PLAIN.into(), text });
         }
         (Some(text), None, Some(format)) => {

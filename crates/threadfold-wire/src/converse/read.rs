@@ -45,7 +45,7 @@ fn read_known(mut fields: Fields<'_>, role: Role) -> Option<ContentBlock> {
             Some(TextBlock { text: raw.text()?, extra }.into())
         }
         "citationsContent" | "guardContent" => {
-            fields.note(key, raw.json());
+            fields.add(key, raw.json());
             let extra = fields.keep(NAME);
             let text = TextBlock { text: media::wrapped_text(key, raw)?, extra };
             // The text stays a text and is written with the same wrapping, even if it looks like
@@ -79,7 +79,7 @@ fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
             Some(TextBlock { text: raw.text()?, extra }.into())
         }
         "json" => {
-            fields.mark("~json", "");
+            fields.add_word("~json", "");
             let text = raw.json().as_str().into();
             Some(TextBlock { text, extra: fields.keep(NAME) }.into())
         }
@@ -98,7 +98,7 @@ fn read_medium(key: &str, mut inner: Fields<'_>) -> Option<ContentBlock> {
             let source = media::read(&mut inner, Medium::Document)?;
             let title = inner.take_text("name")?;
             if !normal::DOCUMENTS.accept(&title) {
-                inner.mark("~name", &title);
+                inner.add_word("~name", &title);
             }
             let title = Some(title);
             let context = inner.take_text("context");
@@ -118,7 +118,7 @@ fn read_reasoning(mut inner: Fields<'_>) -> Option<ContentBlock> {
     let text = parts.take_text("text")?;
     let signature = parts.take_text("signature");
     // Keep its unknown fields under the name of the object.
-    inner.note_inner("reasoningText", &parts);
+    inner.add_inner("reasoningText", &parts);
     Some(Thinking { text, signature, extra: inner.keep(NAME) }.into())
 }
 
@@ -128,7 +128,7 @@ fn read_tool_use(mut inner: Fields<'_>, role: Role) -> Option<ContentBlock> {
     let server = inner.get("type").filter(|raw| raw.is_text() && role == Role::Assistant);
     if let Some(kind) = server {
         inner.take("type");
-        inner.note("~type", kind.json());
+        inner.add("~type", kind.json());
         return Some(ServerToolUse { id, name, input, extra: inner.keep(NAME) }.into());
     }
     let input = input.into();
@@ -139,13 +139,13 @@ fn read_tool_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
     let tool_use_id = inner.take_text("toolUseId")?;
     let items = inner.take("content")?.items()?;
     if items.is_empty() {
-        inner.note("~content", Json::from_compact("[]"));
+        inner.add("~content", Json::from_compact("[]"));
     }
     let content = items.into_iter().map(|item| read_item(NAME, item, read_nested)).collect();
     let status = inner.take("status");
     let is_error = status.is_some_and(|status| status.get() == "\"error\"");
     if let Some(status) = status.filter(|_| !is_error) {
-        inner.note("~status", status.json());
+        inner.add("~status", status.json());
     }
     let extra = inner.keep(NAME);
     Some(ToolResult { tool_use_id, content, is_error, usage: None, extra }.into())
@@ -157,7 +157,7 @@ fn read_server_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
     let content = inner.take_json("content")?;
     let kind = inner.take_text("type");
     if let Some(kind) = &kind {
-        inner.mark("~type", kind);
+        inner.add_word("~type", kind);
     }
     let kind = kind.unwrap_or_else(|| RESULT.into());
     let extra = inner.keep(NAME);

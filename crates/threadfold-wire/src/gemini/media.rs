@@ -12,7 +12,7 @@ impl Part<'_> {
         let source = if self.data == "inlineData" {
             inner.take("mimeType");
             let (data, alphabet) = standard(inner.take_text("data")?);
-            alphabet.into_iter().for_each(|alphabet| self.rest.mark("~base64", alphabet));
+            alphabet.into_iter().for_each(|alphabet| self.rest.add_word("~base64", alphabet));
             MediaSource::Base64 { media_type, data }
         } else if self.data == "fileData" {
             file(inner.take_text("fileUri")?)

@@ -25,7 +25,7 @@ pub(super) fn read(mut fields: Fields<'_>, mut request: Request) -> Request {
         if request.tool_choice.is_none() {
             return;
         }
-        config.note(CHOICE.kept_as, raw.json());
+        config.add(CHOICE.kept_as, raw.json());
         // If the section has unknown fields, the choice stays in it too, so that other codecs
         // report the section as left out.
         const KNOWN: [&str; 2] = ["mode", "allowedFunctionNames"];

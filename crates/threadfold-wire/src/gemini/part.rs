@@ -41,7 +41,7 @@ impl<'a> Part<'a> {
 
     /// The extra of the part: its remaining fields, and those of its data.
     pub(super) fn keep(mut self, mut left: Fields<'_>) -> Extra {
-        self.rest.note_inner(self.data, &left);
+        self.rest.add_inner(self.data, &left);
         self.rest.move_marks(&mut left);
         self.rest.keep(CODEC)
     }
@@ -58,7 +58,7 @@ impl<'a> Part<'a> {
             return Some(self.thinking(text));
         }
         if text.is_empty() && self.rest.get("thoughtSignature").is_some_and(Raw::is_text) {
-            self.rest.mark("~as", "text");
+            self.rest.add_word("~as", "text");
             return Some(self.thinking(text));
         }
         // Text of white space only is valid in this dialect but in no other, so it becomes opaque.
@@ -79,13 +79,13 @@ impl<'a> Part<'a> {
         let given_id = inner.take_text("id");
         match &given_id {
             Some(id) if !id.is_empty() => {}
-            Some(empty) => self.rest.mark("~id", empty),
+            Some(empty) => self.rest.add_word("~id", empty),
             None => self.rest.flag("~no_id"),
         }
         let id = given_id.filter(|id| !id.is_empty()).unwrap_or_else(made_up);
         let args = inner.take_object("args").map(Raw::json);
         if args.is_none() {
-            self.rest.mark("~args", "absent");
+            self.rest.add_word("~args", "absent");
         }
         let input = ToolInput::Json(args.unwrap_or_else(no_args));
         Some(ToolUse { id, name, input, extra: self.keep(inner) })
@@ -125,7 +125,7 @@ pub(super) fn result(mut part: Part<'_>, calls: &mut Calls) -> Option<ToolResult
     };
     match &given_id {
         Some(given_id) if id == **given_id => {}
-        Some(given_id) => part.rest.mark("~id", given_id),
+        Some(given_id) => part.rest.add_word("~id", given_id),
         None => part.rest.flag("~no_id"),
     }
     let response = inner.take_as("response", |raw| response(raw, &mut part.rest));
@@ -149,7 +149,7 @@ fn response(raw: Raw<'_>, result: &mut Fields<'_>) -> Option<(Vec<ContentBlock>,
         let content = if text.is_empty() { Vec::new() } else { vec![ContentBlock::text(text)] };
         return Some((content, key == "error"));
     }
-    result.mark("~as", "response");
+    result.add_word("~as", "response");
     let whole = raw.json();
     Some((vec![ContentBlock::text(Text::from(whole.as_str()))], says_error(&fields)))
 }

@@ -128,13 +128,13 @@ impl Reader<'_> {
 /// `user`: in this dialect an empty text means an unset field.
 fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role> {
     let Some(raw) = fields.take("role") else {
-        fields.mark("~role", "absent");
+        fields.add_word("~role", "absent");
         return Ok(Role::User);
     };
     match raw.get() {
         r#""model""# => return Ok(Role::Assistant),
         r#""user""# => {}
-        r#""function""# | r#""""# | "null" => fields.note("~role", raw.json()),
+        r#""function""# | r#""""# | "null" => fields.add("~role", raw.json()),
         _ => return Err(Path::Field(&path, "role").mismatch("user or model", raw)),
     }
     Ok(Role::User)
@@ -146,7 +146,7 @@ fn of_server(mut part: Part<'_>, calls: &mut Calls) -> Option<ContentBlock> {
     let inner = part.inner()?;
     let given_id = inner.text("id").filter(|id| !id.is_empty());
     let value = Raw::json(part.value);
-    part.rest.mark("~as", part.data);
+    part.rest.add_word("~as", part.data);
     let extra = part.rest.keep(CODEC);
     let is_code = ["executableCode", "codeExecutionResult"].contains(&part.data);
     // The result of a tool has the id of its call. The result of code has none.
@@ -181,7 +181,7 @@ pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     let stop_reason = stop_reason(candidate.text("finishReason"), refused, &content);
     // The other fields of the body are kept with the message and never sent back.
     let beside = fields.tree().with("candidate", candidate.tree());
-    rest.note("~response", beside.into_json());
+    rest.add("~response", beside.into_json());
     let origin = Some(Origin::new(CODEC, fields.text("modelVersion")));
     let parts = MessageParts::new(Role::Assistant, content);
     let message = MessageParts { origin, extra: rest.keep(CODEC), ..parts }.into();

@@ -80,14 +80,14 @@ impl Group {
 fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
     let mut fields = fields(raw)?;
     let name = fields.take_text("name")?;
-    fields.mark("~group", &group.to_string());
+    fields.add_word("~group", &group.to_string());
     let mut keys = ["parametersJsonSchema", "parameters"].into_iter();
     let key = keys.find(|key| fields.get(key).is_some_and(Raw::is_object));
     let schema = key.and_then(|key| fields.take_json(key));
-    fields.mark("~schema", key.unwrap_or("absent"));
+    fields.add_word("~schema", key.unwrap_or("absent"));
     let ours = schema.as_ref().and_then(json_schema);
     if let (Some(_), Some(schema_as_read)) = (&ours, &schema) {
-        fields.note("~came", schema_as_read.clone());
+        fields.add("~came", schema_as_read.clone());
     }
     let description =
         fields.take_as("description", |raw| raw.text().filter(|text| !text.is_empty()));
@@ -102,7 +102,7 @@ fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
 /// Returns the fields of an object other than functions, as a tool of the provider.
 fn native(mut fields: Fields<'_>, group: usize) -> ToolSpec {
     let name = Text::from(fields.rest().next().map_or("", |(key, _)| key));
-    fields.mark("~group", &group.to_string());
+    fields.add_word("~group", &group.to_string());
     ToolSpec { extra: fields.keep(CODEC), ..ToolSpec::new(name, "", Json::default()) }
 }
 

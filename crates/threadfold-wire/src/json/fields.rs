@@ -183,24 +183,24 @@ impl<'a> Fields<'a> {
     }
 
     /// Adds a mark with a word.
-    pub(crate) fn mark(&mut self, key: &'static str, word: &str) {
-        self.note(key, Json::text(word));
+    pub(crate) fn add_word(&mut self, key: &'static str, word: &str) {
+        self.add(key, Json::text(word));
     }
 
     /// Adds a mark without a value.
     pub(crate) fn flag(&mut self, key: &'static str) {
-        self.note(key, Json::from_compact("true"));
+        self.add(key, Json::from_compact("true"));
     }
 
     /// Adds a mark with JSON, or adds a field under its wire name.
-    pub(crate) fn note(&mut self, key: &'static str, json: impl Into<Json>) {
+    pub(crate) fn add(&mut self, key: &'static str, json: impl Into<Json>) {
         self.marks.push((key, json.into()));
     }
 
     /// Keeps the remaining fields of an inner object as one object of this name.
-    pub(crate) fn note_inner(&mut self, key: &'static str, inner: &Fields<'_>) {
+    pub(crate) fn add_inner(&mut self, key: &'static str, inner: &Fields<'_>) {
         if inner.left() > 0 {
-            self.note(key, inner.json());
+            self.add(key, inner.json());
         }
     }
 

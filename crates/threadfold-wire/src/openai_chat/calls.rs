@@ -13,7 +13,7 @@ pub(super) fn read_deprecated(raw: Raw<'_>, id: Text) -> Option<ToolUse> {
     let mut fields = Fields::of(raw)?;
     let name = fields.take_text("name")?;
     let input = ToolInput::Text(fields.take_text("arguments")?);
-    fields.mark("~as", "function_call");
+    fields.add_word("~as", "function_call");
     Some(ToolUse { id, name, input, extra: fields.keep(CODEC) })
 }
 
@@ -53,7 +53,7 @@ pub(super) fn as_function(call: &ToolUse) -> Option<ToolUse> {
         return None;
     }
     fields.take("id");
-    fields.note_inner("function", &body);
+    fields.add_inner("function", &body);
     let input = input.map_or_else(|| ToolInput::Text("{}".into()), |_| call.input.clone());
     Some(ToolUse { extra: fields.keep(CODEC), input, ..call.clone() })
 }
@@ -94,12 +94,12 @@ fn read(raw: Raw<'_>) -> Option<ToolUse> {
         _ => return None,
     };
     if kind == "custom" {
-        fields.mark("~as", kind);
+        fields.add_word("~as", kind);
     }
     let mut body = Fields::of(fields.take(kind)?)?;
     let name = body.take_text("name")?;
     let input = ToolInput::Text(body.take_text(input)?);
-    fields.note_inner(kind, &body);
+    fields.add_inner(kind, &body);
     Some(ToolUse { id, name, input, extra: fields.keep(CODEC) })
 }
 

@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn marks_and_wire_fields_of_the_same_name_stay_apart() {
         let mut fields = Fields::parse(r#"{"~as":1,"~~x":2,"name":"n"}"#).unwrap();
-        fields.mark("~as", "custom");
+        fields.add_word("~as", "custom");
         let extra = fields.keep(CODEC);
         assert_eq!(marked(&extra, "~as"), Some(Text::from("custom")));
         let (_, mut notes) = notes::prepare(&[], CODEC);

@@ -22,7 +22,7 @@ pub(super) fn read(mut fields: Fields<'_>, system: Vec<Message>, thread: Vec<Mes
         // Always remember the text, because the mark also means that the limit is written under its
         // old name.
         if let Some(json) = max_output.and_then(|_| fields.take_json(OLD_LIMIT.key())) {
-            fields.note(OLD_LIMIT.kept_as, json);
+            fields.add(OLD_LIMIT.kept_as, json);
         }
     }
     Request { max_output, ..TOOLS.read_request(fields, system, thread) }
@@ -39,7 +39,7 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     fields.take_word("type").filter(|kind| kind == "function")?;
     let mut function = Fields::of(fields.take("function")?)?;
     let tool = openai::read_function(&mut function)?;
-    fields.note_inner("function", &function);
+    fields.add_inner("function", &function);
     fields.move_marks(&mut function);
     Some(ToolSpec { extra: fields.keep(CODEC), ..tool })
 }

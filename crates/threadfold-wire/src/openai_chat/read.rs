@@ -73,7 +73,7 @@ impl Reader<'_> {
         match role.as_ref() {
             "system" | "developer" => {
                 if role == "developer" {
-                    fields.mark("~role", "developer");
+                    fields.add_word("~role", "developer");
                 }
                 let blocks = take_content(&mut fields, By::System, path)?;
                 let is_leading = self.thread.is_empty();
@@ -95,7 +95,7 @@ impl Reader<'_> {
             }
             "tool" => self.tool(fields, continuation, path)?,
             "function" => {
-                fields.mark("~as", "function");
+                fields.add_word("~as", "function");
                 // The deprecated result follows its call. Any other one becomes opaque.
                 let block = match continuation {
                     Some(Continuation::Function(id)) => result(id, fields, path)?,
@@ -133,7 +133,7 @@ impl Reader<'_> {
             (_, Some(id)) => id,
             (Some(Continuation::Function(id)), None) => id.clone(),
             (Some(Continuation::MoreResults) | None, None) => {
-                fields.mark("~id", "absent");
+                fields.add_word("~id", "absent");
                 Text::default()
             }
         };
@@ -210,7 +210,7 @@ fn take_content(message: &mut Fields<'_>, by: By, path: Path<'_>) -> Result<Vec<
         }
     };
     if let Some(form) = form {
-        message.mark("~content", form);
+        message.add_word("~content", form);
     }
     Ok(blocks)
 }
@@ -221,12 +221,12 @@ fn part(kind: &str, mut fields: Fields<'_>, speaker: By) -> Option<ContentBlock>
     match kind {
         "refusal" if speaker == By::Assistant => {
             let text = fields.take_text("refusal").filter(|text| !text.is_blank())?;
-            fields.mark("~as", "refusal_part");
+            fields.add_word("~as", "refusal_part");
             Some(TextBlock { text, extra: fields.keep(CODEC) }.into())
         }
         "thinking" if speaker == By::Assistant => {
             let text = fields.take_as("thinking", one_text)?;
-            fields.mark("~as", THINKING_PART);
+            fields.add_word("~as", THINKING_PART);
             Some(Thinking { extra: fields.keep(CODEC), ..Thinking::new(text, None) }.into())
         }
         "image_url" if takes_media => image(fields),
@@ -248,7 +248,7 @@ fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let mut image = Fields::of(fields.take("image_url")?)?;
     let url = image.take_text("url")?;
     let source = openai::data_uri(&url).unwrap_or(MediaSource::Url { url });
-    fields.note_inner("image_url", &image);
+    fields.add_inner("image_url", &image);
     pictures::mark(&mut fields, &source);
     Some(Image { source, extra: fields.keep(CODEC) }.into())
 }
@@ -256,7 +256,7 @@ fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
 fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let mut file = Fields::of(fields.take("file")?)?;
     let (source, title) = openai::take_file(&mut file, None)?;
-    fields.note_inner("file", &file);
+    fields.add_inner("file", &file);
     Some(Document { source, title, context: None, extra: fields.keep(CODEC) }.into())
 }
 
@@ -279,7 +279,7 @@ pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     let model = fields.text("model");
     // The other fields of the body are kept with the message and never sent back.
     let beside = fields.tree().with("choice", choice.tree());
-    message.note("~response", beside.into_json());
+    message.add("~response", beside.into_json());
     let mut message = assistant(message, Some(id.into()), path)?;
     message.make_mut().origin = Some(Origin::new(CODEC, model));
     let stop_reason = stop_reason(reason, &message.content);

@@ -51,7 +51,7 @@ pub(super) fn note_identity(fields: &mut Fields<'_>) -> bool {
     }
     let any = identity.len() > 0;
     if any {
-        fields.note("~item", identity.into_json());
+        fields.add("~item", identity.into_json());
     }
     any
 }
@@ -103,8 +103,8 @@ fn unwrapped(value: &Json) -> Option<Fields<'_>> {
 /// it.
 pub(super) fn whole_item(kind: &str, led: Option<&Text>) -> Extra {
     let mut marks = Fields::default();
-    marks.mark("~as", kind);
-    led.into_iter().for_each(|led| marks.mark("~led", led));
+    marks.add_word("~as", kind);
+    led.into_iter().for_each(|led| marks.add_word("~led", led));
     marks.keep(CODEC)
 }
 

@@ -103,7 +103,7 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     fields.take_word("type").filter(|kind| kind == "function")?;
     // Always set the mark, because it distinguishes functions that were read in this dialect from
     // others.
-    fields.mark("~strict", if fields.get("strict").is_none() { "absent" } else { "said" });
+    fields.add_word("~strict", if fields.get("strict").is_none() { "absent" } else { "said" });
     let tool = openai::read_function(&mut fields)?;
     Some(ToolSpec { extra: fields.keep(CODEC), ..tool })
 }

@@ -23,7 +23,7 @@ pub(super) fn request(mut fields: Fields<'_>, options: &DecodeOptions) -> Result
         }
         // The body continues something that the provider stored.
         None if reader.context.is_chained || fields.value("prompt").is_some() => {
-            fields.mark("~input", "absent");
+            fields.add_word("~input", "absent");
         }
         None => return Err(path.missing(EXPECTED)),
     }
