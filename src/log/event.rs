@@ -21,19 +21,19 @@ pub struct LoggedEvent {
     pub event: Event,
 }
 
-/// An event of a thread. Only messages and the latest system prompts are sent to a model.
+/// An event of a thread. Only the messages that the events result in are sent to a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
     /// A message was appended.
     MessageAppended(Message),
-    /// A system prompt was set. It replaces the earlier one of the same author.
+    /// A system prompt was set. It replaces the earlier one of the same author in the log, and is
+    /// only recorded: a session sends the prompt of its settings.
     SystemPromptSet {
         /// The prompt.
         text: Text,
-        /// Whether the user is its author. A request contains the host's prompt, followed by the
-        /// user's.
+        /// Whether the user is its author, and not the host.
         #[serde(rename = "by", serialize_with = "author")]
         by_user: bool,
     },
