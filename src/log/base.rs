@@ -116,16 +116,27 @@ impl LogBase {
         (base.format == FORMAT && base.thread == *thread).then_some(base)
     }
 
-    /// Returns the id of the log, the text of the base, and the text of its facts. `None` if the
-    /// log has no id, because a base is stored only for a log with an id.
-    pub(crate) fn texts(&self) -> Option<(LogId, String, &str)> {
-        Some((self.log?, serde_json::to_string(self).ok()?, self.facts.as_str()))
+    /// Returns what a store keeps. `None` if the log has no id, because a base is stored only for a
+    /// log with an id.
+    pub(crate) fn stored_form(&self) -> Option<StoredBase<'_>> {
+        let base = serde_json::to_string(self).ok()?;
+        Some(StoredBase { log: self.log?, base, facts: self.facts.as_str() })
     }
 
     /// The number of events before the base.
     pub(crate) fn seq(&self) -> u64 {
         self.dropped.seq
     }
+}
+
+/// What a store keeps of a base.
+pub(crate) struct StoredBase<'a> {
+    /// The id of the log.
+    pub(crate) log: LogId,
+    /// The text of the base.
+    pub(crate) base: String,
+    /// The text of its facts.
+    pub(crate) facts: &'a str,
 }
 
 /// Returns an entry whose source does not refer to a splice, because a base has no splices.

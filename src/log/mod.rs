@@ -98,7 +98,7 @@ mod state;
 mod thread;
 mod usage;
 
-pub(crate) use base::LogBase;
+pub(crate) use base::{LogBase, StoredBase};
 pub use budget::TokenBudget;
 pub use error::LogError;
 pub use event::{CompactionFailure, CompactionRecord, Event, LoggedEvent, Rung};

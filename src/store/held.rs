@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{journal::Journal, store_error::Result, thread_store::ThreadStore};
 use crate::{
     ledger::Ledger,
-    log::{Event, LogBase},
+    log::{Event, LogBase, StoredBase},
     message::{InvalidValue, Text, Timestamp},
     notes::Notes,
     retention::{AuditOptions, Facts},
@@ -107,8 +107,9 @@ impl Journal {
         let Some(base) = LogBase::of(&self.log, self.id, self.rules(), &facts) else { return };
         let Some(log) = base.log(Vec::new()) else { return };
         (self.log, self.rules) = (log, self.rules.emptied());
-        if let Some((id, text, facts)) = base.texts() {
-            let _ = store.save_base(self.log.thread_id(), id, base.seq(), &text, facts).await;
+        if let Some(stored) = base.stored_form() {
+            let StoredBase { log, base: text, facts } = stored;
+            let _ = store.save_base(self.log.thread_id(), log, base.seq(), &text, facts).await;
         }
     }
 }
