@@ -220,7 +220,8 @@ impl Climb<'_> {
             return self.failed(rung, rejection.into());
         };
         let View { thread, brief } = self.view;
-        if let Err(rejection) = thread.settle_within(proposal.clone(), brief, None) {
+        let without_limit = None;
+        if let Err(rejection) = thread.settle_within(proposal.clone(), brief, without_limit) {
             return self.failed(rung, rejection.into());
         }
         self.record_rungs(rung, &proposal.rungs, Some(rejection.into()));
