@@ -57,9 +57,15 @@ enum SessionTool {
 }
 
 impl Session {
-    /// Executes the host's tools concurrently, then the session's own, and returns the results in
-    /// the order of the calls. A call of `compact_context` runs at its place: calls after it see
-    /// the compacted thread. A call of `compact` runs last, because it compacts the results too.
+    /// Executes the calls of an answer and returns their results in the order of the calls. The
+    /// order of execution is another one:
+    ///
+    /// 1. `notes`, so that a compaction that the same answer asks for lists them.
+    /// 2. The host's tools before each `compact_context`, concurrently, and then that call: calls
+    ///    after it see the compacted thread.
+    /// 3. The host's remaining tools, concurrently. Then every result so far that is too long is cut.
+    /// 4. `recall`.
+    /// 5. One `compact`, because it compacts the other results too. Any further one is an error.
     pub(super) async fn call_tools(
         &mut self,
         calls: &[ToolUse],
@@ -71,7 +77,6 @@ impl Session {
             let input = call.input.as_str().into();
             emit.event(SessionEvent::ToolStarted { id, name, input }).await;
         }
-        // First, so that a compaction that the same answer asks for lists them.
         for (index, call) in calls.iter().enumerate() {
             if self.session_tool(call) == Some(SessionTool::Notes) {
                 let output = self.noted(call)?;

@@ -138,7 +138,7 @@ impl Session {
             // Add the time and the reminder before the tokens are counted.
             let message = self.with_reminder(message);
             let message = self.stamped(message);
-            let fits = self.guard(Some(&message), emit).await;
+            let fits = self.compact_until_it_fits(Some(&message), emit).await;
             if let Err(SessionError::CannotFit { .. }) = &fits {
                 // If it waited again, it would be refused again before every later text.
                 self.shared.done_with_taken();
@@ -158,7 +158,7 @@ impl Session {
             match machine.step() {
                 TurnStep::CallModel => {
                     if std::mem::replace(&mut recheck, true) {
-                        self.guard(None, emit).await?;
+                        self.compact_until_it_fits(None, emit).await?;
                     }
                     let answer = self.call_model(unanswered, &mut usage, emit).await?;
                     unanswered = false;
@@ -207,9 +207,13 @@ impl Session {
         }
     }
 
-    /// Makes sure that the next request fits: compacts at the threshold, compacts if the window is
-    /// exceeded, or returns an error.
-    async fn guard(&mut self, prompt: Option<&Message>, emit: &mut Emit) -> Result<()> {
+    /// Compacts at the threshold, or until the next request fits the window; an error if it cannot
+    /// fit.
+    async fn compact_until_it_fits(
+        &mut self,
+        prompt: Option<&Message>,
+        emit: &mut Emit,
+    ) -> Result<()> {
         let mut tried = None;
         loop {
             let input = Input::BeforeRequest(match prompt {
@@ -348,7 +352,7 @@ impl Session {
             }
             (Ok(_), Err(refused)) => Some(refused),
         };
-        match (self.guard(None, emit).await, refused) {
+        match (self.compact_until_it_fits(None, emit).await, refused) {
             // The limit that follows from the refusal may be wrong, so the refusal says more.
             (Err(SessionError::CannotFit { .. }), Some(refused)) => Err(refused.into()),
             (fits, _) => fits.map(|()| None),
