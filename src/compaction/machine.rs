@@ -5,18 +5,13 @@ use super::{
     event::CompactionEvent,
 };
 use crate::{
-    compact::{
-        CompactError, CompactReport, CompactionCost, Plan, Prices, PromptChange, Size,
-        VoidReasoning,
-    },
+    compact::{CompactError, CompactReport},
     log::{CompactionFailure, CompactionRecord, Rung},
     message::{
         CompactionId, CompactionReason, InvalidValue, Message, Redactor, Text, ThreadId, Timestamp,
-        ToolSpec, Usage, redact::redacted_text,
+        Usage, redact::redacted_text,
     },
-    retention::Facts,
     strategy::{Brief, Proposal, Rejection, Snapshot, StrategyError},
-    tokens::TokenCounter,
 };
 
 /// One compaction, from its start to its end.
@@ -28,7 +23,7 @@ use crate::{
 /// | [`Accepted`](Stage::Accepted) | commits it | [`committed`](Self::committed), applied | `Committed` |
 /// | `Accepted` | commits it | [`committed`](Self::committed), an error | `Failing` |
 /// | [`Committed`](Stage::Committed) | stores the log | [`stored`](Self::stored) | `Ended`, `Completed` |
-/// | [`Failing`](Stage::Failing) | logs the failure | [`noted`](Self::noted) | `Ended`, `Failed` or `Cancelled` |
+/// | [`Failing`](Stage::Failing) | logs the failure | [`failure_logged`](Self::failure_logged) | `Ended`, `Failed` or `Cancelled` |
 /// | `Proposing`, `Accepted` | | [`interrupted`](Self::interrupted) | `Failing` |
 /// | `Committed`, `Failing`, `Ended` | | [`interrupted`](Self::interrupted) | unchanged |
 ///
@@ -52,7 +47,7 @@ pub(crate) struct Compaction {
     /// The redacted reports of the rungs that the strategy tried; empty until it ended.
     rungs: Vec<Rung>,
     /// The logged record; `None` before the commit, and if the compaction failed.
-    done: Option<Box<CompactionRecord>>,
+    record: Option<Box<CompactionRecord>>,
     stage: Stage,
 }
 
@@ -98,7 +93,7 @@ impl Compaction {
             now: brief.now,
             usage: Usage::default(),
             rungs: Vec::new(),
-            done: None,
+            record: None,
             stage: Stage::Proposing,
         }
     }
@@ -120,8 +115,8 @@ impl Compaction {
     }
 
     /// The logged record; `None` before the commit, and if the compaction failed.
-    pub(crate) fn done(&self) -> Option<&CompactionRecord> {
-        self.done.as_deref()
+    pub(crate) fn record(&self) -> Option<&CompactionRecord> {
+        self.record.as_deref()
     }
 
     /// How far the compaction is.
@@ -164,7 +159,10 @@ impl Compaction {
     /// # Errors
     ///
     /// [`InvalidValue`] unless the stage is [`Stage::Accepted`].
-    pub(crate) fn record(&self, report: CompactReport) -> Result<CompactionRecord, InvalidValue> {
+    pub(crate) fn new_record(
+        &self,
+        report: CompactReport,
+    ) -> Result<CompactionRecord, InvalidValue> {
         let Stage::Accepted(proposal) = &self.stage else { return Err(self.unexpected()) };
         Ok(CompactionRecord {
             id: self.id,
@@ -192,7 +190,7 @@ impl Compaction {
         let Stage::Accepted(_) = self.stage else { return Err(self.unexpected()) };
         self.stage = match outcome {
             Ok(record) => {
-                self.done = Some(Box::new(record));
+                self.record = Some(Box::new(record));
                 Stage::Committed
             }
             Err(words) => self.failing(words, Ending::Failed),
@@ -207,16 +205,16 @@ impl Compaction {
     ///
     /// [`InvalidValue`].
     pub(crate) fn stored(&mut self) -> Result<(), InvalidValue> {
-        let (Stage::Committed, Some(done)) = (&self.stage, &self.done) else {
+        let (Stage::Committed, Some(record)) = (&self.stage, &self.record) else {
             return Err(self.unexpected());
         };
         let event = CompactionEvent::Completed {
             id: self.id,
             thread: self.thread.clone(),
             at: self.now,
-            report: done.report.clone(),
-            usage: done.usage,
-            rungs: done.rungs.clone(),
+            report: record.report.clone(),
+            usage: record.usage,
+            rungs: record.rungs.clone(),
         };
         self.stage = Stage::Ended(Box::new(event));
         Ok(())
@@ -227,7 +225,7 @@ impl Compaction {
     /// # Errors
     ///
     /// [`InvalidValue`].
-    pub(crate) fn noted(&mut self) -> Result<(), InvalidValue> {
+    pub(crate) fn failure_logged(&mut self) -> Result<(), InvalidValue> {
         let Stage::Failing(failure, ending) = &self.stage else { return Err(self.unexpected()) };
         let (id, thread, at) = (self.id, self.thread.clone(), self.now);
         let event = match ending {
@@ -298,6 +296,7 @@ pub(crate) fn redacted(
     outcome
 }
 
+// Not beside the struct, because a strategy knows no error of a compaction.
 impl Proposal {
     /// Returns the proposal if its plan passes the acceptance check.
     ///
@@ -326,18 +325,6 @@ impl Proposal {
         settled.map_err(|rejection| CompactionError::new(rejection).after(usage, calls))
     }
 
-    /// Returns the proposal of a plan that the model wrote for this thread. It is audited, and nothing
-    /// is added to the model's summaries.
-    pub(crate) fn audited(
-        plan: Plan,
-        thread: &[Message],
-        facts: Option<&Facts>,
-    ) -> Result<Self, CompactError> {
-        let after = plan.after(thread)?;
-        let retention = facts.map(|facts| facts.audit(&after).shortened());
-        Ok(Self { retention, ..Self::new(plan) })
-    }
-
     /// Returns the proposal, which was made for the `earlier` messages, for the present thread, which
     /// begins with these; an error if it does not.
     pub(crate) fn extended(mut self, earlier: &[Message], present: &[Message]) -> Result<Self> {
@@ -355,52 +342,13 @@ impl Proposal {
     pub(crate) fn failed(&self, error: impl Into<StrategyError>) -> CompactionError {
         CompactionError::new(error).after(self.usage, self.calls)
     }
-
-    /// Returns the report of the plan for this thread, with the strategy's retention and notes, and
-    /// with the reasoning that is void if the provider binds it.
-    pub(crate) fn report(
-        &self,
-        thread: &[Message],
-        counter: &dyn TokenCounter,
-        binds_reasoning: bool,
-    ) -> Result<CompactReport, CompactError> {
-        let Proposal { plan, retention, notes, .. } = self;
-        let after = plan.after(thread)?;
-        let mut report = CompactReport::new(Size::of(thread, counter), &after, plan, counter);
-        if binds_reasoning {
-            report.void_reasoning = VoidReasoning::of(&after, counter);
-        }
-        report.retention = retention.clone().map(Box::new);
-        report.notes.clone_from(notes);
-        Ok(report)
-    }
-
-    /// Returns the cost and the savings of the compaction; `None` without prices. The request
-    /// consists of system prompt, tools and messages; `is_warm` is whether the provider still
-    /// caches it.
-    pub(crate) fn cost(
-        &self,
-        prices: Option<Prices>,
-        (system, tools, thread): (&[Message], &[ToolSpec], &[Message]),
-        report: &CompactReport,
-        counter: &dyn TokenCounter,
-        is_warm: bool,
-    ) -> Option<Box<CompactionCost>> {
-        let prices = prices?;
-        let untouched = thread.get(..self.plan.first_touched()).unwrap_or(thread);
-        let fixed = counter.tools(tools).saturating_add(counter.messages(system));
-        let sizes = [counter.messages(untouched), report.before.tokens, report.after.tokens];
-        let [kept, before, after] = sizes.map(|messages| fixed.saturating_add(messages));
-        let change = PromptChange { kept, before, after };
-        Some(Box::new(prices.compaction(change, &self.usage, is_warm)))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        compact::Splice,
+        compact::{Plan, Splice},
         message::{Batch, BatchId, ModelError},
         strategy::Proposal,
     };
@@ -426,7 +374,7 @@ mod tests {
         let plan = || {
             CompactionRecord::new(CompactionId(3), CompactionReason::default(), "", proposal().plan)
         };
-        compaction.record(CompactReport::default()).unwrap_or_else(|_| plan())
+        compaction.new_record(CompactReport::default()).unwrap_or_else(|_| plan())
     }
 
     /// A compaction in the state of this name.
@@ -468,9 +416,9 @@ mod tests {
             ("proposing", |c| c.proposed(Err(refused()), None), "failing"),
             ("accepted", |c| c.committed(Ok(record(c))), "committed"),
             ("accepted", |c| c.committed(Err("stale".into())), "failing"),
-            ("accepted", |c| c.record(CompactReport::default()).map(|_| ()), "accepted"),
+            ("accepted", |c| c.new_record(CompactReport::default()).map(|_| ()), "accepted"),
             ("committed", Compaction::stored, "over"),
-            ("failing", Compaction::noted, "over"),
+            ("failing", Compaction::failure_logged, "over"),
         ];
         for (from, take, to) in rows {
             for state in STATES {
@@ -503,7 +451,7 @@ mod tests {
             let spent = if state == "proposing" { Usage::default() } else { Usage::new(9, 4) };
             assert_eq!((failure.error.as_str(), failure.usage), ("cancelled", spent), "{state}");
             assert_eq!(failure.rungs.len(), usize::from(state != "proposing"));
-            compaction.noted().unwrap();
+            compaction.failure_logged().unwrap();
             assert!(matches!(compaction.end(), Some(CompactionEvent::Cancelled { .. })));
         }
     }
@@ -511,9 +459,9 @@ mod tests {
     #[test]
     fn steps_events_and_record_say_what_happened() {
         let mut compaction = at("accepted");
-        assert_eq!(compaction.done(), None);
+        assert_eq!(compaction.record(), None);
         assert!(matches!(compaction.stage(), Stage::Accepted(proposal) if proposal.calls == 2));
-        let record = compaction.record(CompactReport::default()).unwrap();
+        let record = compaction.new_record(CompactReport::default()).unwrap();
         assert_eq!(
             (record.id, record.batches.len(), record.usage),
             (CompactionId(3), 1, Usage::new(9, 4))
@@ -523,7 +471,10 @@ mod tests {
         compaction.committed(Ok(record)).unwrap();
         assert!(matches!(compaction.stage(), Stage::Committed));
         compaction.stored().unwrap();
-        assert_eq!(compaction.done().map(|done| (done.id, done.calls)), Some((CompactionId(3), 2)));
+        assert_eq!(
+            compaction.record().map(|record| (record.id, record.calls)),
+            Some((CompactionId(3), 2))
+        );
         let Some(CompactionEvent::Completed { at, rungs, usage, .. }) = compaction.end() else {
             panic!("{compaction:?}")
         };
@@ -554,7 +505,7 @@ mod tests {
         tried.proposed(Err(error), Some(&Hides)).unwrap();
         let Stage::Failing(failure, _) = tried.stage() else { panic!("{tried:?}") };
         assert!(failure.rungs[0].failure.as_ref().is_some_and(|words| words.contains("[need]")));
-        tried.noted().unwrap();
+        tried.failure_logged().unwrap();
         assert!(matches!(tried.end(), Some(CompactionEvent::Failed { at: Timestamp(1), .. })));
     }
 }

@@ -26,6 +26,7 @@ use crate::{
     store::Journal,
     strategy::{
         Brief, CompactionStrategy, ConversationFacts, Fallback, Ladder, Proposal, Rejection, Terms,
+        When,
     },
     tokens::{ByteEstimate, Calibrated, TokenCounter},
     wire,
@@ -807,7 +808,7 @@ impl Compactor {
             true => Fallback::Always,
             false => Fallback::IfNeeded,
         };
-        Terms { fallback: Some(fallback), once: true, anyway: false }
+        Terms { fallback: Some(fallback), when: When::Grown }
     }
 
     /// The window: the host's, or a smaller one that a refusal stated.

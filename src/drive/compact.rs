@@ -321,7 +321,7 @@ impl Conversation<'_> {
         match (self.end(compaction, span).await, failed) {
             (_, Some(failed)) => Err(failed),
             (Err(error), None) => Err(error),
-            (Ok(()), None) => Ok(compaction.done().cloned().ok_or(compaction.unexpected())?),
+            (Ok(()), None) => Ok(compaction.record().cloned().ok_or(compaction.unexpected())?),
         }
     }
 
@@ -347,7 +347,7 @@ impl Conversation<'_> {
                 Stage::Committed => self.store(compaction, span).await,
                 Stage::Failing(failure, _) => {
                     let event = Event::CompactionFailed(failure.clone());
-                    self.note(compaction, event).await
+                    self.log_failure(compaction, event).await
                 }
                 Stage::Proposing | Stage::Ended(_) => return first,
             };
@@ -367,7 +367,7 @@ impl Conversation<'_> {
         let request = (&self.system[..], &self.tools.specs[..], &before[..]);
         let is_warm = self.journal.log().is_warm(at, self.prices.as_ref());
         report.cost = proposal.cost(self.prices, request, &report, counter.as_ref(), is_warm);
-        let record = compaction.record(report)?;
+        let record = compaction.new_record(report)?;
         if let Some(message) = self.arriving.take() {
             self.journal.append(at, Event::MessageAppended(message.clone()))?;
             if let Some(provider) = &mut self.provider {
@@ -413,10 +413,10 @@ impl Conversation<'_> {
     }
 
     /// Appends the failure of the compaction to the log and stores it.
-    async fn note(&mut self, compaction: &mut Compaction, event: Event) -> Result<()> {
-        let noted = self.journal.append(compaction.now, event).map(|_| ());
-        compaction.noted()?;
-        noted?;
+    async fn log_failure(&mut self, compaction: &mut Compaction, event: Event) -> Result<()> {
+        let logged = self.journal.append(compaction.now, event).map(|_| ());
+        compaction.failure_logged()?;
+        logged?;
         // Ignore an error of the store, so that the caller gets the failure of the compaction. The
         // log keeps the event, and the next flush retries.
         let _ = self.journal.flush().await;

@@ -27,7 +27,7 @@ use crate::{
         CompactionId, CompactionReason, ContextWindow, Delta, InvalidValue, Message, Timestamp,
     },
     model::AgentModel,
-    strategy::{self, Brief, CompactionStrategy, Fallback, ModelCall, Proposal, Terms, View},
+    strategy::{self, Brief, CompactionStrategy, Fallback, ModelCall, Proposal, Terms, View, When},
 };
 
 /// The parameters of a compaction.
@@ -59,10 +59,10 @@ impl Session {
             let limit = limit.map(|tokens| self.ratio.unscale(tokens));
             // A host that passes a strategy may have changed its options since the last compaction,
             // so the thread may be compacted again.
-            let once = strategy.is_none();
+            let when = if strategy.is_none() { When::Grown } else { When::Due };
             let strategy = strategy.unwrap_or_else(|| Arc::clone(&self.settings.strategy));
             let brief = Brief { next_prompt, limit, ..self.brief(reason, target) };
-            let terms = Terms { fallback: Some(Fallback::IfNeeded), once, anyway: false };
+            let terms = Terms { fallback: Some(Fallback::IfNeeded), when };
             let snapshot = match self.conversation().snapshot_for(&brief).boxed().await {
                 Ok(snapshot) => snapshot,
                 Err(error) => return self.not_begun(error, brief, emit).await,
@@ -187,7 +187,7 @@ impl Session {
         let now = self.now();
         let Some(compaction) = &self.compaction else { return };
         let reason = compaction.reason.clone();
-        let input = match compaction.done() {
+        let input = match compaction.record() {
             Some(_) => Input::Compacted { reason },
             None => Input::Failed { reason },
         };

@@ -17,7 +17,7 @@ use crate::{
     log::CompactionRecord,
     message::{CompactionId, CompactionReason, ContentBlock, Delta, Message, Text},
     model::AgentModel,
-    strategy::{Brief, CompactionStrategy, Fallback, ModelCall, Proposal, Rejection, Terms},
+    strategy::{Brief, CompactionStrategy, Fallback, ModelCall, Proposal, Rejection, Terms, When},
 };
 
 impl Session {
@@ -224,7 +224,7 @@ impl Session {
             has_facts: false,
             journal: self.journal.clone(),
             brief,
-            terms: Terms { fallback: Some(Fallback::IfNeeded), once: false, anyway: true },
+            terms: Terms { fallback: Some(Fallback::IfNeeded), when: When::Always },
         }
     }
 

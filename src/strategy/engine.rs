@@ -47,13 +47,22 @@ pub enum Fallback {
 pub(crate) struct Terms {
     /// What follows a failure, if anything.
     pub(crate) fallback: Option<Fallback>,
-    /// Whether a thread is left alone if nothing was added since its last compaction by the same
-    /// strategy, because each summary of a summary loses something. A thread over its target is
-    /// compacted anyway.
-    pub(crate) once: bool,
-    /// Whether a compaction that the user or the host requests is made although the thread meets its
-    /// target: a preview shows one in any case.
-    pub(crate) anyway: bool,
+    /// Which threads that meet their target it compacts.
+    pub(crate) when: When,
+}
+
+/// Which threads a strategy compacts although they meet their target. One over its target, or that
+/// does not fit, is compacted in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum When {
+    /// As [`Due`](Self::Due), and only if something was added since its last compaction by the same
+    /// strategy, because each summary of a summary loses something.
+    Grown,
+    /// Those whose compaction was not requested by the user or the host.
+    #[default]
+    Due,
+    /// All, because a preview shows a compaction in any case.
+    Always,
 }
 
 /// Why no proposal was made, and what that cost.
@@ -74,7 +83,7 @@ pub(crate) async fn propose(
     answers: &mut dyn Answers,
     terms: Terms,
 ) -> Result<Proposal, Failed> {
-    view.check_needed(strategy, terms).map_err(|error| Failed {
+    view.check_needed(strategy, terms.when).map_err(|error| Failed {
         error,
         usage: Usage::default(),
         calls: 0,
@@ -98,18 +107,18 @@ pub(crate) async fn propose(
 
 impl View {
     /// Refuses a thread that needs no compaction. One over its target, or that does not fit, does.
-    fn check_needed(&self, strategy: &dyn CompactionStrategy, terms: Terms) -> Result<()> {
+    fn check_needed(&self, strategy: &dyn CompactionStrategy, when: When) -> Result<()> {
         let Self { thread, brief } = self;
         if !thread.has_room(brief) {
             return Ok(());
         }
         if let Some(target) = brief.target
             && brief.reason.is_manual()
-            && !terms.anyway
+            && when != When::Always
         {
             return self.within(target);
         }
-        if terms.once && thread.compacted_by.as_deref() == Some(strategy.name()) {
+        if when == When::Grown && thread.compacted_by.as_deref() == Some(strategy.name()) {
             return nothing("nothing was added since the last compaction".to_owned());
         }
         Ok(())

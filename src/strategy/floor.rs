@@ -566,7 +566,7 @@ mod tests {
         brief: &Brief,
     ) -> Option<Proposal> {
         let (mut none, view) = (answers([""; 0]), View::new(thread.clone(), brief.clone()));
-        let terms = Terms { fallback: None, once: false, anyway: false };
+        let terms = Terms::default();
         block_on(propose(strategy, &view, &mut none, terms)).ok()
     }
 

@@ -77,7 +77,7 @@ pub use clear_results::ClearResults;
 pub use contract::CompactionStrategy;
 pub use digest::Digest;
 pub use engine::Fallback;
-pub(crate) use engine::{Failed, Terms, propose};
+pub(crate) use engine::{Failed, Terms, When, propose};
 pub use error::StrategyError;
 pub use guard::without_model;
 pub use keep_recent::KeepRecent;

@@ -2,11 +2,15 @@
 
 use super::error::{StrategyError, redact, redact_rungs};
 use crate::{
-    compact::Plan,
+    compact::{
+        CompactError, CompactReport, CompactionCost, Plan, Prices, PromptChange, Size,
+        VoidReasoning,
+    },
     ledger::{QuotedChanges, Quotes},
     log::Rung,
-    message::{Batch, Redactor, Text, Usage, redact::Redaction},
-    retention::Retention,
+    message::{Batch, Message, Redactor, Text, ToolSpec, Usage, redact::Redaction},
+    retention::{Facts, Retention},
+    tokens::TokenCounter,
 };
 
 /// A proposed plan for the thread of a view, with its batches, reports and cost.
@@ -77,15 +81,58 @@ impl Proposal {
     pub(super) fn filled(plan: Plan) -> Self {
         Self { is_filled: true, ..Self::new(plan) }
     }
-}
 
-impl From<Plan> for Proposal {
-    fn from(plan: Plan) -> Self {
-        Self::new(plan)
+    /// Returns the proposal of a plan that the model wrote for this thread. It is audited, and nothing
+    /// is added to the model's summaries.
+    pub(crate) fn audited(
+        plan: Plan,
+        thread: &[Message],
+        facts: Option<&Facts>,
+    ) -> Result<Self, CompactError> {
+        let after = plan.after(thread)?;
+        let retention = facts.map(|facts| facts.audit(&after).shortened());
+        Ok(Self { retention, ..Self::new(plan) })
     }
-}
 
-impl Proposal {
+    /// Returns the report of the plan for this thread, with the strategy's retention and notes, and
+    /// with the reasoning that is void if the provider binds it.
+    pub(crate) fn report(
+        &self,
+        thread: &[Message],
+        counter: &dyn TokenCounter,
+        binds_reasoning: bool,
+    ) -> Result<CompactReport, CompactError> {
+        let Proposal { plan, retention, notes, .. } = self;
+        let after = plan.after(thread)?;
+        let mut report = CompactReport::new(Size::of(thread, counter), &after, plan, counter);
+        if binds_reasoning {
+            report.void_reasoning = VoidReasoning::of(&after, counter);
+        }
+        report.retention = retention.clone().map(Box::new);
+        report.notes.clone_from(notes);
+        Ok(report)
+    }
+
+    /// Returns the cost and the savings of the compaction; `None` without prices. The request
+    /// consists of system prompt, tools and messages; `is_warm` is whether the provider still
+    /// caches it.
+    pub(crate) fn cost(
+        &self,
+        prices: Option<Prices>,
+        (system, tools, thread): (&[Message], &[ToolSpec], &[Message]),
+        report: &CompactReport,
+        counter: &dyn TokenCounter,
+        is_warm: bool,
+    ) -> Option<Box<CompactionCost>> {
+        let prices = prices?;
+        let untouched = thread.get(..self.plan.first_touched()).unwrap_or(thread);
+        let fixed = counter.tools(tools).saturating_add(counter.messages(system));
+        let sizes = [counter.messages(untouched), report.before.tokens, report.after.tokens];
+        let [kept, before, after] = sizes.map(|messages| fixed.saturating_add(messages));
+        let change = PromptChange { kept, before, after };
+        Some(Box::new(prices.compaction(change, &self.usage, is_warm)))
+    }
+
     /// Redacts the new messages, the batches, the failures of the rungs and the notes.
     pub(crate) fn redact(&mut self, redactor: &dyn Redactor) {
         let mut redaction = Redaction::of(redactor);
@@ -96,5 +143,11 @@ impl Proposal {
         }
         redact_rungs(&mut self.rungs, redactor);
         self.notes.iter_mut().for_each(|note| redact(note, redactor));
+    }
+}
+
+impl From<Plan> for Proposal {
+    fn from(plan: Plan) -> Self {
+        Self::new(plan)
     }
 }
