@@ -234,12 +234,16 @@ fn judged(
     body: &Body,
     views: Option<&Views>,
     upstreams: &[Server; 3],
-) -> Result<[Point; 2], Failure> {
+) -> Result<Vec<Point>, Failure> {
     let [anthropic, openai, google] = upstreams;
     let server = match body.dialect {
         Dialect::Anthropic => anthropic,
         Dialect::Gemini => google,
-        Dialect::OpenAiChat | Dialect::OpenAiResponses | Dialect::BedrockConverse | _ => openai,
+        Dialect::OpenAiChat | Dialect::OpenAiResponses => openai,
+        Dialect::BedrockConverse | _ => {
+            let text = format!("a proxy does not serve {}", body.dialect.name());
+            return Ok(vec![Point::new("request", text)]);
+        }
     };
     let serving = &options.proxy.serving;
     let model = body.model.as_deref().unwrap_or_default();
@@ -268,7 +272,7 @@ fn judged(
     if let Some(stated) = stated.filter(|stated| used.is_none_or(|used| *stated < used)) {
         window.push(format!("name the server's by --window {stated}"));
     }
-    Ok([Point::new("window", window.join(", ")), done_with(options, body, views, used)?])
+    Ok(vec![Point::new("window", window.join(", ")), done_with(options, body, views, used)?])
 }
 
 /// What the proxy would do with a request.

@@ -103,6 +103,17 @@ fn a_request_is_judged_as_the_proxy_would() {
 }
 
 #[test]
+fn a_request_that_no_server_of_the_proxy_understands_is_not_judged() {
+    let folder = Folder::new();
+    let body = json!({"modelId": "m", "system": [{"text": "be brief"}],
+        "messages": [{"role": "user", "content": [{"text": "hi"}]}]});
+    let file = folder.join("body.json");
+    fs::write(&file, body.to_string()).unwrap();
+    let points = points(&doctor(&folder, "http://127.0.0.1:1", &[file.to_str().unwrap()]));
+    assert!(points.contains("a proxy does not serve bedrock-converse"), "{points}");
+}
+
+#[test]
 fn a_proxy_that_runs_is_recognised_and_so_is_a_view_of_it() {
     run(async {
         let (folder, upstream) = (Folder::new(), Upstream::start(4_000).await);
