@@ -41,13 +41,13 @@ impl Proxy {
         // SQLite blocks its thread.
         let stored = task::spawn_blocking(move || runtime.block_on(proxy.store_waiting()));
         if !is_stalled && timeout(WAIT, stored).await.is_err() {
-            self.stalls("the database does not answer");
+            self.note_stalled("the database does not answer");
         }
     }
 
     /// Says once that somebody deleted the database, which takes what is written all the same.
     pub(super) fn look_for_database(&self) {
-        if self.views.is_gone() && !self.unstored.is_gone.swap(true, Ordering::Relaxed) {
+        if self.views.is_gone() && !self.unstored.noted_gone.swap(true, Ordering::Relaxed) {
             self.note(
                 "the database of the folder is gone: threads are compacted, and kept only until \
                  this proxy ends; start it again",
@@ -62,7 +62,7 @@ impl Proxy {
             let thread = made.row.about.thread.clone();
             match self.store(&mut made).await {
                 Ok(()) => self.unstored.is_stalled.store(false, Ordering::Relaxed),
-                Err(words) => return self.stalls(&words),
+                Err(words) => return self.note_stalled(&words),
             }
             self.unstored.done(&made);
             self.limit_folder(&thread).await;
@@ -87,7 +87,7 @@ impl Proxy {
     }
 
     /// Says once that nothing can be stored now.
-    fn stalls(&self, words: &str) {
+    fn note_stalled(&self, words: &str) {
         if !self.unstored.is_stalled.swap(true, Ordering::Relaxed) {
             self.note(&format!(
                 "what is compacted is in memory only, and stored as soon as it can be: {words}"

@@ -15,7 +15,7 @@ use super::{
     endpoint::Arrived,
     forward::{Outgoing, Upstream, words},
     lock::locked,
-    prepare::{Begins, Journey},
+    prepare::{Attempt, Exchange},
     prices,
     quiet::{Again, Due, QuietThread},
     server::Lane,
@@ -79,17 +79,17 @@ impl Proxy {
         thread: &QuietThread,
     ) -> Result<Option<Timestamp>, Trouble> {
         let QuietThread { arrived, again } = thread;
-        let Some(mut journey) = self.begin(arrived, Begins::Quiet { number })? else {
+        let Some(mut exchange) = self.begin(arrived, Attempt::Idle { number })? else {
             return Ok(None);
         };
         let now = self.clock.now();
-        match journey.idle(now) {
+        match exchange.idle(now) {
             IdleStep::Wait { ms } => return Ok(Some(Timestamp(now.0.saturating_add(ms)))),
             IdleStep::KeepAlive => {
                 let Some(again) = again else { return Ok(None) };
-                return self.keep_alive(&mut journey, again).await;
+                return self.keep_alive(&mut exchange, again).await;
             }
-            IdleStep::Compact => self.compact_quiet(&mut journey).await,
+            IdleStep::Compact => self.compact_quiet(&mut exchange).await,
             // Nothing pays any more.
             IdleStep::LetGo | _ => {}
         }
@@ -99,11 +99,11 @@ impl Proxy {
     /// Sends the last request again for a tiny answer.
     async fn keep_alive(
         &self,
-        journey: &mut Journey,
+        exchange: &mut Exchange,
         again: &Again,
     ) -> Result<Option<Timestamp>, Trouble> {
-        let Some(request) = journey.kept_alive() else { return Ok(None) };
-        let body = journey.encoded(&request);
+        let Some(request) = exchange.kept_alive() else { return Ok(None) };
+        let body = exchange.encoded(&request);
         let at = self.clock.now();
         let sent = async {
             let answer = again.outgoing.send(&self.client, &again.upstream, body).await?;
@@ -118,9 +118,9 @@ impl Proxy {
         sent.map_err(|_| "a keep-alive took too long")?
             .map_err(|words| Trouble::new(format!("a keep-alive failed: {words}")))?;
         locked(&self.tally).kept_alive += 1;
-        let tokens = thousands(journey.tokens());
+        let tokens = thousands(exchange.tokens());
         self.note(&format!("a prompt of about {tokens} tokens was sent again to keep its cache"));
-        Ok(self.kept_alive(journey, at))
+        Ok(self.kept_alive(exchange, at))
     }
 
     /// The policy of a thread: with the prices of its model if anything is done for quiet threads.
@@ -149,18 +149,18 @@ impl Proxy {
     /// is watched if something may pay before its cache dies.
     pub(super) fn on_end(
         self: &Arc<Self>,
-        journey: &Journey,
+        exchange: &Exchange,
         arrived: &Arrived,
         outgoing: &Outgoing,
         upstream: &Upstream,
     ) -> OnEnd {
-        let (proxy, key, estimated) = (Arc::clone(self), journey.key(), journey.estimate());
-        let (name, model) = (arrived.upstream.clone(), journey.model().to_owned());
+        let (proxy, key, estimated) = (Arc::clone(self), exchange.key(), exchange.estimate());
+        let (name, model) = (arrived.upstream.clone(), exchange.model().to_owned());
         let watched = self.options.when_quiet != WhenQuiet::Nothing;
         let watched = watched.then(|| {
             let again = (self.options.when_quiet == WhenQuiet::KeepAlive)
                 .then(|| Again { outgoing: outgoing.clone(), upstream: upstream.clone() });
-            (journey.pressure(), QuietThread { arrived: arrived.clone(), again })
+            (exchange.pressure(), QuietThread { arrived: arrived.clone(), again })
         });
         Box::new(move |reported| {
             if let Some(reported) = reported {

@@ -36,7 +36,7 @@ use super::{
 use crate::words::first_words;
 
 /// A request in progress, whose thread is known.
-pub(super) struct Journey {
+pub(super) struct Exchange {
     dialect: Dialect,
     client: String,
     model: String,
@@ -56,19 +56,19 @@ pub(super) struct Journey {
     watch: Option<u64>,
 }
 
-/// How a request is read.
-pub(super) enum Begins {
+/// Which time a request is read.
+pub(super) enum Attempt {
     /// When it arrives.
-    Anew,
+    First,
     /// When it arrives, to be counted. Its thread may stay quiet.
-    Counted,
+    CountTokens,
     /// While its thread is quiet.
-    Quiet {
+    Idle {
         /// The number of the watch.
         number: u64,
     },
     /// After a refusal, with what stayed of it; `None` if it was sent unread.
-    Again(Option<Box<Waiting>>),
+    AfterRefusal(Option<Box<Waiting>>),
 }
 
 /// What stays in memory of a refused request while it is sent again. It is kept once the provider
@@ -118,8 +118,8 @@ impl Proxy {
     pub(super) fn begin(
         &self,
         arrived: &Arrived,
-        begins: Begins,
-    ) -> Result<Option<Journey>, Trouble> {
+        attempt: Attempt,
+    ) -> Result<Option<Exchange>, Trouble> {
         let Arrived { asked, upstream, body } = arrived;
         let dialect = asked.dialect;
         let head = Head::read(body, asked.model.as_deref())?;
@@ -136,13 +136,13 @@ impl Proxy {
             request.messages = messages.into();
         }
         let Some(root) = chain.after(1) else { return Ok(None) };
-        if let Begins::Anew = begins {
+        if let Attempt::First = attempt {
             self.quiet.went_on(root);
         }
         let key = Key::new(root, upstream, &model);
         let known = self.threads.known(key, &self.fresh);
         let mut passing = None;
-        if let Begins::Anew = begins {
+        if let Attempt::First = attempt {
             passing = known.shared_with(&chain).and_then(|it| passing_from(&request.messages, it));
         }
         let Known { mut auto, ratio, lock, .. } = known;
@@ -154,30 +154,30 @@ impl Proxy {
         let mut options = RelayOptions { window, ratio };
         let found;
         let (mut unkept, mut watch) = (None, None);
-        let relay = match begins {
-            Begins::Anew | Begins::Counted => {
+        let relay = match attempt {
+            Attempt::First | Attempt::CountTokens => {
                 found = self.views.find(&chain, &request.messages);
                 let view = found.as_ref().map(|row| &row.view);
                 Relay::new(request, view, &options, &mut auto, self.clock.now())
             }
-            Begins::Quiet { number } => {
+            Attempt::Idle { number } => {
                 watch = Some(number);
                 found = self.views.find(&chain, &request.messages);
                 Relay::sent(request, found.as_ref().map(|row| &row.view), &options)
             }
-            Begins::Again(None) => {
+            Attempt::AfterRefusal(None) => {
                 found = self.views.find(&chain, &request.messages);
                 auto.next_request();
                 Relay::sent(request, None, &options)
             }
-            Begins::Again(Some(waiting)) => {
+            Attempt::AfterRefusal(Some(waiting)) => {
                 let waiting = *waiting;
                 (options.ratio, auto) = (waiting.ratio, waiting.auto);
                 (found, unkept) = (waiting.found, waiting.unkept);
                 Relay::sent(request, found.as_ref().map(|row| &row.view), &options)
             }
         };
-        Ok(Some(Journey {
+        Ok(Some(Exchange {
             dialect,
             client,
             model,
@@ -195,8 +195,8 @@ impl Proxy {
     }
 
     /// Whether the thread is compacted before it is sent.
-    pub(super) fn is_due(&self, journey: &Journey) -> bool {
-        let is_due = matches!(journey.relay.step(), RelayStep::Compact { .. });
+    pub(super) fn is_due(&self, exchange: &Exchange) -> bool {
+        let is_due = matches!(exchange.relay.step(), RelayStep::Compact { .. });
         is_due && !self.options.shadow
     }
 
@@ -204,41 +204,41 @@ impl Proxy {
     /// send again.
     pub(super) async fn refused(
         self: &Arc<Self>,
-        journey: &mut Journey,
+        exchange: &mut Exchange,
         error: &ModelErrorKind,
     ) -> bool {
-        journey.relay.refused(error, &mut journey.auto, self.clock.now());
-        self.go_on(journey).await;
-        *journey.relay.step() == RelayStep::Send
+        exchange.relay.refused(error, &mut exchange.auto, self.clock.now());
+        self.go_on(exchange).await;
+        *exchange.relay.step() == RelayStep::Send
     }
 
     /// Compacts as long as the relay requests it.
-    pub(super) async fn go_on(self: &Arc<Self>, journey: &mut Journey) {
+    pub(super) async fn go_on(self: &Arc<Self>, exchange: &mut Exchange) {
         // A request that is due is read twice, so it is remembered here.
-        self.threads.came(journey.key.root, &journey.chain);
+        self.threads.came(exchange.key.root, &exchange.chain);
         let mut was_tried = false;
-        while let RelayStep::Compact { .. } = journey.relay.step() {
+        while let RelayStep::Compact { .. } = exchange.relay.step() {
             was_tried = true;
             if self.options.shadow {
-                let tokens = thousands(journey.relay.tokens());
+                let tokens = thousands(exchange.relay.tokens());
                 self.note(&format!("would compact a thread of about {tokens} tokens"));
-                journey.relay.failed(&mut journey.auto, self.clock.now());
+                exchange.relay.failed(&mut exchange.auto, self.clock.now());
                 break;
             }
-            if let Err(failure) = self.compact(journey).await {
+            if let Err(failure) = self.compact(exchange).await {
                 self.note(&format!("not compacted: {failure}"));
-                journey.relay.failed(&mut journey.auto, self.clock.now());
+                exchange.relay.failed(&mut exchange.auto, self.clock.now());
             }
         }
         // A compaction that failed has its own line.
-        let is_silent = !was_tried || *journey.relay.step() == RelayStep::Refused;
-        let why = journey.relay.why_not_compacted(&journey.auto);
+        let is_silent = !was_tried || *exchange.relay.step() == RelayStep::Refused;
+        let why = exchange.relay.why_not_compacted(&exchange.auto);
         if let Some(why) = why.filter(|_| is_silent) {
             self.note(&format!("not compacted: {why}"));
         }
         // What a refusal taught is remembered once the provider accepts the request.
-        if !journey.relay.was_refused() {
-            self.threads.remember(journey.key, &journey.auto, journey.relay.ratio());
+        if !exchange.relay.was_refused() {
+            self.threads.remember(exchange.key, &exchange.auto, exchange.relay.ratio());
         }
     }
 
@@ -268,27 +268,27 @@ impl Proxy {
         Ok(())
     }
 
-    async fn compact(self: &Arc<Self>, journey: &mut Journey) -> Result<(), Trouble> {
-        let lock = Arc::clone(&journey.lock);
+    async fn compact(self: &Arc<Self>, exchange: &mut Exchange) -> Result<(), Trouble> {
+        let lock = Arc::clone(&exchange.lock);
         let _one_at_a_time = lock.lock().await;
-        let newest = self.views.find(&journey.chain, &journey.relay.original().messages);
-        let covered = journey.found.as_ref().map_or(0, |row| row.view.covers);
+        let newest = self.views.find(&exchange.chain, &exchange.relay.original().messages);
+        let covered = exchange.found.as_ref().map_or(0, |row| row.view.covers);
         if let Some(row) = newest.filter(|row| row.view.covers > covered) {
             // Another request of the same thread has compacted it in the meantime.
-            journey.relay.compacted(&row.view, &mut journey.auto, self.clock.now());
-            journey.found = Some(row);
+            exchange.relay.compacted(&row.view, &mut exchange.auto, self.clock.now());
+            exchange.found = Some(row);
             return Ok(());
         }
-        let RelayStep::Compact { reason, target, limit } = journey.relay.step().clone() else {
+        let RelayStep::Compact { reason, target, limit } = exchange.relay.step().clone() else {
             return Ok(());
         };
-        let ratio = journey.relay.ratio();
+        let ratio = exchange.relay.ratio();
         let least = target.unwrap_or_default() / LEAST_SHARE;
-        let (count, beside) = journey.compacted_messages(least, limit);
+        let (count, beside) = exchange.compacted_messages(least, limit);
         let room = |tokens: u64| tokens.saturating_sub(beside);
-        let request = journey.relay.original();
-        let found = journey.found.as_deref();
-        let unkept = journey.unkept.as_ref().map(|made| made.journal.clone());
+        let request = exchange.relay.original();
+        let found = exchange.found.as_deref();
+        let unkept = exchange.unkept.as_ref().map(|made| made.journal.clone());
         let waits = || self.unstored.journal(&found?.about.thread);
         let store: Arc<dyn ThreadStore> = Arc::new(Impatient(Arc::clone(&self.store)));
         let work = Work {
@@ -299,7 +299,7 @@ impl Proxy {
             now: self.clock.now(),
             target: target.map(|target| room(target).max(least)),
             limit: limit.map(room),
-            window: journey
+            window: exchange
                 .window
                 .map(|window| ContextWindow::new(room(ratio.unscale(window.tokens())))),
             strategy: self.options.strategy.as_ref(),
@@ -310,46 +310,46 @@ impl Proxy {
         };
         let compacted = tokio::time::timeout(self.options.patience, work.run());
         let mut compacted = compacted.await.map_err(|_| "the compaction took too long")??;
-        journey.passing_from = None;
+        exchange.passing_from = None;
         compacted.before = compacted.before.saturating_add(beside);
         compacted.after = compacted.after.saturating_add(beside);
-        if let Some(number) = journey.watch
-            && !self.quiet.end(journey.key.root, number)
+        if let Some(number) = exchange.watch
+            && !self.quiet.end(exchange.key.root, number)
         {
             return Err("its thread went on".into());
         }
-        self.take(journey, compacted).await
+        self.take(exchange, compacted).await
     }
 
     /// Compacts a quiet thread. What was prepared is dropped if the thread goes on meanwhile.
-    pub(super) async fn compact_quiet(self: &Arc<Self>, journey: &mut Journey) {
-        journey.relay.compact_idle(&journey.auto);
+    pub(super) async fn compact_quiet(self: &Arc<Self>, exchange: &mut Exchange) {
+        exchange.relay.compact_idle(&exchange.auto);
         if self.options.shadow {
-            let tokens = thousands(journey.relay.tokens());
+            let tokens = thousands(exchange.relay.tokens());
             self.note(&format!("would compact a quiet thread of about {tokens} tokens"));
             return;
         }
-        let done = self.compact(journey).await;
+        let done = self.compact(exchange).await;
         let goes_on = match &done {
             Ok(()) => false,
             Err(failure) => {
                 self.note(&format!("a quiet thread is not compacted: {failure}"));
-                journey.relay.failed(&mut journey.auto, self.clock.now());
-                !journey.watch.is_some_and(|it| self.quiet.is_watching(journey.key.root, it))
+                exchange.relay.failed(&mut exchange.auto, self.clock.now());
+                !exchange.watch.is_some_and(|it| self.quiet.is_watching(exchange.key.root, it))
             }
         };
         if !goes_on {
-            self.threads.remember(journey.key, &journey.auto, journey.relay.ratio());
+            self.threads.remember(exchange.key, &exchange.auto, exchange.relay.ratio());
         }
     }
 
     /// Records that the last request of a quiet thread was sent again. Returns when to decide again;
     /// `None` if the thread went on meanwhile, or nothing pays any more.
-    pub(super) fn kept_alive(&self, journey: &mut Journey, at: Timestamp) -> Option<Timestamp> {
-        journey.watch.filter(|number| self.quiet.is_watching(journey.key.root, *number))?;
-        journey.auto.kept_alive(at);
-        self.threads.remember(journey.key, &journey.auto, journey.relay.ratio());
-        match journey.idle(at) {
+    pub(super) fn kept_alive(&self, exchange: &mut Exchange, at: Timestamp) -> Option<Timestamp> {
+        exchange.watch.filter(|number| self.quiet.is_watching(exchange.key.root, *number))?;
+        exchange.auto.kept_alive(at);
+        self.threads.remember(exchange.key, &exchange.auto, exchange.relay.ratio());
+        match exchange.idle(at) {
             IdleStep::Wait { ms } => Some(Timestamp(at.0.saturating_add(ms))),
             IdleStep::KeepAlive | IdleStep::Compact | IdleStep::LetGo | _ => None,
         }
@@ -358,30 +358,30 @@ impl Proxy {
     /// Takes a compaction into the request. That for a refusal is kept once the provider accepts it.
     async fn take(
         self: &Arc<Self>,
-        journey: &mut Journey,
+        exchange: &mut Exchange,
         compacted: Compacted,
     ) -> Result<(), Trouble> {
         let Compacted { view, thread, events, at, before, after, journal } = compacted;
-        let link = journey.chain.after(view.covers).ok_or("the view replaces no message")?;
+        let link = exchange.chain.after(view.covers).ok_or("the view replaces no message")?;
         locked(&self.tally).compactions += 1;
         let (old, new) = (thousands(before), thousands(after));
         self.note(&format!("thread {thread}: about {old} to {new} tokens"));
-        let (client, model) = (journey.client.clone(), journey.model.clone());
-        let window = journey.window.map(ContextWindow::tokens);
-        let words = first_words(journey.relay.original().messages.iter(), MAX_WORDS);
+        let (client, model) = (exchange.client.clone(), exchange.model.clone());
+        let window = exchange.window.map(ContextWindow::tokens);
+        let words = first_words(exchange.relay.original().messages.iter(), MAX_WORDS);
         let about = About { thread, events, at, client, model, window, words, before, after };
-        let parent = journey.found.as_ref().map(|row| row.link);
+        let parent = exchange.found.as_ref().map(|row| row.link);
         let row = Arc::new(Row { link, view, about });
         let mut made = Made { row: Arc::clone(&row), journal, parent };
-        if journey.relay.was_refused() {
+        if exchange.relay.was_refused() {
             // An earlier view of this request was not kept either.
-            made.parent = journey.unkept.take().map_or(parent, |unkept| unkept.parent);
-            journey.unkept = Some(made);
+            made.parent = exchange.unkept.take().map_or(parent, |unkept| unkept.parent);
+            exchange.unkept = Some(made);
         } else {
             self.keep(made).await;
         }
-        journey.relay.compacted(&row.view, &mut journey.auto, self.clock.now());
-        journey.found = Some(row);
+        exchange.relay.compacted(&row.view, &mut exchange.auto, self.clock.now());
+        exchange.found = Some(row);
         Ok(())
     }
 
@@ -404,7 +404,7 @@ impl Waiting {
     }
 }
 
-impl Journey {
+impl Exchange {
     /// The number of messages that are compacted, and the tokens of the others, by the counter of the
     /// ratio. All are compacted unless the agent wrote the last ones for this request alone, and they
     /// leave the others the tokens `least` below the limit.
@@ -455,7 +455,7 @@ impl Journey {
         quiet::keep_alive(self.relay.request().unwrap_or_else(|| self.relay.original().clone()))
     }
 
-    /// What stays of the journey while the request is sent.
+    /// What stays of the exchange while the request is sent.
     pub(super) fn waiting(self) -> Waiting {
         let ratio = self.relay.ratio();
         let (was_refused, tokens) = (self.relay.was_refused(), self.relay.tokens());

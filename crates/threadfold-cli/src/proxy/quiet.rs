@@ -156,7 +156,7 @@ impl Quiet {
         waiting.min()
     }
 
-    /// Begins the work for all threads whose time has come.
+    /// Attempt the work for all threads whose time has come.
     pub(super) fn take_due(&self, now: Timestamp) -> Vec<Due> {
         let mut threads = locked(&self.threads);
         let due = threads

@@ -29,7 +29,7 @@ use super::{
     keys,
     lock::locked,
     page,
-    prepare::{Begins, Journey, Waiting},
+    prepare::{Attempt, Exchange, Waiting},
     running::{BEAT, Running},
     state::Proxy,
     trouble::{self, Trouble},
@@ -57,7 +57,7 @@ pub(super) enum Lane {
 /// A request that was read in the lane for that.
 enum Begun {
     /// It can be sent.
-    Ready(Box<Journey>),
+    Ready(Box<Exchange>),
     /// It is compacted first, in the other lane.
     Due,
 }
@@ -211,7 +211,7 @@ impl Proxy {
             let words = format!("the provider stores the beginning of its thread ({field})");
             self.note_unread(body, &Trouble::new(words));
         }
-        let journey = match read {
+        let exchange = match read {
             Ok(head) if !self.is_short(name, &head, body) => self.begun(&arrived, compacts).await,
             Ok(_) => None,
             Err(trouble) => {
@@ -220,9 +220,9 @@ impl Proxy {
             }
         };
         if compacts {
-            return self.exchange(&outgoing, upstream, arrived, journey).await;
+            return self.run_exchange(&outgoing, upstream, arrived, exchange).await;
         }
-        let sent = journey.as_ref().and_then(Journey::body).unwrap_or(arrived.body);
+        let sent = exchange.as_ref().and_then(Exchange::body).unwrap_or(arrived.body);
         let answer = outgoing.send(&self.client, upstream, sent).await;
         let answer = Answer::new(answer.map_err(unreachable)?, None);
         Ok(answer.passed_back(&outgoing.method, None))
@@ -242,12 +242,12 @@ impl Proxy {
     /// [`MAX_SENDS`] times in all. If the provider refuses the smaller thread for another reason,
     /// the agent's own request is sent. What was compacted for a refusal is kept only if the
     /// provider accepts it; otherwise the agent gets the first refusal.
-    async fn exchange(
+    async fn run_exchange(
         self: &Arc<Self>,
         outgoing: &Outgoing,
         upstream: &Upstream,
         arrived: Arrived,
-        mut journey: Option<Journey>,
+        mut exchange: Option<Exchange>,
     ) -> Result<Response<Body>, (StatusCode, String)> {
         let Arrived { asked, upstream: name, body } = &arrived;
         let (mut first, mut is_last) = (None, false);
@@ -256,10 +256,10 @@ impl Proxy {
         loop {
             sends += 1;
             // The thread is dropped while the provider answers; after a refusal it is read again.
-            let (smaller, on_end, waiting) = match journey.take() {
-                Some(journey) => {
-                    let on_end = self.on_end(&journey, &arrived, outgoing, upstream);
-                    (journey.body(), Some(on_end), Some(journey.waiting()))
+            let (smaller, on_end, waiting) = match exchange.take() {
+                Some(exchange) => {
+                    let on_end = self.on_end(&exchange, &arrived, outgoing, upstream);
+                    (exchange.body(), Some(on_end), Some(exchange.waiting()))
                 }
                 None => (None, None, None),
             };
@@ -291,7 +291,7 @@ impl Proxy {
                 continue;
             }
             if goes_on && is_overflow {
-                journey = self.asks_again(&arrived, waiting, error).await;
+                exchange = self.asks_again(&arrived, waiting, error).await;
             }
             if is_refused_again {
                 self.note(&format!(
@@ -299,7 +299,7 @@ impl Proxy {
                      compacted for it is taken back"
                 ));
             }
-            if journey.is_none() {
+            if exchange.is_none() {
                 if first.is_some() || is_overflow {
                     locked(&self.tally).refused += 1;
                 }
@@ -309,60 +309,60 @@ impl Proxy {
         }
     }
 
-    /// Returns the journey of a request. `None` after any failure: the body is then sent unchanged.
+    /// Returns the exchange of a request. `None` after any failure: the body is then sent unchanged.
     ///
     /// A thread that is due is dropped, and read again in the lane of compactions: while it waits
     /// there, only its body is in memory.
-    async fn begun(self: &Arc<Self>, arrived: &Arrived, compacts: bool) -> Option<Journey> {
+    async fn begun(self: &Arc<Self>, arrived: &Arrived, compacts: bool) -> Option<Exchange> {
         let (proxy, read) = (Arc::clone(self), arrived.clone());
         let begun = self.apart(Lane::Reading, async move {
-            let begins = if compacts { Begins::Anew } else { Begins::Counted };
-            let Some(mut journey) = proxy.read(&read, begins) else { return Ok(None) };
-            if compacts && proxy.is_due(&journey) {
+            let attempt = if compacts { Attempt::First } else { Attempt::CountTokens };
+            let Some(mut exchange) = proxy.read(&read, attempt) else { return Ok(None) };
+            if compacts && proxy.is_due(&exchange) {
                 return Ok(Some(Begun::Due));
             }
             if compacts {
-                proxy.go_on(&mut journey).await;
+                proxy.go_on(&mut exchange).await;
             }
-            Ok(Some(Begun::Ready(Box::new(journey))))
+            Ok(Some(Begun::Ready(Box::new(exchange))))
         });
         match begun.await.flatten()? {
-            Begun::Ready(journey) => return Some(*journey),
+            Begun::Ready(exchange) => return Some(*exchange),
             Begun::Due => {}
         }
         let (proxy, read) = (Arc::clone(self), arrived.clone());
         let compacted = self.apart(Lane::Compacting, async move {
-            let mut journey = proxy.read(&read, Begins::Anew);
-            if let Some(journey) = &mut journey {
-                proxy.go_on(journey).await;
+            let mut exchange = proxy.read(&read, Attempt::First);
+            if let Some(exchange) = &mut exchange {
+                proxy.go_on(exchange).await;
             }
-            Ok(journey)
+            Ok(exchange)
         });
         compacted.await.flatten()
     }
 
-    /// Returns the journey with a smaller thread, if the request was refused for its length.
+    /// Returns the exchange with a smaller thread, if the request was refused for its length.
     async fn asks_again(
         self: &Arc<Self>,
         arrived: &Arrived,
         waiting: Option<Waiting>,
         overflow: ModelError,
-    ) -> Option<Journey> {
+    ) -> Option<Exchange> {
         if self.options.shadow {
             return None;
         }
         let (proxy, read) = (Arc::clone(self), arrived.clone());
         let again = self.apart(Lane::Compacting, async move {
-            let begins = Begins::Again(waiting.map(Box::new));
-            let Some(mut journey) = proxy.read(&read, begins) else { return Ok(None) };
-            let again = proxy.refused(&mut journey, &overflow.kind).await;
-            Ok(again.then_some(journey))
+            let attempt = Attempt::AfterRefusal(waiting.map(Box::new));
+            let Some(mut exchange) = proxy.read(&read, attempt) else { return Ok(None) };
+            let again = proxy.refused(&mut exchange, &overflow.kind).await;
+            Ok(again.then_some(exchange))
         });
         again.await.flatten()
     }
 
-    fn read(&self, arrived: &Arrived, begins: Begins) -> Option<Journey> {
-        let begun = self.begin(arrived, begins);
+    fn read(&self, arrived: &Arrived, attempt: Attempt) -> Option<Exchange> {
+        let begun = self.begin(arrived, attempt);
         begun.inspect_err(|trouble| self.note_unread(&arrived.body, trouble)).ok().flatten()
     }
 

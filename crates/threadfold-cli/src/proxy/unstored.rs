@@ -30,8 +30,8 @@ pub(super) struct Unstored {
     pub(super) storing: tokio::sync::Mutex<()>,
     /// Whether storing takes longer than a request waits.
     pub(super) is_stalled: AtomicBool,
-    /// Whether it was said that the database is gone.
-    pub(super) is_gone: AtomicBool,
+    /// Whether the line that the database is gone was written.
+    pub(super) noted_gone: AtomicBool,
 }
 
 impl Unstored {

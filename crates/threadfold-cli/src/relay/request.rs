@@ -63,8 +63,7 @@ pub struct Relay {
     viewed: Option<Vec<Message>>,
     options: RelayOptions,
     step: RelayStep,
-    /// The messages that were sent before the first refusal; `None` before it.
-    refused: Option<Option<Vec<Message>>>,
+    refused: Refused,
     /// The `max_output` to send, if it is not that of the request.
     max_output: Option<u64>,
     was_compacted: bool,
@@ -72,6 +71,16 @@ pub struct Relay {
     is_smaller: bool,
     /// The last output of the trigger that asked for no compaction.
     output: Option<Output>,
+}
+
+/// Whether the provider refused the request for its length.
+#[derive(Clone, Debug, PartialEq)]
+enum Refused {
+    No,
+    Yes {
+        /// The view that was sent before the first refusal; `None` if that was the request itself.
+        viewed_before: Option<Vec<Message>>,
+    },
 }
 
 /// The next step of the host.
@@ -136,7 +145,7 @@ impl Relay {
             viewed,
             options: *options,
             step: RelayStep::Send,
-            refused: None,
+            refused: Refused::No,
             max_output: None,
             was_compacted: false,
             is_smaller: false,
@@ -173,7 +182,7 @@ impl Relay {
     /// Whether the provider refused the request for its length.
     #[must_use]
     pub fn was_refused(&self) -> bool {
-        self.refused.is_some()
+        self.refused != Refused::No
     }
 
     /// Why the request is not compacted although it is over the trigger or was refused, as one line
@@ -308,7 +317,7 @@ impl Relay {
     pub fn failed(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
         let RelayStep::Compact { reason, .. } = &self.step else { return };
         let _ = auto.handle(now, Input::Failed { reason: reason.clone() });
-        match self.refused.is_none() || self.is_smaller {
+        match !self.was_refused() || self.is_smaller {
             true => self.step = RelayStep::Send,
             false => self.give_up(),
         }
@@ -320,7 +329,9 @@ impl Relay {
             return;
         }
         let Some(refusal) = Refusal::of(error) else { return self.give_up() };
-        self.refused.get_or_insert_with(|| self.viewed.clone());
+        if self.refused == Refused::No {
+            self.refused = Refused::Yes { viewed_before: self.viewed.clone() };
+        }
         self.is_smaller = false;
         let estimate = self.estimate();
         self.options.ratio.learn_refusal(estimate, refusal.found.unwrap_or(0));
@@ -338,8 +349,8 @@ impl Relay {
     /// Ends the request with the provider's refusal, and takes back what was compacted for it.
     fn give_up(&mut self) {
         self.step = RelayStep::Refused;
-        if let Some(viewed) = self.refused.clone() {
-            self.viewed = viewed;
+        if let Refused::Yes { viewed_before } = self.refused.clone() {
+            self.viewed = viewed_before;
         }
     }
 
