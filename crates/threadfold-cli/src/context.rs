@@ -89,10 +89,7 @@ fn row(style: Style, price: Option<f64>, total: u64, tokens: u64, about: impl Di
 }
 
 fn name(part: &BreakdownPart) -> String {
-    // Serde writes a unit variant as a string.
-    let kind = serde_json::to_value(part.kind).ok();
-    let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or_default().replace('_', " ");
-    let count = part.count;
+    let (kind, count) = (part.kind.label(), part.count);
     match &part.tool {
         Some(tool) => format!("{kind} {} ({count})", first_line(tool, 60)),
         None => format!("{kind} ({count})"),
