@@ -4,7 +4,8 @@ use std::{env, fs, path::PathBuf};
 
 use serde_json::value::RawValue;
 use threadfold::{
-    Message, wire::{DecodeOptions, Dialect},
+    Message,
+    wire::{DecodeOptions, Dialect},
 };
 
 /// A record around a request body.
