@@ -3,15 +3,15 @@
 use super::request::Result;
 
 #[cfg(feature = "recall")]
-use std::{collections::HashSet, mem};
-use std::{iter, ops::Range};
+use std::collections::HashSet;
+use std::{iter, mem, ops::Range};
 
 use serde_json::Value;
 
 #[cfg(feature = "recall")]
 use super::search::{self, Reading, Terms};
 use super::{
-    passage::{HEADING, INTRODUCTION, Passage, Recalled, border, piece_end, rendered},
+    passage::{HEADING, INTRODUCTION, Passage, Recalled, border, piece_end, render},
     request::{RecallError, RecallRequest},
 };
 use crate::{
@@ -279,10 +279,17 @@ impl<'a> Recall<'a> {
 
     /// Returns the rendered text of a message, without the heading of its role.
     fn text(&self, removed: &Removed) -> String {
-        let Some(redactor) = self.redactor else { return rendered(&removed.message) };
+        let mut text = String::new();
+        self.write_text(removed, &mut text);
+        text
+    }
+
+    /// Writes this text into an empty buffer.
+    fn write_text(&self, removed: &Removed, text: &mut String) {
+        let Some(redactor) = self.redactor else { return render(&removed.message, text) };
+        render(&removed.message.redacted(redactor), text);
         // The rendered text shows names beside their values, so it is redacted too.
-        let text = rendered(&removed.message.redacted(redactor));
-        redacted_text(&text.into(), redactor).to_string()
+        *text = redacted_text(&mem::take(text).into(), redactor).to_string();
     }
 
     /// Returns the bounds of a checkpoint among the messages, removed or in the thread. If a
@@ -321,17 +328,20 @@ impl Search {
     /// Reads a slice of the messages, and returns whether there is more to read.
     fn read(&mut self, recall: &Recall<'_>) -> bool {
         let Self { removed, quoting, terms, .. } = self;
-        self.reading.read(terms, removed.len(), |index| {
-            let removed =
-                removed.get(index).filter(|removed| !quoting.contains(&removed.number))?;
-            Some(recall.text(removed))
+        self.reading.read(terms, removed.len(), |index, text| {
+            let removed = removed.get(index);
+            if let Some(removed) = removed.filter(|removed| !quoting.contains(&removed.number)) {
+                recall.write_text(removed, text);
+            }
         })
     }
 
     /// Returns the best matches that fit into an answer, after those to skip.
     fn recalled(&mut self, recall: &Recall<'_>, skip: usize) -> Recalled {
-        let ranked = mem::take(&mut self.reading).ranked(&self.terms);
-        let mut recalled = Recalled { found: ranked.len(), ..Recalled::default() };
+        // One more than is shown, because `next` states whether there are more.
+        let most = skip.saturating_add(search::SHOWN + 1);
+        let (found, ranked) = mem::take(&mut self.reading).ranked(most);
+        let mut recalled = Recalled { found, ..Recalled::default() };
         let mut room = recall.room();
         for (rank, matched) in ranked.into_iter().enumerate().skip(skip) {
             let Some(removed) = self.removed.get(matched.index) else { continue };

@@ -135,20 +135,21 @@ impl Recalled {
     }
 }
 
-/// Returns the rendered text of a message, without the heading of its role.
-pub(super) fn rendered(message: &Message) -> String {
+/// Writes the rendered text of a message into an empty buffer, without the heading of its role.
+pub(super) fn render(message: &Message, text: &mut String) {
     let options = RenderOptions {
         checkpoints: true,
         context_texts: true,
         document_texts: true,
         ..RenderOptions::default()
     };
-    let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = render::write_to(std::slice::from_ref(message), &options, &mut text);
+    let _ = render::write_to(std::slice::from_ref(message), &options, text);
     let heading = text.find("\n\n").map_or(0, |end| end + 2);
     text.drain(..heading);
-    if text.is_empty() { "(nothing that can be shown)\n\n".to_owned() } else { text }
+    if text.is_empty() {
+        text.push_str("(nothing that can be shown)\n\n");
+    }
 }
 
 /// Returns the end of a piece that begins at `start` and has at most `room` bytes: after a line if

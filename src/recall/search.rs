@@ -50,8 +50,8 @@ const EXCERPT: usize = 600;
 /// The words of a query.
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
-    /// The number of each word.
-    numbers: HashMap<String, usize>,
+    /// The words, folded. The number of a word is its index.
+    words: Vec<String>,
     /// They exclude most words of a text before these are folded.
     shapes: Shapes,
 }
@@ -70,31 +70,35 @@ impl Terms {
         if found > super::request::MAX_QUERY_BYTES {
             return Err(RecallError::QueryLength { found });
         }
-        let mut terms = Self { numbers: HashMap::new(), shapes: Shapes::default() };
+        let mut terms = Self { words: Vec::new(), shapes: Shapes::default() };
         let mut word = String::new();
         each_word(query, |found, _| {
             found.fold_to(&mut word);
-            let number = terms.numbers.len();
-            if number < TERMS && word.chars().any(char::is_alphanumeric) {
+            let is_new = terms.words.len() < TERMS && !terms.words.contains(&word);
+            if is_new && word.chars().any(char::is_alphanumeric) {
                 terms.shapes.add(&word);
-                terms.numbers.entry(word.clone()).or_insert(number);
+                terms.words.push(word.clone());
             }
         });
-        if terms.numbers.is_empty() { Err(RecallError::NoWords) } else { Ok(terms) }
+        if terms.words.is_empty() { Err(RecallError::NoWords) } else { Ok(terms) }
     }
 
     /// Returns the number of a word, if the query has it. `buffer` is for its folded form.
     fn number(&self, found: Found<'_>, buffer: &mut String) -> Option<usize> {
         let Found { text, most } = found;
         // Folding turns only a first letter beyond ASCII into another.
-        if text.starts_with(|first: char| first.is_ascii()) {
-            let may_be = || !text.is_ascii() || self.shapes.has(text, text.len().min(most));
-            if !self.shapes.begins(text) || !may_be() {
-                return None;
-            }
+        if text.starts_with(|first: char| first.is_ascii()) && !self.shapes.begins(text) {
+            return None;
+        }
+        let text = steps::through(text);
+        if text.is_ascii() {
+            let text = text.get(..most).unwrap_or(text);
+            let may_be = self.shapes.has(text, text.len());
+            let is = |word: &String| may_be && word.eq_ignore_ascii_case(text);
+            return self.words.iter().position(is);
         }
         found.fold_to(buffer);
-        self.numbers.get(buffer.as_str()).copied()
+        self.words.iter().position(|word| word == buffer)
     }
 
     /// Returns the byte range of a piece in which most words of the query are close together.
@@ -111,15 +115,17 @@ impl Terms {
         start..piece_end(text, start, EXCERPT).max(border(text, end.min(start + EXCERPT)))
     }
 
-    fn count(&self, text: &str) -> Doc {
-        let (mut doc, mut buffer) = (Doc::default(), String::new());
+    /// Counts the words of a text, instead of those that `doc` counted before.
+    fn count(&self, text: &str, doc: &mut Doc) {
+        doc.clear(self.words.len());
+        let mut buffer = String::new();
         each_word(text, |found, _| {
             doc.words += 1;
-            if let Some(term) = self.number(found, &mut buffer) {
-                *doc.counts.entry(term).or_default() += 1;
+            let term = self.number(found, &mut buffer);
+            if let Some(count) = term.and_then(|term| doc.counts.get_mut(term)) {
+                *count += 1;
             }
         });
-        doc
     }
 }
 
@@ -158,63 +164,77 @@ fn quotes(block: &ContentBlock, calls: &HashSet<&Text>) -> bool {
 /// less, so that the first results come from several stretches.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    /// The index of the next message, or of the one in `open`.
+    /// The index of the message that is being read, or of the next one.
     index: usize,
-    /// A message that was read in part: its text, and the offset at which to continue.
-    open: Option<(String, usize)>,
+    /// The text of the message at `index`.
+    text: String,
+    /// The offset in `text` at which to continue, if a part of the message was read.
+    open: Option<usize>,
+    piece: Doc,
     pieces: Docs,
-    stretches: Docs,
     /// The words of the stretch that is being read, and its bytes.
     stretch: (Doc, usize),
+    stretches: Docs,
+    /// One for each of the matching pieces.
     hits: Vec<Hit>,
 }
 
 impl Reading {
-    /// Reads the next slice, and returns whether there is more. `text` returns the text of each
-    /// index below `count`, or `None` to skip it.
+    /// Reads the next slice, and returns whether there is more. `text` writes the text of each
+    /// index below `count` into an empty buffer, or nothing to skip it.
     pub(super) fn read(
         &mut self,
         terms: &Terms,
         count: usize,
-        text: impl Fn(usize) -> Option<String>,
+        text: impl Fn(usize, &mut String),
     ) -> bool {
         let mut left = SLICE;
         while self.index < count && left > 0 {
-            let next = self.open.take().or_else(|| text(self.index).map(|text| (text, 0)));
-            let (text, start) = next.unwrap_or_default();
-            let end = piece_end(&text, start, PIECE);
+            let start = self.open.take().unwrap_or_else(|| {
+                self.text.clear();
+                text(self.index, &mut self.text);
+                0
+            });
+            let end = piece_end(&self.text, start, PIECE);
             left = left.saturating_sub((end - start).max(LEAST));
             if start < end {
-                self.add(terms, &text, start..end);
+                self.add(terms, start..end);
             }
-            match end < text.len() {
-                true => self.open = Some((text, end)),
+            match end < self.text.len() {
+                true => self.open = Some(end),
                 false => self.index += 1,
             }
         }
         self.index < count
     }
 
-    fn add(&mut self, terms: &Terms, text: &str, bytes: Range<usize>) {
-        let doc = terms.count(text.get(bytes.clone()).unwrap_or_default());
-        self.stretch.1 += bytes.len();
-        if self.stretch.1 > PIECE {
-            self.stretches.add(std::mem::take(&mut self.stretch.0));
-            self.stretch.1 = bytes.len();
+    fn add(&mut self, terms: &Terms, bytes: Range<usize>) {
+        terms.count(self.text.get(bytes.clone()).unwrap_or_default(), &mut self.piece);
+        let (stretch, read) = &mut self.stretch;
+        *read += bytes.len();
+        if *read > PIECE {
+            self.stretches.add(stretch);
+            stretch.clear(terms.words.len());
+            *read = bytes.len();
         }
-        self.stretch.0.join(&doc);
-        if !doc.counts.is_empty() {
-            let (index, piece, stretch) = (self.index, self.pieces.all, self.stretches.all);
-            self.hits.push(Hit { index, bytes, piece, stretch });
+        stretch.join(&self.piece);
+        if self.pieces.add(&self.piece) {
+            self.hits.push(Hit { index: self.index, bytes, stretch: self.stretches.matching.len() });
         }
-        self.pieces.add(doc);
     }
 
-    /// Returns the messages that contain any of the words, best first, the latest first among
-    /// equals.
-    pub(super) fn ranked(mut self, terms: &Terms) -> Vec<Matched> {
-        self.stretches.add(self.stretch.0);
-        best(&self.hits, &self.pieces.scores(terms), &self.stretches.scores(terms))
+    /// Returns the number of messages that contain any of the words, and the first `most` of them:
+    /// best first, the latest first among equals.
+    pub(super) fn ranked(mut self, most: usize) -> (usize, Vec<Matched>) {
+        self.stretches.add(&self.stretch.0);
+        let mut best = best(self.hits, &self.pieces.scores(), &self.stretches.scores());
+        let found = best.len();
+        if most < found {
+            best.select_nth_unstable_by(most, by_score);
+            best.truncate(most);
+        }
+        best.sort_unstable_by(by_score);
+        (found, best)
     }
 }
 
@@ -223,77 +243,86 @@ impl Reading {
 struct Hit {
     index: usize,
     bytes: Range<usize>,
-    /// Its number among all pieces.
-    piece: usize,
-    /// The number of its stretch.
+    /// The number of its stretch among those that match.
     stretch: usize,
 }
 
 /// The number of words in a text, and how often each word of the query occurs in it.
 #[derive(Debug, Default)]
 struct Doc {
-    /// Its number among all texts that were read.
-    number: usize,
     words: usize,
-    counts: HashMap<usize, usize>,
+    counts: Vec<u32>,
 }
 
 impl Doc {
-    fn join(&mut self, other: &Self) {
-        self.words += other.words;
-        for (term, count) in &other.counts {
-            *self.counts.entry(*term).or_default() += count;
-        }
+    fn clear(&mut self, terms: usize) {
+        self.words = 0;
+        self.counts.clear();
+        self.counts.resize(terms, 0);
     }
 
-    /// Returns the BM25 score, given the rarity of each word of the query. Each repetition of a
-    /// word adds less than the one before, and words in a longer text count less.
-    fn score(&self, rarity: &[f32], average: f32) -> f32 {
-        // The usual values for BM25.
-        let (k1, b) = (1.2, 0.75);
-        let long = 1.0 - b + b * real(self.words) / average.max(1.0);
-        let mut score = 0.0;
-        // Always add in the order of the words, because a sum of floats depends on the order.
-        for (term, rarity) in rarity.iter().enumerate() {
-            let count = real(self.counts.get(&term).copied().unwrap_or_default());
-            score += rarity * count * (k1 + 1.0) / (count + k1 * long);
+    fn join(&mut self, other: &Self) {
+        self.words += other.words;
+        self.counts.resize(other.counts.len(), 0);
+        for (count, other) in self.counts.iter_mut().zip(&other.counts) {
+            *count += other;
         }
-        score
     }
 }
 
 /// Texts that are ranked against each other.
 #[derive(Debug, Default)]
 struct Docs {
-    matching: Vec<Doc>,
+    /// The number of words in each text that contains a word of the query.
+    matching: Vec<usize>,
+    /// How often each word of the query occurs in each of these texts, one text after the other.
+    counts: Vec<u32>,
     all: usize,
     words: usize,
 }
 
 impl Docs {
-    fn add(&mut self, doc: Doc) {
-        let number = self.all;
+    /// Adds a text, and returns whether it contains a word of the query.
+    fn add(&mut self, doc: &Doc) -> bool {
         self.all += 1;
         self.words += doc.words;
-        if !doc.counts.is_empty() {
-            self.matching.push(Doc { number, ..doc });
+        let matches = doc.counts.iter().any(|count| *count > 0);
+        if matches {
+            self.matching.push(doc.words);
+            self.counts.extend_from_slice(&doc.counts);
         }
+        matches
     }
 
-    /// Returns the score of each text with words of the query, by its number among all.
-    fn scores(&self, terms: &Terms) -> HashMap<usize, f32> {
-        let average = real(self.words) / real(self.all.max(1));
-        let mut holding = vec![0; terms.numbers.len()];
-        for term in self.matching.iter().flat_map(|doc| doc.counts.keys()) {
-            if let Some(count) = holding.get_mut(*term) {
-                *count += 1;
+    /// Returns the BM25 score of each matching text. Each repetition of a word adds less than the
+    /// one before, and words in a longer text count less.
+    fn scores(&self) -> Vec<f32> {
+        // The usual values for BM25.
+        let (k1, b) = (1.2, 0.75);
+        let average = (real(self.words) / real(self.all.max(1))).max(1.0);
+        let terms = self.counts.len() / self.matching.len().max(1);
+        let texts = self.matching.iter().zip(self.counts.chunks_exact(terms.max(1)));
+        let mut holding = vec![0; terms];
+        for (_, counts) in texts.clone() {
+            for (holding, count) in holding.iter_mut().zip(counts) {
+                *holding += usize::from(*count > 0);
             }
         }
         let rarity = holding
             .into_iter()
             .map(|count: usize| (1.0 + (real(self.all - count) + 0.5) / (real(count) + 0.5)).ln());
         let rarity: Vec<f32> = rarity.collect();
-        self.matching.iter().map(|doc| (doc.number, doc.score(&rarity, average))).collect()
+        let score = |(words, counts): (&usize, &[u32])| {
+            let long = 1.0 - b + b * real(*words) / average;
+            let mut score = 0.0;
+            // Always add in the order of the words, because a sum of floats depends on the order.
+            for (count, rarity) in counts.iter().zip(&rarity) {
+                let count = real(*count as usize);
+                score += rarity * count * (k1 + 1.0) / (count + k1 * long);
+            }
+            score
+        };
+        texts.map(score).collect()
     }
 }
 
@@ -302,38 +331,31 @@ fn real(count: usize) -> f32 {
     count as f32
 }
 
-/// Returns the best piece of each message, best first. In each stretch, the score of the second
-/// message is halved, that of the third divided by three, and so on.
-fn best(
-    hits: &[Hit],
-    pieces: &HashMap<usize, f32>,
-    stretches: &HashMap<usize, f32>,
-) -> Vec<Matched> {
-    let mut best: HashMap<usize, (usize, Matched)> = HashMap::new();
-    for Hit { index, bytes, piece, stretch } in hits {
-        let scores = [pieces.get(piece), stretches.get(stretch)];
-        let score = scores.into_iter().flatten().sum();
-        let matched = Matched { index: *index, bytes: bytes.clone(), score };
-        let (in_stretch, found) = best.entry(*index).or_insert_with(|| (*stretch, matched.clone()));
-        let is_better = found.score < matched.score;
-        if is_better || (found.score == matched.score && matched.bytes.start < found.bytes.start) {
-            (*in_stretch, *found) = (*stretch, matched);
+/// Returns the best piece of each message. In each stretch, the score of the second message is
+/// halved, that of the third divided by three, and so on.
+fn best(hits: Vec<Hit>, pieces: &[f32], stretches: &[f32]) -> Vec<Matched> {
+    // Hits are in the order of the thread, and so are the stretches of the best pieces.
+    let mut best: Vec<(usize, Matched)> = Vec::new();
+    for (Hit { index, bytes, stretch }, piece) in hits.into_iter().zip(pieces) {
+        let score = piece + stretches.get(stretch).copied().unwrap_or_default();
+        let matched = Matched { index, bytes, score };
+        match best.last_mut().filter(|(_, last)| last.index == index) {
+            Some((_, last)) if last.score >= score => {}
+            Some(last) => *last = (stretch, matched),
+            None => best.push((stretch, matched)),
         }
     }
-    let mut best: Vec<(usize, Matched)> = best.into_values().collect();
-    best.sort_unstable_by(by_score);
-    let mut taken: HashMap<usize, usize> = HashMap::new();
-    for (stretch, matched) in &mut best {
-        let before = taken.entry(*stretch).or_default();
-        matched.score /= real(1 + *before);
-        *before += 1;
+    for stretch in best.chunk_by_mut(|(one, _), (other, _)| one == other) {
+        stretch.sort_unstable_by(|(_, one), (_, other)| by_score(one, other));
+        for ((_, matched), rank) in stretch.iter_mut().zip(1..) {
+            matched.score /= real(rank);
+        }
     }
-    best.sort_unstable_by(by_score);
     best.into_iter().map(|(_, matched)| matched).collect()
 }
 
 /// The best first, the latest first among equals.
-fn by_score((_, one): &(usize, Matched), (_, other): &(usize, Matched)) -> Ordering {
+fn by_score(one: &Matched, other: &Matched) -> Ordering {
     other.score.total_cmp(&one.score).then(other.index.cmp(&one.index))
 }
 
@@ -407,50 +429,69 @@ fn each_word<'a>(text: &'a str, mut word: impl FnMut(Found<'a>, Range<usize>)) {
     };
     let mut at = 0;
     while let Some(start) = next_word(text, at) {
-        let mut end = word_end(text, start);
-        emit(start..end, WORD);
-        parts(text, start..end, |part| emit(part, WORD));
-        let mut count = 1;
-        while let Some(next) = linked_word(text, end) {
-            end = word_end(text, next);
-            emit(next..end, WORD);
-            parts(text, next..end, |part| emit(part, WORD));
+        let (mut next, mut count) = (Some(start), 0);
+        while let Some(start) = next {
+            let (end, may_have_parts) = word_end(text, start);
+            emit(start..end, WORD);
+            if may_have_parts {
+                parts(text, start..end, |part| emit(part, WORD));
+            }
             count += 1;
+            (at, next) = (end, linked_word(text, end));
         }
         if count > 1 {
-            emit(start..end, COMPOUND);
+            emit(start..at, COMPOUND);
         }
-        at = end;
     }
+}
+
+/// The classes of the bytes of a text. Texts are mostly ASCII, of which each byte is a character.
+const GAP: u8 = 0;
+const SMALL: u8 = 1;
+const CAPITAL: u8 = 2;
+const UNDERSCORE: u8 = 4;
+/// A byte of a character that is not ASCII, which must be decoded.
+const WIDE: u8 = 8;
+
+#[allow(clippy::indexing_slicing, reason = "the compiler evaluates it")]
+const CLASSES: [u8; 256] = {
+    let (mut classes, mut byte) = ([GAP; 256], 0_u8);
+    loop {
+        classes[byte as usize] = match byte {
+            b'a'..=b'z' | b'0'..=b'9' => SMALL,
+            b'A'..=b'Z' => CAPITAL,
+            b'_' => UNDERSCORE,
+            128.. => WIDE,
+            _ => GAP,
+        };
+        match byte.checked_add(1) {
+            Some(next) => byte = next,
+            None => break classes,
+        }
+    }
+};
+
+fn class(byte: u8) -> u8 {
+    CLASSES.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
 fn next_word(text: &str, at: usize) -> Option<usize> {
-    let rest = text.get(at..)?;
-    steps::up_to(rest, first(rest, is_letter)).map(|found| at + found)
-}
-
-/// The offset of the first character for which `is` is `true`. Texts are mostly ASCII, of which
-/// each byte is a character.
-fn first(text: &str, is: impl Fn(char) -> bool) -> Option<usize> {
-    let mut at = 0;
-    while let Some(byte) = text.as_bytes().get(at) {
-        let (letter, len) = match byte.is_ascii() {
-            true => (char::from(*byte), 1),
-            false => text.get(at..)?.chars().next().map(|letter| (letter, letter.len_utf8()))?,
-        };
-        if is(letter) {
-            return Some(at);
+    let mut start = at;
+    loop {
+        match class(*text.as_bytes().get(start)?) {
+            GAP => start += 1,
+            WIDE => {
+                let letter = text.get(start..)?.chars().next()?;
+                if letter.is_alphanumeric() {
+                    break;
+                }
+                start += letter.len_utf8();
+            }
+            _ => break,
         }
-        at += len;
     }
-    None
-}
-
-fn is_letter(letter: char) -> bool {
-    match letter.is_ascii() {
-        true => letter.is_ascii_alphanumeric() || letter == '_',
-        false => letter.is_alphanumeric(),
-    }
+    steps::up_to(text, Some(start - at))?;
+    Some(start)
 }
 
 /// Whether a character counts as a word, because its script puts no spaces between words.
@@ -458,19 +499,34 @@ fn is_ideograph(letter: char) -> bool {
     matches!(letter, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-fn word_end(text: &str, start: usize) -> usize {
-    let rest = text.get(start..).unwrap_or_default();
-    match rest.chars().next() {
-        Some(first) if is_ideograph(first) => start + first.len_utf8(),
-        _ => {
-            // A combining accent may be a character of its own after its letter.
-            let end = first(rest, |letter| match letter.is_ascii() {
-                true => !is_letter(letter),
-                false => is_ideograph(letter) || !(is_letter(letter) || is_combining_mark(letter)),
-            });
-            start + end.unwrap_or(rest.len())
+/// Returns the end of the word that begins at `start`, and whether it may have parts.
+fn word_end(text: &str, start: usize) -> (usize, bool) {
+    let class_at = |at: usize| text.as_bytes().get(at).map_or(GAP, |byte| class(*byte));
+    // A capital at the beginning of a word begins no part.
+    let mut end = start + usize::from(class_at(start) == CAPITAL);
+    let mut classes = 0;
+    loop {
+        let class = class_at(end);
+        if class == GAP {
+            break;
         }
+        let mut len = 1;
+        if class == WIDE {
+            let Some(letter) = text.get(end..).and_then(|rest| rest.chars().next()) else { break };
+            len = letter.len_utf8();
+            if is_ideograph(letter) {
+                end += if end == start { len } else { 0 };
+                break;
+            }
+            // A combining accent may be a character of its own after its letter.
+            if !letter.is_alphanumeric() && !is_combining_mark(letter) {
+                break;
+            }
+        }
+        classes |= class;
+        end += len;
     }
+    (end, classes & (CAPITAL | UNDERSCORE | WIDE) != 0)
 }
 
 /// Returns the start of the next word if a link such as `/` or `::` joins it to the word ending
@@ -483,19 +539,14 @@ fn linked_word(text: &str, end: usize) -> Option<usize> {
         _ => return None,
     };
     let next = end + link;
-    text.get(next..)?.starts_with(is_letter).then_some(next)
+    let first = text.get(next..)?.chars().next()?;
+    (first == '_' || first.is_alphanumeric()).then_some(next)
 }
 
 /// Calls a function with the range of each part of a name in code: `parse_error`, `parseError` and
 /// `HTTPServer` have two parts. It is not called for a word of one part.
 fn parts(text: &str, word: Range<usize>, mut part: impl FnMut(Range<usize>)) {
     let Some(letters) = text.get(word.clone()) else { return };
-    let joins = |(at, byte): (usize, u8)| {
-        byte == b'_' || !byte.is_ascii() || (at > 0 && byte.is_ascii_uppercase())
-    };
-    if !letters.bytes().enumerate().any(joins) {
-        return;
-    }
     let (mut start, mut last) = (word.start, '_');
     for (offset, letter) in letters.char_indices() {
         let at = word.start + offset;
@@ -527,9 +578,9 @@ mod tests {
     use crate::message::steps;
 
     /// Messages of a thousand bytes, of which every tenth has the word.
-    fn text(index: usize) -> Option<String> {
+    fn text(index: usize, text: &mut String) {
         let word = if index.is_multiple_of(10) { "lighthouse" } else { "harbour" };
-        Some(format!("{word} {}\n", "some more words ".repeat(62)))
+        *text = format!("{word} {}\n", "some more words ".repeat(62));
     }
 
     /// Reads this many messages, and returns the slices, the steps of the longest one and of all.
@@ -541,7 +592,7 @@ mod tests {
             let steps = steps::steps(u64::MAX, || more = reading.read(&terms, count, text));
             (slices, longest, all) = (slices + 1, longest.max(steps), all + steps);
         }
-        assert_eq!(reading.ranked(&terms).len(), count.div_ceil(10));
+        assert_eq!(reading.ranked(1).0, count.div_ceil(10));
         (slices, longest, all)
     }
 
@@ -560,12 +611,12 @@ mod tests {
         let long = format!("{} needle", "hay ".repeat(SLICE / 2));
         let mut reading = Reading::default();
         let mut slices = 1;
-        while reading.read(&terms, 1, |_| Some(long.clone())) {
+        while reading.read(&terms, 1, |_, text| text.push_str(&long)) {
             slices += 1;
         }
         assert!(slices >= 2, "{slices}");
-        let ranked = reading.ranked(&terms);
-        assert!(ranked.len() == 1 && long[ranked[0].bytes.clone()].contains("needle"));
+        let (found, ranked) = reading.ranked(5);
+        assert!(found == 1 && long[ranked[0].bytes.clone()].contains("needle"));
     }
 }
 
