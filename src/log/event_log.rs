@@ -346,8 +346,10 @@ impl EventLog {
     }
 
     /// Replaces equal messages of this whole log with the handles of `part`, so that memory holds
-    /// each message once.
+    /// each message once. The events since the base of `part` are those of `part`.
     pub(crate) fn share(&mut self, part: &Self) {
+        self.events.truncate(self.events.len().saturating_sub(part.events.len()));
+        self.events.extend_from_slice(&part.events);
         self.state.share(&part.state);
     }
 

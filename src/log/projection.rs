@@ -273,11 +273,16 @@ impl EventLog {
         self.state().check_whole()?;
         let record = self.compaction(id).ok_or(LogError::UnknownCompaction { id })?;
         let seq = self.undone_at(id)?;
+        Ok((record.clone(), self.before(seq).replay()?))
+    }
+
+    /// Returns the log of the events in memory before this `seq`.
+    pub(crate) fn before(&self, seq: u64) -> Self {
         let mut before = Self::new(self.thread_id().clone());
         for logged in self.events().iter().take_while(|logged| logged.seq < seq) {
             before.push(logged.clone());
         }
-        Ok((record.clone(), before.replay()?))
+        before
     }
 
     /// The event of a compaction that was undone.

@@ -265,8 +265,8 @@ impl<'a> Recall<'a> {
     #[cfg(feature = "recall")]
     fn search(&self, removed: Vec<Removed>, query: &Text, offset: u64) -> Result<Steps<'a>> {
         let (recall, terms) = (*self, Terms::of(query)?);
-        let quoting = search::quoting(&removed);
-        let mut search = Search { removed, quoting, terms, reading: Reading::default() };
+        let (calls, reading) = (HashSet::new(), Reading::default());
+        let mut search = Search { removed, calls, terms, reading };
         let (query, skip) = (query.clone(), usize::try_from(offset).unwrap_or(usize::MAX));
         Ok(Box::new(move || {
             if search.read(&recall) {
@@ -317,8 +317,9 @@ pub(crate) type Steps<'a> = Box<dyn FnMut() -> Option<Recalled> + Send + 'a>;
 #[derive(Debug)]
 struct Search {
     removed: Vec<Removed>,
-    /// The numbers of messages that only quote an earlier recall, which the search skips.
-    quoting: HashSet<u64>,
+    /// The ids of the calls of recall in the messages read so far. Messages that only quote their
+    /// results are skipped.
+    calls: HashSet<Text>,
     terms: Terms,
     reading: Reading,
 }
@@ -327,10 +328,10 @@ struct Search {
 impl Search {
     /// Reads a slice of the messages, and returns whether there is more to read.
     fn read(&mut self, recall: &Recall<'_>) -> bool {
-        let Self { removed, quoting, terms, .. } = self;
+        let Self { removed, calls, terms, .. } = self;
         self.reading.read(terms, removed.len(), |index, text| {
             let removed = removed.get(index);
-            if let Some(removed) = removed.filter(|removed| !quoting.contains(&removed.number)) {
+            if let Some(removed) = removed.filter(|it| !search::is_quote(&it.message, calls)) {
                 recall.write_text(removed, text);
             }
         })

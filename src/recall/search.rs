@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     log::Removed,
-    message::{ContentBlock, Text, steps},
+    message::{ContentBlock, Message, Text, steps},
     prose::Shapes,
 };
 
@@ -87,7 +87,7 @@ impl Terms {
     fn number(&self, found: Found<'_>, buffer: &mut String) -> Option<usize> {
         let Found { text, most } = found;
         // Folding turns only a first letter beyond ASCII into another.
-        if text.starts_with(|first: char| first.is_ascii()) && !self.shapes.begins(text) {
+        if text.bytes().next().is_some_and(|first| first.is_ascii() && !self.shapes.begins(first)) {
             return None;
         }
         let text = steps::through(text);
@@ -116,8 +116,57 @@ impl Terms {
     }
 
     /// Counts the words of a text, instead of those that `doc` counted before.
+    ///
+    /// Most words are only counted, as bits of blocks of bytes. Those between white space are read one
+    /// by one if one of them may match, is a name with parts, is joined to another one, or has
+    /// characters beyond ASCII.
     fn count(&self, text: &str, doc: &mut Doc) {
         doc.clear(self.words.len());
+        let (blocks, rest) = steps::through(text).as_bytes().as_chunks::<64>();
+        let mut last = [0; 64];
+        last.iter_mut().zip(rest).for_each(|(byte, rest)| *byte = *rest);
+        let (mut words, mut counted, mut end, mut before) = (0, 0, 0, 0);
+        for (block, at) in blocks.iter().chain([&last]).zip((0..).step_by(64)) {
+            let letters = bits(block, is_letter_byte);
+            let begun = letters << 1 | before;
+            before = letters >> 63;
+            words += (letters & !begun).count_ones() as usize;
+            let mut marks = self.marks(block, letters, begun);
+            while marks != 0 {
+                let mark = at + marks.trailing_zeros() as usize;
+                marks &= marks - 1;
+                if mark >= end {
+                    let part = spaced(text, mark);
+                    end = part.end;
+                    let part = text.get(part).unwrap_or_default();
+                    counted += letter_runs(part);
+                    self.count_each(part, doc);
+                }
+            }
+        }
+        doc.words += words - counted;
+    }
+
+    /// Returns the bytes of a block for which the text around them must be read. `begun` has the bytes
+    /// after a letter.
+    fn marks(&self, block: &[u8; 64], letters: u64, begun: u64) -> u64 {
+        let special = bits(block, |byte| (byte == b'_') | !byte.is_ascii());
+        let capitals = bits(block, |byte| byte.is_ascii_uppercase());
+        let links = bits(block, |byte| matches!(byte, b'/' | b'\\' | b'.' | b':' | b'-'));
+        let ends = bits(block, |byte| byte <= b' ') >> 1;
+        let mut marks = special | begun & (capitals | links & !ends);
+        let mut starts = letters & !begun;
+        while starts != 0 {
+            let at = starts.trailing_zeros();
+            starts &= starts - 1;
+            let may_match = block.get(at as usize).is_some_and(|byte| self.shapes.begins(*byte));
+            marks |= u64::from(may_match) << at;
+        }
+        marks
+    }
+
+    /// Adds each word of a text to those that were counted.
+    fn count_each(&self, text: &str, doc: &mut Doc) {
         let mut buffer = String::new();
         each_word(text, |found, _| {
             doc.words += 1;
@@ -129,25 +178,54 @@ impl Terms {
     }
 }
 
-/// Returns the numbers of messages that contain only calls of the recall tool or their results.
-/// Such a message would rank above the message that it quotes.
-pub(super) fn quoting(removed: &[Removed]) -> HashSet<u64> {
-    let mut calls: HashSet<&Text> = HashSet::new();
-    let mut quoting = HashSet::new();
-    for removed in removed {
-        let uses = removed.message.tool_uses().filter(|call| call.name == *RECALL);
-        calls.extend(uses.map(|call| &call.id));
-        let blocks = removed.message.content.iter().filter(|block| Removed::is_content(block));
-        let mut blocks = blocks.peekable();
-        if blocks.peek().is_some() && blocks.all(|block| quotes(block, &calls)) {
-            quoting.insert(removed.number);
-        }
+/// Returns a bit for each byte of a block. Written without branches, so that compilers compare whole
+/// vector registers.
+fn bits(block: &[u8; 64], is: impl Fn(u8) -> bool) -> u64 {
+    let mut found = [0_u8; 64];
+    for (found, byte) in found.iter_mut().zip(block) {
+        *found = u8::from(is(*byte));
     }
-    quoting
+    let (eights, _) = found.as_chunks::<8>();
+    eights.iter().zip((0..64).step_by(8)).fold(0, |bits, (eight, at)| {
+        // The product has the lowest bit of byte n as bit 56 + n.
+        let eight = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        bits | eight << at
+    })
+}
+
+/// Whether a byte is a letter, a digit, `_`, or of a character beyond ASCII.
+fn is_letter_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() | (byte == b'_') | !byte.is_ascii()
+}
+
+fn letter_runs(text: &str) -> usize {
+    text.as_bytes()
+        .chunk_by(|one, other| is_letter_byte(*one) == is_letter_byte(*other))
+        .filter(|run| run.first().is_some_and(|byte| is_letter_byte(*byte)))
+        .count()
+}
+
+/// Returns the range around an offset between ASCII white space or control characters, which no word
+/// contains.
+fn spaced(text: &str, at: usize) -> Range<usize> {
+    let (before, after) = text.as_bytes().split_at_checked(at).unwrap_or_default();
+    let start = before.iter().rposition(|byte| *byte <= b' ').map_or(0, |space| space + 1);
+    let end = after.iter().position(|byte| *byte <= b' ').map_or(text.len(), |space| at + space);
+    start..end
+}
+
+/// Whether a message contains only calls of the recall tool or their results. Such a message would
+/// rank above the message that it quotes. `calls` has the ids of these calls in earlier messages, and
+/// gets those of this one.
+pub(super) fn is_quote(message: &Message, calls: &mut HashSet<Text>) -> bool {
+    let uses = message.tool_uses().filter(|call| call.name == *RECALL);
+    calls.extend(uses.map(|call| call.id.clone()));
+    let mut blocks = message.content.iter().filter(|block| Removed::is_content(block)).peekable();
+    blocks.peek().is_some() && blocks.all(|block| quotes(block, calls))
 }
 
 /// Whether a block is a call of the recall tool, or the result of such a call.
-fn quotes(block: &ContentBlock, calls: &HashSet<&Text>) -> bool {
+fn quotes(block: &ContentBlock, calls: &HashSet<Text>) -> bool {
     if let ContentBlock::ToolUse(call) = block {
         calls.contains(&call.id)
     } else if let ContentBlock::ToolResult(result) = block {
@@ -186,7 +264,7 @@ impl Reading {
         &mut self,
         terms: &Terms,
         count: usize,
-        text: impl Fn(usize, &mut String),
+        mut text: impl FnMut(usize, &mut String),
     ) -> bool {
         let mut left = SLICE;
         while self.index < count && left > 0 {
@@ -219,7 +297,11 @@ impl Reading {
         }
         stretch.join(&self.piece);
         if self.pieces.add(&self.piece) {
-            self.hits.push(Hit { index: self.index, bytes, stretch: self.stretches.matching.len() });
+            self.hits.push(Hit {
+                index: self.index,
+                bytes,
+                stretch: self.stretches.matching.len(),
+            });
         }
     }
 
@@ -429,69 +511,50 @@ fn each_word<'a>(text: &'a str, mut word: impl FnMut(Found<'a>, Range<usize>)) {
     };
     let mut at = 0;
     while let Some(start) = next_word(text, at) {
-        let (mut next, mut count) = (Some(start), 0);
-        while let Some(start) = next {
-            let (end, may_have_parts) = word_end(text, start);
-            emit(start..end, WORD);
-            if may_have_parts {
-                parts(text, start..end, |part| emit(part, WORD));
-            }
+        let mut end = word_end(text, start);
+        emit(start..end, WORD);
+        parts(text, start..end, |part| emit(part, WORD));
+        let mut count = 1;
+        while let Some(next) = linked_word(text, end) {
+            end = word_end(text, next);
+            emit(next..end, WORD);
+            parts(text, next..end, |part| emit(part, WORD));
             count += 1;
-            (at, next) = (end, linked_word(text, end));
         }
         if count > 1 {
-            emit(start..at, COMPOUND);
+            emit(start..end, COMPOUND);
         }
+        at = end;
     }
-}
-
-/// The classes of the bytes of a text. Texts are mostly ASCII, of which each byte is a character.
-const GAP: u8 = 0;
-const SMALL: u8 = 1;
-const CAPITAL: u8 = 2;
-const UNDERSCORE: u8 = 4;
-/// A byte of a character that is not ASCII, which must be decoded.
-const WIDE: u8 = 8;
-
-#[allow(clippy::indexing_slicing, reason = "the compiler evaluates it")]
-const CLASSES: [u8; 256] = {
-    let (mut classes, mut byte) = ([GAP; 256], 0_u8);
-    loop {
-        classes[byte as usize] = match byte {
-            b'a'..=b'z' | b'0'..=b'9' => SMALL,
-            b'A'..=b'Z' => CAPITAL,
-            b'_' => UNDERSCORE,
-            128.. => WIDE,
-            _ => GAP,
-        };
-        match byte.checked_add(1) {
-            Some(next) => byte = next,
-            None => break classes,
-        }
-    }
-};
-
-fn class(byte: u8) -> u8 {
-    CLASSES.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
 fn next_word(text: &str, at: usize) -> Option<usize> {
-    let mut start = at;
-    loop {
-        match class(*text.as_bytes().get(start)?) {
-            GAP => start += 1,
-            WIDE => {
-                let letter = text.get(start..)?.chars().next()?;
-                if letter.is_alphanumeric() {
-                    break;
-                }
-                start += letter.len_utf8();
-            }
-            _ => break,
+    let rest = text.get(at..)?;
+    steps::up_to(rest, first(rest, is_letter)).map(|found| at + found)
+}
+
+/// The offset of the first character for which `is` is `true`. Texts are mostly ASCII, of which
+/// each byte is a character.
+fn first(text: &str, is: impl Fn(char) -> bool) -> Option<usize> {
+    let mut at = 0;
+    while let Some(byte) = text.as_bytes().get(at) {
+        let (letter, len) = match byte.is_ascii() {
+            true => (char::from(*byte), 1),
+            false => text.get(at..)?.chars().next().map(|letter| (letter, letter.len_utf8()))?,
+        };
+        if is(letter) {
+            return Some(at);
         }
+        at += len;
     }
-    steps::up_to(text, Some(start - at))?;
-    Some(start)
+    None
+}
+
+fn is_letter(letter: char) -> bool {
+    match letter.is_ascii() {
+        true => letter.is_ascii_alphanumeric() || letter == '_',
+        false => letter.is_alphanumeric(),
+    }
 }
 
 /// Whether a character counts as a word, because its script puts no spaces between words.
@@ -499,34 +562,19 @@ fn is_ideograph(letter: char) -> bool {
     matches!(letter, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Returns the end of the word that begins at `start`, and whether it may have parts.
-fn word_end(text: &str, start: usize) -> (usize, bool) {
-    let class_at = |at: usize| text.as_bytes().get(at).map_or(GAP, |byte| class(*byte));
-    // A capital at the beginning of a word begins no part.
-    let mut end = start + usize::from(class_at(start) == CAPITAL);
-    let mut classes = 0;
-    loop {
-        let class = class_at(end);
-        if class == GAP {
-            break;
-        }
-        let mut len = 1;
-        if class == WIDE {
-            let Some(letter) = text.get(end..).and_then(|rest| rest.chars().next()) else { break };
-            len = letter.len_utf8();
-            if is_ideograph(letter) {
-                end += if end == start { len } else { 0 };
-                break;
-            }
+fn word_end(text: &str, start: usize) -> usize {
+    let rest = text.get(start..).unwrap_or_default();
+    match rest.chars().next() {
+        Some(first) if is_ideograph(first) => start + first.len_utf8(),
+        _ => {
             // A combining accent may be a character of its own after its letter.
-            if !letter.is_alphanumeric() && !is_combining_mark(letter) {
-                break;
-            }
+            let end = first(rest, |letter| match letter.is_ascii() {
+                true => !is_letter(letter),
+                false => is_ideograph(letter) || !(is_letter(letter) || is_combining_mark(letter)),
+            });
+            start + end.unwrap_or(rest.len())
         }
-        classes |= class;
-        end += len;
     }
-    (end, classes & (CAPITAL | UNDERSCORE | WIDE) != 0)
 }
 
 /// Returns the start of the next word if a link such as `/` or `::` joins it to the word ending
@@ -539,14 +587,19 @@ fn linked_word(text: &str, end: usize) -> Option<usize> {
         _ => return None,
     };
     let next = end + link;
-    let first = text.get(next..)?.chars().next()?;
-    (first == '_' || first.is_alphanumeric()).then_some(next)
+    text.get(next..)?.starts_with(is_letter).then_some(next)
 }
 
 /// Calls a function with the range of each part of a name in code: `parse_error`, `parseError` and
 /// `HTTPServer` have two parts. It is not called for a word of one part.
 fn parts(text: &str, word: Range<usize>, mut part: impl FnMut(Range<usize>)) {
     let Some(letters) = text.get(word.clone()) else { return };
+    let joins = |(at, byte): (usize, u8)| {
+        byte == b'_' || !byte.is_ascii() || (at > 0 && byte.is_ascii_uppercase())
+    };
+    if !letters.bytes().enumerate().any(joins) {
+        return;
+    }
     let (mut start, mut last) = (word.start, '_');
     for (offset, letter) in letters.char_indices() {
         let at = word.start + offset;
@@ -667,5 +720,173 @@ mod words_tests {
     fn what_is_no_word_is_none_and_a_long_one_is_cut() {
         assert_eq!(words(" .*?[\u{1}\u{200b}]$ "), Vec::<String>::new());
         assert_eq!(words(&"x".repeat(10_000)), ["x".repeat(WORD)]);
+    }
+}
+
+/// Compares the search with a plain one, which reads each word and keeps maps.
+#[cfg(test)]
+mod plain_tests {
+    use proptest::{collection::vec, prelude::*, sample::select};
+
+    use super::*;
+
+    fn plain_words(text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        each_word(text, |found, _| {
+            let mut word = String::new();
+            found.fold_to(&mut word);
+            words.push(word);
+        });
+        words
+    }
+
+    #[derive(Default)]
+    struct Counted {
+        words: usize,
+        counts: HashMap<usize, usize>,
+    }
+
+    fn plain_scores(terms: usize, all: &[Counted]) -> Vec<f32> {
+        let words: usize = all.iter().map(|one| one.words).sum();
+        let average = (real(words) / real(all.len().max(1))).max(1.0);
+        let score = |one: &Counted| {
+            let mut score = 0.0;
+            for term in 0..terms {
+                let holding = all.iter().filter(|one| one.counts.contains_key(&term)).count();
+                let rarity = (1.0 + (real(all.len() - holding) + 0.5) / (real(holding) + 0.5)).ln();
+                let count = real(one.counts.get(&term).copied().unwrap_or_default());
+                let long = 1.0 - 0.75 + 0.75 * real(one.words) / average;
+                score += rarity * count * (1.2 + 1.0) / (count + 1.2 * long);
+            }
+            score
+        };
+        all.iter().map(score).collect()
+    }
+
+    fn plain_ranked(texts: &[String], query: &str) -> Vec<Matched> {
+        let mut terms: Vec<String> = Vec::new();
+        for word in plain_words(query) {
+            if word.chars().any(char::is_alphanumeric) && !terms.contains(&word) {
+                terms.push(word);
+            }
+        }
+        terms.truncate(TERMS);
+        let (mut places, mut pieces, mut stretches, mut read) =
+            (Vec::new(), Vec::new(), vec![Counted::default()], 0);
+        for (index, text) in texts.iter().enumerate() {
+            let mut start = 0;
+            while start < text.len() {
+                let bytes = start..piece_end(text, start, PIECE);
+                (start, read) = (bytes.end, read + bytes.len());
+                if read > PIECE {
+                    stretches.push(Counted::default());
+                    read = bytes.len();
+                }
+                let (mut piece, stretch) = (Counted::default(), stretches.last_mut().unwrap());
+                for word in plain_words(&text[bytes.clone()]) {
+                    (piece.words, stretch.words) = (piece.words + 1, stretch.words + 1);
+                    if let Some(term) = terms.iter().position(|term| *term == word) {
+                        *piece.counts.entry(term).or_default() += 1;
+                        *stretch.counts.entry(term).or_default() += 1;
+                    }
+                }
+                places.push((index, bytes, stretches.len() - 1));
+                pieces.push(piece);
+            }
+        }
+        let scores = plain_scores(terms.len(), &pieces);
+        let of_stretches = plain_scores(terms.len(), &stretches);
+        let mut best: HashMap<usize, (usize, Matched)> = HashMap::new();
+        for ((piece, score), (index, bytes, stretch)) in pieces.iter().zip(scores).zip(places) {
+            let matched = Matched { index, bytes, score: score + of_stretches[stretch] };
+            let is_better = best.get(&index).is_none_or(|(_, it)| it.score < matched.score);
+            if !piece.counts.is_empty() && is_better {
+                best.insert(index, (stretch, matched));
+            }
+        }
+        let mut best: Vec<_> = best.into_values().collect();
+        best.sort_by(|(_, one), (_, other)| by_score(one, other));
+        let mut taken: HashMap<usize, usize> = HashMap::new();
+        for (stretch, matched) in &mut best {
+            let taken = taken.entry(*stretch).or_default();
+            *taken += 1;
+            matched.score /= real(*taken);
+        }
+        let mut ranked: Vec<_> = best.into_iter().map(|(_, matched)| matched).collect();
+        ranked.sort_by(by_score);
+        ranked
+    }
+
+    fn text(most: usize) -> impl Strategy<Value = String> {
+        let words = select(vec![
+            "port",
+            "Port",
+            "PORT",
+            "next",
+            "parse_error",
+            "parseError",
+            "HTTPServer",
+            "__x",
+            "_",
+            "src",
+            "rs",
+            "fs",
+            "E0425",
+            "12",
+            "café",
+            "cafe\u{301}",
+            "CAFÉ",
+            "\u{301}",
+            "é_É",
+            "ı",
+            "I\u{307}",
+            "İ",
+            "ıI",
+            "straße",
+            "ẞ",
+            "ﬁn",
+            "Ａｂｃ",
+            "\u{212a}x",
+            "²x",
+            "端口",
+            "ab端cd",
+            "端\u{301}",
+            "한국어",
+            "日本_Go",
+            "🦀",
+            "👩\u{200d}💻",
+            "\u{200b}",
+            "\u{85}",
+            "\"",
+            "\\u00e9",
+            "# user:",
+            "<b>",
+            "abcdefghijklmnopqrstuvwxyz_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123",
+        ]);
+        let links =
+            select(vec!["", " ", " ", " ", "/", "\\", ".", "::", "->", "-", "_", "\n", "\t"]);
+        vec((words, links), 0..most).prop_map(|words| {
+            words.into_iter().map(|(word, link)| format!("{word}{link}")).collect()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn a_search_ranks_as_a_plain_one(
+            texts in vec((text(40), 1..40_usize), 1..20),
+            query in text(8),
+            most in 0..20_usize,
+        ) {
+            let Ok(terms) = Terms::of(&query) else { return Ok(()) };
+            let texts: Vec<String> = texts.iter().map(|(text, times)| text.repeat(*times)).collect();
+            let mut reading = Reading::default();
+            while reading.read(&terms, texts.len(), |index, text| text.push_str(&texts[index])) {}
+            let mut expected = plain_ranked(&texts, &query);
+            let found = expected.len();
+            expected.truncate(most);
+            prop_assert_eq!(reading.ranked(most), (found, expected));
+        }
     }
 }

@@ -205,9 +205,12 @@ impl Journal {
         // A store that keeps no ids returns none; then do not compare ids.
         let id = loaded.id.and(self.id);
         Expected { id, len: base }.check(thread, loaded.id, found.min(base))?;
-        let before = loaded.log.events().iter().take_while(|logged| logged.seq < base);
-        let mut log = EventLog::new(thread.clone());
-        for logged in before.chain(self.log.events()) {
+        let mut log = loaded.log;
+        if !begins_with(self.log.events(), log.since(base)) {
+            // Another writer appended since.
+            log = log.before(base);
+        }
+        for logged in self.log.since(log.len()) {
             let appended = log.append_logged(logged.clone());
             appended.map_err(|error| StoreError::unreadable(thread.as_str(), error))?;
         }

@@ -14,6 +14,7 @@ use threadfold::{
         Batch, BatchId, CompactionId, CompactionReason, Json, ThreadId, Timestamp, ToolResult,
     },
     notes::Notes,
+    recall::Recall,
     store::{Journal, JsonlStore, MemoryStore, StoreError, ThreadStore},
     strategy::KeepRecent,
     testing::{Scripted, ScriptedModel},
@@ -65,7 +66,8 @@ fn long(number: usize, size: usize) -> String {
     } else {
         String::new()
     };
-    format!("{rule}See src/part{number}.rs. {}", "It reads on. ".repeat(size * 100))
+    let part = format!("\"Café\" \\ cafe\u{301}, \u{131}s\u{131} 端口{number} 🦀\t\u{1}\n");
+    format!("{rule}{part}See src/part{number}.rs. {}", "It reads on. ".repeat(size * 100))
 }
 
 /// A log in a store whose events are dropped from memory, and the same log held whole.
@@ -188,6 +190,10 @@ impl Twins {
             let all = block_on(journal.whole()).unwrap();
             assert_eq!(*all, *whole);
             assert_eq!(all.batches().unwrap(), whole.batches().unwrap());
+            for query in ["part12 CAFE", "on 端", "\u{131}s\u{131} short"] {
+                let query = json!({"query": query});
+                assert_eq!(Recall::of(&all).call(&query), Recall::of(whole).call(&query));
+            }
             let is_whole = log.base() == 0;
             assert!(is_whole || matches!(log.batches(), Err(LogError::NotHeld { .. })));
         }

@@ -30,10 +30,9 @@ impl ThreadStore for SqliteStore {
         let (thread, place) = (thread.clone(), self.database.place().clone());
         let loaded = self.database.read(move |reading| {
             let mut log = EventLog::new(thread.clone());
-            for event in events(reading, &place, &thread, 0)? {
-                let appended = log.append_logged(event);
-                appended.map_err(|source| unreadable(&place, source))?;
-            }
+            each_event(reading, &place, &thread, 0, |event| {
+                log.append_logged(event).map(drop).map_err(|source| unreadable(&place, source))
+            })?;
             let mut loaded = Loaded::new(log);
             loaded.id = log_id(reading, &place, &thread)?;
             Ok(loaded)
@@ -43,7 +42,15 @@ impl ThreadStore for SqliteStore {
 
     async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
         let (thread, place) = (thread.clone(), self.database.place().clone());
-        self.database.read(move |reading| events(reading, &place, &thread, seq)).await
+        let loaded = self.database.read(move |reading| {
+            let mut events = Vec::new();
+            each_event(reading, &place, &thread, seq, |event| {
+                events.push(event);
+                Ok(())
+            })?;
+            Ok(events)
+        });
+        loaded.await
     }
 
     async fn save_base(
@@ -188,24 +195,24 @@ fn log_id(
     Ok(Some(id.parse().map_err(|error| StoreError::medium(place.clone(), error))?))
 }
 
-/// Returns the events from this `seq` on.
-fn events(
+/// Calls a function with each event from this `seq` on.
+fn each_event(
     reading: &Transaction<'_>,
     place: &Text,
     thread: &ThreadId,
     from: u64,
-) -> Result<Vec<LoggedEvent>, Failed> {
+    mut take: impl FnMut(LoggedEvent) -> Result<(), StoreError>,
+) -> Result<(), Failed> {
     // A number beyond the integers of SQLite is after every stored event.
-    let Ok(from) = i64::try_from(from) else { return Ok(Vec::new()) };
+    let Ok(from) = i64::try_from(from) else { return Ok(()) };
     let stored = "SELECT seq, event FROM events WHERE thread = ?1 AND seq >= ?2 ORDER BY seq";
     let mut stored = reading.prepare_cached(stored)?;
     let mut rows = stored.query(params![thread.as_str(), from])?;
-    let mut events = Vec::new();
     while let Some(row) = rows.next()? {
         let (seq, line) = (row.get::<_, u64>(0)?, row.get_ref(1)?.as_str()?);
-        events.push(stored_event(place, seq, line)?);
+        take(stored_event(place, seq, line)?)?;
     }
-    Ok(events)
+    Ok(())
 }
 
 fn unreadable(place: &Text, source: LogError) -> StoreError {

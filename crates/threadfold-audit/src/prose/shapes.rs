@@ -16,30 +16,31 @@ impl Default for Shapes {
 impl Shapes {
     /// Adds a word. An ASCII letter at its beginning counts in either case.
     pub fn add(&mut self, word: &str) {
-        if let Some(lengths) = first(word).and_then(|first| self.0.get_mut(first)) {
+        let first = word.bytes().next().map(|first| usize::from(first.to_ascii_lowercase()));
+        if let Some(lengths) = first.and_then(|first| self.0.get_mut(first)) {
             *lengths |= bit(word.len());
         }
     }
 
-    /// Whether a word begins as this one does.
-    pub fn begins(&self, word: &str) -> bool {
-        self.lengths(word) != 0
+    /// Whether a word begins with this byte, or with the other case of this letter.
+    #[inline]
+    pub fn begins(&self, first: u8) -> bool {
+        self.lengths(first) != 0
     }
 
     /// Whether a word of so many bytes begins as this one does.
+    #[inline]
     pub fn has(&self, word: &str, length: usize) -> bool {
-        self.lengths(word) & bit(length) != 0
+        word.bytes().next().is_some_and(|first| self.lengths(first) & bit(length) != 0)
     }
 
-    fn lengths(&self, word: &str) -> u64 {
-        first(word).and_then(|first| self.0.get(first)).copied().unwrap_or_default()
+    #[inline]
+    fn lengths(&self, first: u8) -> u64 {
+        self.0.get(usize::from(first.to_ascii_lowercase())).copied().unwrap_or_default()
     }
 }
 
-fn first(word: &str) -> Option<usize> {
-    word.bytes().next().map(|first| usize::from(first.to_ascii_lowercase()))
-}
-
+#[inline]
 fn bit(length: usize) -> u64 {
     1 << length.min(63)
 }
@@ -51,10 +52,10 @@ mod tests {
     #[test]
     fn a_word_is_known_by_its_first_letter_and_its_length() {
         let mut shapes = Shapes::default();
-        assert!(!shapes.begins("port") && !shapes.has("", 0));
+        assert!(!shapes.begins(b'p') && !shapes.has("", 0));
         shapes.add("Port");
         shapes.add(&"x".repeat(80));
-        assert!(shapes.begins("Paint") && shapes.has("PATH", 4) && shapes.has("xy", 70));
-        assert!(!shapes.has("paint", 5) && !shapes.begins("sort"));
+        assert!(shapes.begins(b'P') && shapes.has("PATH", 4) && shapes.has("xy", 70));
+        assert!(!shapes.has("paint", 5) && !shapes.begins(b's'));
     }
 }

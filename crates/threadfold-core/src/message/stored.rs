@@ -57,10 +57,13 @@ impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let stored = Stored::deserialize(deserializer)?;
         let prefix_rewritten = stored.prefix_rewritten;
+        let mut content = stored.content.into_owned();
+        // A vector that grows has room for four blocks at first, and most messages have one.
+        content.shrink_to_fit();
         let parts = MessageParts {
             role: stored.role,
             author: stored.author,
-            content: stored.content.into_owned(),
+            content,
             stop_reason: stored.stop_reason,
             usage: stored.usage,
             origin: stored.origin,
