@@ -11,6 +11,7 @@
 use std::{
     cmp::Ordering,
     collections::{HashMap, HashSet},
+    iter,
     ops::Range,
 };
 
@@ -93,9 +94,8 @@ impl Terms {
         let text = steps::through(text);
         if text.is_ascii() {
             let text = text.get(..most).unwrap_or(text);
-            let may_be = self.shapes.has(text, text.len());
-            let is = |word: &String| may_be && word.eq_ignore_ascii_case(text);
-            return self.words.iter().position(is);
+            let mut words = self.words.iter();
+            return words.position(|word| word.eq_ignore_ascii_case(text));
         }
         found.fold_to(buffer);
         self.words.iter().position(|word| word == buffer)
@@ -121,7 +121,9 @@ impl Terms {
     /// by one if one of them may match, is a name with parts, is joined to another one, or has
     /// characters beyond ASCII.
     fn count(&self, text: &str, doc: &mut Doc) {
-        doc.clear(self.words.len());
+        doc.words = 0;
+        doc.counts.clear();
+        doc.counts.resize(self.words.len(), 0);
         let (blocks, rest) = steps::through(text).as_bytes().as_chunks::<64>();
         let mut last = [0; 64];
         last.iter_mut().zip(rest).for_each(|(byte, rest)| *byte = *rest);
@@ -131,12 +133,9 @@ impl Terms {
             let begun = letters << 1 | before;
             before = letters >> 63;
             words += (letters & !begun).count_ones() as usize;
-            let mut marks = self.marks(block, letters, begun);
-            while marks != 0 {
-                let mark = at + marks.trailing_zeros() as usize;
-                marks &= marks - 1;
-                if mark >= end {
-                    let part = spaced(text, mark);
+            for mark in ones(self.marks(block, letters, begun)) {
+                if at + mark >= end {
+                    let part = spaced(text, at + mark);
                     end = part.end;
                     let part = text.get(part).unwrap_or_default();
                     counted += letter_runs(part);
@@ -150,17 +149,22 @@ impl Terms {
     /// Returns the bytes of a block for which the text around them must be read. `begun` has the bytes
     /// after a letter.
     fn marks(&self, block: &[u8; 64], letters: u64, begun: u64) -> u64 {
-        let special = bits(block, |byte| (byte == b'_') | !byte.is_ascii());
-        let capitals = bits(block, |byte| byte.is_ascii_uppercase());
-        let links = bits(block, |byte| matches!(byte, b'/' | b'\\' | b'.' | b':' | b'-'));
-        let ends = bits(block, |byte| byte <= b' ') >> 1;
-        let mut marks = special | begun & (capitals | links & !ends);
-        let mut starts = letters & !begun;
-        while starts != 0 {
-            let at = starts.trailing_zeros();
-            starts &= starts - 1;
-            let may_match = block.get(at as usize).is_some_and(|byte| self.shapes.begins(*byte));
-            marks |= u64::from(may_match) << at;
+        let special = |byte: u8| byte.is_ascii_uppercase() | (byte == b'_') | !byte.is_ascii();
+        let link = |byte: u8| matches!(byte, b'-'..=b'/' | b':' | b'\\');
+        let mut marks = begun & bits(block, special);
+        for at in ones(begun & bits(block, link)) {
+            // A sentence ends here if white space follows. Of the last byte it is not known.
+            let joins = block.get(at + 1).is_none_or(|next| *next > b' ');
+            marks |= u64::from(joins) << at;
+        }
+        for at in ones(letters & !begun) {
+            let Some(first) = block.get(at) else { break };
+            let end = at + (letters >> at).trailing_ones() as usize;
+            // A special byte inside the word has a mark of its own.
+            let is_special = (*first == b'_') | !first.is_ascii();
+            let (begins, has) = (self.shapes.begins(*first), self.shapes.has(*first, end - at));
+            let may_match = has | (begins & (end == block.len()));
+            marks |= u64::from(is_special | may_match) << at;
         }
         marks
     }
@@ -198,11 +202,19 @@ fn is_letter_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() | (byte == b'_') | !byte.is_ascii()
 }
 
+/// Returns the number of runs of such bytes.
 fn letter_runs(text: &str) -> usize {
-    text.as_bytes()
-        .chunk_by(|one, other| is_letter_byte(*one) == is_letter_byte(*other))
-        .filter(|run| run.first().is_some_and(|byte| is_letter_byte(*byte)))
-        .count()
+    let runs = text.as_bytes().split(|byte| !is_letter_byte(*byte));
+    runs.filter(|run| !run.is_empty()).count()
+}
+
+/// The positions of the bits that are set, in order.
+fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+    iter::from_fn(move || {
+        let next = bits.trailing_zeros() as usize;
+        bits &= bits.checked_sub(1)?;
+        Some(next)
+    })
 }
 
 /// Returns the range around an offset between ASCII white space or control characters, which no word
@@ -292,7 +304,7 @@ impl Reading {
         *read += bytes.len();
         if *read > PIECE {
             self.stretches.add(stretch);
-            stretch.clear(terms.words.len());
+            *stretch = Doc::default();
             *read = bytes.len();
         }
         stretch.join(&self.piece);
@@ -337,12 +349,6 @@ struct Doc {
 }
 
 impl Doc {
-    fn clear(&mut self, terms: usize) {
-        self.words = 0;
-        self.counts.clear();
-        self.counts.resize(terms, 0);
-    }
-
     fn join(&mut self, other: &Self) {
         self.words += other.words;
         self.counts.resize(other.counts.len(), 0);
@@ -871,11 +877,11 @@ mod plain_tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
 
         #[test]
         fn a_search_ranks_as_a_plain_one(
-            texts in vec((text(40), 1..40_usize), 1..20),
+            texts in vec((text(40), 1..30_usize), 1..12),
             query in text(8),
             most in 0..20_usize,
         ) {

@@ -630,4 +630,30 @@ mod tests {
         assert_eq!(facts(&mut journal, &narrow).audit(&[]).overall.facts, 2);
         assert_eq!(facts(&mut journal, &options).audit(&[]), all, "earlier facts stay");
     }
+    #[test]
+    fn the_whole_log_has_the_events_of_this_journal_after_another_writer_appended() {
+        let store = Arc::new(MemoryStore::default());
+        let mut ours = open(&store);
+        let user = |text: String| Event::MessageAppended(Message::user(text));
+        for number in 0..4 {
+            ours.append(Timestamp(1), user(format!("{number} {}", "on ".repeat(9_000)))).unwrap();
+        }
+        let plan = Plan::from_splices(4, vec![Splice { at: 0..3, insert: vec![] }]);
+        let (id, reason) = (CompactionId(0), CompactionReason::Threshold);
+        let record = CompactionRecord::new(id, reason, "test", plan);
+        ours.append(Timestamp(1), Event::Compacted(Box::new(record))).unwrap();
+        block_on(ours.flush()).unwrap();
+        assert_eq!(ours.log.base(), 5);
+        let mut theirs = open(&store);
+        for (journal, texts) in [(&mut ours, &["a", "b"][..]), (&mut theirs, &["c", "d", "e"])] {
+            for text in texts {
+                journal.append(Timestamp(1), user((*text).to_owned())).unwrap();
+            }
+        }
+        block_on(theirs.flush()).unwrap();
+        let whole = block_on(ours.whole()).unwrap();
+        assert_eq!((whole.since(5), whole.replay()), (ours.log.events(), ours.log.replay()));
+        let stored = block_on(store.load(ours.log.thread_id())).unwrap().log;
+        assert_eq!(whole.before(5).events(), stored.before(5).events());
+    }
 }

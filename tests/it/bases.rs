@@ -66,8 +66,13 @@ fn long(number: usize, size: usize) -> String {
     } else {
         String::new()
     };
-    let part = format!("\"Café\" \\ cafe\u{301}, \u{131}s\u{131} 端口{number} 🦀\t\u{1}\n");
-    format!("{rule}{part}See src/part{number}.rs. {}", "It reads on. ".repeat(size * 100))
+    format!("{rule}See src/part{number}.rs. {}", "It reads on. ".repeat(size * 100))
+}
+
+/// The same after characters that are escaped in JSON, or that are beyond ASCII.
+fn escaped(number: usize, size: usize) -> String {
+    let part = "\"Café\" \\ cafe\u{301}, \u{131}s\u{131} 🦀\t\u{1}\n";
+    format!("{part}端口{number} {}", long(number, size))
 }
 
 /// A log in a store whose events are dropped from memory, and the same log held whole.
@@ -97,10 +102,10 @@ impl Twins {
         let new = self.whole.log().next_compaction();
         match step {
             Step::Typed(size) => {
-                self.both(Event::MessageAppended(Message::user(long(number, size))));
+                self.both(Event::MessageAppended(Message::user(escaped(number, size))));
             }
             Step::Answered(size) => {
-                let mut answer = Message::assistant(long(number, size));
+                let mut answer = Message::assistant(escaped(number, size));
                 answer.make_mut().usage = (size > 3).then(|| Usage::new(size as u64, 7));
                 self.both(Event::MessageAppended(answer));
             }

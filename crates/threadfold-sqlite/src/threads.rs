@@ -30,9 +30,10 @@ impl ThreadStore for SqliteStore {
         let (thread, place) = (thread.clone(), self.database.place().clone());
         let loaded = self.database.read(move |reading| {
             let mut log = EventLog::new(thread.clone());
-            each_event(reading, &place, &thread, 0, |event| {
-                log.append_logged(event).map(drop).map_err(|source| unreadable(&place, source))
-            })?;
+            for event in events(reading, &place, &thread, 0)? {
+                let appended = log.append_logged(event);
+                appended.map_err(|source| unreadable(&place, source))?;
+            }
             let mut loaded = Loaded::new(log);
             loaded.id = log_id(reading, &place, &thread)?;
             Ok(loaded)
@@ -42,15 +43,7 @@ impl ThreadStore for SqliteStore {
 
     async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
         let (thread, place) = (thread.clone(), self.database.place().clone());
-        let loaded = self.database.read(move |reading| {
-            let mut events = Vec::new();
-            each_event(reading, &place, &thread, seq, |event| {
-                events.push(event);
-                Ok(())
-            })?;
-            Ok(events)
-        });
-        loaded.await
+        self.database.read(move |reading| events(reading, &place, &thread, seq)).await
     }
 
     async fn save_base(
@@ -195,24 +188,24 @@ fn log_id(
     Ok(Some(id.parse().map_err(|error| StoreError::medium(place.clone(), error))?))
 }
 
-/// Calls a function with each event from this `seq` on.
-fn each_event(
+/// Returns the events from this `seq` on.
+fn events(
     reading: &Transaction<'_>,
     place: &Text,
     thread: &ThreadId,
     from: u64,
-    mut take: impl FnMut(LoggedEvent) -> Result<(), StoreError>,
-) -> Result<(), Failed> {
+) -> Result<Vec<LoggedEvent>, Failed> {
     // A number beyond the integers of SQLite is after every stored event.
-    let Ok(from) = i64::try_from(from) else { return Ok(()) };
+    let Ok(from) = i64::try_from(from) else { return Ok(Vec::new()) };
     let stored = "SELECT seq, event FROM events WHERE thread = ?1 AND seq >= ?2 ORDER BY seq";
     let mut stored = reading.prepare_cached(stored)?;
     let mut rows = stored.query(params![thread.as_str(), from])?;
+    let mut events = Vec::new();
     while let Some(row) = rows.next()? {
         let (seq, line) = (row.get::<_, u64>(0)?, row.get_ref(1)?.as_str()?);
-        take(stored_event(place, seq, line)?)?;
+        events.push(stored_event(place, seq, line)?);
     }
-    Ok(())
+    Ok(events)
 }
 
 fn unreadable(place: &Text, source: LogError) -> StoreError {

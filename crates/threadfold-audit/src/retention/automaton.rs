@@ -27,7 +27,7 @@ impl Words {
     /// Whether a phrase may have a token, in one of its forms. A token of other characters than ASCII,
     /// or with an underline of emphasis, may have another length in its other form.
     pub(super) fn may_have(&self, token: &str) -> bool {
-        self.shapes.has(token, token.len())
+        token.bytes().next().is_some_and(|first| self.shapes.has(first, token.len()))
             || token.starts_with('_')
             || token.ends_with('_')
             || !token.is_ascii()
