@@ -825,6 +825,8 @@ mod plain_tests {
 
     fn text(most: usize) -> impl Strategy<Value = String> {
         let words = select(vec![
+            "_x",
+            "_Port",
             "port",
             "Port",
             "PORT",
@@ -878,6 +880,23 @@ mod plain_tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn the_words_of_a_text_are_those_that_are_read_one_by_one(
+            texts in vec(text(6), 60),
+            query in text(6),
+        ) {
+            let Ok(terms) = Terms::of(&query) else { return Ok(()) };
+            for text in texts {
+                let mut found = Doc::default();
+                terms.count(&text, &mut found);
+                let words = plain_words(&text);
+                let count = |term| words.iter().filter(|word| *word == term).count();
+                let counts: Vec<usize> = terms.words.iter().map(count).collect();
+                let found_counts: Vec<usize> = found.counts.iter().map(|it| *it as usize).collect();
+                prop_assert_eq!((found.words, found_counts), (words.len(), counts), "{:?}", text);
+            }
+        }
 
         #[test]
         fn a_search_ranks_as_a_plain_one(
