@@ -94,8 +94,7 @@ impl Terms {
         let text = steps::through(text);
         if text.is_ascii() {
             let text = text.get(..most).unwrap_or(text);
-            let mut words = self.words.iter();
-            return words.position(|word| word.eq_ignore_ascii_case(text));
+            return self.words.iter().position(|word| word.eq_ignore_ascii_case(text));
         }
         found.fold_to(buffer);
         self.words.iter().position(|word| word == buffer)
