@@ -152,6 +152,13 @@ pub(super) fn steps(past: &ThreadTexts) -> Vec<Step> {
             steps.push(step);
         }
     }
+    steps.extend(past.media.iter().map(|(message, text)| Step {
+        message: *message,
+        text: text.clone(),
+        is_call: false,
+        outcome: None,
+    }));
+    steps.sort_by_key(|step| step.message);
     // A text that the model repeats says nothing about the work, nor does the same call again.
     let mut told: HashSet<&str> = HashSet::new();
     let mut last: Option<&Step> = None;

@@ -82,6 +82,8 @@ pub(crate) struct ThreadTexts {
     pub(super) sources: Vec<Source>,
     /// Summaries of earlier compactions, with their messages.
     pub(super) earlier: Vec<(usize, Earlier)>,
+    /// The pictures and documents that the user sent, with their messages: a sentence each.
+    pub(super) media: Vec<(usize, String)>,
     /// Lines that many results begin or end with, which say nothing.
     pub(super) usual: HashSet<String>,
     /// The distinct names in the order in which they first stand.
@@ -164,7 +166,9 @@ impl ThreadTexts {
             }
         }
         let usual = usual_lines(&sources);
-        Self { sources, earlier, usual, names: all, numbers }
+        let media = messages.iter().enumerate();
+        let media = media.filter_map(|(index, message)| Some((index, sent_media(message)?)));
+        Self { sources, earlier, media: media.collect(), usual, names: all, numbers }
     }
 
     /// The number of distinct names.
@@ -417,6 +421,32 @@ fn joined_text(result: &ToolResult) -> Text {
             all.collect::<Vec<_>>().join("\n").into()
         }
     }
+}
+
+/// The characters of the user's words beside a picture that are shown.
+const MEDIA_WORDS: usize = 80;
+
+/// What pictures and documents a message of the user has, with the words beside them.
+fn sent_media(message: &Message) -> Option<String> {
+    let (mut pictures, mut documents, mut words) = (0_usize, 0_usize, None);
+    for block in message.typed_content() {
+        match block {
+            ContentBlock::Image(_) => pictures += 1,
+            ContentBlock::Document(_) => documents += 1,
+            block => words = words.or(block.as_text()),
+        }
+    }
+    let counted = |count: usize, what: &str| match count {
+        0 => None,
+        1 => Some(format!("a {what}")),
+        count => Some(format!("{count} {what}s")),
+    };
+    let sent = [counted(pictures, "picture"), counted(documents, "document")];
+    let sent: Vec<String> = sent.into_iter().flatten().collect();
+    let words = words.map_or_else(String::new, |words| {
+        format!(" with \"{}\"", clipped(&one_line(words), MEDIA_WORDS))
+    });
+    (!sent.is_empty()).then(|| format!("The user sent {}{words}.", sent.join(" and ")))
 }
 
 /// The characters of the widest line that shows a call.
