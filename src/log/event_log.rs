@@ -369,9 +369,8 @@ impl EventLog {
 
     /// The record of the latest compaction, whether it was undone or not.
     pub(crate) fn latest_compaction(&self) -> Option<&CompactionRecord> {
-        let held = self.events.iter().rev().find_map(|logged| match &logged.event {
-            Event::Compacted(record) => Some(record.as_ref()),
-            _ => None,
+        let held = self.events.iter().rev().find_map(|logged| {
+            if let Event::Compacted(record) = &logged.event { Some(record.as_ref()) } else { None }
         });
         held.or(self.state.dropped.latest.as_deref())
     }

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-
 use threadfold_core::{legality::Repair, message::*};
 
 /// A request body, and the changes that made it valid.
@@ -121,7 +120,7 @@ pub enum WireError {
         /// The beginning of the value found.
         found: String,
     },
-    /// The body has more bytes than [`DecodeLimits`] allows.
+    /// The body has more bytes than [`DecodeLimits`](crate::DecodeLimits) allows.
     #[error("the body has {found} bytes; the limit is {limit}")]
     TooLarge {
         /// Its size in bytes.
@@ -129,7 +128,7 @@ pub enum WireError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The body has more messages than [`DecodeLimits`] allows.
+    /// The body has more messages than [`DecodeLimits`](crate::DecodeLimits) allows.
     #[error("the body has {found} messages; the limit is {limit}")]
     TooManyMessages {
         /// The number of its messages.
@@ -137,7 +136,7 @@ pub enum WireError {
         /// The limit.
         limit: usize,
     },
-    /// The body nests deeper than [`DecodeLimits`] allows.
+    /// The body nests deeper than [`DecodeLimits`](crate::DecodeLimits) allows.
     #[error("the body nests {found} levels deep; the limit is {limit}")]
     TooDeep {
         /// The number of its levels.

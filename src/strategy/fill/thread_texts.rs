@@ -430,11 +430,9 @@ const MEDIA_WORDS: usize = 80;
 fn sent_media(message: &Message) -> Option<String> {
     let (mut pictures, mut documents, mut words) = (0_usize, 0_usize, None);
     for block in message.typed_content() {
-        match block {
-            ContentBlock::Image(_) => pictures += 1,
-            ContentBlock::Document(_) => documents += 1,
-            block => words = words.or(block.as_text()),
-        }
+        pictures += usize::from(matches!(block, ContentBlock::Image(_)));
+        documents += usize::from(matches!(block, ContentBlock::Document(_)));
+        words = words.or(block.as_text());
     }
     let counted = |count: usize, what: &str| match count {
         0 => None,

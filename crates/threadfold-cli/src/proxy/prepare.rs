@@ -56,7 +56,7 @@ pub(super) struct Exchange {
     watch: Option<u64>,
 }
 
-/// Which time a request is read.
+/// Why a request is read.
 pub(super) enum Attempt {
     /// When it arrives.
     First,

@@ -12,7 +12,7 @@ use super::{
 
 /// The rules of a prompt cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct CacheRules {
+pub(crate) struct CacheRules {
     /// The tokens of the shortest prefix that is cached.
     pub(super) minimum: u64,
     /// Who marks the ends of prefixes.
@@ -29,7 +29,7 @@ pub(super) struct CacheRules {
 
 /// Who marks the ends of the prefixes that are cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CacheMarks {
+pub(crate) enum CacheMarks {
     /// The request does. An entry is found if it ends at most this many blocks before a mark.
     Explicit {
         /// The number of blocks.

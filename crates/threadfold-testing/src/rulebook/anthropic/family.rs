@@ -70,7 +70,7 @@ impl Family {
 
 /// Returns the cache rules of a model of Anthropic. The shortest prefix of the models since 5.5 was
 /// found nowhere; it is that of their predecessors.
-pub(in super::super) fn anthropic_cache(model: &str) -> CacheRules {
+pub(crate) fn anthropic_cache(model: &str) -> CacheRules {
     let family = Family::of(model);
     let is_cheap = family.name == Name::Sonnet && family.version == Some((5, 5));
     CacheRules {
@@ -86,7 +86,7 @@ pub(in super::super) fn anthropic_cache(model: &str) -> CacheRules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rulebook::CacheUse;
+    use crate::rulebook::cache::CacheUse;
 
     #[test]
     fn the_shortest_cached_prefix_depends_on_the_model() {

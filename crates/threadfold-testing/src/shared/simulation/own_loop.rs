@@ -137,8 +137,8 @@ impl Loop {
                     self.compact(brief, summaries, lied).await?;
                     self.compactor.before_request(clock.now())
                 }
-                stuck => {
-                    self.world.note(format_args!("loop waits: {stuck:?}"));
+                RequestStep::CannotFit { .. } | RequestStep::GiveUp | _ => {
+                    self.world.note(format_args!("loop has no room, and waits"));
                     return Ok(());
                 }
             };
