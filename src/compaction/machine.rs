@@ -170,6 +170,7 @@ impl Compaction {
             strategy: self.strategy.clone(),
             plan: proposal.plan.clone(),
             report,
+            counted: None,
             usage: self.usage,
             calls: proposal.calls,
             rungs: self.rungs.clone(),

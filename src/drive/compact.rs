@@ -7,9 +7,9 @@ use super::{
     span::CompactionSpan,
 };
 use crate::{
-    compact::{Counted, Prices},
+    compact::Prices,
     compaction::{Compaction, CompactionError, CompactionErrorKind, Result, Stage, redacted},
-    log::{CompactionRecord, Event, LogError},
+    log::{CompactionRecord, Counted, Event, LogError},
     message::{CompactionId, ContextWindow, Delta, Message, ToolSpec},
     model::{self, ProviderThread, Tools},
     store::Journal,
@@ -363,11 +363,11 @@ impl Conversation<'_> {
         let live = self.journal.thread().messages();
         let before: Vec<Message> = live.iter().chain(&self.arriving).cloned().collect();
         let mut report = proposal.report(&before, counter.as_ref(), compaction.binds_reasoning)?;
-        report.counted = self.counted();
         let request = (&self.system[..], &self.tools.specs[..], &before[..]);
         let is_warm = self.journal.log().is_warm(at, self.prices.as_ref());
         report.cost = proposal.cost(self.prices, request, &report, counter.as_ref(), is_warm);
-        let record = compaction.new_record(report)?;
+        let mut record = compaction.new_record(report)?;
+        record.counted = self.counted();
         if let Some(message) = self.arriving.take() {
             self.journal.append(at, Event::MessageAppended(message.clone()))?;
             if let Some(provider) = &mut self.provider {

@@ -143,6 +143,10 @@ pub struct CompactionRecord {
     /// Sizes before and after, and other numbers.
     #[serde(default)]
     pub report: CompactReport,
+    /// What the provider counted before the compaction; `None` if it had counted nothing since the
+    /// thread was last rewritten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<Counted>,
     /// The sum of the tokens of its model calls.
     #[serde(default)]
     pub usage: Usage,
@@ -162,6 +166,15 @@ pub struct CompactionRecord {
     /// compaction does not take it back, because the user typed these words.
     #[serde(default, skip_serializing_if = "QuotedChanges::is_empty")]
     pub quoted: QuotedChanges,
+}
+
+/// The last count of a provider.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// The tokens of the context after the last answer: prompt and answer.
+    pub tokens: u64,
+    /// The tokens of the messages after that answer, as the counter estimates them.
+    pub since: u64,
 }
 
 /// A failed compaction, and the tokens that it cost.
@@ -216,6 +229,7 @@ impl CompactionRecord {
             strategy: strategy.into(),
             plan,
             report: CompactReport::default(),
+            counted: None,
             usage: Usage::default(),
             calls: 0,
             rungs: Vec::new(),

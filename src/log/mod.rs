@@ -101,7 +101,7 @@ mod usage;
 pub(crate) use base::{LogBase, StoredBase};
 pub use budget::TokenBudget;
 pub use error::LogError;
-pub use event::{CompactionFailure, CompactionRecord, Event, LoggedEvent, Rung};
+pub use event::{CompactionFailure, CompactionRecord, Counted, Event, LoggedEvent, Rung};
 pub use event_log::EventLog;
 pub(crate) use form::read as read_event;
 pub(crate) use lines::write_named_header;

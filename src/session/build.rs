@@ -11,8 +11,7 @@ use super::{
 };
 use crate::{
     auto::AutoCompactor,
-    compact::Counted,
-    log::{Event, EventLog},
+    log::{Counted, Event, EventLog},
     message::{CheckpointIds, CompactionId, ThreadId},
     model::Tools,
     store::Journal,
@@ -151,8 +150,8 @@ impl Session {
         let (reported, since) = thread.counted();
         let counted = reported.map(|tokens| Counted { tokens, since });
         let present = counted.map(|counted| (thread.size().tokens, counted));
-        let before = self.log().latest_compaction().map(|record| &record.report);
-        let before = before.and_then(|report| Some((report.before.tokens, report.counted?)));
+        let before = self.log().latest_compaction();
+        let before = before.and_then(|it| Some((it.report.before.tokens, it.counted?)));
         let mut ratio = Calibrated::default();
         if let Some((size, Counted { tokens, since })) = present.or(before) {
             let estimated = size.saturating_sub(since).saturating_add(self.overhead());

@@ -445,14 +445,13 @@ pub(super) struct Recent(VecDeque<Kept>);
 enum Kept {
     Text(String),
     Thinking(String),
-    Other(Box<SessionEvent>),
+    Other(SessionEvent),
 }
 
 impl Kept {
     /// The bytes of a tool result.
     fn bytes(&self) -> u64 {
-        let Self::Other(event) = self else { return 0 };
-        let SessionEvent::ToolFinished { content, .. } = event.as_ref() else { return 0 };
+        let Self::Other(SessionEvent::ToolFinished { content, .. }) = self else { return 0 };
         content.iter().map(ContentBlock::text_bytes).sum()
     }
 }
@@ -467,7 +466,7 @@ impl Recent {
             }
             (SessionEvent::TextDelta { text }, _) => Kept::Text(text.to_string()),
             (SessionEvent::ThinkingDelta { text }, _) => Kept::Thinking(text.to_string()),
-            (event, _) => Kept::Other(Box::new(event.clone())),
+            (event, _) => Kept::Other(event.clone()),
         };
         while self.0.len() == KEPT || self.0.iter().map(Kept::bytes).sum::<u64>() > KEPT_BYTES {
             self.0.pop_front();
@@ -479,7 +478,7 @@ impl Recent {
         let events = self.0.iter().map(|kept| match kept {
             Kept::Text(text) => SessionEvent::TextDelta { text: text.as_str().into() },
             Kept::Thinking(text) => SessionEvent::ThinkingDelta { text: text.as_str().into() },
-            Kept::Other(event) => SessionEvent::clone(event),
+            Kept::Other(event) => event.clone(),
         });
         events.collect()
     }

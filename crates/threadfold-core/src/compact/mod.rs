@@ -44,7 +44,7 @@ pub use edits::CompactOptions;
 pub use plan::{Insert, Plan, Replaced, Splice};
 pub use position::Position;
 pub use replacements::Replacement;
-pub use report::{CompactReport, Counted, Size, VoidReasoning};
+pub use report::{CompactReport, Size, VoidReasoning};
 pub use trim::{TrimToolResults, trim};
 
 #[doc(hidden)]

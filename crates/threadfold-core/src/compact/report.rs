@@ -32,10 +32,6 @@ pub struct CompactReport {
     pub before: Size,
     /// The size of the thread after the compaction.
     pub after: Size,
-    /// What the provider counted before the compaction; `None` if it had counted nothing since the
-    /// thread was last rewritten.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub counted: Option<Counted>,
     /// The bytes of text in the inserted summaries.
     pub summary_bytes: u64,
     /// The number of remaining messages with content from a person.
@@ -60,15 +56,6 @@ pub struct CompactReport {
     /// no model summarized, and why. Empty if nothing unusual happened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Text>,
-}
-
-/// The last count of a provider.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counted {
-    /// The tokens of the context after the last answer: prompt and answer.
-    pub tokens: u64,
-    /// The tokens of the messages after that answer, as the counter estimates them.
-    pub since: u64,
 }
 
 /// Reasoning in a thread that a provider which binds it does not accept any more.
@@ -154,7 +141,6 @@ impl CompactReport {
             summary_bytes: summaries.map(summary_bytes).sum(),
             user_messages_preserved: after.iter().filter(|message| message.is_typed()).count(),
             blocks_stripped: plan.blocks_stripped(),
-            counted: None,
             void_reasoning: VoidReasoning::default(),
             retention: None,
             cost: None,
