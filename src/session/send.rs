@@ -73,7 +73,8 @@ pub(super) enum NextTurn {
 
 impl Session {
     /// Sends a user message and returns the events of the turn, and of the turns of queued messages
-    /// after it. The commands `/compact INSTRUCTIONS` and `@compact PROMPT` are run instead of sent.
+    /// after it. The commands `/compact INSTRUCTIONS` and `@compact PROMPT` are run instead of sent. A
+    /// text with which the thread ends already, because its request failed, is not appended again.
     ///
     /// No model or tool is called and nothing is written before the first poll of the stream. The
     /// stream may be dropped at any point.

@@ -541,6 +541,7 @@ mod tests {
         message::{ContextWindow, Extra, Json, Thinking, ToolResult, ToolUse},
         strategy::{CompactionStrategy, Digest, KeepRecent, Terms, TrimToolResults, propose},
         testing::answers,
+        tokens::ByteEstimate,
     };
 
     /// A question, a call and its result with this many lines, which nobody has read.
@@ -557,6 +558,15 @@ mod tests {
     fn with_past(lines: usize) -> Vec<Message> {
         let past = [Message::user("word ".repeat(900)), Message::assistant("word ".repeat(900))];
         [&past[..], &unread(lines)].concat()
+    }
+
+    #[test]
+    fn no_note_takes_the_place_of_a_shorter_text() {
+        let result = |text: &str| vec![ToolResult::text("t1", text).into()];
+        let short = [Message::new(Role::User, result("ok"))];
+        assert_eq!(cut_to(&short, 0, &ByteEstimate::TRIGGER, &|_| None), []);
+        let long = [Message::new(Role::User, result(&"ok ".repeat(60)))];
+        assert_eq!(cut_to(&long, 0, &ByteEstimate::TRIGGER, &|_| None).len(), 1);
     }
 
     /// The proposal of a strategy without a model.

@@ -7,7 +7,10 @@ use threadfold::{
     compact::{TrimToolResults, trim},
     drive::{Models, propose},
     legality, log,
-    message::{CompactionId, CompactionReason, Json, Summary, Thinking, ToolResult, ToolUse},
+    message::{
+        CompactionId, CompactionReason, Extra, Image, Json, MediaSource, Summary, Thinking, ToolResult,
+        ToolUse,
+    },
     strategy::{Brief, Digest, Proposal, Rejection, Snapshot, StrategyError, View, without_model},
     tokens::{ByteEstimate, TokenCounter},
 };
@@ -398,6 +401,17 @@ fn what_the_user_pasted_stays_and_is_not_listed_as_the_users_words() {
     let again = Message::summary(Role::User, Summary::new(digest.as_str()));
     let again = digest_before_steps(vec![again, Message::user("And the files?")]);
     assert!(again.contains(given.trim()), "{again}");
+}
+
+#[test]
+fn a_digest_tells_which_pictures_are_gone() {
+    let mut look = Message::user("Why is the button red?");
+    let source = MediaSource::Url { url: "https://example.com/a.png".into() };
+    let picture = ContentBlock::Image(Image { source, extra: Extra::default() });
+    look.make_mut().content.extend([picture.clone(), picture]);
+    let digest = digest_before_steps(vec![look, Message::assistant("The theme is red.")]);
+    let told = "The user sent 2 pictures with \"Why is the button red?\".\nThe theme is red.\n";
+    assert!(digest.contains(told), "{digest}");
 }
 
 #[test]

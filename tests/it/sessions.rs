@@ -640,6 +640,21 @@ fn a_session_is_resumed_from_its_store() {
 }
 
 #[test]
+fn a_text_that_is_sent_again_after_a_failure_is_in_the_thread_once() {
+    let failed = || Scripted::Error(ModelError::new(ModelErrorKind::Other, "invalid key"));
+    let script = [failed(), failed(), "Yes.".into(), "Yes, again.".into()];
+    let mut bench = bench(script, |builder| builder);
+    say(&mut bench.session, "Is it long?").unwrap_err();
+    say(&mut bench.session, "Is it long?").unwrap_err();
+    assert_eq!(say(&mut bench.session, "Is it long?").unwrap().text, "Yes.");
+    assert_eq!(bench.session.messages().len(), 2);
+    // After an answer it is a new question.
+    assert_eq!(say(&mut bench.session, "Is it long?").unwrap().text, "Yes, again.");
+    assert_eq!(bench.session.messages().len(), 4);
+    bench.assert_whole();
+}
+
+#[test]
 fn a_stream_may_be_dropped_at_every_await() {
     let script = || {
         let mut script = past(8);

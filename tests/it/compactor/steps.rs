@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use futures::executor::block_on;
 use threadfold::{
-    Answer, Compactor, ContextWindow, Message, Model, Request, Role, Usage,
+    Answer, Compactor, ContentBlock, ContextWindow, Message, Model, Request, Role, Usage,
     auto::{MAX_SENDS, Refusal},
     compactor::RequestStep,
     drive::Models,
@@ -170,4 +170,21 @@ fn a_compaction_that_fails_or_is_not_carried_out_is_not_asked_for_twice() {
     let done = block_on(compactor.compact(&mut messages, brief, Models::default())).unwrap();
     assert!(done.report.after.tokens < done.report.before.tokens);
     assert!(matches!(compactor.before_request(now), RequestStep::Send));
+}
+
+#[test]
+fn a_window_of_which_nobody_speaks_is_found_after_a_long_result() {
+    let model = Narrow { window: 5_000, counts: 100, states: false, ..Narrow::default() };
+    let mut compactor = Compactor::default();
+    let mut messages = begun();
+    for turn in 0..30 {
+        let ended = round(&mut compactor, &mut messages, &model, Models::default());
+        assert_eq!(ended, Ended::Answered, "{turn}");
+        if turn % 10 == 3
+            && let Some(ContentBlock::ToolResult(result)) =
+                messages.last_mut().and_then(|last| last.make_mut().content.first_mut())
+        {
+            result.content = vec![ContentBlock::text("line of a log\n".repeat(14_000))];
+        }
+    }
 }

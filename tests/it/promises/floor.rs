@@ -129,6 +129,30 @@ fn a_request_is_sent_for_any_number_of_results_if_their_calls_fit() {
 }
 
 #[test]
+fn a_request_is_sent_however_many_or_long_its_calls_are() {
+    const SMALL: u64 = 4_000;
+    let long = |tokens| serde_json::json!({"path": "src/a.rs", "text": lines(tokens)}).to_string();
+    for (count, input) in [(300, "{}".to_owned()), (1, long(20_000)), (3, long(3_000))] {
+        let provider = Provider::new(move |request, place| {
+            let last = request.messages.last().unwrap();
+            let asked = last.content.first().and_then(|block| block.as_text());
+            if asked.is_none_or(|text| text != "Write it.") {
+                return Message::assistant("Fine.");
+            }
+            let ids: Vec<String> = (0..count).map(|call| format!("call_{place}_{call}")).collect();
+            calls(&ids.iter().map(|id| (id.as_str(), "read", input.as_str())).collect::<Vec<_>>())
+        });
+        let mut session =
+            provider.session(Some(SMALL), |builder| builder.tool(Arc::new(Read(100))));
+        for text in ["Write it.", "And now?", "Thank you."] {
+            let said = say(&mut session, text).map(|reply| reply.text);
+            assert!(matches!(said.as_deref(), Ok("Fine.")), "{count} calls: {said:?}");
+        }
+        assert_eq!(provider.fault(SMALL), None, "{count} calls");
+    }
+}
+
+#[test]
 fn a_request_is_refused_if_system_prompt_and_typed_text_do_not_fit() {
     let provider = obedient(1);
     let mut session = provider.session(Some(WINDOW), |builder| builder);
