@@ -8,8 +8,8 @@ use threadfold::{
     drive::{Models, propose},
     legality, log,
     message::{
-        CompactionId, CompactionReason, Extra, Image, Json, MediaSource, Summary, Thinking, ToolResult,
-        ToolUse,
+        CompactionId, CompactionReason, Extra, Image, Json, MediaSource, Summary, Thinking,
+        ToolResult, ToolUse,
     },
     strategy::{Brief, Digest, Proposal, Rejection, Snapshot, StrategyError, View, without_model},
     tokens::{ByteEstimate, TokenCounter},
@@ -409,7 +409,11 @@ fn a_digest_tells_which_pictures_are_gone() {
     let source = MediaSource::Url { url: "https://example.com/a.png".into() };
     let picture = ContentBlock::Image(Image { source, extra: Extra::default() });
     look.make_mut().content.extend([picture.clone(), picture]);
-    let digest = digest_before_steps(vec![look, Message::assistant("The theme is red.")]);
+    let digest = digest_before_steps(vec![
+        look,
+        Message::assistant("The theme is red."),
+        Message::user("Make it blue."),
+    ]);
     let told = "The user sent 2 pictures with \"Why is the button red?\".\nThe theme is red.\n";
     assert!(digest.contains(told), "{digest}");
 }
