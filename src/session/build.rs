@@ -143,8 +143,9 @@ impl SessionBuilder {
 }
 
 impl Session {
-    /// The ratio of the last count in the log, if the provider counted more than the estimate;
-    /// otherwise that of the estimate, because another model may count the next prompt.
+    /// The ratio of the last count of the thread or of the one before its latest compaction, which an
+    /// undo brings back, if the provider counted more than the estimate; otherwise that of the
+    /// estimate, because another model may count the next prompt.
     fn logged_ratio(&self) -> Calibrated {
         let thread = self.journal.thread();
         let (reported, since) = thread.counted();
@@ -153,10 +154,10 @@ impl Session {
         let before = self.log().latest_compaction();
         let before = before.and_then(|it| Some((it.report.before.tokens, it.counted?)));
         let mut ratio = Calibrated::default();
-        if let Some((size, Counted { tokens, since })) = present.or(before) {
+        for (size, Counted { tokens, since }) in [present, before].into_iter().flatten() {
             let estimated = size.saturating_sub(since).saturating_add(self.overhead());
             // A count that cannot belong to this context teaches nothing.
-            let _ = tokens > estimated && ratio.learn_refusal(estimated, tokens);
+            let _ = tokens > ratio.scale(estimated) && ratio.learn_refusal(estimated, tokens);
         }
         ratio
     }
