@@ -165,7 +165,10 @@ impl Served {
     async fn relay(&mut self, request: Request) -> Result<Ended, Fault> {
         let chain = Chain::of(self.world.vendor().dialect.name(), &request.messages);
         let found = chain.longest_first().find_map(|(count, link)| {
-            self.views.get(&link.to_string()).filter(|row| row.view.covers == count).cloned()
+            let row = self.views.get(&link.to_string())?;
+            // After a crash the agent may go back to an earlier point.
+            let serves = row.view.covers == count && row.view.serves(&request.messages);
+            serves.then(|| row.clone())
         });
         let mut found = found;
         let view = found.as_ref().map(|row| &row.view);
