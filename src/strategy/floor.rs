@@ -168,9 +168,8 @@ impl Snapshot {
             false => (Round::Calls, tokens(self.unread(), Message::clone)),
         };
         let room = if is_short { as_text } else { with_calls };
-        let needed = self.beside_unread(brief, if is_short { from } else { held });
-        let needed = needed.saturating_add(least).saturating_add(self.summary_need(brief));
-        Some(match can_be_text && needed > fits {
+        let beside = self.beside_unread(brief, if is_short { from } else { held });
+        Some(match can_be_text && beside.saturating_add(least) > fits {
             true => Cut { room: as_text, round: Round::Cut },
             false => Cut { room, round },
         })
@@ -638,6 +637,27 @@ mod tests {
             let last = seen.messages().last().unwrap();
             assert_eq!(last.tool_results().next().is_none(), is_text, "{words} words");
             assert_ne!(Some(last), thread.last(), "{words} words");
+        }
+    }
+
+    #[test]
+    fn calls_with_short_results_stay_although_no_summary_fits_beside_them() {
+        let ids = ["t1", "t2", "t3"];
+        let call = |id| ToolUse::new(id, "read", Json::default()).into();
+        let thread = [
+            Message::user("Go."),
+            Message::assistant("word ".repeat(140)),
+            Message::user("Read. ".repeat(300)),
+            Message::new(Role::Assistant, ids.map(call).into()),
+            Message::new(Role::User, ids.map(|id| ToolResult::text(id, "ok").into()).into()),
+        ];
+        let snapshot = Snapshot::new(thread.to_vec());
+        let floor = snapshot.counter().messages(&thread[2..]);
+        for (window, stays) in [(floor + 8, true), (floor - 80, false)] {
+            let snapshot = snapshot.clone().with_window(Some(ContextWindow::new(window)));
+            let brief = Brief { limit: Some(window), ..Brief::from(window / 2) };
+            let seen = snapshot.with_unread_cut(&brief);
+            assert_eq!(seen.messages()[..] == thread, stays, "{window}");
         }
     }
 
