@@ -229,8 +229,13 @@ fn spaced(text: &str, at: usize) -> Range<usize> {
 /// rank above the message that it quotes. `calls` has the ids of these calls in earlier messages, and
 /// gets those of this one.
 pub(super) fn is_quote(message: &Message, calls: &mut HashSet<Text>) -> bool {
-    let uses = message.tool_uses().filter(|call| call.name == *RECALL);
-    calls.extend(uses.map(|call| call.id.clone()));
+    for call in message.tool_uses() {
+        // A server may use the id of an earlier call again.
+        match call.name == *RECALL {
+            true => calls.insert(call.id.clone()),
+            false => calls.remove(&call.id),
+        };
+    }
     let mut blocks = message.content.iter().filter(|block| Removed::is_content(block)).peekable();
     blocks.peek().is_some() && blocks.all(|block| quotes(block, calls))
 }
@@ -633,7 +638,7 @@ fn begins_part(last: char, letter: char, rest: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::steps;
+    use crate::message::{Role, ToolResult, ToolUse, steps};
 
     /// Messages of a thousand bytes, of which every tenth has the word.
     fn text(index: usize, text: &mut String) {
@@ -676,21 +681,37 @@ mod tests {
         let (found, ranked) = reading.ranked(5);
         assert!(found == 1 && long[ranked[0].bytes.clone()].contains("needle"));
     }
+
+    #[test]
+    fn a_result_of_a_tool_is_no_quote_because_its_id_was_once_that_of_a_recall() {
+        let round = |tool: &str| {
+            let call = ToolUse::new("call_0", tool, serde_json::json!({}));
+            let result = ToolResult::text("call_0", "fn parse() {}");
+            [vec![call.into()], vec![result.into()]]
+        };
+        let mut calls = HashSet::new();
+        let mut quotes = |tool| {
+            round(tool).map(|content| is_quote(&Message::new(Role::User, content), &mut calls))
+        };
+        assert_eq!((quotes(RECALL), quotes("read")), ([true, true], [false, false]));
+    }
+}
+
+/// All words of a text, folded.
+#[cfg(test)]
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    each_word(text, |found, _| {
+        let mut word = String::new();
+        found.fold_to(&mut word);
+        words.push(word);
+    });
+    words
 }
 
 #[cfg(test)]
 mod words_tests {
     use super::*;
-
-    fn words(text: &str) -> Vec<String> {
-        let mut words = Vec::new();
-        each_word(text, |found, _| {
-            let mut word = String::new();
-            found.fold_to(&mut word);
-            words.push(word);
-        });
-        words
-    }
 
     #[test]
     fn a_path_is_its_words_and_itself() {
@@ -735,16 +756,6 @@ mod plain_tests {
 
     use super::*;
 
-    fn plain_words(text: &str) -> Vec<String> {
-        let mut words = Vec::new();
-        each_word(text, |found, _| {
-            let mut word = String::new();
-            found.fold_to(&mut word);
-            words.push(word);
-        });
-        words
-    }
-
     #[derive(Default)]
     struct Counted {
         words: usize,
@@ -770,7 +781,7 @@ mod plain_tests {
 
     fn plain_ranked(texts: &[String], query: &str) -> Vec<Matched> {
         let mut terms: Vec<String> = Vec::new();
-        for word in plain_words(query) {
+        for word in words(query) {
             if word.chars().any(char::is_alphanumeric) && !terms.contains(&word) {
                 terms.push(word);
             }
@@ -788,7 +799,7 @@ mod plain_tests {
                     read = bytes.len();
                 }
                 let (mut piece, stretch) = (Counted::default(), stretches.last_mut().unwrap());
-                for word in plain_words(&text[bytes.clone()]) {
+                for word in words(&text[bytes.clone()]) {
                     (piece.words, stretch.words) = (piece.words + 1, stretch.words + 1);
                     if let Some(term) = terms.iter().position(|term| *term == word) {
                         *piece.counts.entry(term).or_default() += 1;
@@ -889,7 +900,7 @@ mod plain_tests {
             for text in texts {
                 let mut found = Doc::default();
                 terms.count(&text, &mut found);
-                let words = plain_words(&text);
+                let words = words(&text);
                 let count = |term| words.iter().filter(|word| *word == term).count();
                 let counts: Vec<usize> = terms.words.iter().map(count).collect();
                 let found_counts: Vec<usize> = found.counts.iter().map(|it| *it as usize).collect();
