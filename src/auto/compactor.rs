@@ -558,8 +558,9 @@ impl AutoCompactor {
         if let Output::Compact { target: Some(target), limit: Some(limit), .. } = &mut output
             && stated.is_none()
         {
-            let proven = self.answered.iter().max().copied().filter(|_| !is_known);
-            let size = attempted_size(&pressure, sent, tries, is_known, proven);
+            let answered = self.answered.iter().max().copied().unwrap_or(SMALL_WINDOW);
+            let fits_any = (!is_known).then_some(answered.min(SMALL_WINDOW));
+            let size = attempted_size(&pressure, sent, tries, fits_any);
             *target = pressure.of_thread(size).min(*target);
             *limit = target.saturating_add(*target / 4).min(*limit);
         }
@@ -658,25 +659,18 @@ impl AutoCompactor {
 
 /// The size to try after the vague refusal of a request of `sent` tokens: half of it, then a quarter.
 /// The unread part is counted out, unless it takes most of the request; then it is cut too. The last
-/// attempt in an unknown window cuts as much as any window needs, and at least to what was answered
-/// before, `proven`.
-fn attempted_size(
-    pressure: &Pressure,
-    sent: u64,
-    tries: u32,
-    is_known: bool,
-    proven: Option<u64>,
-) -> u64 {
+/// attempt in an unknown window cuts to `fits_any`, what fits any window and was answered before.
+fn attempted_size(pressure: &Pressure, sent: u64, tries: u32, fits_any: Option<u64>) -> u64 {
     let floor = pressure.floor().saturating_add(pressure.said).min(sent);
     let cut = pressure.least().saturating_add(pressure.said).min(sent);
     let is_all = floor > sent / 4 * 3;
     let least = if is_all { cut } else { floor };
     let share = if tries == 0 { 2 } else { 4 };
     let size = least.saturating_add((sent - least) / share);
-    let fits = SMALL_WINDOW.min(proven.unwrap_or(u64::MAX));
-    let small = fits.max(cut.saturating_add(SUMMARY_MESSAGE_TOKENS));
-    let small = if tries == 0 || is_known { u64::MAX } else { small };
-    size.min(small)
+    match fits_any.filter(|_| tries > 0) {
+        Some(small) => size.min(small.max(cut.saturating_add(SUMMARY_MESSAGE_TOKENS))),
+        None => size,
+    }
 }
 
 /// Whether a limit is known only from refusals and no request fits it: the smallest request exceeds
