@@ -40,8 +40,8 @@ pub enum RequestStep {
 impl Compactor {
     /// Decides what comes before the next request with the thread as it was last observed: as a
     /// session does before each of its requests, by the [policy](Self::with_policy) and the
-    /// [window](Self::with_window). Without a window, and without one that a refusal stated, every
-    /// request is sent.
+    /// [window](Self::with_window). Without a window, and before a refusal taught one, every request is
+    /// sent.
     ///
     /// A thread over the threshold is compacted once; if that fails, the request is sent as it is. A
     /// thread that does not fit is compacted until it does, and a strategy that fails is then followed

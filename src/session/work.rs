@@ -126,10 +126,10 @@ impl Session {
     /// Runs rounds of model and tools until the turn ends.
     async fn rounds(&mut self, message: Option<Message>, emit: &mut Emit) -> Result<()> {
         self.tick();
-        // The first request is checked again if rules in the prompt may have lengthened the system
-        // prompt.
         let prompted = message.is_some();
         let message = message.filter(|message| !self.is_unanswered(message));
+        // The first request is checked again if rules in the prompt may have lengthened the system
+        // prompt.
         let mut recheck = message.is_none() || self.settings.rules_in_system_prompt;
         if prompted && message.is_none() {
             self.entered();

@@ -630,6 +630,7 @@ mod tests {
         assert_eq!(facts(&mut journal, &narrow).audit(&[]).overall.facts, 2);
         assert_eq!(facts(&mut journal, &options).audit(&[]), all, "earlier facts stay");
     }
+
     #[test]
     fn the_whole_log_has_the_events_of_this_journal_after_another_writer_appended() {
         let store = Arc::new(MemoryStore::default());
