@@ -494,7 +494,8 @@ fn cut_message(
     if sizes(message, counter).iter().all(|size| *size <= most) {
         return None;
     }
-    let note = |bytes: usize, most: u64| note(bytes, most, recall);
+    let is_call = message.role == Role::Assistant;
+    let note = |bytes: usize, most: u64| note(bytes, most, is_call, recall);
     let shorten = |text: &str, most| {
         let cut = ends(text, most, counter, Ends { tail: 3, note: &note });
         // The note may be longer than a short text.
@@ -519,15 +520,21 @@ fn cut_message(
     Some(message.with_content(content))
 }
 
-/// The note in place of these bytes, short in a short text.
-fn note(bytes: usize, most: u64, recall: Option<&str>) -> String {
+/// The note in place of these bytes of a call or a result, short in a short text.
+fn note(bytes: usize, most: u64, is_call: bool, recall: Option<&str>) -> String {
     if most < NOTED_TOKENS {
         return format!("[{bytes} bytes omitted]");
     }
-    let recall = recall.map_or_else(String::new, |recall| format!(", or {recall}"));
+    // To repeat a call would carry it out once more.
+    let repeat = (!is_call).then_some("repeat the call with a narrower range");
+    let ways: Vec<&str> = repeat.into_iter().chain(recall).collect();
+    let read = match ways.is_empty() {
+        true => String::new(),
+        false => format!(". To read them, {}", ways.join(", or ")),
+    };
     format!(
-        "[... {bytes} bytes are omitted here, because the context window has no room for them. To \
-         read them, repeat the call with a narrower range{recall} ...]"
+        "[... {bytes} bytes are omitted here, because the context window has no room for them{read} \
+         ...]"
     )
 }
 
@@ -566,6 +573,27 @@ mod tests {
         assert_eq!(cut_to(&short, 0, &ByteEstimate::TRIGGER, &|_| None), []);
         let long = [Message::new(Role::User, result(&"ok ".repeat(60)))];
         assert_eq!(cut_to(&long, 0, &ByteEstimate::TRIGGER, &|_| None).len(), 1);
+    }
+
+    #[test]
+    fn a_call_that_does_not_fit_becomes_a_text_that_asks_nobody_to_repeat_it() {
+        let lines: String = (0..4_000).map(|line| format!("line {line} of the file\n")).collect();
+        let input = serde_json::json!({ "path": "a.md", "text": lines });
+        let call = ToolUse::new("t1", "write", input);
+        let thread = vec![
+            Message::user("Write it."),
+            Message::new(Role::Assistant, vec![call.into()]),
+            Message::new(Role::User, vec![ToolResult::text("t1", "written").into()]),
+        ];
+        let snapshot = Snapshot::new(thread).with_window(Some(ContextWindow::new(4_000)));
+        let brief = Brief { limit: Some(4_000), ..Brief::from(2_000) };
+        let seen = snapshot.with_unread_cut(&brief);
+        let [_, call, result] = &seen.messages()[..] else { panic!("three messages") };
+        let text = call.texts().next().unwrap();
+        assert!(text.starts_with("(I called write {\"path\":\"a.md\"") && text.ends_with("}.)"));
+        assert!(text.contains("no room for them ...]") && !text.contains("repeat"), "{text}");
+        assert_eq!(result.texts().next().unwrap(), "The result of call t1:\nwritten");
+        assert!((3_000..4_000).contains(&seen.size()), "{}", seen.size());
     }
 
     /// The proposal of a strategy without a model.
