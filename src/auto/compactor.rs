@@ -9,10 +9,13 @@ use super::{
     event::{Input, Output, Refusal},
     idle::IdleStep,
     policy::{AutoPolicy, Goal},
-    pressure::{Learned, Pressure},
+    pressure::{Learned, Pressure, is_likely},
     trigger::{Level, Reading, Signal, Trigger},
 };
-use crate::message::{CompactionReason, ContextWindow, InvalidValue, Timestamp};
+use crate::{
+    message::{CompactionReason, ContextWindow, InvalidValue, Timestamp},
+    tokens::Calibrated,
+};
 
 /// The maximum number of times that one request is sent, in every driver: once, and again after each
 /// of the first two refusals.
@@ -42,9 +45,11 @@ pub struct AutoCompactor {
     trigger: Trigger,
     breaker: Breaker,
     request: NextRequest,
+    /// The provider's counts, compared with the estimates.
+    ratio: Calibrated,
     learned: Learned,
-    /// The limits as they were before the first refusal of the next request.
-    unrefused: Learned,
+    /// Limits and ratio as they were before the first refusal of the next request.
+    unrefused: (Learned, Calibrated),
     /// The estimated tokens of the last requests that were answered.
     answered: VecDeque<u64>,
     /// The tokens that the provider counted beyond the estimate when it refused the sum of prompt and
@@ -81,8 +86,8 @@ pub struct AutoCompactor {
 /// | refused the third time | nothing tried | take back |
 /// | the turn ended | not sent, nothing tried | |
 ///
-/// Taking back drops what the refusals of this request taught, unless the provider counted the
-/// request. What a vague refusal taught is dropped after several answered requests near its size.
+/// Taking back drops the limits that the refusals of this request taught, unless the provider counted
+/// the request, and the ratio in any case. What a vague refusal taught is dropped after several answered requests near its size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct NextRequest {
     /// Number of compactions that were tried because the request did not fit.
@@ -145,11 +150,12 @@ impl AutoCompactor {
         Ok(())
     }
 
-    /// Drops the limits learnt from refusals and the sizes that were answered: they hold for the model
-    /// that refused or answered. The notice of an unknown window is given again.
+    /// Drops the ratio, the limits learnt from refusals and the sizes that were answered: they hold for
+    /// the model that counted, refused or answered. The notice of an unknown window is given again.
     pub fn model_changed(&mut self) {
+        self.ratio = Calibrated::default();
         self.learned = Learned::default();
-        self.unrefused = Learned::default();
+        self.unrefused = Default::default();
         self.answered.clear();
         self.uncounted = 0;
         self.announced = false;
@@ -220,23 +226,40 @@ impl AutoCompactor {
         self.learned.stated_window(host)
     }
 
-    /// Takes the provider's count of the prompt of an answered request, which contradicts smaller
-    /// limits. A driver whose [`Pressure`] has the provider's counts need not call this.
+    /// Takes the provider's count of the prompt of an answered request, of which `estimated` tokens
+    /// were [estimated](Pressure::estimate). The [ratio](Self::ratio) learns from it, and smaller limits
+    /// that refusals stated are forgotten. Returns whether the ratio learnt: see
+    /// [`Calibrated::learn`].
     ///
     /// ```
     /// use threadfold::auto::{AutoCompactor, AutoPolicy, Input, Pressure, Refusal};
     /// use threadfold::message::Timestamp;
     ///
     /// let mut auto = AutoCompactor::new(AutoPolicy::default())?;
-    /// let pressure = Pressure { thread: 9_000, ..Pressure::default() };
+    /// let pressure = Pressure { thread: 1_200, ..Pressure::default() };
     /// let refusal = Refusal { limit: Some(100), ..Refusal::default() };
     /// auto.handle(Timestamp(0), Input::Overflowed { pressure, refusal });
-    /// auto.counted(1_448);
-    /// assert_eq!(auto.window(None), None);
+    /// assert!(auto.counted(1_200, 1_448));
+    /// assert_eq!((auto.window(None), auto.ratio().bytes_per_token()), (None, 2.872));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
-    pub fn counted(&mut self, tokens: u64) {
-        self.learned.contradict(tokens);
+    pub fn counted(&mut self, estimated: u64, reported: u64) -> bool {
+        if is_likely(estimated, reported) {
+            self.learned.contradict(reported);
+        }
+        self.ratio.learn(estimated, reported)
+    }
+
+    /// The ratio of the provider's counts to the estimates, learnt from the counts of prompts that it
+    /// [answered](Self::counted) and refused. It scales every [`Pressure`].
+    #[must_use]
+    pub fn ratio(&self) -> &Calibrated {
+        &self.ratio
+    }
+
+    /// Starts from a ratio that was learnt earlier.
+    pub(crate) fn set_ratio(&mut self, ratio: Calibrated) {
+        self.ratio = ratio;
     }
 
     /// The tokens of a request from which the soft trigger fires; `None` if the window is unknown.
@@ -251,7 +274,7 @@ impl AutoCompactor {
     /// ```
     #[must_use]
     pub fn threshold(&self, pressure: Pressure) -> Option<u64> {
-        self.policy.level(&self.learned.known(pressure))
+        self.policy.level(&self.known(pressure))
     }
 
     /// The `max_output` that the next request can have: what the window leaves, if the provider is
@@ -270,7 +293,10 @@ impl AutoCompactor {
     /// ```
     #[must_use]
     pub fn max_output(&self, pressure: Pressure) -> Option<u64> {
-        let pressure = self.learned.known(pressure);
+        self.shorter_output(&self.known(pressure))
+    }
+
+    fn shorter_output(&self, pressure: &Pressure) -> Option<u64> {
         let window = pressure.window?.tokens();
         let tokens = pressure.tokens().saturating_add(self.uncounted);
         // The estimate may be a little too small.
@@ -300,12 +326,26 @@ impl AutoCompactor {
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Option<Output> {
         match input {
             Input::BeforeRequest(pressure) => {
+                let pressure = pressure.calibrated(&self.ratio);
                 let output = self.before_request(now, pressure);
                 self.planner.sent(now, &self.policy, &self.learned.known(pressure));
                 output
             }
-            Input::TurnEnded(pressure) => self.turn_ended(now, pressure),
-            Input::Overflowed { pressure, refusal } => Some(self.overflowed(pressure, refusal)),
+            Input::TurnEnded(pressure) => self.turn_ended(now, pressure.calibrated(&self.ratio)),
+            Input::Overflowed { pressure, refusal } => {
+                self.keep_unrefused();
+                if let Some(found) = refusal.found {
+                    let _ = self.ratio.learn_refusal(pressure.estimate(), found);
+                }
+                Some(self.overflowed(pressure.calibrated(&self.ratio), refusal))
+            }
+            Input::CutOff(pressure) => {
+                self.keep_unrefused();
+                let limit = pressure.window.map(ContextWindow::tokens);
+                let found = limit.map(|limit| limit.saturating_add(1));
+                let refusal = Refusal { limit, found, output: None };
+                Some(self.overflowed(pressure.calibrated(&self.ratio), refusal))
+            }
             Input::Compacted { reason } => {
                 self.breaker = Breaker::default();
                 let is_before_request =
@@ -330,7 +370,7 @@ impl AutoCompactor {
     /// ```
     #[must_use]
     pub fn requested_target(&self, pressure: Pressure) -> Option<u64> {
-        let pressure = self.learned.known(pressure);
+        let pressure = self.known(pressure);
         let room = self.policy.room(&pressure)?;
         Some(self.policy.goal(&pressure, room).target)
     }
@@ -380,7 +420,7 @@ impl AutoCompactor {
     /// ```
     #[must_use]
     pub fn idle(&self, now: Timestamp, pressure: Pressure) -> IdleStep {
-        let pressure = self.learned.known(pressure);
+        let pressure = self.known(pressure);
         let helps = match self.trigger {
             Trigger::Armed { .. } | Trigger::Fired { .. } | Trigger::Quiet { .. } => true,
             Trigger::Overgrown { .. } | Trigger::Suspended => false,
@@ -405,7 +445,7 @@ impl AutoCompactor {
     fn before_request(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
         let is_smaller_window = self.note_window(pressure.window);
         self.note_answer(&pressure);
-        let (pressure, host_limit) = self.known(pressure);
+        let (pressure, host_limit) = self.limited(pressure);
         // If the previous request was sent, it was answered, so the attempts start anew.
         let next = match self.request.sent {
             Some(_) => NextRequest::default(),
@@ -466,8 +506,14 @@ impl AutoCompactor {
         (waives && !announced).then_some(Output::ShortAnswer { tokens, output, window })
     }
 
-    /// The pressure, corrected by the learnt limits, and the tokens that fit the host's window.
-    fn known(&self, pressure: Pressure) -> (Pressure, u64) {
+    /// The pressure as a driver states it, scaled to the provider's counts and corrected by the learnt
+    /// limits.
+    fn known(&self, pressure: Pressure) -> Pressure {
+        self.learned.known(pressure.calibrated(&self.ratio))
+    }
+
+    /// The scaled pressure, corrected by the learnt limits, and the tokens that fit the host's window.
+    fn limited(&self, pressure: Pressure) -> (Pressure, u64) {
         let known = self.learned.known(pressure);
         let host = Pressure { window: pressure.window, ..known };
         (known, self.policy.room(&host).unwrap_or(u64::MAX))
@@ -506,16 +552,13 @@ impl AutoCompactor {
         let before = self.learned.known(pressure);
         let sent = before.tokens();
         let request = match self.request {
-            NextRequest { refused: 0, .. } => {
-                self.unrefused = self.learned.clone();
-                NextRequest { first: sent, ..self.request }
-            }
+            NextRequest { refused: 0, .. } => NextRequest { first: sent, ..self.request },
             request => request,
         };
         let NextRequest { refused, tries, first, .. } = request;
         let stated = refusal.stated(sent);
         let is_halved = tries > 0 && sent <= first / 2;
-        let is_known = pressure.window.is_some() || self.unrefused.has_stated();
+        let is_known = pressure.window.is_some() || self.unrefused.0.has_stated();
         let is_disbelieved = is_halved && is_known && !refusal.is_counted();
         let request = NextRequest { refused: refused.saturating_add(1), sent: None, ..request };
         if request.refused >= MAX_SENDS || is_disbelieved {
@@ -531,14 +574,15 @@ impl AutoCompactor {
         let too_long = sent.saturating_sub(1);
         let output = refusal.output.filter(|_| stated.is_some() || refusal.limit.is_none());
         self.learned.refused(&pressure, stated, output, self.policy.window_of(too_long, &before));
-        let (pressure, host_limit) = self.known(pressure);
+        let (pressure, host_limit) = self.limited(pressure);
         if refused == 0 && stated.is_some() && output.is_some() {
             self.request = request;
             self.uncounted = refusal.found.map_or(0, |found| found.saturating_sub(sent));
             let prompt = sent.saturating_add(self.uncounted);
             let fits = |room| prompt <= room;
             // The prompt fits, so only the answer must be shorter.
-            if self.policy.room(&pressure).is_some_and(fits) && self.max_output(pressure).is_some()
+            if self.policy.room(&pressure).is_some_and(fits)
+                && self.shorter_output(&pressure).is_some()
             {
                 return Output::SendAgain;
             }
@@ -574,14 +618,22 @@ impl AutoCompactor {
         self.answered.iter().any(|size| size.saturating_add(near) >= tokens)
     }
 
-    /// Gives the request up. Nothing is learnt from its refusals unless they counted it.
+    /// Gives the request up. No limit is learnt from its refusals unless they counted it.
     fn take_back(&mut self, refusal: Refusal) -> Output {
         self.request = NextRequest::default();
-        let unrefused = std::mem::take(&mut self.unrefused);
+        let (learned, ratio) = std::mem::take(&mut self.unrefused);
         if !refusal.is_counted() {
-            self.learned = unrefused;
+            self.learned = learned;
         }
+        self.ratio = ratio;
         Output::TakeBack
+    }
+
+    /// Keeps what is known before the first refusal of the next request.
+    fn keep_unrefused(&mut self) {
+        if self.request.refused == 0 {
+            self.unrefused = (self.learned.clone(), self.ratio);
+        }
     }
 
     /// Requests a compaction of a thread that does not fit, unless that cannot help or was tried
@@ -760,7 +812,8 @@ mod tests {
         assert_eq!(outputs, [half, small, Output::TakeBack]);
         let counted = Refusal { limit: Some(1_000), found: Some(90_000), output: None };
         let outputs = refused(policy, Some(WINDOW), counted);
-        assert_eq!(outputs, [compact(500, 1_000), compact(249, 499), Output::TakeBack]);
+        // It counts less than the estimate for the whole thread, and more for the halved one.
+        assert_eq!(outputs, [compact(500, 1_000), compact(230, 461), Output::TakeBack]);
     }
 
     #[test]
@@ -823,11 +876,14 @@ mod tests {
         let refusal = Refusal { limit: Some(8_000), found: Some(5_200), output: Some(7_000) };
         let refused = Input::Overflowed { pressure, refusal };
         assert_eq!(auto.handle(Timestamp(0), refused.clone()), Some(Output::SendAgain));
-        assert_eq!(auto.max_output(pressure), Some(8_000 - 5_200 - 160));
+        // The ratio rounds the estimate up.
+        let left = auto.max_output(pressure).unwrap();
+        assert!((8_000 - 5_200 - 165..=8_000 - 5_200 - 160).contains(&left), "{left}");
         // What it refuses nevertheless is compacted.
         let output = auto.handle(Timestamp(0), refused);
         assert!(matches!(output, Some(Output::Compact { .. })), "{output:?}");
         let full = Pressure { thread: 6_100, ..pressure };
+        let refusal = Refusal { found: Some(6_100), ..refusal };
         let refused = Input::Overflowed { pressure: full, refusal };
         let output = machine(AutoPolicy::default()).handle(Timestamp(0), refused);
         assert!(matches!(output, Some(Output::Compact { .. })), "{output:?}");

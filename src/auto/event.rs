@@ -21,6 +21,8 @@ pub enum Input {
         /// What the refusal states.
         refusal: Refusal,
     },
+    /// The window cut the answer off, so prompt and answer together fill it.
+    CutOff(Pressure),
     /// A compaction was carried out.
     Compacted {
         /// The reason of the compaction.

@@ -59,4 +59,4 @@ pub use compactor::{AutoCompactor, MAX_SENDS};
 pub use event::{Input, Output, Refusal};
 pub use idle::{Idle, IdleStep, keep_alive};
 pub use policy::{AutoPolicy, Threshold};
-pub use pressure::Pressure;
+pub use pressure::{Pressure, is_likely};

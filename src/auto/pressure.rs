@@ -30,9 +30,19 @@ const MAX_OFF: u64 = 4;
 /// The number of answered requests near a refused size after which the refusal is doubted first.
 const DOUBTED_AFTER: u32 = 8;
 
+/// Whether a provider's count of a prompt can be right: no text has more than three times the tokens
+/// of the built-in estimate, and some servers report the sum of several calls.
+#[doc(hidden)]
+#[must_use]
+pub fn is_likely(estimated: u64, reported: u64) -> bool {
+    reported <= estimated.saturating_mul(MAX_OFF)
+}
+
 /// How full the context is, in tokens: a provider's count, and estimates.
 ///
-/// The caller makes the estimates, [calibrated](Self::calibrated) if possible.
+/// The caller makes the estimates, with one counter. The
+/// [machine](super::AutoCompactor) scales them by the [ratio](super::AutoCompactor::ratio) that it
+/// learns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Pressure {
@@ -146,11 +156,10 @@ impl Pressure {
     pub(super) fn without_wrong_count(self) -> Self {
         let estimate = self.thread.saturating_add(self.overhead);
         let window = self.window.map_or(0, ContextWindow::tokens);
-        let most = estimate.saturating_mul(MAX_OFF).max(window);
-        match self.reported {
-            Some(reported) if estimate > 0 && reported > most => Self { reported: None, ..self },
-            Some(_) | None => self,
-        }
+        let reported = self.reported.filter(|reported| {
+            estimate == 0 || *reported <= window || is_likely(estimate, *reported)
+        });
+        Self { reported, ..self }
     }
 
     /// Scales the estimates by the ratio of reported to estimated tokens. Reported counts and the

@@ -71,13 +71,12 @@ pub struct Compactor {
     past: Vec<AfterCompaction>,
     /// The host's changes of the rules.
     changes: Vec<RuleChange>,
-    pub(super) ratio: Calibrated,
     /// The number of the next compaction.
     next: CompactionId,
     #[serde(skip)]
     options: Options,
-    /// Decides about the pauses of the user.
-    #[serde(skip)]
+    /// Decides when to compact. Only its ratio is stored.
+    #[serde(rename = "ratio", with = "ratio")]
     pub(super) auto: AutoCompactor,
     /// The reason of the compaction in the last [`RequestStep`](super::RequestStep), until it ends.
     #[serde(skip)]
@@ -396,7 +395,7 @@ impl Compactor {
     /// ```
     #[must_use]
     pub fn context_tokens(&self) -> u64 {
-        self.pressure().tokens()
+        self.pressure().calibrated(self.auto.ratio()).tokens()
     }
 
     /// Drops the observed thread, because an option decides how it is read.
@@ -441,8 +440,8 @@ impl Compactor {
             (self.live.compacted_by, self.live.is_compacted_ahead) = (None, false);
             if let (Role::Assistant, Some(usage)) = (message.role, message.usage) {
                 let estimated = thread.size().tokens.saturating_add(overhead);
-                // The ratio ignores a count that cannot belong to this request.
-                let _ = self.ratio.learn(estimated, usage.input);
+                // A count that cannot belong to this request teaches nothing.
+                let _ = self.auto.counted(estimated, usage.input);
                 self.live.is_counted = true;
             }
             self.live.known.read(message, self.options.redactor.as_deref());
@@ -465,7 +464,7 @@ impl Compactor {
             ..Live::default()
         };
         let changed = base.map_or(0, |base| base.changes);
-        let ratio = self.ratio;
+        let ratio = *self.auto.ratio();
         if base.is_none() {
             self.append(messages);
         } else if let (Some(base), Some(thread)) = (base, &mut self.live.thread) {
@@ -478,7 +477,7 @@ impl Compactor {
         }
         if ratio != Calibrated::default() {
             // Restore the ratio: it has already learned from these reports.
-            self.ratio = ratio;
+            self.auto.set_ratio(ratio);
         }
         let rules = &mut self.live.known.rules;
         for change in self.changes.iter().skip(changed) {
@@ -507,7 +506,6 @@ impl Compactor {
             overhead: self.overhead(),
             ..pressure
         }
-        .calibrated(&self.ratio)
     }
 
     /// Compacts the thread to at most the target of the brief, and returns the result. A number is
@@ -643,8 +641,9 @@ impl Compactor {
     /// The conversation of this journal, with what the compactor knows.
     fn conversation<'j>(&self, journal: &'j mut Journal) -> Conversation<'j> {
         let (Options { system, tools, .. }, known) = (&self.options, &self.live.known);
-        let window =
-            self.window().map(|window| ContextWindow::new(self.ratio.unscale(window.tokens())));
+        let window = self
+            .window()
+            .map(|window| ContextWindow::new(self.auto.ratio().unscale(window.tokens())));
         let mut conversation = Conversation::new(journal)
             .with_context(system.clone(), tools.clone())
             .with_window(window);
@@ -787,14 +786,15 @@ impl Compactor {
 
     /// The brief with the compactor's own policy, and with a target in tokens of the counter.
     fn completed(&self, brief: Brief) -> Brief {
-        let pressure = self.pressure();
-        let half = pressure.thread / 2;
-        let requested = self.auto.requested_target(pressure);
-        let requested = requested.filter(|target| pressure.thread > *target);
+        let ratio = self.auto.ratio();
+        let thread = ratio.scale(self.size().tokens);
+        let half = thread / 2;
+        let requested = self.auto.requested_target(self.pressure());
+        let requested = requested.filter(|target| thread > *target);
         let target = brief.target.or_else(|| requested.map(|target| target.min(half)));
         Brief {
             compaction: Some(self.next),
-            target: target.map(|target| self.ratio.unscale(target)),
+            target: target.map(|target| ratio.unscale(target)),
             limit: brief.limit.or_else(|| self.fits()),
             retention: brief.retention.or_else(|| self.options.retention.clone()),
             ..brief
@@ -818,7 +818,7 @@ impl Compactor {
 
     /// The tokens of messages that fit the window.
     fn fits(&self) -> Option<u64> {
-        let window = self.ratio.unscale(self.window()?.tokens());
+        let window = self.auto.ratio().unscale(self.window()?.tokens());
         Some(window.saturating_sub(self.overhead()))
     }
 
@@ -934,7 +934,7 @@ impl Compactor {
         self.observe(thread);
         let before = self.size().tokens;
         let target = self.auto.requested_target(self.pressure());
-        let is_small = target.is_some_and(|target| self.ratio.scale(before) <= target);
+        let is_small = target.is_some_and(|target| self.auto.ratio().scale(before) <= target);
         let brief = Brief { reason: CompactionReason::AgentTool, target, ..Brief::default() };
         let brief = self.completed(brief);
         if is_small {
@@ -1098,7 +1098,24 @@ impl Compactor {
     /// ```
     pub fn learn(&mut self, usage: Usage) -> bool {
         let estimated = self.size().tokens.saturating_add(self.overhead());
-        self.ratio.learn(estimated, usage.input)
+        self.auto.counted(estimated, usage.input)
+    }
+}
+
+/// The stored form of the machine: the ratio that it learnt.
+mod ratio {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::{auto::AutoCompactor, tokens::Calibrated};
+
+    pub(super) fn serialize<S: Serializer>(auto: &AutoCompactor, to: S) -> Result<S::Ok, S::Error> {
+        auto.ratio().serialize(to)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<AutoCompactor, D::Error> {
+        let mut auto = AutoCompactor::default();
+        auto.set_ratio(Calibrated::deserialize(from)?);
+        Ok(auto)
     }
 }
 

@@ -129,10 +129,6 @@ impl Compactor {
     /// assert!(brief.target.is_some_and(|target| target < 4_000));
     /// ```
     pub fn refused(&mut self, now: Timestamp, refusal: Refusal) -> RequestStep {
-        if let Some(found) = refusal.found {
-            let estimated = self.size().tokens.saturating_add(self.overhead());
-            let _ = self.ratio.learn_refusal(estimated, found);
-        }
         self.live.is_compacted_ahead = false;
         self.end_offered(now);
         let input = Input::Overflowed { pressure: self.pressure(), refusal };
@@ -152,7 +148,7 @@ impl Compactor {
         match output {
             Some(Output::Compact { reason, target, limit }) => {
                 self.offered = Some(reason.clone());
-                let limit = limit.map(|tokens| self.ratio.unscale(tokens));
+                let limit = limit.map(|tokens| self.auto.ratio().unscale(tokens));
                 RequestStep::Compact(Brief { reason, target, limit, now, ..Brief::default() })
             }
             Some(Output::CannotFit { floor, tokens, limit }) => {

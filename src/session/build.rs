@@ -133,11 +133,10 @@ impl SessionBuilder {
             ids,
             at: now,
             overhead: 0,
-            ratio: Calibrated::default(),
             shared: Arc::new(Shared::new(self.observers)),
         };
         session.count_overhead();
-        session.ratio = session.logged_ratio();
+        session.auto.set_ratio(session.logged_ratio());
         Ok(session)
     }
 }

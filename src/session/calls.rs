@@ -270,7 +270,7 @@ impl Session {
         let target = self.requested_target();
         let before = self.journal.thread().size().tokens;
         // A thread within its target needs no compaction.
-        let counted = self.ratio.scale(before);
+        let counted = self.auto.ratio().scale(before);
         if target.is_some_and(|target| counted <= target) {
             return Ok(ContextCompacted::nothing(before).into());
         }

@@ -26,7 +26,6 @@ use crate::{
     model::{self, Agent, Tool, Tools},
     store::Journal,
     strategy::CompactionStrategy,
-    tokens::Calibrated,
 };
 
 /// The strategy name in the log for compactions whose summaries the host wrote.
@@ -65,7 +64,6 @@ impl Session {
         let mut agent: Box<dyn Agent> = Box::new(agent);
         take_over(agent.as_mut(), self.messages());
         self.agent = agent;
-        self.ratio = Calibrated::default();
         self.table_window = None;
         self.auto.model_changed();
         self.count_overhead();

@@ -56,7 +56,7 @@ impl Session {
     ) -> BoxFuture<'a, Result<Result<CompactionRecord, CompactionError>>> {
         let work = async move {
             let Order { reason, target, limit, next_prompt, strategy } = order;
-            let limit = limit.map(|tokens| self.ratio.unscale(tokens));
+            let limit = limit.map(|tokens| self.auto.ratio().unscale(tokens));
             // A host that passes a strategy may have changed its options since the last compaction,
             // so the thread may be compacted again.
             let when = if strategy.is_none() { When::Grown } else { When::Due };
@@ -211,7 +211,7 @@ impl Session {
             compaction: Some(self.next_compaction()),
             reason,
             next_prompt: None,
-            target: target.map(|tokens| self.ratio.unscale(tokens)),
+            target: target.map(|tokens| self.auto.ratio().unscale(tokens)),
             limit: None,
             retention: self.settings.retention.clone(),
             binds_reasoning: self.agent.binds_reasoning(),
@@ -236,7 +236,8 @@ impl Session {
     fn parts(&mut self) -> (Conversation<'_>, Option<&mut Compaction>) {
         let (system, window) = (self.system_prompt(), self.window());
         // Strategies count with the counter, which the provider's count may exceed.
-        let window = window.map(|window| ContextWindow::new(self.ratio.unscale(window.tokens())));
+        let window =
+            window.map(|window| ContextWindow::new(self.auto.ratio().unscale(window.tokens())));
         let mut conversation = Conversation::new(&mut self.journal)
             .with_provider(self.agent.as_mut())
             .with_window(window)

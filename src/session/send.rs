@@ -281,7 +281,7 @@ impl Session {
         self.answer_open_calls()?;
         // A user who requests a compaction expects an effect, so the target of a thread over its
         // target is at most half of the thread.
-        let thread = self.ratio.scale(self.journal.thread().size().tokens);
+        let thread = self.auto.ratio().scale(self.journal.thread().size().tokens);
         let target = self.requested_target().filter(|target| thread > *target);
         let target = target.map(|target| target.min(thread / 2));
         let reason = CompactionReason::Manual { instructions };

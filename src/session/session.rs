@@ -21,7 +21,7 @@ use crate::{
     retention::RetentionPolicy,
     store::Journal,
     strategy::{CompactionStrategy, Ladder, StrategyRegistry},
-    tokens::{self, BreakdownPart, ByteEstimate, Calibrated, TokenCounter},
+    tokens::{self, BreakdownPart, ByteEstimate, TokenCounter},
 };
 
 /// An agent thread that stays inside its model's context window. See the [module](super) for the
@@ -70,8 +70,6 @@ pub struct Session {
     pub(super) at: Timestamp,
     /// Estimated tokens of system prompt and tools.
     pub(super) overhead: u64,
-    /// Ratio of reported to estimated tokens.
-    pub(super) ratio: Calibrated,
     /// Window of the model that answered last, from the built-in table.
     pub(super) table_window: Option<ContextWindow>,
     /// State shared with handles and streams.
@@ -216,7 +214,7 @@ impl Session {
     /// ```
     #[must_use]
     pub fn context_tokens(&self) -> u64 {
-        self.pressure(0).tokens()
+        self.pressure(0).calibrated(self.auto.ratio()).tokens()
     }
 
     /// The tokens billed so far and the context usage.
@@ -262,10 +260,8 @@ impl Session {
     pub(super) fn learn(&mut self, answer: &Answer) {
         self.table_window = table_window(&answer.message).or(self.table_window);
         let Some(usage) = answer.usage else { return };
-        let estimated = self.journal.thread().size().tokens.saturating_add(self.overhead());
-        // An error means that the count cannot belong to this request; the ratio then stays
-        // unchanged.
-        let _ = self.ratio.learn(estimated, usage.input);
+        // A count that cannot belong to this request teaches nothing.
+        let _ = self.auto.counted(self.pressure(0).estimate(), usage.input);
     }
 
     /// The pressure of a request without a new prompt. `pending` is the estimated tokens of
@@ -278,7 +274,6 @@ impl Session {
             output: self.settings.max_output.unwrap_or(0),
             ..Pressure::of(self.journal.thread())
         }
-        .calibrated(&self.ratio)
     }
 
     /// The pressure of the request with this prompt, which is not appended yet.
@@ -296,8 +291,9 @@ impl Session {
         tried: Option<Text>,
     ) -> SessionError {
         let counter = self.journal.thread().counter();
-        let system = self.ratio.scale(counter.messages(&self.system_prompt()));
-        let tools = self.ratio.scale(counter.tools(&self.tools.specs));
+        let ratio = self.auto.ratio();
+        let system = ratio.scale(counter.messages(&self.system_prompt()));
+        let tools = ratio.scale(counter.tools(&self.tools.specs));
         let newest = floor.saturating_sub(system.saturating_add(tools));
         SessionError::CannotFit { floor, tokens, limit, system, tools, newest, tried }
     }

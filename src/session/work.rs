@@ -276,7 +276,7 @@ impl Session {
         usage: &mut Usage,
         emit: &mut Emit,
     ) -> Result<Answer> {
-        let (first, ratio) = (self.next_compaction(), self.ratio);
+        let (first, ratio) = (self.next_compaction(), *self.auto.ratio());
         loop {
             let mut streamed = String::new();
             let answer = self.ask(&mut streamed, emit).await;
@@ -296,7 +296,7 @@ impl Session {
             match self.make_room(answer, usage, emit).boxed().await {
                 Ok(None) => {}
                 given_up => {
-                    self.ratio = ratio;
+                    self.auto.set_ratio(ratio);
                     self.take_back(first, emit).boxed().await?;
                     if unanswered && given_up.is_err() {
                         self.withdraw_prompt(emit).boxed().await?;
@@ -318,23 +318,19 @@ impl Session {
         usage: &mut Usage,
         emit: &mut Emit,
     ) -> Result<Option<Answer>> {
-        let refusal = match &answer {
-            Err(error) => Refusal::of(&error.kind).unwrap_or_default(),
-            // An answer that the window cut off shows that prompt and answer fill it. A window that is
-            // known only from refusals may be wrong, so it is not taken for a statement.
-            Ok(_) => {
-                let limit = self.host_window().map(ContextWindow::tokens);
-                let found = limit.map(|limit| limit.saturating_add(1));
-                Refusal { limit, found, output: None }
-            }
-        };
-        if let (Err(_), Some(found)) = (&answer, refusal.found) {
-            let thread = self.journal.thread().size().tokens;
-            self.ratio.learn_refusal(thread.saturating_add(self.overhead()), found);
-        }
         let (now, pressure, before) = (self.now(), self.pressure(0), self.window());
-        let next = self.auto.handle(now, Input::Overflowed { pressure, refusal });
-        self.report_window(before, refusal, emit).await;
+        let refusal =
+            answer.as_ref().err().map(|error| Refusal::of(&error.kind).unwrap_or_default());
+        let next = self.auto.handle(
+            now,
+            match refusal {
+                Some(refusal) => Input::Overflowed { pressure, refusal },
+                None => Input::CutOff(pressure),
+            },
+        );
+        if refusal.is_some_and(|refusal| refusal.limit.is_some()) {
+            self.report_window(before, emit).await;
+        }
         let (reason, target, limit) = match next {
             Some(Output::Compact { reason, target, limit }) => (reason, target, limit),
             Some(Output::SendAgain) => return Ok(None),
@@ -360,14 +356,9 @@ impl Session {
     }
 
     /// Notifies the host if a refusal stated a smaller window than the one that was assumed.
-    async fn report_window(
-        &self,
-        before: Option<ContextWindow>,
-        refusal: Refusal,
-        emit: &mut Emit,
-    ) {
+    async fn report_window(&self, before: Option<ContextWindow>, emit: &mut Emit) {
         let now = self.window();
-        if let (Some(_), Some(now)) = (refusal.limit, now.filter(|_| now != before)) {
+        if let Some(now) = now.filter(|_| now != before) {
             let before = before.map_or("no window was known".to_owned(), |before| {
                 format!("{} were assumed", before.tokens())
             });

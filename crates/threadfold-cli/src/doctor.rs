@@ -24,7 +24,7 @@ use crate::{
     input::Body,
     out::say,
     proxy::{self, Upstream, Vendor, vendor_of, views::Views},
-    relay::{Chain, Relay, RelayOptions, RelayStep},
+    relay::{Chain, Relay, RelayStep},
 };
 
 /// How long a server may take to be reached.
@@ -285,13 +285,11 @@ fn done_with(
     let serving = &options.proxy.serving;
     let chain = Chain::of(body.dialect.name(), &body.request.messages);
     let found = views.and_then(|views| views.find(&chain, &body.request.messages));
-    let mut auto = AutoCompactor::new(proxy::policy(serving.threshold))?;
-    let relay_options =
-        RelayOptions { window: window.map(ContextWindow::new), ..Default::default() };
+    let auto = AutoCompactor::new(proxy::policy(serving.threshold))?;
+    let known = window.map(ContextWindow::new);
     let view = found.as_ref().map(|row| &row.view);
-    let whole = Relay::sent(body.request.clone(), None, &relay_options).tokens();
-    let relay =
-        Relay::new(body.request.clone(), view, &relay_options, &mut auto, std_clock().now());
+    let whole = Relay::sent(body.request.clone(), None, known, auto.clone()).tokens();
+    let relay = Relay::new(body.request.clone(), view, known, auto, std_clock().now());
     let about = |tokens: u64| format!("about {} tokens", thousands(tokens));
     let part = |tokens: u64| match window {
         Some(window) => {
@@ -300,7 +298,7 @@ fn done_with(
         None => String::new(),
     };
     let came = format!("{}{}", about(whole), part(whole));
-    let text = match (relay.step(), relay.why_not_compacted(&auto), &found) {
+    let text = match (relay.step(), relay.why_not_compacted(), &found) {
         (RelayStep::Compact { target, .. }, ..) => {
             let target =
                 target.map_or_else(String::new, |target| format!(" to at most {}", about(target)));

@@ -17,7 +17,7 @@ use threadfold::{
     wire::{DecodeOptions, EncodeOptions},
 };
 use threadfold_cli::relay::{
-    Chain, Relay, RelayOptions, RelayStep, View,
+    Chain, Relay, RelayStep, View,
     compaction::{Compacted, Found, Work, store},
 };
 use threadfold_testing::shared::simulation::{Actor, Asker, Asks, Fault, Promise, Read, World};
@@ -49,7 +49,6 @@ struct Served {
     sent: usize,
     views: BTreeMap<String, Row>,
     auto: AutoCompactor,
-    options: RelayOptions,
     strategy: Arc<dyn CompactionStrategy>,
     answers: Arc<dyn Model>,
     summaries: Arc<dyn Model>,
@@ -95,10 +94,6 @@ impl Served {
             sent,
             views,
             auto: AutoCompactor::new(policy).map_err(|it| Promise::Kept.broken(it))?,
-            options: RelayOptions {
-                window: Some(ContextWindow::new(world.window())),
-                ..RelayOptions::default()
-            },
             strategy,
             answers: model(Asks::Relayed),
             summaries: model(Asks::Summaries),
@@ -173,7 +168,8 @@ impl Served {
         let mut found = found;
         let view = found.as_ref().map(|row| &row.view);
         let now = self.clock.now();
-        let mut relay = Relay::new(request, view, &self.options, &mut self.auto, now);
+        let window = Some(ContextWindow::new(self.world.window()));
+        let mut relay = Relay::new(request, view, window, self.auto.clone(), now);
         let (mut unkept, mut has_failed) = (None, false);
         loop {
             match relay.step().clone() {
@@ -181,7 +177,7 @@ impl Served {
                     let compacted = self.compact(&relay, found.as_ref(), unkept.as_ref()).await;
                     let Some(compacted) = compacted else {
                         has_failed = true;
-                        relay.failed(&mut self.auto, self.clock.now());
+                        relay.failed(self.clock.now());
                         continue;
                     };
                     let Compacted { view, thread, events, mut journal, .. } = compacted;
@@ -192,23 +188,30 @@ impl Served {
                         let _ = store(&mut journal).await;
                         self.keep(&chain, &row).await;
                     }
-                    relay.compacted(&row.view, &mut self.auto, self.clock.now());
+                    relay.compacted(&row.view, self.clock.now());
                     found = Some(row);
                 }
                 RelayStep::Send => {
                     let sent = relay.request().unwrap_or_else(|| relay.original().clone());
                     self.check(&relay, &sent, has_failed)?;
+                    if !relay.was_refused() {
+                        self.auto = relay.auto().clone();
+                    }
                     match self.answers.complete(sent).await {
                         Ok(answer) => {
                             if let Some((row, mut journal)) = found.zip(unkept) {
                                 let _ = store(&mut journal).await;
                                 self.keep(&chain, &row).await;
                             }
-                            self.options.ratio = relay.ratio();
+                            let estimated = relay.estimate();
+                            self.auto = relay.into_auto();
+                            if let Some(usage) = answer.usage {
+                                let _ = self.auto.counted(estimated, usage.input);
+                            }
                             return Ok(Ended::Answered(answer.message));
                         }
                         Err(error) if error.is_overflow() => {
-                            relay.refused(&error.kind, &mut self.auto, self.clock.now());
+                            relay.refused(&error.kind, self.clock.now());
                         }
                         Err(error) => return Ok(Ended::Failed(error)),
                     }
@@ -244,7 +247,7 @@ impl Served {
             now: Timestamp(self.clock.now().0),
             target,
             limit,
-            window: self.options.window,
+            window: Some(ContextWindow::new(self.world.window())),
             strategy: self.strategy.as_ref(),
             models: Models {
                 conversation: Some(self.summaries.as_ref()),

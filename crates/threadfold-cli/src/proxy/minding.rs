@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use threadfold::{
-    auto::{AutoPolicy, IdleStep, Pressure},
+    auto::{AutoPolicy, IdleStep, Pressure, is_likely},
     compact::{CacheLife, Prices},
     message::Timestamp,
 };
@@ -20,7 +20,7 @@ use super::{
     quiet::{Again, Due, QuietThread},
     server::Lane,
     state::Proxy,
-    threads::{Key, is_likely},
+    threads::Key,
     trouble::Trouble,
 };
 use crate::when_quiet::WhenQuiet;

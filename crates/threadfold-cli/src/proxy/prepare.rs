@@ -10,13 +10,12 @@ use threadfold::{
     drive::Models,
     message::{Extra, Json, ModelErrorKind, Role, ThreadId, Timestamp},
     store::ThreadStore,
-    tokens::Calibrated,
     wire::{DecodeOptions, Dialect, EncodeOptions, recognised},
 };
 use threadfold_terminal::thousands;
 
 use crate::relay::{
-    Chain, Relay, RelayOptions, RelayStep,
+    Chain, Relay, RelayStep,
     compaction::{Compacted, Work},
     passing_from,
 };
@@ -45,7 +44,6 @@ pub(super) struct Exchange {
     chain: Chain,
     key: Key,
     found: Option<Arc<Row>>,
-    auto: AutoCompactor,
     lock: Arc<Mutex<()>>,
     /// A compaction for a refusal, before the provider accepts the request.
     unkept: Option<Made>,
@@ -78,7 +76,6 @@ pub(super) struct Waiting {
     model: String,
     window: Option<ContextWindow>,
     auto: AutoCompactor,
-    ratio: Calibrated,
     found: Option<Arc<Row>>,
     unkept: Option<Made>,
     pub(super) was_refused: bool,
@@ -145,36 +142,34 @@ impl Proxy {
         if let Attempt::First = attempt {
             passing = known.shared_with(&chain).and_then(|it| passing_from(&request.messages, it));
         }
-        let Known { mut auto, ratio, lock, .. } = known;
+        let Known { mut auto, lock, .. } = known;
         let policy = self.policy_for(&model, body);
         if *auto.policy() != policy {
             auto.set_policy(policy).map_err(|error| Trouble::new(error.to_string()))?;
         }
         let window = self.window(upstream, &model);
-        let mut options = RelayOptions { window, ratio };
         let found;
         let (mut unkept, mut watch) = (None, None);
         let relay = match attempt {
             Attempt::First | Attempt::CountTokens => {
                 found = self.views.find(&chain, &request.messages);
                 let view = found.as_ref().map(|row| &row.view);
-                Relay::new(request, view, &options, &mut auto, self.clock.now())
+                Relay::new(request, view, window, auto, self.clock.now())
             }
             Attempt::Idle { number } => {
                 watch = Some(number);
                 found = self.views.find(&chain, &request.messages);
-                Relay::sent(request, found.as_ref().map(|row| &row.view), &options)
+                Relay::sent(request, found.as_ref().map(|row| &row.view), window, auto)
             }
             Attempt::AfterRefusal(None) => {
                 found = self.views.find(&chain, &request.messages);
                 auto.next_request();
-                Relay::sent(request, None, &options)
+                Relay::sent(request, None, window, auto)
             }
             Attempt::AfterRefusal(Some(waiting)) => {
-                let waiting = *waiting;
-                (options.ratio, auto) = (waiting.ratio, waiting.auto);
+                let Waiting { auto, .. } = *waiting;
                 (found, unkept) = (waiting.found, waiting.unkept);
-                Relay::sent(request, found.as_ref().map(|row| &row.view), &options)
+                Relay::sent(request, found.as_ref().map(|row| &row.view), window, auto)
             }
         };
         Ok(Some(Exchange {
@@ -186,7 +181,6 @@ impl Proxy {
             chain,
             key,
             found,
-            auto,
             lock,
             unkept,
             passing_from: passing,
@@ -207,7 +201,7 @@ impl Proxy {
         exchange: &mut Exchange,
         error: &ModelErrorKind,
     ) -> bool {
-        exchange.relay.refused(error, &mut exchange.auto, self.clock.now());
+        exchange.relay.refused(error, self.clock.now());
         self.go_on(exchange).await;
         *exchange.relay.step() == RelayStep::Send
     }
@@ -222,23 +216,23 @@ impl Proxy {
             if self.options.shadow {
                 let tokens = thousands(exchange.relay.tokens());
                 self.note(&format!("would compact a thread of about {tokens} tokens"));
-                exchange.relay.failed(&mut exchange.auto, self.clock.now());
+                exchange.relay.failed(self.clock.now());
                 break;
             }
             if let Err(failure) = self.compact(exchange).await {
                 self.note(&format!("not compacted: {failure}"));
-                exchange.relay.failed(&mut exchange.auto, self.clock.now());
+                exchange.relay.failed(self.clock.now());
             }
         }
         // A compaction that failed has its own line.
         let is_silent = !was_tried || *exchange.relay.step() == RelayStep::Refused;
-        let why = exchange.relay.why_not_compacted(&exchange.auto);
+        let why = exchange.relay.why_not_compacted();
         if let Some(why) = why.filter(|_| is_silent) {
             self.note(&format!("not compacted: {why}"));
         }
         // What a refusal taught is remembered once the provider accepts the request.
         if !exchange.relay.was_refused() {
-            self.threads.remember(exchange.key, &exchange.auto, exchange.relay.ratio());
+            self.threads.remember(exchange.key, exchange.relay.auto());
         }
     }
 
@@ -248,8 +242,8 @@ impl Proxy {
         upstream: &str,
         waiting: Waiting,
     ) -> Result<(), Trouble> {
-        let Waiting { key, model, window, auto, ratio, unkept, tokens, .. } = waiting;
-        self.threads.remember(key, &auto, ratio);
+        let Waiting { key, model, window, auto, unkept, tokens, .. } = waiting;
+        self.threads.remember(key, &auto);
         // Only what a refusal stated, and what this accepted request does not contradict.
         let stated = auto.stated_window(window);
         if let Some(learnt) = stated.filter(|learnt| tokens / 4 <= learnt.tokens()) {
@@ -275,14 +269,14 @@ impl Proxy {
         let covered = exchange.found.as_ref().map_or(0, |row| row.view.covers);
         if let Some(row) = newest.filter(|row| row.view.covers > covered) {
             // Another request of the same thread has compacted it in the meantime.
-            exchange.relay.compacted(&row.view, &mut exchange.auto, self.clock.now());
+            exchange.relay.compacted(&row.view, self.clock.now());
             exchange.found = Some(row);
             return Ok(());
         }
         let RelayStep::Compact { reason, target, limit } = exchange.relay.step().clone() else {
             return Ok(());
         };
-        let ratio = exchange.relay.ratio();
+        let ratio = exchange.relay.auto().ratio();
         let least = target.unwrap_or_default() / LEAST_SHARE;
         let (count, beside) = exchange.compacted_messages(least, limit);
         let room = |tokens: u64| tokens.saturating_sub(beside);
@@ -323,7 +317,7 @@ impl Proxy {
 
     /// Compacts a quiet thread. What was prepared is dropped if the thread goes on meanwhile.
     pub(super) async fn compact_quiet(self: &Arc<Self>, exchange: &mut Exchange) {
-        exchange.relay.compact_idle(&exchange.auto);
+        exchange.relay.compact_idle();
         if self.options.shadow {
             let tokens = thousands(exchange.relay.tokens());
             self.note(&format!("would compact a quiet thread of about {tokens} tokens"));
@@ -334,12 +328,12 @@ impl Proxy {
             Ok(()) => false,
             Err(failure) => {
                 self.note(&format!("a quiet thread is not compacted: {failure}"));
-                exchange.relay.failed(&mut exchange.auto, self.clock.now());
+                exchange.relay.failed(self.clock.now());
                 !exchange.watch.is_some_and(|it| self.quiet.is_watching(exchange.key.root, it))
             }
         };
         if !goes_on {
-            self.threads.remember(exchange.key, &exchange.auto, exchange.relay.ratio());
+            self.threads.remember(exchange.key, exchange.relay.auto());
         }
     }
 
@@ -347,8 +341,8 @@ impl Proxy {
     /// `None` if the thread went on meanwhile, or nothing pays any more.
     pub(super) fn kept_alive(&self, exchange: &mut Exchange, at: Timestamp) -> Option<Timestamp> {
         exchange.watch.filter(|number| self.quiet.is_watching(exchange.key.root, *number))?;
-        exchange.auto.kept_alive(at);
-        self.threads.remember(exchange.key, &exchange.auto, exchange.relay.ratio());
+        exchange.relay.kept_alive(at);
+        self.threads.remember(exchange.key, exchange.relay.auto());
         match exchange.idle(at) {
             IdleStep::Wait { ms } => Some(Timestamp(at.0.saturating_add(ms))),
             IdleStep::KeepAlive | IdleStep::Compact | IdleStep::LetGo | _ => None,
@@ -380,7 +374,7 @@ impl Proxy {
         } else {
             self.keep(made).await;
         }
-        exchange.relay.compacted(&row.view, &mut exchange.auto, self.clock.now());
+        exchange.relay.compacted(&row.view, self.clock.now());
         exchange.found = Some(row);
         Ok(())
     }
@@ -414,7 +408,7 @@ impl Exchange {
         let is_possible = |count: &usize| !self.relay.was_refused() && *count > covered;
         if let Some(count) = self.passing_from.filter(is_possible) {
             let passing = messages.get(count..).unwrap_or_default();
-            let tokens = self.relay.ratio().base().messages(passing);
+            let tokens = self.relay.auto().ratio().base().messages(passing);
             if limit.is_none_or(|limit| tokens.saturating_add(least) <= limit) {
                 return (count, tokens);
             }
@@ -447,7 +441,7 @@ impl Exchange {
 
     /// What to do for the provider's cache of the request.
     pub(super) fn idle(&self, now: Timestamp) -> IdleStep {
-        self.auto.idle(now, self.relay.pressure())
+        self.relay.auto().idle(now, self.relay.pressure())
     }
 
     /// The request that keeps the provider's cache alive, if one can.
@@ -457,11 +451,11 @@ impl Exchange {
 
     /// What stays of the exchange while the request is sent.
     pub(super) fn waiting(self) -> Waiting {
-        let ratio = self.relay.ratio();
         let (was_refused, tokens) = (self.relay.was_refused(), self.relay.tokens());
         let spared = self.relay.spared();
-        let Self { key, model, window, auto, found, unkept, .. } = self;
-        Waiting { key, model, window, auto, ratio, found, unkept, was_refused, tokens, spared }
+        let Self { key, model, window, relay, found, unkept, .. } = self;
+        let auto = relay.into_auto();
+        Waiting { key, model, window, auto, found, unkept, was_refused, tokens, spared }
     }
 
     /// The body to send; `None` to send the original one.

@@ -1,13 +1,12 @@
 //! The threads of a proxy. Each has a lock, so that two requests of one thread do not compact it
-//! twice, and for each model of an upstream a trigger and the ratio of counted to estimated tokens:
-//! what one model refuses, another may take.
+//! twice, and a trigger for each model of an upstream: what one model refuses, another may take.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
 };
 
-use threadfold::{auto::AutoCompactor, tokens::Calibrated};
+use threadfold::auto::AutoCompactor;
 
 use super::lock::locked;
 use crate::relay::{Chain, Link};
@@ -18,12 +17,6 @@ const MAX: usize = 10_000;
 /// The number of remembered links of a thread's newest request. A request that shares none of them is
 /// taken for one without a predecessor.
 const LAST: usize = 64;
-
-/// Whether a count can be right. No text has more than three times the tokens of the estimate, and
-/// some servers report the sum of several calls.
-pub(super) fn is_likely(estimated: u64, reported: u64) -> bool {
-    reported / 4 <= estimated
-}
 
 /// The maximum number of models of one thread. Beyond, all of them start with a new trigger.
 const MAX_MODELS: usize = 16;
@@ -49,21 +42,13 @@ pub(super) struct Threads(Mutex<HashMap<Link, Thread>>);
 struct Thread {
     lock: Arc<tokio::sync::Mutex<()>>,
     newest: Arc<[(usize, Link)]>,
-    models: HashMap<Link, Learnt>,
-}
-
-/// What was learnt about a model with a thread.
-#[derive(Clone, Debug)]
-struct Learnt {
-    auto: AutoCompactor,
-    ratio: Calibrated,
+    models: HashMap<Link, AutoCompactor>,
 }
 
 /// The state of a thread with one model.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) auto: AutoCompactor,
-    pub(super) ratio: Calibrated,
     pub(super) lock: Arc<tokio::sync::Mutex<()>>,
     /// The last links of the newest request that was read, each with its number of messages.
     newest: Arc<[(usize, Link)]>,
@@ -89,9 +74,8 @@ impl Threads {
         if models.len() >= MAX_MODELS && !models.contains_key(&key.model) {
             models.clear();
         }
-        let new = || Learnt { auto: fresh.clone(), ratio: Calibrated::default() };
-        let Learnt { auto, ratio } = models.entry(key.model).or_insert_with(new).clone();
-        Known { auto, ratio, lock: Arc::clone(lock), newest: Arc::clone(newest) }
+        let auto = models.entry(key.model).or_insert_with(|| fresh.clone()).clone();
+        Known { auto, lock: Arc::clone(lock), newest: Arc::clone(newest) }
     }
 
     /// Remembers the newest request of a thread.
@@ -103,25 +87,20 @@ impl Threads {
 
     /// The trigger of a thread, if it is known.
     pub(super) fn trigger(&self, key: Key) -> Option<AutoCompactor> {
-        self.with(key, |learnt| learnt.auto.clone())
+        self.with(key, |auto| auto.clone())
     }
 
-    /// Remembers the trigger and the ratio of a thread.
-    pub(super) fn remember(&self, key: Key, auto: &AutoCompactor, ratio: Calibrated) {
-        self.with(key, |learnt| *learnt = Learnt { auto: auto.clone(), ratio });
+    /// Remembers the trigger of a thread.
+    pub(super) fn remember(&self, key: Key, auto: &AutoCompactor) {
+        self.with(key, |known| *known = auto.clone());
     }
 
-    /// Updates the ratio and the limits with the provider's count of a prompt that it answered.
+    /// Passes the provider's count of a prompt that it answered to the trigger.
     pub(super) fn learn(&self, key: Key, estimated: u64, reported: u64) {
-        self.with(key, |learnt| {
-            learnt.ratio.learn(estimated, reported);
-            if is_likely(estimated, reported) {
-                learnt.auto.counted(reported);
-            }
-        });
+        self.with(key, |auto| auto.counted(estimated, reported));
     }
 
-    fn with<T>(&self, key: Key, then: impl FnOnce(&mut Learnt) -> T) -> Option<T> {
+    fn with<T>(&self, key: Key, then: impl FnOnce(&mut AutoCompactor) -> T) -> Option<T> {
         locked(&self.0).get_mut(&key.root)?.models.get_mut(&key.model).map(then)
     }
 }

@@ -19,5 +19,5 @@ mod view;
 
 pub use chain::{Chain, Link};
 pub use passing::passing_from;
-pub use request::{Relay, RelayOptions, RelayStep};
+pub use request::{Relay, RelayStep};
 pub use view::View;

@@ -4,18 +4,9 @@ use super::view::View;
 use threadfold::{
     auto::{AutoCompactor, Input, Output, Pressure, Refusal},
     message::{CompactionReason, ContextWindow, Message, ModelErrorKind, Request, Timestamp},
-    tokens::{Calibrated, TokenCounter},
+    tokens::TokenCounter,
 };
 use threadfold_terminal::thousands;
-
-/// The settings of a relay.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RelayOptions {
-    /// The window of the model; `None` if it is unknown.
-    pub window: Option<ContextWindow>,
-    /// Scales the estimates by the provider's counts of earlier requests of the thread.
-    pub ratio: Calibrated,
-}
 
 /// One request, from its arrival to the provider's answer.
 ///
@@ -36,20 +27,19 @@ pub struct RelayOptions {
 /// ```
 /// use threadfold::{ContextWindow, Message, Request, message::Timestamp};
 /// use threadfold::auto::{AutoCompactor, AutoPolicy};
-/// use threadfold_cli::relay::{Relay, RelayOptions, RelayStep, View};
+/// use threadfold_cli::relay::{Relay, RelayStep, View};
 ///
 /// let policy = AutoPolicy { estimates_usage: true, ..AutoPolicy::default() };
-/// let mut auto = AutoCompactor::new(policy)?;
+/// let auto = AutoCompactor::new(policy)?;
 /// let window = Some(ContextWindow::new(1_000));
-/// let options = RelayOptions { window, ..RelayOptions::default() };
 /// let old = Message::assistant("A long story. ".repeat(300));
 /// let request = Request::new(vec![Message::user("Tell me."), old, Message::user("And then?")]);
 ///
-/// let mut relay = Relay::new(request, None, &options, &mut auto, Timestamp(1));
+/// let mut relay = Relay::new(request, None, window, auto, Timestamp(1));
 /// assert!(matches!(relay.step(), RelayStep::Compact { .. }));
 /// // The host compacts, and stores the view.
 /// let view = View::new(2, vec![Message::user("A story was told.")]);
-/// relay.compacted(&view, &mut auto, Timestamp(2));
+/// relay.compacted(&view, Timestamp(2));
 /// assert_eq!(relay.step(), &RelayStep::Send);
 /// assert_eq!(relay.request().map(|request| request.messages.len()), Some(2));
 /// # Ok::<(), threadfold::message::InvalidValue>(())
@@ -61,7 +51,10 @@ pub struct Relay {
     original: Request,
     /// The messages to send, if they differ from those of the request.
     viewed: Option<Vec<Message>>,
-    options: RelayOptions,
+    /// The window of the model; `None` if it is unknown.
+    window: Option<ContextWindow>,
+    /// The trigger of the request's thread.
+    auto: AutoCompactor,
     step: RelayStep,
     refused: Refused,
     /// The `max_output` to send, if it is not that of the request.
@@ -91,8 +84,8 @@ pub enum RelayStep {
     Compact {
         /// The reason.
         reason: CompactionReason,
-        /// The maximum tokens of the messages after the compaction, by the counter of the ratio;
-        /// `None` if the window is unknown.
+        /// The maximum tokens of the messages after the compaction, by the counter of the
+        /// trigger's ratio; `None` if the window is unknown.
         target: Option<u64>,
         /// The tokens of the messages up to which the compaction helps, by the same counter. Unread
         /// messages are cut only if they exceed it.
@@ -105,19 +98,20 @@ pub enum RelayStep {
 }
 
 impl Relay {
-    /// Returns the relay of a request, with the view that the host found for it. `auto` is the
-    /// trigger of the request's thread; `now` is compared only with earlier times that were passed
-    /// to `auto`.
+    /// Returns the relay of a request, with the view that the host found for it, and the window of
+    /// its model; `None` if that is unknown. `auto` is the trigger of the request's thread, which the
+    /// relay has [until the end](Self::into_auto); `now` is compared only with earlier times that were
+    /// passed to it.
     pub fn new(
         request: Request,
         view: Option<&View>,
-        options: &RelayOptions,
-        auto: &mut AutoCompactor,
+        window: Option<ContextWindow>,
+        mut auto: AutoCompactor,
         now: Timestamp,
     ) -> Self {
-        let mut relay = Self::sent(request, view, options);
         auto.next_request();
-        relay.check(auto, now);
+        let mut relay = Self::sent(request, view, window, auto);
+        relay.check(now);
         relay
     }
 
@@ -127,23 +121,29 @@ impl Relay {
     /// ```
     /// use threadfold::{Message, Request, message::{ModelErrorKind, Timestamp}};
     /// use threadfold::auto::{AutoCompactor, AutoPolicy};
-    /// use threadfold_cli::relay::{Relay, RelayOptions, RelayStep};
+    /// use threadfold_cli::relay::{Relay, RelayStep};
     ///
-    /// let mut auto = AutoCompactor::new(AutoPolicy::default())?;
+    /// let auto = AutoCompactor::new(AutoPolicy::default())?;
     /// let old = Message::assistant("A long story. ".repeat(300));
     /// let request = Request::new(vec![Message::user("Tell me."), old, Message::user("And then?")]);
-    /// let mut relay = Relay::sent(request, None, &RelayOptions::default());
+    /// let mut relay = Relay::sent(request, None, None, auto);
     /// let refusal = ModelErrorKind::Overflow { limit: Some(1_000), found: None, output: None };
-    /// relay.refused(&refusal, &mut auto, Timestamp(1));
+    /// relay.refused(&refusal, Timestamp(1));
     /// assert!(matches!(relay.step(), RelayStep::Compact { .. }));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
-    pub fn sent(request: Request, view: Option<&View>, options: &RelayOptions) -> Self {
+    pub fn sent(
+        request: Request,
+        view: Option<&View>,
+        window: Option<ContextWindow>,
+        auto: AutoCompactor,
+    ) -> Self {
         let viewed = view.and_then(|view| view.of(&request.messages));
         Self {
             original: request,
             viewed,
-            options: *options,
+            window,
+            auto,
             step: RelayStep::Send,
             refused: Refused::No,
             max_output: None,
@@ -188,7 +188,7 @@ impl Relay {
     /// Why the request is not compacted although it is over the trigger or was refused, as one line
     /// with its sizes in tokens; `None` if it was compacted, or needs no compaction.
     #[must_use]
-    pub fn why_not_compacted(&self, auto: &AutoCompactor) -> Option<String> {
+    pub fn why_not_compacted(&self) -> Option<String> {
         let about = |tokens: u64| format!("about {} tokens", thousands(tokens));
         Some(match self.output.as_ref() {
             Some(Output::Suspended { tokens, threshold }) => format!(
@@ -198,7 +198,7 @@ impl Relay {
             ),
             Some(Output::Paused { failures, .. }) => format!(
                 "{}, and compaction pauses after {failures} failures in a row",
-                about(self.pressure().tokens())
+                about(self.counted())
             ),
             Some(Output::ShortAnswer { tokens, output, window }) => format!(
                 "{} of a window of {} are in use, so the answer of up to {} may be cut short",
@@ -214,26 +214,27 @@ impl Relay {
             ),
             Some(Output::UnknownWindow) => format!(
                 "{}, and the window of the model is not known: name it with --window",
-                about(self.pressure().tokens())
+                about(self.counted())
             ),
             Some(Output::SendAgain) if self.max_output.is_some() => format!(
                 "{} are sent again with room for {} of answer, because they fit the window and \
                  exceed it only with the answer that was asked for",
-                about(self.pressure().tokens()),
+                about(self.counted()),
                 thousands(self.max_output.unwrap_or_default())
             ),
             Some(Output::SendAgain) => format!(
                 "{} were refused, but as many were answered a short while ago: they are sent again",
-                about(self.pressure().tokens())
+                about(self.counted())
             ),
             Some(Output::TakeBack) => "the request is refused whatever its size, so what was \
                 compacted for it is taken back"
                 .to_owned(),
             _ if self.was_compacted => return None,
             _ => {
-                let tokens = self.pressure().tokens();
-                let threshold = auto.threshold(self.pressure()).filter(|most| tokens >= *most)?;
-                let why = match auto.policy().enabled {
+                let tokens = self.counted();
+                let threshold =
+                    self.auto.threshold(self.pressure()).filter(|most| tokens >= *most)?;
+                let why = match self.auto.policy().enabled {
                     true => "the thread has grown too little since it was compacted in vain",
                     false => "the policy compacts only what does not fit",
                 };
@@ -245,45 +246,62 @@ impl Relay {
     /// The tokens of the request that would be sent now.
     #[must_use]
     pub fn tokens(&self) -> u64 {
-        self.pressure().estimate()
+        self.auto.ratio().scale(self.estimate())
+    }
+
+    /// The same, or the provider's count if that is larger.
+    fn counted(&self) -> u64 {
+        self.pressure().calibrated(self.auto.ratio()).tokens()
     }
 
     /// The tokens that the view leaves out of the request.
     pub(crate) fn spared(&self) -> u64 {
         let Some(viewed) = &self.viewed else { return 0 };
-        let counter = self.options.ratio.base();
+        let ratio = self.auto.ratio();
+        let counter = ratio.base();
         let whole = counter.messages(&self.original.messages);
-        self.options.ratio.scale(whole.saturating_sub(counter.messages(viewed)))
+        ratio.scale(whole.saturating_sub(counter.messages(viewed)))
     }
 
-    /// The tokens of the request that would be sent now, by the counter of the ratio. Pass them to
-    /// [`Calibrated::learn`] with the provider's count.
+    /// The tokens of the request that would be sent now, by the counter of the trigger's ratio. Pass
+    /// them to [`AutoCompactor::counted`] with the provider's count.
     #[must_use]
     pub fn estimate(&self) -> u64 {
-        self.estimated().estimate()
+        self.pressure().estimate()
     }
 
-    /// The ratio, updated by a refusal.
+    /// Records that the request was sent again, to keep the provider's cache alive.
+    pub(crate) fn kept_alive(&mut self, now: Timestamp) {
+        self.auto.kept_alive(now);
+    }
+
+    /// The trigger, with what a refusal taught.
     #[must_use]
-    pub fn ratio(&self) -> Calibrated {
-        self.options.ratio
+    pub fn auto(&self) -> &AutoCompactor {
+        &self.auto
+    }
+
+    /// The trigger, for the next request of the thread.
+    #[must_use]
+    pub fn into_auto(self) -> AutoCompactor {
+        self.auto
     }
 
     /// Takes the view of a compaction, which replaces the first messages. A view that does not fit
     /// the request counts as a failure.
-    pub fn compacted(&mut self, view: &View, auto: &mut AutoCompactor, now: Timestamp) {
+    pub fn compacted(&mut self, view: &View, now: Timestamp) {
         let RelayStep::Compact { reason, .. } = self.step.clone() else { return };
         let Some(viewed) = view.of(&self.original.messages) else {
-            return self.failed(auto, now);
+            return self.failed(now);
         };
-        let _ = auto.handle(now, Input::Compacted { reason: reason.clone() });
+        let _ = self.auto.handle(now, Input::Compacted { reason: reason.clone() });
         self.viewed = Some(viewed);
         (self.was_compacted, self.is_smaller) = (true, true);
         if reason == CompactionReason::Idle {
             // No request is about to be sent.
             self.step = RelayStep::Send;
         } else {
-            self.check(auto, now);
+            self.check(now);
         }
     }
 
@@ -294,19 +312,18 @@ impl Relay {
     /// ```
     /// use threadfold::{ContextWindow, Message, Request};
     /// use threadfold::auto::{AutoCompactor, AutoPolicy};
-    /// use threadfold_cli::relay::{Relay, RelayOptions, RelayStep};
+    /// use threadfold_cli::relay::{Relay, RelayStep};
     ///
     /// let auto = AutoCompactor::new(AutoPolicy::default())?;
     /// let window = Some(ContextWindow::new(10_000));
-    /// let options = RelayOptions { window, ..RelayOptions::default() };
     /// let request = Request::new(vec![Message::user("Tell me a long story.")]);
-    /// let mut relay = Relay::sent(request, None, &options);
-    /// relay.compact_idle(&auto);
+    /// let mut relay = Relay::sent(request, None, window, auto);
+    /// relay.compact_idle();
     /// assert!(matches!(relay.step(), RelayStep::Compact { target: Some(_), .. }));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
-    pub fn compact_idle(&mut self, auto: &AutoCompactor) {
-        let Some(target) = auto.requested_target(self.pressure()) else { return };
+    pub fn compact_idle(&mut self) {
+        let Some(target) = self.auto.requested_target(self.pressure()) else { return };
         let (reason, target, limit) = (CompactionReason::Idle, Some(target), None);
         let output = Output::Compact { reason, target, limit };
         self.step = self.compaction(Some(output)).unwrap_or(RelayStep::Send);
@@ -314,9 +331,9 @@ impl Relay {
 
     /// Takes the failure of the compaction. Unless the provider refused the request as it is now, it
     /// is sent without the compaction, so that a failure of the proxy never becomes one of the agent.
-    pub fn failed(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
+    pub fn failed(&mut self, now: Timestamp) {
         let RelayStep::Compact { reason, .. } = &self.step else { return };
-        let _ = auto.handle(now, Input::Failed { reason: reason.clone() });
+        let _ = self.auto.handle(now, Input::Failed { reason: reason.clone() });
         match !self.was_refused() || self.is_smaller {
             true => self.step = RelayStep::Send,
             false => self.give_up(),
@@ -324,7 +341,7 @@ impl Relay {
     }
 
     /// Takes a refusal of the provider. Only a refusal for the length leads to a compaction.
-    pub fn refused(&mut self, error: &ModelErrorKind, auto: &mut AutoCompactor, now: Timestamp) {
+    pub fn refused(&mut self, error: &ModelErrorKind, now: Timestamp) {
         if self.step != RelayStep::Send {
             return;
         }
@@ -333,14 +350,12 @@ impl Relay {
             self.refused = Refused::Yes { viewed_before: self.viewed.clone() };
         }
         self.is_smaller = false;
-        let estimate = self.estimate();
-        self.options.ratio.learn_refusal(estimate, refusal.found.unwrap_or(0));
         let pressure = self.pressure();
-        let output = auto.handle(now, Input::Overflowed { pressure, refusal });
+        let output = self.auto.handle(now, Input::Overflowed { pressure, refusal });
         match (&output, self.compaction(output.clone())) {
             (_, Some(step)) => self.step = step,
             (Some(Output::SendAgain), None) => {
-                self.max_output = auto.max_output(self.pressure());
+                self.max_output = self.auto.max_output(self.pressure());
             }
             (_, None) => self.give_up(),
         }
@@ -355,25 +370,20 @@ impl Relay {
     }
 
     /// Asks the trigger about the request that would be sent now.
-    fn check(&mut self, auto: &mut AutoCompactor, now: Timestamp) {
-        let output = auto.handle(now, Input::BeforeRequest(self.pressure()));
+    fn check(&mut self, now: Timestamp) {
+        let output = self.auto.handle(now, Input::BeforeRequest(self.pressure()));
         // A request that no compaction makes fit is sent too, because only the provider knows its
         // window exactly.
         self.step = self.compaction(output).unwrap_or(RelayStep::Send);
-        self.max_output = auto.max_output(self.pressure());
+        self.max_output = self.auto.max_output(self.pressure());
     }
 
     pub(crate) fn pressure(&self) -> Pressure {
-        self.estimated().calibrated(&self.options.ratio)
-    }
-
-    fn estimated(&self) -> Pressure {
-        let RelayOptions { window, ratio } = self.options;
-        let counter = ratio.base();
+        let counter = self.auto.ratio().base();
         let Request { system, tools, max_output, .. } = &self.original;
         let messages = self.viewed.as_deref().unwrap_or(&self.original.messages);
         Pressure {
-            window,
+            window: self.window,
             overhead: counter.messages(system).saturating_add(counter.tools(tools)),
             output: max_output.unwrap_or_default(),
             ..Pressure::of_messages(messages, &counter)
@@ -385,7 +395,7 @@ impl Relay {
         let output = output?;
         if let Output::Compact { reason, target, limit } = output {
             self.output = None;
-            let own = |tokens: Option<u64>| tokens.map(|it| self.options.ratio.unscale(it));
+            let own = |tokens: Option<u64>| tokens.map(|it| self.auto.ratio().unscale(it));
             return Some(RelayStep::Compact { reason, target: own(target), limit: own(limit) });
         }
         self.output = Some(output);

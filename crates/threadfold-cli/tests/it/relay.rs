@@ -8,7 +8,7 @@ use threadfold::{
     tokens::ByteEstimate,
     wire::{DecodeOptions, Dialect, EncodeOptions},
 };
-use threadfold_cli::relay::{Relay, RelayOptions, RelayStep, View};
+use threadfold_cli::relay::{Relay, RelayStep, View};
 use threadfold_testing::shared::splitmix64;
 
 fn request(answer: usize) -> Request {
@@ -16,9 +16,8 @@ fn request(answer: usize) -> Request {
     Request::new(vec![Message::user("Tell me."), old, Message::user("And then?")])
 }
 
-fn options(window: u64) -> RelayOptions {
-    let window = Some(ContextWindow::new(window));
-    RelayOptions { window, ..RelayOptions::default() }
+fn window(tokens: u64) -> Option<ContextWindow> {
+    Some(ContextWindow::new(tokens))
 }
 
 fn auto() -> AutoCompactor {
@@ -30,30 +29,30 @@ const OVERFLOW: ModelErrorKind =
 
 #[test]
 fn a_failure_sends_what_came_and_after_a_refusal_passes_it_on() {
-    let mut auto = auto();
-    let mut relay = Relay::new(request(300), None, &options(1_000), &mut auto, Timestamp(1));
+    let auto = auto();
+    let mut relay = Relay::new(request(300), None, window(1_000), auto, Timestamp(1));
     assert!(matches!(relay.step(), RelayStep::Compact { .. }));
-    relay.failed(&mut auto, Timestamp(2));
+    relay.failed(Timestamp(2));
     assert_eq!((relay.step(), relay.request()), (&RelayStep::Send, None));
-    relay.refused(&OVERFLOW, &mut auto, Timestamp(3));
+    relay.refused(&OVERFLOW, Timestamp(3));
     assert!(matches!(relay.step(), RelayStep::Compact { .. }));
-    relay.failed(&mut auto, Timestamp(4));
+    relay.failed(Timestamp(4));
     assert_eq!(relay.step(), &RelayStep::Refused);
 }
 
 #[test]
 fn a_view_of_another_thread_is_a_failure() {
-    let (mut auto, far) = (auto(), View::new(9, vec![Message::user("Else.")]));
-    let mut relay = Relay::new(request(300), Some(&far), &options(1_000), &mut auto, Timestamp(1));
+    let (auto, far) = (auto(), View::new(9, vec![Message::user("Else.")]));
+    let mut relay = Relay::new(request(300), Some(&far), window(1_000), auto, Timestamp(1));
     assert_eq!(relay.request(), None);
-    relay.compacted(&far, &mut auto, Timestamp(2));
+    relay.compacted(&far, Timestamp(2));
     assert_eq!((relay.step(), relay.request()), (&RelayStep::Send, None));
 }
 
 #[test]
 fn a_view_is_applied_before_the_size_is_judged() {
-    let (mut auto, view) = (auto(), View::new(2, vec![Message::user("A story.")]));
-    let relay = Relay::new(request(300), Some(&view), &options(1_000), &mut auto, Timestamp(1));
+    let (auto, view) = (auto(), View::new(2, vec![Message::user("A story.")]));
+    let relay = Relay::new(request(300), Some(&view), window(1_000), auto, Timestamp(1));
     assert_eq!(relay.step(), &RelayStep::Send);
     assert_eq!(relay.request().unwrap().messages.len(), 2);
 }
@@ -65,8 +64,8 @@ fn the_names_of_people_pass_a_compaction_unchanged() {
         r#"{{"model":"m","messages":[{{"role":"user","name":"ann","content":"Tell me."}},{{"role":"assistant","content":"{old}"}},{{"role":"user","name":"bob","content":"And then?"}}]}}"#
     );
     let read = Dialect::OpenAiChat.decode_slice(body.as_bytes(), &DecodeOptions::default());
-    let (mut auto, view) = (auto(), View::new(2, vec![Message::user("A story.")]));
-    let relay = Relay::new(read.unwrap(), Some(&view), &options(1_000), &mut auto, Timestamp(1));
+    let (auto, view) = (auto(), View::new(2, vec![Message::user("A story.")]));
+    let relay = Relay::new(read.unwrap(), Some(&view), window(1_000), auto, Timestamp(1));
     let sent = relay.request().unwrap();
     let body =
         Dialect::OpenAiChat.encode(&sent, &EncodeOptions::default()).body.to_value().unwrap();
@@ -76,21 +75,21 @@ fn the_names_of_people_pass_a_compaction_unchanged() {
 
 #[test]
 fn only_a_refusal_for_the_length_leads_to_a_compaction() {
-    let mut auto = auto();
-    let mut relay = Relay::new(request(3), None, &options(1_000), &mut auto, Timestamp(1));
-    relay.refused(&ModelErrorKind::Authentication, &mut auto, Timestamp(2));
+    let auto = auto();
+    let mut relay = Relay::new(request(3), None, window(1_000), auto, Timestamp(1));
+    relay.refused(&ModelErrorKind::Authentication, Timestamp(2));
     assert_eq!(relay.step(), &RelayStep::Refused);
 }
 
 #[test]
 fn the_counts_of_a_provider_move_the_threshold() {
-    let (mut auto, mut options) = (auto(), options(1_500));
-    let relay = Relay::new(request(250), None, &options, &mut auto, Timestamp(1));
+    let relay = Relay::new(request(250), None, window(1_500), auto(), Timestamp(1));
     let estimate = relay.estimate();
     assert_eq!((relay.step(), relay.tokens()), (&RelayStep::Send, estimate));
     // The provider counts a token for two bytes, where three were thought of.
-    (0..8).for_each(|_| assert!(options.ratio.learn(estimate, estimate * 3 / 2)));
-    let relay = Relay::new(request(250), None, &options, &mut auto, Timestamp(2));
+    let mut auto = relay.into_auto();
+    (0..8).for_each(|_| assert!(auto.counted(estimate, estimate * 3 / 2)));
+    let relay = Relay::new(request(250), None, window(1_500), auto, Timestamp(2));
     assert_eq!(relay.estimate(), estimate);
     let RelayStep::Compact { target: Some(target), .. } = relay.step() else {
         panic!("{:?}", relay.step())
@@ -101,13 +100,13 @@ fn the_counts_of_a_provider_move_the_threshold() {
 
 #[test]
 fn a_refusal_teaches_the_ratio() {
-    let mut auto = auto();
-    let mut relay = Relay::new(request(100), None, &options(1_000), &mut auto, Timestamp(1));
+    let auto = auto();
+    let mut relay = Relay::new(request(100), None, window(1_000), auto, Timestamp(1));
     let before = relay.tokens();
     let found = Some(relay.estimate() * 2);
     let error = ModelErrorKind::Overflow { limit: None, found, output: None };
-    relay.refused(&error, &mut auto, Timestamp(2));
-    assert!(relay.tokens() > before && relay.ratio().bytes_per_token() < 3.0);
+    relay.refused(&error, Timestamp(2));
+    assert!(relay.tokens() > before && relay.auto().ratio().bytes_per_token() < 3.0);
 }
 
 /// A number from 0 to `below` - 1.
@@ -126,12 +125,13 @@ fn compacted(thread: &[Message], target: u64) -> View {
 
 #[test]
 fn compactions_that_failed_for_one_request_do_not_take_those_of_the_next() {
-    let (mut auto, options) = (auto(), options(1_000));
+    let mut auto = auto();
     for turn in 0..6 {
-        let mut relay = Relay::new(request(500), None, &options, &mut auto, Timestamp(turn));
+        let mut relay = Relay::new(request(500), None, window(1_000), auto, Timestamp(turn));
         assert!(matches!(relay.step(), RelayStep::Compact { .. }), "{turn}: {:?}", relay.step());
-        relay.failed(&mut auto, Timestamp(turn));
+        relay.failed(Timestamp(turn));
         assert_eq!(*relay.step(), RelayStep::Send, "{turn}");
+        auto = relay.into_auto();
     }
 }
 
@@ -145,7 +145,6 @@ fn no_request_is_sent_more_than_three_times_and_what_did_not_help_is_taken_back(
         let reserve = window * (1 + chance(&mut seed, 150)) / 100;
         let (sum_rule, states) = (chance(&mut seed, 2) == 0, chance(&mut seed, 3) > 0);
         let mut auto = AutoCompactor::new(AutoPolicy::default()).unwrap();
-        let mut options = RelayOptions { window: assumed, ..RelayOptions::default() };
         let mut thread = vec![Message::user("Begin.")];
         let mut view: Option<View> = None;
         for turn in 0..12 {
@@ -159,7 +158,7 @@ fn no_request_is_sent_more_than_three_times_and_what_did_not_help_is_taken_back(
             let now = Timestamp(turn * 1_000);
             let mut request = Request::new(thread.clone());
             request.max_output = Some(reserve);
-            let mut relay = Relay::new(request, view.as_ref(), &options, &mut auto, now);
+            let mut relay = Relay::new(request, view.as_ref(), assumed, auto, now);
             let (mut sent, mut steps) = (Vec::new(), 0);
             let mut unkept = None;
             loop {
@@ -169,7 +168,7 @@ fn no_request_is_sent_more_than_three_times_and_what_did_not_help_is_taken_back(
                     RelayStep::Compact { target, .. } => {
                         let made =
                             compacted(relay.original().messages.as_slice(), target.unwrap_or(100));
-                        relay.compacted(&made, &mut auto, now);
+                        relay.compacted(&made, now);
                         if sent.is_empty() { view = Some(made) } else { unkept = Some(made) }
                     }
                     RelayStep::Send => {
@@ -195,7 +194,7 @@ fn no_request_is_sent_more_than_three_times_and_what_did_not_help_is_taken_back(
                         };
                         let Some((limit, found, output)) = refusal else { break };
                         let error = ModelErrorKind::Overflow { limit, found, output };
-                        relay.refused(&error, &mut auto, now);
+                        relay.refused(&error, now);
                     }
                     RelayStep::Refused | _ => break,
                 }
@@ -208,8 +207,8 @@ fn no_request_is_sent_more_than_three_times_and_what_did_not_help_is_taken_back(
             } else {
                 accepted_smaller += usize::from(unkept.is_some());
                 view = unkept.or(view);
-                options.ratio = relay.ratio();
             }
+            auto = relay.into_auto();
         }
     }
     println!("{given_up} given up, {accepted_smaller} accepted after a compaction");
@@ -218,23 +217,24 @@ fn no_request_is_sent_more_than_three_times_and_what_did_not_help_is_taken_back(
 
 #[test]
 fn a_refused_sum_of_prompt_and_answer_leads_to_a_shorter_answer() {
-    let (mut auto, mut request) = (auto(), request(600));
+    let (auto, mut request) = (auto(), request(600));
     request.max_output = Some(7_000);
     let prompt = ByteEstimate::TRIGGER.request(&request);
-    let mut relay = Relay::new(request.clone(), None, &options(8_000), &mut auto, Timestamp(1));
+    let mut relay = Relay::new(request.clone(), None, window(8_000), auto, Timestamp(1));
     assert_eq!((relay.step(), relay.request()), (&RelayStep::Send, None));
     let (limit, output) = (Some(8_000), Some(7_000));
     let error = ModelErrorKind::Overflow { limit, found: Some(prompt), output };
-    relay.refused(&error, &mut auto, Timestamp(2));
+    relay.refused(&error, Timestamp(2));
     assert_eq!(relay.step(), &RelayStep::Send);
     let sent = relay.request().unwrap();
     assert_eq!(sent.messages, request.messages);
     let left = 8_000 - prompt;
     assert!((left * 9 / 10..=left).contains(&sent.max_output.unwrap()), "{:?}", sent.max_output);
-    let line = relay.why_not_compacted(&auto).unwrap();
+    let line = relay.why_not_compacted().unwrap();
     assert!(line.contains("sent again with room for"), "{line}");
     // The next request asks for less at once.
-    let relay = Relay::new(request.clone(), None, &options(8_000), &mut auto, Timestamp(3));
+    let auto = relay.into_auto();
+    let relay = Relay::new(request.clone(), None, window(8_000), auto, Timestamp(3));
     assert_eq!(relay.step(), &RelayStep::Send);
     assert!(relay.request().unwrap().max_output.unwrap() <= left);
 }
@@ -248,15 +248,15 @@ fn a_request_that_fits_is_not_compacted_again_in_vain() {
     for turn in 0..100 {
         let mut request = request(200);
         request.max_output = Some(8_000);
-        let options = options(1_400);
-        let mut relay = Relay::new(request, None, &options, &mut auto, Timestamp(turn * 10));
+        let mut relay = Relay::new(request, None, window(1_400), auto, Timestamp(turn * 10));
         while let RelayStep::Compact { .. } = relay.step() {
             compactions += 1;
             let view = View::new(1, vec![Message::user("Tell me!")]);
-            relay.compacted(&view, &mut auto, Timestamp(turn * 10));
+            relay.compacted(&view, Timestamp(turn * 10));
         }
         assert_eq!(relay.step(), &RelayStep::Send);
-        lines += u64::from(relay.why_not_compacted(&auto).is_some());
+        lines += u64::from(relay.why_not_compacted().is_some());
+        auto = relay.into_auto();
     }
     assert!((1..=3).contains(&compactions), "{compactions}");
     assert!(lines >= 96, "{lines} requests have a line");
