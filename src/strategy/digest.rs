@@ -20,6 +20,7 @@ use crate::{
     compact::{Plan, legality},
     ledger::Rule,
     message::{ContentBlock, Message, Role, Summary},
+    prose,
     retention::Statements,
     tokens::ByteEstimate,
 };
@@ -344,6 +345,15 @@ impl<'a> DigestJob<'a> {
         let [shown, marked] = [self.unmarked, self.task.thread.messages()]
             .map(|messages| messages.iter().rposition(Message::is_typed));
         let latest = if shown == marked { latest } else { latest.min(shown.unwrap_or(latest)) };
+        // A result in a user message stays with the answer that asked for it.
+        let is_result = |cut: &usize| {
+            let [shown, marked] = [self.unmarked, self.task.thread.messages()]
+                .map(|messages| messages.get(*cut).is_some_and(|message| message.untyped));
+            marked && !shown
+        };
+        let whole: Vec<usize> = points.iter().copied().filter(|cut| !is_result(cut)).collect();
+        let points =
+            if whole.iter().any(|cut| (1..=latest).contains(cut)) { whole } else { points };
         for cut in points.into_iter().rev().filter(|cut| (1..=latest).contains(cut)) {
             let more = messages.get(cut..from).unwrap_or_default();
             let more = more.iter().map(|message| bare.counter().message(message));
@@ -383,9 +393,13 @@ impl<'a> DigestJob<'a> {
         Some(percent_of(left, tail))
     }
 
-    /// The first message that the user typed.
+    /// The first message that the user typed, unless an earlier digest shows another one as the task.
     fn first_typed(&self) -> Option<usize> {
-        self.task.thread.messages().iter().position(Message::is_typed)
+        let messages = self.task.thread.messages();
+        let first = messages.iter().position(Message::is_typed)?;
+        let mut summaries = messages.iter().flat_map(Message::summaries);
+        let has_task = summaries.any(|it| it.text.lines().any(|line| line == prose::TASK));
+        (!has_task).then_some(first)
     }
 
     fn typed_tokens(&self, index: usize) -> u64 {

@@ -61,6 +61,7 @@ impl Typed {
                 let stated = stated.iter().flat_map(|it| keys_by(message.author.as_ref(), it));
                 typed.elsewhere.extend(stated);
             }
+            typed.elsewhere.extend(Statements::keys_in(message));
         }
         typed
     }

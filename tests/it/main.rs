@@ -40,6 +40,7 @@ mod cost_trigger;
 mod counters;
 mod crossing;
 mod digest;
+mod digest_again;
 mod displays;
 mod edits;
 mod edl_properties;

@@ -240,9 +240,23 @@ fn outcome(past: &ThreadTexts, result: &Source) -> Option<String> {
         [] => None,
         [only] => Some(short(only)),
         [first, last] => Some(format!("{} / {}", short(first), short(last))),
-        [.., last] if is_code(last) => Some(format!("{} lines", own.len())),
-        [.., last] => Some(format!("{} lines, the last: {}", own.len(), short(last))),
+        [.., last] if is_code(last) => Some(format!("{} lines", line_count(past, result))),
+        [.., last] => {
+            Some(format!("{} lines, the last: {}", line_count(past, result), short(last)))
+        }
     }
+}
+
+/// The lines of a result, blank ones included, without those that many results begin or end with. A
+/// line of signs is the result's own: code ends with such lines.
+fn line_count(past: &ThreadTexts, result: &Source) -> usize {
+    let lines: Vec<&str> = result.text.lines().map(str::trim).collect();
+    let is_own = |line: &&str| {
+        let says = line.contains(char::is_alphanumeric);
+        !(line.is_empty() || (says && past.usual.contains(*line)))
+    };
+    let (first, last) = (lines.iter().position(is_own), lines.iter().rposition(is_own));
+    first.zip(last).map_or(0, |(first, last)| last - first + 1)
 }
 
 /// Whether a line ends or begins as lines of code do, so that it says nothing about what came of a
@@ -265,29 +279,43 @@ pub(super) fn unmended(past: &ThreadTexts, cut: usize) -> Vec<String> {
     for (at, source) in sources.iter().enumerate() {
         let Some(call) = source.call.and_then(|call| sources.get(call)) else { continue };
         let failed = source.failure.as_deref().map(|failure| [call.outline.as_str(), failure]);
-        last.insert(work(call), (at, failed));
+        last.insert(work(&call.outline), (at, failed));
     }
+    let told = past.earlier(cut).into_iter().flat_map(|earlier| &earlier.failed);
+    let is_open = |row: &&String| {
+        let call = row.strip_prefix("- `").and_then(|row| row.split_once("` → "));
+        call.is_some_and(|(call, _)| !last.contains_key(&work(call)))
+    };
+    let told: Vec<String> = told.filter(is_open).map(|row| format!("{row}\n")).collect();
     let is_old = |at: &usize| sources.get(*at).is_some_and(|source| source.message < cut);
     let failed = last.into_values().filter_map(|(at, failed)| Some((at, failed?)));
     let failed: BTreeMap<usize, [&str; 2]> = failed.filter(|(at, _)| is_old(at)).collect();
-    let skipped = failed.len().saturating_sub(LISTED);
-    let failed = failed.into_values().skip(skipped).map(|[call, failure]| {
+    let failed = failed.into_values().map(|[call, failure]| {
         let (call, failure) = (clipped(call, 100), clipped(failure, 160));
         format!("- `{}` → {failure}\n", call.replace('`', "'"))
     });
-    failed.collect()
+    let mut rows: Vec<String> = told.into_iter().chain(failed).collect();
+    rows.drain(..rows.len().saturating_sub(LISTED));
+    rows
 }
 
-/// What a call is a try of: of a command line the last command, by its program and its first word, or
-/// else the tool with its first argument.
-fn work(call: &Source) -> String {
-    let (tool, input) = call.outline.split_once(": ").unwrap_or(("", &call.outline));
+/// What a call is a try of: of a command line the last command, by its program and its first word; of
+/// other calls the file, or else all arguments.
+fn work(outline: &str) -> String {
+    let (tool, input) = outline.split_once(": ").unwrap_or(("", outline));
+    let first = input.split(", ").next().unwrap_or(input);
+    if first.contains('=') && !first.contains(' ') && first.len() < input.len() {
+        return outline.to_owned();
+    }
+    if first.contains(['/', '.']) && !first.contains(' ') {
+        return format!("{tool} {first}");
+    }
     let last = input.rsplit("&&").next().and_then(|it| it.rsplit("; ").next()).unwrap_or(input);
     let command = last.split(" | ").next().unwrap_or(last);
     // Variables and options say how something is tried.
     let is_setting = |word: &str| {
         let name = word.split_once('=').map(|(name, _)| name);
-        word.starts_with('-') || name.is_some_and(|name| !name.contains(char::is_lowercase))
+        word.starts_with(['-', '+']) || name.is_some_and(|name| !name.contains(char::is_lowercase))
     };
     let mut words = command.split_whitespace().filter(|word| !is_setting(word));
     let first = words.next().unwrap_or(input);

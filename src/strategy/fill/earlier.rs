@@ -3,15 +3,24 @@
 //! A text is a digest if its first line is exactly the first line of one. Every line that is quoted
 //! as a whole begins with a mark, and no other line begins with `#`, so none is taken for a heading.
 
+use std::collections::HashMap;
+
 use crate::strategy::clip::is_note;
 
-pub(super) const TASK: &str = "## The task";
+pub(super) use crate::prose::TASK;
+
 pub(super) const GIVEN: &str = "## Given by the user";
 pub(super) const BEFORE: &str = "## Earlier summary";
 pub(super) const DONE: &str = "## What was done, in order";
 pub(super) const FAILED: &str = "## Failed last";
 pub(super) const DETAILS: &str = "## Lines that may be needed";
 pub(super) const LAST: &str = "## The steps before the messages that follow";
+
+/// The heading of lines whose source nobody knows any more.
+pub(super) const FROM_BEFORE: &str = "from before:";
+
+/// A line that begins with one of these gets one more space, so that it is no heading.
+pub(super) const MARKS: [char; 3] = ['#', '>', '-'];
 
 /// Returns the first line of a digest of this many messages, in its short form.
 pub(crate) fn opening(messages: usize) -> String {
@@ -55,8 +64,18 @@ pub(super) struct Earlier {
     pub(super) summary: String,
     /// The lines of its account.
     pub(super) account: Vec<String>,
+    /// The calls that failed last, each with its failure.
+    pub(super) failed: Vec<String>,
     /// Its other lines.
-    pub(super) details: String,
+    pub(super) details: Vec<Details>,
+}
+
+/// Lines of a digest that stand under one heading.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Details {
+    /// What the lines are of; empty if nobody knows.
+    pub(super) heading: String,
+    pub(super) lines: String,
 }
 
 impl Earlier {
@@ -65,7 +84,8 @@ impl Earlier {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         let digest = is_opening(first);
         let mut earlier = Self { messages: digest.unwrap_or(0), ..Self::default() };
-        let mut section = "";
+        let (mut section, mut heading) = ("", "");
+        let mut details = Groups::default();
         for line in if digest.is_some() { rest } else { text }.lines() {
             let begins = line.starts_with("## ");
             // What a model wrote goes up to the first section that is ours.
@@ -75,7 +95,7 @@ impl Earlier {
                 continue;
             }
             if begins {
-                section = line;
+                (section, heading) = (line, "");
                 continue;
             }
             let quoted = line.strip_prefix("> ").or_else(|| line.strip_prefix('>'));
@@ -89,16 +109,46 @@ impl Earlier {
                 (GIVEN, Some(quoted)) => push_line(&mut earlier.given, quoted),
                 (BEFORE, Some(quoted)) => push_line(&mut earlier.summary, quoted),
                 (DONE, _) if !line.trim().is_empty() => earlier.account.push(line.to_owned()),
-                (DETAILS, _) => {
-                    push_line(&mut earlier.details, line.trim_start_matches(['-', ' ']))
-                }
-                (LAST, Some(quoted)) => push_line(&mut earlier.details, quoted),
+                (FAILED, _) if !line.trim().is_empty() => earlier.failed.push(line.to_owned()),
+                (DETAILS, _) => match line.strip_prefix("- ") {
+                    Some(FROM_BEFORE) => heading = "",
+                    Some(of) => heading = of,
+                    None => details.add(heading, unmarked(line)),
+                },
+                (LAST, Some(quoted)) => details.add(heading, quoted),
                 _ => {}
             }
         }
         earlier.summary.truncate(earlier.summary.trim_end().len());
+        details.all.retain(|details| !details.lines.trim().is_empty());
+        earlier.details = details.all;
         earlier
     }
+}
+
+/// Details in the order in which their headings come first.
+#[derive(Default)]
+struct Groups<'t> {
+    all: Vec<Details>,
+    at: HashMap<&'t str, usize>,
+}
+
+impl<'t> Groups<'t> {
+    fn add(&mut self, heading: &'t str, line: &str) {
+        let at = *self.at.entry(heading).or_insert(self.all.len());
+        if at == self.all.len() {
+            self.all.push(Details { heading: heading.to_owned(), lines: String::new() });
+        }
+        if let Some(details) = self.all.get_mut(at) {
+            push_line(&mut details.lines, line);
+        }
+    }
+}
+
+/// A line below a heading without its indent.
+fn unmarked(line: &str) -> &str {
+    let line = line.strip_prefix("  ").unwrap_or(line);
+    line.strip_prefix(' ').filter(|line| line.starts_with(MARKS)).unwrap_or(line)
 }
 
 fn push_line(text: &mut String, line: &str) {
@@ -117,6 +167,8 @@ mod tests {
             "{}\n\n{DETAILS}\n\n- from before:\n  {note}\n  src/lex.rs:3\n\n{LAST}\n\n> {note}\n> let x = 1;\n",
             full_opening(9) + &recall_note("mcp__threadfold__recall")
         );
-        assert_eq!(Earlier::read(&text).details, "\nfrom before:\nsrc/lex.rs:3\n\nlet x = 1;\n");
+        let lines = |lines: &str| Details { heading: String::new(), lines: lines.to_owned() };
+        let expected = [lines("src/lex.rs:3\n\nlet x = 1;\n")];
+        assert_eq!(Earlier::read(&text).details, expected);
     }
 }

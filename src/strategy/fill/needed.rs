@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::{
+    earlier::{FROM_BEFORE, MARKS},
     thread_texts::{Kind, NameSet, Named, Source, ThreadTexts, clipped, clipped_inside},
     weights::{Features, value},
 };
@@ -161,9 +162,11 @@ impl Needed {
                 }
                 // What was shown before was read before: only the borders make other names.
                 let new = joined.around(place, sources);
-                past.names_in(new.text(sources)).for_each(|name| {
+                let heading = sources.get(place.source).map(|source| heading(sources, source));
+                let texts = [new.text(sources), heading.as_deref().unwrap_or_default()];
+                for name in texts.into_iter().flat_map(|text| past.names_in(text)) {
                     covered.insert(name);
-                });
+                }
             } else {
                 misses += 1;
             }
@@ -225,8 +228,19 @@ impl Place {
 
     fn line(&self, sources: &[Source]) -> String {
         let mut line = one_line(&plain(self.text(sources))).into_owned();
-        if line.starts_with(['#', '>', '-']) {
+        let whole = sources.get(self.source).map_or("", |source| &source.text);
+        let (before, after) = (whole.get(..self.start), whole.get(self.end..));
+        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        // What is cut off is marked, or the rest reads as a whole path or record.
+        let begins = before.rsplit('\n').next().is_none_or(|rest| rest.trim().is_empty());
+        let ends = after.split('\n').next().is_none_or(|rest| rest.trim().is_empty());
+        if !begins {
+            line.insert(0, '…');
+        } else if line.starts_with(MARKS) {
             line.insert(0, ' ');
+        }
+        if !ends {
+            line.push('…');
         }
         line
     }
@@ -419,7 +433,8 @@ fn heading(sources: &[Source], source: &Source) -> String {
         }
         (Kind::Answer, _) => "- you said:\n".to_owned(),
         (Kind::Typed, _) => "- the user said:\n".to_owned(),
-        (Kind::Earlier, _) => "- from before:\n".to_owned(),
+        (Kind::Earlier, _) if source.outline.is_empty() => format!("- {FROM_BEFORE}\n"),
+        (Kind::Earlier, _) => format!("- {}\n", source.outline),
     }
 }
 

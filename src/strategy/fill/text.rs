@@ -262,10 +262,9 @@ impl Fill<'_> {
     fn given(&self, past: &ThreadTexts, room: u64) -> String {
         let cut = self.candidate.cut;
         let earlier = past.earlier(cut);
-        let is_first = !earlier.iter().any(|it| it.messages > 0);
         let typed = past.before(cut).iter().filter(|source| source.kind == Kind::Typed);
-        // The first text is the task, which is shown by itself.
-        let own = typed.skip(usize::from(is_first));
+        // The task is shown by itself.
+        let own = typed.skip(usize::from(past.begins_with_task(cut)));
         let own = own.filter(|source| !self.candidate.keeps_part_of(source.message));
         let all = earlier.iter().map(|it| it.given.as_str());
         let all: Vec<&str> = all.chain(own.map(|source| source.given.as_str())).collect();
@@ -281,8 +280,7 @@ impl Fill<'_> {
             return Some(told.task.clone());
         }
         let first = past.before(cut).iter().find(|source| source.kind == Kind::Typed)?;
-        let stays = self.candidate.keeps_part_of(first.message)
-            || past.earlier(cut).iter().any(|it| it.messages > 0);
+        let stays = self.candidate.keeps_part_of(first.message) || !past.begins_with_task(cut);
         let author = self.thread.messages().get(first.message);
         let author = author.and_then(|message| message.author.as_ref());
         (!stays).then(|| named(author, &first.text).into_owned())

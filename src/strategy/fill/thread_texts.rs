@@ -9,7 +9,10 @@ use std::{
 
 use serde_json::Value;
 
-use super::{earlier::Earlier, shape};
+use super::{
+    earlier::{Details, Earlier},
+    shape,
+};
 use crate::{
     hindsight::names,
     ledger,
@@ -42,9 +45,9 @@ pub(super) struct Source {
     pub(super) message: usize,
     pub(super) kind: Kind,
     pub(super) text: Text,
-    /// For a call: the tool and its input on one line. For a result: the index of its call's
-    /// source.
+    /// For a call: the tool and its input on one line. For lines of an earlier digest: their heading.
     pub(super) outline: String,
+    /// For a result: the index of its call's source.
     pub(super) call: Option<usize>,
     /// For a result that reports a failure: the line that does.
     pub(super) failure: Option<String>,
@@ -67,6 +70,13 @@ impl Source {
     fn new(message: usize, kind: Kind, text: Text) -> Self {
         let (outline, given, names) = (String::new(), String::new(), Vec::new());
         Self { message, kind, text, outline, call: None, failure: None, given, names }
+    }
+
+    /// The text; of a call its outline, which names the tool and its arguments, unless that shortens
+    /// them.
+    fn whole(&self) -> &str {
+        let is_short = self.kind == Kind::Call && !self.outline.contains('…');
+        if is_short { &self.outline } else { &self.text }
     }
 
     /// The names in the text, in order.
@@ -191,6 +201,16 @@ impl ThreadTexts {
         self.earlier.iter().filter(|(at, _)| *at < cut).map(|(_, earlier)| earlier).collect()
     }
 
+    /// Whether the first text that the user typed before a cut is the task. An earlier digest that does
+    /// not show the task left it as a message before itself.
+    pub(super) fn begins_with_task(&self, cut: usize) -> bool {
+        let first = self.before(cut).iter().find(|source| source.kind == Kind::Typed);
+        let mut digests = self.earlier.iter().filter(|(at, it)| *at < cut && it.messages > 0);
+        first.is_some_and(|first| {
+            digests.all(|(at, digest)| digest.task.is_empty() && first.message < *at)
+        })
+    }
+
     /// The names in the texts of messages that stay.
     pub(super) fn names_of(&self, stays: impl Fn(usize) -> bool) -> NameSet {
         let mut set = NameSet(vec![false; self.names.len()]);
@@ -210,8 +230,8 @@ impl ThreadTexts {
         });
         let texts = steps.map(|(_, last)| {
             let call = last.call.and_then(|call| sources.get(call));
-            let text = call.map(|call| format!("{}\n\n", call.text)).unwrap_or_default();
-            text + &plain(&last.text)
+            let text = call.map(|call| format!("{}\n\n", call.whole())).unwrap_or_default();
+            text + &plain(last.whole())
         });
         texts.filter(|text| !text.trim().is_empty())
     }
@@ -347,8 +367,13 @@ impl<'a> Reader<'a> {
         let text =
             without_typed(&ledger::without_titled(&notes::without(&full_summary::text(summary))));
         let earlier = Earlier::read(&text);
-        let text = if earlier.messages == 0 { text } else { earlier.details.clone() };
-        self.sources.push(Source::new(index, Kind::Earlier, text.into()));
+        if earlier.messages == 0 {
+            self.sources.push(Source::new(index, Kind::Earlier, text.into()));
+        }
+        for Details { heading, lines } in &earlier.details {
+            let source = Source::new(index, Kind::Earlier, lines.as_str().into());
+            self.sources.push(Source { outline: heading.clone(), ..source });
+        }
         self.earlier.push((index, earlier));
     }
 }
@@ -522,9 +547,14 @@ fn failure(text: &str) -> Option<String> {
     found.filter(|line| !line.is_empty())
 }
 
+/// The first line of a text, and the next one if the first announces it.
 fn first_line(text: &str) -> String {
-    let line = text.trim_start().lines().next().unwrap_or_default();
-    one_line(&plain(line)).into_owned()
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    match lines.next().filter(|_| first.trim_end().ends_with(':')) {
+        Some(next) => one_line(&plain(&format!("{first} {next}"))).into_owned(),
+        None => one_line(&plain(first)).into_owned(),
+    }
 }
 
 /// A text of at most this many characters; what is left out is marked.

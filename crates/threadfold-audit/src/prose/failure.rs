@@ -14,7 +14,7 @@ const OPENINGS: [&str; 11] = [
 ];
 
 /// Beginnings of log lines that report a failure, case-sensitive.
-const LOUD: [&str; 3] = ["ERROR ", "FAILED ", "FAIL "];
+const LOUD: [&str; 4] = ["ERROR ", "FAILED ", "FAIL ", "FAIL: "];
 
 /// Notes the lines of a text that report a failure.
 pub(crate) fn failures(text: &str, note: Note<'_>) {
@@ -77,9 +77,16 @@ const LONGEST: usize = 400;
 
 fn is_failure(line: &str) -> bool {
     let code = ["=>", "${", "({", "</", "();", "\u{2192}", "raise ", "except ", "catch", "throw "];
+    // The message of a panic follows on the next line.
+    let goes_on = line.ends_with(['{', ';', ',', '(', '[', ':']) && !is_panic(line);
     (opens(line) || has_failure_phrase(line))
-        && !line.ends_with(['{', ';', ',', '(', '[', ':'])
+        && !goes_on
         && !code.iter().any(|mark| line.contains(mark))
+}
+
+/// Whether a line says where a thread of Rust panicked: `thread 'main' panicked at src/a.rs:1:5:`.
+fn is_panic(line: &str) -> bool {
+    line.ends_with(':') && line.starts_with("thread '") && line.contains(" panicked at ")
 }
 
 fn opens(line: &str) -> bool {
@@ -173,6 +180,10 @@ mod tests {
         assert_eq!(first_failure(text), Some(rest));
         assert_eq!(first_failure("ValueError: no\n"), Some("ValueError: no\n"));
         assert_eq!(first_failure("a\nFAILED tests/a.py::b"), Some("FAILED tests/a.py::b"));
+        let panic =
+            "thread 'roundtrip' (77) panicked at tests/a.rs:5:9:\nassertion failed: is_kept";
+        assert_eq!(first_failure(&format!("running 1 test\n{panic}")), Some(panic));
+        assert_eq!(first_failure("fn main() {\n    // panicked at this place:\n}"), None);
         assert_eq!(first_failure("failed tests are fixed"), None);
         assert_eq!(first_failure("no errors at all"), None);
     }

@@ -55,7 +55,7 @@ pub use self::{
     failure::first_failure,
     named::{named, read_named},
     passage::{Kind, fingerprint, passages, passages_of, plain},
-    section::{TYPED, without_typed},
+    section::{TASK, TYPED, without_typed},
     sentence::{LONGEST, item, paragraphs, sentences},
     shapes::Shapes,
     spans::{Span, key, spans},

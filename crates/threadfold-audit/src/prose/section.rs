@@ -3,6 +3,9 @@
 
 use crate::message::steps;
 
+/// The heading of the task, if a digest shows it.
+pub const TASK: &str = "## The task";
+
 /// The title of the list of the user's statements.
 pub const TYPED: &str = "The user's words:";
 

@@ -28,7 +28,7 @@ use crate::{
     ledger::{Reports, TakenBack, typed},
     message::{Author, ContentBlock, Message},
     prose::{
-        LONGEST, TYPED, hash, heading, is_unspaced, key_by, left_out_line, named, one_line,
+        LONGEST, TASK, TYPED, hash, heading, is_unspaced, key_by, left_out_line, named, one_line,
         own_key, paragraphs, read_named, sentences, typed_items, without_stress, words_key,
     },
     tokens::TokenCounter,
@@ -56,6 +56,10 @@ pub struct Statements {
     by_word: HashMap<u64, Vec<usize>>,
     /// How many were dropped because there were too many.
     dropped: usize,
+    /// How many the first message has that has any.
+    first: usize,
+    /// Whether a summary was read.
+    has_list: bool,
 }
 
 /// A statement. What follows from its words is not stored.
@@ -142,13 +146,7 @@ impl Statements {
     pub fn read(&mut self, message: &Message) {
         for block in &message.content {
             if let ContentBlock::Summary(summary) = block {
-                for item in typed_items(&summary.text) {
-                    // A list repeats what was said before it, so it does not make it newer.
-                    let (author, text) = read_named(item);
-                    if !self.by_key.contains_key(&key_by(author.as_ref(), text)) {
-                        self.add(author.as_ref(), text);
-                    }
-                }
+                self.read_list(&summary.text);
             }
         }
         for text in Self::typed(message) {
@@ -157,11 +155,45 @@ impl Statements {
                 statements_in(&paragraph).for_each(|text| self.add(author, text));
             }
         }
+        if self.first == 0 {
+            self.first = self.all.len();
+        }
+    }
+
+    /// Reads the list in a summary. It repeats what was said before it, so it does not make it newer.
+    /// What is new in the first one was said before the messages that stand before the summary, because
+    /// a compaction keeps the newest text of the user there, after the task if it keeps that too.
+    fn read_list(&mut self, summary: &str) {
+        let is_first = !std::mem::replace(&mut self.has_list, true);
+        let items = typed_items(summary).into_iter().map(read_named);
+        let new = items.filter(|(by, text)| !self.by_key.contains_key(&key_by(by.as_ref(), text)));
+        let new: Vec<(Option<Author>, &str)> = new.collect();
+        let mut later = Vec::new();
+        if is_first && !new.is_empty() {
+            let has_task = summary.lines().any(|line| line == TASK);
+            let before = if has_task { 0 } else { self.first };
+            let Self { mut all, dropped, first, .. } = std::mem::take(self);
+            *self = Self { dropped, first, has_list: true, ..Self::default() };
+            later = all.split_off(before.min(all.len()));
+            all.iter().for_each(|it| self.add(it.author.as_ref(), &it.text));
+        }
+        new.into_iter().for_each(|(author, text)| self.add(author.as_ref(), text));
+        later.iter().for_each(|it| self.add(it.author.as_ref(), &it.text));
     }
 
     /// The texts of a message that are statements: without what the user quoted, fenced or pasted.
     pub fn typed(message: &Message) -> impl Iterator<Item = String> {
         typed(message, Reports::Named).map(|text| pasted::without(&text))
+    }
+
+    /// The keys of the statements in a message and of their sentences.
+    pub fn keys_in(message: &Message) -> impl Iterator<Item = String> {
+        let author = message.author.clone();
+        let paragraphs = Self::typed(message).flat_map(|text| headed(&text));
+        paragraphs.flat_map(move |paragraph| {
+            let texts = statements_in(&paragraph).chain(sentences(&paragraph)).chain([&*paragraph]);
+            texts.map(|text| key_by(author.as_ref(), text)).collect::<Vec<_>>()
+        })
     }
 
     /// The statements, in the order in which they were typed. A repeated one is at its last place.
@@ -388,7 +420,7 @@ impl Statements {
 
     /// Returns stored statements. They may come from elsewhere, so their number is limited.
     pub(super) fn of_stored(StoredStatements { all, dropped }: StoredStatements) -> Self {
-        let mut statements = Self { dropped, ..Self::default() };
+        let mut statements = Self { dropped, has_list: true, ..Self::default() };
         for Statement { text, author, is_overtaken, may_correct, times, .. } in
             all.into_iter().take(2 * MOST)
         {
