@@ -585,13 +585,13 @@ fn commands_of_a_text_protocol_are_told_with_what_they_gave() {
     let mut thread = vec![Message::user("Mend the parser. Answer with one command.")];
     for step in 0..12 {
         let command =
-            format!("I look at it.\n\n```bash\ngrep -n fold_{step} src/part_{step}.rs\n```");
+            format!("I look at it.\n\n```bash\ncheck -n fold_{step} src/part_{step}.rs\n```");
         let lines = format!("12: fn fold_{step}()\n").repeat(20);
         thread.push(Message::assistant(command));
         thread.push(Message::user(format!("<output>\n{lines}error: no fold_{step}x\n</output>")));
     }
     let after = digested(&thread, &towards(count(&thread) / 3)).unwrap();
     let digest = summaries(&after).concat();
-    let told = "- `grep -n fold_8 src/part_8.rs` → failed: error: no fold_8x";
+    let told = "- `check -n fold_8 src/part_8.rs` → failed: error: no fold_8x";
     assert!(digest.contains(told), "{digest}");
 }

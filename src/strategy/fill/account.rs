@@ -5,7 +5,9 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
 };
 
-use super::thread_texts::{Kind, Source, ThreadTexts, WIDEST, after, clipped, clipped_inside};
+use super::thread_texts::{
+    Kind, Source, ThreadTexts, WIDEST, after, clipped, clipped_inside, last_command,
+};
 use crate::{
     prose::{one_line, plain},
     tokens::TokenCounter,
@@ -310,14 +312,12 @@ fn work(outline: &str) -> String {
     if first.contains(['/', '.']) && !first.contains(' ') {
         return format!("{tool} {first}");
     }
-    let last = input.rsplit("&&").next().and_then(|it| it.rsplit("; ").next()).unwrap_or(input);
-    let command = last.split(" | ").next().unwrap_or(last);
     // Variables and options say how something is tried.
     let is_setting = |word: &str| {
         let name = word.split_once('=').map(|(name, _)| name);
         word.starts_with(['-', '+']) || name.is_some_and(|name| !name.contains(char::is_lowercase))
     };
-    let mut words = command.split_whitespace().filter(|word| !is_setting(word));
+    let mut words = last_command(outline).split_whitespace().filter(|word| !is_setting(word));
     let first = words.next().unwrap_or(input);
     let second = words.next().filter(|_| !first.contains('=')).unwrap_or_default();
     format!("{tool} {first} {second}")

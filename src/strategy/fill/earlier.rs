@@ -19,6 +19,17 @@ pub(super) const LAST: &str = "## The steps before the messages that follow";
 /// The heading of lines whose source nobody knows any more.
 pub(super) const FROM_BEFORE: &str = "from before:";
 
+/// The heading of what the model said.
+pub(super) const YOU_SAID: &str = "you said:";
+
+/// The end of the heading of a result, after its call.
+pub(super) const GAVE: &str = "` gave:";
+
+/// Whether a line is the heading of a step.
+fn begins_step(line: &str) -> bool {
+    line == YOU_SAID || (line.starts_with('`') && line.ends_with(GAVE))
+}
+
 /// A line that begins with one of these gets one more space, so that it is no heading.
 pub(super) const MARKS: [char; 3] = ['#', '>', '-'];
 
@@ -110,11 +121,12 @@ impl Earlier {
                 (BEFORE, Some(quoted)) => push_line(&mut earlier.summary, quoted),
                 (DONE, _) if !line.trim().is_empty() => earlier.account.push(line.to_owned()),
                 (FAILED, _) if !line.trim().is_empty() => earlier.failed.push(line.to_owned()),
-                (DETAILS, _) => match line.strip_prefix("- ") {
+                (DETAILS, _) if !line.trim().is_empty() => match line.strip_prefix("- ") {
                     Some(FROM_BEFORE) => heading = "",
                     Some(of) => heading = of,
                     None => details.add(heading, unmarked(line)),
                 },
+                (LAST, Some(quoted)) if begins_step(quoted) => heading = quoted,
                 (LAST, Some(quoted)) => details.add(heading, quoted),
                 _ => {}
             }
@@ -168,7 +180,7 @@ mod tests {
             full_opening(9) + &recall_note("mcp__threadfold__recall")
         );
         let lines = |lines: &str| Details { heading: String::new(), lines: lines.to_owned() };
-        let expected = [lines("src/lex.rs:3\n\nlet x = 1;\n")];
+        let expected = [lines("src/lex.rs:3\nlet x = 1;\n")];
         assert_eq!(Earlier::read(&text).details, expected);
     }
 }

@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    earlier::{FROM_BEFORE, MARKS},
-    thread_texts::{Kind, NameSet, Named, Source, ThreadTexts, clipped, clipped_inside},
+    earlier::MARKS,
+    thread_texts::{Kind, NameSet, Named, Source, ThreadTexts},
     weights::{Features, value},
 };
 use crate::{
@@ -20,9 +20,6 @@ use crate::{
 
 /// The characters of a line on each side of a name, if the line is longer.
 const AROUND: usize = 80;
-
-/// The characters of the heading over lines of one source.
-const HEADING: usize = 90;
 
 /// A name, what is known of it, and where it stands best.
 struct Found {
@@ -162,7 +159,7 @@ impl Needed {
                 }
                 // What was shown before was read before: only the borders make other names.
                 let new = joined.around(place, sources);
-                let heading = sources.get(place.source).map(|source| heading(sources, source));
+                let heading = sources.get(place.source).map(|source| source.heading(sources));
                 let texts = [new.text(sources), heading.as_deref().unwrap_or_default()];
                 for name in texts.into_iter().flat_map(|text| past.names_in(text)) {
                     covered.insert(name);
@@ -275,7 +272,7 @@ impl Shown<'_> {
         }
         let heading = match own(0, usize::MAX).next() {
             Some(_) => 0,
-            None => counter.text(&heading(sources, sources.get(place.source)?)),
+            None => counter.text(&heading(sources.get(place.source)?.heading(sources))),
         };
         let lines = new.iter().map(|part| counter.text(&part.line(sources)).saturating_add(1));
         let cost = lines.fold(heading, u64::saturating_add);
@@ -292,7 +289,7 @@ impl Shown<'_> {
         for ((index, _), place) in &self.places {
             let Some(source) = self.sources.get(*index) else { continue };
             if last.replace(index) != Some(index) {
-                text.push_str(&heading(self.sources, source));
+                text.push_str(&heading(source.heading(self.sources)));
             }
             text.push_str("  ");
             text.push_str(&place.line(self.sources));
@@ -300,6 +297,11 @@ impl Shown<'_> {
         }
         text
     }
+}
+
+/// The line of a heading.
+fn heading(text: String) -> String {
+    format!("- {text}\n")
 }
 
 /// The form of a line: its signs, and one letter for each word between them.
@@ -417,24 +419,6 @@ impl Found {
         if own || !was_own {
             self.at = at;
         }
-    }
-}
-
-/// The heading over lines of a source: what it is, or of which call it is the result.
-fn heading(sources: &[Source], source: &Source) -> String {
-    let call = source.call.and_then(|call| sources.get(call));
-    let code = |outline: &str| clipped_inside(outline, HEADING).replace('`', "'");
-    match (source.kind, call) {
-        (Kind::Result, Some(call)) => format!("- `{}` gave:\n", code(&call.outline)),
-        (Kind::Result, None) => "- a tool gave:\n".to_owned(),
-        (Kind::Call, _) => {
-            let tool = source.outline.split_once(": ").map_or("a command", |(tool, _)| tool);
-            format!("- in a call of {}:\n", clipped(tool, 32))
-        }
-        (Kind::Answer, _) => "- you said:\n".to_owned(),
-        (Kind::Typed, _) => "- the user said:\n".to_owned(),
-        (Kind::Earlier, _) if source.outline.is_empty() => format!("- {FROM_BEFORE}\n"),
-        (Kind::Earlier, _) => format!("- {}\n", source.outline),
     }
 }
 

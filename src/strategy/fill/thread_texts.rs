@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    earlier::{Details, Earlier},
+    earlier::{Details, Earlier, FROM_BEFORE, GAVE, YOU_SAID},
     shape,
 };
 use crate::{
@@ -72,11 +72,24 @@ impl Source {
         Self { message, kind, text, outline, call: None, failure: None, given, names }
     }
 
-    /// The text; of a call its outline, which names the tool and its arguments, unless that shortens
-    /// them.
-    fn whole(&self) -> &str {
-        let is_short = self.kind == Kind::Call && !self.outline.contains('…');
-        if is_short { &self.outline } else { &self.text }
+    /// The heading over lines of it: what it is, or of which call it is the result.
+    pub(super) fn heading(&self, sources: &[Self]) -> String {
+        let call = self.call.and_then(|call| sources.get(call));
+        match (self.kind, call) {
+            (Kind::Result, Some(call)) => {
+                let call = clipped_inside(&call.outline, HEADING).replace('`', "'");
+                format!("`{call}{GAVE}")
+            }
+            (Kind::Result, None) => "a tool gave:".to_owned(),
+            (Kind::Call, _) => {
+                let tool = self.outline.split_once(": ").map_or("a command", |(tool, _)| tool);
+                format!("in a call of {}:", clipped(tool, 32))
+            }
+            (Kind::Answer, _) => YOU_SAID.to_owned(),
+            (Kind::Typed, _) => "the user said:".to_owned(),
+            (Kind::Earlier, _) if self.outline.is_empty() => FROM_BEFORE.to_owned(),
+            (Kind::Earlier, _) => self.outline.clone(),
+        }
     }
 
     /// The names in the text, in order.
@@ -160,6 +173,7 @@ impl ThreadTexts {
             reader.message(index, message, is_result(index), is_result(index + 1));
         }
         reader.outline_calls();
+        reader.trust_readers();
         let Reader { mut sources, earlier, .. } = reader;
         let (mut all, mut numbers) = (Vec::new(), HashMap::new());
         for source in &mut sources {
@@ -228,12 +242,14 @@ impl ThreadTexts {
         let steps = sources.iter().enumerate().rev().filter(move |(index, source)| {
             !matches!(source.kind, Kind::Typed | Kind::Earlier) && !answered.contains(index)
         });
-        let texts = steps.map(|(_, last)| {
+        let steps = steps.filter(|(_, last)| !last.text.trim().is_empty());
+        steps.map(|(_, last)| {
             let call = last.call.and_then(|call| sources.get(call));
-            let text = call.map(|call| format!("{}\n\n", call.whole())).unwrap_or_default();
-            text + &plain(last.whole())
-        });
-        texts.filter(|text| !text.trim().is_empty())
+            // A heading shows a short call whole.
+            let call = call.filter(|call| after(&call.outline, HEADING).is_some());
+            let text = call.map(|call| format!("{}\n\n", call.text)).unwrap_or_default();
+            format!("{text}{}\n{}", last.heading(sources), plain(&last.text))
+        })
     }
 
     /// The sources of messages before a cut.
@@ -253,6 +269,8 @@ struct Reader<'a> {
     asked: Option<usize>,
     /// The calls with named arguments: the source, the tool, the arguments.
     inputs: Vec<(usize, &'a str, Arguments)>,
+    /// The sources of results that the host marked as errors.
+    errors: HashSet<usize>,
 }
 
 /// The arguments of a call with their names, in the order of the names.
@@ -286,6 +304,7 @@ impl<'a> Reader<'a> {
                     let call = self.calls.get(result.tool_use_id.as_str()).copied();
                     let text = result_text(result);
                     let first = || result.is_error.then(|| first_line(&text));
+                    self.errors.extend(result.is_error.then_some(self.sources.len()));
                     let failure = failure(&text).or_else(first);
                     let source = Source::new(index, Kind::Result, text);
                     self.sources.push(Source { call, failure, ..source });
@@ -345,6 +364,25 @@ impl<'a> Reader<'a> {
             let own = arguments.iter().filter(|argument| !is_usual(argument));
             if let Some(source) = self.sources.get_mut(*source) {
                 source.outline = outline(tool, own.collect());
+            }
+        }
+    }
+
+    /// A command that shows a file has not failed because the file tells of a failure, unless the line
+    /// begins with the name of the program.
+    fn trust_readers(&mut self) {
+        const READERS: [&str; 8] = ["awk", "cat", "grep", "head", "less", "rg", "sed", "tail"];
+        for index in 0..self.sources.len() {
+            let source = self.sources.get(index);
+            let call =
+                source.and_then(|it| self.sources.get(it.call.filter(|_| it.failure.is_some())?));
+            let program = call.map(|call| program(&call.outline)).unwrap_or_default();
+            let Some(program) = READERS.iter().find(|reader| **reader == program) else { continue };
+            if let Some(source) =
+                self.sources.get_mut(index).filter(|_| !self.errors.contains(&index))
+            {
+                let is_own = |line: &String| line.starts_with(&format!("{program}: "));
+                source.failure = source.failure.take().filter(is_own);
             }
         }
     }
@@ -472,6 +510,9 @@ fn sent_media(message: &Message) -> Option<String> {
     (!sent.is_empty()).then(|| format!("The user sent {}{words}.", sent.join(" and ")))
 }
 
+/// The characters of a call in a heading.
+const HEADING: usize = 90;
+
 /// The characters of the widest line that shows a call.
 pub(super) const WIDEST: usize = 1_200;
 
@@ -492,6 +533,18 @@ fn outline(tool: &str, mut arguments: Vec<&(String, String)>) -> String {
         }
     };
     format!("{tool}: {line}")
+}
+
+/// The last command of a call's command line, without what its output is piped to.
+pub(super) fn last_command(outline: &str) -> &str {
+    let input = outline.split_once(": ").map_or(outline, |(_, input)| input);
+    let last = input.rsplit("&&").next().and_then(|it| it.rsplit("; ").next()).unwrap_or(input);
+    last.split(" | ").next().unwrap_or(last).trim()
+}
+
+/// The program of this command.
+fn program(outline: &str) -> &str {
+    last_command(outline).split_whitespace().next().unwrap_or_default()
 }
 
 /// Whether an argument of this name says which file a call is about. It says something however often it
