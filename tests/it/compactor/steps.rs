@@ -188,3 +188,34 @@ fn a_window_of_which_nobody_speaks_is_found_after_a_long_result() {
         }
     }
 }
+
+#[test]
+fn what_refusals_counted_of_a_request_that_was_given_up_scales_no_later_one() {
+    let mut compactor = Compactor::default().with_window(ContextWindow::new(200_000));
+    let long = |at: usize| Message::assistant(format!("{at} {}", "I read on. ".repeat(300)));
+    let mut thread = vec![Message::user("Read the program.")];
+    thread.extend((0..40).map(long));
+    thread.push(Message::user("Go on."));
+    compactor.observe(&thread);
+    let (now, before, mut messages) = (Timestamp(0), compactor.context_tokens(), thread.clone());
+    let mut step = compactor.before_request(now);
+    let mut sent = 0;
+    loop {
+        step = match step {
+            RequestStep::Send => {
+                sent += 1;
+                let tokens = compactor.context_tokens();
+                let found = Some(tokens * 2);
+                compactor.refused(now, Refusal { limit: Some(tokens), found, output: None })
+            }
+            RequestStep::Compact(brief) => {
+                block_on(compactor.compact(&mut messages, brief, Models::default())).unwrap();
+                compactor.before_request(now)
+            }
+            RequestStep::GiveUp => break,
+            other => panic!("{other:?}"),
+        };
+    }
+    compactor.observe(&thread);
+    assert_eq!((sent, compactor.context_tokens()), (MAX_SENDS, before));
+}
