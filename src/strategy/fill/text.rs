@@ -167,14 +167,26 @@ fn compose(reading: &Reading, needed: &Needed, fill: &Fill<'_>, budget: u64) -> 
             known.insert(name);
         });
     }
-    let details = needed.write(past, known, writer.share(100, DETAILS), counter);
+    let (end, room) = (writer.text.len(), writer.left);
+    let details = needed.write(past, known.clone(), writer.share(100, DETAILS), counter);
     writer.section(DETAILS, &details);
     let said = typed.list(counter.text(&said).saturating_add(writer.left), counter);
     let more = counter.text(&said).saturating_sub(first_said);
     writer.left = writer.left.saturating_sub(more);
     if fill.length == Length::Full {
         let steps = last_steps(past, cut, writer.share(97, LAST), counter);
-        writer.section(LAST, &steps);
+        if !steps.is_empty() {
+            // A line that these steps show need not stand above them.
+            past.names_in(&steps).for_each(|name| {
+                known.insert(name);
+            });
+            writer.text.truncate(end);
+            writer.left = room.saturating_sub(more).saturating_sub(counter.text(&steps));
+            let details = needed.write(past, known, writer.share(100, DETAILS), counter);
+            writer.left = room.saturating_sub(more);
+            writer.section(DETAILS, &details);
+        }
+        writer.section(LAST, &last_steps(past, cut, writer.share(97, LAST), counter));
     }
     let mut text = writer.text;
     if !said.is_empty() {
