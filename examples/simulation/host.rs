@@ -161,8 +161,7 @@ impl Host {
     fn look(&mut self) -> Result<(), Fault> {
         self.listener.look()?;
         let (log, messages) = (self.session.log(), self.session.messages());
-        let replayed = log.replay().map_err(|error| error.to_string())?;
-        if replayed != messages[..] {
+        if log.replay() != messages[..] {
             return Err(Fault::new(Kind::Log, "the log does not come to the thread"));
         }
         if let Some(violation) = legality::violations(messages).first() {

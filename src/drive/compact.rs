@@ -157,7 +157,6 @@ pub async fn compact(
     models: Models<'_>,
     mut observe: &mut (dyn FnMut(&ModelCall, Option<&Delta>) + Send),
 ) -> Result<CompactionRecord> {
-    conversation.journal.log().check_readable()?;
     let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
     let snapshot = conversation.snapshot_for(&brief).await?;
     let view = View::new(snapshot, conversation.journal.redacted(&brief));

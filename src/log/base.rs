@@ -57,15 +57,14 @@ pub(crate) struct LogBase {
 }
 
 impl LogBase {
-    /// Returns the base for all events of a log so far. `None` if the log has a message that cannot
-    /// be read.
+    /// Returns the base for all events of a log so far. `None` if rules or facts are not JSON.
     pub(crate) fn of(
         log: &EventLog,
         id: Option<LogId>,
         rules: &Ledger,
         facts: &Facts,
     ) -> Option<Self> {
-        let State { dropped, totals, unreadable: None, .. } = log.state() else { return None };
+        let State { dropped, totals, .. } = log.state();
         let mut ended = dropped.ended.clone();
         ended.extend(log.state().compactions.keys().copied());
         let dropped = Dropped {
@@ -105,8 +104,7 @@ impl LogBase {
             }
             log.append_logged(event).ok()?;
         }
-        let is_whole = log.state().skipped.is_empty() && log.state().unreadable.is_none();
-        is_whole.then_some(log)
+        log.state().skipped.is_empty().then_some(log)
     }
 
     /// Reads a stored base. `None` if it has another format or is of another thread; the whole log

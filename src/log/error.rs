@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::event::KINDS;
 use crate::{
     compact::CompactError,
     message::{CompactionId, InvalidValue, Text},
@@ -20,12 +21,6 @@ pub enum LogError {
         expected: u64,
         /// The number of the event.
         found: u64,
-    },
-    /// The event was read by a build that could not parse it, so it cannot be appended.
-    #[error("cannot append an event of the unknown kind {kind:?}")]
-    Unread {
-        /// The kind of the event.
-        kind: Text,
     },
     /// The truncation does not fit the thread.
     #[error("a cut from {from} to {len} messages does not fit a thread of {found}")]
@@ -49,15 +44,8 @@ pub enum LogError {
     /// Tool results are nested so deep that the log could not be read again.
     #[error(transparent)]
     Nesting(#[from] InvalidValue),
-    /// A message of the log cannot be read, so its thread is unknown. A replay without the message
-    /// would silently return a different thread.
-    #[error("the message of event {seq} cannot be read, so the thread is not known")]
-    Unreadable {
-        /// The number of the event.
-        seq: u64,
-    },
-    /// The event cannot be read.
-    #[error("the event cannot be parsed")]
+    /// The record of a compaction cannot be read, so it is neither applied nor appended.
+    #[error("the record of the compaction cannot be read")]
     Malformed,
     /// The answer needs earlier events than the log holds in memory. They are in the store:
     /// [`Journal::read_whole`](crate::store::Journal::read_whole).
@@ -143,7 +131,7 @@ pub enum LogError {
     Broken {
         /// The line; the header is line 1.
         line: u64,
-        /// The message of the parser.
+        /// The message of the parser, and the column.
         reason: Text,
     },
     /// A line is JSON, but not an event with its number and time.
@@ -151,8 +139,17 @@ pub enum LogError {
     NotAnEvent {
         /// The line; the header is line 1.
         line: u64,
-        /// The message of the parser.
+        /// The message of the parser, and the column.
         reason: Text,
+    },
+    /// An event has a kind that this build does not know: the kind is damaged, or a newer build
+    /// wrote the event.
+    #[error("event {seq} has the unknown kind {kind:?}; this build knows {}", KINDS.join(", "))]
+    UnknownKind {
+        /// The number of the event.
+        seq: u64,
+        /// The kind, cut after 40 characters.
+        kind: Text,
     },
     /// A line is longer than the options allow.
     #[error("line {line} of the log has more than {limit} bytes")]

@@ -1,6 +1,6 @@
 //! The events of a thread.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     compact::{CompactReport, Plan},
@@ -9,6 +9,37 @@ use crate::{
         Batch, CompactionId, CompactionReason, Json, Message, Text, Timestamp, ToolResult, Usage,
     },
 };
+
+const MESSAGE_APPENDED: &str = "message_appended";
+const SYSTEM_PROMPT_SET: &str = "system_prompt_set";
+const LOCAL_NOTICE: &str = "local_notice";
+const TRUNCATED: &str = "truncated";
+pub(super) const COMPACTED: &str = "compacted";
+pub(super) const COMPACTION_FAILED: &str = "compaction_failed";
+const COMPACTION_UNDONE: &str = "compaction_undone";
+const RULE_ADDED: &str = "rule_added";
+const RULE_REVOKED: &str = "rule_revoked";
+const NOTE_WRITTEN: &str = "note_written";
+const HOST: &str = "host";
+const RESULT_CUT: &str = "result_cut";
+const CACHE_KEPT: &str = "cache_kept";
+
+/// All kinds, as stored.
+pub(super) const KINDS: [&str; 13] = [
+    MESSAGE_APPENDED,
+    SYSTEM_PROMPT_SET,
+    LOCAL_NOTICE,
+    TRUNCATED,
+    COMPACTED,
+    COMPACTION_FAILED,
+    COMPACTION_UNDONE,
+    RULE_ADDED,
+    RULE_REVOKED,
+    NOTE_WRITTEN,
+    HOST,
+    RESULT_CUT,
+    CACHE_KEPT,
+];
 
 /// An event of a thread, with its index in the log and its time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,8 +53,9 @@ pub struct LoggedEvent {
 }
 
 /// An event of a thread. Only the messages that the events result in are sent to a model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+// `remote` makes the derived functions inherent: the traits also handle `Malformed`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
     /// A message was appended.
@@ -34,7 +66,7 @@ pub enum Event {
         /// The prompt.
         text: Text,
         /// Whether the user is its author, and not the host.
-        #[serde(rename = "by", serialize_with = "author")]
+        #[serde(rename = "by", with = "author")]
         by_user: bool,
     },
     /// A line was shown to the user, such as the result of a compaction.
@@ -91,16 +123,9 @@ pub enum Event {
         /// The tokens that the provider billed for it.
         usage: Usage,
     },
-    /// An event of a kind that this build does not know, kept unchanged.
-    #[serde(untagged, serialize_with = "as_read")]
-    Unknown {
-        /// The kind; empty if the JSON has none.
-        kind: Text,
-        /// The whole event as stored, including its kind.
-        data: Json,
-    },
-    /// An event of a known kind that cannot be read, kept unchanged.
-    #[serde(untagged, serialize_with = "as_read")]
+    /// A [`Compacted`](Self::Compacted) or [`CompactionFailed`](Self::CompactionFailed) that was
+    /// read from a store and cannot be parsed, kept unchanged. The thread keeps its messages.
+    #[serde(skip)]
     Malformed {
         /// The kind.
         kind: Text,
@@ -109,23 +134,56 @@ pub enum Event {
     },
 }
 
-/// The author of a system prompt, as stored.
-#[derive(Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Author {
-    Host,
-    User,
+impl Event {
+    /// Returns the kind, as stored.
+    ///
+    /// ```
+    /// use threadfold::{Message, log::Event};
+    ///
+    /// assert_eq!(Event::MessageAppended(Message::user("hi")).kind(), "message_appended");
+    /// ```
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::MessageAppended(_) => MESSAGE_APPENDED,
+            Self::SystemPromptSet { .. } => SYSTEM_PROMPT_SET,
+            Self::LocalNotice { .. } => LOCAL_NOTICE,
+            Self::Truncated { .. } => TRUNCATED,
+            Self::Compacted(_) => COMPACTED,
+            Self::CompactionFailed(_) => COMPACTION_FAILED,
+            Self::CompactionUndone { .. } => COMPACTION_UNDONE,
+            Self::RuleAdded { .. } => RULE_ADDED,
+            Self::RuleRevoked { .. } => RULE_REVOKED,
+            Self::NoteWritten { .. } => NOTE_WRITTEN,
+            Self::Host { .. } => HOST,
+            Self::ResultCut(_) => RESULT_CUT,
+            Self::CacheKept { .. } => CACHE_KEPT,
+            Self::Malformed { kind, .. } => kind,
+        }
+    }
 }
 
-fn author<S: Serializer>(by_user: &bool, serializer: S) -> Result<S::Ok, S::Error> {
-    (if *by_user { Author::User } else { Author::Host }).serialize(serializer)
-}
+/// The stored form of the author of a system prompt.
+mod author {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub(super) fn is_users<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    Author::deserialize(deserializer).map(|author| match author {
-        Author::Host => false,
-        Author::User => true,
-    })
+    #[derive(Deserialize, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Author {
+        Host,
+        User,
+    }
+
+    pub(super) fn serialize<S: Serializer>(by_user: &bool, to: S) -> Result<S::Ok, S::Error> {
+        (if *by_user { Author::User } else { Author::Host }).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+        Author::deserialize(from).map(|author| match author {
+            Author::Host => false,
+            Author::User => true,
+        })
+    }
 }
 
 /// A successful compaction.
@@ -269,9 +327,4 @@ impl Rung {
 
 fn is_zero(count: &usize) -> bool {
     *count == 0
-}
-
-/// Writes an event that this build could not read, exactly as it was stored.
-fn as_read<S: Serializer>(_: &Text, data: &Json, serializer: S) -> Result<S::Ok, S::Error> {
-    data.serialize(serializer)
 }

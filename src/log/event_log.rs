@@ -27,7 +27,7 @@ use crate::{
 /// let mut log = EventLog::new("main".parse()?);
 /// log.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
 /// log.append(Timestamp(2), Event::MessageAppended(Message::assistant("hello")))?;
-/// assert_eq!(log.replay()?, [Message::user("hi"), Message::assistant("hello")]);
+/// assert_eq!(log.replay(), [Message::user("hi"), Message::assistant("hello")]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl EventLog {
     /// let mut log = EventLog::new("main".parse()?);
     /// log.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
     /// let fork = log.forked("other".parse()?);
-    /// assert_eq!(fork.replay()?, [Message::user("hi")]);
+    /// assert_eq!(fork.replay(), [Message::user("hi")]);
     /// assert_eq!(fork.thread_id().as_str(), "other");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -4,200 +4,103 @@
 //! kind is the key and not a field, because an inner tag makes serde buffer the fields, and
 //! buffered JSON loses its key order and the text of its numbers.
 //!
-//! Reading accepts every event that is JSON: one of an unknown kind becomes [`Event::Unknown`], one
-//! whose payload does not parse [`Event::Malformed`], and both are written back unchanged. Most
-//! events parse directly into their type; only the others are parsed twice.
+//! An event that does not parse is an error, because the log without it may be another thread. The
+//! one exception is the record of a compaction: without it the thread keeps its messages, so it
+//! becomes [`Event::Malformed`] and is written back unchanged.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::BTreeMap};
 
-use serde::{Deserialize, Deserializer, de};
-use serde_json::value::RawValue;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::event::{CompactionFailure, CompactionRecord, Event, LoggedEvent, is_users};
-use crate::message::{CompactionId, Json, Message, Text, Timestamp, ToolResult, Usage};
+use super::{
+    error::{LogError, Result},
+    event::{COMPACTED, COMPACTION_FAILED, Event, KINDS, LoggedEvent},
+};
+use crate::message::{Json, Text, Timestamp, quoted};
 
-pub(super) const MESSAGE_APPENDED: &str = "message_appended";
-const SYSTEM_PROMPT_SET: &str = "system_prompt_set";
-const LOCAL_NOTICE: &str = "local_notice";
-const TRUNCATED: &str = "truncated";
-const COMPACTED: &str = "compacted";
-pub(super) const COMPACTION_FAILED: &str = "compaction_failed";
-const COMPACTION_UNDONE: &str = "compaction_undone";
-const RULE_ADDED: &str = "rule_added";
-const RULE_REVOKED: &str = "rule_revoked";
-const NOTE_WRITTEN: &str = "note_written";
-const HOST: &str = "host";
-const RESULT_CUT: &str = "result_cut";
-const CACHE_KEPT: &str = "cache_kept";
+/// The number of characters of a parser's message that an error repeats.
+const REASON: usize = 200;
 
-/// The kinds that this build reads.
-const KINDS: [&str; 13] = [
-    MESSAGE_APPENDED,
-    SYSTEM_PROMPT_SET,
-    LOCAL_NOTICE,
-    TRUNCATED,
-    COMPACTED,
-    COMPACTION_FAILED,
-    COMPACTION_UNDONE,
-    RULE_ADDED,
-    RULE_REVOKED,
-    NOTE_WRITTEN,
-    HOST,
-    RESULT_CUT,
-    CACHE_KEPT,
-];
-
-impl Event {
-    /// Returns the kind, as stored.
-    ///
-    /// ```
-    /// use threadfold::{Message, log::Event};
-    ///
-    /// assert_eq!(Event::MessageAppended(Message::user("hi")).kind(), "message_appended");
-    /// ```
-    #[must_use]
-    pub fn kind(&self) -> &str {
-        match self {
-            Self::MessageAppended(_) => MESSAGE_APPENDED,
-            Self::SystemPromptSet { .. } => SYSTEM_PROMPT_SET,
-            Self::LocalNotice { .. } => LOCAL_NOTICE,
-            Self::Truncated { .. } => TRUNCATED,
-            Self::Compacted(_) => COMPACTED,
-            Self::CompactionFailed(_) => COMPACTION_FAILED,
-            Self::CompactionUndone { .. } => COMPACTION_UNDONE,
-            Self::RuleAdded { .. } => RULE_ADDED,
-            Self::RuleRevoked { .. } => RULE_REVOKED,
-            Self::NoteWritten { .. } => NOTE_WRITTEN,
-            Self::Host { .. } => HOST,
-            Self::ResultCut(_) => RESULT_CUT,
-            Self::CacheKept { .. } => CACHE_KEPT,
-            Self::Unknown { kind, .. } | Self::Malformed { kind, .. } => kind,
-        }
+/// Reads an event from its line, which has this number in its log.
+pub(crate) fn read(text: &str, line: u64) -> Result<LoggedEvent> {
+    let error = match serde_json::from_str(text) {
+        Ok(Line { seq, at, event }) => return Ok(LoggedEvent { seq, at, event }),
+        Err(error) => error,
+    };
+    if let Ok(malformed) = serde_json::from_str(text) {
+        return Ok(malformed);
     }
+    // Serde may report a wrong field before it reaches a syntax error, so check the syntax
+    // separately.
+    if let Err(error) = serde_json::from_str::<de::IgnoredAny>(text) {
+        return Err(LogError::Broken { line, reason: reason(&error) });
+    }
+    let kinds: Option<Kinds<'_>> = serde_json::from_str(text).ok();
+    let unknown = kinds.and_then(|Kinds { seq, event }| {
+        let kind = event.into_keys().find(|kind| !KINDS.contains(&&**kind))?;
+        Some(LogError::UnknownKind { seq, kind: quoted(&kind).into() })
+    });
+    Err(unknown.unwrap_or_else(|| LogError::NotAnEvent { line, reason: reason(&error) }))
 }
 
-/// Reads an event from its line.
-pub(crate) fn read(line: &str) -> serde_json::Result<LoggedEvent> {
-    if let Ok(KnownLine { seq, at, event }) = serde_json::from_str(line) {
-        return Ok(LoggedEvent { seq, at, event });
-    }
-    let AnyLine { seq, at, event } = serde_json::from_str(line)?;
-    Ok(LoggedEvent { seq, at, event: unread(Json::from_raw(event)) })
-}
-
-/// A line with an event that this build can read.
+/// A line whose event is parsed in place: [`Event`]'s own `Deserialize` copies its JSON first.
 #[derive(Deserialize)]
-struct KnownLine {
+struct Line {
     seq: u64,
     at: Timestamp,
-    #[serde(with = "KnownEvent")]
+    #[serde(with = "Event")]
     event: Event,
 }
 
-/// A line with an event of any shape.
+/// The number of an event, and the keys of its JSON.
 #[derive(Deserialize)]
-struct AnyLine<'a> {
+struct Kinds<'a> {
     seq: u64,
-    at: Timestamp,
     #[serde(borrow)]
-    event: &'a RawValue,
+    event: BTreeMap<Cow<'a, str>, de::IgnoredAny>,
 }
 
-/// The events that this build can read, named as in [`KINDS`].
-#[derive(Deserialize)]
-#[serde(remote = "Event", rename_all = "snake_case")]
-enum KnownEvent {
-    MessageAppended(Message),
-    SystemPromptSet {
-        text: Text,
-        #[serde(rename = "by", deserialize_with = "is_users")]
-        by_user: bool,
-    },
-    LocalNotice {
-        text: Text,
-    },
-    Truncated {
-        from: usize,
-        len: usize,
-    },
-    Compacted(Box<CompactionRecord>),
-    CompactionFailed(Box<CompactionFailure>),
-    CompactionUndone {
-        id: CompactionId,
-    },
-    RuleAdded {
-        text: Text,
-    },
-    RuleRevoked {
-        id: Text,
-    },
-    NoteWritten {
-        name: Text,
-        text: Text,
-    },
-    Host {
-        kind: Text,
-        data: Json,
-    },
-    ResultCut(Box<ToolResult>),
-    CacheKept {
-        usage: Usage,
-    },
+/// Returns the beginning of a parser's message, which may quote a long text, and the column. The
+/// parser's line number is left out: it counts within one line of a log.
+fn reason(error: &serde_json::Error) -> Text {
+    let message = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    let message = message.strip_suffix(&position).unwrap_or(&message);
+    let cut: String = message.chars().take(REASON).collect();
+    let dots = if cut.len() < message.len() { "..." } else { "" };
+    format!("{cut}{dots} at column {}", error.column()).into()
 }
 
-/// Returns the event for JSON that is not a [`KnownEvent`].
-fn unread(data: Json) -> Event {
-    // JSON that serde cannot parse, such as a string with half a surrogate pair, has no kind.
-    let Kind(kind) = serde_json::from_str(data.as_str()).unwrap_or_default();
-    let is_known = KINDS.contains(&kind.as_str());
-    let kind = kind.into();
-    if is_known { Event::Malformed { kind, data } } else { Event::Unknown { kind, data } }
-}
-
-/// The kind in an event's JSON: the key of an object, a bare string, or empty. If an object has
-/// several keys, the kind is the first one that this build knows, so that a message with an extra
-/// key counts as a malformed message.
-#[derive(Default)]
-struct Kind(String);
-
-impl<'de> Deserialize<'de> for Kind {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(KindVisitor)
-    }
-}
-
-struct KindVisitor;
-
-impl<'de> de::Visitor<'de> for KindVisitor {
-    type Value = Kind;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object or a string")
-    }
-
-    fn visit_str<E: de::Error>(self, kind: &str) -> Result<Kind, E> {
-        Ok(Kind(kind.to_owned()))
-    }
-
-    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Kind, A::Error> {
-        let mut kind: Option<String> = None;
-        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-            map.next_value::<de::IgnoredAny>()?;
-            let is_known = KINDS.contains(&&*key);
-            if kind.as_deref().is_none_or(|kind| is_known && !KINDS.contains(&kind)) {
-                kind = Some(key.into_owned());
-            }
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Self::Malformed { data, .. } = self {
+            return data.serialize(serializer);
         }
-        Ok(Kind(kind.unwrap_or_default()))
+        Self::serialize(self, serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let data = Json::deserialize(deserializer)?;
-        let known = KnownEvent::deserialize(&mut serde_json::Deserializer::from_str(data.as_str()));
-        Ok(known.unwrap_or_else(|_| unread(data)))
+        let known = Self::deserialize(&mut serde_json::Deserializer::from_str(data.as_str()));
+        known.or_else(|error| {
+            let kind = match serde_json::from_str(data.as_str()) {
+                Ok(Record::Compacted(_)) => COMPACTED,
+                Ok(Record::CompactionFailed(_)) => COMPACTION_FAILED,
+                Err(_) => return Err(de::Error::custom(reason(&error))),
+            };
+            Ok(Self::Malformed { kind: kind.into(), data })
+        })
     }
+}
+
+/// The record of a compaction, whatever it holds.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Record {
+    Compacted(de::IgnoredAny),
+    CompactionFailed(de::IgnoredAny),
 }
 
 #[cfg(test)]
@@ -209,35 +112,79 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_kept_and_written_back() {
+    fn a_record_of_a_compaction_that_does_not_parse_is_kept_and_written_back() {
         let rows = [
-            (r#"{"message_edited":{"z":1.0,"a":2}}"#, "message_edited", false),
-            (r#""paused""#, "paused", false),
-            (r#"{"truncated":{"from":-1,"len":0}}"#, "truncated", true),
-            (r#""truncated""#, "truncated", true),
-            (r#"{"trace":1,"message_appended":{}}"#, "message_appended", true),
-            (r#"{"host":{"kind":"a","data":1},"host":2}"#, "host", true),
-            (r#"{"message_appended":"\ud800"}"#, "message_appended", true),
-            ("{}", "", false),
-            ("[1,2]", "", false),
-            ("null", "", false),
+            (r#"{"compacted":{"z":1.0,"a":2}}"#, "compacted"),
+            (r#"{"compacted":"\ud800"}"#, "compacted"),
+            (r#"{"compaction_failed":null}"#, "compaction_failed"),
         ];
-        for (event, kind, malformed) in rows {
-            let read = read(&line(event)).unwrap();
+        for (event, kind) in rows {
+            let read = read(&line(event), 5).unwrap();
             assert_eq!(read.event.kind(), kind);
-            assert_eq!(matches!(read.event, Event::Malformed { .. }), malformed, "{event}");
-            assert_eq!(matches!(read.event, Event::Unknown { .. }), !malformed, "{event}");
+            assert!(matches!(read.event, Event::Malformed { .. }), "{event}");
             assert_eq!(serde_json::to_string(&read).unwrap(), line(event));
             assert_eq!(serde_json::from_str::<LoggedEvent>(&line(event)).unwrap(), read);
         }
     }
 
     #[test]
-    fn every_kind_has_one_name() {
-        let names = KINDS.map(|kind| line(&format!("{{\"{kind}\":null}}")));
-        for (line, kind) in names.iter().zip(KINDS) {
-            let event = read(line).unwrap().event;
-            assert!(matches!(event, Event::Malformed { .. }) && event.kind() == kind, "{event:?}");
+    fn another_event_that_does_not_parse_is_an_error_that_names_what_was_found() {
+        let rows = [
+            (
+                r#"{"message_appende":{"role":"user","content":[]}}"#,
+                "event 3 has the unknown kind \"message_appende\"; this build knows \
+                 message_appended, system_prompt_set, local_notice, truncated, compacted, \
+                 compaction_failed, compaction_undone, rule_added, rule_revoked, note_written, \
+                 host, result_cut, cache_kept",
+            ),
+            (
+                r#"{"message_appended":{"role":"nobody"}}"#,
+                "line 5 of the log is not an event: unknown variant `nobody`, expected one of \
+                 `system`, `user`, `assistant` at column 60",
+            ),
+        ];
+        for (event, expected) in rows {
+            assert_eq!(read(&line(event), 5).unwrap_err().to_string(), expected);
+        }
+        let others = [
+            r#"{"compaction_undone":{"id":"x"}}"#,
+            r#""truncated""#,
+            r#"{"compacted":{},"host":{}}"#,
+            r#"{"message_appended":"\ud800"}"#,
+            "{}",
+            "[1,2]",
+            "null",
+        ];
+        for event in others {
+            let error = read(&line(event), 5);
+            assert!(matches!(error, Err(LogError::NotAnEvent { line: 5, .. })), "{error:?}");
+            assert!(serde_json::from_str::<LoggedEvent>(&line(event)).is_err());
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_not_repeated_in_an_error() {
+        let long = "x".repeat(10_000);
+        for event in [
+            format!("{{\"{long}\":1}}"),
+            format!("{{\"message_appended\":\"{long}\"}}"),
+            format!("\"{long}\""),
+        ] {
+            let error = read(&line(&event), 5).unwrap_err().to_string();
+            assert!(error.len() < 400, "{error}");
+        }
+    }
+
+    #[test]
+    fn every_kind_has_the_name_that_serde_reads() {
+        for kind in KINDS {
+            match read(&line(&format!("{{\"{kind}\":null}}")), 5) {
+                Ok(read) => assert_eq!(read.event.kind(), kind),
+                Err(LogError::NotAnEvent { reason, .. }) => {
+                    assert!(reason.starts_with("invalid type: null"), "{reason}");
+                }
+                Err(error) => panic!("{error}"),
+            }
         }
     }
 
@@ -245,7 +192,7 @@ mod tests {
     fn inputs_of_calls_keep_their_text() {
         let call = r#"{"type":"tool_use","id":"t1","name":"f","input":{"z":1.0,"a":1e2}}"#;
         let event = format!(r#"{{"message_appended":{{"role":"assistant","content":[{call}]}}}}"#);
-        let read = read(&line(&event)).unwrap();
+        let read = read(&line(&event), 5).unwrap();
         assert!(matches!(read.event, Event::MessageAppended(_)));
         assert_eq!(serde_json::to_string(&read).unwrap(), line(&event));
     }

@@ -163,8 +163,8 @@ impl EventLog {
     /// # Errors
     ///
     /// [`LogError`] for an input without a complete header, of another format or version, with a
-    /// broken line before the last, or with a line that is not an event, is too long or is out of
-    /// order.
+    /// broken line before the last, or with a line that is not an event, has an unknown kind, is too
+    /// long or is out of order.
     pub fn read(input: impl BufRead) -> Result<Loaded> {
         Self::read_within(input, Self::MAX_LINE_BYTES)
     }
@@ -232,19 +232,10 @@ fn header(line: &[u8], complete: bool) -> Result<Header<ThreadId>> {
 }
 
 fn event(bytes: &[u8], line: u64) -> Result<LoggedEvent> {
-    let text = std::str::from_utf8(bytes).map_err(|error| broken(line, &error))?;
-    form::read(text).map_err(|error| {
-        // Serde may report a wrong field before it reaches a syntax error, so check the syntax
-        // separately.
-        match serde_json::from_str::<serde::de::IgnoredAny>(text) {
-            Ok(_) => LogError::NotAnEvent { line, reason: error.to_string().into() },
-            Err(error) => broken(line, &error),
-        }
-    })
-}
-
-fn broken(line: u64, error: &dyn std::error::Error) -> LogError {
-    LogError::Broken { line, reason: error.to_string().into() }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => form::read(text, line),
+        Err(error) => Err(LogError::Broken { line, reason: error.to_string().into() }),
+    }
 }
 
 /// The lines of an input.

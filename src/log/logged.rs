@@ -117,7 +117,6 @@ impl LoggedRules {
             | Event::Host { .. }
             | Event::ResultCut(_)
             | Event::CacheKept { .. }
-            | Event::Unknown { .. }
             | Event::Malformed { .. } => {}
         }
     }

@@ -46,13 +46,13 @@
 //! - A compaction that cannot be read or does not fit is skipped. The thread then keeps its
 //!   messages and is longer, and later events that were meant for the compacted thread are
 //!   harmless. [`EventLog::skipped`] lists the skipped events.
-//! - A message that cannot be read is an error ([`LogError`]), so no message is silently missing.
+//! - Any other event that cannot be read, or is of an unknown kind, is an error when the log is
+//!   read ([`LogError`]), so no message, rule or note is silently missing.
 //! - Tool results that are duplicates, have no id or answer no call are kept.
 //!   [`legality::repair`](crate::legality::repair) removes them from a replayed thread. It keeps
 //!   the first result of a call, so a result that a compaction inserted takes precedence over a
 //!   late duplicate.
 //! - Only the order in the log counts, never the times.
-//! - Events of unknown kinds are kept, written back unchanged, and never sent to a model.
 //!
 //! ```
 //! use threadfold::{Message, Replacement, Thread, compact::CompactOptions};
@@ -69,7 +69,7 @@
 //! let id = log.next_compaction();
 //! let record = CompactionRecord::new(id, CompactionReason::default(), "by-hand", plan);
 //! log.append(Timestamp(2), Event::Compacted(Box::new(record)))?;
-//! assert_eq!(log.replay()?, thread.messages()[..]);
+//! assert_eq!(log.replay(), thread.messages()[..]);
 //!
 //! let mut stored = Vec::new();
 //! log.write(&mut stored)?;

@@ -46,10 +46,8 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`LogError::Unreadable`] for a message that cannot be read, and [`LogError::NotHeld`] if the
-    /// log is not whole.
+    /// [`LogError::NotHeld`] if the log is not whole.
     pub(crate) fn removed(&self) -> Result<Vec<Removed>> {
-        self.state().check_readable()?;
         self.state().check_whole()?;
         let numbers = to_ranges(self.removed_numbers()).into_iter().flatten();
         let parts = self.kept_parts();

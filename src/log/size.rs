@@ -44,7 +44,7 @@ pub(super) fn weight(event: &Event) -> u64 {
         Event::ResultCut(result) => {
             OVERHEAD + result.content.iter().map(ContentBlock::text_bytes).sum::<u64>()
         }
-        Event::Host { data, .. } | Event::Unknown { data, .. } | Event::Malformed { data, .. } => {
+        Event::Host { data, .. } | Event::Malformed { data, .. } => {
             OVERHEAD + data.as_str().len() as u64
         }
         Event::NoteWritten { name, text } => OVERHEAD + (name.len() + text.len()) as u64,

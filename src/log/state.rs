@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     error::{LogError, Result},
-    event::{CompactionRecord, Event, LoggedEvent},
-    form,
+    event::{COMPACTION_FAILED, CompactionRecord, Event, LoggedEvent},
     ids::Ids,
     logged_notes::LoggedNotes,
     size::ThreadSize,
@@ -42,8 +41,6 @@ pub(super) struct State {
     /// The `seq` and outcome of every compaction since the base.
     pub(super) compactions: HashMap<CompactionId, (u64, Outcome)>,
     pub(super) skipped: Vec<(u64, LogError)>,
-    /// The `seq` of the first event with a message that cannot be read.
-    pub(super) unreadable: Option<u64>,
     pub(super) totals: Totals,
     pub(super) size: ThreadSize,
     pub(super) notes: LoggedNotes,
@@ -162,12 +159,8 @@ impl State {
             | Event::CacheKept { .. }
             | Event::SystemPromptSet { .. } => Ok(()),
             Event::CompactionFailed(failure) => self.check_new(failure.id),
-            Event::MessageAppended(message) => {
-                self.check_readable()?;
-                Ok(check_nesting(&message.content)?)
-            }
+            Event::MessageAppended(message) => Ok(check_nesting(&message.content)?),
             &Event::Truncated { from, len } => {
-                self.check_readable()?;
                 self.check_whole()?;
                 let found = self.thread.len();
                 if from != found || len > from {
@@ -176,7 +169,6 @@ impl State {
                 Ok(())
             }
             Event::Compacted(record) => {
-                self.check_readable()?;
                 self.check_new(record.id)?;
                 check_inserts(record)?;
                 Ok(self.check_plan(record)?)
@@ -185,15 +177,12 @@ impl State {
                 self.check_undo(*id)?;
                 Ok(())
             }
-            Event::Unknown { kind, .. } | Event::Malformed { kind, .. } => {
-                Err(LogError::Unread { kind: kind.clone() })
-            }
+            Event::Malformed { .. } => Err(LogError::Malformed),
         }
     }
 
     /// Returns the compaction if it can be undone.
     pub(super) fn check_undo(&self, id: CompactionId) -> Result<&Standing> {
-        self.check_readable()?;
         match self.compactions.get(&id) {
             None if self.dropped.ended.contains(id) => self.check_whole()?,
             None => return Err(LogError::UnknownCompaction { id }),
@@ -266,13 +255,8 @@ impl State {
             Event::LocalNotice { .. }
             | Event::RuleRevoked { .. }
             | Event::Host { .. }
-            | Event::ResultCut(_)
-            | Event::Unknown { .. } => {}
+            | Event::ResultCut(_) => {}
         }
-    }
-
-    pub(super) fn check_readable(&self) -> Result<()> {
-        self.unreadable.map_or(Ok(()), |seq| Err(LogError::Unreadable { seq }))
     }
 
     /// Checks that the log holds all its events.
@@ -431,18 +415,13 @@ impl State {
     }
 
     fn apply_malformed(&mut self, seq: u64, kind: &str, data: &Json) {
-        match kind {
-            form::MESSAGE_APPENDED => self.unreadable = self.unreadable.or(Some(seq)),
-            kind => {
-                // Record the id if it can be read, so that it is not used again.
-                let failed = kind == form::COMPACTION_FAILED;
-                let outcome = if failed { Outcome::Failed } else { Outcome::Skipped };
-                if let Some(id) = unread_id(data).filter(|id| self.check_new(*id).is_ok()) {
-                    self.register(id, seq, outcome);
-                }
-                self.skip(seq, LogError::Malformed);
-            }
+        // Record the id if it can be read, so that it is not used again.
+        let failed = kind == COMPACTION_FAILED;
+        let outcome = if failed { Outcome::Failed } else { Outcome::Skipped };
+        if let Some(id) = unread_id(data).filter(|id| self.check_new(*id).is_ok()) {
+            self.register(id, seq, outcome);
         }
+        self.skip(seq, LogError::Malformed);
     }
 
     fn register(&mut self, id: CompactionId, seq: u64, outcome: Outcome) {

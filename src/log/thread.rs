@@ -86,7 +86,7 @@ impl Thread {
     ///
     /// let mut log = EventLog::new("main".parse()?);
     /// log.append(Timestamp(0), Event::MessageAppended(Message::user("hi")))?;
-    /// let thread = Thread::restored(log.replay()?, &log, Arc::new(ByteEstimate::TRIGGER));
+    /// let thread = Thread::restored(log.replay(), &log, Arc::new(ByteEstimate::TRIGGER));
     /// assert_eq!(thread.size().tokens, 5);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -71,7 +71,6 @@ impl TotalUsage {
             | Event::NoteWritten { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
-            | Event::Unknown { .. }
             | Event::Malformed { .. } => return,
         };
         if usage != Usage::default() {
@@ -144,8 +143,7 @@ pub(super) fn last_count(events: &[LoggedEvent], before: (LastCount, usize)) -> 
             | Event::NoteWritten { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
-            | Event::CacheKept { .. }
-            | Event::Unknown { .. } => last,
+            | Event::CacheKept { .. } => last,
         };
     }
     last

@@ -298,7 +298,7 @@ impl<'a> Recall<'a> {
         let removed = removed
             .iter()
             .filter_map(|removed| CheckpointBounds::of(removed.number, &removed.message, id));
-        let thread = self.log.replay()?;
+        let thread = self.log.replay();
         let kept = thread.iter().zip(self.log.numbers());
         let kept = kept.filter_map(|(message, number)| CheckpointBounds::of(number?, message, id));
         let widest = removed.chain(kept).reduce(|one, other| CheckpointBounds {

@@ -200,7 +200,7 @@ impl<'a> LogFile<'a> {
             if line.last() != Some(&b'\n') {
                 if bytes + read == size { break } else { return Ok(None) }
             }
-            match std::str::from_utf8(&line).map(read_event) {
+            match std::str::from_utf8(&line).map(|line| read_event(line, events + 2)) {
                 Ok(Ok(event)) if event.seq == events => take(event),
                 Ok(_) | Err(_) => return Ok(None),
             }

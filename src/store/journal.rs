@@ -302,7 +302,7 @@ impl Journal {
     #[must_use]
     pub fn thread(&self) -> &Thread {
         self.thread.get_or_init(|| {
-            let messages = self.log.replay().unwrap_or_default();
+            let messages = self.log.replay();
             Thread::restored(messages, &self.log, Arc::clone(&self.counter))
         })
     }
@@ -372,7 +372,7 @@ impl Journal {
     /// let mut journal = Journal::new(EventLog::new("main".parse()?));
     /// let logged = journal.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
     /// assert_eq!((logged.seq, logged.at), (0, Timestamp(7)));
-    /// assert_eq!(journal.log().replay()?, [Message::user("hi")]);
+    /// assert_eq!(journal.log().replay(), [Message::user("hi")]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -419,7 +419,6 @@ impl Journal {
             | Event::CacheKept { .. }
             | Event::SystemPromptSet { .. }
             | Event::CompactionFailed(_)
-            | Event::Unknown { .. }
             | Event::Malformed { .. } => Change::None,
         })
     }
@@ -445,7 +444,7 @@ impl Journal {
     /// let back = journal.undo(Timestamp(2), CompactionId(0))?;
     /// let _ = back.apply(&mut thread)?;
     /// assert_eq!(thread, [Message::user("Hi."), Message::assistant("Hello!")]);
-    /// assert_eq!(journal.log().replay()?, thread);
+    /// assert_eq!(journal.log().replay(), thread);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -601,7 +600,7 @@ mod tests {
             let text = format!("Never send src/{number}.rs. The key is sk-12345-{number}. {text}");
             journal.append(Timestamp(1), Event::MessageAppended(Message::user(text))).unwrap();
             if number % 6 == 5 {
-                let (len, id) = (journal.log.replay().unwrap().len(), CompactionId(number));
+                let (len, id) = (journal.log.replay().len(), CompactionId(number));
                 let plan = Plan::from_splices(len, vec![Splice { at: 0..len - 1, insert: vec![] }]);
                 let record = CompactionRecord::new(id, CompactionReason::Threshold, "test", plan);
                 journal.append(Timestamp(1), Event::Compacted(Box::new(record))).unwrap();

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::store_error::{Result, StoreError};
 use crate::{
-    log::{EventLog, Loaded, LogError, LogId, LoggedEvent, read_event},
+    log::{EventLog, Loaded, LogId, LoggedEvent, read_event},
     message::ThreadId,
     model::for_pointers,
 };
@@ -266,19 +266,15 @@ pub(super) fn check_size(seq: u64, bytes: u64) -> Result<()> {
 /// use threadfold::{log::LogError, store::{StoreError, stored_event}};
 ///
 /// let error = stored_event("events", 3, "hi").unwrap_err();
-/// assert!(matches!(error, StoreError::Unreadable { source: LogError::NotAnEvent { .. }, .. }));
+/// assert!(matches!(error, StoreError::Unreadable { source: LogError::Broken { line: 5, .. }, .. }));
 /// ```
 ///
 /// # Errors
 ///
 /// [`StoreError::Unreadable`] if the line is not an event.
 pub fn stored_event(place: &str, seq: u64, line: &str) -> Result<LoggedEvent> {
-    read_event(line).map_err(|error| {
-        // Number the line as in a file of this log, whose first line is a header.
-        let (line, reason) = (seq.saturating_add(2), error.to_string().into());
-        let source = LogError::NotAnEvent { line, reason };
-        StoreError::unreadable(place, source)
-    })
+    // Number the line as in a file of this log, whose first line is a header.
+    read_event(line, seq.saturating_add(2)).map_err(|source| StoreError::unreadable(place, source))
 }
 
 /// The log that an append expects.

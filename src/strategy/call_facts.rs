@@ -20,9 +20,6 @@ impl Snapshot {
     /// log.
     pub(crate) fn logged(thread: &Thread, log: &EventLog) -> Self {
         let mut snapshot = Self::of(thread);
-        if log.check_readable().is_err() {
-            return snapshot;
-        }
         let times: Vec<_> = log.times().collect();
         snapshot.compacted_by = log.compacted_by().cloned();
         snapshot.thread = Some(log.thread_id().clone());

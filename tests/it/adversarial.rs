@@ -151,7 +151,7 @@ fn a_message_of_ten_megabytes_is_divided_and_logged_without_a_copy() {
     let mut stored = Vec::new();
     log.write(&mut stored).unwrap();
     let read = EventLog::read(stored.as_slice()).unwrap();
-    assert_eq!(read.log.replay().unwrap(), thread);
+    assert_eq!(read.log.replay(), thread);
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn a_deep_input_of_a_call_goes_through_every_codec_or_becomes_a_text() {
         log.append(Timestamp(0), Event::MessageAppended(thread[1].clone())).unwrap();
         let mut stored = Vec::new();
         log.write(&mut stored).unwrap();
-        assert_eq!(EventLog::read(stored.as_slice()).unwrap().log.replay().unwrap(), thread[1..2]);
+        assert_eq!(EventLog::read(stored.as_slice()).unwrap().log.replay(), thread[1..2]);
     }
 }
 
@@ -360,6 +360,9 @@ fn a_deep_line_of_a_log_is_refused_or_kept_unchanged() {
                 Err(LogError::Broken { line: 2, reason })
                 | Err(LogError::NotAnEvent { line: 2, reason }) => {
                     assert!(reason.len() < 1_000, "{reason}");
+                }
+                Err(LogError::UnknownKind { seq: 0, kind }) => {
+                    assert!(kind == "a" || kind == "of_another_build", "{kind}");
                 }
                 Err(error) => panic!("{error}"),
             }
@@ -481,11 +484,11 @@ fn compacted_often(count: usize) -> EventLog {
 fn ten_thousand_compactions_on_top_of_each_other_are_replayed_and_undone() {
     grows_linearly("compactions", 1_000, |count| measure(|| drop(compacted_often(count).replay())));
     let mut log = compacted_often(10_000);
-    assert_eq!(log.replay().unwrap(), [Message::user("So far.")]);
+    assert_eq!(log.replay(), [Message::user("So far.")]);
     for number in (9_000..10_000).rev() {
         assert!(!log.undo(Timestamp(0), CompactionId(number)).unwrap().is_empty());
     }
-    assert_eq!(log.replay().unwrap().len(), 1_001);
+    assert_eq!(log.replay().len(), 1_001);
 }
 
 #[test]

@@ -52,7 +52,6 @@ fn a_smaller_model_gets_a_thread_that_fits_it() {
         assert!(threadfold::TokenCounter::request(&counter, &request) <= 3_000);
         assert!(legality::violations(&request.messages).is_empty());
     }
-    bench.session.log().replay().unwrap();
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn the_model_compacts_ranges_as_its_cases_say() {
         let sent = bench.last_request().messages;
         assert_eq!(named(&sent, &before), case.section("expect").unwrap(), "{}", case.name);
         assert_eq!(legality::violations(&sent), [], "{}", case.name);
-        assert_eq!(bench.session.log().replay().unwrap(), bench.session.messages()[..]);
+        assert_eq!(bench.session.log().replay(), bench.session.messages()[..]);
         let reported = |event: &SessionEvent| match event {
             SessionEvent::Compaction(event) => Some(event.is_end()),
             _ => None,
@@ -136,7 +136,7 @@ fn the_log_states_who_compacted_and_why_and_it_can_be_undone() {
     );
     let result = "# user\n[tool_result c] The thread was compacted.\n<new1>\n";
     assert_eq!(texts, ["# user\nWork.\n<new1>\n", &call, result, "# assistant\nOn it.\n"]);
-    assert_eq!(bench.session.log().replay().unwrap(), back[..]);
+    assert_eq!(bench.session.log().replay(), back[..]);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_stream_may_be_dropped_at_every_await() {
         drop(stream);
         let events = say(&mut bench, "And now?");
         assert!(matches!(events.last(), Some(SessionEvent::TurnEnded { .. })), "{polls}");
-        assert_eq!(bench.session.log().replay().unwrap(), bench.session.messages()[..], "{polls}");
+        assert_eq!(bench.session.log().replay(), bench.session.messages()[..], "{polls}");
         for request in bench.model.requests() {
             assert_eq!(legality::violations(&request.messages), [], "{polls}");
         }

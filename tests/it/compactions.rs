@@ -109,7 +109,7 @@ impl Kept {
 
     /// Checks that thread, log and store hold the same messages.
     fn assert_whole(&self) {
-        assert_eq!(self.journal.log().replay().unwrap(), self.messages());
+        assert_eq!(self.journal.log().replay(), self.messages());
         let stored = block_on(self.store.load(&THREAD.parse().unwrap())).unwrap().log;
         assert_eq!(stored, *block_on(self.journal.whole()).unwrap());
         assert_eq!(legality::violations(&self.messages()), []);
@@ -366,7 +366,7 @@ fn only_messages_are_sent_and_no_other_events_of_the_log() {
     }
     let fails = ScriptedModel::repeating([Scripted::Fails]);
     kept.compact(&Summarize::default(), Models::one(&fails)).unwrap_err();
-    assert_eq!(kept.journal.log().replay().unwrap(), messages);
+    assert_eq!(kept.journal.log().replay(), messages);
     let model = Recorded::new(ExtractiveModel);
     kept.compact(&Summarize::default(), Models::one(&model)).unwrap();
     assert!(!model.take().contains("secret"));

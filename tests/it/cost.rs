@@ -59,7 +59,7 @@ fn asked(compacts: bool) -> (EventLog, Usage) {
             before = provider.billed;
         }
         if compacts && round == 12 {
-            let thread = log.replay().unwrap();
+            let thread = log.replay();
             let message = Message::summary(Role::User, Summary::new("They spoke of lamps."));
             let splice = Splice { at: 4..20, insert: vec![Insert::Message { message }] };
             let plan = Plan::from_splices(thread.len(), vec![splice]);
@@ -78,7 +78,7 @@ fn asked(compacts: bool) -> (EventLog, Usage) {
         let question =
             Message::user(format!("Where is lamp {round}? {}", "Look well. ".repeat(20)));
         log.append(Timestamp(at), Event::MessageAppended(question)).unwrap();
-        let answer = provider.answer(&log.replay().unwrap(), at);
+        let answer = provider.answer(&log.replay(), at);
         log.append(Timestamp(at), Event::MessageAppended(answer)).unwrap();
     }
     let since = |all: u64, before: u64| all - before;

@@ -79,7 +79,7 @@ fn the_mark_is_kept_by_the_log_and_its_replay() {
     .unwrap();
     let line = serde_json::to_string(&log.events().last().unwrap()).unwrap();
     assert!(line.contains("\"untyped\":true"), "{line}");
-    assert!(log.replay().unwrap().iter().all(|message| !message.is_typed()));
+    assert!(log.replay().iter().all(|message| !message.is_typed()));
 }
 
 #[test]

@@ -326,7 +326,7 @@ fn said(log: &mut EventLog, text: &str) {
 }
 
 fn quoted(log: &mut EventLog, changes: QuotedChanges) {
-    let plan = Plan::from_splices(log.replay().unwrap().len(), Vec::new());
+    let plan = Plan::from_splices(log.replay().len(), Vec::new());
     let reason = CompactionReason::default();
     let mut record = CompactionRecord::new(log.next_compaction(), reason, "case", plan);
     record.quoted = changes;

@@ -52,7 +52,7 @@ fn compact(log: &mut EventLog, range: &str, summary: &str) {
     let mut replacement = Replacement::new(summary.trim_end());
     replacement.from = (!from.is_empty()).then(|| from.parse().unwrap());
     replacement.to = (!to.is_empty()).then(|| to.parse().unwrap());
-    let thread = log.replay().unwrap();
+    let thread = log.replay();
     let plan = Plan::new(&thread, &[replacement], &CompactOptions::default()).unwrap();
     let record =
         CompactionRecord::new(log.next_compaction(), CompactionReason::default(), "case", plan);
@@ -65,7 +65,7 @@ fn undo(log: &mut EventLog) {
 }
 
 fn truncate(log: &mut EventLog, len: usize) {
-    let from = log.replay().unwrap().len();
+    let from = log.replay().len();
     log.append(Timestamp(0), Event::Truncated { from, len }).unwrap();
 }
 
@@ -335,7 +335,7 @@ proptest! {
         let mut model =
             Model { log: empty(), thread: Vec::new(), before: Vec::new(), came: 0 };
         steps.iter().for_each(|step| model.take(step));
-        prop_assert_eq!(model.log.replay().unwrap().len(), model.thread.len());
+        prop_assert_eq!(model.log.replay().len(), model.thread.len());
         let taken = model.taken();
         let all = recalled(&Recall::of(&model.log).within(1_000_000), &json!({})).unwrap();
         let numbers = all.passages.iter().map(|passage| passage.number);

@@ -17,7 +17,7 @@ use threadfold::{
     Message,
     log::{Event, EventLog, LogError, LogId, LoggedEvent},
     message::{ThreadId, Timestamp},
-    store::{JsonlStore, Loaded, MemoryStore, StoreError, ThreadStore},
+    store::{Journal, JsonlStore, Loaded, MemoryStore, StoreError, ThreadStore},
 };
 use threadfold_testing::{
     conformance::{self, Law},
@@ -382,6 +382,8 @@ fn a_damaged_log_is_an_error_and_unchanged() {
     let damages = [
         whole.replace("{\"seq\":1,", "{\"seq\":1"),
         whole.replace("\"seq\":1,", "\"seq\":7,"),
+        whole.replace("message_appended", "message_appende"),
+        whole.replace("user", "uses"),
         whole.replace("\"major\":1", "\"major\":2"),
         "something else\nentirely\n".to_owned(),
         "something else entirely".to_owned(),
@@ -404,6 +406,25 @@ fn a_damaged_log_is_an_error_and_unchanged() {
     let expected =
         format!("{}: line 3 of the log holds event 7 instead of event 1", path.display());
     assert!(error.to_string().starts_with(&expected), "{error}");
+}
+
+#[test]
+fn a_thread_whose_last_event_has_a_damaged_kind_is_not_opened() {
+    let folder = Folder::new();
+    let (path, store) = (folder.join("t.jsonl"), unsynced(&folder));
+    append(&store, "t", 0, &said("one", 0..3)).unwrap();
+    let whole = fs::read_to_string(&path).unwrap();
+    let at = whole.rfind("message_appended").unwrap() + "message_appende".len();
+    fs::write(&path, whole[..at].to_owned() + "f" + &whole[at + 1..]).unwrap();
+    let open = |store: JsonlStore| block_on(Journal::open(Arc::new(store), id("t")));
+    for store in [store, unsynced(&folder)] {
+        let error = open(store).unwrap_err();
+        let StoreError::Unreadable { source, .. } = &error else { panic!("{error:?}") };
+        let kind = "message_appendef".into();
+        assert_eq!(*source, LogError::UnknownKind { seq: 2, kind });
+    }
+    fs::write(&path, whole).unwrap();
+    assert_eq!(open(unsynced(&folder)).unwrap().thread().messages().len(), 3);
 }
 
 #[test]

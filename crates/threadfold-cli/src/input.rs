@@ -114,7 +114,7 @@ impl Body {
     }
 
     fn of_log(log: &EventLog, dialect: Option<Dialect>) -> Result<Self, Failure> {
-        let request = Request::new(log.replay()?);
+        let request = Request::new(log.replay());
         Ok(Self {
             request,
             dialect: dialect.unwrap_or(Dialect::Anthropic),

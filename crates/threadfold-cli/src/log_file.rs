@@ -8,8 +8,8 @@ use std::{
 
 use threadfold::{
     EventLog,
-    log::{Event, Loaded, LoggedEvent},
-    store::stored_event,
+    log::{Event, Loaded, LogError, LoggedEvent},
+    store::{StoreError, stored_event},
 };
 
 use crate::{error::Failure, files::bytes_without_mark};
@@ -32,7 +32,7 @@ fn opened(file: &Path) -> io::Result<BufReader<File>> {
     Ok(opened)
 }
 
-/// Reads a log from its lines. Events of unknown kinds stay in it. The events after a line that cannot be read follow those before it;
+/// Reads a log from its lines. The events after a line that cannot be read follow those before it;
 /// each such line is named on standard error, without its text.
 pub(crate) fn log_of(mut input: impl BufRead, name: &str) -> Result<EventLog, Failure> {
     let mut line = Vec::new();
@@ -44,12 +44,16 @@ pub(crate) fn log_of(mut input: impl BufRead, name: &str) -> Result<EventLog, Fa
         let event = std::str::from_utf8(&line).ok().map(str::trim_end);
         let event = event.map(|text| stored_event(name, log.len(), text));
         let reason = match event {
-            // Replaying a log that holds a malformed event is refused.
-            Some(Ok(LoggedEvent { event: Event::Malformed { .. }, .. })) => "a malformed event",
+            Some(Ok(LoggedEvent { event: Event::Malformed { .. }, .. })) => {
+                "a compaction that cannot be read"
+            }
             Some(Ok(event)) => match log.append_logged(LoggedEvent { seq: log.len(), ..event }) {
                 Ok(_) => continue,
                 Err(_) => "an event that cannot be appended",
             },
+            Some(Err(StoreError::Unreadable { source: LogError::UnknownKind { .. }, .. })) => {
+                "an event of an unknown kind"
+            }
             Some(Err(_)) if is_json(&line) => "not an event",
             Some(Err(_)) if line.last() != Some(&b'\n') => "incomplete",
             Some(Err(_)) => "not JSON",

@@ -31,7 +31,6 @@ impl Live {
             Some(text) => EventLog::read(text.as_bytes())?.log,
             None => EventLog::new(id),
         };
-        log.replay()?;
         Ok(Self { journal: Journal::new(log) })
     }
 

@@ -229,7 +229,7 @@ impl Threads {
     /// [`SessionError`] if the thread is not in memory and cannot be loaded.
     pub async fn seen(&self, thread: &ThreadId) -> Result<Seen, SessionError> {
         let Some(handle) = self.handle(thread) else {
-            let messages = self.shared.store.threads().load(thread).await?.log.replay()?;
+            let messages = self.shared.store.threads().load(thread).await?.log.replay();
             return Ok(Seen { messages: messages.into(), busy: false, answer: None, usage: None });
         };
         let busy = handle.is_busy();

@@ -32,7 +32,7 @@ fn check(case: &Case) {
     let read = EventLog::read(stored.as_slice()).unwrap();
     assert_eq!((&read.log, read.torn), (&log, None), "{name}: reads back otherwise");
     for log in [log, read.log] {
-        let messages = log.replay().unwrap();
+        let messages = log.replay();
         let (sent, _) = legality::repair(messages.clone());
         let expected = notation::parse(case.section("expect").expect(name)).expect(name);
         assert_eq!(notation::write(&sent), notation::write(&expected), "{name}");
@@ -99,7 +99,7 @@ fn compacted(
     let insert = insert.map(|message| Insert::Message { message }).collect();
     // The length that the plan is for, where it is not that of the thread.
     let before = words.next().map(|before| before.parse().unwrap());
-    let before = before.unwrap_or_else(|| log.replay().unwrap().len());
+    let before = before.unwrap_or_else(|| log.replay().len());
     let plan = Plan::from_splices(before, vec![Splice { at, insert }]);
     let id = log.next_compaction();
     let record = CompactionRecord::new(id, CompactionReason::default(), "mine", plan);

@@ -44,7 +44,7 @@ fn splice(at: std::ops::Range<usize>, insert: &[&str]) -> Splice {
 
 /// A compaction of these splices under the next number.
 fn compacted(log: &EventLog, splices: Vec<Splice>) -> Event {
-    let plan = Plan::from_splices(log.replay().unwrap().len(), splices);
+    let plan = Plan::from_splices(log.replay().len(), splices);
     let id = log.next_compaction();
     let record = CompactionRecord::new(id, CompactionReason::default(), "mine", plan);
     Event::Compacted(Box::new(record))

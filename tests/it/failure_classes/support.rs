@@ -196,7 +196,7 @@ impl Bench {
 
     /// Checks that log and thread agree, and that no request was too long or illegal.
     pub(crate) fn assert_sound(&self) {
-        assert_eq!(self.session.log().replay().unwrap(), self.session.messages()[..]);
+        assert_eq!(self.session.log().replay(), self.session.messages()[..]);
         for request in self.model.requests() {
             assert_eq!(legality::violations(&request.messages), []);
             let tokens = ByteEstimate::TRIGGER.request(&request);

@@ -125,7 +125,7 @@ impl Bench {
     pub(crate) fn assert_whole(&self) {
         let (log, messages) = (self.session.log(), self.session.messages());
         assert!(log.events().is_sorted_by_key(|logged| logged.at), "the times of events ascend");
-        assert_eq!(log.replay().unwrap(), messages[..]);
+        assert_eq!(log.replay(), messages[..]);
         let stored = block_on(self.store.load(&THREAD.parse().unwrap())).unwrap().log;
         assert_eq!(stored, *block_on(self.session.whole_log()).unwrap());
         for request in self.model.requests() {

@@ -31,7 +31,7 @@ fn load(store: &MemoryStore) -> Loaded {
 
 /// The texts that users typed in the stored thread.
 fn typed(store: &MemoryStore) -> Vec<String> {
-    let messages = load(store).log.replay().unwrap();
+    let messages = load(store).log.replay();
     let users = messages.iter().filter(|message| message.role == Role::User);
     users.flat_map(Message::texts).map(ToString::to_string).collect()
 }

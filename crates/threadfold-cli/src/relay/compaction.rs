@@ -199,7 +199,7 @@ impl Work<'_> {
             None => self.continued(found, &store, now).await?,
         };
         let rest = messages.get(found.view.covers..).unwrap_or_default();
-        let live = journal.log().replay()?;
+        let live = journal.log().replay();
         let tail = live.get(found.view.messages.len()..).unwrap_or_default();
         let same = tail.iter().zip(rest).take_while(|(one, other)| one == other).count();
         if same < tail.len() {

@@ -221,9 +221,7 @@ impl<'a> Teller<'a> {
 
     /// Updates the sizes after a change other than an append.
     fn rewritten(&mut self) {
-        if let Ok(messages) = self.so_far.replay() {
-            self.messages = messages;
-        }
+        self.messages = self.so_far.replay();
         self.tokens = COUNTER.messages(&self.messages);
         self.point();
     }

@@ -509,8 +509,8 @@ fn every_command_reads_the_log_of_a_session_and_names_its_bad_lines() {
         r#"{"hunter2":1}"#,
         "hunter2 {",
         r#"{"seq":3,"at":1,"event":{"message_appended":{"hunter2":1}}}"#,
-        // A kind of event of a newer version, which stays in the log.
         r#"{"seq":3,"at":1,"event":{"hunter2":1}}"#,
+        r#"{"seq":3,"at":1,"event":{"compacted":{"hunter2":1}}}"#,
     ];
     fs::write(&log, session_log(&lines)).unwrap();
     let path = text(&log);
@@ -530,8 +530,10 @@ fn every_command_reads_the_log_of_a_session_and_names_its_bad_lines() {
     for expected in [
         "line 5 is skipped: not an event",
         "line 6 is skipped: not JSON",
-        "line 7 is skipped: a malformed event",
-        "3 of 11 lines are skipped",
+        "line 7 is skipped: not an event",
+        "line 8 is skipped: an event of an unknown kind",
+        "line 9 is skipped: a compaction that cannot be read",
+        "5 of 12 lines are skipped",
     ] {
         assert!(errors.contains(expected), "{errors}");
     }

@@ -41,7 +41,7 @@ fn eight_workers_share_two_hundred_threads_for_ten_minutes() {
 fn lines_are_stored_byte_for_byte() {
     let Some(server) = server() else { return };
     let address = server.database();
-    let odd = r#"{"seq":0,"at":7,"event":{"painted":{"b":1.0,"a":[1e2,"\u00e4\u0000"]}}}"#;
+    let odd = r#"{"seq":0,"at":7,"event":{"compacted":{"b":1.0,"a":[1e2,"\u00e4\u0000"]}}}"#;
     let odd: LoggedEvent = serde_json::from_str(odd).unwrap();
     let events = [odd, said(1, "a\n\r\"\\\u{0}\u{2028}\u{1f600}"), said(2, "")];
     append(&open(&address), "t", &events).unwrap();
@@ -76,7 +76,7 @@ fn a_row_that_is_no_event_or_is_missing_is_an_error() {
         Err(StoreError::Unreadable { source, .. }) => source,
         other => panic!("{other:?}"),
     };
-    assert!(matches!(load("broken"), LogError::NotAnEvent { line: 4, .. }));
+    assert!(matches!(load("broken"), LogError::Broken { line: 4, .. }));
     assert_eq!(load("gap"), LogError::Seq { expected: 1, found: 2 });
 }
 

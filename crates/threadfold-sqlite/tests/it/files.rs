@@ -148,6 +148,6 @@ fn a_row_that_is_no_event_or_is_missing_is_an_error() {
         Err(StoreError::Unreadable { source, .. }) => source,
         other => panic!("{other:?}"),
     };
-    assert!(matches!(load("broken"), LogError::NotAnEvent { line: 4, .. }));
+    assert!(matches!(load("broken"), LogError::Broken { line: 4, .. }));
     assert_eq!(load("gap"), LogError::Seq { expected: 1, found: 2 });
 }

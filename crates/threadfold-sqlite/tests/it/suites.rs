@@ -48,7 +48,7 @@ fn eight_workers_share_two_hundred_threads_for_ten_minutes() {
 #[test]
 fn lines_are_stored_byte_for_byte_as_in_files() {
     let folder = Folder::new();
-    let odd = r#"{"seq":0,"at":7,"event":{"painted":{"b":1.0,"a":[1e2,"\u00e4\u0000"]}}}"#;
+    let odd = r#"{"seq":0,"at":7,"event":{"compacted":{"b":1.0,"a":[1e2,"\u00e4\u0000"]}}}"#;
     let odd: LoggedEvent = serde_json::from_str(odd).unwrap();
     let events = [odd, said(1, "a\n\r\"\\\u{0}\u{2028}\u{1f600}"), said(2, "")];
     append(&open(&folder), "t", &events).unwrap();

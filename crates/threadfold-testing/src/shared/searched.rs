@@ -61,7 +61,7 @@ pub async fn write(store: &Arc<dyn ThreadStore>, count: u64) {
         let now = Timestamp(number);
         journal.append(now, Event::MessageAppended(message)).unwrap();
         if number % 200 == 199 {
-            let len = journal.log().replay().unwrap().len();
+            let len = journal.log().replay().len();
             let insert = vec![Insert::from(Message::user("In short: it goes on."))];
             let plan = Plan::from_splices(len, vec![Splice { at: 0..len - 10, insert }]);
             let (id, reason) = (journal.log().next_compaction(), CompactionReason::Threshold);

@@ -108,7 +108,7 @@ fn check_log(log: &EventLog, asked: &[&[Call]], turns: usize) {
     let typed = appended(log).filter(|message| message.is_typed()).count();
     assert_eq!(typed, turns, "each text of the user is there once");
 
-    let thread = log.replay().unwrap();
+    let thread = log.replay();
     assert_eq!(legality::violations(&thread), []);
     assert_eq!(legality::open_calls(&thread), [] as [&str; 0], "every call has its result");
     let violations = asked.iter().flat_map(|calls| calls.iter()).map(|call| call.violations);
@@ -172,7 +172,7 @@ async fn a_refused_turn_is_logged_and_the_next_one_works() {
     let log = bench.log("refused").await;
     let typed: Vec<&Message> = appended(&log).filter(|message| message.is_typed()).collect();
     assert_eq!(typed, [&Message::user("Read on."), &Message::user("Read 2 parts.")]);
-    assert_eq!(legality::violations(&log.replay().unwrap()), []);
+    assert_eq!(legality::violations(&log.replay()), []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -184,7 +184,7 @@ async fn concurrent_messages_become_sequential_turns() {
     let log = bench.log("both").await;
     let results = said(&log).iter().filter(|said| matches!(said, Said::Result(_))).count();
     assert_eq!((said(&log).len() - results, results), (7, 8));
-    assert_eq!(legality::violations(&log.replay().unwrap()), []);
+    assert_eq!(legality::violations(&log.replay()), []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -197,7 +197,7 @@ async fn a_cancelled_turn_leaves_no_call_open() {
     let log = bench.log("cancelled").await;
     let cancelled = |said: &Said| matches!(said, Said::Result(result) if result.is_error);
     assert!(said(&log).iter().any(cancelled));
-    assert_eq!(legality::violations(&log.replay().unwrap()), []);
+    assert_eq!(legality::violations(&log.replay()), []);
     assert!(bench.service.calls().iter().all(|call| call.violations == 0));
 }
 
@@ -211,5 +211,5 @@ async fn a_thread_refused_as_too_long_is_compacted_and_sent_again() {
     let refused = calls.iter().filter(|call| matches!(call.answer, Some(Answered::Answer(Err(_)))));
     let log = bench.log("long").await;
     assert!(refused.count() > 0 && log.standing().count() > 0);
-    assert_eq!(legality::violations(&log.replay().unwrap()), []);
+    assert_eq!(legality::violations(&log.replay()), []);
 }

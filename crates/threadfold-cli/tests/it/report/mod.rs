@@ -50,7 +50,7 @@ fn hostile() -> EventLog {
     let all = HOSTILE.concat();
     for number in 0..2 {
         let plan = plan(&log, &all);
-        let mut after = log.replay().unwrap();
+        let mut after = log.replay();
         let before = ByteEstimate::TRIGGER.messages(&after);
         let _ = plan.apply(&mut after).unwrap();
         let reason = CompactionReason::Manual { instructions: Some(all.as_str().into()) };
@@ -73,7 +73,7 @@ fn hostile() -> EventLog {
 
 /// A plan that replaces all but the last two messages by a summary.
 fn plan(log: &EventLog, text: &str) -> Plan {
-    let len = log.replay().unwrap().len();
+    let len = log.replay().len();
     let message = Message::summary(Role::User, Summary::new(text));
     let splice = Splice { at: 0..len - 2, insert: vec![Insert::Message { message }] };
     Plan::from_splices(len, vec![splice])
@@ -228,7 +228,7 @@ fn a_session_of_500_turns_makes_a_page_that_is_whole_and_below_a_megabyte() {
 fn a_page_agrees_with_its_log() {
     let story = Story::of(&PLAYED, Some(16_000));
     assert_eq!((story.turns, story.spent), (500, log::total_usage(PLAYED.events())));
-    let left = PLAYED.replay().unwrap();
+    let left = PLAYED.replay();
     assert_eq!(story.left, (left.len(), ByteEstimate::TRIGGER.messages(&left)));
     let records: Vec<&CompactionRecord> = PLAYED
         .events()
@@ -279,7 +279,7 @@ fn values_that_a_log_does_not_state_are_computed() {
         CompactionRecord::new(log.next_compaction(), CompactionReason::default(), "s", plan);
     log.append(Timestamp(2), Event::Compacted(Box::new(record))).unwrap();
     let said: Vec<Message> = log.originals().map(|(_, message)| message.clone()).collect();
-    let expected = Facts::of(&said, &RetentionPolicy::default()).audit(&log.replay().unwrap());
+    let expected = Facts::of(&said, &RetentionPolicy::default()).audit(&log.replay());
     let story = Story::of(&log, None);
     let (_, done) = story.done().next().unwrap();
     assert_eq!((done.retention.as_ref(), done.worked_out), (Some(&expected), true));

@@ -59,7 +59,7 @@ impl Replay {
             | Event::Host { .. }
             | Event::ResultCut(_)
             | Event::CacheKept { .. } => {}
-            Event::Unknown { .. } | Event::Malformed { .. } | _ => {
+            Event::Malformed { .. } | _ => {
                 return Err(format!("{event:?}"));
             }
         }

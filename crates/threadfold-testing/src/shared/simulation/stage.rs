@@ -95,8 +95,7 @@ fn at_end(world: &World) -> Result<(), Fault> {
         };
         let judge = world.core.judge();
         judge.loaded(&thread, loaded.log.events())?;
-        let messages = loaded.log.replay().map_err(|it| Promise::Kept.broken(it))?;
-        judge.same(&loaded.log, &messages)?;
+        judge.same(&loaded.log, &loaded.log.replay())?;
     }
     Ok(())
 }
