@@ -122,10 +122,11 @@ fn refused(error: &CompactError, seen: &[Message]) -> Text {
     let ids = seen.iter().flat_map(Message::checkpoints).map(|(id, _)| id.to_string());
     let mut ids: Vec<String> = ids.collect();
     let ids = ids.split_off(ids.len().saturating_sub(NAMED_CHECKPOINTS)).join(", ");
-    format!(
-        "Nothing was compacted: {error}. The latest checkpoints in the thread are, in order: {ids}."
-    )
-    .into()
+    let checkpoints = match ids.is_empty() {
+        true => "There are no checkpoints in the thread yet.".to_owned(),
+        false => format!("The latest checkpoints in the thread are, in order: {ids}."),
+    };
+    format!("Nothing was compacted: {error}. {checkpoints}").into()
 }
 
 fn not_read(error: &dyn std::fmt::Display) -> Text {
@@ -295,6 +296,19 @@ mod tests {
         message::{Role, ToolResult},
         tokens::ByteEstimate,
     };
+
+    #[test]
+    fn a_refusal_says_that_there_are_no_checkpoints() {
+        let input = json!({"replacements": [{"from": "aaaaaa", "summary": "Mended."}]});
+        let call = ToolUse::new("c1", super::super::COMPACT, input);
+        let answer = Message::new(Role::Assistant, vec![call.clone().into()]);
+        let result = Message::new(Role::User, vec![ToolResult::text("c1", COMPACTED).into()]);
+        let thread = [Message::user("Mend the parser."), answer, result];
+        let refused = plan_call(&thread, &call, CompactionId(0), &ByteEstimate::TRIGGER);
+        let expected = "Nothing was compacted: replacement 0 names checkpoint aaaaaa, which is not \
+                        in the thread. There are no checkpoints in the thread yet.";
+        assert_eq!(refused, Err(expected.into()));
+    }
 
     #[test]
     fn a_blank_range_over_the_users_newest_text_is_refused() {

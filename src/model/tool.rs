@@ -191,8 +191,11 @@ impl Tools {
         }
         let Some(tool) = self.host_tool(&call.name) else {
             let names: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
-            let (name, names) = (&call.name, names.join(", "));
-            return ToolOutput::error(format!("There is no tool {name}; there are {names}."));
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return ToolOutput::error(format!(
+                "There is no tool {}; there are {names}.",
+                call.name
+            ));
         };
         // Call the tool through `as_ref`: through the `Arc`, the future would be boxed twice. The
         // future is made inside this block, because a tool may panic before it returns it.
@@ -237,6 +240,16 @@ mod tests {
         ) -> Result<ToolOutput, Box<dyn std::error::Error + Send + Sync>> {
             Ok(ToolOutput::default())
         }
+    }
+
+    #[test]
+    fn a_call_without_any_tool_gets_an_error_that_says_so() {
+        let tools = Tools::new(Vec::new(), &[]).unwrap();
+        let (thread, messages) = ("main".parse().unwrap(), Arc::default());
+        let call = ToolUse::new("a", "pick", Json::parse("{}").unwrap());
+        let context = ToolContext::new(&thread, &messages);
+        let output = futures::executor::block_on(tools.call(&call, &context, false));
+        assert_eq!(output, ToolOutput::error("There is no tool pick; there are none."));
     }
 
     #[test]

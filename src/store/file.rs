@@ -501,13 +501,19 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// Those of the system, and one that names the file if the path, or a parent, is a file.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    builder.create(path).map_err(|error| {
+        let Some(file) = path.ancestors().find(|path| path.exists() && !path.is_dir()) else {
+            return error;
+        };
+        let file = file.display();
+        io::Error::new(io::ErrorKind::NotADirectory, format!("{file} is a file, not a folder"))
+    })
 }
 
 /// Whether both are metadata of the same file. Only on Unix does the standard library have a number

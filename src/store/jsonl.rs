@@ -94,7 +94,8 @@ impl JsonlStore {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Medium`](super::StoreError::Medium) if it cannot be created.
+    /// [`StoreError::Medium`](super::StoreError::Medium) if it cannot be created, for example
+    /// because the path is that of a file.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self> {
         let folder = folder.into();
         file::create_folder(&folder).map_err(|error| failed(&folder, error))?;

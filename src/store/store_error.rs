@@ -16,7 +16,7 @@ pub(super) type Result<T, E = StoreError> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum StoreError {
     /// The stored log has another length than the caller expects; another writer may have appended.
-    #[error("the stored log has {found} events, not {expected}")]
+    #[error("{}", conflict(*.expected, *.found))]
     Conflict {
         /// The number of events that the caller expects.
         expected: u64,
@@ -107,6 +107,18 @@ pub enum StoreError {
         /// The error of the medium.
         source: Arc<dyn Error + Send + Sync>,
     },
+}
+
+fn conflict(expected: u64, found: u64) -> String {
+    match expected {
+        0 => format!("the thread exists already: the stored log has {found} events"),
+        _ if found < expected => {
+            format!("the stored log was cut: it has {found} events, and had {expected} before")
+        }
+        _ => format!(
+            "another writer appended: the stored log has {found} events, and had {expected} before"
+        ),
+    }
 }
 
 impl StoreError {

@@ -467,6 +467,33 @@ fn a_deleted_log_is_gone_for_other_stores_too() {
 }
 
 #[test]
+fn a_conflict_says_what_happened_to_the_log() {
+    let store = MemoryStore::default();
+    append(&store, "t", 0, &said("one", 0..2)).unwrap();
+    let conflict = |len| append(&store, "t", len, &said("two", len..len + 1)).unwrap_err();
+    let rows = [
+        (0, "the thread exists already: the stored log has 2 events"),
+        (1, "another writer appended: the stored log has 2 events, and had 1 before"),
+        (3, "the stored log was cut: it has 2 events, and had 3 before"),
+    ];
+    for (len, expected) in rows {
+        assert_eq!(conflict(len).to_string(), expected);
+    }
+}
+
+#[test]
+fn a_store_does_not_open_where_a_file_is() {
+    let folder = Folder::new();
+    let file = folder.join("notes.txt");
+    fs::write(&file, "mine").unwrap();
+    for path in [file.clone(), file.join("logs")] {
+        let error = JsonlStore::open(&path).unwrap_err().to_string();
+        let (path, file) = (path.display(), file.display());
+        assert_eq!(error, format!("{path}: {file} is a file, not a folder"));
+    }
+}
+
+#[test]
 fn only_logs_are_listed() {
     let folder = Folder::new();
     let store = unsynced(&folder);

@@ -54,12 +54,17 @@ pub enum CompactError {
         to: Option<CheckpointId>,
     },
     /// An edit names a position that the thread does not have.
-    #[error("replacement {index} names block {} of message {}, which is not there", .at.block, .at.message)]
+    #[error(
+        "replacement {index} names block {} of message {}, which is not there: the thread has \
+         {messages} message{}", .at.block, .at.message, if *.messages == 1 { "" } else { "s" }
+    )]
     OutOfRange {
         /// The index of the edit.
         index: usize,
         /// The position.
         at: Position,
+        /// The number of messages in the thread.
+        messages: usize,
     },
     /// Two ranges share at least one block.
     #[error("replacements {first} and {second} overlap")]

@@ -174,7 +174,7 @@ fn check_range(messages: &[Message], index: usize, edit: &Edit) -> Result<(), Co
     for at in [edit.range.start, edit.range.end] {
         let blocks = messages.get(at.message).map_or(0, |message| message.content.len());
         if at.message > messages.len() || at.block > blocks {
-            return Err(CompactError::OutOfRange { index, at });
+            return Err(CompactError::OutOfRange { index, at, messages: messages.len() });
         }
     }
     if edit.range.end < edit.range.start {

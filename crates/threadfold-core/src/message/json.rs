@@ -48,7 +48,7 @@ impl Json {
     ///
     /// [`InvalidValue`] if the text is not one JSON value.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
-        let raw: &RawValue = serde_json::from_str(text).map_err(refused)?;
+        let raw: &RawValue = serde_json::from_str(text).map_err(|error| refused(text, error))?;
         Ok(Self::from_raw(raw))
     }
 
@@ -107,7 +107,7 @@ impl Json {
     /// [`InvalidValue`] if it nests deeper than `serde_json` reads (128 levels) or contains a
     /// number that does not fit a float.
     pub fn to_value(&self) -> Result<Value, InvalidValue> {
-        serde_json::from_str(self.as_str()).map_err(refused)
+        serde_json::from_str(self.as_str()).map_err(|error| refused(self.as_str(), error))
     }
 }
 
@@ -211,10 +211,14 @@ impl fmt::Display for Json {
     }
 }
 
-/// Returns the error for text that is not JSON of the required kind. It does not quote the text,
-/// which may hold a secret.
-pub(super) fn refused(reason: impl fmt::Display) -> InvalidValue {
-    InvalidValue::new("usable JSON", reason.to_string(), "the text")
+/// Returns the error for text that is not JSON of the required kind. It states the length and the
+/// first character instead of quoting the text, which may hold a secret.
+pub(super) fn refused(text: &str, reason: impl fmt::Display) -> InvalidValue {
+    let found = match text.trim_start().chars().next() {
+        Some(first) => format!("{} bytes beginning with {first}", text.len()),
+        None => "nothing".to_owned(),
+    };
+    InvalidValue::new("usable JSON", reason.to_string(), &found)
 }
 
 impl Serialize for Json {

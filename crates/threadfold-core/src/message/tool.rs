@@ -178,7 +178,10 @@ impl ToolInput {
             Self::Text(text) if text.is_blank() => Json::parse("{}")?,
             Self::Text(text) => Json::parse(text)?,
         };
-        if json.is_object() { Ok(json) } else { Err(json::refused("expected a JSON object")) }
+        match json.is_object() {
+            true => Ok(json),
+            false => Err(json::refused(json.as_str(), "expected a JSON object")),
+        }
     }
 }
 
@@ -267,7 +270,18 @@ mod tests {
 
     #[test]
     fn an_input_that_is_no_object_is_refused() {
-        let error = ToolInput::from_text("[1]").json().unwrap_err();
-        assert_eq!(error.to_string(), "\"the text\" is not usable JSON; expected a JSON object");
+        let rows = [
+            ("[1]", "\"3 bytes beginning with [\" is not usable JSON; expected a JSON object"),
+            (
+                "{\"path\"",
+                "\"7 bytes beginning with {\" is not usable JSON; EOF while parsing an object at \
+                 line 1 column 7",
+            ),
+        ];
+        for (input, expected) in rows {
+            assert_eq!(ToolInput::from_text(input).json().unwrap_err().to_string(), expected);
+        }
+        let nothing = Json::parse(" ").unwrap_err().to_string();
+        assert!(nothing.starts_with("\"nothing\" is not usable JSON; EOF"), "{nothing}");
     }
 }
