@@ -2,7 +2,7 @@
 
 use threadfold_core::message::{Extra, Message, Role, Summary, TextBlock, markup, *};
 
-use crate::texts::{FORM_MARK, is_kept_form};
+use crate::{mark, texts::is_kept_form};
 
 /// Returns the thread of a decoded body with what programs wrote under the user's role told apart
 /// from what the user typed; `None` if nothing changes. A body that is encoded from it has the same
@@ -110,7 +110,7 @@ fn account(block: &TextBlock) -> Option<Summary> {
         return Some(Summary { extra: block.extra.clone(), ..Summary::new(block.text.clone()) });
     }
     let text = markup::read_summary(&block.text).filter(|_| is_kept_form(block))?;
-    let fields = block.extra.fields().filter(|(key, _)| *key != FORM_MARK);
+    let fields = block.extra.fields().filter(|(key, _)| *key != mark::FORM);
     let fields = fields.map(|(key, json)| (key, json.clone()));
     let extra = Extra::new(block.extra.codec().unwrap_or_default(), fields);
     Some(Summary { extra, ..Summary::new(text) }).filter(|summary| !summary.text.is_blank())

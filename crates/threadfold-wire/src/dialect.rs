@@ -6,7 +6,7 @@ use serde_json::Value;
 use threadfold_core::message::*;
 
 use crate::{
-    asked::CompactionAsked, assembly::*, codec::Codec, contract::*, json::*, options::*,
+    asked::CompactionAsked, assembly::*, codec::Codec, contract::*, json::*, mark, options::*,
     stream::AnswerBuilder,
 };
 
@@ -54,9 +54,6 @@ pub enum Dialect {
     OpenAiResponses,
 }
 
-/// The mark of a request whose body had halves of characters: their number.
-const HALVES: &str = "~halves";
-
 impl Dialect {
     /// The dialects whose features are enabled.
     pub const ALL: &[Self] = &[
@@ -101,7 +98,7 @@ impl Dialect {
                 check(found, messages, |found, limit| WireError::TooManyMessages { found, limit })?;
             }
             if halves > 0 {
-                fields.add(HALVES, Json::from_compact(halves.to_string()));
+                fields.add(mark::HALVES, Json::from_compact(halves.to_string()));
             }
             (self.codec().read)(fields, options)
         })
@@ -121,7 +118,7 @@ impl Dialect {
     /// this required.
     pub fn encode(self, request: &Request, options: &EncodeOptions) -> Encoded {
         let mut encoded = (self.codec().write)(request, options);
-        let halves = request.extra.fields().find(|(key, _)| *key == HALVES);
+        let halves = request.extra.fields().find(|(key, _)| *key == mark::HALVES);
         if let Some(count) = halves.and_then(|(_, json)| Raw::of(json).whole_number()) {
             encoded.adjustments.push(Adjustment::whole(Change::CharactersReplaced { count }));
         }

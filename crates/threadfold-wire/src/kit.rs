@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `json` | reads JSON field by field without losing any, and writes it with the keys in order |
 //! | `extras` | unknown fields and marks, from and to the `extra` of their owner |
+//! | `mark` | the names of marks |
 //! | `texts` | the kinds of blocks that travel as text |
 //! | `notes` | the adjustments; the changes that every codec makes before it writes |
 //! | `rules`, `normal` | which blocks a provider and its model accept, and how messages must follow each other |
@@ -24,7 +25,7 @@
 
 pub(crate) use crate::{
     asked::*, assembly::*, cache, cache::CacheRules, classify::error_within, codec::*,
-    compaction::*, contract::*, extras, extras::*, growing::*, json, json::*, messages,
+    compaction::*, contract::*, extras, extras::*, growing::*, json, json::*, mark, messages,
     messages::*, names, names::*, normal::*, notes, notes::*, openai, openai::*, options::*,
     params::*, pictures, pictures::FittedSource, pictures::Pictures, rules, rules::*, schemas::*,
     stream::*, texts::*, usage::*,

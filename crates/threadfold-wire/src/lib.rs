@@ -92,6 +92,7 @@ mod json;
 mod kit;
 mod line_buffer;
 mod lines;
+mod mark;
 mod messages;
 mod names;
 mod normal;

@@ -1,15 +1,10 @@
 //! Reading the bodies of the dialects whose messages have a role and blocks.
 
 use super::{
-    contract::Result, extras::text_mark, json::*, normal::is_call, options::DecodeOptions,
+    contract::Result, extras::text_mark, json::*, mark, normal::is_call, options::DecodeOptions,
     texts::recognise,
 };
 use threadfold_core::message::*;
-
-/// The mark on a system message within the thread.
-pub(super) const ROLE: &str = "~role";
-/// The mark on a request whose system prompt was `null` or empty.
-pub(super) const SYSTEM: &str = "~system";
 
 /// Reads the messages of one dialect.
 #[derive(Clone, Copy)]
@@ -51,7 +46,7 @@ impl Reader {
     ) -> Result<Message> {
         let role = take_role(&mut fields, path)?;
         if role == Role::System {
-            fields.add_word(ROLE, "system");
+            fields.add_word(mark::ROLE, "system");
         }
         let path = Path::Field(&path, "content");
         let raw = fields.take("content").ok_or_else(|| path.missing(self.expected))?;
@@ -92,7 +87,7 @@ impl Reader {
                 .ok_or_else(|| Path::Field(&Path::Body, "system").mismatch(self.expected, raw))?,
         };
         if content.is_empty() {
-            body.add(SYSTEM, raw.json());
+            body.add(mark::SYSTEM, raw.json());
             return Ok(None);
         }
         let parts = MessageParts::new(Role::System, content);
@@ -126,7 +121,7 @@ pub(super) fn ended(codec: &str, content: &[ContentBlock]) -> StopReason {
     }
     let mut forms = content.iter().filter_map(|block| {
         let ContentBlock::Text(text) = block else { return None };
-        text_mark(codec, &text.extra, "~as")
+        text_mark(codec, &text.extra, mark::AS)
     });
     let is_refused = forms.any(|form| form.starts_with("refusal"));
     if is_refused { StopReason::Refusal } else { StopReason::EndTurn }

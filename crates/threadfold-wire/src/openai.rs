@@ -2,8 +2,8 @@
 //! parameters.
 
 use super::{
-    extras::*, json::*, notes::*, options::EncodeOptions, params::*, pictures::FittedSource,
-    rules::BLANK, schemas::no_parameters,
+    extras::*, json::*, mark, notes::*, options::EncodeOptions, params::*, pictures::FittedSource,
+    schemas::no_parameters,
 };
 use threadfold_core::message::*;
 
@@ -17,7 +17,7 @@ pub(super) fn data_uri(uri: &str) -> Option<MediaSource> {
 /// Returns a text of a result with these fields, and marks it if it is blank.
 fn result_text(codec: &'static str, text: Text, mut rest: Fields<'_>) -> ContentBlock {
     if text.is_blank() {
-        rest.add_word(BLANK, "came");
+        rest.add_word(mark::BLANK, "came");
     }
     TextBlock { text, extra: rest.keep(codec) }.into()
 }
@@ -273,7 +273,7 @@ impl Tools {
 /// schema of another shape stays unknown; a missing schema is marked.
 pub(super) fn read_function(function: &mut Fields<'_>) -> Option<ToolSpec> {
     if function.get("parameters").is_none() {
-        function.add_word("~parameters", "absent");
+        function.add_word(mark::PARAMETERS, "absent");
     }
     let name = function.take_text("name")?;
     let description =
@@ -289,7 +289,7 @@ pub(super) fn set_function(tool: &ToolSpec, codec: &str, function: &mut Object) 
     function.set_unless_empty("description", &tool.description);
     let schema = Some(&tool.input_schema).filter(|schema| schema.is_object());
     let schema = schema.cloned().unwrap_or_else(no_parameters);
-    let is_absent = tool.extra.get(codec, "~parameters").is_some();
+    let is_absent = tool.extra.get(codec, mark::PARAMETERS).is_some();
     let is_as_read = is_absent || function.get("parameters").is_some();
     if !is_as_read || schema != no_parameters() {
         function.set("parameters", schema);

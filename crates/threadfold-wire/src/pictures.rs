@@ -13,7 +13,7 @@
 
 use std::borrow::Cow;
 
-use super::{contract::Change, json::Fields, notes::*};
+use super::{contract::Change, json::Fields, mark, notes::*};
 use threadfold_core::message::*;
 
 /// The limits of a provider, by its documentation.
@@ -37,10 +37,6 @@ pub(super) type FittedSource = Result<Option<MediaSource>, &'static str>;
 
 /// In a request with more pictures than this, the limit for sides is [`Pictures::side_of_many`].
 const MANY: usize = 20;
-
-/// The mark of a picture that was read in a body: its media type and the length of its data, or the
-/// length of its address.
-const MARK: &str = "~picture";
 
 impl Pictures {
     /// The limits of Claude.
@@ -147,7 +143,7 @@ type Fault = Option<&'static str>;
 
 /// Marks a picture that is read in a body.
 pub(super) fn mark(fields: &mut Fields<'_>, source: &MediaSource) {
-    stamp(source).into_iter().for_each(|stamp| fields.add_word(MARK, &stamp));
+    stamp(source).into_iter().for_each(|stamp| fields.add_word(mark::PICTURE, &stamp));
 }
 
 /// Returns the text that replaces a picture, and reports it.
@@ -197,7 +193,7 @@ fn stamp(source: &MediaSource) -> Option<String> {
 /// Whether a picture was read in a body of this dialect and not changed since.
 fn is_as_read(image: &Image, notes: &Notes) -> bool {
     let stamp = stamp(&image.source).map(|stamp| Json::text(&stamp));
-    stamp.is_none_or(|stamp| image.extra.get(notes.codec(), MARK) == Some(&stamp))
+    stamp.is_none_or(|stamp| image.extra.get(notes.codec(), mark::PICTURE) == Some(&stamp))
 }
 
 fn longest_side(data: &str) -> u64 {

@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use super::{
-    contract::Change, extras::text_mark, messages::ROLE, normal::*, notes::*,
-    options::EncodeOptions, pictures, pictures::*, texts, texts::blocks,
+    contract::Change, extras::text_mark, mark, normal::*, notes::*, options::EncodeOptions,
+    pictures, pictures::*, texts, texts::blocks,
 };
 use threadfold_core::message::*;
 
@@ -73,9 +73,6 @@ impl Sources {
             .then(|| MediaSource::Base64 { media_type: media_type.into(), data: data.into() }))
     }
 }
-
-/// The mark of a blank text that was read in a result. Other blank texts are left out.
-pub(super) const BLANK: &str = "~blank";
 
 /// The rules of a provider for the blocks of a thread. The defaults hold for most dialects.
 pub(super) trait Rules {
@@ -226,7 +223,7 @@ impl Target {
     /// read there in a body for this model, or the model accepts it.
     pub(super) fn keeps_system(&self, message: &Message, before: Option<Role>) -> bool {
         let accepts = matches!(before, Some(Role::User | Role::System));
-        (self.is_same && message.extra.get(self.codec, ROLE).is_some())
+        (self.is_same && message.extra.get(self.codec, mark::ROLE).is_some())
             || (self.options.accepts_inner_system && accepts)
     }
 
@@ -407,7 +404,7 @@ fn fit_nested(rules: &dyn Rules, block: &mut ContentBlock, notes: &mut Notes) ->
     match block {
         ContentBlock::Text(TextBlock { text, extra })
             if text.is_blank()
-                && extra.get(notes.codec(), BLANK).is_none()
+                && extra.get(notes.codec(), mark::BLANK).is_none()
                 && !rules.takes_blank() =>
         {
             notes.drop_block(block.kind(), "blank text")

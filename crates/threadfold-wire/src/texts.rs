@@ -1,10 +1,7 @@
 //! Block kinds that are sent as text: writing and recognising them.
 
-use super::options::DecodeOptions;
+use super::{mark, options::DecodeOptions};
 use threadfold_core::message::{markup::Form, *};
-
-/// The mark of a text that was read in a body and looks like another kind. It is written unchanged.
-pub(super) const FORM_MARK: &str = "~form";
 
 /// The patterns of several kinds of blocks. `text` are those that are written as text:
 /// [`wire_text`] returns a text for them. `call` are calls and results.
@@ -149,7 +146,7 @@ pub(super) fn recognise(codec: &'static str, blocks: &mut [ContentBlock], option
 
 /// Marks a text that looks like another kind but stays a text.
 pub(super) fn kept_form(codec: &'static str, text: TextBlock) -> TextBlock {
-    TextBlock { extra: text.extra.with(codec, FORM_MARK, Json::default()), text: text.text }
+    TextBlock { extra: text.extra.with(codec, mark::FORM, Json::default()), text: text.text }
 }
 
 /// The block at this index, if it is a text that looks like another kind, also after removing its
@@ -169,7 +166,7 @@ fn is_apart(block: &ContentBlock) -> bool {
 }
 
 pub(super) fn is_kept_form(text: &TextBlock) -> bool {
-    text.extra.fields().any(|(key, _)| key == FORM_MARK)
+    text.extra.fields().any(|(key, _)| key == mark::FORM)
 }
 
 /// Returns a user text as the kind whose wire form it has, if the options ask for it; otherwise as

@@ -33,12 +33,12 @@ pub(super) fn is_server_result(kind: &str) -> bool {
 
 /// Marks a content that was one string.
 pub(super) fn note_string(owner: &mut Fields<'_>) {
-    owner.add_word("~content", "");
+    owner.add_word(mark::CONTENT, "");
 }
 
 /// Whether the content of this message, system prompt or tool result was read as one string.
 pub(super) fn was_string(extra: &Extra) -> bool {
-    extra.get(NAME, "~content").is_some_and(|form| form.as_str() == "\"\"")
+    extra.get(NAME, mark::CONTENT).is_some_and(|form| form.as_str() == "\"\"")
 }
 
 /// Sets a field without a value to the form that was read, such as `null` or `false`.

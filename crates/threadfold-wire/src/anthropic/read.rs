@@ -44,7 +44,7 @@ fn read_tools(fields: &mut Fields<'_>) -> Result<Vec<ToolSpec>> {
         _ => raw.items().ok_or_else(|| path.mismatch("an array of tools", raw))?,
     };
     if items.is_empty() {
-        fields.add("~tools", raw.json());
+        fields.add(mark::TOOLS, raw.json());
     }
     messages::tools(NAME, (items, path), read_tool, |fields| {
         fields.get("name").or_else(|| fields.get("type"))?.text()
@@ -57,11 +57,11 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     let schema = fields.take("input_schema")?;
     let input_schema = Some(schema.json()).filter(Json::is_object)?;
     if !is_typed(schema) {
-        fields.add("~input_schema", input_schema.clone());
+        fields.add(mark::INPUT_SCHEMA, input_schema.clone());
     }
-    let description = take_optional(&mut fields, "~description")?;
+    let description = take_optional(&mut fields, mark::DESCRIPTION)?;
     if description.as_ref().is_some_and(|text| text.is_empty()) {
-        fields.add_word("~description", "");
+        fields.add_word(mark::DESCRIPTION, "");
     }
     let tool = ToolSpec::new(name, description.unwrap_or_default(), input_schema);
     Some(ToolSpec { extra: fields.keep(NAME), ..tool })
@@ -114,8 +114,8 @@ fn read_medium(kind: &str, mut fields: Fields<'_>) -> Option<ContentBlock> {
         }
         "document" => {
             let source = media::read(fields.take("source")?, Medium::Document)?;
-            let title = take_optional(&mut fields, "~title")?;
-            let context = take_optional(&mut fields, "~context")?;
+            let title = take_optional(&mut fields, mark::TITLE)?;
+            let context = take_optional(&mut fields, mark::CONTEXT)?;
             let extra = fields.keep(NAME);
             Some(Document { source, title, context, extra }.into())
         }
@@ -158,7 +158,7 @@ fn read_tool_result(mut fields: Fields<'_>) -> Option<ContentBlock> {
         Some(_) => return None,
     };
     if let Some(spelled) = spelled.filter(|_| !is_error) {
-        fields.add("~is_error", spelled.json());
+        fields.add(mark::IS_ERROR, spelled.json());
     }
     let extra = fields.keep(NAME);
     Some(ToolResult { tool_use_id, content, is_error, usage: None, extra }.into())
@@ -168,7 +168,7 @@ fn read_server_tool_use(kind: &str, mut fields: Fields<'_>) -> Option<ContentBlo
     let (id, name) = (fields.take_text("id")?, fields.take_text("name")?);
     let input = fields.take_json("input")?;
     // Always set, because it also names the server of the call.
-    fields.add_word("~type", kind);
+    fields.add_word(mark::TYPE, kind);
     Some(ServerToolUse { id, name, input, extra: fields.keep(NAME) }.into())
 }
 
@@ -176,7 +176,7 @@ fn read_server_result(kind: Text, mut fields: Fields<'_>) -> Option<ContentBlock
     let tool_use_id = fields.take_text("tool_use_id")?;
     let content = fields.take_json("content");
     if content.is_none() {
-        fields.add("~content", Json::default());
+        fields.add(mark::CONTENT, Json::default());
     }
     let content = content.unwrap_or_default();
     let extra = fields.keep(NAME);
@@ -220,7 +220,7 @@ pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     // The other fields of the response, which a request cannot hold.
     let withheld = fields.items("input_transformations").unwrap_or_default();
     let withheld = withheld.into_iter().filter_map(Fields::of).filter_map(withheld_block).collect();
-    parts.extra = Extra::default().with(NAME, "~response", fields.json());
+    parts.extra = Extra::default().with(NAME, mark::RESPONSE, fields.json());
     let mut answer = Answer::new(parts.into(), stop_reason, usage);
     answer.withheld = withheld;
     Ok(answer)
@@ -410,7 +410,7 @@ mod tests_of_response {
         assert_eq!(answer.stop_reason, StopReason::EndTurn);
         assert_eq!(answer.message.content, [ContentBlock::text("yes")]);
         assert_eq!(answer.message.origin, Some(Origin::new(NAME, Some("claude-x".into()))));
-        let rest = answer.message.extra.get(NAME, "~response").map(Json::as_str).unwrap();
+        let rest = answer.message.extra.get(NAME, mark::RESPONSE).map(Json::as_str).unwrap();
         assert!(rest.starts_with(r#"{"id":"msg_1","type":"message","stop_sequence":null,"#));
     }
 

@@ -94,12 +94,12 @@ fn assemble(
     let drops_thinking = fit_thinking(request, thread, &mut body, notes);
     body.set_some("system", self::system(system));
     if request.system.is_empty() {
-        forms::set_spelled(&mut body, &request.extra, SYSTEM);
+        forms::set_spelled(&mut body, &request.extra, mark::SYSTEM);
     }
     if !tools.is_empty() {
         body.set("tools", Tree::Array(tools.iter().map(tool).collect()));
     } else if request.tools.is_empty() {
-        forms::set_spelled(&mut body, &request.extra, "~tools");
+        forms::set_spelled(&mut body, &request.extra, mark::TOOLS);
     }
     let messages = thread.iter().map(|(_, it)| message(it));
     body.set("messages", Tree::Array(messages.collect()));
@@ -211,8 +211,8 @@ pub(super) fn tool(tool: &ToolSpec) -> Tree {
     if tool.input_schema.is_object() {
         object.set("name", tool.name.clone());
         object.set_unless_empty("description", &tool.description);
-        forms::set_spelled(&mut object, &tool.extra, "~description");
-        object.set("input_schema", typed_schema(tool, NAME, "~input_schema"));
+        forms::set_spelled(&mut object, &tool.extra, mark::DESCRIPTION);
+        object.set("input_schema", typed_schema(tool, NAME, mark::INPUT_SCHEMA));
     }
     finish(object, &tool.extra)
 }
@@ -235,8 +235,8 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
             let mut object = Object::typed("document").with("source", source);
             object.set_some("title", document.title.clone());
             object.set_some("context", document.context.clone());
-            forms::set_spelled(&mut object, &document.extra, "~title");
-            forms::set_spelled(&mut object, &document.extra, "~context");
+            forms::set_spelled(&mut object, &document.extra, mark::TITLE);
+            forms::set_spelled(&mut object, &document.extra, mark::CONTEXT);
             (object, &document.extra)
         }
         ContentBlock::Thinking(thinking) => {
@@ -253,7 +253,7 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
             (call_of("tool_use".into(), &call.id, &call.name, input), &call.extra)
         }
         ContentBlock::ServerToolUse(call) => {
-            let kind = call.extra.get(NAME, "~type").cloned().map(Tree::Raw);
+            let kind = call.extra.get(NAME, mark::TYPE).cloned().map(Tree::Raw);
             let kind = kind.unwrap_or(Tree::Word("server_tool_use"));
             (call_of(kind, &call.id, &call.name, call.input.clone().into()), &call.extra)
         }
@@ -261,7 +261,7 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
         ContentBlock::ServerToolResult(result) => {
             let mut object = Object::of("type", result.kind.clone());
             object.set("tool_use_id", result.tool_use_id.clone());
-            let had_none = result.extra.get(NAME, "~content").is_some();
+            let had_none = result.extra.get(NAME, mark::CONTENT).is_some();
             if result.content != Json::default() || !had_none {
                 object.set("content", result.content.clone());
             }
@@ -286,7 +286,7 @@ fn tool_result(result: &ToolResult) -> Object {
     if result.is_error {
         object.set("is_error", true);
     }
-    forms::set_spelled(&mut object, &result.extra, "~is_error");
+    forms::set_spelled(&mut object, &result.extra, mark::IS_ERROR);
     object
 }
 

@@ -36,7 +36,7 @@ pub(super) const NAME: &str = "bedrock-converse";
 pub(super) fn within<'a>(inner: Raw<'a>, beside: &Fields<'_>) -> Option<Fields<'a>> {
     let mut inner = Fields::of(inner)?;
     if beside.left() > 0 {
-        inner.add("~beside", beside.json());
+        inner.add(mark::BESIDE, beside.json());
     }
     Some(inner)
 }

@@ -70,7 +70,7 @@ fn known(mut source: Fields<'_>, block: &mut Fields<'_>, medium: Medium) -> Opti
     }
     let known = match (text, data, format) {
         (Some(text), None, None) => {
-            block.add("~format", Json::default());
+            block.add(mark::FORMAT, Json::default());
             return Some(MediaSource::Text { media_type: PLAIN.into(), text });
         }
         (Some(text), None, Some(format)) => {
@@ -102,7 +102,7 @@ pub(super) fn write(source: &MediaSource, extra: &Extra) -> Object {
             (format, "bytes", data.clone().into())
         }
         MediaSource::Text { media_type, text } => {
-            let had_none = extra.get(NAME, "~format").is_some() && *media_type == PLAIN;
+            let had_none = extra.get(NAME, mark::FORMAT).is_some() && *media_type == PLAIN;
             let format = Medium::Document.format(media_type).unwrap_or("txt");
             ((!had_none).then_some(format), "text", text.clone().into())
         }

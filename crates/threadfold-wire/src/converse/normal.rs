@@ -30,14 +30,10 @@ pub(super) fn key(block: &ContentBlock) -> Option<&'static str> {
     }
 }
 
-/// The mark of blocks and tools that a cache point follows. In a body a cache point is a block of
-/// its own; as a mark it moves together with its block.
-pub(super) const MARK: &str = "~cachePoint";
-
 /// The rules for the cache points of a model. None may follow documents, videos or reasoning.
 pub(super) fn cache_rules(model: &Model) -> CacheRules {
     CacheRules {
-        key: MARK,
+        key: mark::CACHE_POINT,
         kind: "default",
         within: Some(CACHE_POINT),
         takes: |block| !matches!(key(block), Some("document" | "video" | "reasoningContent")),
@@ -67,8 +63,10 @@ pub(super) fn mark_points(message: &mut Message, rules: &CacheRules, notes: &mut
             continue;
         };
         match content.last_mut() {
-            Some(last) if (rules.takes)(last) && cache::mark(last, NAME, MARK).is_none() => {
-                cache::set(last, NAME, MARK, Some(point));
+            Some(last)
+                if (rules.takes)(last) && cache::mark(last, NAME, mark::CACHE_POINT).is_none() =>
+            {
+                cache::set(last, NAME, mark::CACHE_POINT, Some(point));
             }
             Some(_) | None => dropped += 1,
         }
@@ -89,9 +87,10 @@ pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>) -> usize {
             continue;
         }
         let point = own_object(NAME, &tool.extra).into_json();
-        let last = marked.last_mut().filter(|last| last.extra.get(NAME, MARK).is_none());
+        let last =
+            marked.last_mut().filter(|last| last.extra.get(NAME, mark::CACHE_POINT).is_none());
         match last {
-            Some(last) => set_field(&mut last.extra, NAME, MARK, Some(point)),
+            Some(last) => set_field(&mut last.extra, NAME, mark::CACHE_POINT, Some(point)),
             None => dropped += 1,
         }
     }
@@ -153,16 +152,16 @@ impl Rules for Model {
     /// Adds a text to a result that lost all its content, and removes the status if the model
     /// accepts none.
     fn result(&self, result: &mut ToolResult, notes: &mut Notes) {
-        let came_empty = result.extra.get(NAME, "~content").is_some();
+        let came_empty = result.extra.get(NAME, mark::CONTENT).is_some();
         if result.content.is_empty() && !came_empty {
             notes.note(Change::TextInserted);
             result.content.push(ContentBlock::text(NOTHING));
         }
-        let has_status = result.is_error || result.extra.get(NAME, "~status").is_some();
+        let has_status = result.is_error || result.extra.get(NAME, mark::STATUS).is_some();
         if has_status && !self.family.accepts_status {
             notes.drop_fields(["status"]);
             result.is_error = false;
-            set_field(&mut result.extra, NAME, "~status", None);
+            set_field(&mut result.extra, NAME, mark::STATUS, None);
         }
     }
 }
@@ -198,9 +197,9 @@ pub(super) fn only_results(thread: &mut Thread, model: &Model, notes: &mut Notes
                     notes
                         .moved(block.kind(), "this model takes nothing of the kind beside results");
                     // A result holds no cache points, so the point follows the result.
-                    point = cache::mark(block, NAME, MARK).or(point.take());
+                    point = cache::mark(block, NAME, mark::CACHE_POINT).or(point.take());
                     let mut block = block.clone();
-                    cache::set(&mut block, NAME, MARK, None);
+                    cache::set(&mut block, NAME, mark::CACHE_POINT, None);
                     moved.push(block);
                 }
                 stays
@@ -212,7 +211,7 @@ pub(super) fn only_results(thread: &mut Thread, model: &Model, notes: &mut Notes
         if let Some(ContentBlock::ToolResult(result)) = result {
             result.content.extend(moved);
             if point.is_some() {
-                set_field(&mut result.extra, NAME, MARK, point);
+                set_field(&mut result.extra, NAME, mark::CACHE_POINT, point);
             }
         }
     }
@@ -283,7 +282,7 @@ fn titles(block: &ContentBlock) -> impl Iterator<Item = &Text> + Clone {
 /// that break its rule.
 fn title(block: &ContentBlock) -> Option<&Text> {
     let ContentBlock::Document(document) = block else { return None };
-    let as_read = document.extra.get(NAME, "~name");
+    let as_read = document.extra.get(NAME, mark::NAME);
     document.title.as_ref().filter(|title| as_read != Some(&Json::text(title)))
 }
 

@@ -49,7 +49,7 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     let schema = wrapped.take("json").filter(|_| wrapped.left() == 0)?;
     let input_schema = Some(schema.json()).filter(Json::is_object)?;
     if !is_typed(schema) {
-        inner.add("~schema", input_schema.clone());
+        inner.add(mark::SCHEMA, input_schema.clone());
     }
     let description = inner.take_text("description").unwrap_or_default();
     let tool = ToolSpec::new(name, description, input_schema);

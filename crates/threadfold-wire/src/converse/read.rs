@@ -79,7 +79,7 @@ fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
             Some(TextBlock { text: raw.text()?, extra }.into())
         }
         "json" => {
-            fields.add_word("~json", "");
+            fields.add_word(mark::JSON, "");
             let text = raw.json().as_str().into();
             Some(TextBlock { text, extra: fields.keep(NAME) }.into())
         }
@@ -98,7 +98,7 @@ fn read_medium(key: &str, mut inner: Fields<'_>) -> Option<ContentBlock> {
             let source = media::read(&mut inner, Medium::Document)?;
             let title = inner.take_text("name")?;
             if !normal::DOCUMENTS.accept(&title) {
-                inner.add_word("~name", &title);
+                inner.add_word(mark::NAME, &title);
             }
             let title = Some(title);
             let context = inner.take_text("context");
@@ -128,7 +128,7 @@ fn read_tool_use(mut inner: Fields<'_>, role: Role) -> Option<ContentBlock> {
     let server = inner.get("type").filter(|raw| raw.is_text() && role == Role::Assistant);
     if let Some(kind) = server {
         inner.take("type");
-        inner.add("~type", kind.json());
+        inner.add(mark::TYPE, kind.json());
         return Some(ServerToolUse { id, name, input, extra: inner.keep(NAME) }.into());
     }
     let input = input.into();
@@ -139,13 +139,13 @@ fn read_tool_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
     let tool_use_id = inner.take_text("toolUseId")?;
     let items = inner.take("content")?.items()?;
     if items.is_empty() {
-        inner.add("~content", Json::from_compact("[]"));
+        inner.add(mark::CONTENT, Json::from_compact("[]"));
     }
     let content = items.into_iter().map(|item| read_item(NAME, item, read_nested)).collect();
     let status = inner.take("status");
     let is_error = status.is_some_and(|status| status.get() == "\"error\"");
     if let Some(status) = status.filter(|_| !is_error) {
-        inner.add("~status", status.json());
+        inner.add(mark::STATUS, status.json());
     }
     let extra = inner.keep(NAME);
     Some(ToolResult { tool_use_id, content, is_error, usage: None, extra }.into())
@@ -157,7 +157,7 @@ fn read_server_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
     let content = inner.take_json("content")?;
     let kind = inner.take_text("type");
     if let Some(kind) = &kind {
-        inner.add_word("~type", kind);
+        inner.add_word(mark::TYPE, kind);
     }
     let kind = kind.unwrap_or_else(|| RESULT.into());
     let extra = inner.keep(NAME);
@@ -186,7 +186,7 @@ pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     let parts = message.make_mut();
     parts.origin = Some(Origin::new(NAME, None));
     // The other fields of the response, which a request cannot hold.
-    parts.extra = parts.extra.with(NAME, "~response", fields.json());
+    parts.extra = parts.extra.with(NAME, mark::RESPONSE, fields.json());
     Ok(Answer::new(message, stop_reason, usage))
 }
 
@@ -344,7 +344,7 @@ mod tests_of_response {
         assert_eq!(answer.stop_reason, StopReason::EndTurn);
         assert_eq!(answer.message.content, [ContentBlock::text("yes")]);
         assert_eq!(answer.message.origin, Some(Origin::new(NAME, None)));
-        let rest = answer.message.extra.get(NAME, "~response").map(Json::as_str).unwrap();
+        let rest = answer.message.extra.get(NAME, mark::RESPONSE).map(Json::as_str).unwrap();
         assert!(rest.ends_with(r#","metrics":{"latencyMs":5}}"#), "{rest}");
     }
 

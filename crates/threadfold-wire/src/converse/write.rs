@@ -79,7 +79,7 @@ fn assemble(
     if !prompt.is_empty() {
         body.set("system", prompt);
     } else if request.system.is_empty() {
-        body.set_some("system", request.extra.get(NAME, SYSTEM).cloned());
+        body.set_some("system", request.extra.get(NAME, mark::SYSTEM).cloned());
     }
     let (may_force, model_fields) = fit_thinking(request, thread, notes);
     let messages = thread.iter().map(|(_, it)| message(it));
@@ -126,14 +126,14 @@ pub(super) fn blocks(role: Role, content: &[ContentBlock]) -> Vec<Tree> {
     let mut written = Vec::with_capacity(content.len());
     for it in content {
         written.push(block(role, it));
-        written.extend(cache::mark(it, NAME, MARK).map(Tree::Raw));
+        written.extend(cache::mark(it, NAME, mark::CACHE_POINT).map(Tree::Raw));
     }
     written
 }
 
 /// Returns a tool, followed by its cache point if it is marked.
 pub(super) fn tool(tool: &ToolSpec) -> impl Iterator<Item = Tree> + use<> {
-    let mark = tool.extra.get(NAME, MARK).cloned();
+    let mark = tool.extra.get(NAME, mark::CACHE_POINT).cloned();
     std::iter::once(specification(tool)).chain(mark.map(Tree::Raw))
 }
 
@@ -143,7 +143,7 @@ fn specification(tool: &ToolSpec) -> Tree {
     }
     let mut spec = Object::of("name", tool.name.clone());
     spec.set_unless_empty("description", &tool.description);
-    let schema = typed_schema(tool, NAME, "~schema");
+    let schema = typed_schema(tool, NAME, mark::SCHEMA);
     spec.set("inputSchema", Object::of("json", schema));
     finish("toolSpec", spec, &tool.extra)
 }
@@ -178,7 +178,7 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
             finish("toolUse", call_of(&call.id, &call.name, (&call.input).into()), &call.extra)
         }
         ContentBlock::ServerToolUse(call) => {
-            let kind = call.extra.get(NAME, "~type").cloned().map(Tree::Raw);
+            let kind = call.extra.get(NAME, mark::TYPE).cloned().map(Tree::Raw);
             let inner = call_of(&call.id, &call.name, call.input.clone().into());
             let inner = inner.with("type", kind.unwrap_or(Tree::Word("server_tool_use")));
             finish("toolUse", inner, &call.extra)
@@ -189,13 +189,13 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
         ContentBlock::ServerToolResult(result) => {
             let inner = Object::of("toolUseId", result.tool_use_id.clone());
             let mut inner = inner.with("content", result.content.clone());
-            let is_typed = result.kind != RESULT || result.extra.get(NAME, "~type").is_some();
+            let is_typed = result.kind != RESULT || result.extra.get(NAME, mark::TYPE).is_some();
             inner.set_some("type", is_typed.then(|| result.kind.clone()));
             finish("toolResult", inner, &result.extra)
         }
-        ContentBlock::Opaque(opaque) if cache::mark(block, NAME, MARK).is_some() => {
+        ContentBlock::Opaque(opaque) if cache::mark(block, NAME, mark::CACHE_POINT).is_some() => {
             let mut unmarked = reopen(Some(&opaque.value));
-            unmarked.remove(MARK);
+            unmarked.remove(mark::CACHE_POINT);
             unmarked.into()
         }
         ContentBlock::Opaque(opaque) => opaque.value.clone().into(),
@@ -207,7 +207,7 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
 fn text_block(text: Text, extra: &Extra) -> Tree {
     let mut object = Object::default();
     let wrap = WRAPS.into_iter().find(|key| extra.get(NAME, key).is_some());
-    let came_as_json = extra.get(NAME, "~json").is_some();
+    let came_as_json = extra.get(NAME, mark::JSON).is_some();
     if wrap.is_none() {
         match Json::parse(&text).ok().filter(|_| came_as_json) {
             Some(json) => object.set("json", json),
@@ -226,7 +226,7 @@ fn call_of(id: &Text, name: &Text, input: Tree) -> Object {
 fn tool_result(result: &ToolResult) -> Object {
     let mut inner = Object::of("toolUseId", result.tool_use_id.clone())
         .with("content", blocks(Role::User, &result.content));
-    let spelled = result.extra.get(NAME, "~status").cloned().map(Tree::Raw);
+    let spelled = result.extra.get(NAME, mark::STATUS).cloned().map(Tree::Raw);
     let status = if result.is_error { Some(Tree::Word("error")) } else { spelled };
     inner.set_some("status", status);
     inner
@@ -235,5 +235,5 @@ fn tool_result(result: &ToolResult) -> Object {
 /// Returns the block of this key, with the unknown fields in it and beside it.
 fn finish(key: &'static str, mut inner: Object, extra: &Extra) -> Tree {
     add_rest(&mut inner, extra.of(NAME));
-    Object::of(key, inner).and(reopen(extra.get(NAME, "~beside"))).into()
+    Object::of(key, inner).and(reopen(extra.get(NAME, mark::BESIDE))).into()
 }

@@ -104,7 +104,7 @@ pub(super) const SERVER_DATA: [&str; 4] =
 /// The field in which one of the provider's own calls, or its result, was read; `None` for other
 /// blocks.
 pub(super) fn server_data(extra: &Extra) -> Option<&'static str> {
-    let named = marked(extra, "~as")?;
+    let named = marked(extra, mark::AS)?;
     SERVER_DATA.into_iter().find(|name| named == *name)
 }
 

@@ -25,7 +25,7 @@ impl Part<'_> {
         }
         let title = inner.take_text("displayName");
         if title.is_some() {
-            self.rest.flag("~title");
+            self.rest.flag(mark::TITLE);
         }
         let extra = self.keep(inner);
         Some(Document { source, title, context: None, extra }.into())

@@ -61,7 +61,7 @@ impl Rules for Gemini {
     /// A title is written only if it was read in this dialect, because not every server accepts
     /// titles.
     fn takes_title(&self, document: &Document) -> bool {
-        has_mark(&document.extra, "~title")
+        has_mark(&document.extra, mark::TITLE)
     }
 
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
@@ -93,7 +93,7 @@ pub(super) fn spread_media(thread: &mut Thread, notes: &mut Notes) {
         for mut block in std::mem::take(content) {
             let mut media = Vec::new();
             if let ContentBlock::ToolResult(result) = &mut block
-                && !has_mark(&result.extra, "~parts")
+                && !has_mark(&result.extra, mark::PARTS)
             {
                 let name = names.get(&result.tool_use_id).unwrap_or(&result.tool_use_id).clone();
                 media = take_media(result, &name, NOT_EVERY_MODEL, notes);
@@ -112,7 +112,7 @@ pub(super) fn arrange(thread: &Thread, notes: &mut Notes) -> Thread {
     for turn in thread.chunk_by(|(_, one), (_, other)| one.role == other.role) {
         if turn.iter().all(|(_, message)| message.role == Role::Assistant) {
             turn.iter().for_each(|(_, message)| calls.add(message));
-            let merged = turn.chunk_by(|_, (_, next)| !has_mark(&next.extra, "~beside"));
+            let merged = turn.chunk_by(|_, (_, next)| !has_mark(&next.extra, mark::BESIDE));
             arranged.extend(merged.filter_map(|run| merge(run, notes)));
         } else {
             let mut made = Answer::default();
@@ -139,7 +139,7 @@ struct Answer {
 impl Answer {
     fn add(&mut self, at: usize, message: &Message, notes: &mut Notes) {
         notes.turn_to(at);
-        if has_mark(&message.extra, "~placed") {
+        if has_mark(&message.extra, mark::PLACED) {
             let is_first = self.others.is_empty() && message.content.iter().all(is_result);
             let groups = if is_first { &mut self.results } else { &mut self.others };
             return groups.push(vec![(at, message.clone())]);
@@ -163,10 +163,10 @@ impl Answer {
 
 /// Adds a content to the last group, or to a new one if either content was read separately.
 fn join(groups: &mut Vec<Thread>, content: (usize, Message)) {
-    let is_apart = has_mark(&content.1.extra, "~beside");
+    let is_apart = has_mark(&content.1.extra, mark::BESIDE);
     if let Some(group) = groups.last_mut()
         && !is_apart
-        && !group.first().is_some_and(|(_, first)| has_mark(&first.extra, "~placed"))
+        && !group.first().is_some_and(|(_, first)| has_mark(&first.extra, mark::PLACED))
     {
         return group.push(content);
     }
@@ -195,7 +195,7 @@ impl Calls {
     fn by_order(&self, block: &ContentBlock) -> Option<(Text, usize)> {
         let ContentBlock::ToolResult(result) = block else { return None };
         let (name, number, unnamed) = self.latest.get(&result.tool_use_id)?;
-        let goes = *unnamed && !has_mark(&result.extra, "~id");
+        let goes = *unnamed && !has_mark(&result.extra, mark::ID);
         goes.then(|| (name.clone(), *number))
     }
 
@@ -233,7 +233,7 @@ impl Calls {
 
 /// Whether a call is written without an id.
 pub(super) fn is_unnamed(id: &str, extra: &Extra) -> bool {
-    id.is_empty() || has_mark(extra, "~no_id") || has_mark(extra, "~id")
+    id.is_empty() || has_mark(extra, mark::NO_ID) || has_mark(extra, mark::ID)
 }
 
 /// Whether a user message holds more than results and so begins a turn.

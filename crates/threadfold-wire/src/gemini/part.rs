@@ -58,7 +58,7 @@ impl<'a> Part<'a> {
             return Some(self.thinking(text));
         }
         if text.is_empty() && self.rest.get("thoughtSignature").is_some_and(Raw::is_text) {
-            self.rest.add_word("~as", "text");
+            self.rest.add_word(mark::AS, "text");
             return Some(self.thinking(text));
         }
         // Text of white space only is valid in this dialect but in no other, so it becomes opaque.
@@ -79,13 +79,13 @@ impl<'a> Part<'a> {
         let given_id = inner.take_text("id");
         match &given_id {
             Some(id) if !id.is_empty() => {}
-            Some(empty) => self.rest.add_word("~id", empty),
-            None => self.rest.flag("~no_id"),
+            Some(empty) => self.rest.add_word(mark::ID, empty),
+            None => self.rest.flag(mark::NO_ID),
         }
         let id = given_id.filter(|id| !id.is_empty()).unwrap_or_else(made_up);
         let args = inner.take_object("args").map(Raw::json);
         if args.is_none() {
-            self.rest.add_word("~args", "absent");
+            self.rest.add_word(mark::ARGS, "absent");
         }
         let input = ToolInput::Json(args.unwrap_or_else(no_args));
         Some(ToolUse { id, name, input, extra: self.keep(inner) })
@@ -125,13 +125,13 @@ pub(super) fn result(mut part: Part<'_>, calls: &mut Calls) -> Option<ToolResult
     };
     match &given_id {
         Some(given_id) if id == **given_id => {}
-        Some(given_id) => part.rest.add_word("~id", given_id),
-        None => part.rest.flag("~no_id"),
+        Some(given_id) => part.rest.add_word(mark::ID, given_id),
+        None => part.rest.flag(mark::NO_ID),
     }
     let response = inner.take_as("response", |raw| response(raw, &mut part.rest));
     let (mut content, is_error) = response.unwrap_or_default();
     if let Some(media) = inner.take_as("parts", parts) {
-        part.rest.flag("~parts");
+        part.rest.flag(mark::PARTS);
         content.extend(media);
     }
     let extra = part.keep(inner);
@@ -149,7 +149,7 @@ fn response(raw: Raw<'_>, result: &mut Fields<'_>) -> Option<(Vec<ContentBlock>,
         let content = if text.is_empty() { Vec::new() } else { vec![ContentBlock::text(text)] };
         return Some((content, key == "error"));
     }
-    result.add_word("~as", "response");
+    result.add_word(mark::AS, "response");
     let whole = raw.json();
     Some((vec![ContentBlock::text(Text::from(whole.as_str()))], says_error(&fields)))
 }

@@ -48,7 +48,7 @@ pub(super) fn blocks(
         if part.data == "functionCall" {
             let call = part.call(|| made_up(number))?;
             number += 1;
-            let has_id = !has_mark(&call.extra, "~no_id") && !has_mark(&call.extra, "~id");
+            let has_id = !has_mark(&call.extra, mark::NO_ID) && !has_mark(&call.extra, mark::ID);
             calls.add(call.id.clone(), call.name.clone(), has_id);
             return Some(call.into());
         }
@@ -77,7 +77,7 @@ impl Reader<'_> {
         };
         let beside = self.before.last().is_some_and(|last| last.role == role);
         if beside {
-            fields.flag("~beside");
+            fields.flag(mark::BESIDE);
         }
         let blocks = if role == Role::Assistant {
             if !beside {
@@ -87,7 +87,7 @@ impl Reader<'_> {
         } else {
             let blocks = self.user(parts);
             if self.placed(&blocks) {
-                fields.flag("~placed");
+                fields.flag(mark::PLACED);
             }
             blocks
         };
@@ -119,7 +119,7 @@ impl Reader<'_> {
         blocks.iter().any(is_result)
             && (!blocks.iter().all(is_result)
                 || turn.next().is_some_and(|before| {
-                    has_mark(&before.extra, "~placed") || !before.content.iter().all(is_result)
+                    has_mark(&before.extra, mark::PLACED) || !before.content.iter().all(is_result)
                 }))
     }
 }
@@ -128,13 +128,13 @@ impl Reader<'_> {
 /// `user`: in this dialect an empty text means an unset field.
 fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role> {
     let Some(raw) = fields.take("role") else {
-        fields.add_word("~role", "absent");
+        fields.add_word(mark::ROLE, "absent");
         return Ok(Role::User);
     };
     match raw.get() {
         r#""model""# => return Ok(Role::Assistant),
         r#""user""# => {}
-        r#""function""# | r#""""# | "null" => fields.add("~role", raw.json()),
+        r#""function""# | r#""""# | "null" => fields.add(mark::ROLE, raw.json()),
         _ => return Err(Path::Field(&path, "role").mismatch("user or model", raw)),
     }
     Ok(Role::User)
@@ -146,7 +146,7 @@ fn of_server(mut part: Part<'_>, calls: &mut Calls) -> Option<ContentBlock> {
     let inner = part.inner()?;
     let given_id = inner.text("id").filter(|id| !id.is_empty());
     let value = Raw::json(part.value);
-    part.rest.add_word("~as", part.data);
+    part.rest.add_word(mark::AS, part.data);
     let extra = part.rest.keep(CODEC);
     let is_code = ["executableCode", "codeExecutionResult"].contains(&part.data);
     // The result of a tool has the id of its call. The result of code has none.
@@ -181,7 +181,7 @@ pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     let stop_reason = stop_reason(candidate.text("finishReason"), refused, &content);
     // The other fields of the body are kept with the message and never sent back.
     let beside = fields.tree().with("candidate", candidate.tree());
-    rest.add("~response", beside.into_json());
+    rest.add(mark::RESPONSE, beside.into_json());
     let origin = Some(Origin::new(CODEC, fields.text("modelVersion")));
     let parts = MessageParts::new(Role::Assistant, content);
     let message = MessageParts { origin, extra: rest.keep(CODEC), ..parts }.into();

@@ -28,7 +28,7 @@ pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolSpec>> {
 
 /// Whether a tool is a function of the host.
 pub(super) fn is_function(tool: &ToolSpec) -> bool {
-    tool.input_schema.is_object() || has_mark(&tool.extra, "~schema")
+    tool.input_schema.is_object() || has_mark(&tool.extra, mark::SCHEMA)
 }
 
 /// Returns the list of tools. Other providers' own tools are reported as left out.
@@ -42,7 +42,7 @@ pub(super) fn write_all(tools: &[ToolSpec], notes: &mut Notes) -> Vec<Tree> {
             notes.drop_block("tool", &format!("{} is a tool of {codec} only", tool.name));
             continue;
         }
-        let place = *places.entry(marked(&tool.extra, "~group")).or_insert(groups.len());
+        let place = *places.entry(marked(&tool.extra, mark::GROUP)).or_insert(groups.len());
         if place == groups.len() {
             groups.push(Group::default());
         }
@@ -80,14 +80,14 @@ impl Group {
 fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
     let mut fields = fields(raw)?;
     let name = fields.take_text("name")?;
-    fields.add_word("~group", &group.to_string());
+    fields.add_word(mark::GROUP, &group.to_string());
     let mut keys = ["parametersJsonSchema", "parameters"].into_iter();
     let key = keys.find(|key| fields.get(key).is_some_and(Raw::is_object));
     let schema = key.and_then(|key| fields.take_json(key));
-    fields.add_word("~schema", key.unwrap_or("absent"));
+    fields.add_word(mark::SCHEMA, key.unwrap_or("absent"));
     let ours = schema.as_ref().and_then(json_schema);
     if let (Some(_), Some(schema_as_read)) = (&ours, &schema) {
-        fields.add("~came", schema_as_read.clone());
+        fields.add(mark::CAME, schema_as_read.clone());
     }
     let description =
         fields.take_as("description", |raw| raw.text().filter(|text| !text.is_empty()));
@@ -102,7 +102,7 @@ fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
 /// Returns the fields of an object other than functions, as a tool of the provider.
 fn native(mut fields: Fields<'_>, group: usize) -> ToolSpec {
     let name = Text::from(fields.rest().next().map_or("", |(key, _)| key));
-    fields.add_word("~group", &group.to_string());
+    fields.add_word(mark::GROUP, &group.to_string());
     ToolSpec { extra: fields.keep(CODEC), ..ToolSpec::new(name, "", Json::default()) }
 }
 
@@ -110,11 +110,11 @@ fn declaration(tool: &ToolSpec, notes: &mut Notes) -> Object {
     let mut object = wire_fields(&tool.extra, notes);
     object.set("name", tool.name.clone());
     object.set_unless_empty("description", &tool.description);
-    let schema_as_read = tool.extra.get(CODEC, "~came");
+    let schema_as_read = tool.extra.get(CODEC, mark::CAME);
     let untouched = schema_as_read
         .filter(|schema_as_read| json_schema(schema_as_read).as_ref() == Some(&tool.input_schema));
     let schema = untouched.unwrap_or(&tool.input_schema);
-    match marked(&tool.extra, "~schema").as_deref() {
+    match marked(&tool.extra, mark::SCHEMA).as_deref() {
         // A tool that was read without a schema gets one only if the host sets it.
         Some("absent") if *schema == no_parameters() => {}
         Some("parameters") if schema_as_read.is_none() || untouched.is_some() => {

@@ -81,7 +81,7 @@ fn role(message: &Message) -> Option<Tree> {
         return Some(Tree::Word("model"));
     }
     let mut blocks = message.content.iter();
-    let Some(role) = message.extra.get(CODEC, "~role") else { return Some(Tree::Word("user")) };
+    let Some(role) = message.extra.get(CODEC, mark::ROLE) else { return Some(Tree::Word("user")) };
     match role.as_str() {
         r#""absent""# => None,
         // The old role `function` is only for results.
@@ -124,7 +124,7 @@ pub(super) fn part(role: Role, block: &ContentBlock) -> Option<Tree> {
 
 fn thought(thinking: &Thinking) -> Object {
     let mut object = Object::of("text", thinking.text.clone());
-    if marked(&thinking.extra, "~as").is_none_or(|form| form != "text") {
+    if marked(&thinking.extra, mark::AS).is_none_or(|form| form != "text") {
         object.set("thought", true);
     }
     object.set_some("thoughtSignature", thinking.signature.clone());
@@ -137,7 +137,7 @@ fn server(extra: &Extra, value: &Json) -> Option<Object> {
 
 fn call(call: &ToolUse) -> Tree {
     let mut data = reopen(call.extra.get(CODEC, "functionCall"));
-    if let Some(id_as_read) = call.extra.get(CODEC, "~id") {
+    if let Some(id_as_read) = call.extra.get(CODEC, mark::ID) {
         data.set("id", id_as_read.clone());
     } else if !normal::is_unnamed(&call.id, &call.extra) {
         data.set("id", call.id.clone());
@@ -145,7 +145,7 @@ fn call(call: &ToolUse) -> Tree {
     data.set("name", call.name.clone());
     let input = call.input.json().unwrap_or_else(|_| part::no_args());
     // A call that was read without arguments is written without them.
-    if !(has_mark(&call.extra, "~args") && input == part::no_args()) {
+    if !(has_mark(&call.extra, mark::ARGS) && input == part::no_args()) {
         data.set("args", input);
     }
     finish("functionCall", data, &call.extra)
@@ -155,9 +155,9 @@ fn call(call: &ToolUse) -> Tree {
 fn result(result: &ToolResult, call: Option<&ToolUse>) -> Tree {
     let mut data = reopen(result.extra.get(CODEC, "functionResponse"));
     let unnamed = call.is_some_and(|call| normal::is_unnamed(&call.id, &call.extra));
-    if let Some(id_as_read) = result.extra.get(CODEC, "~id") {
+    if let Some(id_as_read) = result.extra.get(CODEC, mark::ID) {
         data.set("id", id_as_read.clone());
-    } else if !unnamed && !has_mark(&result.extra, "~no_id") && data.get("id").is_none() {
+    } else if !unnamed && !has_mark(&result.extra, mark::NO_ID) && data.get("id").is_none() {
         data.set("id", result.tool_use_id.clone());
     }
     if !names::is_legal(data.get("name"), &part::TOOLS) {
@@ -179,7 +179,7 @@ fn result(result: &ToolResult, call: Option<&ToolUse>) -> Tree {
 /// The response of a result: the object that was read, or the text under the key for success or
 /// failure.
 fn response(result: &ToolResult, texts: &[Text]) -> Tree {
-    let whole = marked(&result.extra, "~as").is_some_and(|form| form == "response");
+    let whole = marked(&result.extra, mark::AS).is_some_and(|form| form == "response");
     if let Some(json) = texts.first().filter(|_| whole && texts.len() == 1).and_then(object)
         && Fields::parse(json.as_str())
             .is_some_and(|fields| part::says_error(&fields) == result.is_error)

@@ -13,7 +13,7 @@ pub(super) fn read_deprecated(raw: Raw<'_>, id: Text) -> Option<ToolUse> {
     let mut fields = Fields::of(raw)?;
     let name = fields.take_text("name")?;
     let input = ToolInput::Text(fields.take_text("arguments")?);
-    fields.add_word("~as", "function_call");
+    fields.add_word(mark::AS, "function_call");
     Some(ToolUse { id, name, input, extra: fields.keep(CODEC) })
 }
 
@@ -28,20 +28,20 @@ pub(super) fn is_empty_call(raw: Raw<'_>) -> bool {
 
 /// Whether a call was read from the deprecated `function_call`.
 pub(super) fn is_deprecated(call: &ToolUse) -> bool {
-    marked(&call.extra, "~as").is_some_and(|form| form == "function_call")
+    marked(&call.extra, mark::AS).is_some_and(|form| form == "function_call")
 }
 
 /// Returns a call of an unknown form as it was read, so that it can be written whole, if at most
 /// its id was changed since.
 pub(super) fn kept_whole(call: &ToolUse) -> Option<ToolUse> {
-    let as_read = read_unknown(Raw::of(call.extra.get(CODEC, "~raw")?))?;
+    let as_read = read_unknown(Raw::of(call.extra.get(CODEC, mark::RAW)?))?;
     Some(as_read).filter(|as_read| as_read.name == call.name && as_read.input == call.input)
 }
 
 /// Returns a call of an unknown form as a function, if it names one but has no type, no input, or
 /// its input as JSON instead of text: providers refuse all three.
 pub(super) fn as_function(call: &ToolUse) -> Option<ToolUse> {
-    let mut fields = Fields::parse(call.extra.get(CODEC, "~raw")?.as_str())?;
+    let mut fields = Fields::parse(call.extra.get(CODEC, mark::RAW)?.as_str())?;
     let kind = fields.take_word("type");
     if call.id.is_empty() || kind.as_ref().is_some_and(|kind| kind != "function") {
         return None;
@@ -61,13 +61,13 @@ pub(super) fn as_function(call: &ToolUse) -> Option<ToolUse> {
 /// Returns a call as an item of `tool_calls`.
 pub(super) fn write(call: &ToolUse) -> Object {
     if let Some(as_read) = kept_whole(call) {
-        let mut object = reopen(call.extra.get(CODEC, "~raw"));
+        let mut object = reopen(call.extra.get(CODEC, mark::RAW));
         if as_read.id != call.id {
             object.set("id", call.id.clone());
         }
         return object;
     }
-    let custom = marked(&call.extra, "~as").is_some_and(|form| form == "custom");
+    let custom = marked(&call.extra, mark::AS).is_some_and(|form| form == "custom");
     let (kind, input) = if custom { ("custom", "input") } else { ("function", "arguments") };
     let mut object = own_object(CODEC, &call.extra);
     let body = reopen(call.extra.get(CODEC, kind));
@@ -94,7 +94,7 @@ fn read(raw: Raw<'_>) -> Option<ToolUse> {
         _ => return None,
     };
     if kind == "custom" {
-        fields.add_word("~as", kind);
+        fields.add_word(mark::AS, kind);
     }
     let mut body = Fields::of(fields.take(kind)?)?;
     let name = body.take_text("name")?;
@@ -117,7 +117,7 @@ fn read_unknown(raw: Raw<'_>) -> Option<ToolUse> {
         id: fields.text_or_empty("id"),
         name: name.unwrap_or(kind),
         input: input.map_or_else(|| ToolInput::Json(Json::from_compact("{}")), read_input),
-        extra: Extra::new(CODEC, [("~raw", raw.json())]),
+        extra: Extra::new(CODEC, [(mark::RAW, raw.json())]),
     })
 }
 

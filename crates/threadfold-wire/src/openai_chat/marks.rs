@@ -54,7 +54,7 @@ pub(super) fn opaque_part(raw: Raw<'_>) -> ContentBlock {
 
 /// Returns an opaque block for a field of a message.
 pub(super) fn opaque_field(name: &'static str, raw: Raw<'_>) -> ContentBlock {
-    let object = Object::of("~field", name).with("value", raw.json());
+    let object = Object::of(mark::FIELD, name).with("value", raw.json());
     Opaque::new(CODEC, object.into_json()).into()
 }
 
@@ -73,7 +73,7 @@ fn read_field(value: &Json) -> Option<(Text, Json)> {
         return None;
     }
     let mut fields = Fields::parse(value.as_str())?;
-    let name = fields.text("~field")?;
+    let name = fields.text(mark::FIELD)?;
     Some((name, fields.take_json("value")?))
 }
 
@@ -88,9 +88,9 @@ mod tests {
     #[test]
     fn marks_and_wire_fields_of_the_same_name_stay_apart() {
         let mut fields = Fields::parse(r#"{"~as":1,"~~x":2,"name":"n"}"#).unwrap();
-        fields.add_word("~as", "custom");
+        fields.add_word(mark::AS, "custom");
         let extra = fields.keep(CODEC);
-        assert_eq!(marked(&extra, "~as"), Some(Text::from("custom")));
+        assert_eq!(marked(&extra, mark::AS), Some(Text::from("custom")));
         let (_, mut notes) = notes::prepare(&[], CODEC);
         let written = Tree::from(extras::wire_fields(&extra, &mut notes)).into_json();
         assert_eq!(written.as_str(), r#"{"~as":1,"~~x":2,"name":"n"}"#);

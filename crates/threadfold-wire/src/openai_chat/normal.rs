@@ -35,7 +35,7 @@ impl Rules for Chat {
         let ContentBlock::Thinking(thinking) = block else {
             return Some("it is encrypted for another provider");
         };
-        let key = marked(&thinking.extra, "~as").filter(|_| thinking.signature.is_none());
+        let key = marked(&thinking.extra, mark::AS).filter(|_| thinking.signature.is_none());
         match key {
             Some(key) if key == THINKING_PART => None,
             Some(key) if REASONING.contains(&key.as_str()) => {
@@ -222,7 +222,7 @@ fn lone_fields(at: usize, mut message: Message, notes: &mut Notes) -> Message {
 /// Whether a block is written into the content of an answer, not into a field of its own.
 fn is_content(block: &ContentBlock) -> bool {
     match block {
-        ContentBlock::Text(text) if marked(&text.extra, "~as").is_some() => false,
+        ContentBlock::Text(text) if marked(&text.extra, mark::AS).is_some() => false,
         ContentBlock::Opaque(opaque) => message_field(opaque).is_none(),
         blocks!(reasoning) | blocks!(call) => false,
         blocks!(text) | blocks!(media) => true,

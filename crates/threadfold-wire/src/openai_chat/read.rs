@@ -33,7 +33,7 @@ pub(super) fn assistant(
     let refusal =
         fields.take_as("refusal", |raw| raw.text().filter(|text: &Text| !text.is_blank()));
     if let Some(text) = refusal {
-        let extra = Extra::default().with(CODEC, "~as", Json::text("refusal"));
+        let extra = Extra::default().with(CODEC, mark::AS, Json::text("refusal"));
         blocks.push(TextBlock { text, extra }.into());
     }
     blocks.extend(fields.take_object("audio").map(|raw| opaque_field("audio", raw)));
@@ -73,7 +73,7 @@ impl Reader<'_> {
         match role.as_ref() {
             "system" | "developer" => {
                 if role == "developer" {
-                    fields.add_word("~role", "developer");
+                    fields.add_word(mark::ROLE, "developer");
                 }
                 let blocks = take_content(&mut fields, By::System, path)?;
                 let is_leading = self.thread.is_empty();
@@ -95,7 +95,7 @@ impl Reader<'_> {
             }
             "tool" => self.tool(fields, continuation, path)?,
             "function" => {
-                fields.add_word("~as", "function");
+                fields.add_word(mark::AS, "function");
                 // The deprecated result follows its call. Any other one becomes opaque.
                 let block = match continuation {
                     Some(Continuation::Function(id)) => result(id, fields, path)?,
@@ -133,7 +133,7 @@ impl Reader<'_> {
             (_, Some(id)) => id,
             (Some(Continuation::Function(id)), None) => id.clone(),
             (Some(Continuation::MoreResults) | None, None) => {
-                fields.add_word("~id", "absent");
+                fields.add_word(mark::ID, "absent");
                 Text::default()
             }
         };
@@ -176,7 +176,7 @@ fn result(id: Text, mut fields: Fields<'_>, path: Path<'_>) -> Result<ContentBlo
 fn reasoning(fields: &mut Fields<'_>) -> Vec<ContentBlock> {
     let thoughts = REASONING.into_iter().filter_map(|key| {
         let text = fields.take_as(key, |raw| raw.text().filter(|text| !text.is_empty()))?;
-        let extra = Extra::default().with(CODEC, "~as", Json::text(key));
+        let extra = Extra::default().with(CODEC, mark::AS, Json::text(key));
         Some(Thinking { extra, ..Thinking::new(text, None) }.into())
     });
     thoughts.collect()
@@ -210,7 +210,7 @@ fn take_content(message: &mut Fields<'_>, by: By, path: Path<'_>) -> Result<Vec<
         }
     };
     if let Some(form) = form {
-        message.add_word("~content", form);
+        message.add_word(mark::CONTENT, form);
     }
     Ok(blocks)
 }
@@ -221,12 +221,12 @@ fn part(kind: &str, mut fields: Fields<'_>, speaker: By) -> Option<ContentBlock>
     match kind {
         "refusal" if speaker == By::Assistant => {
             let text = fields.take_text("refusal").filter(|text| !text.is_blank())?;
-            fields.add_word("~as", "refusal_part");
+            fields.add_word(mark::AS, "refusal_part");
             Some(TextBlock { text, extra: fields.keep(CODEC) }.into())
         }
         "thinking" if speaker == By::Assistant => {
             let text = fields.take_as("thinking", one_text)?;
-            fields.add_word("~as", THINKING_PART);
+            fields.add_word(mark::AS, THINKING_PART);
             Some(Thinking { extra: fields.keep(CODEC), ..Thinking::new(text, None) }.into())
         }
         "image_url" if takes_media => image(fields),
@@ -279,7 +279,7 @@ pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     let model = fields.text("model");
     // The other fields of the body are kept with the message and never sent back.
     let beside = fields.tree().with("choice", choice.tree());
-    message.add("~response", beside.into_json());
+    message.add(mark::RESPONSE, beside.into_json());
     let mut message = assistant(message, Some(id.into()), path)?;
     message.make_mut().origin = Some(Origin::new(CODEC, model));
     let stop_reason = stop_reason(reason, &message.content);

@@ -52,7 +52,8 @@ pub(super) fn messages(system: &[Message], thread: &[(usize, Message)]) -> Vec<T
     for message in system.iter().chain(thread.iter().map(|(_, message)| message)) {
         match message.role {
             Role::System => {
-                let developer = marked(&message.extra, "~role").is_some_and(|it| it == "developer");
+                let developer =
+                    marked(&message.extra, mark::ROLE).is_some_and(|it| it == "developer");
                 let role = if developer { "developer" } else { "system" };
                 written.extend(without_results(role, message));
             }
@@ -82,7 +83,7 @@ pub(super) fn messages(system: &[Message], thread: &[(usize, Message)]) -> Vec<T
 /// Returns the content of a message, without its results; `None` if there is none.
 fn without_results(role: &'static str, message: &Message) -> Option<Tree> {
     let pieces = message.content.iter().filter_map(|block| piece(message.role, block)).collect();
-    let form = marked(&message.extra, "~content");
+    let form = marked(&message.extra, mark::CONTENT);
     let content = openai::content(pieces, form.as_deref(), "text")?;
     let mut fields = own_object(CODEC, &message.extra).with("role", role).with("content", content);
     let author = message.author.as_ref().filter(|_| message.role == Role::User);
@@ -100,13 +101,13 @@ fn answer(message: &Message) -> Tree {
     let is_alone = message.tool_uses().count() == 1;
     for block in &message.content {
         if let ContentBlock::Thinking(it) = block
-            && marked(&it.extra, "~as").is_some_and(|form| form == THINKING_PART)
+            && marked(&it.extra, mark::AS).is_some_and(|form| form == THINKING_PART)
         {
             let text = Tree::from(Object::typed("text").with("text", it.text.clone()));
             let fields = own_object(CODEC, &it.extra).with("type", "thinking");
             pieces.push(fields.with("thinking", vec![text]).into());
         } else if let ContentBlock::Thinking(it) = block {
-            thoughts.extend(marked(&it.extra, "~as").map(|key| (key, it.text.clone())));
+            thoughts.extend(marked(&it.extra, mark::AS).map(|key| (key, it.text.clone())));
         } else if let ContentBlock::ToolUse(call) = block {
             if is_alone && calls::is_deprecated(call) {
                 beside.push(("function_call".into(), calls::write_deprecated(call).into()));
@@ -115,7 +116,7 @@ fn answer(message: &Message) -> Tree {
             }
         } else if let ContentBlock::Text(text) = block
             && !is_refused
-            && marked(&text.extra, "~as").is_some_and(|form| form == "refusal")
+            && marked(&text.extra, mark::AS).is_some_and(|form| form == "refusal")
         {
             is_refused = true;
             beside.push(("refusal".into(), text.text.clone().into()));
@@ -129,7 +130,7 @@ fn answer(message: &Message) -> Tree {
             pieces.extend(piece(Role::Assistant, block));
         }
     }
-    let form = marked(&message.extra, "~content");
+    let form = marked(&message.extra, mark::CONTENT);
     let is_excused = !beside.is_empty() || !calls.is_empty();
     let empty = match form.as_deref() {
         Some("absent") if is_excused => None,
@@ -161,7 +162,7 @@ fn audio(value: &Json) -> Tree {
 
 fn result(result: &ToolResult, deprecated: Option<&ToolUse>) -> Tree {
     let pieces = result.content.iter().filter_map(|block| piece(Role::User, block)).collect();
-    let form = marked(&result.extra, "~content");
+    let form = marked(&result.extra, mark::CONTENT);
     let content = openai::content(pieces, form.as_deref(), "text");
     let content = content.or_else(|| no_content(form.as_deref()));
     let deprecated = deprecated.filter(|call| call.id == result.tool_use_id);
@@ -175,7 +176,7 @@ fn result(result: &ToolResult, deprecated: Option<&ToolUse>) -> Tree {
         return fields.into();
     }
     // The id may have been absent, or a number.
-    let unnamed = marked(&result.extra, "~id").is_some() || fields.get("tool_call_id").is_some();
+    let unnamed = marked(&result.extra, mark::ID).is_some() || fields.get("tool_call_id").is_some();
     if !result.tool_use_id.is_empty() || !unnamed {
         fields.set("tool_call_id", result.tool_use_id.clone());
     }
@@ -185,7 +186,8 @@ fn result(result: &ToolResult, deprecated: Option<&ToolUse>) -> Tree {
 /// Returns a block as a piece of a content; `None` for a block that is written elsewhere.
 fn piece(role: Role, block: &ContentBlock) -> Option<Tree> {
     if let Some((text, extra)) = wire_text(role, block) {
-        if role == Role::Assistant && marked(extra, "~as").is_some_and(|it| it == "refusal_part") {
+        if role == Role::Assistant && marked(extra, mark::AS).is_some_and(|it| it == "refusal_part")
+        {
             let part = own_object(CODEC, extra).with("type", "refusal").with("refusal", text);
             return Some(part.into());
         }

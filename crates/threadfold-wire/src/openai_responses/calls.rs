@@ -62,7 +62,7 @@ impl Calls {
 /// The type of the answer to a call. It also determines the form of the written call, which is the
 /// form in which the call was read if it was not changed.
 fn output_of(call: &ToolUse) -> &'static str {
-    let Some(kind) = marked(&call.extra, "~as") else { return kinds::FUNCTION_OUTPUT };
+    let Some(kind) = marked(&call.extra, mark::AS) else { return kinds::FUNCTION_OUTPUT };
     // The input of a call in a special form is the whole item.
     let type_as_read = match &call.input {
         ToolInput::Json(item) => Fields::parse(item.as_str()).and_then(|item| item.text("type")),
@@ -77,14 +77,14 @@ fn is_writable(output: &str, result: &ToolResult) -> bool {
     if kinds::is_plain(output) {
         return true;
     }
-    let type_as_read = marked(&result.extra, "~as");
+    let type_as_read = marked(&result.extra, mark::AS);
     if type_as_read.as_deref() != Some(output) {
         // It is written as a function's result if it was read as one, or if the provider is known
         // to accept that.
         let of_function = type_as_read.as_deref() == Some(kinds::FUNCTION_OUTPUT);
         return of_function || output == kinds::LOCAL_SHELL_OUTPUT;
     }
-    let form = marked(&result.extra, "~content");
+    let form = marked(&result.extra, mark::CONTENT);
     match result.content.as_slice() {
         [] => form.is_some() || kinds::takes_text(output),
         [ContentBlock::Opaque(_)] => form.as_deref() == Some("whole") && !result.is_error,

@@ -51,7 +51,7 @@ pub(super) fn note_identity(fields: &mut Fields<'_>) -> bool {
     }
     let any = identity.len() > 0;
     if any {
-        fields.add("~item", identity.into_json());
+        fields.add(mark::ITEM, identity.into_json());
     }
     any
 }
@@ -59,7 +59,7 @@ pub(super) fn note_identity(fields: &mut Fields<'_>) -> bool {
 /// Returns the fields that [`note_identity`] removed and the unknown fields, to which the known
 /// ones are added.
 pub(super) fn item_fields(extra: &Extra) -> Object {
-    reopen(extra.get(CODEC, "~item")).and(own_object(CODEC, extra))
+    reopen(extra.get(CODEC, mark::ITEM)).and(own_object(CODEC, extra))
 }
 
 /// Returns an opaque block for an item.
@@ -68,30 +68,30 @@ pub(super) fn opaque_item(raw: Raw<'_>, led: Option<&Text>) -> ContentBlock {
     if led.is_none() && !value.as_str().starts_with(WRAPPED) {
         return Opaque::new(CODEC, value).into();
     }
-    let mut object = Object::of("~item", value);
-    object.set_some("~led", led.cloned());
+    let mut object = Object::of(mark::ITEM, value);
+    object.set_some(mark::LED, led.cloned());
     Opaque::new(CODEC, object.into_json()).into()
 }
 
 /// Returns an opaque block for a part of a content, or for a whole content.
 pub(super) fn opaque_part(raw: Raw<'_>) -> ContentBlock {
-    let object = Object::of("~part", raw.json());
+    let object = Object::of(mark::PART, raw.json());
     Opaque::new(CODEC, object.into_json()).into()
 }
 
 /// The part of a content that an opaque value holds, or a whole content; `None` for an item.
 pub(super) fn kept_part(value: &Json) -> Option<Json> {
-    unwrapped(value)?.take_json("~part")
+    unwrapped(value)?.take_json(mark::PART)
 }
 
 /// The item that an opaque value holds, and the id of the reasoning that led to it; `None` for a
 /// part.
 pub(super) fn kept_item(value: &Json) -> Option<(Json, Option<Text>)> {
     let mut fields = unwrapped(value).unwrap_or_default();
-    if fields.get("~part").is_some() {
+    if fields.get(mark::PART).is_some() {
         return None;
     }
-    Some((fields.take_json("~item").unwrap_or_else(|| value.clone()), fields.text("~led")))
+    Some((fields.take_json(mark::ITEM).unwrap_or_else(|| value.clone()), fields.text(mark::LED)))
 }
 
 /// The fields around an opaque value that is not the item itself.
@@ -103,8 +103,8 @@ fn unwrapped(value: &Json) -> Option<Fields<'_>> {
 /// it.
 pub(super) fn whole_item(kind: &str, led: Option<&Text>) -> Extra {
     let mut marks = Fields::default();
-    marks.add_word("~as", kind);
-    led.into_iter().for_each(|led| marks.add_word("~led", led));
+    marks.add_word(mark::AS, kind);
+    led.into_iter().for_each(|led| marks.add_word(mark::LED, led));
     marks.keep(CODEC)
 }
 

@@ -39,7 +39,7 @@ impl Rules for Responses {
         if thinking.extra.codec() != Some(CODEC) || is_foreign {
             return Some("it comes from another provider");
         }
-        let was_signed = marked(&thinking.extra, "~signed").is_some();
+        let was_signed = marked(&thinking.extra, mark::SIGNED).is_some();
         let [summary, content] = ["summary", "content"].map(|key| thinking.extra.get(CODEC, key));
         let said = thought(summary.map(Raw::of), content.map(Raw::of));
         if said.as_ref() != Some(&thinking.text) || was_signed != thinking.signature.is_some() {

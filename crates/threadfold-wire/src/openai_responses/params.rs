@@ -8,7 +8,7 @@ const LIMIT: Param<u64> = limit("~max_output_tokens");
 const TOOLS: Tools = Tools {
     codec: CODEC,
     read: read_tool,
-    is_native: |tool| is_own(tool) && marked(&tool.extra, "~strict").is_none(),
+    is_native: |tool| is_own(tool) && marked(&tool.extra, mark::STRICT).is_none(),
     write: write_tool,
     choice: Param {
         kept_as: "~tool_choice",
@@ -75,7 +75,7 @@ fn is_compacted(request: &Request) -> bool {
         message.prefix_rewritten
             || message.content.iter().any(|block| {
                 matches!(block, ContentBlock::Summary(summary)
-                    if marked(&summary.extra, "~as").is_none())
+                    if marked(&summary.extra, mark::AS).is_none())
             })
     })
 }
@@ -84,7 +84,7 @@ fn is_compacted(request: &Request) -> bool {
 fn holds_answer(request: &Request, key: &str, json: &Json) -> bool {
     let Some(wanted) = id_of(Raw::of(json)) else { return false };
     request.messages.iter().any(|message| {
-        let response = message.extra.get(CODEC, "~response").map(Json::as_str);
+        let response = message.extra.get(CODEC, mark::RESPONSE).map(Json::as_str);
         let id = response.and_then(Fields::parse).and_then(|response| id_of(response.get(key)?));
         id.as_ref() == Some(&wanted)
     })
@@ -103,7 +103,7 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     fields.take_word("type").filter(|kind| kind == "function")?;
     // Always set the mark, because it distinguishes functions that were read in this dialect from
     // others.
-    fields.add_word("~strict", if fields.get("strict").is_none() { "absent" } else { "said" });
+    fields.add_word(mark::STRICT, if fields.get("strict").is_none() { "absent" } else { "said" });
     let tool = openai::read_function(&mut fields)?;
     Some(ToolSpec { extra: fields.keep(CODEC), ..tool })
 }

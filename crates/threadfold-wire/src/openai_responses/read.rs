@@ -12,7 +12,7 @@ pub(super) fn request(mut fields: Fields<'_>, options: &DecodeOptions) -> Result
     const EXPECTED: &str = "a string or an array of items";
     match fields.take("input") {
         Some(raw) if raw.is_text() => {
-            let extra = Extra::default().with(CODEC, "~input", Json::text("string"));
+            let extra = Extra::default().with(CODEC, mark::INPUT, Json::text("string"));
             reader.said(MessageParts { extra, ..MessageParts::new(Role::User, said_text(raw)) });
         }
         Some(raw) => {
@@ -23,7 +23,7 @@ pub(super) fn request(mut fields: Fields<'_>, options: &DecodeOptions) -> Result
         }
         // The body continues something that the provider stored.
         None if reader.context.is_chained || fields.value("prompt").is_some() => {
-            fields.add_word("~input", "absent");
+            fields.add_word(mark::INPUT, "absent");
         }
         None => return Err(path.missing(EXPECTED)),
     }
@@ -43,7 +43,7 @@ impl Reader {
     fn instructions(&mut self, fields: &mut Fields<'_>) {
         let text = fields.take_as("instructions", |raw| raw.text().filter(|text| !text.is_blank()));
         let Some(text) = text else { return };
-        let extra = Extra::default().with(CODEC, "~as", Json::text("instructions"));
+        let extra = Extra::default().with(CODEC, mark::AS, Json::text("instructions"));
         let message = MessageParts::new(Role::System, vec![ContentBlock::text(text)]);
         self.system.push(MessageParts { extra, ..message }.into());
     }
@@ -59,7 +59,7 @@ impl Reader {
 
     fn said(&mut self, mut message: MessageParts) {
         if message.role == Role::System && self.thread.is_empty() {
-            message.extra = message.extra.with(CODEC, "~as", Json::text("item"));
+            message.extra = message.extra.with(CODEC, mark::AS, Json::text("item"));
             self.system.push(message.into());
             return;
         }
@@ -87,7 +87,7 @@ impl Reader {
 /// Marks a summary that was read as text: it is no compaction of this thread.
 fn mark_summary(block: &mut ContentBlock) {
     if let ContentBlock::Summary(Summary { extra, .. }) = block {
-        *extra = extra.with(CODEC, "~as", Json::text("text"));
+        *extra = extra.with(CODEC, mark::AS, Json::text("text"));
     }
 }
 
@@ -109,7 +109,7 @@ pub(super) fn answer(mut fields: Fields<'_>) -> Result<Answer> {
     }
     let withheld = fields.items("input_transformations").unwrap_or_default();
     let withheld = withheld.into_iter().filter_map(Fields::of).filter_map(withheld_item).collect();
-    let extra = Extra::default().with(CODEC, "~response", fields.json());
+    let extra = Extra::default().with(CODEC, mark::RESPONSE, fields.json());
     let parts = MessageParts { origin, extra, ..MessageParts::new(Role::Assistant, content) };
     let mut answer = Answer::new(parts.into(), stop_reason, usage);
     answer.withheld = withheld;

@@ -19,7 +19,7 @@ const CONTENTS: Contents = Contents {
 /// neither, or an empty array. Marks its form on the message.
 pub(super) fn said(raw: Raw<'_>, message: &mut Fields<'_>) -> Option<Vec<ContentBlock>> {
     let (blocks, form) = content(raw, By::User).filter(|(blocks, _)| !blocks.is_empty())?;
-    form.into_iter().for_each(|form| message.add_word("~content", form));
+    form.into_iter().for_each(|form| message.add_word(mark::CONTENT, form));
     Some(blocks)
 }
 
@@ -35,7 +35,7 @@ pub(super) fn output(raw: Raw<'_>, result: &mut Fields<'_>) -> Vec<ContentBlock>
         blocks.is_empty() || !blocks.iter().all(|it| matches!(it, ContentBlock::Opaque(_)))
     });
     let (blocks, form) = read.unwrap_or_else(|| (vec![opaque_part(raw)], Some("whole")));
-    form.into_iter().for_each(|form| result.add_word("~content", form));
+    form.into_iter().for_each(|form| result.add_word(mark::CONTENT, form));
     blocks
 }
 
@@ -56,7 +56,7 @@ fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
     };
     pictures::mark(&mut fields, &source);
     if fields.get("detail").is_none() {
-        fields.add_word("~detail", "absent");
+        fields.add_word(mark::DETAIL, "absent");
     }
     Some(Image { source, extra: fields.keep(CODEC) }.into())
 }
@@ -73,20 +73,20 @@ pub(super) fn answer(mut fields: Fields<'_>) -> Vec<ContentBlock> {
     let Some(raw) = fields.take("content") else { return Vec::new() };
     // The empty object marks the beginning of an item, so that two messages do not become one.
     if !note_identity(&mut fields) {
-        fields.add("~item", Json::from_compact("{}"));
+        fields.add(mark::ITEM, Json::from_compact("{}"));
     }
     let mut own = Fields::default();
     own.move_marks(&mut fields);
     own.add_inner("item", &fields);
     if raw.is_text() {
-        own.add_word("~content", "string");
+        own.add_word(mark::CONTENT, "string");
         let said = raw.text().filter(|text| !text.is_blank());
         let block = said.map(|text| TextBlock { text, extra: own.keep(CODEC) }.into());
         return block.into_iter().collect();
     }
     let blocks = raw.all(|raw| {
         let block = answer_part(raw, &mut own)?;
-        own.add_word("~joins", "item");
+        own.add_word(mark::JOINS, "item");
         Some(block)
     });
     blocks.unwrap_or_default()
@@ -103,10 +103,10 @@ fn answer_part(raw: Raw<'_>, own: &mut Fields<'_>) -> Option<ContentBlock> {
     };
     fields.move_marks(own);
     if kind != "output_text" {
-        fields.add_word("~as", &kind);
+        fields.add_word(mark::AS, &kind);
     }
     if fields.take_as("annotations", |raw| (raw.get() == "[]").then_some(())).is_some() {
-        fields.add_word("~annotations", "none");
+        fields.add_word(mark::ANNOTATIONS, "none");
     }
     let text = fields.take_text(key).filter(|text| !text.is_blank())?;
     Some(TextBlock { text, extra: fields.keep(CODEC) }.into())
@@ -119,9 +119,9 @@ pub(super) fn reasoning(mut fields: Fields<'_>, next: Option<Text>) -> Option<Co
     let signature = fields.take_text("encrypted_content");
     note_identity(&mut fields);
     if signature.is_some() {
-        fields.add_word("~signed", "yes");
+        fields.add_word(mark::SIGNED, "yes");
     }
-    next.into_iter().for_each(|next| fields.add_word("~next", &next));
+    next.into_iter().for_each(|next| fields.add_word(mark::NEXT, &next));
     Some(Thinking { extra: fields.keep(CODEC), ..Thinking::new(text, signature) }.into())
 }
 

@@ -92,7 +92,7 @@ impl Context {
         if let Some(id) = &led
             && (label.is_message() || label.is_call())
         {
-            fields.add_word("~led", id);
+            fields.add_word(mark::LED, id);
         }
         let mut blocks = if label.is_message() {
             answer(fields)
@@ -146,7 +146,7 @@ impl Context {
         let id = label.call_id.clone().filter(|id| !self.settled.contains(id))?;
         let kind = label.kind.as_str();
         if kind != kinds::FUNCTION {
-            item.add_word("~as", kind);
+            item.add_word(mark::AS, kind);
         }
         let call = match kind {
             kinds::FUNCTION => function(id.clone(), "arguments", item)?,
@@ -213,7 +213,7 @@ fn message(label: &Label, mut fields: Fields<'_>) -> Option<MessageParts> {
     fields.take("role");
     note_identity(&mut fields);
     if label.role.as_deref() == Some("developer") {
-        fields.add_word("~role", "developer");
+        fields.add_word(mark::ROLE, "developer");
     }
     let blocks = said(fields.take("content")?, &mut fields)?;
     Some(MessageParts { extra: fields.keep(CODEC), ..MessageParts::new(role, blocks) })
@@ -226,7 +226,7 @@ fn result(label: &Label, mut fields: Fields<'_>, of_client: bool) -> Option<Cont
     let id = match &label.call_id {
         Some(id) => id.clone(),
         None if kind == kinds::LOCAL_SHELL_OUTPUT => {
-            fields.add_word("~named", "id");
+            fields.add_word(mark::NAMED, "id");
             fields.take("id").and_then(Raw::text)?
         }
         None => return None,
@@ -234,13 +234,13 @@ fn result(label: &Label, mut fields: Fields<'_>, of_client: bool) -> Option<Cont
     fields.take("type");
     fields.take("call_id");
     if kind != kinds::FUNCTION_OUTPUT || of_client {
-        fields.add_word("~as", kind);
+        fields.add_word(mark::AS, kind);
     }
     let content = match fields.take("output") {
         Some(raw) => output(raw, &mut fields),
         None if kinds::is_plain(kind) => return None,
         None => {
-            fields.add_word("~content", "absent");
+            fields.add_word(mark::CONTENT, "absent");
             Vec::new()
         }
     };

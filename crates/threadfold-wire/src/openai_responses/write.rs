@@ -36,7 +36,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
 /// The text of a system message that is written as `instructions`; `None` if it was read as an item
 /// or holds more than text.
 fn instructions(message: &Message) -> Option<Text> {
-    let is_item = marked(&message.extra, "~as").is_some_and(|form| form == "item");
+    let is_item = marked(&message.extra, mark::AS).is_some_and(|form| form == "item");
     let texts = message.content.iter().map(|block| block.as_text().map(Text::as_str));
     let texts: Option<Vec<&str>> = texts.collect();
     texts.filter(|_| !is_item).map(|texts| texts.join("\n\n").into())
@@ -45,11 +45,11 @@ fn instructions(message: &Message) -> Option<Text> {
 /// Writes the items, as one string if they were read as one. A body that was read without input
 /// gets none.
 fn write_input(request: &Request, items: Vec<Item>, body: &mut Object) {
-    if items.is_empty() && marked(&request.extra, "~input").is_some() {
+    if items.is_empty() && marked(&request.extra, mark::INPUT).is_some() {
         return;
     }
     let first = request.messages.first();
-    let was_string = first.is_some_and(|first| marked(&first.extra, "~input").is_some());
+    let was_string = first.is_some_and(|first| marked(&first.extra, mark::INPUT).is_some());
     let text = match items.as_slice() {
         [Item { body: Tree::Object(only), .. }] if was_string && only.len() == 2 => {
             only.get("content").and_then(Tree::text)
@@ -108,11 +108,11 @@ impl Writer<'_> {
 
     /// Writes adjacent pieces as one item. The first one gets the fields of the message.
     fn flush(&mut self, message: &Message, fields: &mut Option<Object>, pieces: &mut Vec<Tree>) {
-        let form = marked(&message.extra, "~content");
+        let form = marked(&message.extra, mark::CONTENT);
         let content = openai::content(std::mem::take(pieces), form.as_deref(), "input_text");
         let Some(content) = content else { return };
         let role = match message.role {
-            Role::System if marked(&message.extra, "~role").is_some() => "developer",
+            Role::System if marked(&message.extra, mark::ROLE).is_some() => "developer",
             role @ (Role::User | Role::System | Role::Assistant) => role.as_str(),
         };
         let object = fields.take().unwrap_or_default();
@@ -121,15 +121,16 @@ impl Writer<'_> {
     }
 
     fn result(&mut self, result: &ToolResult) {
-        let type_as_read = marked(&result.extra, "~as");
+        let type_as_read = marked(&result.extra, mark::AS);
         let mut kind = self.calls.output(&result.tool_use_id);
         if !kinds::is_plain(kind) && type_as_read.as_deref() != Some(kind) {
             kind = kinds::FUNCTION_OUTPUT;
         }
         let pieces = result.content.iter().filter_map(|block| piece(Role::User, block)).collect();
-        let form = marked(&result.extra, "~content");
+        let form = marked(&result.extra, mark::CONTENT);
         let output = openai::content(pieces, form.as_deref(), "input_text");
-        let named = marked(&result.extra, "~named").filter(|_| kind == kinds::LOCAL_SHELL_OUTPUT);
+        let named =
+            marked(&result.extra, mark::NAMED).filter(|_| kind == kinds::LOCAL_SHELL_OUTPUT);
         let key = if named.is_some() { "id" } else { "call_id" };
         let mut object = item_fields(&result.extra).with("type", kind);
         object.set(key, result.tool_use_id.clone());
@@ -155,8 +156,8 @@ impl Writer<'_> {
                 self.item(block);
                 continue;
             };
-            let begins = extra.get(CODEC, "~item").is_some();
-            let joins = extra.get(CODEC, "~joins").is_some();
+            let begins = extra.get(CODEC, mark::ITEM).is_some();
+            let joins = extra.get(CODEC, mark::JOINS).is_some();
             // A text that was not read in this dialect must not join an item of the provider.
             let fits = open.as_ref().is_some_and(|open| joins || open.form.is_none());
             if begins || !fits {
@@ -182,11 +183,11 @@ impl Writer<'_> {
         let item = if let ContentBlock::Thinking(thinking) = block {
             let mut object = item_fields(&thinking.extra).with("type", kinds::REASONING);
             object.set_some("encrypted_content", thinking.signature.clone());
-            let next = marked(&thinking.extra, "~next");
+            let next = marked(&thinking.extra, mark::NEXT);
             Item { next, ..Item::new(self.at, object, None) }
         } else if let ContentBlock::ToolUse(call) = block {
             let object = written_call(call, self.calls.output(&call.id));
-            let mut item = Item::new(self.at, object, marked(&call.extra, "~led"));
+            let mut item = Item::new(self.at, object, marked(&call.extra, mark::LED));
             item.label.call_id = Some(self.calls.id_before(&call.id));
             item
         } else if let Some((json, led)) = whole(block) {
@@ -211,13 +212,13 @@ struct Open {
 impl Open {
     /// Begins an item with its first text, which has the fields of the item.
     fn new(extra: &Extra) -> Self {
-        let fields = reopen(extra.get(CODEC, "~item")).and(reopen(extra.get(CODEC, "item")));
-        let form = match (extra.get(CODEC, "~content"), extra.get(CODEC, "~item")) {
+        let fields = reopen(extra.get(CODEC, mark::ITEM)).and(reopen(extra.get(CODEC, "item")));
+        let form = match (extra.get(CODEC, mark::CONTENT), extra.get(CODEC, mark::ITEM)) {
             (Some(_), _) => Some("string"),
             (None, Some(_)) => Some("array"),
             (None, None) => None,
         };
-        Self { fields, form, led: marked(extra, "~led"), pieces: Vec::new() }
+        Self { fields, form, led: marked(extra, mark::LED), pieces: Vec::new() }
     }
 }
 
@@ -225,10 +226,10 @@ impl Open {
 fn whole(block: &ContentBlock) -> Option<(Json, Option<Text>)> {
     match block {
         ContentBlock::ServerToolUse(call) => {
-            Some((call.input.clone(), marked(&call.extra, "~led")))
+            Some((call.input.clone(), marked(&call.extra, mark::LED)))
         }
         ContentBlock::ServerToolResult(result) => {
-            Some((result.content.clone(), marked(&result.extra, "~led")))
+            Some((result.content.clone(), marked(&result.extra, mark::LED)))
         }
         ContentBlock::Opaque(opaque) => kept_item(&opaque.value),
         // Texts and media are written as parts of an item, calls, results and reasoning field by
@@ -254,10 +255,10 @@ fn written_call(call: &ToolUse, output: &str) -> Object {
 fn part(text: Text, extra: &Extra) -> Tree {
     let mut fields = own_object(CODEC, extra);
     fields.remove("item");
-    if extra.get(CODEC, "~annotations").is_some() {
+    if extra.get(CODEC, mark::ANNOTATIONS).is_some() {
         fields.set("annotations", Vec::new());
     }
-    let (kind, key) = match marked(extra, "~as").as_deref() {
+    let (kind, key) = match marked(extra, mark::AS).as_deref() {
         Some("refusal") => ("refusal", "refusal"),
         Some("input_text") => ("input_text", "text"),
         Some(_) | None if fields.len() == 0 => return text.into(),
@@ -273,7 +274,7 @@ fn piece(role: Role, block: &ContentBlock) -> Option<Tree> {
     }
     if let ContentBlock::Image(Image { source, extra }) = block {
         let mut object = own_object(CODEC, extra);
-        if object.get("detail").is_none() && marked(extra, "~detail").is_none() {
+        if object.get("detail").is_none() && marked(extra, mark::DETAIL).is_none() {
             object.set("detail", "auto");
         }
         object.set("type", "input_image");
