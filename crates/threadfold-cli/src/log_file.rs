@@ -1,10 +1,6 @@
 //! Reading a log from its lines.
 
-use std::{
-    fs::File,
-    io::{self, BufRead, BufReader, Read},
-    path::Path,
-};
+use std::path::Path;
 
 use threadfold::{
     EventLog,
@@ -12,36 +8,25 @@ use threadfold::{
     store::{StoreError, stored_event},
 };
 
-use crate::{error::Failure, files::bytes_without_mark};
+use crate::{error::Failure, files};
 
 /// Reads a file with one log. The error for other files ends with this hint. Lines that cannot be
 /// read are named on standard error.
 pub(crate) fn read(file: &Path, hint: &str) -> Result<EventLog, Failure> {
-    let name = file.display();
-    let opened = opened(file).map_err(|error| format!("{name}: {error}"))?;
-    log_of(opened, &name.to_string())
+    let (name, bytes) = (file.display().to_string(), files::bytes(file)?);
+    log_of(files::bytes_without_mark(&bytes), &name)
         .map_err(|error| format!("{name}: {} ({hint})", error.line()).into())
-}
-
-/// Opens a file after its byte order mark, if it begins with one.
-fn opened(file: &Path) -> io::Result<BufReader<File>> {
-    let mut opened = BufReader::new(File::open(file)?);
-    let start = opened.fill_buf()?;
-    let mark = start.len() - bytes_without_mark(start).len();
-    opened.consume(mark);
-    Ok(opened)
 }
 
 /// Reads a log from its lines. The events after a line that cannot be read follow those before it;
 /// each such line is named on standard error, without its text.
-pub(crate) fn log_of(mut input: impl BufRead, name: &str) -> Result<EventLog, Failure> {
-    let mut line = Vec::new();
-    read_line(&mut input, &mut line)?;
-    let Loaded { mut log, .. } = EventLog::read(line.as_slice())?;
+pub(crate) fn log_of(bytes: &[u8], name: &str) -> Result<EventLog, Failure> {
+    let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let Loaded { mut log, .. } = EventLog::read(lines.next().unwrap_or_default())?;
     let (mut number, mut unread) = (1_u64, 0_u64);
-    while read_line(&mut input, &mut line)? {
+    for line in lines {
         number += 1;
-        let event = std::str::from_utf8(&line).ok().map(str::trim_end);
+        let event = std::str::from_utf8(line).ok().map(str::trim_end);
         let event = event.map(|text| stored_event(name, log.len(), text));
         let reason = match event {
             Some(Ok(LoggedEvent { event: Event::Malformed { .. }, .. })) => {
@@ -54,7 +39,7 @@ pub(crate) fn log_of(mut input: impl BufRead, name: &str) -> Result<EventLog, Fa
             Some(Err(StoreError::Unreadable { source: LogError::UnknownKind { .. }, .. })) => {
                 "an event of an unknown kind"
             }
-            Some(Err(_)) if is_json(&line) => "not an event",
+            Some(Err(_)) if is_json(line) => "not an event",
             Some(Err(_)) if line.last() != Some(&b'\n') => "incomplete",
             Some(Err(_)) => "not JSON",
             None => "not UTF-8",
@@ -70,15 +55,4 @@ pub(crate) fn log_of(mut input: impl BufRead, name: &str) -> Result<EventLog, Fa
 
 pub(crate) fn is_json(line: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
-}
-
-/// Reads a line of a log; false at the end.
-fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Failure> {
-    line.clear();
-    let limit = EventLog::MAX_LINE_BYTES;
-    let bytes = input.by_ref().take(limit + 1).read_until(b'\n', line)? as u64;
-    if bytes > limit {
-        return Err(format!("a line is longer than {limit} bytes").into());
-    }
-    Ok(bytes > 0)
 }
