@@ -889,14 +889,14 @@ mod tests {
         assert!(matches!(output, Some(Output::Compact { .. })), "{output:?}");
     }
 
-    /// Sends requests that grow by 500 tokens each to a provider of this window, which nobody knows
+    /// Sends requests that grow by so many tokens each to a provider of this window, which nobody knows
     /// and no refusal states, and returns the largest request that it answered, and its refusals. The
     /// first `lies` requests over 20,000 tokens are refused in any case.
-    fn vague_provider(window: u64, requests: u32, mut lies: u32) -> (u64, u32) {
+    fn vague_provider(window: u64, requests: u32, grows: u64, mut lies: u32) -> (u64, u32) {
         let mut auto = machine(AutoPolicy::default());
         let (mut thread, mut largest, mut refusals) = (10_000, 0, 0);
         for _ in 0..requests {
-            thread += 500;
+            thread += grows;
             auto.next_request();
             let mut sends = 0;
             let compacted = |auto: &mut AutoCompactor, thread: &mut u64, output| {
@@ -930,13 +930,19 @@ mod tests {
 
     #[test]
     fn a_vague_refusal_that_was_an_error_is_forgotten() {
-        let (largest, refusals) = vague_provider(150_000, 280, 1);
+        let (largest, refusals) = vague_provider(150_000, 280, 500, 1);
         assert!(largest > 120_000 && refusals == 1, "{largest}, {refusals} refusals");
     }
 
     #[test]
+    fn an_error_is_forgotten_although_every_request_is_compacted_because_of_it() {
+        let (largest, refusals) = vague_provider(150_000, 40, 9_000, 1);
+        assert!(largest > 100_000 && refusals <= 3, "{largest}, {refusals} refusals");
+    }
+
+    #[test]
     fn a_window_that_vague_refusals_confirm_is_tried_ever_more_rarely() {
-        let (largest, refusals) = vague_provider(60_000, 20_000, 0);
+        let (largest, refusals) = vague_provider(60_000, 20_000, 500, 0);
         assert!((50_000..=60_000).contains(&largest), "{largest}");
         assert!((3..16).contains(&refusals), "{refusals} refusals");
     }

@@ -247,7 +247,7 @@ pub(super) struct Learned {
     stated: Option<u64>,
     /// One token less than each size that was refused while the window was unknown.
     refused: BTreeSet<u64>,
-    /// The number of answered requests of at least half of the smallest of these sizes, since the
+    /// The number of answered requests of at least a third of the smallest of these sizes, since the
     /// last refusal.
     near: u32,
     /// How often such a size was dropped and then confirmed by another refusal.
@@ -334,7 +334,8 @@ impl Learned {
             (self.near, self.confirmed) = (0, 0);
         }
         let Some(least) = self.refused.first().copied() else { return };
-        self.near = self.near.saturating_add(u32::from(tokens >= least / 2));
+        // A request that was compacted because of this size has somewhat less than half of it.
+        self.near = self.near.saturating_add(u32::from(tokens >= least / 3));
         let needed = DOUBTED_AFTER.saturating_mul(2_u32.saturating_pow(self.confirmed));
         if self.near >= needed {
             self.refused.remove(&least);

@@ -132,6 +132,9 @@ const SAID: u64 = 80;
 /// The percentage of the target up to which the task stays word for word.
 const TASK: u64 = 36;
 
+/// A text of the user of up to this many tokens that stays before the digest is listed there as well.
+const LISTED: u64 = 100;
+
 /// The percentage of the target that a model's summary takes at most. Of a longer one head and tail
 /// stay.
 const SUMMARY: u64 = 33;
@@ -451,10 +454,15 @@ impl<'a> DigestJob<'a> {
     /// What the user typed, without what stays and the rules.
     fn typed_beside(&self, candidate: &Candidate) -> Typed {
         let View { thread, brief } = self.task;
-        let messages = thread.messages().iter().enumerate();
-        let stay = messages.filter(|(at, _)| *at >= candidate.cut || candidate.keeps_part_of(*at));
-        let stay = stay.map(|(_, message)| message);
-        Typed::new(Arc::clone(&self.statements), thread, brief, stay)
+        let (before, after) = thread.split_at(candidate.cut);
+        let mut typed = Typed::new(Arc::clone(&self.statements), thread, brief, after);
+        let kept = before.iter().enumerate().filter(|(at, _)| candidate.keeps_part_of(*at));
+        // A short text is listed too: it came after what the list has.
+        let task = self.first_typed();
+        let is_short = |index: usize| self.typed_tokens(index) <= LISTED;
+        let stated = kept.filter(|(index, _)| Some(*index) == task || !is_short(*index));
+        stated.for_each(|(_, message)| typed.skip_kept(message));
+        typed
     }
 
     /// The tokens of a list of these rules with its title; 0 without rules.

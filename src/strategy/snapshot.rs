@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{brief::Brief, rejection::Rejection};
+use super::{brief::Brief, fill::shape, rejection::Rejection};
 use crate::{
     compact::{
         Plan,
@@ -34,6 +34,8 @@ pub struct Snapshot {
     size: u64,
     times: Option<Arc<[Timestamp]>>,
     facts: Option<Arc<Facts>>,
+    /// What the user typed, if that is not what the facts take for it.
+    statements: Option<Arc<Statements>>,
     rules: Arc<Ledger>,
     notes: Notes,
     /// The number under which each message can be recalled once it is removed.
@@ -77,6 +79,7 @@ impl Snapshot {
             size,
             times: None,
             facts: None,
+            statements: None,
             rules: Arc::default(),
             notes: Notes::default(),
             numbers: Arc::default(),
@@ -196,7 +199,10 @@ impl Snapshot {
     /// assert_eq!(facts.audit(snapshot.messages()).missing[0].text, "src/parse.rs");
     /// ```
     pub fn with_facts(self, facts: Arc<Facts>) -> Self {
-        Self { facts: Some(facts), ..self }
+        // The facts take results in user messages for typed text.
+        let marked = shape::marked(&self.messages);
+        let statements = marked.map(|messages| Arc::new(Statements::of(&messages)));
+        Self { facts: Some(facts), statements, ..self }
     }
 
     /// Returns the snapshot with the thread's standing rules. [`settle`](Self::settle) appends the
@@ -323,9 +329,10 @@ impl Snapshot {
 
     /// What the user typed in the whole conversation, as far as it is known.
     pub(super) fn statements(&self) -> Arc<Statements> {
-        match &self.facts {
-            Some(facts) => Arc::clone(facts.statements()),
-            None => Arc::new(Statements::of(&self.messages)),
+        match (&self.statements, &self.facts) {
+            (Some(statements), _) => Arc::clone(statements),
+            (None, Some(facts)) => Arc::clone(facts.statements()),
+            (None, None) => Arc::new(Statements::of(&self.messages)),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::{
     ledger::Rule,
     message::{Author, ContentBlock, Message},
     prose::{key_by, paragraphs, read_named, sentences},
-    retention::{Fact, FactClass, Listing, Statements},
+    retention::{Fact, FactClass, Listing, Statements, headed},
     tokens::TokenCounter,
 };
 
@@ -55,15 +55,13 @@ impl Typed {
         for text in system {
             typed.skip(text);
         }
-        for message in stay {
-            for text in message.typed_content().filter_map(ContentBlock::as_text) {
-                let stated = paragraphs(text);
-                let stated = stated.iter().flat_map(|it| keys_by(message.author.as_ref(), it));
-                typed.elsewhere.extend(stated);
-            }
-            typed.elsewhere.extend(Statements::keys_in(message));
-        }
+        typed.elsewhere.extend(stay.into_iter().flat_map(keys_in));
         typed
+    }
+
+    /// The same for a message that stays before the list: see [`skip_before`](Self::skip_before).
+    pub(super) fn skip_kept(&mut self, message: &Message) {
+        self.skip_older(keys_in(message));
     }
 
     /// Whether the user typed this rule: then a list of statements can show it.
@@ -123,10 +121,13 @@ impl Typed {
     /// The same for a text that stands before the list. A statement that may correct an
     /// earlier one stays in the list, or the earlier value would be the last that is read.
     pub(super) fn skip_before(&mut self, text: &str) {
-        let newer: HashSet<&str> = self.statements.newer_keys().collect();
         let stated = paragraphs(text);
-        let stated = stated.iter().flat_map(|paragraph| keys(paragraph));
-        self.elsewhere.extend(stated.filter(|key| !newer.contains(key.as_str())));
+        self.skip_older(stated.iter().flat_map(|paragraph| keys(paragraph)));
+    }
+
+    fn skip_older(&mut self, keys: impl Iterator<Item = String>) {
+        let newer: HashSet<&str> = self.statements.newer_keys().collect();
+        self.elsewhere.extend(keys.filter(|key| !newer.contains(key.as_str())));
         self.listing.take();
     }
 
@@ -187,6 +188,13 @@ pub(super) fn keys(paragraph: &str) -> Vec<String> {
 /// The keys of a rule and its sentences.
 pub(super) fn rule_keys(rule: &Rule) -> impl Iterator<Item = String> {
     keys_by(rule.author.as_ref(), &rule.text)
+}
+
+/// The keys of what was typed in a message.
+fn keys_in(message: &Message) -> impl Iterator<Item = String> + use<'_> {
+    let texts = message.typed_content().filter_map(ContentBlock::as_text);
+    let stated = texts.flat_map(|text| [paragraphs(text), headed(text)].concat());
+    stated.flat_map(|it| keys_by(message.author.as_ref(), &it).collect::<Vec<_>>())
 }
 
 /// The keys of a paragraph that this author typed, and of its sentences.

@@ -1,8 +1,11 @@
 //! What becomes of the task, the user's words, lines and failures when a digest is compacted again.
 
+use std::sync::Arc;
+
 use threadfold::{
     Message, Role,
     message::{Json, ToolResult, ToolUse},
+    retention::{Facts, RetentionPolicy},
     strategy::{Brief, Digest, Snapshot, View, without_model},
     tokens::{ByteEstimate, TokenCounter},
 };
@@ -63,6 +66,34 @@ fn the_newest_value_of_the_user_is_the_last_that_is_read_after_every_digest() {
             thread.extend(reads(part));
         }
     }
+}
+
+#[test]
+fn a_short_text_that_stays_before_the_digest_ends_its_list() {
+    let thread = digested(&talk(), 1_200);
+    let newest = "The fee of the hall is $45 a day from now on.";
+    let stays = thread.iter().take_while(|message| !message.is_summary());
+    assert!(stays.flat_map(Message::texts).any(|text| **text == *newest), "{thread:?}");
+    assert!(summary(&thread).ends_with(&format!("a day.\n- {newest}")), "{thread:?}");
+}
+
+#[test]
+fn results_in_user_messages_are_not_the_users_words_whatever_facts_say() {
+    let mut thread = vec![Message::user("Mend the parser. Never touch the lexer.")];
+    for step in 0..40 {
+        let asks = format!("I look at it.\n\n```bash\ncat src/part_{step}.rs\n```");
+        thread.push(Message::assistant(asks));
+        let lines = format!("It folds part {step}, and then part {step} again.\n").repeat(9);
+        thread.push(Message::user(format!("Output: {lines}")));
+    }
+    let policy = RetentionPolicy::default();
+    let facts = Arc::new(Facts::of(&thread, &policy));
+    let brief = Brief { target: Some(1_500), retention: Some(policy), ..Brief::default() };
+    let view = View::new(Snapshot::new(thread).with_facts(facts), brief);
+    let plan = without_model(&Digest::default(), &view).unwrap().plan;
+    let digest = summary(&view.thread.accept(&plan, &view.brief).unwrap());
+    let (_, said) = digest.split_once("The user's words:\n").unwrap_or((&digest, ""));
+    assert!(!said.contains("Output") && !said.contains("folds"), "{digest}");
 }
 
 #[test]

@@ -77,16 +77,11 @@ const LONGEST: usize = 400;
 
 fn is_failure(line: &str) -> bool {
     let code = ["=>", "${", "({", "</", "();", "\u{2192}", "raise ", "except ", "catch", "throw "];
-    // The message of a panic follows on the next line.
-    let goes_on = line.ends_with(['{', ';', ',', '(', '[', ':']) && !is_panic(line);
+    // The message of a panic of Rust follows on the next line.
+    let is_panic = line.starts_with("thread '");
     (opens(line) || has_failure_phrase(line))
-        && !goes_on
+        && (is_panic || !line.ends_with(['{', ';', ',', '(', '[', ':']))
         && !code.iter().any(|mark| line.contains(mark))
-}
-
-/// Whether a line says where a thread of Rust panicked: `thread 'main' panicked at src/a.rs:1:5:`.
-fn is_panic(line: &str) -> bool {
-    line.ends_with(':') && line.starts_with("thread '") && line.contains(" panicked at ")
 }
 
 fn opens(line: &str) -> bool {

@@ -57,10 +57,9 @@ fn choose(
     counter: &dyn TokenCounter,
 ) -> Vec<(FactClass, String)> {
     let mut room = budget;
-    let mut classes: Vec<Candidates> = FactClass::ALL
-        .iter()
-        .filter_map(|class| Candidates::of(*class, retention, counter))
-        .collect();
+    let classes = FactClass::ALL.iter();
+    let classes = classes.filter_map(|class| Candidates::of(*class, retention, counter));
+    let mut classes: Vec<Candidates> = classes.collect();
     let mut lines = Vec::new();
     while let Some(candidates) = classes
         .iter_mut()

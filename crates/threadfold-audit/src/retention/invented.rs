@@ -40,17 +40,17 @@ pub fn invented<'m>(
     let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
     let mut stated = Gathered::default();
     stated.read(0, &Message::user(own), &options);
-    let unknown = stated
-        .relevant(&options)
-        .filter(|(class, key, _)| class.is(Property::Checked) && !facts.knows(*class, key));
-    let mut unknown: Vec<(String, Fact)> = unknown
-        .map(|(class, key, mention)| {
-            let positions = mention.positions.clone().into_kept();
-            let fact =
-                Fact::new(class, mention.text.as_str().into(), 1, mention.speaker, positions);
-            (folded(common_part(class, key)), fact)
-        })
-        .collect();
+    let may_be =
+        |class: FactClass, key: &str| class.is(Property::Checked) && !facts.knows(class, key);
+    let unknown = stated.relevant(&options).filter(|(class, key, _)| may_be(*class, key));
+    let unknown = unknown.map(|(class, key, mention)| {
+        let positions = mention.positions.clone().into_kept();
+        let fact = Fact::new(class, mention.text.as_str().into(), 1, mention.speaker, positions);
+        // All spellings of a path share the name of the file.
+        let name = if class == FactClass::Path { key.rsplit('/').next() } else { None };
+        (folded(name.unwrap_or(key)), fact)
+    });
+    let mut unknown: Vec<(String, Fact)> = unknown.collect();
     unknown.sort_by(|(_, one), (_, other)| (one.class, &one.text).cmp(&(other.class, &other.text)));
     unknown.truncate(MOST);
     for message in thread {
@@ -75,14 +75,8 @@ pub fn invented<'m>(
 /// bytes left out)`.
 fn is_note(line: &str) -> bool {
     let line = line.trim_start_matches("> ");
-    [("[... ", " omitted ...]"), ("(", " left out)")]
-        .iter()
-        .any(|(start, end)| line.starts_with(start) && line.ends_with(end))
-}
-
-/// The part that all spellings of a fact share. For a path it is the name of the file.
-fn common_part(class: FactClass, key: &str) -> &str {
-    if class == FactClass::Path { key.rsplit('/').next().unwrap_or(key) } else { key }
+    let notes = [("[... ", " omitted ...]"), ("(", " left out)")];
+    notes.iter().any(|(start, end)| line.starts_with(start) && line.ends_with(end))
 }
 
 /// Returns a text in lower case and without white space, quotation marks and backticks.

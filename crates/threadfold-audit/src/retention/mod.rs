@@ -53,6 +53,6 @@ pub use options::RetentionPolicy;
 pub use policy::Beside;
 pub use policy::enrich;
 #[doc(hidden)]
-pub use statements::{Listing, Statement, Statements};
+pub use statements::{Listing, Statement, Statements, headed};
 
 pub use threadfold_core::retention::{Fact, FactClass, KeptShare, Retention};

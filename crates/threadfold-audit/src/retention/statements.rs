@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use super::pasted;
 use crate::{
     ledger::{Reports, TakenBack, typed},
-    message::{Author, ContentBlock, Message},
+    message::{Author, Message},
     prose::{
         LONGEST, TASK, TYPED, hash, heading, is_unspaced, key_by, left_out_line, named, one_line,
         own_key, paragraphs, read_named, sentences, typed_items, without_stress, words_key,
@@ -144,11 +144,7 @@ impl Statements {
 
     /// Reads the next message: the text that the user typed in it, or the list in its summary.
     pub fn read(&mut self, message: &Message) {
-        for block in &message.content {
-            if let ContentBlock::Summary(summary) = block {
-                self.read_list(&summary.text);
-            }
-        }
+        message.summaries().for_each(|summary| self.read_list(&summary.text));
         for text in Self::typed(message) {
             for paragraph in headed(&text) {
                 let author = message.author.as_ref();
@@ -164,17 +160,14 @@ impl Statements {
     /// What is new in the first one was said before the messages that stand before the summary, because
     /// a compaction keeps the newest text of the user there, after the task if it keeps that too.
     fn read_list(&mut self, summary: &str) {
-        let is_first = !std::mem::replace(&mut self.has_list, true);
         let items = typed_items(summary).into_iter().map(read_named);
         let new = items.filter(|(by, text)| !self.by_key.contains_key(&key_by(by.as_ref(), text)));
-        let new: Vec<(Option<Author>, &str)> = new.collect();
-        let mut later = Vec::new();
-        if is_first && !new.is_empty() {
+        let (new, mut later): (Vec<(Option<Author>, &str)>, _) = (new.collect(), Vec::new());
+        if !std::mem::replace(&mut self.has_list, true) && !new.is_empty() {
             let has_task = summary.lines().any(|line| line == TASK);
-            let before = if has_task { 0 } else { self.first };
             let Self { mut all, dropped, first, .. } = std::mem::take(self);
-            *self = Self { dropped, first, has_list: true, ..Self::default() };
-            later = all.split_off(before.min(all.len()));
+            (self.dropped, self.first, self.has_list) = (dropped, first, true);
+            later = all.split_off(if has_task { 0 } else { first.min(all.len()) });
             all.iter().for_each(|it| self.add(it.author.as_ref(), &it.text));
         }
         new.into_iter().for_each(|(author, text)| self.add(author.as_ref(), text));
@@ -184,16 +177,6 @@ impl Statements {
     /// The texts of a message that are statements: without what the user quoted, fenced or pasted.
     pub fn typed(message: &Message) -> impl Iterator<Item = String> {
         typed(message, Reports::Named).map(|text| pasted::without(&text))
-    }
-
-    /// The keys of the statements in a message and of their sentences.
-    pub fn keys_in(message: &Message) -> impl Iterator<Item = String> {
-        let author = message.author.clone();
-        let paragraphs = Self::typed(message).flat_map(|text| headed(&text));
-        paragraphs.flat_map(move |paragraph| {
-            let texts = statements_in(&paragraph).chain(sentences(&paragraph)).chain([&*paragraph]);
-            texts.map(|text| key_by(author.as_ref(), text)).collect::<Vec<_>>()
-        })
     }
 
     /// The statements, in the order in which they were typed. A repeated one is at its last place.
@@ -396,17 +379,13 @@ impl Statements {
         if self.all.len() <= 2 * most {
             return;
         }
-        let mut kept: Vec<(u64, usize)> = self
-            .all
-            .iter()
-            .enumerate()
-            .filter(|(_, statement)| !statement.is_repeated)
-            .map(|(at, statement)| (self.worth(statement) / (statement.text.len() as u64 + 1), at))
-            .collect();
+        let holding = self.all.iter().enumerate().filter(|(_, statement)| !statement.is_repeated);
+        let value = |it: &Statement| self.worth(it) / (it.text.len() as u64 + 1);
+        let mut kept: Vec<(u64, usize)> = holding.map(|(at, it)| (value(it), at)).collect();
+        let held = kept.len();
         kept.sort_unstable_by_key(|(value, at)| (Reverse(*value), Reverse(*at)));
         let kept: HashSet<usize> = kept.into_iter().take(most).map(|(_, at)| at).collect();
         let Self { all, dropped, .. } = std::mem::take(self);
-        let held = all.iter().filter(|statement| !statement.is_repeated).count();
         self.dropped = dropped.saturating_add(held - kept.len());
         for (_, statement) in all.into_iter().enumerate().filter(|(at, _)| kept.contains(at)) {
             self.push(statement);
@@ -421,10 +400,9 @@ impl Statements {
     /// Returns stored statements. They may come from elsewhere, so their number is limited.
     pub(super) fn of_stored(StoredStatements { all, dropped }: StoredStatements) -> Self {
         let mut statements = Self { dropped, has_list: true, ..Self::default() };
-        for Statement { text, author, is_overtaken, may_correct, times, .. } in
-            all.into_iter().take(2 * MOST)
-        {
-            let statement = Statement::new(author, text, times);
+        for it in all.into_iter().take(2 * MOST) {
+            let Statement { is_overtaken, may_correct, .. } = it;
+            let statement = Statement::new(it.author, it.text, it.times);
             statements.push(Statement { is_overtaken, may_correct, ..statement });
         }
         statements
@@ -472,10 +450,9 @@ impl Listing {
                 return Cow::Owned(text);
             }
             // The whole has more tokens than its lines together.
-            room = match room.checked_sub((tokens - budget).max(room / 16).max(1)) {
-                Some(room) => room,
-                None => return Cow::Borrowed(""),
-            };
+            let less = (tokens - budget).max(room / 16).max(1);
+            let Some(left) = room.checked_sub(less) else { return Cow::Borrowed("") };
+            room = left;
         }
     }
 }
@@ -540,11 +517,8 @@ fn words(key: &str) -> Vec<u64> {
     for word in key.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         if word.contains(is_unspaced) {
             let chars: Vec<char> = word.chars().collect();
-            words.extend(
-                chars
-                    .windows(chars.len().min(2))
-                    .map(|pair| hash(pair.iter().copied().map(u32::from))),
-            );
+            let pairs = chars.windows(chars.len().min(2));
+            words.extend(pairs.map(|pair| hash(pair.iter().copied().map(u32::from))));
         } else {
             words.push(hash(word.chars().map(u32::from)));
         }
@@ -567,7 +541,9 @@ fn statements_in(paragraph: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the paragraphs of a text. Each item of a list is prefixed with the short heading above
 /// the list, so that it can be understood alone.
-fn headed(text: &str) -> Vec<String> {
+#[doc(hidden)]
+#[must_use]
+pub fn headed(text: &str) -> Vec<String> {
     const HEADING: usize = 40;
     let mut lists: HashMap<String, String> = HashMap::new();
     let mut heading: Option<&str> = None;
@@ -582,15 +558,13 @@ fn headed(text: &str) -> Vec<String> {
             heading = fits.then_some(line);
         }
     }
-    let paragraphs = paragraphs(text).into_iter();
     let headings: HashSet<&String> = lists.values().collect();
-    let whole = paragraphs.filter(|text| !headings.contains(text));
-    whole
-        .map(|text| match lists.get(&text) {
-            Some(heading) => format!("{}: {text}", heading.trim_end_matches([':', '\u{ff1a}'])),
-            None => text,
-        })
-        .collect()
+    let whole = paragraphs(text).into_iter().filter(|text| !headings.contains(text));
+    let headed = whole.map(|text| match lists.get(&text) {
+        Some(heading) => format!("{}: {text}", heading.trim_end_matches([':', '\u{ff1a}'])),
+        None => text,
+    });
+    headed.collect()
 }
 
 #[cfg(test)]

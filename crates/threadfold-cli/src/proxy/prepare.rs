@@ -216,8 +216,8 @@ impl Proxy {
             if self.options.shadow {
                 let tokens = thousands(exchange.relay.tokens());
                 self.note(&format!("would compact a thread of about {tokens} tokens"));
-                exchange.relay.failed(self.clock.now());
-                break;
+                // Nothing failed, so the trigger of the thread does not learn of it.
+                return exchange.relay.failed(self.clock.now());
             }
             if let Err(failure) = self.compact(exchange).await {
                 self.note(&format!("not compacted: {failure}"));
@@ -355,10 +355,13 @@ impl Proxy {
         exchange: &mut Exchange,
         compacted: Compacted,
     ) -> Result<(), Trouble> {
-        let Compacted { view, thread, events, at, before, after, journal } = compacted;
+        let Compacted { view, thread, events, at, before, after, failed, journal } = compacted;
         let link = exchange.chain.after(view.covers).ok_or("the view replaces no message")?;
         locked(&self.tally).compactions += 1;
         let (old, new) = (thousands(before), thousands(after));
+        if let Some(failed) = failed {
+            self.note(&failed);
+        }
         self.note(&format!("thread {thread}: about {old} to {new} tokens"));
         let (client, model) = (exchange.client.clone(), exchange.model.clone());
         let window = exchange.window.map(ContextWindow::tokens);

@@ -5,7 +5,7 @@ use std::{io, sync::Arc};
 use threadfold::{
     CompactionStrategy, EventLog, Request,
     drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
-    log::{Event, Loaded, LogId, LoggedEvent},
+    log::{CompactionRecord, Event, Loaded, LogId, LoggedEvent},
     message::{CompactionReason, ContextWindow, Delta, Message, ThreadId, Timestamp},
     retention::RetentionPolicy,
     store::{Journal, StoreError, ThreadStore},
@@ -71,6 +71,8 @@ pub struct Compacted {
     pub before: u64,
     /// The tokens of the thread after it.
     pub after: u64,
+    /// Why a strategy that asked a model failed, so that another one took over: a line.
+    pub failed: Option<String>,
     /// The log, for [`store`].
     pub journal: Journal,
 }
@@ -143,8 +145,9 @@ impl Work<'_> {
             Err(error) if is_unstored(&error) => None,
             Err(error) => return Err(error),
         };
-        let standing = journal.log().standing().next_back().map(|record| record.report.clone());
-        let report = report.or(standing).unwrap_or_default();
+        let standing = journal.log().standing().next_back();
+        let failed = standing.and_then(failed_model);
+        let report = report.or(standing.map(|record| record.report.clone())).unwrap_or_default();
         Ok(Compacted {
             view: View::between(&thread, &[journal.thread().messages(), passing].concat()),
             thread: journal.log().thread_id().clone(),
@@ -152,6 +155,7 @@ impl Work<'_> {
             at: now,
             before: report.before.tokens,
             after: report.after.tokens,
+            failed,
             journal,
         })
     }
@@ -247,6 +251,17 @@ fn appended(
         journal.append(now, Event::MessageAppended(message.clone()))?;
     }
     Ok(journal)
+}
+
+/// The first strategy that asked a model in vain, and why it failed.
+fn failed_model(record: &CompactionRecord) -> Option<String> {
+    let rung = record.rungs.iter().find(|rung| rung.calls > 0 && rung.failure.is_some())?;
+    Some(format!(
+        "{} failed ({}): {} instead",
+        rung.strategy,
+        rung.failure.as_ref()?,
+        record.strategy
+    ))
 }
 
 /// Whether the compaction succeeded and is not stored.

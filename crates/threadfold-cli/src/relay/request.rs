@@ -235,7 +235,7 @@ impl Relay {
                 let threshold =
                     self.auto.threshold(self.pressure()).filter(|most| tokens >= *most)?;
                 let why = match self.auto.policy().enabled {
-                    true => "the thread has grown too little since it was compacted in vain",
+                    true => "the trigger rests, because compacting did not help or failed before",
                     false => "the policy compacts only what does not fit",
                 };
                 format!("{} are over the trigger at {}: {why}", about(tokens), thousands(threshold))
@@ -333,7 +333,8 @@ impl Relay {
     /// is sent without the compaction, so that a failure of the proxy never becomes one of the agent.
     pub fn failed(&mut self, now: Timestamp) {
         let RelayStep::Compact { reason, .. } = &self.step else { return };
-        let _ = self.auto.handle(now, Input::Failed { reason: reason.clone() });
+        let output = self.auto.handle(now, Input::Failed { reason: reason.clone() });
+        self.output = output.or(self.output.take());
         match !self.was_refused() || self.is_smaller {
             true => self.step = RelayStep::Send,
             false => self.give_up(),
