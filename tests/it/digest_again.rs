@@ -70,11 +70,14 @@ fn the_newest_value_of_the_user_is_the_last_that_is_read_after_every_digest() {
 
 #[test]
 fn a_short_text_that_stays_before_the_digest_ends_its_list() {
-    let thread = digested(&talk(), 1_200);
-    let newest = "The fee of the hall is $45 a day from now on.";
+    let newest = "Prices in Swiss francs.";
+    let mut thread = talk();
+    thread.push(Message::user(newest));
+    thread.extend(reads(3));
+    let thread = digested(&thread, 1_200);
     let stays = thread.iter().take_while(|message| !message.is_summary());
     assert!(stays.flat_map(Message::texts).any(|text| **text == *newest), "{thread:?}");
-    assert!(summary(&thread).ends_with(&format!("a day.\n- {newest}")), "{thread:?}");
+    assert!(summary(&thread).ends_with(&format!(" from now on.\n- {newest}")), "{thread:?}");
 }
 
 #[test]
