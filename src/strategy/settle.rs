@@ -264,8 +264,9 @@ impl Snapshot {
 
     /// Returns the proposal with the active rules that the compacted thread does not state, for which
     /// up to half of the summary's lines give way, the last ones first. If they do not fit, they are
-    /// counted, unless a list counts them already; for this line, all of the summary may give way, and
-    /// the target may be missed up to the limit of the brief.
+    /// counted, unless a list counts them already; for this line, all of the summary may give way. If
+    /// not even that fits, the target is missed, up to the limit of the brief or the window: no rule is
+    /// lost without a word.
     ///
     /// # Errors
     ///
@@ -285,7 +286,8 @@ impl Snapshot {
         let list = ledger::titled(&missing, left_out, RULES_TOKENS, self.counter());
         let line = ledger::counted(missing.len().saturating_add(left_out));
         let with = |plan: Plan, brief: &Brief| self.accept(&plan, brief).map(|_| plan);
-        let within = Brief { target: brief.limit.or(brief.target), ..brief.clone() };
+        let most = brief.limit.or_else(|| self.fits(brief));
+        let within = Brief { target: most, ..brief.clone() };
         let settled = match last_summary(&proposal.plan).cloned() {
             Some(summary) => {
                 let lines: Vec<&str> = summary.lines().collect();
@@ -309,6 +311,11 @@ impl Snapshot {
                 let least = lines.len().div_ceil(2);
                 beside(&list, least, brief)
                     .or_else(|_| beside(&line, 0, brief))
+                    .or_else(|missed| match brief.limit {
+                        // A list that fills the room up to the limit would bring the next compaction.
+                        Some(_) => Err(missed),
+                        None => beside(&list, least, &within),
+                    })
                     .or_else(|_| beside(&line, 0, &within))
             }
             None => {
@@ -550,6 +557,26 @@ mod tests {
             if let ContentBlock::Summary(summary) = block { summary.compaction } else { None }
         });
         assert_eq!(numbers.collect::<Vec<_>>(), [CompactionId(7), CompactionId(3)]);
+    }
+
+    #[test]
+    fn no_rule_is_lost_without_a_word_for_a_target_that_a_summary_just_meets() {
+        let said = |at| Message::assistant(format!("{at} {}", "I read on. ".repeat(40)));
+        let thread: Vec<Message> = (0..6).map(said).collect();
+        let plan = Plan::summarise(&thread, 0..5, "## Request\n\n- Go on.").unwrap();
+        let size = ByteEstimate::TRIGGER.messages(&plan.after(&thread).unwrap());
+        let mut rules = Ledger::default();
+        rules.add("Never touch generated files.").unwrap();
+        let snapshot = Snapshot::new(thread).with_rules(Arc::new(rules));
+        for target in size..size + 20 {
+            let retention = Some(RetentionPolicy::default());
+            let brief = Brief { target: Some(target), retention, ..Brief::default() };
+            let settled = snapshot.settle(Proposal::new(plan.clone()), &brief).unwrap();
+            let text = last_summary(&settled.plan).unwrap();
+            let says =
+                text.contains("- Never touch generated files.\n") || ledger::counts_more(text);
+            assert!(says, "{target}: {text}");
+        }
     }
 
     fn thoughtful(text: &str) -> Message {
