@@ -132,8 +132,10 @@ const SAID: u64 = 80;
 /// The percentage of the target up to which the task stays word for word.
 const TASK: u64 = 36;
 
-/// A text of the user of up to this many tokens that stays before the digest is listed there as well.
+/// A text of the user of up to this many tokens that stays before the digest is listed there as well,
+/// if it has at most this share of the target: a fiftieth.
 const LISTED: u64 = 100;
+const LISTED_SHARE: u64 = 50;
 
 /// The percentage of the target that a model's summary takes at most. Of a longer one head and tail
 /// stay.
@@ -459,7 +461,8 @@ impl<'a> DigestJob<'a> {
         let kept = before.iter().enumerate().filter(|(at, _)| candidate.keeps_part_of(*at));
         // A short text is listed too: it came after what the list has.
         let task = self.first_typed();
-        let is_short = |index: usize| self.typed_tokens(index) <= LISTED;
+        let most = LISTED.min(self.target / LISTED_SHARE);
+        let is_short = |index: usize| self.typed_tokens(index) <= most;
         let stated = kept.filter(|(index, _)| Some(*index) == task || !is_short(*index));
         stated.for_each(|(_, message)| typed.skip_kept(message));
         typed
