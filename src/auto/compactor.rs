@@ -87,7 +87,8 @@ pub struct AutoCompactor {
 /// | the turn ended | not sent, nothing tried | |
 ///
 /// Taking back drops the limits that the refusals of this request taught, unless the provider counted
-/// the request, and the ratio in any case. What a vague refusal taught is dropped after several answered requests near its size.
+/// the request, and the ratio in any case. What a vague refusal taught is dropped after several
+/// answered requests near its size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct NextRequest {
     /// Number of compactions that were tried because the request did not fit.

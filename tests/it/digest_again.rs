@@ -31,6 +31,12 @@ fn ran(id: &str, command: &str, result: ToolResult) -> [Message; 2] {
     ]
 }
 
+/// A command in an answer, and its output as a message of the user.
+fn asked_in_text(step: usize, output: String) -> [Message; 2] {
+    let asks = format!("I look at it.\n\n```bash\ncat src/part_{step}.rs\n```");
+    [Message::assistant(asks), Message::user(output)]
+}
+
 /// Six files that an agent reads, each with lines of its own.
 fn reads(part: usize) -> impl Iterator<Item = Message> {
     (0..6).flat_map(move |file| {
@@ -83,12 +89,10 @@ fn a_short_text_that_stays_before_the_digest_ends_its_list() {
 #[test]
 fn results_in_user_messages_are_not_the_users_words_whatever_facts_say() {
     let mut thread = vec![Message::user("Mend the parser. Never touch the lexer.")];
-    for step in 0..40 {
-        let asks = format!("I look at it.\n\n```bash\ncat src/part_{step}.rs\n```");
-        thread.push(Message::assistant(asks));
+    thread.extend((0..40).flat_map(|step| {
         let lines = format!("It folds part {step}, and then part {step} again.\n").repeat(9);
-        thread.push(Message::user(format!("Output: {lines}")));
-    }
+        asked_in_text(step, format!("Output: {lines}"))
+    }));
     let policy = RetentionPolicy::default();
     let facts = Arc::new(Facts::of(&thread, &policy));
     let brief = Brief { target: Some(1_500), retention: Some(policy), ..Brief::default() };
@@ -164,12 +168,10 @@ fn what_failed_is_told_until_it_is_mended() {
 #[test]
 fn a_result_in_a_user_message_stays_with_the_answer_that_asked_for_it() {
     let mut thread = vec![Message::user("Mend the parser. Answer with one command.")];
-    for step in 0..40 {
-        let asks = format!("I look at it.\n\n```bash\ncat src/part_{step}.rs\n```");
-        thread.push(Message::assistant(asks));
+    thread.extend((0..40).flat_map(|step| {
         let lines = format!("12: fn fold_{step}()\n").repeat(9 + step % 3 * 14);
-        thread.push(Message::user(format!("<output>\n{lines}</output>")));
-    }
+        asked_in_text(step, format!("<output>\n{lines}</output>"))
+    }));
     for target in [900, 1_200, 1_500, 2_000, 3_000, 4_000] {
         let after = digested(&thread, target);
         let own = after.iter().position(Message::is_summary).unwrap();

@@ -229,8 +229,9 @@ impl Place {
         let (before, after) = (whole.get(..self.start), whole.get(self.end..));
         let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
         // What is cut off is marked, or the rest reads as a whole path or record.
-        let begins = before.rsplit('\n').next().is_none_or(|rest| rest.trim().is_empty());
-        let ends = after.split('\n').next().is_none_or(|rest| rest.trim().is_empty());
+        // A line may be the whole text, so it is looked at up to the first character that says so.
+        let begins = before.chars().rev().take_while(|c| *c != '\n').all(char::is_whitespace);
+        let ends = after.chars().take_while(|c| *c != '\n').all(char::is_whitespace);
         if !begins {
             line.insert(0, '…');
         } else if line.starts_with(MARKS) {
