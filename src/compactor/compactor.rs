@@ -32,8 +32,9 @@ use crate::{
     wire,
 };
 
-/// The maximum number of compactions that are remembered: the last one, and the one before it for a
-/// host that undoes the last one.
+/// The number of compactions that are remembered: the last one, and the one before it for a host that
+/// undoes the last one. Those after a refusal are beside them until the request is answered, because a
+/// host takes all of these back if the request is given up.
 const REMEMBERED: usize = 2;
 
 /// Compacts the thread of a host that has a loop and a message vector of its own.
@@ -99,6 +100,8 @@ pub(super) struct Live {
     compacted_by: Option<Text>,
     /// Whether a compaction was due at the threshold, if no message was added since.
     pub(super) is_compacted_ahead: bool,
+    /// The messages before the provider refused the request first, if none was added since.
+    pub(super) unrefused: Option<Arc<Vec<Message>>>,
 }
 
 /// A change of the standing rules by the host.
@@ -120,6 +123,7 @@ options! {
         window: Option<ContextWindow> = None,
         system: Arc<Vec<Message>> = Arc::default(),
         tools: Arc<Vec<ToolSpec>> = Arc::default(),
+        max_output: Option<u64> = None,
     }
 }
 
@@ -272,8 +276,34 @@ impl Compactor {
         self
     }
 
-    /// Returns the compactor with this policy, of which it uses the target and what is about pauses
-    /// of the user: see [`idle`](Self::idle). The host decides about everything else.
+    /// Returns the compactor with the `max_output` of its next requests, for which the window has to
+    /// have room; `None` for that of the provider. A request is sent with the one that
+    /// [`RequestStep::Send`](super::RequestStep::Send) has: some providers refuse a request that
+    /// exceeds the window only together with it, and a shorter answer costs less than a shorter
+    /// thread.
+    ///
+    /// ```
+    /// use threadfold::{Compactor, ContextWindow, Message, auto::Refusal};
+    /// use threadfold::{compactor::RequestStep, message::Timestamp};
+    ///
+    /// let window = ContextWindow::new(10_000);
+    /// let mut compactor = Compactor::default().with_window(window).with_max_output(5_000);
+    /// let long = Message::assistant("I read the parser, line by line. ".repeat(500));
+    /// compactor.observe(&[Message::user("Read it."), long, Message::user("Is it long?")]);
+    /// let RequestStep::Send { max_output } = compactor.before_request(Timestamp(0)) else { panic!() };
+    /// assert_eq!(max_output, Some(5_000));
+    /// // The provider refuses the sum.
+    /// let refusal = Refusal { limit: Some(10_000), found: Some(5_600), output: Some(5_000) };
+    /// let RequestStep::Send { max_output } = compactor.refused(Timestamp(0), refusal) else { panic!() };
+    /// assert!(max_output.is_some_and(|tokens| (4_000..5_000).contains(&tokens)));
+    /// ```
+    pub fn with_max_output(mut self, tokens: impl Into<Option<u64>>) -> Self {
+        self.options.max_output = tokens.into();
+        self
+    }
+
+    /// Returns the compactor with this policy, by which it decides when to compact and how far: see
+    /// [`before_request`](Self::before_request) and [`idle`](Self::idle).
     ///
     /// # Errors
     ///
@@ -424,8 +454,10 @@ impl Compactor {
         let known = self.live.known.clone();
         self.past.truncate(self.live.past);
         self.past.push(AfterCompaction::new(known, self.changes.len(), thread.messages(), new));
-        let excess = self.past.len().saturating_sub(REMEMBERED);
-        self.past.drain(..excess);
+        if self.live.unrefused.is_none() {
+            let excess = self.past.len().saturating_sub(REMEMBERED);
+            self.past.drain(..excess);
+        }
         self.live.past = self.past.len();
         self.live.is_counted = false;
         self.live.thread = Some(thread);
@@ -437,7 +469,8 @@ impl Compactor {
         let overhead = self.overhead();
         let Some(thread) = &mut self.live.thread else { return };
         for message in new {
-            (self.live.compacted_by, self.live.is_compacted_ahead) = (None, false);
+            (self.live.compacted_by, self.live.unrefused) = (None, None);
+            self.live.is_compacted_ahead = false;
             if let (Role::Assistant, Some(usage)) = (message.role, message.usage) {
                 let estimated = thread.size().tokens.saturating_add(overhead);
                 // A count that cannot belong to this request teaches nothing.
@@ -504,13 +537,20 @@ impl Compactor {
             window: self.options.window,
             reported: pressure.reported.filter(|_| self.live.is_counted),
             overhead: self.overhead(),
+            output: self.options.max_output.unwrap_or_default(),
             ..pressure
         }
     }
 
+    /// The `max_output` of the next request.
+    pub(super) fn max_output(&self) -> Option<u64> {
+        self.auto.max_output(self.pressure()).or(self.options.max_output)
+    }
+
     /// Compacts the thread to at most the target of the brief, and returns the result. A number is
-    /// a brief with this target, in tokens as the provider counts them. Without a target, it
-    /// follows from the [window](Self::with_window); without a window too, the strategy decides.
+    /// a brief with this target. Target and limit are in tokens as the provider counts them. Without a
+    /// target, it follows from the [window](Self::with_window); without a window too, the strategy
+    /// decides.
     ///
     /// The user's instructions are in the `reason` of the brief. `models` is one model, or
     /// [`Models`] with a fast one as well; [`Models::default`] is for strategies that call no model.
@@ -553,8 +593,9 @@ impl Compactor {
         Ok(done)
     }
 
-    /// Compacts the messages of a request like [`compact`](Self::compact). Its system prompt and
-    /// tools replace those of [`with_context`](Self::with_context).
+    /// Compacts the messages of a request like [`compact`](Self::compact). Its system prompt, tools
+    /// and `max_output` replace those of [`with_context`](Self::with_context) and
+    /// [`with_max_output`](Self::with_max_output).
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -580,6 +621,7 @@ impl Compactor {
     ) -> Result<CompactionRecord> {
         self.options.system = request.system.clone();
         self.options.tools = request.tools.clone();
+        self.options.max_output = request.max_output;
         let mut messages = request.messages.to_vec();
         let done = self.compact(&mut messages, brief, models).await?;
         request.messages = messages.into();
@@ -686,7 +728,7 @@ impl Compactor {
     /// let long = Message::assistant("The parser reads tokens, line by line. ".repeat(2_000));
     /// let mut messages = vec![Message::user("Explain it."), long, Message::user("Is it long?")];
     /// compactor.observe(&messages);
-    /// assert!(matches!(compactor.before_request(Timestamp(0)), RequestStep::Send));
+    /// assert!(matches!(compactor.before_request(Timestamp(0)), RequestStep::Send { .. }));
     /// messages.push(Message::assistant("Yes."));
     /// compactor.observe(&messages);
     ///
@@ -714,7 +756,7 @@ impl Compactor {
     /// use threadfold::{Compactor, compactor::RequestStep, message::Timestamp};
     ///
     /// let mut compactor = Compactor::default();
-    /// assert!(matches!(compactor.before_request(Timestamp(0)), RequestStep::Send));
+    /// assert!(matches!(compactor.before_request(Timestamp(0)), RequestStep::Send { .. }));
     /// compactor.kept_alive(Timestamp(270_000));
     /// ```
     pub fn kept_alive(&mut self, now: Timestamp) {
@@ -784,7 +826,7 @@ impl Compactor {
         self.carry_out(&brief, Work::Adopt(prepared)).await
     }
 
-    /// The brief with the compactor's own policy, and with a target in tokens of the counter.
+    /// The brief with the compactor's own policy, and with target and limit in tokens of the counter.
     fn completed(&self, brief: Brief) -> Brief {
         let ratio = self.auto.ratio();
         let thread = ratio.scale(self.size().tokens);
@@ -795,7 +837,7 @@ impl Compactor {
         Brief {
             compaction: Some(self.next),
             target: target.map(|target| ratio.unscale(target)),
-            limit: brief.limit.or_else(|| self.fits()),
+            limit: brief.limit.map(|limit| ratio.unscale(limit)).or_else(|| self.fits()),
             retention: brief.retention.or_else(|| self.options.retention.clone()),
             ..brief
         }
@@ -972,8 +1014,8 @@ impl Compactor {
         Ok(Some(done))
     }
 
-    /// The observed thread of a host's own messages.
-    fn shadows(&self) -> Arc<Vec<Message>> {
+    /// The observed thread, such as the shadows of a host's own messages.
+    pub(super) fn shadows(&self) -> Arc<Vec<Message>> {
         let thread = self.live.thread.as_ref();
         thread.map_or_else(Arc::default, |thread| Arc::clone(thread.messages()))
     }

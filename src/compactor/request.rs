@@ -1,9 +1,11 @@
 //! When a host's loop compacts its thread, and what it does after a refusal.
 
+use std::sync::Arc;
+
 use super::compactor::Compactor;
 use crate::{
     auto::{Input, Output, Refusal},
-    message::{CompactionReason, Timestamp},
+    message::{CompactionReason, Message, Timestamp},
     strategy::Brief,
 };
 
@@ -11,7 +13,7 @@ use crate::{
 ///
 /// | step | the loop |
 /// |---|---|
-/// | [`Send`](Self::Send) | sends the request, or sends it again |
+/// | [`Send`](Self::Send) | sends the request with this `max_output`, or sends it again |
 /// | [`Compact`](Self::Compact) | compacts with the brief, and asks [`before_request`](Compactor::before_request) again, also if the compaction failed |
 /// | [`CannotFit`](Self::CannotFit) | sends nothing: no compaction helps |
 /// | [`GiveUp`](Self::GiveUp) | passes the provider's refusal on, and puts its messages back as they were before the first refusal |
@@ -20,7 +22,11 @@ use crate::{
 #[non_exhaustive]
 pub enum RequestStep {
     /// Send the request.
-    Send,
+    Send {
+        /// The tokens for the answer: those of [`Compactor::with_max_output`], or what the window
+        /// leaves. `None` for the provider's default.
+        max_output: Option<u64>,
+    },
     /// Compact the thread with this brief first.
     Compact(Brief),
     /// The request is longer than the window, and no compaction makes it fit.
@@ -33,8 +39,13 @@ pub enum RequestStep {
         /// The tokens that fit the window.
         limit: u64,
     },
-    /// The provider refuses the request whatever its size.
-    GiveUp,
+    /// The provider refuses the request whatever its size. Once the messages are put back, the
+    /// compactor knows what it knew of them.
+    GiveUp {
+        /// The messages before the first refusal. Of a host with messages of its own type these are
+        /// the shadows: it puts its own back.
+        before: Arc<Vec<Message>>,
+    },
 }
 
 impl Compactor {
@@ -66,13 +77,16 @@ impl Compactor {
     ///     let mut step = compactor.before_request(now);
     ///     loop {
     ///         step = match step {
-    ///             RequestStep::Send => match model.complete(Request::new(messages.clone())).await {
-    ///                 Ok(answer) => return Ok(messages.push(answer.message)),
-    ///                 Err(error) => match Refusal::of(&error.kind) {
-    ///                     Some(refusal) => compactor.refused(now, refusal),
-    ///                     None => return Err(error.into()),
-    ///                 },
-    ///             },
+    ///             RequestStep::Send { max_output } => {
+    ///                 let request = Request { max_output, ..Request::new(messages.clone()) };
+    ///                 match model.complete(request).await {
+    ///                     Ok(answer) => return Ok(messages.push(answer.message)),
+    ///                     Err(error) => match Refusal::of(&error.kind) {
+    ///                         Some(refusal) => compactor.refused(now, refusal),
+    ///                         None => return Err(error.into()),
+    ///                     },
+    ///                 }
+    ///             }
     ///             RequestStep::Compact(brief) => {
     ///                 // After a failure too, the compactor decides what comes next.
     ///                 drop(compactor.compact(messages, brief, &ExtractiveModel).await);
@@ -81,7 +95,11 @@ impl Compactor {
     ///             RequestStep::CannotFit { floor, limit, .. } => {
     ///                 return Err(format!("{floor} tokens at least, and {limit} fit").into());
     ///             }
-    ///             _ => return Err("The provider refuses the request whatever its size.".into()),
+    ///             RequestStep::GiveUp { before } => {
+    ///                 *messages = before.to_vec();
+    ///                 return Err("The provider refuses the request whatever its size.".into());
+    ///             }
+    ///             other => return Err(format!("an unknown step: {other:?}").into()),
     ///         };
     ///     }
     /// }
@@ -97,7 +115,7 @@ impl Compactor {
         self.end_offered(now);
         if self.live.is_compacted_ahead {
             // It fitted before this compaction, whatever became of it.
-            return RequestStep::Send;
+            return self.sent();
         }
         let output = self.auto.handle(now, Input::BeforeRequest(self.pressure()));
         // Each request may be the last one before a pause.
@@ -123,12 +141,14 @@ impl Compactor {
     /// let mut compactor = Compactor::default();
     /// let long = Message::assistant("I read the parser, line by line. ".repeat(400));
     /// compactor.observe(&[Message::user("Read it."), long, Message::user("Is it long?")]);
-    /// assert!(matches!(compactor.before_request(Timestamp(0)), RequestStep::Send));
+    /// assert!(matches!(compactor.before_request(Timestamp(0)), RequestStep::Send { .. }));
     /// let refusal = Refusal { limit: Some(4_000), ..Refusal::default() };
     /// let RequestStep::Compact(brief) = compactor.refused(Timestamp(0), refusal) else { panic!() };
     /// assert!(brief.target.is_some_and(|target| target < 4_000));
     /// ```
     pub fn refused(&mut self, now: Timestamp, refusal: Refusal) -> RequestStep {
+        let present = self.shadows();
+        self.live.unrefused.get_or_insert(present);
         self.live.is_compacted_ahead = false;
         self.end_offered(now);
         let input = Input::Overflowed { pressure: self.pressure(), refusal };
@@ -148,13 +168,15 @@ impl Compactor {
         match output {
             Some(Output::Compact { reason, target, limit }) => {
                 self.offered = Some(reason.clone());
-                let limit = limit.map(|tokens| self.auto.ratio().unscale(tokens));
                 RequestStep::Compact(Brief { reason, target, limit, now, ..Brief::default() })
             }
             Some(Output::CannotFit { floor, tokens, limit }) => {
                 RequestStep::CannotFit { floor, tokens, limit }
             }
-            Some(Output::TakeBack) => RequestStep::GiveUp,
+            Some(Output::TakeBack) => {
+                let before = self.live.unrefused.take().unwrap_or_else(|| self.shadows());
+                RequestStep::GiveUp { before }
+            }
             // The rest are notices, and the request again.
             Some(
                 Output::Suspended { .. }
@@ -163,7 +185,11 @@ impl Compactor {
                 | Output::ShortAnswer { .. }
                 | Output::SendAgain,
             )
-            | None => RequestStep::Send,
+            | None => self.sent(),
         }
+    }
+
+    fn sent(&self) -> RequestStep {
+        RequestStep::Send { max_output: self.max_output() }
     }
 }

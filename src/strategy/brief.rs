@@ -6,7 +6,9 @@ use crate::{
     retention::RetentionPolicy,
 };
 
-/// The inputs of a strategy besides the thread: why it compacts, its target and its limits.
+/// The inputs of a strategy besides the thread: why it compacts, its target and its limits. Target and
+/// limit are in tokens of the thread's counter; in a brief for a [`Compactor`](crate::Compactor), which
+/// knows the ratio of the two, in tokens as the provider counts them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Brief {
     /// Id of the compaction, if a log numbers compactions. It is stored in the new summaries.

@@ -400,7 +400,7 @@ fn sent(policy: AutoPolicy) -> (Compactor, Vec<Message>) {
         Message::user("How long is it?"),
     ];
     compactor.observe(&messages);
-    assert!(matches!(compactor.before_request(Timestamp(0)), RequestStep::Send));
+    assert!(matches!(compactor.before_request(Timestamp(0)), RequestStep::Send { .. }));
     messages.push(Message::assistant("It is long."));
     compactor.observe(&messages);
     (compactor, messages)
@@ -428,7 +428,7 @@ fn a_compactor_that_may_not_keep_alive_compacts_once_before_its_cache_dies() {
     assert!(done.report.after.tokens <= 10_000 && messages.iter().any(Message::is_summary));
     // Until the next request the cache is of a thread that is gone.
     assert_eq!(compactor.idle(LATE), IdleStep::LetGo);
-    assert!(matches!(compactor.before_request(LATE), RequestStep::Send));
+    assert!(matches!(compactor.before_request(LATE), RequestStep::Send { .. }));
     assert_eq!(compactor.idle(LATE), IdleStep::Wait { ms: 270_000 });
 }
 

@@ -11,7 +11,9 @@ use std::{
 use futures::executor::block_on;
 use threadfold::{
     Compactor, ContentBlock, Message, Request, Role,
-    message::{Redactor, ToolResult, ToolUse},
+    auto::Refusal,
+    compactor::RequestStep,
+    message::{Redactor, Timestamp, ToolResult, ToolUse},
     strategy::{Brief, Summarize},
     testing::ExtractiveModel,
     wire::{DecodeOptions, Dialect, EncodeOptions},
@@ -76,6 +78,38 @@ fn a_host_may_go_back_to_the_vector_before_the_last_compaction() {
     compacted(&mut compactor, &mut again);
     assert!(format!("{again:?}").contains(RULE));
     assert_eq!(rules(&compactor), [RULE]);
+}
+
+#[test]
+fn a_host_may_go_back_to_the_vector_before_a_request_that_was_given_up() {
+    let (mut compactor, mut messages) = (Compactor::default(), Vec::new());
+    round(&mut messages, RULE);
+    round(&mut messages, &long("Go on."));
+    compacted(&mut compactor, &mut messages);
+    (0..20).for_each(|_| round(&mut messages, &long("Go on.")));
+    messages.push(Message::user("And now?"));
+    let unrefused = messages.clone();
+    compactor.observe(&messages);
+    let (now, mut compactions) = (Timestamp(0), 0);
+    let mut step = compactor.before_request(now);
+    let before = loop {
+        step = match step {
+            RequestStep::Send { .. } => compactor.refused(now, Refusal::default()),
+            RequestStep::Compact(brief) => {
+                compactions += 1;
+                block_on(compactor.compact(&mut messages, brief, &ExtractiveModel)).unwrap();
+                compactor.before_request(now)
+            }
+            RequestStep::GiveUp { before } => break before,
+            other => panic!("{other:?}"),
+        };
+    };
+    assert_eq!((compactions, before.to_vec()), (2, unrefused));
+    let mut again = before.to_vec();
+    compactor.observe(&again);
+    assert_eq!(rules(&compactor), [RULE]);
+    compacted(&mut compactor, &mut again);
+    assert!(format!("{again:?}").contains(RULE));
 }
 
 #[test]

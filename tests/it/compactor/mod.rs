@@ -8,19 +8,21 @@ mod support;
 mod tools;
 
 use std::{
-    sync::Arc,
+    sync::{Arc, Mutex},
     task::{Context, Waker},
 };
 
 use futures::executor::block_on;
 use threadfold::{
-    Answer, Compactor, ContextWindow, Message, ModelAgent, Session, Usage,
+    Answer, CompactionStrategy, Compactor, ContextWindow, Message, ModelAgent, Session, Usage,
+    async_trait,
     auto::{AutoPolicy, Threshold},
     compaction::compact_tool,
+    compactor::RequestStep,
     drive::Models,
     legality,
-    message::{CompactionReason, StopReason},
-    strategy::{Brief, StrategyError, Summarize},
+    message::{CompactionReason, StopReason, Timestamp},
+    strategy::{Ask, Brief, Proposal, StrategyError, Summarize, View},
     testing::{ExtractiveModel, Scripted, ScriptedModel},
 };
 
@@ -125,6 +127,53 @@ fn the_ratio_to_the_providers_counts_is_learned_once_and_stored() {
     messages.push(Message::user("And now?"));
     let done = block_on(read.compact(&mut messages, 300, &ExtractiveModel)).unwrap();
     assert!(done.report.after.tokens <= 288, "{:?}", done.report);
+}
+
+/// Remembers the brief of its last compaction, and fails.
+#[derive(Debug, Default)]
+struct Briefed(Mutex<Option<Brief>>);
+
+#[async_trait]
+impl CompactionStrategy for Briefed {
+    fn name(&self) -> &str {
+        "briefed"
+    }
+
+    async fn propose(&self, view: &View, _: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+        *self.0.lock().unwrap() = Some(view.brief.clone());
+        Err(StrategyError::NothingToCompact { reason: "it is a test".into() })
+    }
+}
+
+#[test]
+fn target_and_limit_of_a_brief_are_tokens_of_the_provider() {
+    let strategy = Arc::new(Briefed::default());
+    let mut compactor = Compactor::default().with_strategy(strategy.clone());
+    let mut messages: Vec<Message> =
+        (0..6).map(|n| Message::assistant(long(&n.to_string()))).collect();
+    messages.push(Message::user("And now?"));
+    compactor.observe(&messages);
+    // The provider counts half as many again as the estimate.
+    let estimated = compactor.context_tokens();
+    (0..40).for_each(|_| assert!(compactor.learn(Usage::new(estimated * 3 / 2, 5))));
+    let window = compactor.context_tokens() * 10 / 9;
+    let mut compactor = compactor.with_window(ContextWindow::new(window));
+    let mut briefed = |brief| {
+        let done = block_on(compactor.compact(&mut messages, brief, Models::default()));
+        assert!(done.unwrap_err().is_nothing_to_compact());
+        let brief = strategy.0.lock().unwrap().take().unwrap();
+        (brief.target.unwrap(), brief.limit.unwrap())
+    };
+    let is_own = |tokens: u64, provider: u64| (tokens * 3 / 2).abs_diff(provider) <= 8;
+    let (target, limit) = briefed(Brief { limit: Some(900), ..Brief::from(600) });
+    assert!(is_own(target, 600) && is_own(limit, 900), "{target} {limit}");
+    let (_, limit) = briefed(Brief::from(600));
+    assert!(is_own(limit, window), "{limit} of {window}");
+    // So are those of a step.
+    let RequestStep::Compact(brief) = compactor.before_request(Timestamp(0)) else { panic!() };
+    let limit = brief.limit.unwrap();
+    assert_eq!(brief.target, Some(window / 2));
+    assert!(limit.abs_diff(window * 4 / 5) <= 1, "{limit} of {window}");
 }
 
 #[test]

@@ -21,6 +21,8 @@ struct Narrow {
     /// Percent of the estimate that it counts.
     counts: u64,
     states: bool,
+    /// Whether prompt and `max_output` together must fit.
+    sums: bool,
     asked: Mutex<Vec<(Request, bool)>>,
 }
 
@@ -28,7 +30,8 @@ struct Narrow {
 impl Model for Narrow {
     async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
         let tokens = ByteEstimate::TRIGGER.messages(&request.messages) * self.counts / 100;
-        let fits = tokens <= self.window;
+        let output = request.max_output.filter(|_| self.sums);
+        let fits = tokens + output.unwrap_or(0) <= self.window;
         let number = {
             let mut asked = self.asked.lock().unwrap();
             asked.push((request, fits));
@@ -37,7 +40,7 @@ impl Model for Narrow {
         if !fits {
             let stated = |tokens| self.states.then_some(tokens);
             let (limit, found) = (stated(self.window), stated(tokens));
-            let kind = ModelErrorKind::Overflow { limit, found, output: None };
+            let kind = ModelErrorKind::Overflow { limit, found, output };
             return Err(ModelError::new(kind, "prompt is too long"));
         }
         let input = serde_json::json!({"path": format!("src/part_{number}.rs")});
@@ -67,20 +70,23 @@ fn round(
     let mut step = compactor.before_request(now);
     loop {
         step = match step {
-            RequestStep::Send => match block_on(model.complete(Request::new(messages.clone()))) {
-                Ok(answer) => {
-                    let calls: Vec<ToolUse> = answer.message.tool_uses().cloned().collect();
-                    messages.push(answer.message);
-                    let result = |call: &ToolUse| {
-                        let path = call.input.as_str().to_owned();
-                        ToolResult::text(call.id.clone(), format!("{path}\n").repeat(20))
-                    };
-                    let results = calls.iter().map(|call| result(call).into()).collect();
-                    messages.push(Message::new(Role::User, results));
-                    return Ended::Answered;
+            RequestStep::Send { max_output } => {
+                let request = Request { max_output, ..Request::new(messages.clone()) };
+                match block_on(model.complete(request)) {
+                    Ok(answer) => {
+                        let calls: Vec<ToolUse> = answer.message.tool_uses().cloned().collect();
+                        messages.push(answer.message);
+                        let result = |call: &ToolUse| {
+                            let path = call.input.as_str().to_owned();
+                            ToolResult::text(call.id.clone(), format!("{path}\n").repeat(20))
+                        };
+                        let results = calls.iter().map(|call| result(call).into()).collect();
+                        messages.push(Message::new(Role::User, results));
+                        return Ended::Answered;
+                    }
+                    Err(error) => compactor.refused(now, Refusal::of(&error.kind).unwrap()),
                 }
-                Err(error) => compactor.refused(now, Refusal::of(&error.kind).unwrap()),
-            },
+            }
             RequestStep::Compact(brief) => {
                 let before = messages.clone();
                 if block_on(compactor.compact(messages, brief, summaries)).is_err() {
@@ -88,7 +94,10 @@ fn round(
                 }
                 compactor.before_request(now)
             }
-            RequestStep::GiveUp => return Ended::GivenUp,
+            RequestStep::GiveUp { before } => {
+                *messages = before.to_vec();
+                return Ended::GivenUp;
+            }
             _ => return Ended::NoRoom,
         };
     }
@@ -133,14 +142,44 @@ fn a_loop_fits_a_window_that_is_smaller_and_counts_more_than_the_host_knows() {
 }
 
 #[test]
+fn an_answer_gets_shorter_before_a_thread_does_and_the_loop_is_refused_once() {
+    let model =
+        Narrow { window: 8_000, counts: 100, states: true, sums: true, ..Narrow::default() };
+    let window = ContextWindow::new(8_000);
+    let mut compactor = Compactor::default().with_window(window).with_max_output(4_000);
+    let mut messages = begun();
+    messages.push(Message::assistant("I read the first part, line by line. ".repeat(345)));
+    messages.push(Message::user("And the second?"));
+    let before = messages.clone();
+    let ended = round(&mut compactor, &mut messages, &model, Models::default());
+    assert!(ended == Ended::Answered && messages.starts_with(&before));
+    let sent = |model: &Narrow| -> Vec<(Option<u64>, bool)> {
+        let asked = model.asked.lock().unwrap();
+        asked.iter().map(|(request, fits)| (request.max_output, *fits)).collect()
+    };
+    let [(Some(4_000), false), (Some(shorter), true)] = sent(&model)[..] else {
+        panic!("{:?}", sent(&model));
+    };
+    assert!((1_000..4_000).contains(&shorter), "{shorter}");
+    for _ in 0..100 {
+        let ended = round(&mut compactor, &mut messages, &model, Models::default());
+        assert_eq!(ended, Ended::Answered);
+    }
+    let sent = sent(&model);
+    assert_eq!(sent.iter().filter(|(_, fits)| !fits).count(), 1);
+    assert!(sent.iter().filter(|(output, _)| *output == Some(4_000)).count() > 10, "there is room");
+}
+
+#[test]
 fn a_loop_gives_up_after_three_sends_and_no_thread_is_emptied() {
     let model = Narrow { window: 0, counts: 100, states: false, ..Narrow::default() };
     let mut compactor = Compactor::default().with_window(ContextWindow::new(8_000));
     let mut messages = begun();
     messages.push(Message::assistant("I read the first part, line by line. ".repeat(100)));
     messages.push(Message::user("And the second?"));
+    let before = messages.clone();
     let ended = round(&mut compactor, &mut messages, &model, Models::default());
-    assert_eq!(ended, Ended::GivenUp);
+    assert_eq!((ended, messages), (Ended::GivenUp, before));
     let asked = model.asked.into_inner().unwrap();
     assert!(asked.len() <= MAX_SENDS as usize, "{}", asked.len());
     assert!(asked.iter().all(|(request, _)| {
@@ -161,7 +200,7 @@ fn a_compaction_that_fails_or_is_not_carried_out_is_not_asked_for_twice() {
     let RequestStep::Compact(brief) = compactor.before_request(now) else { panic!() };
     // The host drops the compaction midway, and sends.
     drop(compactor.compact(&mut messages, brief, Models::default()));
-    assert!(matches!(compactor.before_request(now), RequestStep::Send));
+    assert!(matches!(compactor.before_request(now), RequestStep::Send { .. }));
     // With the next message it is due again.
     messages.push(Message::assistant("I shall."));
     messages.push(Message::user("Go on."));
@@ -169,7 +208,7 @@ fn a_compaction_that_fails_or_is_not_carried_out_is_not_asked_for_twice() {
     let RequestStep::Compact(brief) = compactor.before_request(now) else { panic!() };
     let done = block_on(compactor.compact(&mut messages, brief, Models::default())).unwrap();
     assert!(done.report.after.tokens < done.report.before.tokens);
-    assert!(matches!(compactor.before_request(now), RequestStep::Send));
+    assert!(matches!(compactor.before_request(now), RequestStep::Send { .. }));
 }
 
 #[test]
@@ -202,7 +241,7 @@ fn what_refusals_counted_of_a_request_that_was_given_up_scales_no_later_one() {
     let mut sent = 0;
     loop {
         step = match step {
-            RequestStep::Send => {
+            RequestStep::Send { .. } => {
                 sent += 1;
                 let tokens = compactor.context_tokens();
                 let found = Some(tokens * 2);
@@ -212,7 +251,7 @@ fn what_refusals_counted_of_a_request_that_was_given_up_scales_no_later_one() {
                 block_on(compactor.compact(&mut messages, brief, Models::default())).unwrap();
                 compactor.before_request(now)
             }
-            RequestStep::GiveUp => break,
+            RequestStep::GiveUp { .. } => break,
             other => panic!("{other:?}"),
         };
     }

@@ -115,10 +115,11 @@ impl Loop {
         let (mut step, mut lied) = (self.compactor.before_request(clock.now()), false);
         let answer = loop {
             step = match step {
-                RequestStep::Send => {
+                RequestStep::Send { max_output } => {
                     let request = Request {
                         system: Arc::clone(&self.system),
                         tools: Arc::clone(&self.tools),
+                        max_output,
                         ..Request::new(self.messages.clone())
                     };
                     match self.world.maybe_dropped(10, answers.complete(request)).await {
@@ -137,7 +138,13 @@ impl Loop {
                     self.compact(brief, summaries, lied).await?;
                     self.compactor.before_request(clock.now())
                 }
-                RequestStep::CannotFit { .. } | RequestStep::GiveUp | _ => {
+                RequestStep::GiveUp { before } => {
+                    self.world.note(format_args!("loop gives up, and takes back"));
+                    (self.messages, self.before) = (before.to_vec(), None);
+                    self.compactor.observe(&self.messages);
+                    return Ok(());
+                }
+                RequestStep::CannotFit { .. } | _ => {
                     self.world.note(format_args!("loop has no room, and waits"));
                     return Ok(());
                 }
