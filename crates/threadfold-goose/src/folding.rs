@@ -8,7 +8,7 @@ use goose_agent::{
     machine::MachineSession,
     operation::{
         Emitter, Inference, InferenceInput, Operation, OperationResult, SlashCommand, applied,
-        not_applicable, trailing_error,
+        not_applicable, trailing_error, yielded_with,
     },
 };
 use goose_provider_types::conversation::{Conversation, message::MessageErrorKind};
@@ -18,7 +18,7 @@ use threadfold::{
     auto::Refusal,
     compactor::RequestStep,
     drive::Models,
-    message::{Json, Timestamp, ToolSpec},
+    message::{Json, ToolSpec},
     model::{Clock, std_clock},
 };
 
@@ -38,7 +38,8 @@ const REMEMBERED: usize = 32;
 /// System prompt and tools count. If no compaction helps, the request is sent as it is.
 ///
 /// If the provider refuses a request as too long, the step takes the error out of the conversation,
-/// compacts it, and asks again. A request is sent at most three times.
+/// compacts it, and asks again. A request is sent at most three times. If the provider refuses it
+/// whatever its size, the turn ends with the error, and the conversation is as before the first refusal.
 ///
 /// The effects of the host must be able to [replace a
 /// conversation](goose_agent::operation::ConversationEffect::ReplaceConversation): `E:
@@ -49,8 +50,29 @@ pub struct Folding<I> {
     inner: I,
     compactor: Compactor,
     model: Option<GooseModel>,
-    /// What is remembered of each session.
-    sessions: Mutex<Vec<(String, Compactor)>>,
+    sessions: Mutex<Vec<Remembered>>,
+}
+
+/// What is remembered of a session.
+#[derive(Clone, Debug)]
+struct Remembered {
+    id: String,
+    compactor: Compactor,
+    /// The conversation before the provider refused the request first, if it was not answered since.
+    unrefused: Option<Conversation>,
+    /// Whether the model was asked since the last compaction.
+    is_asked: bool,
+}
+
+/// How the step goes on.
+enum Next {
+    /// Ask the model.
+    Ask,
+    /// Begin anew with this conversation.
+    Replace(Conversation),
+    /// End the turn with the provider's refusal; with the conversation as it was before, if it was
+    /// compacted.
+    End(Option<Conversation>),
 }
 
 impl<I> Folding<I> {
@@ -74,65 +96,81 @@ impl<I> Folding<I> {
         self
     }
 
-    /// Returns the conversation with which the step begins anew: compacted, or without the provider's
-    /// refusal, with which it ended. `None` if the model is asked with this one, or nothing helps.
-    async fn compacted(
+    /// Decides how the step goes on, and compacts the conversation if that is next. The future may be
+    /// dropped at any point: nothing is remembered before it ends.
+    async fn next(
         &self,
         session: &str,
         conversation: &Conversation,
         input: &InferenceInput,
         is_refused: bool,
-    ) -> Option<Conversation> {
-        let compactor = self.take(session);
+    ) -> Next {
+        let mut session = self.find(session);
         let mut conversation = conversation.clone();
-        if is_refused {
-            conversation.pop();
-        }
+        let refusal = if is_refused { conversation.pop() } else { None };
         let seen = seen(&conversation);
-        let mut compactor = compactor.with_context(context(input), tools(&input.tools));
-        compactor.observe_host(&seen);
-        let mut step = match is_refused {
-            true => compactor.refused(now(), Refusal::default()),
-            false => compactor.before_request(now()),
-        };
+        session.compactor = session.compactor.with_context(context(input), tools(&input.tools));
+        session.compactor.observe_host(&seen);
         let models = self.model.as_ref().map_or_else(Models::default, Models::from);
-        let next = loop {
-            let RequestStep::Compact(brief) = step else {
-                let is_again = is_refused && matches!(step, RequestStep::Send);
-                break is_again.then(|| conversation.clone());
-            };
-            if let Ok(planned) = compactor.plan_host(&seen, brief, models).await {
-                break Some(folded(&conversation, &seen, &planned.plan));
-            }
-            step = compactor.before_request(now());
+        let clock = std_clock();
+        let was_asked = std::mem::take(&mut session.is_asked);
+        let mut step = if is_refused {
+            session.unrefused.get_or_insert_with(|| conversation.clone());
+            session.compactor.refused(clock.now(), Refusal::default())
+        } else {
+            session.unrefused = session.unrefused.filter(|_| !was_asked);
+            session.compactor.before_request(clock.now())
         };
-        self.put(session, compactor);
+        let next = loop {
+            match step {
+                RequestStep::Compact(brief) => {
+                    let planned = session.compactor.plan_host(&seen, brief, models).await;
+                    if let Ok(planned) = planned {
+                        break Next::Replace(folded(&conversation, &seen, &planned.plan));
+                    }
+                    step = session.compactor.before_request(clock.now());
+                }
+                // In any other case the model is asked: the provider decides.
+                _ if !is_refused => {
+                    session.is_asked = true;
+                    break Next::Ask;
+                }
+                RequestStep::Send { .. } => break Next::Replace(conversation.clone()),
+                RequestStep::GiveUp { .. } => {
+                    let before = session.unrefused.take();
+                    let mut before = before.filter(|before| *before != conversation);
+                    before.iter_mut().for_each(|before| before.extend(refusal.clone()));
+                    break Next::End(before);
+                }
+                _ => break Next::End(None),
+            }
+        };
+        self.remember(session);
         next
     }
 
-    fn take(&self, session: &str) -> Compactor {
-        let mut sessions = self.lock();
-        match sessions.iter().position(|(id, _)| id == session) {
-            Some(at) => sessions.remove(at).1,
-            None => self.compactor.clone(),
-        }
+    fn find(&self, id: &str) -> Remembered {
+        let known = self.lock().iter().find(|session| session.id == id).cloned();
+        known.unwrap_or_else(|| Remembered {
+            id: id.to_owned(),
+            compactor: self.compactor.clone(),
+            unrefused: None,
+            is_asked: false,
+        })
     }
 
-    fn put(&self, session: &str, compactor: Compactor) {
+    fn remember(&self, session: Remembered) {
         let mut sessions = self.lock();
-        sessions.push((session.to_owned(), compactor));
+        sessions.retain(|old| old.id != session.id);
+        sessions.push(session);
         let excess = sessions.len().saturating_sub(REMEMBERED);
         sessions.drain(..excess);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(String, Compactor)>> {
-        // Nothing panics while it is held, and each compactor in it is whole.
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Remembered>> {
+        // Nothing panics while it is held, and each session in it is whole.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn now() -> Timestamp {
-    std_clock().now()
 }
 
 /// The texts that take room beside the messages: the system prompt, and what operations add at the end.
@@ -176,13 +214,15 @@ where
         emit: &Emitter,
     ) -> Result<OperationResult<E>> {
         let is_refused = is_refused(conversation);
-        match self.compacted(session.id(), conversation, &input, is_refused).await {
-            Some(compacted) => {
-                emit.emit(AgentEvent::HistoryReplaced(compacted.clone()));
-                applied([E::from(compacted)])
-            }
-            None if is_refused => not_applicable(),
-            None => self.inner.infer(session, conversation, input, emit).await,
+        let replaced = |conversation: Conversation| {
+            emit.emit(AgentEvent::HistoryReplaced(conversation.clone()));
+            [E::from(conversation)]
+        };
+        match self.next(session.id(), conversation, &input, is_refused).await {
+            Next::Ask => self.inner.infer(session, conversation, input, emit).await,
+            Next::Replace(conversation) => applied(replaced(conversation)),
+            Next::End(Some(conversation)) => yielded_with(replaced(conversation)),
+            Next::End(None) => not_applicable(),
         }
     }
 }

@@ -5,7 +5,11 @@
 
 use std::{
     collections::{HashSet, VecDeque},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    task::Poll,
 };
 
 use goose_agent::{
@@ -29,7 +33,9 @@ use rmcp::model::{
 };
 use serde_json::json;
 use threadfold::{
-    ContextWindow, Message as Ours, async_trait,
+    CompactionStrategy, ContextWindow, Message as Ours, async_trait,
+    message::CompactionId,
+    strategy::{Ask, Digest, Proposal, StrategyError, View},
     tokens::{ByteEstimate, TokenCounter},
 };
 use threadfold_goose::{Folding, GooseModel};
@@ -192,11 +198,16 @@ impl Host {
 
     /// Runs the agent until it yields, in a process of its own: nothing is left but what was stored.
     async fn run(&self, folding: Folding<InferenceRunner<'_, Session, Effect>>) {
+        self.run_on(Arc::new(folding)).await;
+    }
+
+    /// Runs the agent until it yields, in a process that runs it again.
+    async fn run_on(&self, folding: Arc<Folding<InferenceRunner<'_, Session, Effect>>>) {
         let cancel = tokio_util::sync::CancellationToken::new();
         let (sender, _events) = tokio::sync::mpsc::unbounded_channel();
         let emit = Emitter::new(sender, cancel.clone());
         let tools = ToolOperation::new().with_provider(Arc::new(Files));
-        let steps = vec![Step::Operation(Arc::new(tools)), Step::Inference(Arc::new(folding))];
+        let steps = vec![Step::Operation(Arc::new(tools)), Step::Inference(folding)];
         let machine = StateMachine::new(steps, cancel);
         machine.run(self, "session", &emit).await.expect("the agent runs");
     }
@@ -424,10 +435,66 @@ async fn a_provider_that_refuses_everything_ends_the_turn_with_its_error() {
     host.say(TASK);
     host.run(folding(&provider, 12_000)).await;
     assert!(provider.requests().len() <= 12 + 4, "{} requests", provider.requests().len());
-    let last = host.conversation().last().cloned().expect("a message");
+    let conversation = host.conversation();
+    let last = conversation.last().expect("a message");
     assert!(last.error_kind().is_some(), "{last:?}");
-    let seen = host.conversation().user_visible_messages();
-    assert_eq!(seen.iter().filter(|message| message.is_tool_response()).count(), 12);
+    // What was compacted for it in vain is taken back: the task, the calls and the results.
+    assert_eq!(host.replaced(), 2);
+    assert_eq!(conversation.len(), 1 + 2 * 12 + 1);
+    assert_eq!(conversation.agent_visible_messages().len(), 1 + 2 * 12);
+    assert_eq!(conversation.user_visible_messages().len(), conversation.len());
+}
+
+/// A digest that never ends while it is held, and the number of the last compaction.
+#[derive(Debug, Default)]
+struct Held {
+    digest: Digest,
+    is_held: AtomicBool,
+    is_waiting: AtomicBool,
+    last: Mutex<Option<CompactionId>>,
+}
+
+#[async_trait]
+impl CompactionStrategy for Held {
+    fn name(&self) -> &str {
+        "held"
+    }
+
+    async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+        *self.last.lock().expect("no panic") = view.brief.compaction;
+        if self.is_held.load(Relaxed) {
+            self.is_waiting.store(true, Relaxed);
+            return std::future::pending().await;
+        }
+        self.digest.propose(view, ask).await
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_dropped_while_it_compacts_loses_nothing() {
+    let provider = Scripted::new(calls(0..20).chain([Turn::Say("Done.")]));
+    let strategy = Arc::new(Held::default());
+    let folding = Arc::new(folding(&provider, WINDOW).with_strategy(strategy.clone()));
+    let host = Host::default();
+    host.say(TASK);
+    host.run_on(Arc::clone(&folding)).await;
+    let last = || strategy.last.lock().expect("no panic").expect("a compaction");
+    let before = last();
+    strategy.is_held.store(true, Relaxed);
+    host.say(&"And the tests? ".repeat(400));
+    let mut run = Box::pin(host.run_on(Arc::clone(&folding)));
+    std::future::poll_fn(|cx| {
+        assert!(run.as_mut().poll(cx).is_pending());
+        cx.waker().wake_by_ref();
+        if strategy.is_waiting.load(Relaxed) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    drop(run);
+    strategy.is_held.store(false, Relaxed);
+    provider.add([Turn::Say("They pass.")]);
+    host.run_on(folding).await;
+    assert_eq!(host.conversation().last().map(texts).as_deref(), Some("They pass."));
+    assert_eq!(last(), before.next());
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use threadfold::{
     auto::Refusal,
     compactor::RequestStep,
     drive::Models,
-    message::{Timestamp, ToolSpec},
+    message::ToolSpec,
     model::{Clock, std_clock},
 };
 
@@ -43,7 +43,9 @@ const REMEMBERED: usize = 32;
 /// compacted history.
 ///
 /// rig ends a run whose request the provider refused as too long. The hook learns from the refusal:
-/// if the host prompts once more with the same history, it is compacted to what fits.
+/// if the host prompts once more with the same history, it is compacted to what fits, or sent with a
+/// smaller `max_tokens` if only both together were too long. A history that is refused whatever its
+/// size is sent as it was before the first refusal.
 ///
 /// Clones share what they remember.
 #[derive(Clone, Debug)]
@@ -54,12 +56,14 @@ pub struct Folding {
 }
 
 /// A conversation and its compacted form.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Folded {
     /// The messages of the last request, before the compaction.
     history: Vec<Arc<message::Message>>,
     /// What was sent.
     view: Vec<Shared>,
+    /// What was sent before the provider refused the request first, if it was not answered since.
+    unrefused: Option<Vec<Shared>>,
     compactor: Compactor,
     /// The last request of this conversation.
     sent: Option<EffectId>,
@@ -126,7 +130,8 @@ impl Folding {
         self.lock().iter().map(|folded| folded.compactions).sum()
     }
 
-    /// The form of the request that fits, or `None` if it fits as it is.
+    /// The form of the request that fits, or `None` if it fits as it is. The future may be dropped at
+    /// any point: nothing is remembered before it ends.
     async fn folded(
         &self,
         run: RunId,
@@ -137,72 +142,94 @@ impl Folding {
             Some((message::Message::System { content }, history)) => (Some(content), history),
             _ => (None, request.chat_history.as_slice()),
         };
-        let mut folded = self.take(history);
+        let mut folded = self.find(history);
         let new = history.get(folded.history.len()..).unwrap_or_default();
-        for message in new {
-            let message = Arc::new(message.clone());
-            folded.history.push(Arc::clone(&message));
-            folded.view.push(Shared(message));
+        for message in new.iter().cloned().map(Arc::new) {
+            folded.view.push(Shared(Arc::clone(&message)));
+            folded.unrefused.iter_mut().for_each(|view| view.push(Shared(Arc::clone(&message))));
+            folded.history.push(message);
         }
-        let context = context(system, request);
-        folded.compactor = folded.compactor.with_context(context, tools(request));
+        folded.compactor = folded
+            .compactor
+            .with_context(context(system, request), tools(request))
+            .with_max_output(request.max_tokens);
         folded.compactor.observe_host(&folded.view);
         let models = self.model.as_ref().map_or_else(Models::default, Models::from);
+        let clock = std_clock();
         let mut step = match folded.refusal.take() {
-            Some(refusal) => folded.compactor.refused(now(), refusal),
-            None => folded.compactor.before_request(now()),
+            Some(refusal) => {
+                folded.unrefused.get_or_insert_with(|| folded.view.clone());
+                folded.compactor.refused(clock.now(), refusal)
+            }
+            None => {
+                folded.unrefused = None;
+                folded.compactor.before_request(clock.now())
+            }
         };
-        // In any other case the request is sent as it is: the provider decides.
         while let RequestStep::Compact(brief) = step {
             let planned = folded.compactor.plan_host(&folded.view, brief, models).await;
             if let Ok(planned) = planned {
                 let applied = planned.plan.apply(&mut folded.view, made);
                 folded.compactions += usize::from(applied.is_ok());
             }
-            step = folded.compactor.before_request(now());
+            step = folded.compactor.before_request(clock.now());
         }
+        let max_tokens = match step {
+            RequestStep::Send { max_output } => max_output,
+            RequestStep::GiveUp { .. } => {
+                folded.view = folded.unrefused.take().unwrap_or(folded.view);
+                request.max_tokens
+            }
+            // The request is sent as it is: the provider decides.
+            _ => request.max_tokens,
+        };
         (folded.sent, folded.run) = (Some(id), Some(run));
         let is_same = folded.view.len() == folded.history.len() && {
             folded.view.iter().zip(&folded.history)
         }
         .all(|(sent, whole)| Arc::ptr_eq(&sent.0, whole));
-        let shorter = (!is_same).then(|| {
+        let patched = (!is_same || max_tokens != request.max_tokens).then(|| {
             let head = request.chat_history.len() - history.len();
             let head = request.chat_history.iter().take(head).cloned();
             let sent = folded.view.iter().map(|message| (*message.0).clone());
-            let mut shorter = request.clone();
-            shorter.chat_history = head.chain(sent).collect();
-            shorter
+            let mut patched = request.clone();
+            (patched.chat_history, patched.max_tokens) = (head.chain(sent).collect(), max_tokens);
+            patched
         });
         self.put(folded);
-        shorter
+        patched
     }
 
-    /// Takes the conversation that this history continues, the one with the most messages.
-    fn take(&self, history: &[message::Message]) -> Folded {
-        let mut conversations = self.lock();
-        let continued = |folded: &Folded| {
+    /// The conversation that this history continues, the one with the most messages.
+    fn find(&self, history: &[message::Message]) -> Folded {
+        let conversations = self.lock();
+        let continued = conversations.iter().filter(|folded| {
             folded.history.len() <= history.len() && { folded.history.iter().zip(history) }
                 .all(|(one, other)| **one == *other)
-        };
-        let found = conversations.iter().enumerate().filter(|(_, folded)| continued(folded));
-        let found = found.max_by_key(|(_, folded)| folded.history.len()).map(|(index, _)| index);
-        match found {
-            Some(index) => conversations.remove(index),
-            None => Folded {
-                history: Vec::new(),
-                view: Vec::new(),
-                compactor: self.compactor.clone(),
-                sent: None,
-                run: None,
-                refusal: None,
-                compactions: 0,
-            },
-        }
+        });
+        continued.max_by_key(|folded| folded.history.len()).cloned().unwrap_or_else(|| Folded {
+            history: Vec::new(),
+            view: Vec::new(),
+            unrefused: None,
+            compactor: self.compactor.clone(),
+            sent: None,
+            run: None,
+            refusal: None,
+            compactions: 0,
+        })
     }
 
+    /// Remembers the conversation, in the place of the one that was found for it.
     fn put(&self, folded: Folded) {
         let mut conversations = self.lock();
+        // If two runs continue one history, the second finds nothing in its place.
+        let found = conversations.iter().position(|old| {
+            old.history.len() <= folded.history.len() && { old.history.iter().zip(&folded.history) }
+                .all(|(old, new)| Arc::ptr_eq(old, new))
+        });
+        if let Some(found) = found {
+            conversations.remove(found);
+        }
         conversations.push(folded);
         let excess = conversations.len().saturating_sub(REMEMBERED);
         conversations.drain(..excess);
@@ -212,10 +239,6 @@ impl Folding {
         // Nothing panics while it is held, and each conversation in it is whole.
         self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn now() -> Timestamp {
-    std_clock().now()
 }
 
 /// The system prompt and the documents of a request, which take room beside its messages.

@@ -3,7 +3,14 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "tests may panic")]
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    task::Poll,
+};
 
 use rig_agent::{
     Agent, AgentBuilder,
@@ -13,7 +20,8 @@ use rig_agent::{
 use rig_core::message::{AssistantContent, Message, ToolName, ToolResultContent, UserContent};
 use serde_json::json;
 use threadfold::{
-    ContextWindow, Message as Ours,
+    CompactionStrategy, ContextWindow, Message as Ours, async_trait,
+    strategy::{Ask, Digest, Proposal, StrategyError, View},
     tokens::{ByteEstimate, TokenCounter},
 };
 use threadfold_rig::Folding;
@@ -194,10 +202,7 @@ async fn a_history_that_the_provider_refused_is_compacted_to_half() {
     let agent = agent(&model, &folding);
     agent.prompt(TASK).await.expect_err("the provider refuses");
     let refused = model.requests().pop().expect("a request").chat_history;
-    let (prompt, history) = refused.split_last().expect("a prompt");
-    let history = history.iter().filter(|it| !matches!(it, Message::System { .. })).cloned();
-    let done = agent.prompt(prompt.clone()).history(history.collect::<Vec<_>>()).await;
-    assert_eq!(done.expect("an answer").output(), "Done.");
+    assert_eq!(prompt_with(&agent, &refused).await.as_deref(), Ok("Done."));
     let sent = model.requests().pop().expect("a request").chat_history;
     assert_legal(&sent);
     assert!(
@@ -206,6 +211,107 @@ async fn a_history_that_the_provider_refused_is_compacted_to_half() {
         tokens(&sent),
         tokens(&refused)
     );
+}
+
+/// Prompts with the history of this request.
+async fn prompt_with(agent: &Agent, request: &[Message]) -> Result<String, String> {
+    let (prompt, history) = request.split_last().expect("a prompt");
+    let history = history.iter().filter(|it| !matches!(it, Message::System { .. })).cloned();
+    let done = agent.prompt(prompt.clone()).history(history.collect::<Vec<_>>()).await;
+    done.map(|done| done.output().to_owned()).map_err(|error| error.to_string())
+}
+
+#[tokio::test]
+async fn a_history_that_is_refused_whatever_its_size_is_sent_as_it_was() {
+    let turns = steps(12).into_iter().take(12);
+    let turns = turns.chain(vec![MockTurn::error("prompt is too long"); 2]);
+    let model = MockCompletionModel::from_turns(turns.chain([MockTurn::text("Done.")]));
+    let folding = Folding::new(ContextWindow::new(12_000));
+    let agent = agent(&model, &folding);
+    agent.prompt(TASK).await.expect_err("the provider refuses");
+    let refused = model.requests().pop().expect("a request").chat_history;
+    prompt_with(&agent, &refused).await.expect_err("it refuses half of it too");
+    let halved = model.requests().pop().expect("a request").chat_history;
+    assert!(tokens(&halved) * 10 <= tokens(&refused) * 6);
+    assert_eq!(prompt_with(&agent, &refused).await.as_deref(), Ok("Done."));
+    assert_eq!(model.requests().pop().expect("a request").chat_history, refused);
+}
+
+#[tokio::test]
+async fn an_answer_gets_shorter_before_a_history_does() {
+    let sum = "input length and `max_tokens` exceed context limit: 5000 + 9000 > 12000, decrease \
+        input length or `max_tokens` and try again";
+    let turns = steps(6).into_iter().take(6);
+    let turns = turns.chain([MockTurn::error(sum), MockTurn::text("Done.")]);
+    let model = MockCompletionModel::from_turns(turns);
+    let folding = Folding::new(ContextWindow::new(12_000));
+    let agent = AgentBuilder::new(model.clone())
+        .dynamic_tool(read())
+        .default_max_turns(STEPS)
+        .max_tokens(9_000)
+        .add_hook(folding.clone())
+        .build();
+    agent.prompt(TASK).await.expect_err("the provider refuses");
+    let refused = model.requests().pop().expect("a request").chat_history;
+    assert_eq!(prompt_with(&agent, &refused).await.as_deref(), Ok("Done."));
+    let requests = model.requests();
+    let [refused, sent] = &requests[requests.len() - 2..] else { panic!("two requests") };
+    assert_eq!((refused.max_tokens, folding.compactions()), (Some(9_000), 0));
+    assert_eq!(sent.chat_history, refused.chat_history);
+    assert!(
+        sent.max_tokens.is_some_and(|most| (5_000..7_000).contains(&most)),
+        "{:?}",
+        sent.max_tokens
+    );
+}
+
+/// A digest that never ends while it is held.
+#[derive(Debug, Default)]
+struct Held {
+    digest: Digest,
+    is_held: AtomicBool,
+    is_waiting: AtomicBool,
+}
+
+#[async_trait]
+impl CompactionStrategy for Held {
+    fn name(&self) -> &str {
+        "held"
+    }
+
+    async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+        if self.is_held.load(Relaxed) {
+            self.is_waiting.store(true, Relaxed);
+            return std::future::pending().await;
+        }
+        self.digest.propose(view, ask).await
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_dropped_while_it_compacts_loses_nothing() {
+    let model = MockCompletionModel::from_turns(steps(STEPS).into_iter().chain(steps(STEPS)));
+    let strategy = Arc::new(Held::default());
+    let folding = Folding::new(ContextWindow::new(WINDOW)).with_strategy(strategy.clone());
+    let agent = agent(&model, &folding);
+    let done = agent.prompt(TASK).await.expect("an answer");
+    let compactions = folding.compactions();
+    assert!(compactions > 2, "{compactions}");
+    strategy.is_held.store(true, Relaxed);
+    let long = "And the tests? ".repeat(400);
+    let mut run = Box::pin(agent.prompt(long).history(done.messages.clone()).into_future());
+    std::future::poll_fn(|cx| {
+        assert!(run.as_mut().poll(cx).is_pending());
+        cx.waker().wake_by_ref();
+        if strategy.is_waiting.load(Relaxed) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    drop(run);
+    assert_eq!(folding.compactions(), compactions);
+    strategy.is_held.store(false, Relaxed);
+    let again = agent.prompt("And the tests?").history(done.messages.clone()).await;
+    again.expect("an answer");
+    assert!(folding.compactions() > compactions);
 }
 
 #[tokio::test]
