@@ -103,9 +103,9 @@ impl Answer {
             if !may_be_overflow(status) {
                 return Ok(Some(classify_error(status.as_u16(), &[])));
             }
-            let read = self.read_on(MAX_READ, |_, _| None).await?;
-            let body = self.begun.concat();
-            return Ok(read.map(|_| classify_error(status.as_u16(), &body)));
+            // A body that is late or too long is judged by its beginning.
+            let _ = self.read_on(MAX_READ, |_, _| None).await?;
+            return Ok(Some(classify_error(status.as_u16(), &self.begun.concat())));
         }
         let most = match self.content {
             Content::Events(..) => MAX_READ,

@@ -3,13 +3,15 @@
 use std::{
     convert::Infallible,
     io,
-    process::{Command, Stdio},
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use futures::{StreamExt, stream};
-use http_body_util::StreamBody;
+use http_body_util::{BodyExt, StreamBody};
 use hyper::{
     Request, Response,
     body::{Bytes, Frame, Incoming},
@@ -19,13 +21,13 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use threadfold_testing::shared::Folder;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    io::AsyncWriteExt,
     net::{TcpListener, TcpStream},
     sync::Notify,
 };
 
 use super::{
-    MESSAGES, Served, WINDOW,
+    MESSAGES, Process, Served, WINDOW,
     agent::Agent,
     count, options, run,
     upstream::{DIALECTS, GEMINI, Upstream},
@@ -130,6 +132,69 @@ async fn endless(left: Arc<Notify>) -> String {
     url
 }
 
+/// A provider that refuses the first request for its length, and all others with status 500 and a
+/// body of which the end is late.
+async fn stalling() -> String {
+    const TOO_LONG: &str = r#"{"type": "error", "error": {"type": "invalid_request_error",
+        "message": "prompt is too long: 9000 tokens > 3000 maximum"}}"#;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let asked = Arc::new(AtomicUsize::new(0));
+    tokio::spawn(async move {
+        loop {
+            let (socket, _) = listener.accept().await.unwrap();
+            let asked = Arc::clone(&asked);
+            tokio::spawn(async move {
+                let service = service_fn(async |request: Request<Incoming>| {
+                    let _ = request.into_body().collect().await;
+                    let is_first = asked.fetch_add(1, Ordering::Relaxed) == 0;
+                    let frame =
+                        |text: &'static str| Ok::<_, io::Error>(Frame::data(Bytes::from(text)));
+                    let late = stream::once(async move {
+                        tokio::time::sleep(Duration::from_secs(8)).await;
+                        frame("the server failed\"}}")
+                    });
+                    let (status, body) = match is_first {
+                        true => (400, stream::iter([frame(TOO_LONG)]).boxed()),
+                        false => {
+                            let begun = stream::iter([frame("{\"error\": {\"message\": \"")]);
+                            (500, begun.chain(late).boxed())
+                        }
+                    };
+                    let answer = Response::builder().status(status);
+                    let answer = answer.header("content-type", "application/json");
+                    Ok::<_, Infallible>(answer.body(StreamBody::new(body)).unwrap())
+                });
+                let _ = http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
+            });
+        }
+    });
+    url
+}
+
+#[test]
+fn a_refusal_whose_body_is_late_is_a_refusal() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW * 10).await);
+        let options =
+            super::ProxyOptions { anthropic: stalling().await, ..options(&upstream, None) };
+        let proxy = Served::in_folder(options, &folder).await;
+        let mut agent = Agent::new(&upstream.url(), MESSAGES, false);
+        for number in 0..20 {
+            agent.turn(number).await.unwrap();
+        }
+        agent.messages.push(threadfold::Message::user("And now?"));
+        agent.moved_to(&proxy.url());
+        let error = agent.ask().await.unwrap_err();
+        assert!(error.starts_with("400") && error.contains("prompt is too long"), "{error}");
+        let rows = rusqlite::Connection::open(folder.join("threads.db")).unwrap();
+        let kept = |table: &str| -> i64 {
+            rows.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+        };
+        assert_eq!((kept("proxy_views"), kept("proxy_windows")), (0, 0));
+    });
+}
+
 #[test]
 fn a_client_that_reads_nothing_is_left() {
     run(async {
@@ -156,22 +221,9 @@ fn a_process_that_is_killed_within_any_request_finds_its_views_again() {
     run(async {
         let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
         let mut agent = Agent::new("", MESSAGES, true);
-        let window = WINDOW.to_string();
         for number in 0..16 {
-            let mut process = tokio::process::Command::from({
-                let mut command = Command::new(env!("CARGO_BIN_EXE_threadfold"));
-                let arguments = ["proxy", "--listen", "127.0.0.1:0", "--window", &window];
-                command.args(arguments).arg("--folder").arg(&*folder);
-                command.args(["--anthropic", &upstream.url()]).stderr(Stdio::piped());
-                command
-            })
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-            let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
-            let line = lines.next_line().await.unwrap().unwrap();
-            let url = line.split_whitespace().find(|word| word.starts_with("http")).unwrap();
-            agent.moved_to(url.trim_end_matches(','));
+            let mut process = Process::start(&upstream, WINDOW, &folder).await;
+            agent.moved_to(&process.url);
             agent.turn(number).await.unwrap();
             // Another request is on its way when the process is killed, further on each time.
             agent.messages.push(threadfold::Message::user("And then?"));
@@ -182,7 +234,7 @@ fn a_process_that_is_killed_within_any_request_finds_its_views_again() {
                 }
                 tokio::task::yield_now().await;
             }
-            process.kill().await.unwrap();
+            process.end().await;
             drop(asked);
             agent.messages.pop();
         }

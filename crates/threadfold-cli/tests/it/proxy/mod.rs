@@ -14,6 +14,7 @@ pub(crate) mod upstream;
 use std::{
     net::SocketAddr,
     path::Path,
+    process::Stdio,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -22,7 +23,12 @@ use threadfold::{CompactionStrategy, Model, Role, ThreadStore, strategy::Ladder,
 use threadfold_cli::proxy::{Proxy, ProxyOptions, Views, WhenQuiet, policy};
 use threadfold_sqlite::SqliteStore;
 use threadfold_testing::shared::Folder;
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader, Lines},
+    net::TcpListener,
+    process::{Child, ChildStderr, Command},
+    task::JoinHandle,
+};
 
 use self::{
     agent::Agent,
@@ -58,6 +64,37 @@ impl Served {
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+}
+
+/// The program as a proxy, which is killed when it is dropped.
+pub(crate) struct Process {
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+    pub(crate) url: String,
+}
+
+impl Process {
+    pub(crate) async fn start(upstream: &Upstream, window: u64, folder: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_threadfold"));
+        command.args(["proxy", "--listen", "127.0.0.1:0", "--window", &window.to_string()]);
+        command.arg("--folder").arg(folder).args(["--anthropic", &upstream.url()]);
+        let mut child = command.stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let line = lines.next_line().await.unwrap().unwrap();
+        let url = line.split_whitespace().find(|word| word.starts_with("http")).unwrap();
+        let url = url.trim_end_matches(',').to_owned();
+        Self { child, lines, url }
+    }
+
+    /// Kills the process, and returns the lines that it wrote.
+    pub(crate) async fn end(&mut self) -> String {
+        self.child.kill().await.unwrap();
+        let mut text = String::new();
+        while let Some(line) = self.lines.next_line().await.unwrap() {
+            text += &format!("{line}\n");
+        }
+        text
     }
 }
 
