@@ -16,7 +16,7 @@ use threadfold_terminal::thousands;
 
 use crate::relay::{
     Chain, Relay, RelayStep,
-    compaction::{Compacted, Work},
+    compaction::{Compacted, Left, Work},
     passing_from,
 };
 use tokio::sync::Mutex;
@@ -355,12 +355,22 @@ impl Proxy {
         exchange: &mut Exchange,
         compacted: Compacted,
     ) -> Result<(), Trouble> {
-        let Compacted { view, thread, events, at, before, after, failed, journal } = compacted;
+        let Compacted { view, thread, events, at, before, after, failed, left, journal } =
+            compacted;
         let link = exchange.chain.after(view.covers).ok_or("the view replaces no message")?;
         locked(&self.tally).compactions += 1;
         let (old, new) = (thousands(before), thousands(after));
         if let Some(failed) = failed {
             self.note(&failed);
+        }
+        if let Some((left, row)) = left.zip(exchange.found.as_ref()) {
+            let old = &row.about.thread;
+            let why = match left {
+                Left::Gone => "is gone".to_owned(),
+                Left::Other => "has other messages than its view".to_owned(),
+                Left::Unread(error) => format!("is not read: {}", Trouble::from(error)),
+            };
+            self.note(&format!("the log of thread {old} {why}; it begins anew as {thread}"));
         }
         self.note(&format!("thread {thread}: about {old} to {new} tokens"));
         let (client, model) = (exchange.client.clone(), exchange.model.clone());

@@ -73,8 +73,21 @@ pub struct Compacted {
     pub after: u64,
     /// Why a strategy that asked a model failed, so that another one took over: a line.
     pub failed: Option<String>,
+    /// Why the log begins anew with the view, if it does not continue the log of the view.
+    pub left: Option<Left>,
     /// The log, for [`store`].
     pub journal: Journal,
+}
+
+/// Why the log of a view is left behind. What it holds is not in the log that begins with the view.
+#[derive(Debug)]
+pub enum Left {
+    /// The store has no such log, or only its first events.
+    Gone,
+    /// The log has other messages than the view, because another writer was faster.
+    Other,
+    /// The log cannot be read.
+    Unread(CompactionError),
 }
 
 tokio::task_local! {
@@ -138,7 +151,7 @@ impl Work<'_> {
         // A client moves its cache marks, so neither the log nor the view has them.
         let thread = all_unmarked(&self.request.messages);
         let (messages, passing) = thread.split_at_checked(self.messages).unwrap_or((&thread, &[]));
-        let mut journal = self.journal(messages, now).await?;
+        let (mut journal, left) = self.journal(messages, now).await?;
         let done = self.compact(&mut journal, now).await;
         let report = match done {
             Ok(report) => Some(report),
@@ -156,6 +169,7 @@ impl Work<'_> {
             before: report.before.tokens,
             after: report.after.tokens,
             failed,
+            left,
             journal,
         })
     }
@@ -186,55 +200,77 @@ impl Work<'_> {
         Ok(done.await?.report)
     }
 
-    /// Returns the log of the thread with the messages of the request. If the log continues with
-    /// other messages, it stays unchanged, and this thread is a branch with its own log.
+    /// Returns the log of the thread with the messages of the request, and why it is not that of the
+    /// view, if there is one. A log that cannot be read now is an error as long as the request fits:
+    /// a later one continues it. A request that does not fit must get smaller, so its log begins anew.
     async fn journal(
         &self,
         messages: &[Message],
         now: Timestamp,
-    ) -> Result<Journal, CompactionError> {
+    ) -> Result<(Journal, Option<Left>), CompactionError> {
         let store: Arc<dyn ThreadStore> = Arc::new(Later(Arc::clone(self.store)));
         let Some(found) = self.found else {
-            let journal = self.new_journal(&store);
-            return appended(journal, messages, now);
-        };
-        let mut journal = match &self.unstored {
-            Some(journal) => journal.clone(),
-            None => self.continued(found, &store, now).await?,
+            return Ok((appended(self.new_journal(&store), messages, now)?, None));
         };
         let rest = messages.get(found.view.covers..).unwrap_or_default();
+        let left = match self.continued(found, rest, &store, now).await {
+            Ok(Ok(journal)) => return Ok((journal, None)),
+            Ok(Err(left)) => left,
+            Err(error) if self.fits() && is_passing(&error) => return Err(error),
+            Err(error) => Left::Unread(error),
+        };
+        let journal = appended(self.new_journal(&store), &found.view.messages, now)?;
+        Ok((appended(journal, rest, now)?, Some(left)))
+    }
+
+    /// Returns the log of the view with the messages that follow the view. If the log continues with
+    /// other messages, it stays unchanged, and this thread is a branch with its own log.
+    async fn continued(
+        &self,
+        found: Found<'_>,
+        rest: &[Message],
+        store: &Arc<dyn ThreadStore>,
+        now: Timestamp,
+    ) -> Result<Result<Journal, Left>, CompactionError> {
+        let mut journal = match &self.unstored {
+            Some(journal) => journal.clone(),
+            None => Journal::open(Arc::clone(store), found.thread.clone()).await?,
+        };
+        if journal.log().len() < found.events {
+            return Ok(Err(Left::Gone));
+        }
+        if journal.log().len() > found.events {
+            let mut branch = EventLog::new(self.id.clone());
+            let whole = journal.whole().await?;
+            for event in whole.events().iter().take_while(|event| event.seq < found.events) {
+                branch.append_logged(event.clone())?;
+            }
+            journal = Journal::new(branch).kept_by(Arc::clone(store));
+        }
         let live = journal.log().replay();
-        let tail = live.get(found.view.messages.len()..).unwrap_or_default();
+        let Some(tail) = live.strip_prefix(&*found.view.messages) else {
+            return Ok(Err(Left::Other));
+        };
         let same = tail.iter().zip(rest).take_while(|(one, other)| one == other).count();
         if same < tail.len() {
             let len = found.view.messages.len().saturating_add(same);
             journal.read_whole().await?;
             journal.append(now, Event::Truncated { from: live.len(), len })?;
         }
-        appended(journal, rest.get(same..).unwrap_or_default(), now)
+        appended(journal, rest.get(same..).unwrap_or_default(), now).map(Ok)
     }
 
-    async fn continued(
-        &self,
-        found: Found<'_>,
-        store: &Arc<dyn ThreadStore>,
-        now: Timestamp,
-    ) -> Result<Journal, CompactionError> {
-        let thread = found.thread.clone();
-        let stored = Journal::open(Arc::clone(store), thread).await;
-        Ok(match stored {
-            Ok(journal) if journal.log().len() == found.events => journal,
-            Ok(journal) if journal.log().len() >= found.events => {
-                let mut branch = EventLog::new(self.id.clone());
-                let whole = journal.whole().await?;
-                for event in whole.events().iter().take_while(|event| event.seq < found.events) {
-                    branch.append_logged(event.clone())?;
-                }
-                Journal::new(branch).kept_by(Arc::clone(store))
+    /// Whether the request fits its window without this compaction.
+    fn fits(&self) -> bool {
+        match self.reason {
+            CompactionReason::Threshold | CompactionReason::Background | CompactionReason::Idle => {
+                true
             }
-            // The log is gone or was never stored. Only its view is known.
-            Ok(_) | Err(_) => appended(self.new_journal(store), &found.view.messages, now)?,
-        })
+            CompactionReason::Overflow
+            | CompactionReason::ModelSwitch
+            | CompactionReason::Manual { .. }
+            | CompactionReason::AgentTool => false,
+        }
     }
 
     fn new_journal(&self, store: &Arc<dyn ThreadStore>) -> Journal {
@@ -262,6 +298,12 @@ fn failed_model(record: &CompactionRecord) -> Option<String> {
         rung.failure.as_ref()?,
         record.strategy
     ))
+}
+
+/// Whether the same read may succeed later.
+fn is_passing(error: &CompactionError) -> bool {
+    let CompactionErrorKind::Store(error) = &error.kind else { return false };
+    matches!(error.downcast_ref(), Some(StoreError::Medium { .. }))
 }
 
 /// Whether the compaction succeeded and is not stored.

@@ -1,20 +1,25 @@
 //! Whatever fails inside of the proxy, the agent's own request is sent.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use threadfold::{
-    CompactionStrategy, Model,
-    message::{Answer, ModelError, ModelErrorKind, Request, StopReason},
-    store::MemoryStore,
+    CompactionStrategy, Model, ThreadStore,
+    log::{Loaded, LogId, LoggedEvent},
+    message::{Answer, ModelError, ModelErrorKind, Request, StopReason, ThreadId},
+    store::{MemoryStore, StoreError},
     strategy::{Ask, ModelRole, Proposal, StrategyError, Summarize, View},
 };
 use threadfold_testing::{faulty_store, shared::Folder};
 
 use super::{
-    MESSAGES, Served, WINDOW, agent::Agent, count, options, run, upstream::Upstream, used_proxy,
+    MESSAGES, Process, Served, WINDOW, agent::Agent, count, options, run, upstream::Upstream,
+    used_proxy,
 };
 
 #[derive(Debug)]
@@ -182,6 +187,130 @@ fn with_a_store_that_is_full_threads_stay_small_from_memory() {
         let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
         for number in 0..25 {
             agent.turn(number).await.unwrap();
+        }
+        assert_eq!(*upstream.seen.illegal.lock().unwrap(), Vec::<String>::new());
+        assert_eq!(count(&upstream.seen.refused), 0);
+    });
+}
+
+/// A store whose next so many reads of logs fail, as of a disk that is busy.
+#[derive(Debug)]
+struct Busy(MemoryStore, Arc<AtomicUsize>);
+
+impl Busy {
+    fn read(&self) -> Result<(), StoreError> {
+        let less = |left: usize| left.checked_sub(1);
+        match self.1.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
+            Ok(_) => Err(StoreError::medium("a busy disk", std::io::Error::other("not now"))),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+#[threadfold::async_trait]
+impl ThreadStore for Busy {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        log: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        self.0.append(thread, log, expected_len, events).await
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        self.read()?;
+        self.0.load(thread).await
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.0.list().await
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.0.delete(thread).await
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_read_now_is_continued_later_if_the_request_fits() {
+    run(async {
+        // A moment, and until the end.
+        for (failures, logs) in [(1, 1..=1), (usize::MAX, 2..=9)] {
+            let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+            let busy = Arc::new(AtomicUsize::new(0));
+            let store = Arc::new(Busy(MemoryStore::default(), Arc::clone(&busy)));
+            let kept = Arc::clone(&store) as Arc<dyn ThreadStore>;
+            let proxy = Served::start(options(&upstream, Some(WINDOW)), kept, &folder).await;
+            let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+            for number in 0..20 {
+                agent.turn(number).await.unwrap();
+            }
+            assert_eq!(store.list().await.unwrap().len(), 1);
+            busy.store(failures, Ordering::Relaxed);
+            for number in 20..60 {
+                agent.turn(number).await.unwrap();
+            }
+            assert!(busy.load(Ordering::Relaxed) < failures, "a log was read");
+            let found = store.list().await.unwrap().len();
+            assert!(logs.contains(&found), "{found} logs after {failures} failures");
+            assert_eq!(*upstream.seen.illegal.lock().unwrap(), Vec::<String>::new());
+            assert_eq!(count(&upstream.seen.refused), 0);
+        }
+    });
+}
+
+#[test]
+fn a_log_that_can_never_be_read_is_left_behind_with_a_line() {
+    run(async {
+        let folder = Folder::new();
+        let (upstream, first, mut agent) = used_proxy(&folder, true).await;
+        drop(first);
+        let rows = rusqlite::Connection::open(folder.join("threads.db")).unwrap();
+        let thread: String =
+            rows.query_row("SELECT thread FROM logs", [], |row| row.get(0)).unwrap();
+        for (damage, why) in [
+            ("UPDATE events SET event = 'no event'; DELETE FROM bases", "is not read"),
+            ("DELETE FROM logs; DELETE FROM events; DELETE FROM bases", "is gone"),
+        ] {
+            rows.execute_batch(damage).unwrap();
+            let mut process = Process::start(&upstream, WINDOW, &folder).await;
+            agent.moved_to(&process.url);
+            for number in 20..32 {
+                agent.turn(number).await.unwrap();
+            }
+            let lines = process.end().await;
+            let line = lines.lines().find(|line| line.contains("begins anew"));
+            let line = line.unwrap_or_else(|| panic!("{why}: {lines}"));
+            assert!(line.contains("thread-") && line.contains(why), "{lines}");
+            assert_eq!(line.contains(&thread), why == "is not read", "{lines}");
+        }
+        assert_eq!(*upstream.seen.illegal.lock().unwrap(), Vec::<String>::new());
+        assert_eq!(count(&upstream.seen.refused), 0);
+    });
+}
+
+#[test]
+fn a_branch_of_a_thread_that_is_not_stored_has_nothing_of_the_other_branch() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let store = faulty_store(MemoryStore::default(), &[Some(0); 1_000]);
+        let proxy = Served::start(options(&upstream, Some(WINDOW)), Arc::new(store), &folder).await;
+        let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+        for number in 0..20 {
+            agent.turn(number).await.unwrap();
+        }
+        let mut branch = Agent::new(&proxy.url(), MESSAGES, true);
+        branch.messages = agent.messages.clone();
+        for number in 7_000..7_020 {
+            agent.turn(number).await.unwrap();
+        }
+        for number in 9_000..9_020 {
+            branch.turn(number).await.unwrap();
+            let (_, _, sent) = upstream.seen.last.lock().unwrap().clone();
+            let sent = String::from_utf8_lossy(&sent).into_owned();
+            assert!(!sent.contains("part 70") && !sent.contains("part_70"), "{number}: {sent}");
         }
         assert_eq!(*upstream.seen.illegal.lock().unwrap(), Vec::<String>::new());
         assert_eq!(count(&upstream.seen.refused), 0);
