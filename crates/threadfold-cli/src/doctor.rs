@@ -284,6 +284,7 @@ fn done_with(
 ) -> Result<Point, Failure> {
     let serving = &options.proxy.serving;
     let chain = Chain::of(body.dialect.name(), &body.request.messages);
+    let views = views.filter(|_| !serving.shadow);
     let found = views.and_then(|views| views.find(&chain, &body.request.messages));
     let auto = AutoCompactor::new(proxy::policy(serving.threshold))?;
     let known = window.map(ContextWindow::new);
@@ -299,6 +300,9 @@ fn done_with(
     };
     let came = format!("{}{}", about(whole), part(whole));
     let text = match (relay.step(), relay.why_not_compacted(), &found) {
+        (RelayStep::Compact { .. }, ..) if serving.shadow => {
+            format!("{came}: sent as it came, with a line that it would be compacted")
+        }
         (RelayStep::Compact { target, .. }, ..) => {
             let target =
                 target.map_or_else(String::new, |target| format!(" to at most {}", about(target)));

@@ -85,6 +85,10 @@ impl Proxy {
         let now = self.clock.now();
         match exchange.idle(now) {
             IdleStep::Wait { ms } => return Ok(Some(Timestamp(now.0.saturating_add(ms)))),
+            IdleStep::KeepAlive if self.options.shadow => {
+                let tokens = thousands(exchange.tokens());
+                self.note(&format!("would send a prompt of about {tokens} tokens again"));
+            }
             IdleStep::KeepAlive => {
                 let Some(again) = again else { return Ok(None) };
                 return self.keep_alive(&mut exchange, again).await;

@@ -96,7 +96,7 @@ impl Proxy {
     /// Images have a few thousand tokens each, and many more bytes.
     pub(super) fn is_short(&self, upstream: &str, head: &Head<'_>, body: &Bytes) -> bool {
         // A thread with a view is sent as its view, however short.
-        if !self.views.is_empty() {
+        if !self.views.is_empty() && !self.options.shadow {
             return false;
         }
         let model = head.model.as_deref().unwrap_or_default();
@@ -148,21 +148,23 @@ impl Proxy {
             auto.set_policy(policy).map_err(|error| Trouble::new(error.to_string()))?;
         }
         let window = self.window(upstream, &model);
+        let is_shadow = self.options.shadow;
+        let view = || self.views.find(&chain, &request.messages).filter(|_| !is_shadow);
         let found;
         let (mut unkept, mut watch) = (None, None);
         let relay = match attempt {
             Attempt::First | Attempt::CountTokens => {
-                found = self.views.find(&chain, &request.messages);
+                found = view();
                 let view = found.as_ref().map(|row| &row.view);
                 Relay::new(request, view, window, auto, self.clock.now())
             }
             Attempt::Idle { number } => {
                 watch = Some(number);
-                found = self.views.find(&chain, &request.messages);
+                found = view();
                 Relay::sent(request, found.as_ref().map(|row| &row.view), window, auto)
             }
             Attempt::AfterRefusal(None) => {
-                found = self.views.find(&chain, &request.messages);
+                found = view();
                 auto.next_request();
                 Relay::sent(request, None, window, auto)
             }

@@ -98,6 +98,9 @@ fn a_request_is_judged_as_the_proxy_would() {
     );
     assert!(small.contains("compacted by ladder to at most about"), "{small}");
     assert!(small.contains("cannot be reached"), "{small}");
+    let arguments = ["--window", "32768", "--shadow", THREAD];
+    let shadow = points(&doctor(&folder, "http://127.0.0.1:1", &arguments));
+    assert!(shadow.contains("sent as it came, with a line"), "{shadow}");
     let large = of("200000");
     assert!(large.contains("sent as it came; compacted from 0.8 of the window on"), "{large}");
 }

@@ -375,6 +375,28 @@ fn a_shadow_changes_nothing() {
 }
 
 #[test]
+fn a_shadow_in_a_used_folder_changes_nothing() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW * 10).await);
+        let small = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+        let mut agent = Agent::new(&small.url(), MESSAGES, true);
+        for number in 0..20 {
+            agent.turn(number).await.unwrap();
+        }
+        assert_eq!(sent(&agent, &upstream).await, (Ok(()), false));
+        drop(small);
+        let options = options(&upstream, Some(WINDOW));
+        let options = super::ProxyOptions { shadow: true, ..options };
+        let proxy = Served::in_folder(options, &folder).await;
+        agent.moved_to(&proxy.url());
+        assert_eq!(sent(&agent, &upstream).await, (Ok(()), true));
+        let url = format!("{}/v1/messages/count_tokens", proxy.url());
+        agent.post(&url).body(agent.body()).send().await.unwrap();
+        assert_eq!(upstream.seen.last.lock().unwrap().2, agent.body());
+    });
+}
+
+#[test]
 fn a_refusal_for_another_reason_and_a_provider_that_is_gone_reach_the_agent() {
     run(async {
         let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);

@@ -151,6 +151,20 @@ fn a_quiet_thread_is_left_alone_if_nothing_pays_or_nobody_asked_for_it() {
 }
 
 #[test]
+fn a_shadow_sends_nothing_for_a_quiet_thread() {
+    run(async {
+        let shadow = |options: &mut ProxyOptions| {
+            (options.policy.enabled, options.shadow) = (false, true);
+        };
+        let bench = Bench::new(WhenQuiet::KeepAlive, shadow).await;
+        bench.clock.advance(LATE);
+        // What is sent wrongly would be sent in this time.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(count(&bench.upstream.seen.answered), 32);
+    });
+}
+
+#[test]
 fn a_request_during_the_preparation_goes_through_and_drops_what_was_prepared() {
     run(async {
         let (gate, waiting) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
