@@ -62,7 +62,10 @@ impl Proxy {
             let thread = made.row.about.thread.clone();
             match self.store(&mut made).await {
                 Ok(()) => self.unstored.is_stalled.store(false, Ordering::Relaxed),
-                Err(words) => return self.note_stalled(&words),
+                Err(words) => {
+                    self.unstored.put_back(made);
+                    return self.note_stalled(&words);
+                }
             }
             self.unstored.done(&made);
             self.limit_folder(&thread).await;
@@ -172,5 +175,69 @@ impl ThreadStore for Impatient {
 
     fn inner(&self) -> Option<&dyn ThreadStore> {
         Some(&*self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use threadfold::{
+        EventLog,
+        log::Event,
+        message::{Message, Timestamp},
+        store::{Journal, MemoryStore},
+        strategy::Digest,
+    };
+
+    use super::*;
+    use crate::{
+        proxy::{Notes, ProxyOptions, Views, WhenQuiet, policy, views::Row},
+        relay::View,
+    };
+
+    fn options() -> ProxyOptions {
+        let server = || "http://127.0.0.1:1".to_owned();
+        ProxyOptions {
+            anthropic: server(),
+            openai: server(),
+            gemini: server(),
+            window: None,
+            policy: policy(0.8),
+            when_quiet: WhenQuiet::Nothing,
+            strategy: Arc::new(Digest::default()),
+            model: None,
+            shadow: false,
+            max_body: 1_000,
+            patience: WAIT,
+            max_threads: 1_000,
+            max_stored: u64::MAX,
+            stall: WAIT,
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_log_whose_view_is_stored_only_later_is_stored_once() {
+        let folder = std::env::temp_dir().join(format!("threadfold-keep-{}", std::process::id()));
+        let database = folder.join("threads.db");
+        let views = Views::open(&database).unwrap();
+        let store: Arc<dyn ThreadStore> = Arc::new(MemoryStore::default());
+        let lines = folder.join("lines.log");
+        let notes = Arc::new(Notes::in_file(&lines).unwrap());
+        let proxy = Proxy::new(options(), Arc::clone(&store), views).unwrap().noted_in(notes);
+        let proxy = Arc::new(proxy);
+        let thread: ThreadId = "main".parse().unwrap();
+        let mut journal = Journal::new(EventLog::new(thread.clone())).kept_by(Arc::clone(&store));
+        journal.append(Timestamp(1), Event::MessageAppended(Message::user("Hi."))).unwrap();
+        let row = Row::for_tests(7, View::new(1, vec![Message::user("Hi.")]), thread.clone());
+        let other = rusqlite::Connection::open(&database).unwrap();
+        other.execute_batch("ALTER TABLE proxy_views RENAME TO away").unwrap();
+        proxy.keep(Made { row: Arc::new(row), journal, parent: None }).await;
+        assert_eq!(store.load(&thread).await.unwrap().log.len(), 1);
+        other.execute_batch("ALTER TABLE away RENAME TO proxy_views").unwrap();
+        proxy.store_waiting().await;
+        assert!(proxy.unstored.is_empty());
+        let lines = std::fs::read_to_string(&lines).unwrap();
+        assert!(lines.contains("in memory only") && !lines.contains("is not stored"), "{lines}");
+        drop(proxy);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

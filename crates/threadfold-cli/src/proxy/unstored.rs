@@ -58,6 +58,14 @@ impl Unstored {
         locked(&self.made).front().cloned()
     }
 
+    /// Keeps how far the oldest is stored: its log may be, and its view not yet.
+    pub(super) fn put_back(&self, tried: Made) {
+        let mut made = locked(&self.made);
+        if let Some(first) = made.front_mut().filter(|first| Arc::ptr_eq(&first.row, &tried.row)) {
+            *first = tried;
+        }
+    }
+
     /// Removes what was stored, unless it was dropped in the meantime.
     pub(super) fn done(&self, stored: &Made) {
         let mut made = locked(&self.made);

@@ -596,25 +596,30 @@ fn column(connection: &Connection, select: &str) -> rusqlite::Result<Vec<String>
 }
 
 #[cfg(test)]
+impl Row {
+    pub(super) fn for_tests(number: u8, view: View, thread: ThreadId) -> Self {
+        let about = About {
+            thread,
+            events: 1,
+            at: Timestamp(number.into()),
+            client: String::new(),
+            model: String::new(),
+            window: None,
+            words: format!("thread {number}"),
+            before: 9,
+            after: 3,
+        };
+        Self { link: format!("{number:02x}").repeat(32).parse().unwrap(), view, about }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     fn row(number: u8) -> Row {
-        Row {
-            link: format!("{number:02x}").repeat(32).parse().unwrap(),
-            view: View::new(1, Vec::new()),
-            about: About {
-                thread: format!("thread-{number}").parse().unwrap(),
-                events: 1,
-                at: Timestamp(number.into()),
-                client: String::new(),
-                model: String::new(),
-                window: None,
-                words: format!("thread {number}"),
-                before: 9,
-                after: 3,
-            },
-        }
+        let thread = format!("thread-{number}").parse().unwrap();
+        Row::for_tests(number, View::new(1, Vec::new()), thread)
     }
 
     #[test]
