@@ -52,6 +52,12 @@ impl Upstream {
         let Some(host) = host else {
             return Err(format!("{url}: the address of a server begins with http:// or https://"));
         };
+        if let Some(fragment) = parsed.fragment() {
+            return Err(format!(
+                "{url}: the address has the fragment #{fragment}; expected none, because no server \
+                 gets it"
+            ));
+        }
         let of_host = Vendor::of_host(host);
         let vendor = of_host.unwrap_or(vendor);
         let destination = Destination { vendor, is_own_host: of_host.is_some() };
@@ -81,7 +87,8 @@ impl Upstream {
         keys::foreign(self.destination, headers, query)
     }
 
-    /// The address of a path on this server.
+    /// The address of a path on this server. The query of the server's address, such as an
+    /// `api-version`, is part of it, except what the request states itself.
     fn at(&self, path: &str, query: Option<&str>) -> Option<Url> {
         let mut url = self.url.clone();
         let base = url.path().trim_end_matches('/').to_owned();
@@ -92,10 +99,21 @@ impl Upstream {
         };
         // Setting the path of a URL cannot change its host.
         url.set_path(&format!("{root}{path}"));
-        url.set_query(query);
+        url.set_query(with_query_of(&self.url, query).as_deref());
         let is_below = url.path().strip_prefix(&base).is_some_and(|rest| rest.starts_with('/'));
         (is_below && url.host_str() == self.url.host_str()).then_some(url)
     }
+}
+
+/// The query of a request, and after it what the query of the server's address adds to it.
+fn with_query_of(server: &Url, query: Option<&str>) -> Option<String> {
+    let Some(address) = server.query() else { return query.map(str::to_owned) };
+    let name = |pair: &str| pair.split('=').next().unwrap_or_default().to_owned();
+    let own: Vec<&str> = query.into_iter().flat_map(|query| query.split('&')).collect();
+    let stated: Vec<String> = own.iter().map(|pair| name(pair)).collect();
+    let added = address.split('&').filter(|pair| !pair.is_empty() && !stated.contains(&name(pair)));
+    let pairs: Vec<&str> = own.iter().copied().chain(added).collect();
+    (!pairs.is_empty()).then(|| pairs.join("&"))
 }
 
 /// A request that may be sent more than once.
@@ -167,4 +185,32 @@ pub(super) fn words(error: reqwest::Error) -> String {
     let error = error.without_url();
     let causes = iter::successors(Some(&error as &dyn Error), |error| (*error).source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_query_of_an_address_is_part_of_every_request() {
+        let at = |url: &str, query: Option<&str>| {
+            let upstream = Upstream::new(url, Vendor::OpenAi).unwrap();
+            upstream.at("/v1/responses", query).unwrap().to_string()
+        };
+        let azure = "https://own.example/openai?api-version=2026-01-01&x=1";
+        let of = "https://own.example/openai/v1/responses";
+        assert_eq!(at(azure, None), format!("{of}?api-version=2026-01-01&x=1"));
+        assert_eq!(at(azure, Some("a=b")), format!("{of}?a=b&api-version=2026-01-01&x=1"));
+        // What the agent itself states counts.
+        let own = "api-version=2027-01-01";
+        assert_eq!(at(azure, Some(own)), format!("{of}?{own}&x=1"));
+        assert_eq!(at("https://own.example/openai?", Some("a=%20b")), format!("{of}?a=%20b"));
+        assert_eq!(at("https://own.example/openai", None), of);
+    }
+
+    #[test]
+    fn an_address_with_a_fragment_is_refused() {
+        let error = Upstream::new("https://own.example/v1#east", Vendor::OpenAi).unwrap_err();
+        assert!(error.contains("#east") && error.contains("fragment"), "{error}");
+    }
 }

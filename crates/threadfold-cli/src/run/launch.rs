@@ -135,7 +135,8 @@ pub(super) fn launch(
 ) -> Result<Launch, String> {
     let root = format!("http://{address}");
     // Clients of OpenAI put the version into the address. A server without one keeps its own path.
-    let has_version = upstreams.openai.trim_end_matches('/').ends_with("/v1");
+    let path = upstreams.openai.split('?').next().unwrap_or_default();
+    let has_version = path.trim_end_matches('/').ends_with("/v1");
     let openai = if has_version { format!("{root}/v1") } else { root.clone() };
     let mut launch = Launch::default();
     match agent {
