@@ -5,7 +5,7 @@ use threadfold::{
     EventLog,
     log::Event,
     message::ThreadId,
-    recall::{self, NO_MATCH, Recall},
+    recall::{self, NO_MATCH, Recall, RecallError},
 };
 use threadfold_terminal::{counted, first_line};
 
@@ -69,16 +69,12 @@ const TOOLS: &str = include_str!("tools.json");
 
 pub(super) async fn threads(stored: &Stored, input: &JsonObject) -> Result<String, Failure> {
     let all = stored.list().await?;
-    let offset = input.get("offset");
-    let offset = offset.and_then(|it| it.as_u64().or_else(|| it.as_str()?.trim().parse().ok()));
-    let offset = usize::try_from(offset.unwrap_or(0))?;
+    let offset = usize::try_from(offset(input)?)?;
     let mut text = format!("{}\n", counted(all.len() as u64, "thread"));
     for thread in all.iter().skip(offset).take(LISTED) {
         match stored.load(thread).await {
             Ok(log) => text.push_str(&line(short(&thread.1, &all), &log)),
-            Err(failure) => {
-                text.push_str(&format!("{}: {}\n", short(&thread.1, &all), failure.line()));
-            }
+            Err(failure) => text.push_str(&unread(short(&thread.1, &all), &failure)),
         }
     }
     let next = offset.saturating_add(LISTED);
@@ -86,6 +82,22 @@ pub(super) async fn threads(stored: &Stored, input: &JsonObject) -> Result<Strin
         text.push_str(&format!("More: offset {next}.\n"));
     }
     Ok(text)
+}
+
+/// The number of threads to leave out. Models write numbers as text too.
+fn offset(input: &JsonObject) -> Result<u64, RecallError> {
+    let Some(value) = input.get("offset").filter(|value| !value.is_null()) else { return Ok(0) };
+    let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+    number.ok_or_else(|| RecallError::Type {
+        field: "offset",
+        expected: "a whole number from 0",
+        found: first_line(&value.to_string(), 80),
+    })
+}
+
+/// One line about a thread that cannot be read.
+fn unread(id: &str, failure: &Failure) -> String {
+    format!("{id}: {}\n", failure.line())
 }
 
 /// One line that describes a thread.
@@ -126,8 +138,15 @@ pub(super) async fn search(
 async fn everywhere(stored: &Stored, input: &Value) -> Result<String, Failure> {
     let all = stored.list().await?;
     let (mut text, mut unshown) = (String::new(), Vec::<&ThreadId>::new());
+    let mut unread_lines = String::new();
     for thread in all.iter().take(SEARCHED) {
-        let log = stored.load(thread).await?;
+        let log = match stored.load(thread).await {
+            Ok(log) => log,
+            Err(failure) => {
+                unread_lines += &unread(short(&thread.1, &all), &failure);
+                continue;
+            }
+        };
         let found = Recall::of(&log).within(MATCHES_BYTES).call(input)?;
         if found == NO_MATCH {
             continue;
@@ -147,6 +166,7 @@ async fn everywhere(stored: &Stored, input: &Value) -> Result<String, Failure> {
             short(thread, &all)
         ));
     }
+    text.push_str(&unread_lines);
     if let Some(rest) = all.len().checked_sub(SEARCHED).filter(|rest| *rest > 0) {
         text.push_str(&format!("{rest} older threads were not searched: name one.\n"));
     }

@@ -172,6 +172,30 @@ fn the_only_thread_needs_no_name() {
     });
 }
 
+#[test]
+fn a_thread_that_cannot_be_read_is_named_and_the_others_are_searched() {
+    run(async {
+        let folder = Folder::new();
+        stored_log(&folder);
+        fs::write(folder.join("broken.jsonl"), "no log\n").unwrap();
+        let client = Client::start(&folder).await;
+        let (text, is_error) = client.call("search", json!({"query": "drawer"})).await;
+        assert!(!is_error && text.contains("drawer 4711"), "{text}");
+        assert!(text.lines().any(|line| line.starts_with("broken: ")), "{text}");
+        let (text, is_error) = client.call("search", json!({"query": "elephant"})).await;
+        assert!(!is_error && text.lines().any(|line| line.starts_with("broken: ")), "{text}");
+        // As the tool of the library reports it.
+        for input in [json!({"offset": "ten"}), json!({"offset": -1})] {
+            let listed = client.call("threads", input.clone()).await;
+            assert!(listed.0.contains("offset must be a whole number from 0"), "{}", listed.0);
+            let mut input = input;
+            input["thread"] = "notes".into();
+            assert_eq!(listed, client.call("recall", input).await);
+        }
+        assert!(!client.call("threads", json!({"offset": null})).await.1);
+    });
+}
+
 /// Writes lines to a server, closes its input, and returns what it wrote.
 fn answers(path: &Path, lines: &[u8]) -> Vec<Value> {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_threadfold"));
