@@ -266,11 +266,11 @@ impl Proxy {
             let saved = waiting.as_ref().and_then(Waiting::saved);
             let is_smaller = smaller.is_some();
             let sent = smaller.unwrap_or_else(|| body.clone());
-            let bytes = sent.len();
             let answer = outgoing.send(&self.client, upstream, sent).await.map_err(unreachable)?;
             let mut answer = Answer::new(answer, Some(asked));
             let Some(error) = answer.refusal().await.map_err(unreachable)? else {
-                locked(&self.tally).answered(body.len(), bytes, first.is_some());
+                let tokens = saved.as_ref().map_or(0, |(_, tokens)| *tokens);
+                locked(&self.tally).answered(tokens, first.is_some());
                 if let Some(waiting) = waiting.filter(|waiting| waiting.was_refused) {
                     let (proxy, name) = (Arc::clone(self), name.clone());
                     self.apart(Lane::Reading, async move { proxy.accepted(&name, waiting).await })

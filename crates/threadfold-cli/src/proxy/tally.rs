@@ -12,8 +12,8 @@ pub(crate) struct Counts {
     pub(crate) compactions: u64,
     /// Answered requests whose thread was sent smaller.
     pub(crate) smaller: u64,
-    /// The bytes by which these were smaller, in all.
-    pub(crate) bytes_less: u64,
+    /// The tokens that these did not send, in all: the sum of what was saved of each thread.
+    pub(crate) tokens_less: u64,
     /// Refusals for the length that reached the agent.
     pub(crate) refused: u64,
     /// Requests that the provider refused for their length and answered after a compaction.
@@ -23,18 +23,17 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// A request of `own` bytes was answered after it was sent with `sent` bytes.
-    pub(super) fn answered(&mut self, own: usize, sent: usize, after_refusal: bool) {
-        if sent < own {
-            self.smaller += 1;
-            self.bytes_less += (own - sent) as u64;
-        }
+    /// A request was answered after it was sent without so many of its tokens.
+    pub(super) fn answered(&mut self, saved: u64, after_refusal: bool) {
+        self.smaller += u64::from(saved > 0);
+        self.tokens_less = self.tokens_less.saturating_add(saved);
         self.hidden += u64::from(after_refusal);
     }
 
     /// What was done, in one line; `None` if no request came through.
     pub(crate) fn words(self) -> Option<String> {
-        let Self { requests, compactions, smaller, bytes_less, refused, hidden, kept_alive } = self;
+        let Self { requests, compactions, smaller, tokens_less, refused, hidden, kept_alive } =
+            self;
         if requests == 0 {
             return None;
         }
@@ -44,8 +43,7 @@ impl Counts {
             _ => format!(", {}", counted(compactions, "compaction")),
         };
         if smaller > 0 {
-            // Three bytes a token, as the proxy estimates.
-            let tokens = thousands(bytes_less / 3);
+            let tokens = thousands(tokens_less);
             line += &format!(
                 ", {} sent smaller by about {tokens} tokens in all",
                 counted(smaller, "request")
@@ -73,7 +71,7 @@ mod tests {
         let words = |counts: Counts| counts.words().unwrap();
         let counts = Counts { requests: 62, ..Counts::default() };
         assert_eq!(words(counts), "62 requests, no compaction was needed");
-        let counts = Counts { compactions: 1, smaller: 41, bytes_less: 30_000, ..counts };
+        let counts = Counts { compactions: 1, smaller: 41, tokens_less: 10_000, ..counts };
         let line =
             "62 requests, 1 compaction, 41 requests sent smaller by about 10,000 tokens in all";
         assert_eq!(words(counts), line);

@@ -64,6 +64,10 @@ fn status_shows_the_proxies_of_a_folder_and_the_threads_that_they_compacted() {
             thread["times"].as_u64().unwrap() > 0
                 && thread["saved"]["tokens"].as_u64().unwrap() > 0
         );
+        // What the proxy saved in all is what its only thread saved.
+        let counts = &json["proxies"][0]["counts"];
+        let saved = (&counts["smaller"], &counts["tokens_less"]);
+        assert_eq!(saved, (&thread["saved"]["requests"], &thread["saved"]["tokens"]));
         let lines = printed(&folder, &["status"]);
         for part in [&*proxy.url(), "40 requests", "Go on with part 0.", "compacted"] {
             assert!(lines.contains(part), "{part}: {lines}");
