@@ -156,7 +156,7 @@ impl Quiet {
         waiting.min()
     }
 
-    /// Attempt the work for all threads whose time has come.
+    /// Marks all threads whose time has come as being worked for, and returns the work.
     pub(super) fn take_due(&self, now: Timestamp) -> Vec<Due> {
         let mut threads = locked(&self.threads);
         let due = threads
