@@ -295,8 +295,11 @@ impl Proxy {
             now: self.clock.now(),
             target: target.map(|target| room(target).max(least)),
             limit: limit.map(room),
+            // Targets and limit are for this window too, which refusals may have made smaller.
             window: exchange
-                .window
+                .relay
+                .auto()
+                .window(exchange.window)
                 .map(|window| ContextWindow::new(room(ratio.unscale(window.tokens())))),
             strategy: self.options.strategy.as_ref(),
             models: Models { conversation: self.options.model.as_deref(), ..Models::default() },

@@ -1,11 +1,15 @@
 //! How far the proxy believes a refusal, and what it keeps of one.
 
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, atomic::Ordering};
 
+use threadfold::{
+    CompactionStrategy, ContextWindow,
+    strategy::{Ask, KeepRecent, Proposal, StrategyError, View},
+};
 use threadfold_testing::shared::Folder;
 
 use super::{
-    MESSAGES, Served,
+    MESSAGES, ProxyOptions, Served,
     agent::Agent,
     count, options, run,
     upstream::{Seen, Upstream},
@@ -67,6 +71,44 @@ impl Aged {
         let rows = rusqlite::Connection::open(self.folder.join("threads.db")).unwrap();
         rows.query_row(select, [], |row| row.get(0)).unwrap()
     }
+}
+
+/// Keeps recent messages, and remembers the windows that it was told.
+#[derive(Debug, Default)]
+struct Told(Mutex<Vec<Option<ContextWindow>>>);
+
+#[threadfold::async_trait]
+impl CompactionStrategy for Told {
+    fn name(&self) -> &str {
+        "told"
+    }
+
+    async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+        self.0.lock().unwrap().push(view.thread.window());
+        KeepRecent::default().propose(view, ask).await
+    }
+}
+
+#[test]
+fn a_strategy_gets_the_window_that_the_refusal_states() {
+    run(async {
+        for window in [None, Some(LARGE)] {
+            let (folder, upstream) = (Folder::new(), Upstream::start(4_000).await);
+            let told = Arc::new(Told::default());
+            let strategy = Arc::clone(&told) as Arc<dyn CompactionStrategy>;
+            let options = ProxyOptions { strategy, ..options(&upstream, window) };
+            let proxy = Served::in_folder(options, &folder).await;
+            let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+            for number in 0..25 {
+                agent.turn(number).await.unwrap();
+            }
+            let windows = told.0.lock().unwrap().clone();
+            let is_known = |window: &Option<ContextWindow>| {
+                window.is_some_and(|window| window.tokens() <= 4_000)
+            };
+            assert!(!windows.is_empty() && windows.iter().all(is_known), "{windows:?}");
+        }
+    });
 }
 
 const VAGUE: &str = "prompt is too long";
