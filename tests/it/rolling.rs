@@ -843,8 +843,8 @@ fn options_that_make_no_sense_are_refused_before_a_call() {
             "recency_decay is 1.5; expected a number from 0 to 1",
         ),
         (
-            Rolling { keywords: vec!["".into()], ..all() },
-            "a word of keywords is blank; expected a word, because every text contains a blank one",
+            Rolling { keywords: vec!["port".into(), " ".into()], ..all() },
+            "keywords[1] is blank; expected a word with text, because a blank one would match every message",
         ),
     ];
     for (options, expected) in rows {

@@ -142,9 +142,9 @@ impl Rolling {
                 "expected at least 1, because clip_last is 0 too and no batch would be shown";
             return Err(RunError::option("clip_first", "0", rule));
         }
-        if self.keywords.iter().any(Text::is_blank) {
-            let rule = "expected a word, because every text contains a blank one";
-            return Err(RunError::option("a word of keywords", "blank", rule));
+        if let Some(index) = self.keywords.iter().position(Text::is_blank) {
+            let rule = "expected a word with text, because a blank one would match every message";
+            return Err(RunError::option(&format!("keywords[{index}]"), "blank", rule));
         }
         instructions::check(self.prompt.as_ref(), &self.sections)
     }
