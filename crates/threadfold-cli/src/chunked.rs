@@ -3,7 +3,10 @@
 //! Each chunk is folded into `/summary.md`. The lines that it adds are printed at once, and the
 //! whole summary at the end. With `--store` the run is saved after every answer.
 
-use std::io::{self, IsTerminal};
+use std::{
+    collections::BTreeSet,
+    io::{self, IsTerminal},
+};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
@@ -11,7 +14,7 @@ use threadfold::{
     drive::{Models, advance},
     ledger::Quotes,
     render::{BYTES_PER_TOKEN, ChunkBudget},
-    strategy::{ChunkOutcome, Chunked, CompactionRun, RunStep},
+    strategy::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunStep},
 };
 use threadfold_terminal::{Style, counted, thousands};
 
@@ -34,8 +37,7 @@ pub(crate) async fn run(options: &ChunkedOptions, models: Models<'_>) -> Result<
     if resumed && !options.json {
         say!(
             "{}",
-            style
-                .yellow(format!("Continued after {}.", counted(run.steps().len() as u64, "chunk")))
+            style.yellow(format!("Continued after {}.", counted(chunks_done(&run), "chunk")))
         );
     }
     let bar = progress();
@@ -48,7 +50,7 @@ pub(crate) async fn run(options: &ChunkedOptions, models: Models<'_>) -> Result<
         store(options, &run)?;
         if run.steps().len() > shown {
             if !options.json {
-                bar.suspend(|| show_chunk(style, &run, shown, summary_shown));
+                bar.suspend(|| show_steps(style, &run, shown, summary_shown));
             }
             shown = run.steps().len();
             summary_shown = run.summary().len();
@@ -113,22 +115,28 @@ fn progress() -> ProgressBar {
     bar
 }
 
-fn show_chunk(style: Style, run: &CompactionRun, index: usize, summary_before: usize) {
-    let Some(step) = run.steps().get(index) else { return };
-    let outcome = match step.outcome {
-        ChunkOutcome::Folded => style.green("folded in"),
-        ChunkOutcome::Unchanged => style.dim("nothing to add"),
-        ChunkOutcome::Halved => style.yellow("halved"),
-        ChunkOutcome::Capped => style.yellow("capped"),
-        ChunkOutcome::Full => style.yellow("did not fit, is asked again"),
-        ChunkOutcome::Condensed => style.yellow("summary condensed"),
-        ChunkOutcome::Clipped => style.yellow("summary shortened without a model"),
-        ChunkOutcome::Skipped => style.red("summarised without a model"),
-        ChunkOutcome::Failed | _ => style.red("failed"),
-    };
-    let bytes = thousands(step.bytes.len() as u64);
-    say!("{}", style.heading(&format!("Chunk {}, {bytes} bytes", index + 1)));
-    say!("{outcome}: /summary.md has {} bytes now", thousands(step.summary_bytes as u64));
+/// The number of chunks whose work has ended.
+fn chunks_done(run: &CompactionRun) -> u64 {
+    match run.step() {
+        RunStep::Call { chunk, .. } => chunk as u64,
+        RunStep::Done { .. } | RunStep::Failed { .. } | _ => chunks(run.steps().iter()),
+    }
+}
+
+/// The number of chunks that these steps are about. A chunk that is halved or worked on again has
+/// several steps.
+fn chunks<'a>(steps: impl Iterator<Item = &'a ChunkStep>) -> u64 {
+    steps.map(|step| step.bytes.start).collect::<BTreeSet<usize>>().len() as u64
+}
+
+/// Prints the steps from this index on, and what they added to the summary. After a failure that
+/// stays, one call records the steps of all remaining chunks.
+fn show_steps(style: Style, run: &CompactionRun, from: usize, summary_before: usize) {
+    for index in from..run.steps().len() {
+        for line in step_lines(style, run.steps(), index).into_iter().flatten() {
+            say!("{line}");
+        }
+    }
     let added = run.summary().get(summary_before..).unwrap_or_default();
     let mut lines = added.lines().filter(|line| !line.trim().is_empty());
     for line in lines.by_ref().take(12) {
@@ -143,11 +151,35 @@ fn show_chunk(style: Style, run: &CompactionRun, index: usize, summary_before: u
     }
 }
 
+/// What was done in the step at this index.
+fn step_lines(style: Style, steps: &[ChunkStep], index: usize) -> Option<[String; 2]> {
+    let (before, step) = (steps.get(..=index)?, steps.get(index)?);
+    let outcome = match step.outcome {
+        ChunkOutcome::Folded => style.green("folded in"),
+        ChunkOutcome::Unchanged => style.dim("nothing to add"),
+        ChunkOutcome::Halved => style.yellow("halved"),
+        ChunkOutcome::Capped => style.yellow("capped"),
+        ChunkOutcome::Full => style.yellow("did not fit, is asked again"),
+        ChunkOutcome::Condensed => style.yellow("summary condensed"),
+        ChunkOutcome::Clipped => style.yellow("summary shortened without a model"),
+        ChunkOutcome::Skipped => style.red("summarised without a model"),
+        ChunkOutcome::Failed | _ => style.red("failed"),
+    };
+    let bytes = thousands(step.bytes.len() as u64);
+    let is_before = |other: &&ChunkStep| other.bytes.start <= step.bytes.start;
+    let number = chunks(before.iter().filter(is_before));
+    let size = thousands(step.summary_bytes as u64);
+    Some([
+        style.heading(&format!("Chunk {number}, {bytes} bytes")),
+        format!("{outcome}: /summary.md has {size} bytes now"),
+    ])
+}
+
 fn finish(options: &ChunkedOptions, style: Style, run: &CompactionRun) -> Result<(), Failure> {
     match run.step() {
         RunStep::Done { summary } if options.json => {
             let (summary, _) = Quotes::cut(summary);
-            let chunks = run.steps().len();
+            let chunks = chunks_done(run);
             let (usage, notes) = (run.usage(), run.notes());
             say!(
                 "{}",
@@ -166,7 +198,7 @@ fn finish(options: &ChunkedOptions, style: Style, run: &CompactionRun) -> Result
                 "{}",
                 style.dim(format!(
                     "{}, about {} tokens in and {} out.",
-                    counted(run.steps().len() as u64, "chunk"),
+                    counted(chunks_done(run), "chunk"),
                     thousands(usage.input),
                     thousands(usage.output)
                 ))
@@ -175,5 +207,63 @@ fn finish(options: &ChunkedOptions, style: Style, run: &CompactionRun) -> Result
         }
         RunStep::Failed { error } => Err(error.to_string().into()),
         RunStep::Call { .. } | _ => Err("the run stopped before its end".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use threadfold::{
+        Answer, Message, Model, Request,
+        message::{ModelError, ModelErrorKind},
+        testing::ExtractiveModel,
+    };
+
+    use super::*;
+
+    /// Refuses the first request for its length, answers some, and then has no key any more.
+    #[derive(Debug, Default)]
+    struct Ends(AtomicUsize);
+
+    #[threadfold::async_trait]
+    impl Model for Ends {
+        async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+            let error = |kind| Err(ModelError::new(kind, "no"));
+            match self.0.fetch_add(1, Ordering::Relaxed) {
+                0 => error(ModelErrorKind::Overflow { limit: None, found: None, output: None }),
+                1..=4 => ExtractiveModel.complete(request).await,
+                _ => error(ModelErrorKind::Authentication),
+            }
+        }
+    }
+
+    #[test]
+    fn every_step_of_a_chunk_has_the_number_of_the_chunk() {
+        let turn = |number: usize| {
+            let text = format!("Step {number} of src/part_{number}.rs is done. ").repeat(40);
+            [Message::user(format!("Do step {number}.")), Message::assistant(text)]
+        };
+        let thread: Vec<Message> = (0..12).flat_map(turn).collect();
+        let chunks_of = ChunkBudget { target: 4_000, tolerance: 800 };
+        let options = Chunked { chunks: chunks_of, ..Chunked::default() };
+        let mut run = CompactionRun::new(&thread, None, options).unwrap();
+        let (model, mut total) = (Ends::default(), 0);
+        while let RunStep::Call { total: now, chunk, .. } = run.step() {
+            assert_eq!(chunks_done(&run), chunk as u64);
+            total = now;
+            futures::executor::block_on(advance(&mut run, Models::one(&model), &mut |_, _| {}));
+        }
+        assert!(matches!(run.step(), RunStep::Done { .. }), "{:?}", run.step());
+        assert_eq!(chunks_done(&run), total as u64);
+        assert!(run.steps().len() > total, "the first chunk was halved");
+        let style = Style::of(&io::stdout());
+        let lines = |index| step_lines(style, run.steps(), index).unwrap();
+        let numbers: Vec<String> = (0..run.steps().len())
+            .map(|index| lines(index)[0].split(',').next().unwrap().trim().to_owned())
+            .collect();
+        let expected = (1..=total).map(|number| format!("Chunk {number}"));
+        assert_eq!(numbers[0], numbers[1]);
+        assert!(numbers[1..].iter().cloned().eq(expected), "{numbers:?}");
     }
 }
