@@ -329,9 +329,9 @@ impl StoredBy {
 /// a smaller one
 ///
 /// Point the agent at this server, for example with ANTHROPIC_BASE_URL=http://127.0.0.1:8787 or
-/// OPENAI_BASE_URL=http://127.0.0.1:8787/v1. Threads in Anthropic Messages, OpenAI Chat Completions
-/// and OpenAI Responses are compacted; all other requests pass unchanged. Keys are passed on and
-/// never stored. After any internal failure the agent's own request is sent.
+/// OPENAI_BASE_URL=http://127.0.0.1:8787/v1. Threads in Anthropic Messages, OpenAI Chat
+/// Completions, OpenAI Responses and Gemini are compacted; all other requests pass unchanged. Keys
+/// are passed on and never stored. After any internal failure the agent's own request is sent.
 ///
 /// http://127.0.0.1:8787/threadfold shows the threads.
 #[derive(Args, Debug)]
