@@ -285,7 +285,7 @@ fn done_with(
     let serving = &options.proxy.serving;
     let chain = Chain::of(body.dialect.name(), &body.request.messages);
     let views = views.filter(|_| !serving.shadow);
-    let found = views.and_then(|views| views.find(&chain, &body.request.messages));
+    let found = views.and_then(|views| views.find(&chain, &body.request.messages, |_| {}));
     let auto = AutoCompactor::new(proxy::policy(serving.threshold))?;
     let known = window.map(ContextWindow::new);
     let view = found.as_ref().map(|row| &row.view);

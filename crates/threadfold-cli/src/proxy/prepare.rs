@@ -8,7 +8,7 @@ use threadfold::{
     ContextWindow, Request, TokenCounter,
     auto::{AutoCompactor, IdleStep, Pressure},
     drive::Models,
-    message::{Extra, Json, ModelErrorKind, Role, ThreadId, Timestamp},
+    message::{Extra, Json, Message, ModelErrorKind, Role, ThreadId, Timestamp},
     store::ThreadStore,
     wire::{DecodeOptions, Dialect, EncodeOptions, recognised},
 };
@@ -148,8 +148,10 @@ impl Proxy {
             auto.set_policy(policy).map_err(|error| Trouble::new(error.to_string()))?;
         }
         let window = self.window(upstream, &model);
-        let is_shadow = self.options.shadow;
-        let view = || self.views.find(&chain, &request.messages).filter(|_| !is_shadow);
+        let view = || match self.options.shadow {
+            true => None,
+            false => self.view_of(&chain, &request.messages),
+        };
         let found;
         let (mut unkept, mut watch) = (None, None);
         let relay = match attempt {
@@ -267,7 +269,7 @@ impl Proxy {
     async fn compact(self: &Arc<Self>, exchange: &mut Exchange) -> Result<(), Trouble> {
         let lock = Arc::clone(&exchange.lock);
         let _one_at_a_time = lock.lock().await;
-        let newest = self.views.find(&exchange.chain, &exchange.relay.original().messages);
+        let newest = self.view_of(&exchange.chain, &exchange.relay.original().messages);
         let covered = exchange.found.as_ref().map_or(0, |row| row.view.covers);
         if let Some(row) = newest.filter(|row| row.view.covers > covered) {
             // Another request of the same thread has compacted it in the meantime.
@@ -395,6 +397,10 @@ impl Proxy {
         exchange.relay.compacted(&row.view, self.clock.now());
         exchange.found = Some(row);
         Ok(())
+    }
+
+    fn view_of(&self, chain: &Chain, thread: &[Message]) -> Option<Arc<Row>> {
+        self.views.find(chain, thread, |why| self.note(&format!("a view is not read: {why}")))
     }
 
     /// The window of a model: the one that a refusal of this upstream stated, if it is smaller than

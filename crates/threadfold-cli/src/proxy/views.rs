@@ -74,6 +74,14 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// Reads what is stored of a view.
+    fn read(link: Link, covers: i64, messages: &str, about: &str) -> Option<Self> {
+        let messages = serde_json::from_str(messages).ok()?;
+        let Kept { about, read, has_newest } = serde_json::from_str(about).ok()?;
+        let view = View { covers: usize::try_from(covers).ok()?, messages, read, has_newest };
+        Some(Self { link, view, about })
+    }
+
     /// The view with its log.
     pub(super) fn found(&self) -> Found<'_> {
         Found { view: &self.view, thread: &self.about.thread, events: self.about.events }
@@ -375,11 +383,19 @@ impl Views {
     }
 
     /// The view of the longest beginning of this thread, of which this is the chain, that serves it.
-    /// Views that cannot be read are skipped.
-    pub(crate) fn find(&self, chain: &Chain, thread: &[Message]) -> Option<Arc<Row>> {
+    /// Views that cannot be read are skipped, and the reason is passed to `unread`.
+    pub(crate) fn find(
+        &self,
+        chain: &Chain,
+        thread: &[Message],
+        unread: impl Fn(&str),
+    ) -> Option<Arc<Row>> {
         chain.longest_first().find_map(|(count, link)| {
             let known = locked(&self.known).get(&link)?.clone();
-            let row = known.or_else(|| self.read(link))?;
+            let row = match known {
+                Some(row) => row,
+                None => self.read(link).inspect_err(|why| unread(why)).ok().flatten()?,
+            };
             (row.view.covers == count && row.view.serves(thread)).then_some(row)
         })
     }
@@ -493,20 +509,21 @@ impl Views {
 
     /// Deletes the views of a thread.
     pub(super) fn forget(&self, thread: &ThreadId) -> Result<(), String> {
-        let links = {
-            let connection = locked(&self.connection);
-            let delete = "DELETE FROM proxy_views WHERE thread = ? RETURNING link";
-            let links = connection.prepare(delete).and_then(|mut delete| {
-                delete.query_map([thread.as_str()], |row| row.get(0))?.collect()
-            });
-            locked(&self.savings).remove(thread);
-            let savings = "DELETE FROM proxy_savings WHERE thread = ?";
-            connection.execute(savings, [thread.as_str()]).map_err(|error| error.to_string())?;
-            let log = "DELETE FROM proxy_logs WHERE thread = ?";
-            connection.execute(log, [thread.as_str()]).map_err(|error| error.to_string())?;
-            links.map_err(|error: rusqlite::Error| error.to_string())?
+        const LINKS: &str = "DELETE FROM proxy_views WHERE thread = ? RETURNING link";
+        const SAVINGS: &str = "DELETE FROM proxy_savings WHERE thread = ?";
+        const LOG: &str = "DELETE FROM proxy_logs WHERE thread = ?";
+        let name = [thread.as_str()];
+        let deleted = || -> rusqlite::Result<Vec<String>> {
+            let mut connection = locked(&self.connection);
+            let transaction = connection.transaction()?;
+            let links = transaction.prepare(LINKS)?.query_map(name, |row| row.get(0))?.collect();
+            transaction.execute(SAVINGS, name)?;
+            transaction.execute(LOG, name)?;
+            transaction.commit()?;
+            links
         };
-        let links: Vec<String> = links;
+        let links = deleted().map_err(|error| error.to_string())?;
+        locked(&self.savings).remove(thread);
         let mut known = locked(&self.known);
         for link in links.iter().filter_map(|link| link.parse().ok()) {
             known.remove::<Link>(&link);
@@ -534,19 +551,19 @@ impl Views {
         Ok(())
     }
 
-    /// Reads a view, and keeps it in memory.
-    fn read(&self, link: Link) -> Option<Arc<Row>> {
+    /// Reads a view, and keeps it in memory. `None` if it was deleted.
+    fn read(&self, link: Link) -> Result<Option<Arc<Row>>, String> {
         let select = "SELECT covers, messages, about FROM proxy_views WHERE link = ?";
         let row = locked(&self.reading).query_row(select, [link.to_string()], |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
         });
-        let (covers, messages, about) = row.optional().ok().flatten()?;
-        let messages = serde_json::from_str(&messages).ok()?;
-        let Kept { about, read, has_newest } = serde_json::from_str(&about).ok()?;
-        let view = View { covers: usize::try_from(covers).ok()?, messages, read, has_newest };
-        let row = Arc::new(Row { link, view, about });
+        let row = row.optional().map_err(|error| error.to_string())?;
+        let Some((covers, messages, about)) = row else { return Ok(None) };
+        // The error of the decoder would quote the thread.
+        let row = Row::read(link, covers, &messages, &about).ok_or("it is damaged")?;
+        let row = Arc::new(row);
         locked(&self.known).insert(link, Some(Arc::clone(&row)));
-        Some(row)
+        Ok(Some(row))
     }
 }
 

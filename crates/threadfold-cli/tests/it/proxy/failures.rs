@@ -318,7 +318,7 @@ fn a_branch_of_a_thread_that_is_not_stored_has_nothing_of_the_other_branch() {
 }
 
 #[test]
-fn views_that_cannot_be_read_are_passed_over() {
+fn views_that_cannot_be_read_are_passed_over_with_a_line() {
     run(async {
         let folder = Folder::new();
         let (upstream, first, mut agent) = used_proxy(&folder, true).await;
@@ -327,13 +327,15 @@ fn views_that_cannot_be_read_are_passed_over() {
         // One is no JSON, others stand for more messages than their link, or for none.
         rows.execute("UPDATE proxy_views SET messages = '[{\"role\":', covers = covers + 1", [])
             .unwrap();
-        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
-        agent.moved_to(&proxy.url());
+        let mut proxy = Process::start(&upstream, WINDOW, &folder).await;
+        agent.moved_to(&proxy.url);
         for number in 20..30 {
             agent.turn(number).await.unwrap();
         }
         assert_eq!(*upstream.seen.illegal.lock().unwrap(), Vec::<String>::new());
         assert_eq!(count(&upstream.seen.refused), 0);
+        let lines = proxy.end().await;
+        assert!(lines.contains("a view is not read: it is damaged"), "{lines}");
     });
 }
 
