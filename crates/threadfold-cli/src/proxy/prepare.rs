@@ -274,7 +274,8 @@ impl Proxy {
         if let Some(row) = newest.filter(|row| row.view.covers > covered) {
             // Another request of the same thread has compacted it in the meantime.
             exchange.relay.compacted(&row.view, self.clock.now());
-            exchange.found = Some(row);
+            // What was compacted for a refusal has another log than this view.
+            (exchange.found, exchange.unkept) = (Some(row), None);
             return Ok(());
         }
         let RelayStep::Compact { reason, target, limit } = exchange.relay.step().clone() else {
