@@ -119,6 +119,13 @@ impl Answer {
         }
     }
 
+    /// Reads the answer to its end. Returns the provider's refusal, if there is one.
+    pub(super) async fn read_whole(mut self) -> Result<Option<ModelError>, String> {
+        let refusal = self.refusal().await?;
+        while self.response.chunk().await.map_err(words)?.is_some() {}
+        Ok(refusal)
+    }
+
     /// Whether the status means that the request itself is wrong.
     pub(super) fn blames_the_request(&self) -> bool {
         let status = self.response.status();

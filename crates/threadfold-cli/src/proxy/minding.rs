@@ -11,9 +11,9 @@ use threadfold_terminal::thousands;
 use tokio::task;
 
 use super::{
-    answer::OnEnd,
-    endpoint::Arrived,
-    forward::{Outgoing, Upstream, words},
+    answer::{Answer, OnEnd},
+    endpoint::{Arrived, Asked},
+    forward::{Outgoing, Upstream},
     lock::locked,
     prepare::{Attempt, Exchange},
     prices,
@@ -21,7 +21,7 @@ use super::{
     server::Lane,
     state::Proxy,
     threads::Key,
-    trouble::Trouble,
+    trouble::{self, Trouble},
 };
 use crate::when_quiet::WhenQuiet;
 
@@ -91,7 +91,7 @@ impl Proxy {
             }
             IdleStep::KeepAlive => {
                 let Some(again) = again else { return Ok(None) };
-                return self.keep_alive(&mut exchange, again).await;
+                return self.keep_alive(&mut exchange, &arrived.asked, again).await;
             }
             IdleStep::Compact => self.compact_quiet(&mut exchange).await,
             // Nothing pays any more.
@@ -104,6 +104,7 @@ impl Proxy {
     async fn keep_alive(
         &self,
         exchange: &mut Exchange,
+        asked: &Asked,
         again: &Again,
     ) -> Result<Option<Timestamp>, Trouble> {
         let Some(request) = exchange.kept_alive() else { return Ok(None) };
@@ -111,11 +112,11 @@ impl Proxy {
         let at = self.clock.now();
         let sent = async {
             let answer = again.outgoing.send(&self.client, &again.upstream, body).await?;
-            let status = answer.status();
-            answer.bytes().await.map_err(words)?;
-            match status.is_success() {
-                true => Ok(()),
-                false => Err(format!("status {}", status.as_u16())),
+            let status = answer.status().as_u16();
+            // Some providers refuse with status 200.
+            match Answer::new(answer, Some(asked)).read_whole().await? {
+                None => Ok(()),
+                Some(error) => Err(format!("status {status}, {}", trouble::kind(&error.kind))),
             }
         };
         let sent = tokio::time::timeout(KEEP_ALIVE_TIME, sent).await;

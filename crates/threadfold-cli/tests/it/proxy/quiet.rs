@@ -249,3 +249,21 @@ fn a_last_request_is_sent_again_only_if_that_was_switched_on() {
         assert_eq!(views_in(&bench.folder), 0);
     });
 }
+
+#[test]
+fn a_keep_alive_that_is_refused_within_its_stream_is_the_last_one() {
+    run(async {
+        let large = |options: &mut ProxyOptions| options.policy.enabled = false;
+        let bench = Bench::new(WhenQuiet::KeepAlive, large).await;
+        // The thread is too long now.
+        bench.upstream.seen.bytes_per_token.store(1, Ordering::Relaxed);
+        bench.upstream.seen.refuses_in_streams.store(true, Ordering::Relaxed);
+        bench.clock.advance(LATE);
+        eventually(|| count(&bench.upstream.seen.refused) == 1).await;
+        for _ in 0..10 {
+            bench.clock.advance(LATE);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(count(&bench.upstream.seen.refused), 1);
+    });
+}
