@@ -226,7 +226,8 @@ impl<'a> Recall<'a> {
     fn message(&self, removed: &[Removed], number: u64, offset: u64) -> Result<Recalled> {
         let index = removed.binary_search_by_key(&number, |removed| removed.number).ok();
         let removed = index.and_then(|index| removed.get(index));
-        self.piece(removed.ok_or(RecallError::NotRemoved { number })?, offset)
+        let removed = removed.ok_or(RecallError::NotRemoved { number })?;
+        self.piece(removed, offset, format!("message {number}"))
     }
 
     /// Returns a piece of the whole result of a call, from the latest event that holds one.
@@ -241,14 +242,15 @@ impl<'a> Recall<'a> {
         let content = vec![ContentBlock::ToolResult((**result).clone())];
         let message = Message::new(Role::User, content);
         let number = self.log.arrivals_before(logged.seq);
-        self.piece(&Removed { number, at: logged.at, message }, offset)
+        let whole = format!("the result of call {}", quoted(id));
+        self.piece(&Removed { number, at: logged.at, message }, offset, whole)
     }
 
-    fn piece(&self, removed: &Removed, offset: u64) -> Result<Recalled> {
-        let number = removed.number;
+    /// Returns a piece of a message from an offset on. `whole` names the message in an error.
+    fn piece(&self, removed: &Removed, offset: u64, whole: String) -> Result<Recalled> {
         let text = self.text(removed);
         let start = usize::try_from(offset).ok().filter(|start| *start < text.len());
-        let beyond = RecallError::Beyond { number, offset, len: text.len() };
+        let beyond = RecallError::Beyond { offset, whole, len: text.len() };
         let start = border(&text, start.ok_or(beyond)?);
         let end = piece_end(&text, start, self.room() - HEADING);
         let next = (end < text.len()).then_some(end as u64);
@@ -299,8 +301,18 @@ impl<'a> Recall<'a> {
             .iter()
             .filter_map(|removed| CheckpointBounds::of(removed.number, &removed.message, id));
         let thread = self.log.replay();
-        let kept = thread.iter().zip(self.log.numbers());
-        let kept = kept.filter_map(|(message, number)| CheckpointBounds::of(number?, message, id));
+        let numbers: Vec<Option<u64>> = self.log.numbers().collect();
+        let kept = thread.iter().enumerate().filter_map(|(index, message)| {
+            let mut numbers = numbers.iter().skip(index);
+            match numbers.next().copied().flatten() {
+                Some(number) => CheckpointBounds::of(number, message, id),
+                // A message that a compaction inserted: the next one that was appended follows it.
+                None => message.checkpoints().any(|(mark, _)| mark == id).then(|| {
+                    let next = numbers.find_map(|number| *number).unwrap_or(u64::MAX);
+                    CheckpointBounds { begin: next, end: next }
+                }),
+            }
+        });
         let widest = removed.chain(kept).reduce(|one, other| CheckpointBounds {
             begin: one.begin.min(other.begin),
             end: one.end.max(other.end),

@@ -84,8 +84,16 @@ impl fmt::Display for Recalled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (shown, found) = (self.passages.len(), self.found);
         let (what, how, more) = match &self.request {
-            RecallRequest::Range { .. } if shown == 0 => {
+            RecallRequest::Range { .. } if found == 0 => {
                 return f.write_str("No message of this range was removed by a compaction.");
+            }
+            // The offset skips all messages.
+            RecallRequest::Range { offset, .. } if shown == 0 => {
+                return write!(
+                    f,
+                    "The removed messages of this range, {found} in all, have smaller numbers than \
+                     {offset}."
+                );
             }
             RecallRequest::Search { .. } if found == 0 => return f.write_str(NO_MATCH),
             // The offset skips all matches.

@@ -119,14 +119,14 @@ pub enum RecallError {
         /// The number of the message.
         number: u64,
     },
-    /// An offset is at or after the end of a message.
-    #[error("offset {offset} is not inside message {number}, which has {len} bytes")]
+    /// An offset is at or after the end of a message, or of the whole result of a call.
+    #[error("offset {offset} is not inside {whole}, which has {len} bytes")]
     Beyond {
-        /// The number of the message.
-        number: u64,
         /// The offset in bytes.
         offset: u64,
-        /// The length of the message in bytes.
+        /// What was asked for: `message 17`, or `the result of call "c1"`.
+        whole: String,
+        /// Its length in bytes.
         len: usize,
     },
     /// The query contains no word.

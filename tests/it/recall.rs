@@ -26,6 +26,7 @@ use threadfold::{
     message::{CheckpointId, CompactionReason, Json, Redactor, Timestamp, ToolResult, ToolUse},
     recall::{MAX_BYTES, MIN_BYTES, Recall, RecallError, tool},
     session::SessionBuilder,
+    strategy::Summarize,
     testing::Scripted,
 };
 use threadfold_testing::{notation, shared::cases};
@@ -426,6 +427,25 @@ fn a_model_can_recall_the_text_that_it_compacted() {
     assert!(text(&recalled.messages).contains("8443"));
     assert_eq!(results(&bench), [(TOLD.to_owned(), false)]);
     bench.assert_whole();
+}
+
+#[test]
+fn the_checkpoint_of_a_summary_ends_and_begins_ranges() {
+    let long = "It is 8443, as was said. ".repeat(400);
+    let answers = vec![long.as_str().into(), "Well.".into(), "A port was named.".into()];
+    let summarize = Summarize { messages: 1, user_messages: 0, ..Summarize::default() };
+    let mut bench = session(answers, |builder| builder.strategy(Arc::new(summarize)));
+    say(&mut bench.session, "Which port is it?").unwrap();
+    say(&mut bench.session, "And now?").unwrap();
+    say(&mut bench.session, "/compact").unwrap();
+    let mut summaries = bench.session.messages().iter().filter(|message| message.is_summary());
+    let (id, _) = summaries.next().unwrap().checkpoints().last().unwrap();
+    let log = block_on(bench.session.whole_log()).unwrap();
+    let recall = |input| Recall::of(&log).call(&input).unwrap();
+    assert!(recall(json!({"to": id})).contains("The port is 8443."));
+    assert!(recall(json!({"from": id})).starts_with("No message of this range was removed"));
+    let beyond = "The removed messages of this range, 4 in all, have smaller numbers than 9.";
+    assert_eq!(recall(json!({"to": id, "offset": 9})), beyond);
 }
 
 #[test]
