@@ -84,7 +84,7 @@ pub struct AutoCompactor {
 /// | refused, vaguely | refused once more | compact to half; for a third sending to a quarter, or in an unknown window to what fits any window, and at most to the largest of the last 8 answered requests |
 /// | refused, vaguely, after the thread was halved, in a known window | nothing tried | take back |
 /// | refused the third time | nothing tried | take back |
-/// | the turn ended | not sent, nothing tried | |
+/// | the turn ended or failed | not sent, nothing tried | the soft trigger's, if it ended |
 ///
 /// Taking back drops the limits that the refusals of this request taught, unless the provider counted
 /// the request, and the ratio in any case. What a vague refusal taught is dropped after several
@@ -332,7 +332,8 @@ impl AutoCompactor {
                 self.planner.sent(now, &self.policy, &self.learned.known(pressure));
                 output
             }
-            Input::TurnEnded(pressure) => self.turn_ended(now, pressure.calibrated(&self.ratio)),
+            Input::TurnEnded(pressure) => self.turn_ended(now, pressure, self.policy.after_turn),
+            Input::TurnFailed(pressure) => self.turn_ended(now, pressure, false),
             Input::Overflowed { pressure, refusal } => {
                 self.keep_unrefused();
                 if let Some(found) = refusal.found {
@@ -527,12 +528,13 @@ impl AutoCompactor {
         self.window.replace(window).is_some_and(|before| window < before)
     }
 
-    fn turn_ended(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
+    fn turn_ended(&mut self, now: Timestamp, pressure: Pressure, may_fire: bool) -> Option<Output> {
+        let pressure = pressure.calibrated(&self.ratio);
         self.note_answer(&pressure);
         let pressure = self.learned.known(pressure);
         self.request = NextRequest::default();
         self.planner.turn_ended();
-        self.soft(now, &pressure, CompactionReason::Threshold, self.policy.after_turn)
+        self.soft(now, &pressure, CompactionReason::Threshold, may_fire)
     }
 
     /// Records that the last request was answered, if the thread has grown since it was sent.
@@ -562,6 +564,7 @@ impl AutoCompactor {
         let is_known = pressure.window.is_some() || self.unrefused.0.has_stated();
         let is_disbelieved = is_halved && is_known && !refusal.is_counted();
         let request = NextRequest { refused: refused.saturating_add(1), sent: None, ..request };
+        let again = NextRequest { sent: Some(before.estimate()), ..request };
         if request.refused >= MAX_SENDS || is_disbelieved {
             return self.take_back(refusal);
         }
@@ -569,7 +572,7 @@ impl AutoCompactor {
             && before.least() < sent;
         let is_doubted = is_small || self.was_answered(sent, is_known);
         if refused == 0 && stated.is_none() && is_doubted {
-            self.request = request;
+            self.request = again;
             return Output::SendAgain;
         }
         let too_long = sent.saturating_sub(1);
@@ -577,7 +580,6 @@ impl AutoCompactor {
         self.learned.refused(&pressure, stated, output, self.policy.window_of(too_long, &before));
         let (pressure, host_limit) = self.limited(pressure);
         if refused == 0 && stated.is_some() && output.is_some() {
-            self.request = request;
             self.uncounted = refusal.found.map_or(0, |found| found.saturating_sub(sent));
             let prompt = sent.saturating_add(self.uncounted);
             let fits = |room| prompt <= room;
@@ -585,6 +587,7 @@ impl AutoCompactor {
             if self.policy.room(&pressure).is_some_and(fits)
                 && self.shorter_output(&pressure).is_some()
             {
+                self.request = again;
                 return Output::SendAgain;
             }
         }
@@ -651,8 +654,8 @@ impl AutoCompactor {
             return Output::CannotFit { floor, tokens: pressure.tokens(), limit };
         }
         let Goal { target, .. } = self.policy.goal(pressure, limit);
-        let limit = Some(pressure.of_thread(limit));
-        Output::Compact { reason, target: Some(target), limit }
+        let limit = pressure.of_thread(pressure.in_estimates(limit)).max(target);
+        Output::Compact { reason, target: Some(target), limit: Some(limit) }
     }
 
     /// Passes the pressure to the soft trigger and returns the output for its signal.
@@ -839,6 +842,32 @@ mod tests {
         assert_eq!(output, Some(compact(44_999, 56_248)));
         let output = auto.handle(Timestamp(4), refusal(pressure(44_999), None));
         assert_eq!(output, Some(Output::TakeBack));
+    }
+
+    #[test]
+    fn a_request_that_was_sent_again_and_answered_is_over() {
+        let mut auto = machine(AutoPolicy::default());
+        let pressure = |thread| Pressure { thread, ..reported(0) };
+        assert_eq!(auto.handle(Timestamp(0), Input::BeforeRequest(pressure(90_000))), None);
+        for thread in [90_100, 90_200] {
+            assert_eq!(auto.handle(Timestamp(1), Input::BeforeRequest(pressure(thread))), None);
+            let output = auto.handle(Timestamp(1), refusal(pressure(thread), None));
+            assert_eq!(output, Some(Output::SendAgain), "{thread}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_smaller_by_what_the_provider_counted_beyond_the_estimate() {
+        let window = Some(ContextWindow::new(3_000));
+        let pressure = Pressure { window, thread: 2_965, overhead: 53, ..reported(2_779) };
+        let counted = Pressure { since: 531, newest: 531, ..pressure };
+        let mut auto = machine(AutoPolicy::default());
+        let output = auto.handle(Timestamp(0), Input::BeforeRequest(counted));
+        // 3,310 tokens are estimated as 3,018, so 3,000 are as 2,735.
+        let Some(Output::Compact { limit: Some(limit), .. }) = output else {
+            panic!("{output:?}");
+        };
+        assert_eq!(limit, 2_735 - 53);
     }
 
     #[test]

@@ -11,9 +11,12 @@ pub enum Input {
     /// The next request is about to be sent: a prompt, which is appended then, or tool results, which
     /// were appended.
     BeforeRequest(Pressure),
-    /// A turn ended: with an answer, with an error, or because it was aborted. The counts of
-    /// attempts start anew.
+    /// A turn ended with an answer. The counts of attempts start anew, and the soft trigger fires if
+    /// [`after_turn`](super::AutoPolicy::after_turn) says so.
     TurnEnded(Pressure),
+    /// A turn ended with an error, or was dropped. The counts of attempts start anew, and nothing is
+    /// compacted.
+    TurnFailed(Pressure),
     /// The provider refused the request as too long.
     Overflowed {
         /// How full the context is.

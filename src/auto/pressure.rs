@@ -151,6 +151,17 @@ impl Pressure {
         self.thread.saturating_add(self.overhead).saturating_add(self.pending)
     }
 
+    /// The estimate at which the provider would count this many tokens, as far as it counted more than
+    /// the estimate. What a compaction leaves is measured by the estimate alone.
+    pub(super) fn in_estimates(&self, tokens: u64) -> u64 {
+        let (estimate, counted) = (u128::from(self.estimate()), u128::from(self.tokens()));
+        let share = (u128::from(tokens) * estimate).checked_div(counted);
+        share
+            .and_then(|tokens| u64::try_from(tokens).ok())
+            .filter(|_| estimate > 0)
+            .unwrap_or(tokens)
+    }
+
     /// Drops a count that must be wrong, such as the sum of all calls. Without an estimate to
     /// compare with, every count is kept.
     pub(super) fn without_wrong_count(self) -> Self {

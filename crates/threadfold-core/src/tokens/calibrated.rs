@@ -15,13 +15,15 @@ const LIGHTER: u64 = 3;
 /// outside it means that the provider counted something else: images, or only a part of the prompt.
 const PLAUSIBLE: (u64, u64) = (1_000, 8_000);
 
-/// A report moves the ratio by one part in this many of the difference.
+/// A report of more tokens than expected moves the ratio by one part in this many of the difference,
+/// and one of fewer by half as much: a thread that looks too small is refused, and one that looks too
+/// large is compacted a little early.
 const SMOOTHING: u64 = 4;
 
 /// A [`ByteEstimate`] whose ratio follows the counts that providers report. The ratio stays between
 /// 1 byte per token and a third above the base, so that a provider that counts only a part of its
-/// prompt does little harm, and a report moves it by a quarter of the difference, so that one odd
-/// report has little effect.
+/// prompt does little harm, and a report moves it by a quarter of the difference at most, so that one
+/// odd report has little effect.
 ///
 /// All arithmetic is in integers: the same reports in the same order give the same ratio
 /// everywhere.
@@ -114,7 +116,7 @@ impl Calibrated {
         if observed < self.ratio {
             self.ratio -= step;
         } else {
-            self.ratio += step;
+            self.ratio += step / 2;
         }
         true
     }
