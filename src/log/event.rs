@@ -22,7 +22,7 @@ const RULE_REVOKED: &str = "rule_revoked";
 const NOTE_WRITTEN: &str = "note_written";
 const HOST: &str = "host";
 const RESULT_CUT: &str = "result_cut";
-const CACHE_KEPT: &str = "cache_kept";
+const SPENT: &str = "spent";
 
 /// All kinds, as stored.
 pub(super) const KINDS: [&str; 13] = [
@@ -38,7 +38,7 @@ pub(super) const KINDS: [&str; 13] = [
     NOTE_WRITTEN,
     HOST,
     RESULT_CUT,
-    CACHE_KEPT,
+    SPENT,
 ];
 
 /// An event of a thread, with its index in the log and its time.
@@ -117,9 +117,10 @@ pub enum Event {
     /// A tool result that is longer than the host allows, in full. The thread holds it without its
     /// middle.
     ResultCut(Box<ToolResult>),
-    /// The last prompt was sent again while the user was away, to keep the provider's cache alive.
-    /// Its answer is not in the thread.
-    CacheKept {
+    /// The model was asked, and no message holds its answer: the last prompt was sent again while the
+    /// user was away, to keep the provider's cache alive; the window cut the answer off, so it was
+    /// asked for anew; or the call failed.
+    Spent {
         /// The tokens that the provider billed for it.
         usage: Usage,
     },
@@ -157,7 +158,7 @@ impl Event {
             Self::NoteWritten { .. } => NOTE_WRITTEN,
             Self::Host { .. } => HOST,
             Self::ResultCut(_) => RESULT_CUT,
-            Self::CacheKept { .. } => CACHE_KEPT,
+            Self::Spent { .. } => SPENT,
             Self::Malformed { kind, .. } => kind,
         }
     }

@@ -135,7 +135,7 @@ mod tests {
                 "event 3 has the unknown kind \"message_appende\"; this build knows \
                  message_appended, system_prompt_set, local_notice, truncated, compacted, \
                  compaction_failed, compaction_undone, rule_added, rule_revoked, note_written, \
-                 host, result_cut, cache_kept",
+                 host, result_cut, spent",
             ),
             (
                 r#"{"message_appended":{"role":"nobody"}}"#,

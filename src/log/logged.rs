@@ -116,7 +116,7 @@ impl LoggedRules {
             | Event::NoteWritten { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
-            | Event::CacheKept { .. }
+            | Event::Spent { .. }
             | Event::Malformed { .. } => {}
         }
     }

@@ -61,7 +61,7 @@ impl EventLog {
                     Some(_) => break,
                 }
             }
-            if let (Event::CacheKept { .. }, Some((at, _))) = (&logged.event, &mut before) {
+            if let (Event::Spent { .. }, Some((at, _))) = (&logged.event, &mut before) {
                 *at = logged.at;
             }
             let Event::MessageAppended(message) = &logged.event else { continue };

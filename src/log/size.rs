@@ -58,7 +58,7 @@ pub(super) fn weight(event: &Event) -> u64 {
         | Event::CompactionUndone { .. }
         | Event::RuleAdded { .. }
         | Event::RuleRevoked { .. }
-        | Event::CacheKept { .. } => OVERHEAD,
+        | Event::Spent { .. } => OVERHEAD,
     }
 }
 

@@ -156,7 +156,7 @@ impl State {
             | Event::NoteWritten { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
-            | Event::CacheKept { .. }
+            | Event::Spent { .. }
             | Event::SystemPromptSet { .. } => Ok(()),
             Event::CompactionFailed(failure) => self.check_new(failure.id),
             Event::MessageAppended(message) => Ok(check_nesting(&message.content)?),
@@ -251,7 +251,7 @@ impl State {
                 let messages = self.dropped.messages.saturating_add(self.arrivals.len());
                 self.notes.write(messages, name, text);
             }
-            Event::CacheKept { .. } => self.totals.answered = Some(next.at),
+            Event::Spent { .. } => self.totals.answered = Some(next.at),
             Event::LocalNotice { .. }
             | Event::RuleRevoked { .. }
             | Event::Host { .. }

@@ -61,7 +61,7 @@ impl TotalUsage {
             Event::MessageAppended(message) => (&mut self.thread, cost(message)),
             Event::Compacted(record) => (&mut self.compaction, record.usage),
             Event::CompactionFailed(failure) => (&mut self.compaction, failure.usage),
-            Event::CacheKept { usage } => (&mut self.thread, *usage),
+            Event::Spent { usage } => (&mut self.thread, *usage),
             Event::SystemPromptSet { .. }
             | Event::LocalNotice { .. }
             | Event::Truncated { .. }
@@ -143,7 +143,7 @@ pub(super) fn last_count(events: &[LoggedEvent], before: (LastCount, usize)) -> 
             | Event::NoteWritten { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
-            | Event::CacheKept { .. } => last,
+            | Event::Spent { .. } => last,
         };
     }
     last

@@ -103,8 +103,7 @@ impl SessionBuilder {
         let now = self.settings.clock.now();
         if journal.log().is_empty() {
             for message in self.messages {
-                // A message always fits the log, so this cannot fail.
-                let _ = journal.append(now, Event::MessageAppended(message));
+                journal.append(now, Event::MessageAppended(message))?;
             }
         }
         journal = journal.with_counter(Arc::clone(&self.settings.counter));
@@ -128,6 +127,7 @@ impl SessionBuilder {
             reserved: CompactionId::default(),
             in_turn: false,
             is_own_input: false,
+            results: Vec::new(),
             unreminded: 0,
             ids,
             at: now,

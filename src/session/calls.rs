@@ -39,14 +39,6 @@ use crate::{
 /// The result of a compaction tool that the builder did not add.
 const NOT_CONFIGURED: &str = "Compaction not yet configured";
 
-/// The results of the calls of an answer.
-pub(super) struct Called {
-    /// One result for each call, in the order of the calls.
-    pub(super) results: Vec<Option<ToolResult>>,
-    /// Whether the thread already holds them.
-    pub(super) appended: bool,
-}
-
 /// The session's own tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SessionTool {
@@ -57,8 +49,8 @@ enum SessionTool {
 }
 
 impl Session {
-    /// Executes the calls of an answer and returns their results in the order of the calls. The
-    /// order of execution is another one:
+    /// Executes the calls of an answer. Their results are in `self.results`, in the order of the
+    /// calls. Returns whether the thread already holds them. The order of execution is another one:
     ///
     /// 1. `notes`, so that a compaction that the same answer asks for lists them.
     /// 2. The host's tools before each `compact_context`, concurrently, and then that call: calls
@@ -66,12 +58,8 @@ impl Session {
     /// 3. The host's remaining tools, concurrently. Then every result so far that is too long is cut.
     /// 4. `recall`.
     /// 5. One `compact`, because it compacts the other results too. Any further one is an error.
-    pub(super) async fn call_tools(
-        &mut self,
-        calls: &[ToolUse],
-        emit: &mut Emit,
-    ) -> Result<Called> {
-        let mut results: Vec<Option<ToolResult>> = vec![None; calls.len()];
+    pub(super) async fn call_tools(&mut self, calls: &[ToolUse], emit: &mut Emit) -> Result<bool> {
+        self.results = vec![None; calls.len()];
         for call in calls {
             let (id, name) = (call.id.clone(), call.name.clone());
             let input = call.input.as_str().into();
@@ -80,7 +68,7 @@ impl Session {
         for (index, call) in calls.iter().enumerate() {
             if self.session_tool(call) == Some(SessionTool::Notes) {
                 let output = self.noted(call)?;
-                finish(&mut results, index, call, output, emit).await;
+                finish(&mut self.results, index, call, output, emit).await;
             }
         }
         let mut from = 0;
@@ -88,17 +76,17 @@ impl Session {
             if self.session_tool(call) != Some(SessionTool::CompactContext) {
                 continue;
             }
-            self.call_host_tools(calls, from..index, &mut results, emit).await;
+            self.call_host_tools(calls, from..index, emit).await;
             let output = match self.tools.offers(&call.name) {
                 // Boxed: inlined, this rare path would enlarge every turn's future.
                 true => self.compact_context(emit).boxed().await?,
                 false => ToolOutput::error(not_compacted(NOT_CONFIGURED)),
             };
-            finish(&mut results, index, call, output, emit).await;
+            finish(&mut self.results, index, call, output, emit).await;
             from = index.saturating_add(1);
         }
-        self.call_host_tools(calls, from..calls.len(), &mut results, emit).await;
-        self.cut_long(&mut results)?;
+        self.call_host_tools(calls, from..calls.len(), emit).await;
+        self.cut_long()?;
         for (index, call) in calls.iter().enumerate() {
             if self.session_tool(call) == Some(SessionTool::Recall) {
                 // Boxed: inlined, this rare path would enlarge every turn's future.
@@ -106,7 +94,7 @@ impl Session {
                     Ok(text) => ToolOutput::from(text),
                     Err(error) => ToolOutput::error(format!("Nothing was recalled: {error}.")),
                 };
-                finish(&mut results, index, call, output, emit).await;
+                finish(&mut self.results, index, call, output, emit).await;
             }
         }
         let mut compact = None;
@@ -125,38 +113,30 @@ impl Session {
                 }
                 Some(SessionTool::Compact) => ToolOutput::error(ONE_CALL),
             };
-            finish(&mut results, index, call, output, emit).await;
+            finish(&mut self.results, index, call, output, emit).await;
         }
         let mut appended = false;
         if let Some((index, call)) = compact {
             // Boxed: inlined, this rare path would enlarge every turn's future.
-            let done = self.compact_ranges(call, &results, emit).boxed().await?;
+            let done = self.compact_ranges(call, emit).boxed().await?;
             appended = !done.is_error;
-            finish(&mut results, index, call, done, emit).await;
+            finish(&mut self.results, index, call, done, emit).await;
         }
-        Ok(Called { results, appended })
+        Ok(appended)
     }
 
     /// Calls the host's tools of these calls concurrently.
-    async fn call_host_tools(
-        &self,
-        calls: &[ToolUse],
-        range: Range<usize>,
-        results: &mut [Option<ToolResult>],
-        emit: &mut Emit,
-    ) {
-        let context = &ToolContext::new(self.thread_id(), self.journal.thread().messages());
-        let unwinds = self.settings.tool_panics_unwind;
-        let mut running: FuturesUnordered<_> = calls
-            .iter()
-            .enumerate()
-            .take(range.end)
-            .skip(range.start)
-            .filter(|(_, call)| self.session_tool(call).is_none())
-            .map(|(index, call)| async move {
-                (index, call, self.tools.call(call, context, unwinds).await)
-            })
-            .collect();
+    async fn call_host_tools(&mut self, calls: &[ToolUse], range: Range<usize>, emit: &mut Emit) {
+        let calls = calls.iter().enumerate().take(range.end).skip(range.start);
+        let calls = calls.filter(|(_, call)| self.session_tool(call).is_none());
+        let calls: Vec<(usize, &ToolUse)> = calls.collect();
+        let Self { journal, tools, settings, results, .. } = self;
+        let context = &ToolContext::new(journal.log().thread_id(), journal.thread().messages());
+        let (tools, unwinds) = (&*tools, settings.tool_panics_unwind);
+        let running = calls.into_iter().map(|(index, call)| async move {
+            (index, call, tools.call(call, context, unwinds).await)
+        });
+        let mut running: FuturesUnordered<_> = running.collect();
         while let Some((index, call, output)) = running.next().await {
             finish(results, index, call, output, emit).await;
         }
@@ -175,14 +155,14 @@ impl Session {
     }
 
     /// Shortens the results that are too long, and logs them in full.
-    fn cut_long(&mut self, results: &mut [Option<ToolResult>]) -> Result<()> {
+    pub(super) fn cut_long(&mut self) -> Result<()> {
         let Some(most) = self.settings.max_tool_result else { return Ok(()) };
         let can_recall = self.tools.offers(RECALL);
-        for result in results.iter_mut().flatten() {
+        for result in self.results.iter_mut().flatten() {
             let counter = self.journal.thread().counter().as_ref();
             let Some(cut) = clip_result(result, most, counter, can_recall) else { continue };
             let whole = std::mem::replace(result, cut);
-            let now = self.now();
+            let now = self.settings.clock.now();
             self.journal.append(now, Event::ResultCut(Box::new(whole)))?;
         }
         Ok(())
@@ -281,15 +261,14 @@ impl Session {
         Ok(ToolOutput { is_error, ..text.into() })
     }
 
-    /// Executes a call of `compact`. `results` holds the results of the answer's other calls; on
-    /// success they are appended in the same step as the compaction.
+    /// Executes a call of `compact`. On success, the results of the answer's other calls are appended
+    /// in the same step as the compaction.
     pub(super) async fn compact_ranges(
         &mut self,
         call: &ToolUse,
-        results: &[Option<ToolResult>],
         emit: &mut Emit,
     ) -> Result<ToolOutput> {
-        let (arriving, brief, thread, plan) = match self.check_ranges(call, results) {
+        let (arriving, brief, thread, plan) = match self.check_ranges(call) {
             Ok(checked) => checked,
             Err(words) => return Ok(ToolOutput::error(words)),
         };
@@ -314,11 +293,10 @@ impl Session {
     fn check_ranges(
         &mut self,
         call: &ToolUse,
-        results: &[Option<ToolResult>],
     ) -> Result<(Message, Brief, Vec<Message>, Plan), Text> {
         let ranges = compaction::ranges(call)?;
         // Only this call has no result yet.
-        let blocks = results.iter().map(|result| match result {
+        let blocks = self.results.iter().map(|result| match result {
             Some(result) => result.clone().into(),
             None => ToolResult::text(call.id.clone(), COMPACTED).into(),
         });

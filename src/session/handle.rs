@@ -134,7 +134,8 @@ impl SessionHandle {
     }
 
     /// The last events, oldest first, for a user interface that connects late. Pieces of one answer
-    /// are joined. At most 256 events are kept. Older tool results are kept up to 16 KiB together.
+    /// are joined. At most 128 events are kept. The older tool results keep their contents up to 16 KiB
+    /// together, the newest first; the others are empty.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -432,12 +433,12 @@ impl State {
 }
 
 /// The maximum number of events that are kept.
-const KEPT: usize = 256;
+const KEPT: usize = 128;
 
-/// The maximum bytes of tool results that the older events hold together.
+/// The bytes of tool results from which on the older events hold none.
 const KEPT_BYTES: u64 = 16 * 1024;
 
-/// The last events. Pieces of one text count as one event.
+/// The last events. Pieces of one text, or of the input of one call, count as one event.
 #[derive(Debug, Default)]
 pub(super) struct Recent(VecDeque<Kept>);
 
@@ -445,15 +446,9 @@ pub(super) struct Recent(VecDeque<Kept>);
 enum Kept {
     Text(String),
     Thinking(String),
+    /// The input of the call with this id and name.
+    Input(Text, Text, String),
     Other(SessionEvent),
-}
-
-impl Kept {
-    /// The bytes of a tool result.
-    fn bytes(&self) -> u64 {
-        let Self::Other(SessionEvent::ToolFinished { content, .. }) = self else { return 0 };
-        content.iter().map(ContentBlock::text_bytes).sum()
-    }
 }
 
 impl Recent {
@@ -466,10 +461,29 @@ impl Recent {
             }
             (SessionEvent::TextDelta { text }, _) => Kept::Text(text.to_string()),
             (SessionEvent::ThinkingDelta { text }, _) => Kept::Thinking(text.to_string()),
+            (SessionEvent::ToolInputDelta { id, text, .. }, Some(Kept::Input(of, _, before)))
+                if id == of =>
+            {
+                before.push_str(text);
+                return;
+            }
+            (SessionEvent::ToolInputDelta { id, name, text }, _) => {
+                Kept::Input(id.clone(), name.clone(), text.to_string())
+            }
             (event, _) => Kept::Other(event.clone()),
         };
-        while self.0.len() == KEPT || self.0.iter().map(Kept::bytes).sum::<u64>() > KEPT_BYTES {
+        if self.0.len() == KEPT {
             self.0.pop_front();
+        }
+        // Of the results before this event, the newest keep their contents.
+        let mut left = KEPT_BYTES;
+        for kept in self.0.iter_mut().rev() {
+            let Kept::Other(SessionEvent::ToolFinished { content, .. }) = kept else { continue };
+            let bytes: u64 = content.iter().map(ContentBlock::text_bytes).sum();
+            left = left.saturating_sub(bytes);
+            if left == 0 {
+                *content = Vec::new();
+            }
         }
         self.0.push_back(kept);
     }
@@ -478,6 +492,11 @@ impl Recent {
         let events = self.0.iter().map(|kept| match kept {
             Kept::Text(text) => SessionEvent::TextDelta { text: text.as_str().into() },
             Kept::Thinking(text) => SessionEvent::ThinkingDelta { text: text.as_str().into() },
+            Kept::Input(id, name, text) => SessionEvent::ToolInputDelta {
+                id: id.clone(),
+                name: name.clone(),
+                text: text.as_str().into(),
+            },
             Kept::Other(event) => event.clone(),
         });
         events.collect()
@@ -526,5 +545,28 @@ mod recent_tests {
             recent.push(&SessionEvent::Aborted);
         }
         assert_eq!((recent.events().len(), &recent.events()[0]), (KEPT, &text("c")));
+    }
+
+    #[test]
+    fn a_long_result_takes_the_contents_of_older_results_and_no_other_event() {
+        let result = |bytes: usize| SessionEvent::ToolFinished {
+            id: "a".into(),
+            name: "read".into(),
+            is_error: false,
+            content: vec![ContentBlock::text("x".repeat(bytes))],
+        };
+        let text = SessionEvent::TextDelta { text: "Reading.".into() };
+        let mut recent = Recent::default();
+        for event in [&text, &result(10), &result(20_000), &text] {
+            recent.push(event);
+        }
+        let blocks = |event: &SessionEvent| {
+            if let SessionEvent::ToolFinished { content, .. } = event { content.len() } else { 9 }
+        };
+        let sizes: Vec<usize> = recent.events().iter().map(blocks).collect();
+        assert_eq!(sizes, [9, 0, 0, 9]);
+        recent.push(&result(20_000));
+        let last = recent.events().pop().unwrap();
+        assert_eq!(last, result(20_000), "the newest event is whole");
     }
 }

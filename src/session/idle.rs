@@ -6,9 +6,9 @@
 //! prepared as in the background and then adopted, so a future that is dropped because the user is
 //! back leaves the thread as it was.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use super::{error::Result, session::Session};
+use super::{error::Result, events::Emit, session::Session};
 use crate::{
     auto::{self, IdleStep, Input},
     log::{CompactionRecord, Event},
@@ -128,7 +128,7 @@ impl Session {
             AgentModel(self.agent.as_ref()).complete(auto::keep_alive(self.request())).await?;
         let usage = answer.usage.unwrap_or_default();
         self.auto.kept_alive(at);
-        self.journal.append(at, Event::CacheKept { usage })?;
+        self.journal.append(at, Event::Spent { usage })?;
         self.journal.flush().await?;
         Ok(usage)
     }
@@ -141,7 +141,9 @@ impl Session {
             Err(error) if error.is_nothing_to_compact() => {
                 let failed = Input::Failed { reason: CompactionReason::Idle };
                 let now = self.now();
-                self.notice = self.auto.handle(now, failed);
+                let notice = self.auto.handle(now, failed);
+                let mut emit = Emit { shared: Arc::clone(&self.shared), defers: true };
+                emit.notice_of(notice).await;
                 Ok(None)
             }
             Err(error) => Err(error.into()),

@@ -14,7 +14,7 @@ use crate::{
     log::{Event, EventLog, for_appending},
     message::{
         Answer, CheckpointIds, CompactionId, ContextWindow, Message, Redactor, Text, ThreadId,
-        Timestamp,
+        Timestamp, ToolResult,
     },
     model::{Agent, AgentModel, Clock, Model, Tools, std_clock},
     notes::Notes,
@@ -61,6 +61,9 @@ pub struct Session {
     pub(super) reserved: CompactionId,
     /// Whether a turn started and has not ended.
     pub(super) in_turn: bool,
+    /// The results of the calls that run, by their positions. After a dropped turn, those of the calls
+    /// that had finished.
+    pub(super) results: Vec<Option<ToolResult>>,
     /// Whether the next appended message is the one of the open stream, and not a queued text.
     pub(super) is_own_input: bool,
     /// Output tokens since the last reminder.

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use futures::{FutureExt, StreamExt};
 
 use super::{
-    calls::Called,
     compacting::{Order, outcome_of},
     error::{Result, SessionError},
     event::SessionEvent,
@@ -25,14 +24,14 @@ use crate::{
     log::Event,
     message::{
         Answer, CompactionId, CompactionReason, ContentBlock, ContextWindow, Delta, Message,
-        ModelError, Request, Role, StopReason, Text, ToolUse, Usage, Withheld,
+        ModelError, Request, Role, StopReason, Text, ToolResult, ToolUse, Usage, Withheld,
     },
     recall::tool::RECALL,
-    turn::{self, TurnMachine, TurnStep},
+    turn::{TurnMachine, TurnStep},
 };
 
 /// The result of calls whose turn was cancelled before they finished.
-const CANCELLED: &str = "Cancelled before it was done.";
+const CANCELLED: &str = "Cancelled before its result arrived. It may have taken effect.";
 
 impl Session {
     /// Runs the input. First it ends a dropped turn or compaction and runs the texts that were
@@ -51,7 +50,7 @@ impl Session {
         if std::mem::take(&mut self.in_turn) {
             // The previous turn was dropped, so end it for the trigger too.
             let (now, pressure) = (self.now(), self.pressure(0));
-            let notice = self.auto.handle(now, Input::TurnEnded(pressure));
+            let notice = self.auto.handle(now, Input::TurnFailed(pressure));
             emit.notice_of(notice).await;
         }
         self.journal.flush().await?;
@@ -107,11 +106,8 @@ impl Session {
             self.tick();
         }
         let pressure = self.pressure(0);
-        match self.auto.handle(self.at, Input::TurnEnded(pressure)) {
-            Some(Output::Compact { reason, .. }) if failed => {
-                let notice = self.auto.handle(self.at, Input::Failed { reason });
-                emit.notice_of(notice).await;
-            }
+        let ended = if failed { Input::TurnFailed(pressure) } else { Input::TurnEnded(pressure) };
+        match self.auto.handle(self.at, ended) {
             Some(Output::Compact { reason, target, limit }) => {
                 let order = Order { reason, target, limit, next_prompt: None, strategy: None };
                 // The turn is complete even if this compaction fails; events and log report the
@@ -167,8 +163,9 @@ impl Session {
                     self.take(answer, &mut machine)?;
                 }
                 TurnStep::CallTools(calls) => {
-                    let Called { results, appended } = self.call_tools(calls, emit).await?;
+                    let appended = self.call_tools(calls, emit).await?;
                     self.tick();
+                    let results = std::mem::take(&mut self.results);
                     for (call, result) in results.into_iter().enumerate() {
                         let Some(result) = result else { continue };
                         let message = machine.handle_result(call, result)?;
@@ -284,6 +281,9 @@ impl Session {
                 Ok(answer) => answer.stop_reason == StopReason::ContextWindowExceeded,
                 Err(error) => error.is_overflow(),
             };
+            if let Err(error) = &answer {
+                self.spent(error.usage)?;
+            }
             if !is_too_long {
                 let answer = answer?;
                 // Boxed: inlined, this rare path would enlarge every turn's future.
@@ -343,7 +343,9 @@ impl Session {
             // error.
             (Err(_), Err(refused)) => return Err(refused.into()),
             (Ok(_), Ok(answer)) => {
-                *usage += answer.usage.unwrap_or_default();
+                let discarded = answer.usage.unwrap_or_default();
+                *usage += discarded;
+                self.spent(discarded)?;
                 None
             }
             (Ok(_), Err(refused)) => Some(refused),
@@ -353,6 +355,16 @@ impl Session {
             (Err(SessionError::CannotFit { .. }), Some(refused)) => Err(refused.into()),
             (fits, _) => fits.map(|()| None),
         }
+    }
+
+    /// Logs the tokens of an answer that is in no message.
+    fn spent(&mut self, usage: Usage) -> Result<()> {
+        if usage.is_zero() {
+            return Ok(());
+        }
+        let now = self.now();
+        self.journal.append(now, Event::Spent { usage })?;
+        Ok(())
     }
 
     /// Notifies the host if a refusal stated a smaller window than the one that was assumed.
@@ -468,16 +480,25 @@ impl Session {
         }
     }
 
-    /// Answers the calls that a dropped turn left open.
+    /// Answers the calls that a dropped turn left open: with their results where they had finished.
     pub(super) fn answer_open_calls(&mut self) -> Result<()> {
         if self.journal.thread().open_calls().is_empty() {
+            // The thread holds these results.
+            self.results.clear();
             return Ok(());
         }
         self.tick();
         let last = self.journal.thread().messages().last();
         let calls: Vec<ToolUse> =
             last.into_iter().flat_map(|message| message.tool_uses()).cloned().collect();
-        turn::refused(&calls, CANCELLED).map_or(Ok(()), |message| self.append_user(message))
+        self.cut_long()?;
+        let mut finished = std::mem::take(&mut self.results).into_iter();
+        let results = calls.iter().map(|call| {
+            let result = finished.next().flatten().filter(|result| result.tool_use_id == call.id);
+            result.unwrap_or_else(|| ToolResult::error(call.id.clone(), CANCELLED)).into()
+        });
+        let results: Vec<ContentBlock> = results.collect();
+        self.append_user(Message::new(Role::User, results))
     }
 
     fn with_reminder(&mut self, mut message: Message) -> Message {

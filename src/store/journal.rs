@@ -416,7 +416,7 @@ impl Journal {
             | Event::NoteWritten { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
-            | Event::CacheKept { .. }
+            | Event::Spent { .. }
             | Event::SystemPromptSet { .. }
             | Event::CompactionFailed(_)
             | Event::Malformed { .. } => Change::None,

@@ -374,7 +374,7 @@ fn a_disabled_trigger_keeps_alive_but_never_compacts() {
     let mut session = asked(builder(&model, Skipping::default()).policy(disabled));
     let idled = block_on(session.idle_for(NIGHT)).unwrap();
     assert!(idled.keep_alives > 1 && idled.compaction.is_none(), "{idled:?}");
-    let kept = |event: &Event| matches!(event, Event::CacheKept { .. });
+    let kept = |event: &Event| matches!(event, Event::Spent { .. });
     let logged = session.log().events().iter().filter(|logged| kept(&logged.event)).count();
     assert_eq!(logged, idled.keep_alives as usize);
 }

@@ -596,7 +596,7 @@ fn an_abort_ends_the_turn_and_the_next_one_works() {
     let reply = say(&mut bench.session, "Again.").unwrap();
     assert_eq!(reply.text, "Fine.", "an abort of nothing does not last");
     let sent = bench.last_sent();
-    assert!(sent.contains("Cancelled before it was done."), "{sent}");
+    assert!(sent.contains("Cancelled before its result arrived."), "{sent}");
     bench.assert_whole();
 }
 

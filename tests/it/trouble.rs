@@ -7,8 +7,9 @@ use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
     Answer, ContentBlock, Message, ModelAgent, Role, async_trait,
+    auto::AutoPolicy,
     log::{Event, LogError},
-    message::{CompactionId, ModelErrorKind, Redactor, StopReason, ToolSpec, ToolUse},
+    message::{CompactionId, ModelErrorKind, Redactor, StopReason, ToolResult, ToolSpec, ToolUse},
     model::{ModelError, Tool, ToolContext, ToolOutput},
     recall::Recall,
     session::{LastTurn, Session, SessionError, SessionEvent},
@@ -16,7 +17,7 @@ use threadfold::{
     testing::{Scripted, ScriptedModel},
 };
 
-use crate::support::bench::{Bench, bench, calls, say};
+use crate::support::bench::{Bench, bench, calls, events, say, within};
 use crate::support::recalled::recalled;
 
 /// A tool that panics if it is asked to, and otherwise answers with many lines.
@@ -75,6 +76,22 @@ fn a_turn_continues_after_a_failed_model_and_a_dropped_stream() {
 }
 
 #[test]
+fn failures_of_the_model_are_none_of_compactions() {
+    let long = Scripted::from("A long story. ".repeat(2_000).as_str());
+    let broken = || Scripted::Error(ModelError::new(ModelErrorKind::Other, "the line is dead"));
+    let script = [long, broken(), broken(), broken(), broken(), broken()];
+    let policy = AutoPolicy { after_turn: true, estimates_usage: true, ..AutoPolicy::default() };
+    // Nothing is compacted before a request, because the thread is under the trigger then.
+    let mut bench = within(9_000, script, |builder| builder.policy(policy));
+    say(&mut bench.session, "Tell me one.").unwrap();
+    for _ in 0..5 {
+        let events = events(&mut bench.session, "And then?");
+        let notice = events.iter().flatten().find(|it| matches!(it, SessionEvent::Notice { .. }));
+        assert_eq!(notice, None);
+    }
+}
+
+#[test]
 fn interrupted_calls_are_answered_before_the_turn_continues() {
     let call = Scripted::from(calls(&[("a", "slow", "{}")]));
     let mut bench = bench([call, "Done.".into()], |builder| builder);
@@ -87,7 +104,28 @@ fn interrupted_calls_are_answered_before_the_turn_continues() {
     }
     drop(events);
     assert_eq!(continued(&mut bench.session).unwrap(), "Done.");
-    assert_eq!(texts(&bench.session.messages()[2]), ["Cancelled before it was done."]);
+    let cancelled = "Cancelled before its result arrived. It may have taken effect.";
+    assert_eq!(texts(&bench.session.messages()[2]), [cancelled]);
+    bench.assert_whole();
+}
+
+#[test]
+fn the_results_of_calls_that_finished_before_the_turn_was_dropped_are_kept() {
+    let call = Scripted::from(calls(&[("s", "slow", "{}"), ("q", "quick", "{}")]));
+    let mut bench = bench([call, "Done.".into()], |builder| builder);
+    let mut events = bench.session.send("Go.");
+    let finished = loop {
+        let event = block_on(events.next()).unwrap().unwrap();
+        if let SessionEvent::ToolFinished { id, content, .. } = event {
+            break (id, content);
+        }
+    };
+    drop(events);
+    assert_eq!(continued(&mut bench.session).unwrap(), "Done.");
+    let results: Vec<ToolResult> = bench.session.messages()[2].tool_results().cloned().collect();
+    let [slow, quick] = &results[..] else { panic!("{results:?}") };
+    assert!(slow.is_error && !quick.is_error, "{results:?}");
+    assert_eq!((&quick.tool_use_id, &quick.content), (&finished.0, &finished.1));
     bench.assert_whole();
 }
 

@@ -6,8 +6,9 @@ use std::sync::{
 };
 
 use threadfold::{
-    Answer, Message, Request, TokenCounter,
+    Answer, Message, Request, TokenCounter, Usage,
     auto::AutoPolicy,
+    log::Event,
     message::{CompactionReason, ModelError, StopReason},
     strategy::Digest,
     testing::Scripted,
@@ -52,7 +53,8 @@ fn the_tokens_reserved_for_the_answer_are_learned_from_the_refusal() {
 #[test]
 fn an_answer_cut_by_the_window_is_requested_again_after_a_compaction() {
     let cut = Message::assistant("Half an");
-    let cut = Answer::new(cut, StopReason::ContextWindowExceeded, None);
+    let spent = Usage::new(14_000, 77);
+    let cut = Answer::new(cut, StopReason::ContextWindowExceeded, Some(spent));
     let past: Vec<Scripted> = (0..4).map(|_| Scripted::from(lines(2_000))).collect();
     let answers = [Scripted::from(cut), "They read the log.".into(), "The whole answer.".into()];
     let mut bench = within(20_000, past.into_iter().chain(answers), |builder| builder);
@@ -69,6 +71,14 @@ fn an_answer_cut_by_the_window_is_requested_again_after_a_compaction() {
     let (first, again) = (&requests[asked], requests.last().unwrap());
     assert!(tokens(again) < tokens(first), "{} and {}", tokens(first), tokens(again));
     assert!(!bench.last_sent().contains("Half an"));
+    // Nobody reads the first answer, but it is paid for.
+    let log = bench.session.log();
+    let billed = log.events().iter().filter_map(|logged| match &logged.event {
+        Event::Spent { usage } => Some(*usage),
+        _ => None,
+    });
+    assert_eq!(billed.collect::<Vec<_>>(), [spent]);
+    assert!(log.billed().total().output >= 77);
     let standing: Vec<_> =
         bench.session.log().standing().map(|record| record.reason.clone()).collect();
     assert_eq!(standing, [CompactionReason::Overflow]);

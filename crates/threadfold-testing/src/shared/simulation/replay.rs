@@ -58,7 +58,7 @@ impl Replay {
             | Event::NoteWritten { .. }
             | Event::Host { .. }
             | Event::ResultCut(_)
-            | Event::CacheKept { .. } => {}
+            | Event::Spent { .. } => {}
             Event::Malformed { .. } | _ => {
                 return Err(format!("{event:?}"));
             }
