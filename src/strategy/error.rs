@@ -184,6 +184,7 @@ impl StrategyError {
                 ModelErrorKind::Retryable { .. } => "retryable",
                 ModelErrorKind::Authentication => "authentication",
                 ModelErrorKind::Refused => "refused",
+                ModelErrorKind::VoidReasoning => "void_reasoning",
                 ModelErrorKind::NoModel => "no_model",
                 ModelErrorKind::Other => "model",
             },

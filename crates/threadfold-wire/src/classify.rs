@@ -102,10 +102,17 @@ pub fn error_within(body: &[u8]) -> Option<ModelError> {
     fields.iter().any(is_error).then(|| classify_error(0, body))
 }
 
+/// What Anthropic says of thinking whose messages before it were changed (documentation, "Fix a
+/// thinking block bound to a different conversation").
+const VOID_REASONING: &str = "bound to a different conversation";
+
 fn kind(status: u16, report: &Report) -> ModelErrorKind {
     let Report { limit, found, output, retry_after: after, .. } = *report;
     let overflow = ModelErrorKind::Overflow { limit, found, output };
     let retryable = ModelErrorKind::Retryable { after };
+    if report.message.contains(VOID_REASONING) {
+        return ModelErrorKind::VoidReasoning;
+    }
     // The request itself is wrong: the message quotes names of models, tools and fields.
     let names_fault = status == 404 || (status == 400 && report.is_coded("fault"));
     if report.is_coded("overflow") || report.message_mentions("shrink") {

@@ -600,7 +600,9 @@ impl CompactionRun {
         let is_second = matches!(last, Some(RunError::Model { .. }));
         let chunk_only = match error.kind {
             ModelErrorKind::Refused => true,
-            ModelErrorKind::Other => self.has_folded() && !is_second,
+            ModelErrorKind::Other | ModelErrorKind::VoidReasoning => {
+                self.has_folded() && !is_second
+            }
             ModelErrorKind::Overflow { .. }
             | ModelErrorKind::Retryable { .. }
             | ModelErrorKind::Authentication

@@ -10,9 +10,9 @@ use threadfold::{
     auto::{AutoCompactor, AutoPolicy},
     drive::Models,
     legality,
-    message::{ModelError, ThreadId, Timestamp},
+    message::{ModelError, ModelErrorKind, ThreadId, Timestamp},
     model::{Clock, Tool},
-    store::{Journal, StoreError},
+    store::Journal,
     tokens::ByteEstimate,
     wire::{DecodeOptions, EncodeOptions},
 };
@@ -210,6 +210,12 @@ impl Served {
                             }
                             return Ok(Ended::Answered(answer.message));
                         }
+                        Err(error) if error.kind == ModelErrorKind::VoidReasoning => {
+                            if relay.is_without_reasoning() {
+                                return Err(Promise::Legal.broken(error));
+                            }
+                            relay.refused(&error.kind, self.clock.now());
+                        }
                         Err(error) if error.is_overflow() => {
                             relay.refused(&error.kind, self.clock.now());
                         }
@@ -278,7 +284,9 @@ impl Served {
         let Some(link) = chain.after(row.view.covers) else { return };
         self.views.insert(link.to_string(), row.clone());
         let text = serde_json::to_string(&self.views).unwrap_or_default();
-        let _: Result<(), StoreError> = self.world.write(VIEWS, text).await;
+        if self.world.write(VIEWS, text).await.is_err() {
+            self.world.lost_view();
+        }
     }
 
     /// Checks that what the model has not read arrives as the agent sent it, and that a request of

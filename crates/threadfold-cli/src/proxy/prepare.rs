@@ -499,7 +499,8 @@ impl Exchange {
         let last = self.relay.original().messages.last();
         let is_prefill = last.is_some_and(|last| last.role == Role::Assistant);
         let accepts_prefill = options.accepts_prefill || is_prefill;
-        let options = EncodeOptions { model: None, accepts_prefill, ..options };
+        let binds_reasoning = options.binds_reasoning || self.relay.is_without_reasoning();
+        let options = EncodeOptions { model: None, accepts_prefill, binds_reasoning, ..options };
         Bytes::from(self.dialect.encode(request, &options).body.as_str().to_owned())
     }
 }

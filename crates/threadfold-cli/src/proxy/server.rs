@@ -11,7 +11,10 @@ use hyper::{
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
-use threadfold::{auto::MAX_SENDS, message::ModelError};
+use threadfold::{
+    auto::MAX_SENDS,
+    message::{ModelError, ModelErrorKind},
+};
 use threadfold_terminal::thousands;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -238,8 +241,8 @@ impl Proxy {
         }
     }
 
-    /// Sends a request, and sends a smaller thread after a refusal for the length, at most
-    /// [`MAX_SENDS`] times in all. If the provider refuses the smaller thread for another reason,
+    /// Sends a request, and sends a smaller thread after a refusal for the length, or one without
+    /// reasoning if that is bound to other messages, at most [`MAX_SENDS`] times in all. If the provider refuses the smaller thread for another reason,
     /// the agent's own request is sent. What was compacted for a refusal is kept only if the
     /// provider accepts it; otherwise the agent gets the first refusal.
     async fn run_exchange(
@@ -250,7 +253,7 @@ impl Proxy {
         mut exchange: Option<Exchange>,
     ) -> Result<Response<Body>, (StatusCode, String)> {
         let Arrived { asked, upstream: name, body } = &arrived;
-        let (mut first, mut is_last) = (None, false);
+        let (mut first, mut is_last, mut was_long) = (None, false, false);
         let mut sends = 0;
         locked(&self.tally).requests += 1;
         loop {
@@ -270,7 +273,7 @@ impl Proxy {
             let mut answer = Answer::new(answer, Some(asked));
             let Some(error) = answer.refusal().await.map_err(unreachable)? else {
                 let tokens = saved.as_ref().map_or(0, |(_, tokens)| *tokens);
-                locked(&self.tally).answered(tokens, first.is_some());
+                locked(&self.tally).answered(tokens, was_long);
                 if let Some(waiting) = waiting.filter(|waiting| waiting.was_refused) {
                     let (proxy, name) = (Arc::clone(self), name.clone());
                     self.apart(Lane::Reading, async move { proxy.accepted(&name, waiting).await })
@@ -283,14 +286,23 @@ impl Proxy {
             };
             let goes_on = !is_last && sends < MAX_SENDS;
             let is_overflow = error.is_overflow();
+            let is_void = error.kind == ModelErrorKind::VoidReasoning;
+            was_long |= is_overflow;
             let is_refused_again = !goes_on && is_overflow && first.is_some();
-            if goes_on && is_smaller && !error.is_overflow() && answer.blames_the_request() {
+            let is_curable = is_overflow || is_void;
+            if goes_on && is_smaller && !is_curable && answer.blames_the_request() {
                 let (status, kind) = (answer.status().as_u16(), trouble::kind(&error.kind));
                 self.note(&format!("a smaller thread was refused: status {status}, {kind}"));
                 is_last = true;
                 continue;
             }
-            if goes_on && is_overflow {
+            if goes_on && is_void {
+                self.note(
+                    "reasoning is bound to other messages than the agent sends, so the request is \
+                     sent again without reasoning",
+                );
+            }
+            if goes_on && is_curable {
                 exchange = self.asks_again(&arrived, waiting, error).await;
             }
             if is_refused_again {
@@ -300,7 +312,7 @@ impl Proxy {
                 ));
             }
             if exchange.is_none() {
-                if first.is_some() || is_overflow {
+                if was_long {
                     locked(&self.tally).refused += 1;
                 }
                 return Ok(first.unwrap_or(answer).passed_back(&outgoing.method, None));
@@ -341,7 +353,8 @@ impl Proxy {
         compacted.await.flatten()
     }
 
-    /// Returns the exchange with a smaller thread, if the request was refused for its length.
+    /// Returns the exchange with a smaller thread, if the request was refused for its length, or with
+    /// one without reasoning.
     async fn asks_again(
         self: &Arc<Self>,
         arrived: &Arrived,

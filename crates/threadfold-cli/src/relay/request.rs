@@ -59,6 +59,8 @@ pub struct Relay {
     refused: Refused,
     /// The `max_output` to send, if it is not that of the request.
     max_output: Option<u64>,
+    /// Whether reasoning is left out, because the provider refused it.
+    without_reasoning: bool,
     was_compacted: bool,
     /// Whether it was compacted since it was refused last.
     is_smaller: bool,
@@ -147,6 +149,7 @@ impl Relay {
             step: RelayStep::Send,
             refused: Refused::No,
             max_output: None,
+            without_reasoning: false,
             was_compacted: false,
             is_smaller: false,
             output: None,
@@ -341,9 +344,42 @@ impl Relay {
         }
     }
 
-    /// Takes a refusal of the provider. Only a refusal for the length leads to a compaction.
+    /// Whether the request is sent without its reasoning.
+    #[must_use]
+    pub fn is_without_reasoning(&self) -> bool {
+        self.without_reasoning
+    }
+
+    /// Takes a refusal of the provider. A refusal for the length leads to a compaction. Reasoning that
+    /// is bound to other messages, such as those of a view that was lost, is left out: then the
+    /// [step](Self::step) is to send the request again.
+    ///
+    /// ```
+    /// use threadfold::{Message, Request, message::{ModelErrorKind, Role, Thinking, Timestamp}};
+    /// use threadfold::auto::AutoCompactor;
+    /// use threadfold_cli::relay::{Relay, RelayStep};
+    ///
+    /// let thought = Thinking::new("Hm.", Some("signed".into())).into();
+    /// let answer = Message::new(Role::Assistant, vec![thought, "Well.".into()]);
+    /// let request = Request::new(vec![Message::user("Is it?"), answer, Message::user("And now?")]);
+    /// let mut relay = Relay::sent(request, None, None, AutoCompactor::default());
+    /// relay.refused(&ModelErrorKind::VoidReasoning, Timestamp(1));
+    /// assert_eq!(relay.step(), &RelayStep::Send);
+    /// assert!(relay.request().is_some_and(|request| request.messages[1].prefix_rewritten));
+    /// relay.refused(&ModelErrorKind::VoidReasoning, Timestamp(2));
+    /// assert_eq!(relay.step(), &RelayStep::Refused);
+    /// ```
     pub fn refused(&mut self, error: &ModelErrorKind, now: Timestamp) {
         if self.step != RelayStep::Send {
+            return;
+        }
+        if *error == ModelErrorKind::VoidReasoning && !self.without_reasoning {
+            let sent = self.viewed.take().unwrap_or_else(|| self.original.messages.to_vec());
+            let marked = sent.into_iter().map(|message| match message.has_reasoning() {
+                true => message.rewritten(),
+                false => message,
+            });
+            (self.viewed, self.without_reasoning) = (Some(marked.collect()), true);
             return;
         }
         let Some(refusal) = Refusal::of(error) else { return self.give_up() };

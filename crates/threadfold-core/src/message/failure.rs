@@ -62,6 +62,10 @@ pub enum ModelErrorKind {
     Authentication,
     /// The provider or the model declined the request.
     Refused,
+    /// The request holds reasoning that is bound to other messages before it than those that it has,
+    /// and the provider refuses it (Anthropic, prefix checks on thinking blocks). Send it without
+    /// reasoning.
+    VoidReasoning,
     /// No model is configured for the requested role.
     NoModel,
     /// Any other failure. The same request fails again.
@@ -213,6 +217,9 @@ impl fmt::Display for ModelErrorKind {
             Self::Retryable { after: None } => f.write_str("unavailable for now"),
             Self::Authentication => f.write_str("authentication failed"),
             Self::Refused => f.write_str("refused"),
+            Self::VoidReasoning => {
+                f.write_str("reasoning is bound to other messages than those before it")
+            }
             Self::NoModel => f.write_str("no model is configured"),
             Self::Other => f.write_str("the model call failed"),
         }

@@ -9,9 +9,9 @@ use std::{
 };
 
 use threadfold::{
-    CompactionStrategy, Model, ThreadStore,
+    CompactionStrategy, ContentBlock, Message, Model, Role, ThreadStore,
     log::{Loaded, LogId, LoggedEvent},
-    message::{Answer, ModelError, ModelErrorKind, Request, StopReason, ThreadId},
+    message::{Answer, ModelError, ModelErrorKind, Request, StopReason, Thinking, ThreadId},
     store::{MemoryStore, StoreError},
     strategy::{Ask, ModelRole, Proposal, StrategyError, Summarize, View},
 };
@@ -436,5 +436,30 @@ fn bodies_and_headers_are_limited() {
         let many = many.map(|answer| answer.status().as_u16());
         assert!(matches!(many, Err(_) | Ok(400 | 431)), "{many:?}");
         assert_eq!(count(&upstream.seen.answered), 0);
+    });
+}
+
+#[test]
+fn reasoning_that_is_bound_to_other_messages_is_left_out_after_the_refusal() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let proxy = Served::in_folder(options(&upstream, None), &folder).await;
+        let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+        let thought = Thinking::new("Hm.", Some("signed-elsewhere".into())).into();
+        let answer = Message::new(Role::Assistant, vec![thought, ContentBlock::text("Yes.")]);
+        agent.messages = vec![Message::user("Is it?"), answer, Message::user("And now?")];
+        *upstream.seen.lie.lock().unwrap() = "messages.1.content.0: Invalid `signature` in \
+            `thinking` block. The block is bound to a different conversation.";
+        upstream.seen.lies.store(1, Ordering::Relaxed);
+        agent.ask().await.unwrap();
+        assert_eq!((count(&upstream.seen.refused), count(&upstream.seen.answered)), (1, 1));
+        let sent = upstream.seen.last.lock().unwrap().2.clone();
+        let sent = String::from_utf8_lossy(&sent);
+        assert!(!sent.contains("signed-elsewhere") && sent.contains("Yes."), "{sent}");
+        // What the provider accepts is sent as it came.
+        agent.messages.push(Message::user("And then?"));
+        agent.ask().await.unwrap();
+        let sent = upstream.seen.last.lock().unwrap().2.clone();
+        assert!(String::from_utf8_lossy(&sent).contains("signed-elsewhere"));
     });
 }

@@ -30,12 +30,15 @@ struct State {
     watch: Option<Watch>,
     tally: Tally,
     fault: Option<Fault>,
+    /// Whether a view of a relay was lost.
+    has_lost_view: bool,
 }
 
 impl Core {
     pub(super) fn new(seed: u64, watch: Option<Watch>) -> Self {
         let (sleepers, tally, fault) = (Vec::new(), Tally::default(), None);
-        let state = State { now: 0, sleepers, digest: Digest::default(), watch, tally, fault };
+        let digest = Digest::default();
+        let state = State { now: 0, sleepers, digest, watch, tally, fault, has_lost_view: false };
         Self { numbers: Numbers::new(seed), state: Mutex::new(state), judge: Mutex::default() }
     }
 
@@ -70,6 +73,15 @@ impl Core {
 
     pub(super) fn digest(&self) -> u64 {
         self.state().digest.0
+    }
+
+    /// Records that a view of a relay was lost.
+    pub(super) fn lost_view(&self) {
+        self.state().has_lost_view = true;
+    }
+
+    pub(super) fn has_lost_view(&self) -> bool {
+        self.state().has_lost_view
     }
 
     /// Records a fault; the first one ends the world.

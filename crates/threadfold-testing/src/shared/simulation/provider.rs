@@ -38,6 +38,9 @@ const SLOW: u64 = 12;
 /// then refuses it, and the library makes room.
 const MISJUDGED: u64 = 20;
 
+/// The rule that thinking stays behind the messages that it followed.
+const BINDING: &str = "binding";
+
 /// A vendor's API with a model.
 #[derive(Clone)]
 pub struct Vendor {
@@ -214,6 +217,15 @@ impl Seat {
         let book = model.book();
         let seen = book.seen();
         match seen.last.outcome {
+            // What follows a lost view is bound to it, and nobody knows that but the provider.
+            Outcome::Illegal
+                if self.asker.asks == Asks::Relayed
+                    && self.provider.core.has_lost_view()
+                    && seen.violations.last().is_some_and(|it| it.rule.name == BINDING) =>
+            {
+                self.provider.core.note(format_args!("reasoning is bound to a view that is lost"));
+                Ok(())
+            }
             Outcome::Illegal => {
                 let found = seen.violations.last().map(ToString::to_string).unwrap_or_default();
                 Err(Promise::Legal.broken(found))

@@ -91,6 +91,12 @@ impl World {
         self.disk.read(name)
     }
 
+    /// Records that the view of a relay was not written, so that a crash loses it: what the model
+    /// answered with it may then be bound to messages that nobody has.
+    pub fn lost_view(&self) {
+        self.core.lost_view();
+    }
+
     /// Writes a file whole, or fails: then it is the old one or the new one.
     ///
     /// # Errors
