@@ -117,7 +117,23 @@ async fn compact(
     let target = wanted.or_else(|| Some(ByteEstimate::TRIGGER.messages(&messages) / 2));
     let brief = Brief { target, limit: Some(limit), retention, ..Brief::default() };
     let waiting = Waiting::on(format_args!("compacting with {name}"));
-    let proposed = propose(strategy.as_ref(), &thread, &brief, models, &mut |_, _| {}).await;
+    let mut proposed = propose(strategy.as_ref(), &thread, &brief, models, &mut |_, _| {}).await;
+    // What must stay may exceed the target. Then the thread gets as small as it can.
+    let mut target = brief.target.unwrap_or(u64::MAX);
+    while let Err(failed) = &proposed
+        && failed.strategy().is_some_and(cannot_shrink)
+    {
+        target = target.saturating_add(target / 4).saturating_add(1);
+        if target >= ByteEstimate::TRIGGER.messages(&messages) {
+            break;
+        }
+        let brief = Brief { target: Some(target), ..brief.clone() };
+        let larger =
+            propose(strategy.as_ref(), &thread, &brief, Models::default(), &mut |_, _| {}).await;
+        if larger.is_ok() {
+            proposed = larger;
+        }
+    }
     drop(waiting);
     match proposed {
         Ok(proposal) => {
@@ -185,7 +201,9 @@ fn against_target(report: &mut Report, target: Option<u64>, messages: &[Message]
 
 fn cannot_shrink(error: &StrategyError) -> bool {
     if let StrategyError::NoRung { rungs } = error {
-        return rungs.iter().filter_map(|rung| rung.failure.as_ref()).all(cannot_shrink);
+        let mut tried = rungs.iter().filter_map(|rung| rung.failure.as_ref());
+        return tried.clone().any(cannot_shrink)
+            && tried.all(|it| cannot_shrink(it) || matches!(it, StrategyError::NeedsModel));
     }
     matches!(
         error,
