@@ -150,16 +150,18 @@ options! {
     /// 1. what the model has not read yet, and the newest text that the user typed;
     /// 2. the task, which is the first text that the user typed: word for word if it takes up to 36
     ///    % of the target, else its head and tail, in the digest;
-    /// 3. what else the user typed, statement by statement: up to 80 % of the target, more if these
-    ///    are rules, have labels or give values. What was quoted or pasted in it stays as such, the
-    ///    newest first, in up to 30 % of what is left;
+    /// 3. what else the user typed, and what the host said in system messages after the user's first
+    ///    text, statement by statement: up to 80 % of the target, more if these are rules, have
+    ///    labels or give values. What was quoted or pasted in it stays as such, the newest first, in
+    ///    up to 30 % of what is left;
     /// 4. the account: what was said and called, in order, one line for each, with what came of it,
-    ///    and the calls that failed last and that no later one mended. The newest lines tell more;
-    /// 5. the newest whole rounds, word for word: about a third of the target, and more if the
-    ///    text does not need the rest;
-    /// 6. lines with names that nothing else shows (paths, identifiers, numbers), those first that
-    ///    the agent most likely needs again; of lines of one form, such as the rows of a table, each
-    ///    further one counts less. What is left gets the step before the kept rounds.
+    ///    and the calls that failed last and that no later one mended. The newest lines tell more.
+    ///    If not all fit, old calls that only read are left out first;
+    /// 5. the newest whole rounds, word for word: about a third of the target, and more if the text
+    ///    does not need the rest;
+    /// 6. lines with names that nothing else shows (paths, identifiers, numbers, amounts), those
+    ///    first that the agent most likely needs again; of lines of one form, such as the rows of a
+    ///    table, each further one counts less. What is left gets the step before the kept rounds.
     ///
     /// A digest in the old part is read, so a digest of a digest is one digest. An agent that gets
     /// the outputs of its commands as user messages is recognised by their shape, and they count as

@@ -61,7 +61,7 @@ impl Typed {
 
     /// The same for a message that stays before the list: see [`skip_before`](Self::skip_before).
     pub(super) fn skip_kept(&mut self, message: &Message) {
-        self.skip_older(keys_in(message));
+        self.skip_older(keys_in(message).into_iter());
     }
 
     /// Whether the user typed this rule: then a list of statements can show it.
@@ -191,10 +191,11 @@ pub(super) fn rule_keys(rule: &Rule) -> impl Iterator<Item = String> {
 }
 
 /// The keys of what was typed in a message.
-fn keys_in(message: &Message) -> impl Iterator<Item = String> + use<'_> {
+fn keys_in(message: &Message) -> Vec<String> {
+    let message = message.spoken();
     let texts = message.typed_content().filter_map(ContentBlock::as_text);
     let stated = texts.flat_map(|text| [paragraphs(text), headed(text)].concat());
-    stated.flat_map(|it| keys_by(message.author.as_ref(), &it).collect::<Vec<_>>())
+    stated.flat_map(|it| keys_by(message.author.as_ref(), &it).collect::<Vec<_>>()).collect()
 }
 
 /// The keys of a paragraph that this author typed, and of its sentences.

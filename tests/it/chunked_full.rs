@@ -310,7 +310,11 @@ fn if_the_model_fails_after_eight_of_ten_chunks_the_rest_is_extracted() {
             "summarised without a model: chunks 9 to 10 of 10 (chunk 9 failed{tries}: {kind}: gone)"
         );
         assert!(run.notes().contains(&note.into()), "{kind:?}: {:?}", run.notes());
-        assert!(done(&run).contains("of part 7") && done(&run).contains("Question 8."));
+        assert!(
+            done(&run).contains("of part 7") && done(&run).contains("Question 8."),
+            "{}",
+            done(&run)
+        );
         assert_eq!(count(&run, ChunkOutcome::Folded), 8);
     }
 }

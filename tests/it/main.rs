@@ -41,6 +41,7 @@ mod counters;
 mod crossing;
 mod digest;
 mod digest_again;
+mod digest_tells;
 mod displays;
 mod edits;
 mod edl_properties;

@@ -5,8 +5,11 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
 };
 
+use serde_json::Value;
+
 use super::thread_texts::{
-    Kind, Source, ThreadTexts, WIDEST, after, clipped, clipped_inside, last_command,
+    Kind, Source, ThreadTexts, WIDEST, after, clipped, clipped_inside, json_object, last_command,
+    sorted,
 };
 use crate::{
     prose::{one_line, plain},
@@ -32,12 +35,16 @@ pub(super) struct Step {
     text: String,
     /// Whether it is a call.
     is_call: bool,
+    /// Whether it is a call that only shows something, and did.
+    reads: bool,
     /// What came of it.
     outcome: Option<String>,
+    /// How many calls with this outcome it stands for.
+    times: usize,
 }
 
-/// Writes the account of these steps, in at most `budget` tokens: the newest steps
-/// in more detail, and the oldest left out if nothing else helps.
+/// Writes the account of these steps, in at most `budget` tokens: the newest steps in more detail. If
+/// nothing else helps, old steps that only read are left out, then the oldest.
 pub(super) fn write(steps: &[Step], budget: u64, counter: &dyn TokenCounter) -> String {
     let lines = |width: usize| {
         (0..).zip(steps).map(move |(at, step)| line(step, wide(at, steps.len(), width)))
@@ -55,18 +62,27 @@ pub(super) fn write(steps: &[Step], budget: u64, counter: &dyn TokenCounter) -> 
     }
     let mut narrow: Vec<String> =
         WIDTHS.last().into_iter().flat_map(|width| lines(*width)).collect();
-    let mut left = budget.saturating_sub(12);
-    let kept = narrow.iter().rev().take_while(|line| {
-        let rest = left.checked_sub(counter.text(line));
-        left = rest.unwrap_or_default();
-        rest.is_some()
-    });
-    let omitted = narrow.len() - kept.count();
-    let rest = narrow.split_off(omitted);
-    match (omitted, rest.is_empty()) {
+    let costs = narrow.iter().map(|line| counter.text(line));
+    let excess = costs.fold(0, u64::saturating_add).saturating_sub(budget.saturating_sub(14));
+    let (all, mut excess) = (narrow.len(), Some(excess).filter(|excess| *excess > 0));
+    // Those that only read, the oldest first and none of the newest quarter, and then the others.
+    for only_reads in [true, false] {
+        let mut at = 0..all;
+        narrow.retain(|line| {
+            let at = at.next().unwrap_or_default();
+            let is_new = (all - at) * 4 <= all;
+            let goes = !only_reads || (!is_new && steps.get(at).is_some_and(|step| step.reads));
+            let Some(left) = excess.filter(|_| goes) else { return true };
+            excess = left.checked_sub(counter.text(line)).filter(|left| *left > 0);
+            false
+        });
+    }
+    match (all - narrow.len(), narrow.is_empty()) {
         (_, true) => String::new(),
-        (0, false) => rest.concat(),
-        (omitted, false) => format!("({omitted} earlier steps left out)\n{}", rest.concat()),
+        (0, false) => narrow.concat(),
+        (omitted, false) => {
+            format!("({omitted} old steps left out, reads first)\n{}", narrow.concat())
+        }
     }
 }
 
@@ -92,6 +108,9 @@ fn line(step: &Step, width: usize) -> String {
     if let Some(outcome) = &step.outcome {
         line.push_str(" → ");
         line.push_str(&clipped(outcome, width * 2 / 3));
+    }
+    if step.times > 1 {
+        line.push_str(&format!(" ({} times)", step.times));
     }
     line.push('\n');
     line
@@ -130,23 +149,19 @@ pub(super) fn steps(past: &ThreadTexts) -> Vec<Step> {
         let message = source.message;
         while let Some((at, earlier)) = earlier.next_if(|(at, _)| *at <= message) {
             let lines = earlier.account.iter().filter(|line| !line.starts_with('('));
-            let lines = lines.map(|line| Step {
-                message: *at,
-                text: line.clone(),
-                is_call: false,
-                outcome: None,
-            });
-            steps.extend(lines);
+            steps.extend(lines.map(|line| Step::said(*at, line.clone())));
         }
         let step = match source.kind {
             Kind::Answer => {
                 let text = source.text.trim_start();
-                let text = said(text.strip_prefix(label).unwrap_or(text));
-                Step { message, text, is_call: false, outcome: None }
+                Step::said(message, said(text.strip_prefix(label).unwrap_or(text)))
             }
             Kind::Call => {
-                let outcome = outcomes.get(&index).and_then(|result| outcome(past, result));
-                Step { message, text: source.outline.clone(), is_call: true, outcome }
+                let result = outcomes.get(&index);
+                let reads = result.is_none_or(|it| it.failure.is_none()) && source.only_reads();
+                let outcome = result.and_then(|result| outcome(past, source, result));
+                let text = source.outline.clone();
+                Step { message, text, is_call: true, reads, outcome, times: 1 }
             }
             Kind::Typed | Kind::Result | Kind::Earlier => continue,
         };
@@ -154,29 +169,33 @@ pub(super) fn steps(past: &ThreadTexts) -> Vec<Step> {
             steps.push(step);
         }
     }
-    steps.extend(past.media.iter().map(|(message, text)| Step {
-        message: *message,
-        text: text.clone(),
-        is_call: false,
-        outcome: None,
-    }));
+    steps.extend(past.media.iter().map(|(message, text)| Step::said(*message, text.clone())));
     steps.sort_by_key(|step| step.message);
-    // A text that the model repeats says nothing about the work, nor does the same call again.
+    // A text that the model repeats says nothing about the work. The same call with the same outcome
+    // stands where it was made last.
     let mut told: HashSet<&str> = HashSet::new();
-    let mut last: Option<&Step> = None;
-    let news = steps.iter().map(|step| {
-        let is_new = step.is_call || told.insert(&step.text);
-        is_new && !last.replace(step).is_some_and(|last| step.repeats(last))
+    let mut times: HashMap<(&str, &Option<String>), usize> = HashMap::new();
+    let counts = steps.iter().map(|step| match step.is_call {
+        true => {
+            let times = times.entry((&step.text, &step.outcome)).or_default();
+            *times += 1;
+            *times
+        }
+        false => usize::from(told.insert(&step.text)),
     });
-    let news: Vec<bool> = news.collect();
-    let mut news = news.into_iter();
-    steps.retain(|_| news.next().unwrap_or_default());
-    steps
+    let counts: Vec<usize> = counts.collect();
+    let counts = counts.into_iter().zip(&steps).map(|(count, step)| match step.is_call {
+        true if times.get(&(step.text.as_str(), &step.outcome)) != Some(&count) => 0,
+        _ => count,
+    });
+    let counts: Vec<usize> = counts.collect();
+    let counted = steps.into_iter().zip(counts).filter(|(_, times)| *times > 0);
+    counted.map(|(step, times)| Step { times, ..step }).collect()
 }
 
 impl Step {
-    fn repeats(&self, other: &Self) -> bool {
-        (&self.text, &self.outcome, self.is_call) == (&other.text, &other.outcome, other.is_call)
+    fn said(message: usize, text: String) -> Self {
+        Self { message, text, is_call: false, reads: false, outcome: None, times: 1 }
     }
 }
 
@@ -228,9 +247,14 @@ fn said(text: &str) -> String {
 }
 
 /// What came of a call: its failure, or how much there was and its last line, if that tells something.
-fn outcome(past: &ThreadTexts, result: &Source) -> Option<String> {
+fn outcome(past: &ThreadTexts, call: &Source, result: &Source) -> Option<String> {
     if let Some(failure) = &result.failure {
         return Some(format!("failed: {failure}"));
+    }
+    if let Some(fields) = json_object(&result.text) {
+        let mut parts = Vec::new();
+        json_values(&Value::from(fields), "", &call.outline, &mut parts);
+        return Some(one_line(&plain(&parts.join(", "))).into_owned()).filter(|it| !it.is_empty());
     }
     let lines: Vec<&str> =
         result.text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -245,6 +269,22 @@ fn outcome(past: &ThreadTexts, result: &Source) -> Option<String> {
         [.., last] if is_code(last) => Some(format!("{} lines", line_count(past, result))),
         [.., last] => {
             Some(format!("{} lines, the last: {}", line_count(past, result), short(last)))
+        }
+    }
+}
+
+/// Lists the values of an object with their names: no text that the call names, and of lists how much
+/// they hold.
+fn json_values(value: &Value, name: &str, call: &str, parts: &mut Vec<String>) {
+    match value {
+        Value::Null => {}
+        Value::Bool(_) | Value::Number(_) => parts.push(format!("{name}: {value}")),
+        Value::String(text) if text.is_empty() || call.contains(text.as_str()) => {}
+        Value::String(text) => parts.push(format!("{name}: {text}")),
+        Value::Array(items) => parts.push(format!("{name}: {} items", items.len())),
+        Value::Object(fields) => {
+            let sorted = sorted(fields).into_iter();
+            sorted.for_each(|(name, value)| json_values(value, name, call, parts));
         }
     }
 }
@@ -317,7 +357,10 @@ fn work(outline: &str) -> String {
         let name = word.split_once('=').map(|(name, _)| name);
         word.starts_with(['-', '+']) || name.is_some_and(|name| !name.contains(char::is_lowercase))
     };
-    let mut words = last_command(outline).split_whitespace().filter(|word| !is_setting(word));
+    // A script in the command is written anew for each try.
+    let script = [" -c ", " -e ", "<<"].iter().find_map(|mark| input.split_once(mark));
+    let command = last_command(script.map_or(outline, |(before, _)| before));
+    let mut words = command.split_whitespace().filter(|word| !is_setting(word));
     let first = words.next().unwrap_or(input);
     let second = words.next().filter(|_| !first.contains('=')).unwrap_or_default();
     format!("{tool} {first} {second}")

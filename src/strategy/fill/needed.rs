@@ -21,6 +21,14 @@ use crate::{
 /// The characters of a line on each side of a name, if the line is longer.
 const AROUND: usize = 80;
 
+/// What a number with a separator is worth beside a name of the same features: there are many.
+const FIGURE: f64 = 0.5;
+
+/// Whether a name is a number with a separator.
+fn is_figure(name: &str) -> bool {
+    name.contains(['.', ',']) && name.bytes().all(|it| matches!(it, b'0'..=b'9' | b'.' | b','))
+}
+
 /// A name, what is known of it, and where it stands best.
 struct Found {
     features: Features,
@@ -69,7 +77,8 @@ impl Needed {
         let mut known: HashMap<Place, usize> = HashMap::new();
         for (name, found) in found.iter().enumerate().filter(|(_, found)| found.is_shown) {
             if let Some(value_of) = needed.values.get_mut(name) {
-                *value_of = value(&found.features);
+                let part = if is_figure(past.name(name)) { FIGURE } else { 1.0 };
+                *value_of = value(&found.features) * part;
             }
             let Some(place) = found.place(past.name(name), sources) else { continue };
             let line = *known.entry(place).or_insert_with(|| needed.add_line(place, past));
@@ -326,8 +335,8 @@ fn found(past: &ThreadTexts, sources: &[Source]) -> Vec<Found> {
     let mut passed = 0_usize;
     let unseen = |number: usize| {
         let name = past.name(number);
-        let is_path = name.contains(['/', '.']);
-        let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number = name.bytes().all(|it| matches!(it, b'0'..=b'9' | b'.' | b','));
+        let is_path = !is_number && name.contains(['/', '.']);
         let features = Features { is_path, is_number, ..Features::default() };
         Found { features, at: (0, 0), counted: usize::MAX, is_shown: false }
     };
@@ -428,5 +437,6 @@ pub(crate) fn facts(messages: &[crate::message::Message]) -> Vec<(String, Vec<f6
     let past = ThreadTexts::of(messages);
     let found = found(&past, past.before(messages.len()));
     let numbers = found.iter().map(|found| found.features.numbers().to_vec());
-    (0..).map(|number| past.name(number).to_owned()).zip(numbers).collect()
+    let all = (0..).map(|number| past.name(number).to_owned()).zip(numbers);
+    all.filter(|(name, _)| !is_figure(name)).collect()
 }

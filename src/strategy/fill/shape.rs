@@ -37,7 +37,31 @@ pub(crate) fn results(messages: &[Message]) -> Vec<bool> {
             }
         }
     }
+    if found.contains(&true) {
+        notices(messages, &mut found);
+    }
     found
+}
+
+/// Adds the notices of such an agent, as about an answer without a command: what it says in the same
+/// words again.
+fn notices(messages: &[Message], found: &mut [bool]) {
+    /// The bytes of a text that a person does not type twice.
+    const LONG: usize = 40;
+    let others = messages.iter().enumerate().zip(&*found);
+    let others = others.filter(|((_, message), is_result)| message.is_typed() && !**is_result);
+    let mut told: HashMap<&str, Vec<usize>> = HashMap::new();
+    for ((index, message), _) in others {
+        let text = message.texts().next().and_then(|text| text.trim_start().get(..LONG));
+        if let Some(text) = text {
+            told.entry(text).or_default().push(index);
+        }
+    }
+    for index in told.into_values().filter(|indices| indices.len() > 1).flatten() {
+        if let Some(found) = found.get_mut(index) {
+            *found = true;
+        }
+    }
 }
 
 /// Returns the messages with such results marked as untyped, or `None` if there are none.
@@ -87,6 +111,17 @@ mod tests {
         assert_eq!(found.iter().filter(|is_result| **is_result).count(), 6);
         assert!(!found[0], "the task was typed");
         assert!(marked(&thread).unwrap()[2].typed_blocks().next().is_none());
+    }
+
+    #[test]
+    fn a_notice_that_comes_again_is_none_of_the_users_texts() {
+        let notice = "Answer with exactly one command in a fenced block; I found two of them.";
+        let mut thread = protocol(6);
+        for text in [notice, "Use the branch that I named in the first message.", notice] {
+            thread.extend([Message::assistant("Done."), Message::user(text)]);
+        }
+        let found = results(&thread);
+        assert_eq!(found[found.len() - 5..], [true, false, false, false, true]);
     }
 
     #[test]

@@ -142,15 +142,22 @@ fn compose(reading: &Reading, needed: &Needed, fill: &Fill<'_>, budget: u64) -> 
     let cut = candidate.cut;
     let text = fill.beginning(past, budget);
     let left = budget.saturating_sub(counter.text(&text));
-    let task = fill.task(past);
-    let said = typed.list(fill.said.min(left), counter);
-    let first_said = counter.text(&said);
-    let left = left.saturating_sub(first_said);
-    let mut writer = Writer { text, left, lent: fill.lent, counter };
-    if let Some(task) = task {
-        let task = clip(&task, writer.share(33, TASK), counter);
-        if !is_note(&task) {
+    let mut said = typed.list(fill.said.min(left), counter);
+    let mut first_said = counter.text(&said);
+    let mut writer =
+        Writer { text, left: left.saturating_sub(first_said), lent: fill.lent, counter };
+    if let Some(task) = fill.task(past) {
+        /// Fewer tokens of a task say nothing: the list then shows more of its sentences.
+        const LEAST: u64 = 48;
+        let most = writer.share(33, TASK);
+        let is_legible = most >= LEAST || counter.text(&task) <= most;
+        let task = clip(&task, most, counter);
+        if is_legible && !is_note(&task) {
             writer.section(TASK, &quoted(&task));
+        } else {
+            said = typed.list(left / 10 * 9, counter);
+            first_said = counter.text(&said);
+            writer.left = left.saturating_sub(first_said);
         }
     }
     writer.section(GIVEN, &fill.given(past, writer.share(GIVES, GIVEN)));

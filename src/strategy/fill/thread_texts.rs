@@ -96,7 +96,22 @@ impl Source {
     pub(super) fn names(&self) -> &[Named] {
         &self.names
     }
+
+    /// Whether it is a call that only shows something, by its program or the name of its tool.
+    pub(super) fn only_reads(&self) -> bool {
+        const TOOLS: [&str; 8] =
+            ["glob", "grep", "list", "ls", "read", "read_file", "search", "view"];
+        let (tool, input) = self.outline.split_once(": ").unwrap_or(("", &self.outline));
+        let program = program(&self.outline);
+        let is_reader = READERS.contains(&program) || LISTERS.contains(&program);
+        let changes = input.contains('>') || input.contains(" -i");
+        (is_reader && !changes) || TOOLS.iter().any(|name| tool.eq_ignore_ascii_case(name))
+    }
 }
+
+/// The programs that show what is in files, and those that show what else there is.
+const READERS: [&str; 8] = ["awk", "cat", "grep", "head", "less", "rg", "sed", "tail"];
+const LISTERS: [&str; 7] = ["cd", "find", "ls", "nl", "pwd", "tree", "wc"];
 
 /// The texts of a thread in order, and their names. It is read once for all that compose a text, and
 /// shares the texts with the messages.
@@ -178,7 +193,7 @@ impl ThreadTexts {
         let (mut all, mut numbers) = (Vec::new(), HashMap::new());
         for source in &mut sources {
             let start = source.text.as_ptr().addr();
-            for text in names(&source.text) {
+            for text in named(&source.text) {
                 let at = text.as_ptr().addr() - start;
                 let number = numbers.get(text).copied().unwrap_or_else(|| {
                     let name = Name { text: source.text.clone(), place: at..at + text.len() };
@@ -207,7 +222,7 @@ impl ThreadTexts {
 
     /// The numbers of the names in another text, as far as the thread has them.
     pub(super) fn names_in<'p>(&'p self, text: &'p str) -> impl Iterator<Item = usize> + 'p {
-        names(text).filter_map(|name| self.numbers.get(name).copied())
+        named(text).filter_map(|name| self.numbers.get(name).copied())
     }
 
     /// The earlier summaries before a cut.
@@ -259,6 +274,51 @@ impl ThreadTexts {
     }
 }
 
+/// The names in a text, and the numbers with a separator, such as prices, versions and addresses, in
+/// order.
+fn named(text: &str) -> impl Iterator<Item = &str> {
+    let (mut names, mut numbers) = (names(text).peekable(), numbers(text).peekable());
+    let start = |part: &str| part.as_ptr().addr();
+    std::iter::from_fn(move || {
+        loop {
+            let (Some(name), Some(number)) = (names.peek(), numbers.peek()) else {
+                return names.next().or_else(|| numbers.next());
+            };
+            if start(name) + name.len() <= start(number) {
+                return names.next();
+            }
+            let number = numbers.next()?;
+            // A part of a path is no number.
+            if start(number) + number.len() <= start(names.peek()?) {
+                return Some(number);
+            }
+        }
+    })
+}
+
+/// The numbers of four bytes and more with points or commas between digits.
+fn numbers(text: &str) -> impl Iterator<Item = &str> {
+    const MIN: usize = 4;
+    let bytes = text.as_bytes();
+    let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b',');
+    let mut end = 0;
+    text.match_indices(['.', ',']).filter_map(move |(at, _)| {
+        let digit =
+            |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+        if at < end || !digit(at.checked_sub(1)) || !digit(Some(at + 1)) {
+            return None;
+        }
+        let start = at - bytes.get(end..at)?.iter().rev().take_while(|byte| is_part(byte)).count();
+        end = at + bytes.get(at..)?.iter().take_while(|byte| is_part(byte)).count();
+        let number = text.get(start..end)?.trim_matches(['.', ',']);
+        let joins = |byte: Option<&u8>| {
+            byte.is_some_and(|byte| byte.is_ascii_alphabetic() || b"_-/:".contains(byte))
+        };
+        let (before, after) = (start.checked_sub(1).and_then(|at| bytes.get(at)), bytes.get(end));
+        (number.len() >= MIN && !joins(before) && !joins(after)).then_some(number)
+    })
+}
+
 #[derive(Default)]
 struct Reader<'a> {
     sources: Vec<Source>,
@@ -291,6 +351,8 @@ impl<'a> Reader<'a> {
                 ContentBlock::Text(block) if message.role == Role::Assistant => {
                     self.answer(index, &block.text, asks);
                 }
+                // What the host says is listed beside what the user typed.
+                ContentBlock::Text(_) if message.role == Role::System => {}
                 ContentBlock::Text(block) => {
                     let given = std::mem::take(&mut given);
                     let source = Source::new(index, Kind::Typed, block.text.clone());
@@ -303,7 +365,7 @@ impl<'a> Reader<'a> {
                 ContentBlock::ToolResult(result) => {
                     let call = self.calls.get(result.tool_use_id.as_str()).copied();
                     let text = result_text(result);
-                    let first = || result.is_error.then(|| first_line(&text));
+                    let first = || result.is_error.then(|| reason(&text));
                     self.errors.extend(result.is_error.then_some(self.sources.len()));
                     let failure = failure(&text).or_else(first);
                     let source = Source::new(index, Kind::Result, text);
@@ -371,7 +433,6 @@ impl<'a> Reader<'a> {
     /// A command that shows a file has not failed because the file tells of a failure, unless the line
     /// begins with the name of the program.
     fn trust_readers(&mut self) {
-        const READERS: [&str; 8] = ["awk", "cat", "grep", "head", "less", "rg", "sed", "tail"];
         for index in 0..self.sources.len() {
             let source = self.sources.get(index);
             let call =
@@ -562,7 +623,7 @@ fn is_removed(name: &str, arguments: &Arguments) -> bool {
 }
 
 /// The fields by name: another crate may switch on that `serde_json` keeps their order.
-fn sorted(fields: &serde_json::Map<String, Value>) -> Vec<(&String, &Value)> {
+pub(super) fn sorted(fields: &serde_json::Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut fields: Vec<_> = fields.iter().collect();
     fields.sort_by_key(|(name, _)| *name);
     fields
@@ -593,6 +654,9 @@ fn value_text(value: &Value) -> String {
 /// in between is mostly the text of a file.
 fn failure(text: &str) -> Option<String> {
     const NEAR: usize = 1_500;
+    if let Some(fields) = json_object(text) {
+        return json_failure(&fields);
+    }
     let from = boundary_before(text, text.len().saturating_sub(NEAR));
     let (tail, head) = (text.get(from..)?, text.get(..boundary_before(text, NEAR / 3).min(from))?);
     let found =
@@ -600,11 +664,61 @@ fn failure(text: &str) -> Option<String> {
     found.filter(|line| !line.is_empty())
 }
 
+/// The line of a text that is known to tell of a failure which most likely says why: the first one, or
+/// the last one of a trace or of a long output.
+fn reason(text: &str) -> String {
+    const LONG: usize = 8;
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let is_long = text.starts_with("Traceback") || lines.clone().count() > LONG;
+    match lines.next_back().filter(|_| is_long) {
+        Some(last) => one_line(&plain(last)).into_owned(),
+        None => first_line(text),
+    }
+}
+
+/// The fields of a text that is an object of JSON.
+pub(super) fn json_object(text: &str) -> Option<serde_json::Map<String, Value>> {
+    text.starts_with('{').then(|| serde_json::from_str(text).ok()).flatten()
+}
+
+/// What an object says of a failure: `{"ok": false, "reason": "…"}`, `{"error": "…"}`.
+fn json_failure(fields: &serde_json::Map<String, Value>) -> Option<String> {
+    const TOLD: [&str; 6] = ["error", "errors", "message", "reason", "detail", "stderr"];
+    let says = |names: &[&str], values: &[Value]| {
+        fields.iter().any(|(name, value)| {
+            names.iter().any(|it| name.eq_ignore_ascii_case(it)) && values.contains(value)
+        })
+    };
+    let told = TOLD.iter().filter_map(|name| fields.get(*name));
+    let mut told = told.map(value_text).filter(|text| !text.trim().is_empty());
+    let has_error = ["error", "errors"].iter().any(|name| {
+        fields.get(*name).is_some_and(|value| match value {
+            Value::Null | Value::Bool(false) => false,
+            Value::Number(number) => number.as_u64() != Some(0),
+            Value::Bool(true) => true,
+            Value::String(_) | Value::Array(_) | Value::Object(_) => {
+                !value_text(value).trim().is_empty()
+            }
+        })
+    });
+    let failed = has_error
+        || says(&["ok", "success", "succeeded"], &[false.into()])
+        || says(&["is_error", "failed"], &[true.into()])
+        || says(
+            &["status", "state", "result"],
+            &["failed".into(), "failure".into(), "error".into()],
+        );
+    let line =
+        failed.then(|| told.next().unwrap_or_else(|| value_text(&Value::from(fields.clone()))));
+    line.map(|text| first_line(&text))
+}
+
 /// The first line of a text, and the next one if the first announces it.
 fn first_line(text: &str) -> String {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next().unwrap_or_default();
-    match lines.next().filter(|_| first.trim_end().ends_with(':')) {
+    let announces = first.trim_end().ends_with(':') || first.starts_with("Exit code ");
+    match lines.next().filter(|_| announces) {
         Some(next) => one_line(&plain(&format!("{first} {next}"))).into_owned(),
         None => one_line(&plain(first)).into_owned(),
     }

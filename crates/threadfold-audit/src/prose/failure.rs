@@ -80,7 +80,7 @@ fn is_failure(line: &str) -> bool {
     // The message of a panic of Rust follows on the next line.
     let is_panic = line.starts_with("thread '");
     (opens(line) || has_failure_phrase(line))
-        && (is_panic || !line.ends_with(['{', ';', ',', '(', '[', ':']))
+        && (is_panic || !line.ends_with(['{', ';', ',', '(', '[', ':']) || has_exception(line))
         && !code.iter().any(|mark| line.contains(mark))
 }
 
@@ -126,6 +126,8 @@ fn is_phrase(line: &[u8], at: usize, before: u8) -> bool {
         [b'n', b'r'] => ("connection refused", 10),
         [b't', b'f'] => ("cannot find module", 6),
         [b't', b'o'] => ("out of memory", 3),
+        [b'd', b'o'] => ("timed out", 5),
+        [b':', b'n'] => (": not found", 1),
         [b'd', b'r'] => ("undefined reference", 9),
         _ => return false,
     };

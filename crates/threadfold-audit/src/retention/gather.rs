@@ -17,9 +17,9 @@ pub(super) struct Gathered {
     facts: usize,
     /// For each task that is done, by key: the index of the last message that states this.
     pub(super) done: HashMap<String, usize>,
-    /// How many facts were skipped because they were too long.
+    /// How many mentions were skipped because they were too long.
     pub(super) too_long: usize,
-    /// How many facts were dropped because there were too many.
+    /// How many times a fact was dropped because there were too many.
     pub(super) dropped: usize,
 }
 
@@ -50,9 +50,9 @@ impl Gathered {
         self.found.get(&class).is_some_and(|found| found.contains_key(key))
     }
 
-    /// Returns the number of facts.
+    /// Returns the number of facts, or of finished tasks if these are more.
     pub(super) fn len(&self) -> usize {
-        self.facts
+        self.facts.max(self.done.len())
     }
 
     /// Returns the facts that an audit looks for, with class and key. Left out are tasks that a
@@ -73,10 +73,13 @@ impl Gathered {
         })
     }
 
-    /// Keeps the `most` heaviest facts of a thread of this many messages.
+    /// Keeps the `most` heaviest facts of a thread of this many messages, and the finished tasks that
+    /// were stated last, about as many.
     pub(super) fn prune(&mut self, messages: usize, most: usize) {
-        if self.facts <= most {
-            return;
+        let mut stated: Vec<usize> = self.done.values().copied().collect();
+        stated.sort_unstable_by(|one, other| other.cmp(one));
+        if let Some(newer) = stated.get(most) {
+            self.done.retain(|_, at| *at > *newer);
         }
         let found = std::mem::take(&mut self.found).into_iter();
         let all = found.flat_map(|(class, found)| {
@@ -97,24 +100,21 @@ impl Gathered {
         for (_, class, key, mention) in all {
             self.found.entry(class).or_default().insert(key, mention);
         }
-        if self.done.len() > most {
-            self.done.clear();
-        }
     }
 
     /// Adds a fact of the message with this index.
     pub(super) fn note(&mut self, index: usize, span: &Span<'_>, options: &AuditOptions) {
         let Span { class, text, speaker, is_done } = *span;
-        if is_done {
-            self.done.insert(key(class, text).into_owned(), index);
-            return;
-        }
         if text.len() > options.max_fact_bytes {
             self.too_long = self.too_long.saturating_add(1);
             return;
         }
         let key = key(class, text);
         if key.is_empty() {
+            return;
+        }
+        if is_done {
+            self.done.insert(key.into_owned(), index);
             return;
         }
         let of_class = self.found.entry(class).or_default();

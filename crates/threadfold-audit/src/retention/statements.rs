@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use super::pasted;
 use crate::{
     ledger::{Reports, TakenBack, typed},
-    message::{Author, Message},
+    message::{Author, Message, Role},
     prose::{
         LONGEST, TASK, TYPED, hash, heading, is_unspaced, key_by, left_out_line, named, one_line,
         own_key, paragraphs, read_named, sentences, typed_items, without_stress, words_key,
@@ -139,13 +139,17 @@ impl Statements {
 
     /// Whether a message may have typed text or a list of it. Others need not be read.
     pub(super) fn may_read(message: &Message) -> bool {
-        message.is_typed() || message.is_summary()
+        message.is_typed() || message.is_summary() || message.role == Role::System
     }
 
-    /// Reads the next message: the text that the user typed in it, or the list in its summary.
+    /// Reads the next message: the text that the user typed or the host said in it, or the list in its
+    /// summary.
     pub fn read(&mut self, message: &Message) {
         message.summaries().for_each(|summary| self.read_list(&summary.text));
-        for text in Self::typed(message) {
+        // A system prompt at the beginning is no part of the conversation.
+        let is_said = message.role != Role::System || self.first > 0 || self.has_list;
+        let message = &*message.spoken();
+        for text in Self::typed(message).filter(|_| is_said) {
             for paragraph in headed(&text) {
                 let author = message.author.as_ref();
                 statements_in(&paragraph).for_each(|text| self.add(author, text));

@@ -1,6 +1,6 @@
 //! A message: a shared handle to its parts.
 
-use std::{ops::Deref, sync::Arc};
+use std::{borrow::Cow, ops::Deref, sync::Arc};
 
 use super::{
     author::Author,
@@ -368,6 +368,20 @@ impl Message {
     #[must_use]
     pub fn is_typed(&self) -> bool {
         self.typed_blocks().next().is_some()
+    }
+
+    /// The message as somebody says it in the conversation: what the host says in a system message
+    /// within the thread, such as a new mode or a rule from now on, is said by `system`.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn spoken(&self) -> Cow<'_, Self> {
+        if self.role != Role::System {
+            return Cow::Borrowed(self);
+        }
+        let mut spoken = self.clone();
+        let parts = spoken.make_mut();
+        (parts.role, parts.author) = (Role::User, "system".parse().ok());
+        Cow::Owned(spoken)
     }
 }
 
