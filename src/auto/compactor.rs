@@ -817,7 +817,7 @@ mod tests {
         let counted = Refusal { limit: Some(1_000), found: Some(90_000), output: None };
         let outputs = refused(policy, Some(WINDOW), counted);
         // It counts less than the estimate for the whole thread, and more for the halved one.
-        assert_eq!(outputs, [compact(500, 1_000), compact(230, 461), Output::TakeBack]);
+        assert_eq!(outputs, [compact(500, 1_000), compact(239, 479), Output::TakeBack]);
     }
 
     #[test]

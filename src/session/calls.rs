@@ -9,7 +9,7 @@
 //! the valid checkpoints. The outcome of a compaction follows as a reminder and not as the user's
 //! words, so the next compaction strips it.
 
-use std::{error::Error, ops::Range};
+use std::{collections::HashSet, error::Error, ops::Range};
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
@@ -157,12 +157,21 @@ impl Session {
     /// Shortens the results that are too long, and logs them in full.
     pub(super) fn cut_long(&mut self) -> Result<()> {
         let Some(most) = self.settings.max_tool_result else { return Ok(()) };
-        let can_recall = self.tools.offers(RECALL);
+        let (now, can_recall) = (self.now(), self.tools.offers(RECALL));
+        // A turn that was dropped may have cut some of them.
+        let events = self.journal.log().events().iter().rev().map(|logged| &logged.event);
+        let since = events.take_while(|event| !matches!(event, Event::MessageAppended(_)));
+        let cut = since.filter_map(|event| {
+            if let Event::ResultCut(whole) = event { Some(whole.tool_use_id.clone()) } else { None }
+        });
+        let cut: HashSet<Text> = cut.collect();
         for result in self.results.iter_mut().flatten() {
+            if cut.contains(&result.tool_use_id) {
+                continue;
+            }
             let counter = self.journal.thread().counter().as_ref();
             let Some(cut) = clip_result(result, most, counter, can_recall) else { continue };
             let whole = std::mem::replace(result, cut);
-            let now = self.settings.clock.now();
             self.journal.append(now, Event::ResultCut(Box::new(whole)))?;
         }
         Ok(())

@@ -435,7 +435,7 @@ impl State {
 /// The maximum number of events that are kept.
 const KEPT: usize = 128;
 
-/// The bytes of tool results from which on the older events hold none.
+/// The maximum bytes of tool results that the older events hold together.
 const KEPT_BYTES: u64 = 16 * 1024;
 
 /// The last events. Pieces of one text, or of the input of one call, count as one event.
@@ -480,9 +480,9 @@ impl Recent {
         for kept in self.0.iter_mut().rev() {
             let Kept::Other(SessionEvent::ToolFinished { content, .. }) = kept else { continue };
             let bytes: u64 = content.iter().map(ContentBlock::text_bytes).sum();
-            left = left.saturating_sub(bytes);
-            if left == 0 {
-                *content = Vec::new();
+            match left.checked_sub(bytes) {
+                Some(rest) => left = rest,
+                None => (left, *content) = (0, Vec::new()),
             }
         }
         self.0.push_back(kept);

@@ -333,7 +333,10 @@ impl Session {
         }
         let (reason, target, limit) = match next {
             Some(Output::Compact { reason, target, limit }) => (reason, target, limit),
-            Some(Output::SendAgain) => return Ok(None),
+            Some(Output::SendAgain) => {
+                self.discarded(answer.ok(), usage)?;
+                return Ok(None);
+            }
             _ => return Ok(Some(answer?)),
         };
         let order = Order { reason, target, limit, next_prompt: None, strategy: None };
@@ -343,9 +346,7 @@ impl Session {
             // error.
             (Err(_), Err(refused)) => return Err(refused.into()),
             (Ok(_), Ok(answer)) => {
-                let discarded = answer.usage.unwrap_or_default();
-                *usage += discarded;
-                self.spent(discarded)?;
+                self.discarded(Some(answer), usage)?;
                 None
             }
             (Ok(_), Err(refused)) => Some(refused),
@@ -355,6 +356,13 @@ impl Session {
             (Err(SessionError::CannotFit { .. }), Some(refused)) => Err(refused.into()),
             (fits, _) => fits.map(|()| None),
         }
+    }
+
+    /// Counts and logs the tokens of an answer that was cut off and is asked for anew.
+    fn discarded(&mut self, answer: Option<Answer>, usage: &mut Usage) -> Result<()> {
+        let spent = answer.and_then(|answer| answer.usage).unwrap_or_default();
+        *usage += spent;
+        self.spent(spent)
     }
 
     /// Logs the tokens of an answer that is in no message.
@@ -487,11 +495,11 @@ impl Session {
             self.results.clear();
             return Ok(());
         }
+        self.cut_long()?;
         self.tick();
         let last = self.journal.thread().messages().last();
         let calls: Vec<ToolUse> =
             last.into_iter().flat_map(|message| message.tool_uses()).cloned().collect();
-        self.cut_long()?;
         let mut finished = std::mem::take(&mut self.results).into_iter();
         let results = calls.iter().map(|call| {
             let result = finished.next().flatten().filter(|result| result.tool_use_id == call.id);

@@ -45,24 +45,30 @@ fn a_failure_in_an_object_is_a_failure_and_says_why() {
         (r#"{"success":false,"message":"card expired"}"#, "card expired"),
         (r#"{"status":"failed","reason":"limit reached"}"#, "limit reached"),
         (r#"{"errors":["no such order"],"ledger":[1,2,3]}"#, "no such order"),
+        (r#"{"error":true,"message":"disk full"}"#, "disk full"),
+        (r#"{"exit_code":127,"stderr":"pay: command not found"}"#, "pay: command not found"),
     ];
     let mut thread = vec![Message::user("Refund these orders, and tell which ones failed.")];
     for (at, (result, _)) in rows.iter().enumerate() {
         let (id, input) = (format!("r{at}"), serde_json::json!({"order": format!("RF-{at}")}));
         thread.extend(called(&id, "refund", input, ToolResult::text(id.as_str(), *result)));
     }
-    let fine = r#"{"ok":true,"error":null,"order":"RF-9","status":"refunded","trace":null}"#;
+    let fine = r#"{"ok":true,"error":0.031,"order":"RF-9","status":"refunded","trace":null}"#;
     let input = serde_json::json!({"order": "RF-9"});
     thread.extend(called("fine", "refund", input, ToolResult::text("fine", fine)));
     thread.extend(later());
-    let text = told(&thread, 900);
+    let text = told(&thread, 1_400);
     let (account, failed) = text.split_once("## Failed last").unwrap();
     for (at, (_, why)) in rows.iter().enumerate() {
         let row = format!("- `refund: RF-{at}` → ");
         assert!(account.contains(&format!("{row}failed: {why}")), "{text}");
-        assert!(failed.contains(&format!("{row}{why}")), "{text}");
+        // The last four are listed.
+        assert!(at < 2 || failed.contains(&format!("{row}{why}")), "{text}");
     }
-    assert!(account.contains("- `refund: RF-9` → ok: true, status: refunded"), "{text}");
+    assert!(
+        account.contains("- `refund: RF-9` → error: 0.031, ok: true, status: refund"),
+        "{text}"
+    );
     assert!(!failed.contains("RF-9"), "{text}");
 }
 
@@ -96,8 +102,14 @@ fn what_only_read_is_left_out_before_what_changed_something() {
         let command = format!("grep -n name_{at} src/part{at}.py");
         thread.extend(ran(&format!("g{at}"), &command, format!("{at}: def name_{at}(): pass")));
     }
-    let text = told(&thread, 1_400);
-    assert!(text.contains("old steps left out, reads first)"), "{text}");
+    thread.extend(ran("move", "mkdir -p src/old && mv src/lex.py src/old && ls src/old", "lex.py"));
+    for at in 60..80 {
+        let command = format!("grep -rn name_{at} src 2>/dev/null | head -5");
+        thread.extend(ran(&format!("g{at}"), &command, format!("{at}: def name_{at}(): pass")));
+    }
+    let text = told(&thread, 1_800);
+    assert!(text.contains("old steps left out)"), "{text}");
+    assert!(text.contains("mv src/lex.py src/old"), "{text}");
     assert!(text.contains("sed -i 's/old_name/new_name/' src/parse.py"), "{text}");
 }
 
@@ -123,6 +135,12 @@ fn a_script_that_failed_is_mended_by_the_next_one() {
     thread.extend(ran("b", "python -c \"import stats; stats.kruskal(one, two)\"", "p=0.0413"));
     thread.extend(later());
     assert!(!told(&thread, 900).contains("## Failed last"));
+    // Another command of a shell is another try.
+    let mut thread = vec![Message::user("Make the tests pass.")];
+    thread.extend(ran("a", "bash -c 'cargo test'", "error: test failed"));
+    thread.extend(ran("b", "bash -c 'ls src'", "lib.rs"));
+    thread.extend(later());
+    assert!(told(&thread, 900).contains("## Failed last"));
 }
 
 #[test]
@@ -131,12 +149,12 @@ fn values_with_a_point_or_a_comma_may_be_needed() {
     for at in 0..12 {
         let log: String =
             (0..12).map(|line| format!("read /data/log_{at}_{line}.bin serial {line}\n")).collect();
-        let output = format!("{log}site {at}: the median is {at}7.{at}3, in all {at},250 EUR");
+        let output = format!("{log}site {at}: the median is {at}299.{at}3, in all {at},250 EUR");
         thread.extend(ran(&format!("m{at}"), &format!("python median.py --site {at}"), output));
     }
     thread.extend(later());
     let text = told(&thread, 1_500);
-    let shown = (0..12).filter(|at| text.contains(&format!("{at}7.{at}3")));
+    let shown = (0..12).filter(|at| text.contains(&format!("{at}299.{at}3")));
     assert!(shown.count() >= 6, "{text}");
 }
 
@@ -144,13 +162,15 @@ fn values_with_a_point_or_a_comma_may_be_needed() {
 fn what_the_host_says_within_the_thread_is_listed() {
     let mut thread = vec![
         Message::system("You work on a parser. Answer in English."),
-        Message::user("Mend the parser."),
+        Message::user("```\nparse error\n```"),
     ];
     thread.extend(ran("a", "cat src/parse.py", "def parse(): pass"));
-    thread.push(Message::system("From now on never touch prod.db."));
+    let mode = "From now on never touch prod.db.\n\nAllowed:\n```\nmake deploy_staging\n```";
+    thread.push(Message::system(mode));
     thread.extend(later());
     thread.extend(later());
     let text = told(&thread, 900);
     assert!(text.contains("- system said: From now on never touch prod.db."), "{text}");
+    assert!(text.contains("make deploy_staging"), "{text}");
     assert!(!text.contains("You work on a parser."), "{text}");
 }

@@ -368,3 +368,25 @@ fn a_prepared_summary_may_be_edited_and_is_checked_again() {
     assert!(thread.contains("by a person") && thread.contains("Never touch src/lexer.rs."));
     bench.assert_whole();
 }
+
+#[test]
+fn a_result_that_was_cut_before_the_turn_was_dropped_is_cut_once() {
+    let call = calls(&[("w", "wild", "{}"), ("c", "compact_context", "{}")]);
+    let script = [Scripted::from(call), "They talked.".into(), "Done.".into()];
+    let mut bench = bench(script, |builder| {
+        builder.tool(Arc::new(Wild)).recall_tool().compact_context_tool().max_tool_result(200)
+    });
+    let mut events = bench.session.send("Go.");
+    while let Some(event) = block_on(events.next()) {
+        let event = event.unwrap();
+        if matches!(&event, SessionEvent::ToolFinished { id, .. } if id.as_str() == "c") {
+            break;
+        }
+    }
+    drop(events);
+    continued(&mut bench.session).unwrap();
+    let log = bench.session.log();
+    let cut = log.events().iter().filter(|it| matches!(it.event, Event::ResultCut(_)));
+    assert_eq!(cut.count(), 1);
+    bench.assert_whole();
+}

@@ -81,7 +81,7 @@ pub(super) fn write(steps: &[Step], budget: u64, counter: &dyn TokenCounter) -> 
         (_, true) => String::new(),
         (0, false) => narrow.concat(),
         (omitted, false) => {
-            format!("({omitted} old steps left out, reads first)\n{}", narrow.concat())
+            format!("({omitted} old steps left out)\n{}", narrow.concat())
         }
     }
 }
@@ -279,7 +279,7 @@ fn json_values(value: &Value, name: &str, call: &str, parts: &mut Vec<String>) {
     match value {
         Value::Null => {}
         Value::Bool(_) | Value::Number(_) => parts.push(format!("{name}: {value}")),
-        Value::String(text) if text.is_empty() || call.contains(text.as_str()) => {}
+        Value::String(text) if text.is_empty() || names_word(call, text) => {}
         Value::String(text) => parts.push(format!("{name}: {text}")),
         Value::Array(items) => parts.push(format!("{name}: {} items", items.len())),
         Value::Object(fields) => {
@@ -287,6 +287,16 @@ fn json_values(value: &Value, name: &str, call: &str, parts: &mut Vec<String>) {
             sorted.for_each(|(name, value)| json_values(value, name, call, parts));
         }
     }
+}
+
+/// Whether a text holds a word or words, and not only a part of one.
+fn names_word(text: &str, word: &str) -> bool {
+    let is_end = |c: Option<char>| c.is_none_or(|c| !(c.is_alphanumeric() || c == '_'));
+    text.match_indices(word).any(|(at, _)| {
+        let (before, after) = (text.get(..at), text.get(at + word.len()..));
+        is_end(before.and_then(|it| it.chars().next_back()))
+            && is_end(after.and_then(|it| it.chars().next()))
+    })
 }
 
 /// The lines of a result, blank ones included, without those that many results begin or end with. A
@@ -341,6 +351,18 @@ pub(super) fn unmended(past: &ThreadTexts, cut: usize) -> Vec<String> {
     rows
 }
 
+/// What precedes a script in a command, which is written anew for each try.
+fn script(input: &str) -> Option<&str> {
+    const PROGRAMS: [&str; 5] = ["node", "perl", "php", "python", "ruby"];
+    let here = input.split_once("<<").map(|(before, _)| before);
+    here.or_else(|| {
+        let (before, _) = [" -c ", " -e "].iter().find_map(|mark| input.split_once(mark))?;
+        let program =
+            last_command(before).trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        PROGRAMS.contains(&program).then_some(before)
+    })
+}
+
 /// What a call is a try of: of a command line the last command, by its program and its first word; of
 /// other calls the file, or else all arguments.
 fn work(outline: &str) -> String {
@@ -357,9 +379,7 @@ fn work(outline: &str) -> String {
         let name = word.split_once('=').map(|(name, _)| name);
         word.starts_with(['-', '+']) || name.is_some_and(|name| !name.contains(char::is_lowercase))
     };
-    // A script in the command is written anew for each try.
-    let script = [" -c ", " -e ", "<<"].iter().find_map(|mark| input.split_once(mark));
-    let command = last_command(script.map_or(outline, |(before, _)| before));
+    let command = last_command(script(input).unwrap_or(outline));
     let mut words = command.split_whitespace().filter(|word| !is_setting(word));
     let first = words.next().unwrap_or(input);
     let second = words.next().filter(|_| !first.contains('=')).unwrap_or_default();

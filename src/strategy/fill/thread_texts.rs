@@ -97,16 +97,29 @@ impl Source {
         &self.names
     }
 
-    /// Whether it is a call that only shows something, by its program or the name of its tool.
+    /// Whether it is a call that only shows something, by the programs of all its commands or the name of
+    /// its tool.
     pub(super) fn only_reads(&self) -> bool {
         const TOOLS: [&str; 8] =
             ["glob", "grep", "list", "ls", "read", "read_file", "search", "view"];
         let (tool, input) = self.outline.split_once(": ").unwrap_or(("", &self.outline));
-        let program = program(&self.outline);
-        let is_reader = READERS.contains(&program) || LISTERS.contains(&program);
-        let changes = input.contains('>') || input.contains(" -i");
-        (is_reader && !changes) || TOOLS.iter().any(|name| tool.eq_ignore_ascii_case(name))
+        let input = input.replace("2>/dev/null", "").replace("2>&1", "");
+        let mut commands = input.split(['|', ';', '&', '\n']).filter(|it| !it.trim().is_empty());
+        (!input.contains('>') && commands.all(is_reader))
+            || TOOLS.iter().any(|name| tool.eq_ignore_ascii_case(name))
     }
+}
+
+/// Whether a command only shows something.
+fn is_reader(command: &str) -> bool {
+    let mut words = command.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let changes = |word: &str| match program {
+        "sed" => word == "--in-place" || (word.starts_with('-') && word.contains('i')),
+        "find" => ["-delete", "-exec", "-execdir", "-ok"].contains(&word),
+        _ => false,
+    };
+    (READERS.contains(&program) || LISTERS.contains(&program)) && !words.any(changes)
 }
 
 /// The programs that show what is in files, and those that show what else there is.
@@ -275,30 +288,35 @@ impl ThreadTexts {
 }
 
 /// The names in a text, and the numbers with a separator, such as prices, versions and addresses, in
-/// order.
+/// order. The digits of such a number are no names of their own.
 fn named(text: &str) -> impl Iterator<Item = &str> {
     let (mut names, mut numbers) = (names(text).peekable(), numbers(text).peekable());
-    let start = |part: &str| part.as_ptr().addr();
+    let range = |part: &&str| (part.as_ptr().addr(), part.as_ptr().addr() + part.len());
+    let mut passed = 0;
     std::iter::from_fn(move || {
         loop {
-            let (Some(name), Some(number)) = (names.peek(), numbers.peek()) else {
-                return names.next().or_else(|| numbers.next());
-            };
-            if start(name) + name.len() <= start(number) {
+            let Some((start, end)) = names.peek().map(range) else { return numbers.next() };
+            if start < passed {
+                names.next();
+                continue;
+            }
+            let Some((first, last)) = numbers.peek().map(range) else { return names.next() };
+            if end <= first {
                 return names.next();
             }
-            let number = numbers.next()?;
+            let number = numbers.next();
             // A part of a path is no number.
-            if start(number) + number.len() <= start(names.peek()?) {
-                return Some(number);
+            if last <= start || (first <= start && end <= last) {
+                passed = last;
+                return number;
             }
         }
     })
 }
 
-/// The numbers of four bytes and more with points or commas between digits.
+/// The numbers of four to 32 bytes with points or commas between digits.
 fn numbers(text: &str) -> impl Iterator<Item = &str> {
-    const MIN: usize = 4;
+    const BYTES: std::ops::RangeInclusive<usize> = 4..=32;
     let bytes = text.as_bytes();
     let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b',');
     let mut end = 0;
@@ -315,7 +333,7 @@ fn numbers(text: &str) -> impl Iterator<Item = &str> {
             byte.is_some_and(|byte| byte.is_ascii_alphabetic() || b"_-/:".contains(byte))
         };
         let (before, after) = (start.checked_sub(1).and_then(|at| bytes.get(at)), bytes.get(end));
-        (number.len() >= MIN && !joins(before) && !joins(after)).then_some(number)
+        (BYTES.contains(&number.len()) && !joins(before) && !joins(after)).then_some(number)
     })
 }
 
@@ -339,7 +357,8 @@ type Arguments = Vec<(String, String)>;
 impl<'a> Reader<'a> {
     fn message(&mut self, index: usize, message: &'a Message, is_result: bool, asks: bool) {
         let is_typed = message.is_typed() && !is_result;
-        let mut given = if is_typed { given(message) } else { String::new() };
+        let is_said = is_typed || message.role == Role::System;
+        let mut given = if is_said { given(&message.spoken()) } else { String::new() };
         for block in &message.content {
             match block {
                 ContentBlock::Text(block) if is_result || message.untyped => {
@@ -352,7 +371,13 @@ impl<'a> Reader<'a> {
                     self.answer(index, &block.text, asks);
                 }
                 // What the host says is listed beside what the user typed.
-                ContentBlock::Text(_) if message.role == Role::System => {}
+                ContentBlock::Text(block) if message.role == Role::System => {
+                    if self.sources.iter().any(|source| source.kind == Kind::Typed) {
+                        let given = std::mem::take(&mut given);
+                        let source = Source::new(index, Kind::Typed, block.text.clone());
+                        self.sources.push(Source { given, ..source });
+                    }
+                }
                 ContentBlock::Text(block) => {
                     let given = std::mem::take(&mut given);
                     let source = Source::new(index, Kind::Typed, block.text.clone());
@@ -654,8 +679,8 @@ fn value_text(value: &Value) -> String {
 /// in between is mostly the text of a file.
 fn failure(text: &str) -> Option<String> {
     const NEAR: usize = 1_500;
-    if let Some(fields) = json_object(text) {
-        return json_failure(&fields);
+    if let Some(why) = json_object(text).as_ref().and_then(json_failure) {
+        return Some(why);
     }
     let from = boundary_before(text, text.len().saturating_sub(NEAR));
     let (tail, head) = (text.get(from..)?, text.get(..boundary_before(text, NEAR / 3).min(from))?);
@@ -668,6 +693,9 @@ fn failure(text: &str) -> Option<String> {
 /// the last one of a trace or of a long output.
 fn reason(text: &str) -> String {
     const LONG: usize = 8;
+    if let Some(why) = json_object(text).as_ref().and_then(json_reason) {
+        return first_line(&why);
+    }
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let is_long = text.starts_with("Traceback") || lines.clone().count() > LONG;
     match lines.next_back().filter(|_| is_long) {
@@ -683,34 +711,55 @@ pub(super) fn json_object(text: &str) -> Option<serde_json::Map<String, Value>> 
 
 /// What an object says of a failure: `{"ok": false, "reason": "…"}`, `{"error": "…"}`.
 fn json_failure(fields: &serde_json::Map<String, Value>) -> Option<String> {
-    const TOLD: [&str; 6] = ["error", "errors", "message", "reason", "detail", "stderr"];
-    let says = |names: &[&str], values: &[Value]| {
-        fields.iter().any(|(name, value)| {
-            names.iter().any(|it| name.eq_ignore_ascii_case(it)) && values.contains(value)
-        })
-    };
-    let told = TOLD.iter().filter_map(|name| fields.get(*name));
-    let mut told = told.map(value_text).filter(|text| !text.trim().is_empty());
-    let has_error = ["error", "errors"].iter().any(|name| {
-        fields.get(*name).is_some_and(|value| match value {
-            Value::Null | Value::Bool(false) => false,
-            Value::Number(number) => number.as_u64() != Some(0),
-            Value::Bool(true) => true,
-            Value::String(_) | Value::Array(_) | Value::Object(_) => {
-                !value_text(value).trim().is_empty()
+    const SIGNS: [(&str, Sign); 12] = [
+        ("error", Sign::Any),
+        ("errors", Sign::Any),
+        ("ok", Sign::False),
+        ("success", Sign::False),
+        ("succeeded", Sign::False),
+        ("is_error", Sign::Any),
+        ("failed", Sign::Any),
+        ("exit_code", Sign::Any),
+        ("returncode", Sign::Any),
+        ("status", Sign::Word),
+        ("state", Sign::Word),
+        ("result", Sign::Word),
+    ];
+    SIGNS.iter().any(|(name, sign)| fields.get(*name).is_some_and(|it| sign.is_in(it))).then(|| {
+        let whole = || value_text(&Value::from(fields.clone()));
+        first_line(&json_reason(fields).unwrap_or_else(whole))
+    })
+}
+
+/// The value of a field by which an object reports a failure.
+enum Sign {
+    /// Anything but nothing, `false` and zero.
+    Any,
+    False,
+    /// A word for a failure.
+    Word,
+}
+
+impl Sign {
+    fn is_in(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Any, Value::Bool(is)) => *is,
+            (Self::Any, Value::Number(number)) => number.as_i64().is_some_and(|it| it != 0),
+            (Self::Any, value) => !value_text(value).trim().is_empty(),
+            (Self::False, value) => *value == false,
+            (Self::Word, value) => {
+                value.as_str().is_some_and(|it| ["error", "failed", "failure"].contains(&it))
             }
-        })
-    });
-    let failed = has_error
-        || says(&["ok", "success", "succeeded"], &[false.into()])
-        || says(&["is_error", "failed"], &[true.into()])
-        || says(
-            &["status", "state", "result"],
-            &["failed".into(), "failure".into(), "error".into()],
-        );
-    let line =
-        failed.then(|| told.next().unwrap_or_else(|| value_text(&Value::from(fields.clone()))));
-    line.map(|text| first_line(&text))
+        }
+    }
+}
+
+/// The text in which an object says why something failed.
+fn json_reason(fields: &serde_json::Map<String, Value>) -> Option<String> {
+    const TOLD: [&str; 6] = ["error", "errors", "message", "reason", "detail", "stderr"];
+    let told = TOLD.iter().filter_map(|name| fields.get(*name));
+    let mut told = told.filter(|value| !value.is_boolean() && !value.is_number()).map(value_text);
+    told.find(|text| !text.trim().is_empty())
 }
 
 /// The first line of a text, and the next one if the first announces it.

@@ -169,7 +169,7 @@ impl Path {
             Self::Command => "/compact".into(),
             Self::CommandAndPrompt => "@compact Go.".into(),
             Self::Tool | Self::Threshold | Self::Refusal | Self::AfterTurn => "Go.".into(),
-            Self::WindowTooSmall => "a long prompt it is ".repeat(1_750),
+            Self::WindowTooSmall => "a long prompt it is ".repeat(1_550),
         }
     }
 

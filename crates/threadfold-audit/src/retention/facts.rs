@@ -18,7 +18,7 @@ use super::{
     statements::Statements,
 };
 use crate::{
-    message::{Message, Redactor},
+    message::{Message, Redactor, Role},
     prose::FactClass,
 };
 use threadfold_core::retention::Retention;
@@ -94,7 +94,7 @@ impl Facts {
     /// ```
     pub fn read(&mut self, message: &Message) {
         self.gathered.read(self.messages, message, &self.options);
-        if Statements::may_read(message) {
+        if Statements::may_read(message) && (self.messages > 0 || message.role != Role::System) {
             let statements = Arc::make_mut(&mut self.statements);
             statements.read(message);
             statements.keep(self.options.max_statements);

@@ -133,7 +133,9 @@ impl Statements {
     /// Returns the statements of these messages.
     pub fn of(messages: &[Message]) -> Self {
         let mut statements = Self::default();
-        messages.iter().for_each(|message| statements.read(message));
+        // A system prompt at the beginning is no part of the conversation.
+        let said = messages.iter().skip_while(|message| message.role == Role::System);
+        said.for_each(|message| statements.read(message));
         statements
     }
 
@@ -146,10 +148,8 @@ impl Statements {
     /// summary.
     pub fn read(&mut self, message: &Message) {
         message.summaries().for_each(|summary| self.read_list(&summary.text));
-        // A system prompt at the beginning is no part of the conversation.
-        let is_said = message.role != Role::System || self.first > 0 || self.has_list;
         let message = &*message.spoken();
-        for text in Self::typed(message).filter(|_| is_said) {
+        for text in Self::typed(message) {
             for paragraph in headed(&text) {
                 let author = message.author.as_ref();
                 statements_in(&paragraph).for_each(|text| self.add(author, text));

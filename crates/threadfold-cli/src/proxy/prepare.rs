@@ -79,6 +79,7 @@ pub(super) struct Waiting {
     found: Option<Arc<Row>>,
     unkept: Option<Made>,
     pub(super) was_refused: bool,
+    without_reasoning: bool,
     /// The tokens of the request that was sent, by the estimate, and those that its view left out.
     tokens: u64,
     spared: u64,
@@ -171,9 +172,14 @@ impl Proxy {
                 Relay::sent(request, None, window, auto)
             }
             Attempt::AfterRefusal(Some(waiting)) => {
-                let Waiting { auto, .. } = *waiting;
+                let Waiting { auto, without_reasoning, .. } = *waiting;
                 (found, unkept) = (waiting.found, waiting.unkept);
-                Relay::sent(request, found.as_ref().map(|row| &row.view), window, auto)
+                let view = found.as_ref().map(|row| &row.view);
+                let mut relay = Relay::sent(request, view, window, auto);
+                if without_reasoning {
+                    relay.leave_out_reasoning();
+                }
+                relay
             }
         };
         Ok(Some(Exchange {
@@ -235,7 +241,7 @@ impl Proxy {
             self.note(&format!("not compacted: {why}"));
         }
         // What a refusal taught is remembered once the provider accepts the request.
-        if !exchange.relay.was_refused() {
+        if !exchange.relay.was_refused() && exchange.unkept.is_none() {
             self.threads.remember(exchange.key, exchange.relay.auto());
         }
     }
@@ -476,11 +482,24 @@ impl Exchange {
 
     /// What stays of the exchange while the request is sent.
     pub(super) fn waiting(self) -> Waiting {
-        let (was_refused, tokens) = (self.relay.was_refused(), self.relay.tokens());
+        // What was compacted for a refusal waits to be kept, whatever was refused after it.
+        let was_refused = self.relay.was_refused() || self.unkept.is_some();
+        let (without_reasoning, tokens) = (self.relay.is_without_reasoning(), self.relay.tokens());
         let spared = self.relay.spared();
         let Self { key, model, window, relay, found, unkept, .. } = self;
         let auto = relay.into_auto();
-        Waiting { key, model, window, auto, found, unkept, was_refused, tokens, spared }
+        Waiting {
+            key,
+            model,
+            window,
+            auto,
+            found,
+            unkept,
+            was_refused,
+            without_reasoning,
+            tokens,
+            spared,
+        }
     }
 
     /// The body to send; `None` to send the original one.

@@ -516,11 +516,15 @@ impl Views {
         let deleted = || -> rusqlite::Result<Vec<String>> {
             let mut connection = locked(&self.connection);
             let transaction = connection.transaction()?;
-            let links = transaction.prepare(LINKS)?.query_map(name, |row| row.get(0))?.collect();
+            let links = {
+                let mut delete = transaction.prepare(LINKS)?;
+                let links = delete.query_map(name, |row| row.get(0))?;
+                links.collect::<rusqlite::Result<Vec<String>>>()?
+            };
             transaction.execute(SAVINGS, name)?;
             transaction.execute(LOG, name)?;
             transaction.commit()?;
-            links
+            Ok(links)
         };
         let links = deleted().map_err(|error| error.to_string())?;
         locked(&self.savings).remove(thread);

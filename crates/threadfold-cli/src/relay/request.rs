@@ -171,12 +171,17 @@ impl Relay {
     /// The request to send; `None` if it is the original one.
     #[must_use]
     pub fn request(&self) -> Option<Request> {
-        if self.viewed.is_none() && self.max_output.is_none() {
+        if self.viewed.is_none() && self.max_output.is_none() && !self.without_reasoning {
             return None;
         }
         let mut request = self.original.clone();
         if let Some(messages) = self.viewed.clone() {
             request.messages = messages.into();
+        }
+        if self.without_reasoning {
+            let marked = request.messages.iter().cloned();
+            let marked = marked.map(|it| if it.has_reasoning() { it.rewritten() } else { it });
+            request.messages = marked.collect::<Vec<_>>().into();
         }
         request.max_output = self.max_output.or(request.max_output);
         Some(request)
@@ -344,6 +349,11 @@ impl Relay {
         }
     }
 
+    /// Sends the request without its reasoning, as after a refusal of it.
+    pub(crate) fn leave_out_reasoning(&mut self) {
+        self.without_reasoning = true;
+    }
+
     /// Whether the request is sent without its reasoning.
     #[must_use]
     pub fn is_without_reasoning(&self) -> bool {
@@ -374,13 +384,7 @@ impl Relay {
             return;
         }
         if *error == ModelErrorKind::VoidReasoning && !self.without_reasoning {
-            let sent = self.viewed.take().unwrap_or_else(|| self.original.messages.to_vec());
-            let marked = sent.into_iter().map(|message| match message.has_reasoning() {
-                true => message.rewritten(),
-                false => message,
-            });
-            (self.viewed, self.without_reasoning) = (Some(marked.collect()), true);
-            return;
+            return self.leave_out_reasoning();
         }
         let Some(refusal) = Refusal::of(error) else { return self.give_up() };
         if self.refused == Refused::No {
