@@ -235,13 +235,13 @@ mod tests {
         // 27,000 bytes and 10,000 tokens: the ratio of coding threads.
         assert_eq!(taught(&[(9_000, 10_000)]), 2_925);
         assert_eq!(taught(&[(9_000, 10_000); 30]), 2_703);
-        assert_eq!(taught(&[(9_000, 7_500); 30]), 3_597);
+        assert_eq!(taught(&[(9_000, 7_500); 30]), 3_586, "more slowly upwards");
     }
 
     #[test]
     fn no_report_moves_the_ratio_out_of_its_bounds() {
         assert_eq!(taught(&[(1_000, 3_000); 100]), 1_003);
-        assert_eq!(taught(&[(8_000, 3_000); 100]), 3_997);
+        assert_eq!(taught(&[(8_000, 3_000); 100]), 3_993);
     }
 
     #[test]
