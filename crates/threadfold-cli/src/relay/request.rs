@@ -365,12 +365,13 @@ impl Relay {
     /// [step](Self::step) is to send the request again.
     ///
     /// ```
-    /// use threadfold::{Message, Request, message::{ModelErrorKind, Role, Thinking, Timestamp}};
+    /// use threadfold::message::{ModelErrorKind, Thinking, Timestamp};
+    /// use threadfold::{ContentBlock, Message, Request, Role};
     /// use threadfold::auto::AutoCompactor;
     /// use threadfold_cli::relay::{Relay, RelayStep};
     ///
     /// let thought = Thinking::new("Hm.", Some("signed".into())).into();
-    /// let answer = Message::new(Role::Assistant, vec![thought, "Well.".into()]);
+    /// let answer = Message::new(Role::Assistant, vec![thought, ContentBlock::text("Well.")]);
     /// let request = Request::new(vec![Message::user("Is it?"), answer, Message::user("And now?")]);
     /// let mut relay = Relay::sent(request, None, None, AutoCompactor::default());
     /// relay.refused(&ModelErrorKind::VoidReasoning, Timestamp(1));
