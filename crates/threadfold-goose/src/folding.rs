@@ -60,8 +60,6 @@ struct Remembered {
     compactor: Compactor,
     /// The conversation before the provider refused the request first, if it was not answered since.
     unrefused: Option<Conversation>,
-    /// The conversation that was handed back last, to be asked again.
-    replaced: Option<Conversation>,
     /// Whether the model was asked since the last compaction.
     is_asked: bool,
 }
@@ -116,10 +114,6 @@ impl<I> Folding<I> {
         let models = self.model.as_ref().map_or_else(Models::default, Models::from);
         let clock = std_clock();
         let was_asked = std::mem::take(&mut session.is_asked);
-        // What came since belongs to another request.
-        if session.replaced.as_ref() != Some(&conversation) {
-            session.unrefused = None;
-        }
         let mut step = if is_refused {
             session.unrefused.get_or_insert_with(|| conversation.clone());
             session.compactor.refused(clock.now(), Refusal::default())
@@ -154,9 +148,6 @@ impl<I> Folding<I> {
                 }
             }
         };
-        if let Next::Replace(conversation) = &next {
-            session.replaced = Some(conversation.clone());
-        }
         self.remember(session);
         next
     }
@@ -167,7 +158,6 @@ impl<I> Folding<I> {
             id: id.to_owned(),
             compactor: self.compactor.clone(),
             unrefused: None,
-            replaced: None,
             is_asked: false,
         })
     }
