@@ -243,8 +243,9 @@ impl Proxy {
 
     /// Sends a request, and sends a smaller thread after a refusal for the length, or one without
     /// reasoning if that is bound to other messages, at most [`MAX_SENDS`] times in all. If the
-    /// provider refuses the smaller thread for another reason, the agent's own request is sent. What was compacted for a refusal is kept only if the
-    /// provider accepts it; otherwise the agent gets the first refusal.
+    /// provider refuses the smaller thread for another reason, the agent's own request is sent. What
+    /// was compacted for a refusal is kept only if the provider accepts it; otherwise the agent gets
+    /// the first refusal.
     async fn run_exchange(
         self: &Arc<Self>,
         outgoing: &Outgoing,

@@ -13,12 +13,15 @@ use threadfold::{
     log::{Loaded, LogId, LoggedEvent},
     message::{Answer, ModelError, ModelErrorKind, Request, StopReason, Thinking, ThreadId},
     store::{MemoryStore, StoreError},
-    strategy::{Ask, ModelRole, Proposal, StrategyError, Summarize, View},
+    strategy::{Ask, Digest, ModelRole, Proposal, StrategyError, Summarize, View},
 };
 use threadfold_testing::{faulty_store, shared::Folder};
 
 use super::{
-    MESSAGES, Process, Served, WINDOW, agent::Agent, count, options, run, upstream::Upstream,
+    MESSAGES, Process, Served, WINDOW,
+    agent::Agent,
+    count, options, run,
+    upstream::{Seen, Upstream},
     used_proxy,
 };
 
@@ -462,4 +465,54 @@ fn reasoning_that_is_bound_to_other_messages_is_left_out_after_the_refusal() {
         let sent = upstream.seen.last.lock().unwrap().2.clone();
         assert!(String::from_utf8_lossy(&sent).contains("signed-elsewhere"));
     });
+}
+
+/// Fills the target, and has the provider refuse the next request for its reasoning.
+#[derive(Debug)]
+struct Meanwhile(Arc<Seen>);
+
+#[threadfold::async_trait]
+impl CompactionStrategy for Meanwhile {
+    fn name(&self) -> &str {
+        "meanwhile"
+    }
+
+    async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+        self.0.lies.store(1, Ordering::Relaxed);
+        Digest::default().propose(view, ask).await
+    }
+}
+
+#[test]
+fn what_was_compacted_for_a_length_is_kept_although_reasoning_is_refused_too() {
+    for reasoning_first in [true, false] {
+        run(async {
+            let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+            let mut options = options(&upstream, None);
+            if !reasoning_first {
+                options.strategy = Arc::new(Meanwhile(Arc::clone(&upstream.seen)));
+            }
+            let proxy = Served::in_folder(options, &folder).await;
+            let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+            let long = "A line of a long story.\n".repeat(400);
+            agent.messages = vec![Message::user("Tell me stories.")];
+            for _ in 0..3 {
+                let thought = Thinking::new("Hm.", Some("signed-elsewhere".into())).into();
+                let story = vec![thought, ContentBlock::text(long.as_str())];
+                agent.messages.push(Message::new(Role::Assistant, story));
+                agent.messages.push(Message::user("Another one."));
+            }
+            let seen = &upstream.seen;
+            *seen.lie.lock().unwrap() = "The block is bound to a different conversation.";
+            seen.lies.store(usize::from(reasoning_first), Ordering::Relaxed);
+            agent.ask().await.unwrap();
+            assert_eq!((count(&seen.refused), count(&seen.answered)), (2, 1), "{reasoning_first}");
+            let sent = seen.last.lock().unwrap().2.clone();
+            assert!(!String::from_utf8_lossy(&sent).contains("signed-elsewhere"));
+            // The view is kept, so the next request is neither refused nor compacted.
+            agent.messages.extend([Message::assistant("There was one."), Message::user("And?")]);
+            agent.ask().await.unwrap();
+            assert_eq!((count(&seen.refused), count(&seen.answered)), (2, 2), "{reasoning_first}");
+        });
+    }
 }

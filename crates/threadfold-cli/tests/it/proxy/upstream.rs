@@ -47,7 +47,7 @@ pub(crate) struct Upstream {
 }
 
 /// What the provider saw.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Seen {
     window: AtomicU64,
     /// It counts a token for so many bytes, and says so in its answers.
