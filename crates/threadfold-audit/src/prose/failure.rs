@@ -77,10 +77,10 @@ const LONGEST: usize = 400;
 
 fn is_failure(line: &str) -> bool {
     let code = ["=>", "${", "({", "</", "();", "\u{2192}", "raise ", "except ", "catch", "throw "];
-    // The message of a panic of Rust follows on the next line.
-    let is_panic = line.starts_with("thread '");
+    // The message of a panic of Rust, and of some exceptions, goes on below.
+    let goes_on = line.starts_with("thread '") || line.split(' ').next().is_some_and(is_exception);
     (opens(line) || has_failure_phrase(line))
-        && (is_panic || !line.ends_with(['{', ';', ',', '(', '[', ':']) || has_exception(line))
+        && (goes_on || !line.ends_with(['{', ';', ',', '(', '[', ':']))
         && !code.iter().any(|mark| line.contains(mark))
 }
 
@@ -183,6 +183,9 @@ mod tests {
         assert_eq!(first_failure("fn main() {\n    // panicked at this place:\n}"), None);
         assert_eq!(first_failure("failed tests are fixed"), None);
         assert_eq!(first_failure("no errors at all"), None);
+        assert_eq!(first_failure("class ParseError:\n    pass"), None);
+        let solver = "SolverError: Nothing fits:\n- a 1.0";
+        assert_eq!(first_failure(solver), Some(solver));
     }
 
     #[test]

@@ -134,8 +134,8 @@ impl Statements {
     pub fn of(messages: &[Message]) -> Self {
         let mut statements = Self::default();
         // A system prompt at the beginning is no part of the conversation.
-        let said = messages.iter().skip_while(|message| message.role == Role::System);
-        said.for_each(|message| statements.read(message));
+        let prompt = messages.first().is_some_and(|first| first.role == Role::System);
+        messages.iter().skip(usize::from(prompt)).for_each(|message| statements.read(message));
         statements
     }
 
