@@ -167,7 +167,8 @@ impl Proxy {
                 Relay::sent(request, found.as_ref().map(|row| &row.view), window, auto)
             }
             Attempt::AfterRefusal(None) => {
-                found = view();
+                // Sent without one, also if another request has made one meanwhile.
+                found = None;
                 auto.next_request();
                 Relay::sent(request, None, window, auto)
             }
@@ -216,7 +217,7 @@ impl Proxy {
         *exchange.relay.step() == RelayStep::Send
     }
 
-    /// Compacts as long as the relay requests it.
+    /// Compacts as long as the relay requests it. The lock of the thread is held then.
     pub(super) async fn go_on(self: &Arc<Self>, exchange: &mut Exchange) {
         // A request that is due is read twice, so it is remembered here.
         self.threads.came(exchange.key.root, &exchange.chain);
@@ -272,9 +273,8 @@ impl Proxy {
         Ok(())
     }
 
+    /// Compacts the thread, whose lock is held.
     async fn compact(self: &Arc<Self>, exchange: &mut Exchange) -> Result<(), Trouble> {
-        let lock = Arc::clone(&exchange.lock);
-        let _one_at_a_time = lock.lock().await;
         let newest = self.view_of(&exchange.chain, &exchange.relay.original().messages);
         let covered = exchange.found.as_ref().map_or(0, |row| row.view.covers);
         if let Some(row) = newest.filter(|row| row.view.covers > covered) {
@@ -337,6 +337,8 @@ impl Proxy {
             self.note(&format!("would compact a quiet thread of about {tokens} tokens"));
             return;
         }
+        let lock = exchange.lock();
+        let _one_at_a_time = lock.lock().await;
         let done = self.compact(exchange).await;
         let goes_on = match &done {
             Ok(()) => false,
@@ -445,6 +447,11 @@ impl Exchange {
             }
         }
         (messages.len(), 0)
+    }
+
+    /// The lock of the thread, to hold while it is compacted.
+    pub(super) fn lock(&self) -> Arc<Mutex<()>> {
+        Arc::clone(&self.lock)
     }
 
     /// By which the thread and its model are known.

@@ -18,7 +18,7 @@ use threadfold::{
 use threadfold_terminal::thousands;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
+    sync::{Mutex, Semaphore},
     task,
 };
 use tokio_io_timeout::TimeoutStream;
@@ -61,8 +61,8 @@ pub(super) enum Lane {
 enum Begun {
     /// It can be sent.
     Ready(Box<Exchange>),
-    /// It is compacted first, in the other lane.
-    Due,
+    /// It is compacted first, in the other lane, by one request of its thread at a time.
+    Due(Arc<Mutex<()>>),
 }
 
 impl Proxy {
@@ -332,19 +332,21 @@ impl Proxy {
             let attempt = if compacts { Attempt::First } else { Attempt::CountTokens };
             let Some(mut exchange) = proxy.read(&read, attempt) else { return Ok(None) };
             if compacts && proxy.is_due(&exchange) {
-                return Ok(Some(Begun::Due));
+                return Ok(Some(Begun::Due(exchange.lock())));
             }
             if compacts {
                 proxy.go_on(&mut exchange).await;
             }
             Ok(Some(Begun::Ready(Box::new(exchange))))
         });
-        match begun.await.flatten()? {
+        let lock = match begun.await.flatten()? {
             Begun::Ready(exchange) => return Some(*exchange),
-            Begun::Due => {}
-        }
+            Begun::Due(lock) => lock,
+        };
         let (proxy, read) = (Arc::clone(self), arrived.clone());
         let compacted = self.apart(Lane::Compacting, async move {
+            // What another request of the thread has made until then is found below.
+            let _one_at_a_time = lock.lock().await;
             let mut exchange = proxy.read(&read, Attempt::First);
             if let Some(exchange) = &mut exchange {
                 proxy.go_on(exchange).await;
@@ -369,6 +371,8 @@ impl Proxy {
         let again = self.apart(Lane::Compacting, async move {
             let attempt = Attempt::AfterRefusal(waiting.map(Box::new));
             let Some(mut exchange) = proxy.read(&read, attempt) else { return Ok(None) };
+            let lock = exchange.lock();
+            let _one_at_a_time = lock.lock().await;
             let again = proxy.refused(&mut exchange, &overflow.kind).await;
             Ok(again.then_some(exchange))
         });

@@ -1,12 +1,19 @@
 //! A compaction keeps no other request waiting.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use tokio::sync::Semaphore;
 
 use threadfold::{
-    CompactionStrategy,
-    strategy::{Ask, KeepRecent, Proposal, StrategyError, View},
+    CompactionStrategy, Message, Role,
+    message::{ToolResult, ToolUse},
+    strategy::{Ask, KeepRecent, Ladder, Proposal, StrategyError, View},
 };
 use threadfold_testing::shared::Folder;
 
@@ -76,5 +83,66 @@ fn requests_are_answered_while_compactions_of_other_threads_wait() {
             done.unwrap();
         }
         assert_eq!(upstream.seen.refused.load(Ordering::Relaxed), 0);
+    });
+}
+
+/// Counts how often it is asked.
+#[derive(Debug, Default)]
+struct Counted(AtomicUsize);
+
+#[threadfold::async_trait]
+impl CompactionStrategy for Counted {
+    fn name(&self) -> &str {
+        "counted"
+    }
+
+    async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ladder::default().propose(view, ask).await
+    }
+}
+
+/// Sends the same request from so many agents at once. All are answered. Returns the number of
+/// compactions, and of different bodies that the provider got. The newest result does not fit whole, so
+/// one compaction is not enough.
+async fn at_once(agents: usize, window: Option<u64>) -> (usize, usize) {
+    let (folder, upstream) = (Folder::new(), Upstream::start(20_000).await);
+    let counted = Arc::new(Counted::default());
+    let strategy = Arc::clone(&counted) as Arc<dyn CompactionStrategy>;
+    let options = super::ProxyOptions { strategy, ..options(&upstream, window) };
+    let proxy = Served::in_folder(options, &folder).await;
+    let mut messages = vec![Message::user("Read all parts.")];
+    for part in 0..12 {
+        let call = ToolUse::new(format!("t{part}"), "read", serde_json::json!({"part": part}));
+        let lines =
+            (0..2_800).map(|line| format!("Line {line} of part {part} has {}.\n", line * 7));
+        let result = ToolResult::text(format!("t{part}"), lines.collect::<String>());
+        messages.push(Message::new(Role::Assistant, vec![call.into()]));
+        messages.push(Message::new(Role::User, vec![result.into()]));
+    }
+    let mut asked = tokio::task::JoinSet::new();
+    for _ in 0..agents {
+        let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+        agent.messages = messages.clone();
+        asked.spawn(async move { agent.ask().await.map(drop) });
+    }
+    assert_eq!(asked.join_all().await, vec![Ok(()); agents]);
+    let sizes: HashSet<usize> = upstream.seen.sizes.lock().unwrap().iter().copied().collect();
+    (count(&counted.0), sizes.len())
+}
+
+#[test]
+fn equal_requests_at_once_are_compacted_once() {
+    run(async {
+        let alone = at_once(1, Some(20_000)).await;
+        assert_eq!(alone.1, 1);
+        assert_eq!(at_once(16, Some(20_000)).await, alone);
+    });
+}
+
+#[test]
+fn equal_requests_that_are_refused_at_once_are_all_answered() {
+    run(async {
+        let _ = at_once(16, None).await;
     });
 }
